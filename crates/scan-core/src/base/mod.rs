@@ -1,0 +1,9 @@
+//! What knows nothing of tensors: typed ids, source spans, diagnostics.
+
+pub mod diag;
+pub mod idx;
+pub mod span;
+
+pub use diag::{Diagnostic, Kind, Result};
+pub use idx::{Id, IdxVec};
+pub use span::Span;

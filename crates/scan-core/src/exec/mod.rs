@@ -1,0 +1,4 @@
+//! Functions: called with arrays.
+
+pub mod function;
+pub use function::{Function, FunctionSpec};

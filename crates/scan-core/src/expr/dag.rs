@@ -1,0 +1,213 @@
+//! The DAG of expressions: leaves and applications, shared by reference counts.
+
+use crate::base::{Result, Span};
+use crate::ir::op::{Arg, Outs};
+use crate::ir::Op;
+use crate::types::{Array, Dim, Shared, Type};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// An expression. Clones are the same expression; [`Var::key`] is its identity.
+#[derive(Clone)]
+pub enum Var {
+    /// An input, constant or shared variable.
+    Leaf(Arc<Leaf>),
+    /// An output of an application.
+    Out(Arc<Apply>, usize),
+}
+
+/// What a leaf is.
+#[derive(Clone, Debug)]
+pub enum LeafKind {
+    /// A value that the caller of a function gives, or a placeholder of a loop.
+    Input,
+    /// A value known now.
+    Const(Array),
+    /// A value that lives between calls.
+    Shared(Shared),
+}
+
+/// An expression without inputs.
+pub struct Leaf {
+    id: u64,
+    kind: LeafKind,
+    ty: Type,
+    span: Span,
+    name: Mutex<Option<Arc<str>>>,
+}
+
+/// An op applied to expressions.
+pub struct Apply {
+    id: u64,
+    op: Op,
+    ins: Vec<Var>,
+    types: Outs<Type>,
+    dim: Option<Dim>,
+    span: Span,
+    names: Mutex<Vec<Option<Arc<str>>>>,
+}
+
+/// The identity of an expression.
+pub type Key = (u64, usize);
+
+fn fresh() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Var {
+    /// A leaf that a caller fills.
+    pub fn input(ty: Type, name: Option<&str>, span: Span) -> Var {
+        Var::leaf(LeafKind::Input, ty, name, span)
+    }
+    /// A constant; its extents are known.
+    pub fn constant(value: Array, span: Span) -> Var {
+        let ty = value.ty();
+        Var::leaf(LeafKind::Const(value), ty, None, span)
+    }
+    /// A shared variable. Make one leaf per variable and keep it: two leaves are two expressions with one value.
+    pub fn shared(shared: Shared, name: Option<&str>, span: Span) -> Var {
+        let ty = shared.ty().clone();
+        Var::leaf(LeafKind::Shared(shared), ty, name, span)
+    }
+    fn leaf(kind: LeafKind, ty: Type, name: Option<&str>, span: Span) -> Var {
+        Var::Leaf(Arc::new(Leaf { id: fresh(), kind, ty, span, name: Mutex::new(name.map(Into::into)) }))
+    }
+    /// The outputs of an op.
+    ///
+    /// # Errors
+    /// What the op's type inference reports, at `span`.
+    pub fn apply(op: impl Into<Op>, ins: &[Var], span: Span) -> Result<Outs<Var>> {
+        let op = op.into();
+        let args: Vec<Arg> = ins.iter().map(Var::arg).collect();
+        let types = op.def().infer(&args).map_err(|e| e.at(span))?;
+        let dim = op.def().dim(&args);
+        let names = Mutex::new(vec![None; types.len()]);
+        let node = Arc::new(Apply { id: fresh(), op, ins: ins.to_vec(), types, dim, span, names });
+        Ok((0..node.types.len()).map(|i| Var::Out(node.clone(), i)).collect())
+    }
+    /// The first output of an op.
+    ///
+    /// # Errors
+    /// As [`Var::apply`].
+    pub fn apply1(op: impl Into<Op>, ins: &[Var], span: Span) -> Result<Var> {
+        Ok(Var::apply(op, ins, span)?.swap_remove(0))
+    }
+    /// Its identity.
+    pub fn key(&self) -> Key {
+        match self {
+            Var::Leaf(l) => (l.id, 0),
+            Var::Out(a, i) => (a.id, *i),
+        }
+    }
+    /// Its type.
+    pub fn ty(&self) -> &Type {
+        match self {
+            Var::Leaf(l) => &l.ty,
+            Var::Out(a, i) => &a.types[*i],
+        }
+    }
+    /// Where the user wrote it.
+    pub fn span(&self) -> Span {
+        match self {
+            Var::Leaf(l) => l.span,
+            Var::Out(a, _) => a.span,
+        }
+    }
+    /// Its name, if the user gave one.
+    pub fn name(&self) -> Option<Arc<str>> {
+        match self {
+            Var::Leaf(l) => l.name.lock().unwrap_or_else(|e| e.into_inner()).clone(),
+            Var::Out(a, i) => a.names.lock().unwrap_or_else(|e| e.into_inner())[*i].clone(),
+        }
+    }
+    /// Names it, or takes its name away.
+    pub fn set_name(&self, name: Option<&str>) {
+        let name = name.map(Into::into);
+        match self {
+            Var::Leaf(l) => *l.name.lock().unwrap_or_else(|e| e.into_inner()) = name,
+            Var::Out(a, i) => a.names.lock().unwrap_or_else(|e| e.into_inner())[*i] = name,
+        }
+    }
+    /// Op, inputs and output position, if it is not a leaf.
+    pub fn owner(&self) -> Option<(&Op, &[Var], usize)> {
+        match self {
+            Var::Leaf(_) => None,
+            Var::Out(a, i) => Some((&a.op, &a.ins, *i)),
+        }
+    }
+    /// What kind of leaf it is, if it is one.
+    pub fn leaf_kind(&self) -> Option<&LeafKind> {
+        match self {
+            Var::Leaf(l) => Some(&l.kind),
+            Var::Out(..) => None,
+        }
+    }
+    /// Its value, if it is a constant.
+    pub fn const_value(&self) -> Option<&Array> {
+        match self.leaf_kind() {
+            Some(LeafKind::Const(a)) => Some(a),
+            _ => match self.owner() {
+                Some((Op::Const(a), ..)) => Some(a),
+                _ => None,
+            },
+        }
+    }
+    /// The variable behind it, if it is shared.
+    pub fn as_shared(&self) -> Option<&Shared> {
+        match self.leaf_kind() {
+            Some(LeafKind::Shared(s)) => Some(s),
+            _ => None,
+        }
+    }
+    /// How to call it in a message: its name, or what made it.
+    pub fn describe(&self) -> String {
+        match (self.name(), self.owner()) {
+            (Some(name), _) => name.to_string(),
+            (None, Some((op, ..))) => format!("{}(…)", op.name()),
+            (None, None) => "an unnamed input".to_string(),
+        }
+    }
+    /// As type inference sees it.
+    pub fn arg(&self) -> Arg {
+        let dim = match self {
+            Var::Leaf(_) => None,
+            Var::Out(a, _) => a.dim.clone(),
+        };
+        Arg { ty: self.ty().clone(), value: self.const_value().cloned(), dim }
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Var) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Var {}
+
+impl std::hash::Hash for Var {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl std::fmt::Debug for Var {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.describe(), self.ty())
+    }
+}
+
+/// Long chains are dropped in a loop: a recursive drop would overflow the stack.
+impl Drop for Apply {
+    fn drop(&mut self) {
+        let mut stack = std::mem::take(&mut self.ins);
+        while let Some(var) = stack.pop() {
+            if let Var::Out(node, _) = var {
+                if let Some(mut node) = Arc::into_inner(node) {
+                    stack.append(&mut node.ins);
+                }
+            }
+        }
+    }
+}

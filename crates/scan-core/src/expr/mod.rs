@@ -1,0 +1,11 @@
+//! Expressions as the user holds them: an immutable DAG, with names and lines kept at the door.
+
+pub mod dag;
+pub mod extract;
+pub mod gradient;
+pub mod loops;
+pub mod splice;
+
+pub use dag::Var;
+pub use gradient::GradOptions;
+pub use loops::{LoopBuilder, LoopOptions, LoopResult};

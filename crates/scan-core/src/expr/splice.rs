@@ -1,0 +1,1 @@
+//! A graph back to expressions.

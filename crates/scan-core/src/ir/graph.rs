@@ -1,0 +1,240 @@
+//! The graph: nodes in topological order, values in SSA form, equal pure nodes made once.
+
+use super::op::{Arg, Op, Outs};
+use crate::base::{Diagnostic, IdxVec, Result, Span};
+use crate::types::{Array, Dim, Type};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+crate::id! {
+    /// A node of a graph.
+    NodeId,
+    /// A value of a graph: a parameter or an output of a node.
+    Value,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Def {
+    /// The parameter of this position.
+    Param(usize),
+    /// An output of a node.
+    Out(NodeId, usize),
+}
+
+/// One application of an op.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The op.
+    pub op: Op,
+    /// Its inputs.
+    pub ins: SmallVec<[Value; 4]>,
+    /// Its outputs.
+    pub outs: Outs<Value>,
+    /// Where the user wrote it.
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+struct Data {
+    ty: Type,
+    def: Def,
+    name: Option<Arc<str>>,
+    dim: Option<Dim>,
+}
+
+/// A function: parameters, nodes in topological order, results.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: IdxVec<NodeId, Node>,
+    values: IdxVec<Value, Data>,
+    params: Vec<Value>,
+    results: Vec<Value>,
+    memo: FxHashMap<(Op, SmallVec<[Value; 4]>), NodeId>,
+    span: Span,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Graph {
+        Graph::default()
+    }
+    /// Adds a parameter.
+    pub fn param(&mut self, ty: Type, name: Option<&str>) -> Value {
+        let def = Def::Param(self.params.len());
+        let value = self.values.push(Data { ty, def, name: name.map(Into::into), dim: None });
+        self.params.push(value);
+        value
+    }
+    /// Adds a node, or finds the equal one; returns its outputs.
+    ///
+    /// # Errors
+    /// What the op's type inference reports, at the current span.
+    pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Outs<Value>> {
+        let op = op.into();
+        let pure = !matches!(&op, Op::Extern(e) if !e.0.pure());
+        let key = (op, SmallVec::from_slice(ins));
+        if let Some(&node) = self.memo.get(&key).filter(|_| pure) {
+            return Ok(self.nodes[node].outs.clone());
+        }
+        let args: Vec<Arg> = ins.iter().map(|&v| self.arg(v)).collect();
+        let def = key.0.def();
+        let types = def.infer(&args).map_err(|e| e.at(self.span))?;
+        let dim = def.dim(&args);
+        let node = NodeId(self.nodes.len() as u32);
+        let outs: Outs<Value> = types
+            .into_iter()
+            .enumerate()
+            .map(|(i, ty)| self.values.push(Data { ty, def: Def::Out(node, i), name: None, dim: dim.clone() }))
+            .collect();
+        self.nodes.push(Node { op: key.0.clone(), ins: key.1.clone(), outs: outs.clone(), span: self.span });
+        if pure {
+            self.memo.insert(key, node);
+        }
+        Ok(outs)
+    }
+    /// Adds a node whose types are known to fit; returns its first output.
+    ///
+    /// # Panics
+    /// Where they do not: a fault of the caller. For rules and passes; the door uses [`Graph::apply`].
+    pub fn emit(&mut self, op: impl Into<Op>, ins: &[Value]) -> Value {
+        match self.apply(op, ins) {
+            Ok(outs) => outs[0],
+            Err(e) => panic!("{}", e.title),
+        }
+    }
+    /// A constant.
+    pub fn constant(&mut self, value: Array) -> Value {
+        self.emit(Op::Const(value), &[])
+    }
+    /// Declares the results.
+    pub fn set_results(&mut self, results: impl Into<Vec<Value>>) {
+        self.results = results.into();
+    }
+    /// The span that new nodes get; returns the one before.
+    pub fn set_span(&mut self, span: Span) -> Span {
+        std::mem::replace(&mut self.span, span)
+    }
+    /// Parameters in order.
+    pub fn params(&self) -> &[Value] {
+        &self.params
+    }
+    /// Results in order.
+    pub fn results(&self) -> &[Value] {
+        &self.results
+    }
+    /// Nodes in topological order.
+    pub fn nodes(&self) -> &IdxVec<NodeId, Node> {
+        &self.nodes
+    }
+    /// Number of values.
+    pub fn n_values(&self) -> usize {
+        self.values.len()
+    }
+    /// All values.
+    pub fn value_ids(&self) -> impl DoubleEndedIterator<Item = Value> + ExactSizeIterator + use<> {
+        self.values.ids()
+    }
+    /// The type of a value.
+    pub fn ty(&self, v: Value) -> &Type {
+        &self.values[v].ty
+    }
+    /// Where a value comes from.
+    pub fn def(&self, v: Value) -> Def {
+        self.values[v].def
+    }
+    /// The name of a value.
+    pub fn name(&self, v: Value) -> Option<&Arc<str>> {
+        self.values[v].name.as_ref()
+    }
+    /// Names a value.
+    pub fn set_name(&mut self, v: Value, name: &str) {
+        self.values[v].name = Some(name.into());
+    }
+    /// Replaces what is known of a value's extents; dtype and rank stay.
+    ///
+    /// # Errors
+    /// An internal error where dtype or rank differ.
+    pub fn refine(&mut self, v: Value, ty: Type) -> Result<()> {
+        let old = &self.values[v].ty;
+        if old.dtype != ty.dtype || old.rank() != ty.rank() {
+            return Err(Diagnostic::internal(format!("refine {old} to {ty}")));
+        }
+        self.values[v].ty = ty;
+        Ok(())
+    }
+    /// The value of a constant.
+    pub fn const_value(&self, v: Value) -> Option<&Array> {
+        match self.def(v) {
+            Def::Out(n, _) => match &self.nodes[n].op {
+                Op::Const(a) => Some(a),
+                _ => None,
+            },
+            Def::Param(_) => None,
+        }
+    }
+    /// The node that makes a value, if it is not a parameter.
+    pub fn node_of(&self, v: Value) -> Option<&Node> {
+        match self.def(v) {
+            Def::Out(n, _) => Some(&self.nodes[n]),
+            Def::Param(_) => None,
+        }
+    }
+    /// A value as type inference sees it.
+    pub fn arg(&self, v: Value) -> Arg {
+        let data = &self.values[v];
+        Arg { ty: data.ty.clone(), value: self.const_value(v).cloned(), dim: data.dim.clone() }
+    }
+    /// True per node that the values depend on.
+    pub fn needed(&self, values: &[Value]) -> Vec<bool> {
+        self.needed_except(values, &FxHashMap::default())
+    }
+    /// Copies the nodes behind `values` of another graph into this one, with some of its values replaced by values of this
+    /// one; returns their images. Parameters that are needed must be among the replaced.
+    ///
+    /// # Errors
+    /// What type inference reports for the new types.
+    pub fn inline(&mut self, from: &Graph, replace: &FxHashMap<Value, Value>, values: &[Value]) -> Result<Vec<Value>> {
+        let mut map = replace.clone();
+        let saved = self.span;
+        let live = from.needed_except(values, replace);
+        for (id, node) in from.nodes.enumerate() {
+            if !live[id.0 as usize] {
+                continue;
+            }
+            let ins: Vec<Value> = node.ins.iter().map(|v| lookup(&map, *v)).collect::<Result<_>>()?;
+            self.span = node.span.or(saved);
+            let outs = self.apply(node.op.clone(), &ins)?;
+            for (&old, &new) in node.outs.iter().zip(&outs) {
+                map.entry(old).or_insert(new);
+                if let (Some(name), None) = (from.name(old), self.name(new)) {
+                    let name = name.clone();
+                    self.values[new].name = Some(name);
+                }
+            }
+        }
+        self.span = saved;
+        values.iter().map(|v| lookup(&map, *v)).collect()
+    }
+    /// True per node that the values depend on, not looking behind the replaced ones.
+    fn needed_except(&self, values: &[Value], replaced: &FxHashMap<Value, Value>) -> Vec<bool> {
+        let mut live = vec![false; self.nodes.len()];
+        let mark = |v: Value, live: &mut Vec<bool>| {
+            if let (Def::Out(n, _), false) = (self.def(v), replaced.contains_key(&v)) {
+                live[n.0 as usize] = true;
+            }
+        };
+        values.iter().for_each(|&v| mark(v, &mut live));
+        for i in (0..live.len()).rev() {
+            if live[i] {
+                self.nodes[NodeId(i as u32)].ins.iter().for_each(|&v| mark(v, &mut live));
+            }
+        }
+        live
+    }
+}
+
+fn lookup(map: &FxHashMap<Value, Value>, v: Value) -> Result<Value> {
+    map.get(&v).copied().ok_or_else(|| Diagnostic::internal(format!("value {v:?} has no image")))
+}

@@ -1,0 +1,14 @@
+//! The typed graph that everything works on: values in SSA form, ops from one table, loops as ops
+//! that hold an inner graph.
+
+pub mod build;
+pub mod graph;
+pub mod op;
+pub mod parse;
+pub mod print;
+pub mod scan;
+pub mod verify;
+
+pub use graph::{Def, Graph, Node, NodeId, Value};
+pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
+pub use scan::{Keep, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};

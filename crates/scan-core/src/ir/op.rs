@@ -1,0 +1,519 @@
+//! THE op table, and what an op must know. An elementwise op is a row of `scalar::rows`; any other
+//! op is a row here, a file in `ops/` that implements [`OpDef`] for it, and a match arm in `ops::def`.
+
+use super::graph::{Graph, Value};
+use super::scan::Scan;
+use crate::base::{Diagnostic, Kind, Result};
+use crate::scalar::ElemOp;
+use crate::types::{Array, DType, Dim, Type};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Outputs of an op: nearly always one.
+pub type Outs<T> = SmallVec<[T; 2]>;
+
+/// What is known of an input when types are inferred.
+#[derive(Clone, Debug)]
+pub struct Arg {
+    /// Its type.
+    pub ty: Type,
+    /// Its value, where it is a constant.
+    pub value: Option<Array>,
+    /// Its value as an extent, where it is an integer scalar computed from extents.
+    pub dim: Option<Dim>,
+}
+
+impl Arg {
+    /// The extent that this integer scalar stands for; a fresh unknown where nothing is known.
+    pub fn as_dim(&self) -> Dim {
+        let number = self.value.as_ref().and_then(Array::item_i64).and_then(|n| usize::try_from(n).ok());
+        number.map(Dim::known).or_else(|| self.dim.clone()).unwrap_or_else(Dim::fresh)
+    }
+}
+
+/// A node as its gradient rule sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Input values.
+    pub ins: &'a [Value],
+    /// Output values.
+    pub outs: &'a [Value],
+}
+
+/// What an op knows about itself.
+pub trait OpDef {
+    /// Types of the outputs.
+    ///
+    /// # Errors
+    /// Where the inputs' dtypes, ranks or known extents do not fit.
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>>;
+
+    /// Values of the outputs: the law. An input that nothing else holds may be overwritten.
+    ///
+    /// # Errors
+    /// Where the inputs' extents or values do not fit.
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>>;
+
+    /// Adds to `g` the cotangents of the inputs, given those of the outputs (`None` is zero).
+    /// The cotangent of an input has the input's dtype and shape.
+    ///
+    /// # Errors
+    /// `E0403` where the op has no gradient.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>>;
+
+    /// False where the value of this input cannot influence any cotangent: `like` arguments, indices.
+    fn connected(&self, _input: usize) -> bool {
+        true
+    }
+    /// True where evaluation can fail for some values of well-typed inputs.
+    fn can_fail(&self) -> bool {
+        false
+    }
+    /// The output as an affine extent, for integer scalars computed from extents.
+    fn dim(&self, _ins: &[Arg]) -> Option<Dim> {
+        None
+    }
+}
+
+/// An attribute of an op, as text and Python see it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Attr {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Words: kinds, dtypes, index patterns.
+    Str(String),
+    /// Integers, e.g. axes.
+    Ints(Vec<i64>),
+}
+
+/// Attributes by name.
+pub type Attrs = Vec<(&'static str, Attr)>;
+
+/// A Rust type that serves as an attribute.
+pub trait AttrField: Sized {
+    /// As an attribute.
+    fn to_attr(&self) -> Attr;
+    /// From an attribute; `None` where it is of another kind or out of range.
+    fn from_attr(attr: &Attr) -> Option<Self>;
+}
+
+impl AttrField for bool {
+    fn to_attr(&self) -> Attr {
+        Attr::Bool(*self)
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        if let Attr::Bool(b) = attr { Some(*b) } else { None }
+    }
+}
+
+impl AttrField for i64 {
+    fn to_attr(&self) -> Attr {
+        Attr::Int(*self)
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        if let Attr::Int(i) = attr { Some(*i) } else { None }
+    }
+}
+
+impl AttrField for usize {
+    fn to_attr(&self) -> Attr {
+        Attr::Int(*self as i64)
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        i64::from_attr(attr)?.try_into().ok()
+    }
+}
+
+impl AttrField for Vec<usize> {
+    fn to_attr(&self) -> Attr {
+        Attr::Ints(self.iter().map(|&i| i as i64).collect())
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        let Attr::Ints(v) = attr else { return None };
+        v.iter().map(|&i| i.try_into().ok()).collect()
+    }
+}
+
+impl AttrField for DType {
+    fn to_attr(&self) -> Attr {
+        Attr::Str(self.short().to_string())
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        if let Attr::Str(s) = attr { DType::parse(s) } else { None }
+    }
+}
+
+impl AttrField for String {
+    fn to_attr(&self) -> Attr {
+        Attr::Str(self.clone())
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        if let Attr::Str(s) = attr { Some(s.clone()) } else { None }
+    }
+}
+
+/// An f64 compared by bits, so that ops can be hashed.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits(pub f64);
+
+impl PartialEq for Bits {
+    fn eq(&self, other: &Bits) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+impl Eq for Bits {}
+impl std::hash::Hash for Bits {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+impl AttrField for Bits {
+    fn to_attr(&self) -> Attr {
+        Attr::Float(self.0)
+    }
+    fn from_attr(attr: &Attr) -> Option<Self> {
+        match attr {
+            Attr::Float(x) => Some(Bits(*x)),
+            Attr::Int(i) => Some(Bits(*i as f64)),
+            _ => None,
+        }
+    }
+}
+
+/// Declares an enum of words that serves as an attribute.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+        impl AttrField for $name {
+            fn to_attr(&self) -> Attr {
+                Attr::Str(match self { $($name::$variant => $word),+ }.to_string())
+            }
+            fn from_attr(attr: &Attr) -> Option<Self> {
+                let Attr::Str(s) = attr else { return None };
+                match s.as_str() { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+words! {
+    /// What a reduction computes.
+    ReduceKind {
+        /// Sum.
+        Sum = "sum",
+        /// Product.
+        Prod = "prod",
+        /// Largest element; NaN wins.
+        Max = "max",
+        /// Smallest element; NaN wins.
+        Min = "min",
+        /// Logical or.
+        Any = "any",
+        /// Logical and.
+        All = "all",
+    }
+}
+words! {
+    /// Which extreme an index reduction finds.
+    Extreme {
+        /// The largest.
+        Max = "max",
+        /// The smallest.
+        Min = "min",
+    }
+}
+words! {
+    /// How values are written at an index.
+    Write {
+        /// Replace. Where an index occurs twice, the last one wins.
+        Set = "set",
+        /// Add. Where an index occurs twice, both are added.
+        Inc = "inc",
+    }
+}
+words! {
+    /// What is known of the matrix of a linear system.
+    MatrixKind {
+        /// Nothing: LU with partial pivoting.
+        General = "general",
+        /// Lower triangular; the upper part is not read.
+        Lower = "lower",
+        /// Upper triangular; the lower part is not read.
+        Upper = "upper",
+        /// Symmetric positive definite: Cholesky; the upper part is not read.
+        Positive = "positive",
+    }
+}
+words! {
+    /// Distributions of the legacy (MT19937) streams.
+    Legacy {
+        /// `uniform(low, high)`.
+        Uniform = "uniform",
+        /// `normal(mean, std)`.
+        Normal = "normal",
+        /// `binomial(n, p)`.
+        Binomial = "binomial",
+        /// `random_integers(low, high)`, both ends included.
+        Integers = "integers",
+    }
+}
+
+macro_rules! table {
+    ($($(#[$doc:meta])+ $word:literal $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $ty:ty),+ $(,)? })?;)+) => {
+        $($(#[$doc])+ #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+        pub struct $name { $($($(#[$fdoc])* pub $field: $ty),+)? })+
+
+        /// An operation of a node.
+        #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum Op {
+            /// An elementwise function with NumPy's broadcasting.
+            Elem(ElemOp),
+            /// A constant.
+            Const(Array),
+            /// A loop.
+            Scan(Arc<Scan>),
+            /// A user's op.
+            Extern(ExternRef),
+            $($(#[$doc])+ $name($name)),+
+        }
+
+        impl Op {
+            /// The name in the text form.
+            pub fn name(&self) -> &str {
+                match self {
+                    Op::Elem(e) => e.name(),
+                    Op::Const(_) => "const",
+                    Op::Scan(_) => "scan",
+                    Op::Extern(e) => e.0.key(),
+                    $(Op::$name(_) => $word),+
+                }
+            }
+            /// The attributes in the text form.
+            pub fn attrs(&self) -> Attrs {
+                match self {
+                    Op::Elem(_) | Op::Const(_) | Op::Scan(_) | Op::Extern(_) => vec![],
+                    $(Op::$name(_x) => vec![$($((stringify!($field), _x.$field.to_attr())),+)?]),+
+                }
+            }
+            /// The op of a name and attributes: every row of the two tables, but no constants, loops
+            /// or user ops.
+            ///
+            /// # Errors
+            /// `E0901` for an unknown name, `E0902` for a missing or unfit attribute.
+            pub fn from_attrs(name: &str, attrs: &[(String, Attr)]) -> Result<Op> {
+                if let Some(e) = ElemOp::parse(name) {
+                    return Ok(Op::Elem(e));
+                }
+                match name {
+                    $($word => Ok(Op::$name($name { $($($field: field(name, stringify!($field), attrs)?),+)? })),)+
+                    _ => Err(Diagnostic::new(Kind::Parse, "E0901", format!("there is no op named `{name}`"))),
+                }
+            }
+            /// Names of all structural ops, in table order.
+            pub const STRUCTURAL: &'static [&'static str] = &[$($word),+];
+        }
+        $(impl From<$name> for Op { fn from(x: $name) -> Op { Op::$name(x) } })+
+    };
+}
+
+fn field<T: AttrField>(op: &str, name: &str, attrs: &[(String, Attr)]) -> Result<T> {
+    let found = attrs.iter().find(|a| a.0 == name).and_then(|a| T::from_attr(&a.1));
+    found.ok_or_else(|| Diagnostic::new(Kind::Parse, "E0902", format!("op `{op}` needs a fitting attribute `{name}`")))
+}
+
+#[rustfmt::skip]
+table! {
+    /// `cast(x)`: the same elements as another dtype.
+    "cast" Cast { /** Target. */ dtype: DType };
+    /// `dim(x)`: one extent of x as an i64 scalar.
+    "dim" DimOf { /** Which. */ axis: usize };
+    /// `stop_gradient(x)`: x, through which no gradient flows.
+    "stop_gradient" StopGradient;
+    /// `grad_clip(x)`: x; its cotangent is clipped to `[low, high]`.
+    "grad_clip" GradClip { /** Least cotangent. */ low: Bits, /** Largest cotangent. */ high: Bits };
+    /// `assert(x, ok…)`: x, where every `ok` is true everywhere; else E0301 with the message.
+    "assert" Assert { /** What the user said. */ message: String };
+
+    /// `reduce(x)` over `axes` (sorted, unique).
+    "reduce" Reduce { /** What. */ kind: ReduceKind, /** Over which axes. */ axes: Vec<usize>, /** Keep them with extent 1. */ keepdims: bool };
+    /// `argreduce(x)`: i64 index of the first extreme along an axis; NaN wins. The axis goes away.
+    "argreduce" ArgReduce { /** Which extreme. */ kind: Extreme, /** Along which axis. */ axis: usize };
+    /// `logsumexp(x)` over `axes`: `m + log Σ exp(x − m)`.
+    "logsumexp" LogSumExp { /** Over which axes. */ axes: Vec<usize>, /** Keep them with extent 1. */ keepdims: bool };
+    /// `softmax(x)` along an axis.
+    "softmax" Softmax { /** Along which axis. */ axis: usize };
+    /// `log_softmax(x)` along an axis: `x − logsumexp(x)`.
+    "log_softmax" LogSoftmax { /** Along which axis. */ axis: usize };
+    /// `cumsum(x)` along an axis.
+    "cumsum" CumSum { /** Along which axis. */ axis: usize, /** From the end. */ reverse: bool };
+    /// `cumprod(x)` along an axis.
+    "cumprod" CumProd { /** Along which axis. */ axis: usize };
+    /// `sort(x)` along an axis, ascending, NaN last, stable.
+    "sort" Sort { /** Along which axis. */ axis: usize };
+    /// `argsort(x)`: i64 positions that sort x along an axis, stable.
+    "argsort" ArgSort { /** Along which axis. */ axis: usize };
+
+    /// `matmul(a, b)` as `numpy.matmul`: ranks 1 and up, leading axes broadcast.
+    "matmul" MatMul;
+
+    /// `reshape(x, d0, d1, …)`: one extent may be −1.
+    "reshape" Reshape;
+    /// `reshape_like(x, y)`: x with the shape of y.
+    "reshape_like" ReshapeLike;
+    /// `transpose(x)`: output axis i is input axis `perm[i]`.
+    "transpose" Transpose { /** The permutation. */ perm: Vec<usize> };
+    /// `expand(x)`: new axes of extent 1 at these positions of the result.
+    "expand" Expand { /** Positions. */ axes: Vec<usize> };
+    /// `squeeze(x)`: without these axes, whose extent must be 1.
+    "squeeze" Squeeze { /** Positions. */ axes: Vec<usize> };
+    /// `broadcast_to(x, d0, d1, …)`.
+    "broadcast_to" BroadcastTo;
+    /// `broadcast_like(x, y)`: x broadcast to the shape of y.
+    "broadcast_like" BroadcastLike;
+    /// `sum_to(x, y)`: x summed over the axes along which y was broadcast to the shape of x.
+    "sum_to" SumTo;
+    /// `join(a, b, …)` along an existing axis.
+    "join" Join { /** Along which axis. */ axis: usize };
+    /// `flip(x)` along an axis.
+    "flip" Flip { /** Along which axis. */ axis: usize };
+
+    /// `index(x, i…)`: basic indexing. The pattern has an item per leading axis, joined by commas: `i` an
+    /// integer input; `:` everything; `s:e:-2` a slice whose start (`s`) and end (`e`), where named, are inputs.
+    "index" Index { /** One item per leading axis. */ pattern: String };
+    /// `index_write(x, y, i…)`: x with y set or added at a basic index; y broadcasts to the place.
+    "index_write" IndexWrite { /** Set or add. */ mode: Write, /** As in `index`. */ pattern: String };
+    /// `gather(x, i…)`: NumPy's advanced indexing of `axes` (sorted) by integer arrays that broadcast together.
+    "gather" Gather { /** Indexed axes. */ axes: Vec<usize> };
+    /// `gather_write(x, y, i…)`: x with y set or added at an advanced index; y broadcasts to the place.
+    "gather_write" GatherWrite { /** Set or add. */ mode: Write, /** Indexed axes. */ axes: Vec<usize> };
+    /// `nonzero(x)`: an i64 vector per axis, the positions of the elements that are not zero.
+    "nonzero" Nonzero;
+
+    /// `arange(start, stop, step)` in the dtype of the inputs.
+    "arange" Arange;
+    /// `eye(n, m, k)`: ones where column − row = k.
+    "eye" Eye { /** Element type. */ dtype: DType };
+    /// `diag(x)`: the k-th diagonal of a matrix, or the square matrix with a vector on it.
+    "diag" Diag { /** Which diagonal. */ k: i64 };
+    /// `ifelse(cond, a, b)`: a where the scalar is true, else b; only that one is evaluated.
+    "ifelse" IfElse;
+
+    /// `solve(a, b)`: x with a·x = b; b is a vector or a matrix. Leading axes are batches.
+    "solve" Solve { /** What is known of a. */ kind: MatrixKind };
+    /// `cholesky(a)`: lower triangular l with l·lᵀ = a; only the lower part of a is read.
+    "cholesky" Cholesky;
+    /// `inverse(a)`.
+    "inverse" Inverse;
+    /// `slogdet(a)`: sign and log|det|.
+    "slogdet" SLogDet;
+    /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.
+    "tri" Tri { /** Keep the lower part. */ lower: bool, /** The last diagonal kept. */ k: i64 };
+
+    /// `fold_in(key, n)`: the key of stream or step n of a key (u64 vector of 2).
+    "fold_in" FoldIn;
+    /// `random_uniform(key, d0, …)` in [0, 1).
+    "random_uniform" RandomUniform { /** f32 or f64. */ dtype: DType };
+    /// `random_normal(key, d0, …)`: mean 0, deviation 1.
+    "random_normal" RandomNormal { /** f32 or f64. */ dtype: DType };
+    /// `random_integers(key, low, high, d0, …)`: i64 in [low, high).
+    "random_integers" RandomIntegers;
+    /// `random_permutation(key, n)`: i64 vector, a shuffled 0..n.
+    "random_permutation" RandomPermutation;
+    /// `legacy_draw(state, a, b, d0, …)`: the next MT19937 state (u32 vector of 628) and the draw that NumPy's RandomState gives.
+    "legacy_draw" LegacyDraw { /** Distribution. */ dist: Legacy, /** Of the draw. */ dtype: DType };
+}
+
+/// An op whose meaning lives outside this crate.
+pub trait ExternOp: Send + Sync {
+    /// The registered name: the op's identity in the text form.
+    fn key(&self) -> &str;
+    /// False where each evaluation counts (prints, draws from the outside).
+    fn pure(&self) -> bool {
+        true
+    }
+    /// As [`OpDef::infer`].
+    ///
+    /// # Errors
+    /// Where the inputs do not fit.
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>>;
+    /// As [`OpDef::eval`].
+    ///
+    /// # Errors
+    /// Where the inputs do not fit, or the user's code fails.
+    fn eval(&self, ins: &[Array]) -> Result<Outs<Array>>;
+    /// As [`OpDef::vjp`].
+    ///
+    /// # Errors
+    /// `E0403` by default: no gradient.
+    fn vjp(&self, _g: &mut Graph, _site: &Site, _cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Err(Diagnostic::new(Kind::Gradient, "E0403", format!("op `{}` has no gradient", self.key())))
+    }
+}
+
+/// A user's op by identity.
+#[derive(Clone)]
+pub struct ExternRef(pub Arc<dyn ExternOp>);
+
+impl PartialEq for ExternRef {
+    fn eq(&self, other: &ExternRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for ExternRef {}
+impl std::hash::Hash for ExternRef {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).cast::<u8>().hash(state);
+    }
+}
+impl std::fmt::Debug for ExternRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.key())
+    }
+}
+
+/// What an evaluation carries along: the caller's wish to stop.
+pub struct EvalCx<'a> {
+    poll: Option<&'a dyn Fn() -> Result<()>>,
+    last: Instant,
+    ticks: u32,
+}
+
+/// How often the caller is asked whether to go on.
+const POLL: Duration = Duration::from_millis(10);
+
+impl<'a> EvalCx<'a> {
+    /// An evaluation that cannot be stopped.
+    pub fn new() -> EvalCx<'static> {
+        EvalCx { poll: None, last: Instant::now(), ticks: 0 }
+    }
+    /// An evaluation that asks `poll` every 10 ms whether to go on.
+    pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
+        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0 }
+    }
+    /// Called once per node and step.
+    ///
+    /// # Errors
+    /// What `poll` returns: the caller wants to stop.
+    pub fn check(&mut self) -> Result<()> {
+        self.ticks = self.ticks.wrapping_add(1);
+        let Some(poll) = self.poll else { return Ok(()) };
+        if self.ticks % 16 == 0 && self.last.elapsed() >= POLL {
+            self.last = Instant::now();
+            poll()?;
+        }
+        Ok(())
+    }
+}
+
+impl Default for EvalCx<'static> {
+    fn default() -> Self {
+        EvalCx::new()
+    }
+}

@@ -1,0 +1,6 @@
+//! Broadcasting and its transpose.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(BroadcastTo, BroadcastLike, SumTo);

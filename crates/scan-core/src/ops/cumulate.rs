@@ -1,0 +1,6 @@
+//! Cumulative sums and products.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(CumSum, CumProd);

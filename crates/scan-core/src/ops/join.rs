@@ -1,0 +1,6 @@
+//! Joining.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(Join);

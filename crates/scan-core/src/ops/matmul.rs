@@ -1,0 +1,6 @@
+//! Matrix products.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(MatMul);

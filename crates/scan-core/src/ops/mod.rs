@@ -1,0 +1,90 @@
+//! What every op means: one file per op or family, one match arm per row of the op table.
+
+mod broadcast;
+mod control;
+mod create;
+mod cumulate;
+mod elemwise;
+mod gather;
+mod index;
+mod join;
+mod legacy;
+mod linalg;
+mod matmul;
+mod random;
+mod reduce;
+mod scan_op;
+mod shape;
+mod softmax;
+mod sort;
+
+use crate::ir::{Op, OpDef};
+
+impl Op {
+    /// What the op knows about itself.
+    pub fn def(&self) -> &dyn OpDef {
+        match self {
+            Op::Elem(x) => x,
+            Op::Const(x) => x,
+            Op::Scan(x) => x.as_ref(),
+            Op::Extern(x) => x,
+            Op::Cast(x) => x,
+            Op::DimOf(x) => x,
+            Op::StopGradient(x) => x,
+            Op::GradClip(x) => x,
+            Op::Assert(x) => x,
+            Op::Reduce(x) => x,
+            Op::ArgReduce(x) => x,
+            Op::LogSumExp(x) => x,
+            Op::Softmax(x) => x,
+            Op::LogSoftmax(x) => x,
+            Op::CumSum(x) => x,
+            Op::CumProd(x) => x,
+            Op::Sort(x) => x,
+            Op::ArgSort(x) => x,
+            Op::MatMul(x) => x,
+            Op::Reshape(x) => x,
+            Op::ReshapeLike(x) => x,
+            Op::Transpose(x) => x,
+            Op::Expand(x) => x,
+            Op::Squeeze(x) => x,
+            Op::BroadcastTo(x) => x,
+            Op::BroadcastLike(x) => x,
+            Op::SumTo(x) => x,
+            Op::Join(x) => x,
+            Op::Flip(x) => x,
+            Op::Index(x) => x,
+            Op::IndexWrite(x) => x,
+            Op::Gather(x) => x,
+            Op::GatherWrite(x) => x,
+            Op::Nonzero(x) => x,
+            Op::Arange(x) => x,
+            Op::Eye(x) => x,
+            Op::Diag(x) => x,
+            Op::IfElse(x) => x,
+            Op::Solve(x) => x,
+            Op::Cholesky(x) => x,
+            Op::Inverse(x) => x,
+            Op::SLogDet(x) => x,
+            Op::Tri(x) => x,
+            Op::FoldIn(x) => x,
+            Op::RandomUniform(x) => x,
+            Op::RandomNormal(x) => x,
+            Op::RandomIntegers(x) => x,
+            Op::RandomPermutation(x) => x,
+            Op::LegacyDraw(x) => x,
+        }
+    }
+}
+
+/// Placeholder of an op whose rules are not written yet.
+macro_rules! stub {
+    ($($name:ty),+ $(,)?) => {$(
+        impl $crate::ir::OpDef for $name {
+            fn infer(&self, _: &[$crate::ir::Arg]) -> $crate::base::Result<$crate::ir::Outs<$crate::types::Type>> { todo!() }
+            fn eval(&self, _: &mut $crate::ir::EvalCx, _: &mut [$crate::types::Array]) -> $crate::base::Result<$crate::ir::Outs<$crate::types::Array>> { todo!() }
+            fn vjp(&self, _: &mut $crate::ir::Graph, _: &$crate::ir::Site, _: &[Option<$crate::ir::Value>]) -> $crate::base::Result<Vec<Option<$crate::ir::Value>>> { todo!() }
+        }
+    )+};
+}
+use stub;

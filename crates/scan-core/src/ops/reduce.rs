@@ -1,0 +1,6 @@
+//! Reductions.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(Reduce, ArgReduce);

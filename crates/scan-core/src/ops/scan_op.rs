@@ -1,0 +1,6 @@
+//! The loop as an op.
+
+use super::stub;
+
+
+stub!(crate::ir::Scan);

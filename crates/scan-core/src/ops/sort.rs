@@ -1,0 +1,6 @@
+//! Sorting.
+
+use super::stub;
+use crate::ir::op::*;
+
+stub!(Sort, ArgSort);

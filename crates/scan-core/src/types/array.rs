@@ -1,0 +1,299 @@
+//! Host arrays: dtype, shape and a reference-counted row-major buffer. A clone is O(1); a write
+//! copies only where the buffer is shared.
+
+use super::shape::{Extents, count};
+use super::{DType, Type};
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+macro_rules! elements {
+    ($($variant:ident $t:ty),+ $(,)?) => {
+        /// The buffer of an [`Array`], one variant per dtype.
+        #[derive(Clone, Debug)]
+        pub enum Data {
+            $(#[doc = concat!("Elements of type `", stringify!($t), "`.")] $variant(Arc<Vec<$t>>)),+
+        }
+
+        impl Data {
+            /// The dtype of the elements.
+            pub fn dtype(&self) -> DType {
+                match self { $(Data::$variant(_) => DType::$variant),+ }
+            }
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                match self { $(Data::$variant(v) => v.len()),+ }
+            }
+            /// True without elements.
+            pub fn is_empty(&self) -> bool { self.len() == 0 }
+        }
+
+        $(impl Element for $t {
+            const DTYPE: DType = DType::$variant;
+            fn wrap(data: Vec<$t>) -> Data { Data::$variant(Arc::new(data)) }
+            fn slice(data: &Data) -> &[$t] {
+                match data {
+                    Data::$variant(v) => v,
+                    other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
+                }
+            }
+            fn slice_mut(data: &mut Data) -> &mut [$t] {
+                match data {
+                    Data::$variant(v) => Arc::make_mut(v).as_mut_slice(),
+                    other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
+                }
+            }
+        })+
+
+        /// Runs an expression with `$T` bound to the element type of a dtype:
+        /// `dispatch!(x.dtype(), T => Array::new::<T>(…))`.
+        #[macro_export]
+        macro_rules! dispatch {
+            ($dtype:expr, $T:ident => $body:expr) => {
+                match $dtype { $($crate::types::DType::$variant => { type $T = $t; $body }),+ }
+            };
+        }
+    };
+}
+
+/// A Rust type that arrays can hold.
+pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+    /// A buffer of such elements.
+    fn wrap(data: Vec<Self>) -> Data;
+    /// The elements; panics where the buffer has another dtype (a fault of rscan).
+    fn slice(data: &Data) -> &[Self];
+    /// The elements for writing; copies a shared buffer first.
+    fn slice_mut(data: &mut Data) -> &mut [Self];
+}
+
+elements!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64);
+
+/// The element types that gradients flow through.
+pub trait Float: Element + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> + std::ops::Sub<Output = Self> + std::ops::Div<Output = Self> + std::ops::Neg<Output = Self> {
+    /// Nearest value of an f64.
+    fn of(x: f64) -> Self;
+    /// Widened to f64.
+    fn wide(self) -> f64;
+}
+
+impl Float for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn wide(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Float for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
+/// As [`dispatch!`](crate::dispatch), for float dtypes only; panics on others (a fault of rscan).
+#[macro_export]
+macro_rules! dispatch_float {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::types::DType::F32 => { type $T = f32; $body }
+            $crate::types::DType::F64 => { type $T = f64; $body }
+            other => panic!("{other} is not a float dtype"),
+        }
+    };
+}
+
+/// A row-major host array.
+#[derive(Clone, Debug)]
+pub struct Array {
+    shape: Extents,
+    data: Data,
+}
+
+impl Array {
+    /// An array from its elements in row-major order. Panics where their number is not that of the shape.
+    pub fn new<T: Element>(shape: &[usize], data: Vec<T>) -> Array {
+        assert_eq!(count(shape), data.len(), "{} elements for shape {shape:?}", data.len());
+        Array { shape: SmallVec::from_slice(shape), data: T::wrap(data) }
+    }
+    /// A rank-0 array.
+    pub fn scalar<T: Element>(x: T) -> Array {
+        Array::new(&[], vec![x])
+    }
+    /// A rank-1 array.
+    pub fn vector<T: Element>(x: &[T]) -> Array {
+        Array::new(&[x.len()], x.to_vec())
+    }
+    /// Zeros (`false` for bool).
+    pub fn zeros(dtype: DType, shape: &[usize]) -> Array {
+        dispatch!(dtype, T => Array::new(shape, vec![T::default(); count(shape)]))
+    }
+    /// An array with every element `x`, converted to the dtype as a cast does.
+    pub fn full(dtype: DType, shape: &[usize], x: f64) -> Array {
+        Array::new(shape, vec![x; count(shape)]).cast(dtype)
+    }
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+    /// Extents.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+    /// True without elements.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+    /// The type with known extents.
+    pub fn ty(&self) -> Type {
+        Type::known(self.dtype(), &self.shape)
+    }
+    /// Elements in row-major order; panics on another dtype (a fault of rscan).
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        T::slice(&self.data)
+    }
+    /// Elements for writing; a shared buffer is copied first.
+    pub fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
+        T::slice_mut(&mut self.data)
+    }
+    /// The buffer.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+    /// The same elements under another shape of equal count. O(1).
+    pub fn reshaped(&self, shape: &[usize]) -> Array {
+        assert_eq!(count(shape), self.len(), "reshape {:?} to {shape:?}", self.shape);
+        Array { shape: SmallVec::from_slice(shape), data: self.data.clone() }
+    }
+    /// Row `i` along the first axis, copied.
+    pub fn row(&self, i: usize) -> Array {
+        let n = count(&self.shape[1..]);
+        dispatch!(self.dtype(), T => Array::new(&self.shape[1..], self.as_slice::<T>()[i * n..(i + 1) * n].to_vec()))
+    }
+    /// Rows `lo..hi` along the first axis, copied (O(1) where that is all of them).
+    pub fn rows(&self, lo: usize, hi: usize) -> Array {
+        if lo == 0 && hi == self.shape[0] {
+            return self.clone();
+        }
+        let n = count(&self.shape[1..]);
+        let mut shape = self.shape.clone();
+        shape[0] = hi - lo;
+        dispatch!(self.dtype(), T => Array::new(&shape, self.as_slice::<T>()[lo * n..hi * n].to_vec()))
+    }
+    /// Arrays of one type stacked along a new first axis; `dtype` and `row_shape` serve where there are none.
+    pub fn stack(rows: &[Array], dtype: DType, row_shape: &[usize]) -> Array {
+        let row_shape: Extents = rows.first().map_or(SmallVec::from_slice(row_shape), |r| r.shape.clone());
+        let shape: Extents = std::iter::once(rows.len()).chain(row_shape).collect();
+        dispatch!(dtype, T => {
+            let mut out: Vec<T> = Vec::with_capacity(count(&shape));
+            rows.iter().for_each(|r| out.extend_from_slice(r.as_slice::<T>()));
+            Array::new(&shape, out)
+        })
+    }
+    /// Converted to another dtype by the rule of [`Cast`].
+    pub fn cast(&self, to: DType) -> Array {
+        if to == self.dtype() {
+            return self.clone();
+        }
+        dispatch!(self.dtype(), A => dispatch!(to, B => {
+            Array::new(&self.shape, self.as_slice::<A>().iter().map(|&x| <A as Cast<B>>::cast(x)).collect::<Vec<B>>())
+        }))
+    }
+    /// The one element as i64 (floats truncate), where there is exactly one.
+    pub fn item_i64(&self) -> Option<i64> {
+        (self.len() == 1).then(|| self.cast(DType::I64).as_slice::<i64>()[0])
+    }
+    /// The one element as f64, where there is exactly one.
+    pub fn item_f64(&self) -> Option<f64> {
+        (self.len() == 1).then(|| self.cast(DType::F64).as_slice::<f64>()[0])
+    }
+    /// Elements as f64.
+    pub fn to_f64_vec(&self) -> Vec<f64> {
+        self.cast(DType::F64).as_slice::<f64>().to_vec()
+    }
+    /// Elements as i64.
+    pub fn to_i64_vec(&self) -> Vec<i64> {
+        self.cast(DType::I64).as_slice::<i64>().to_vec()
+    }
+    /// Every element, as bits: NaN equals itself, 0 and -0 differ.
+    pub fn bits(&self) -> Vec<u64> {
+        match &self.data {
+            Data::F32(v) => v.iter().map(|x| x.to_bits() as u64).collect(),
+            Data::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
+            Data::U64(v) => v.to_vec(),
+            _ => self.to_i64_vec().into_iter().map(|x| x as u64).collect(),
+        }
+    }
+}
+
+/// Equality of dtype, shape and bits.
+impl PartialEq for Array {
+    fn eq(&self, other: &Array) -> bool {
+        self.dtype() == other.dtype() && self.shape == other.shape && self.bits() == other.bits()
+    }
+}
+
+impl Eq for Array {}
+
+impl Hash for Array {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.dtype(), &self.shape).hash(state);
+        if self.len() <= 64 {
+            self.bits().hash(state);
+        }
+    }
+}
+
+/// Conversion between element types: ints wrap, bool is `x != 0`, float to int truncates and
+/// saturates at the target's range with NaN giving 0 (NumPy leaves both undefined).
+pub trait Cast<B> {
+    /// The converted value.
+    fn cast(self) -> B;
+}
+
+macro_rules! casts {
+    ($($a:ty => $($b:ty),+;)+) => {$($(
+        impl Cast<$b> for $a { fn cast(self) -> $b { self as $b } }
+    )+)+};
+}
+
+macro_rules! bool_casts {
+    ($($t:ty: $one:expr, $zero:expr);+ $(;)?) => {$(
+        impl Cast<bool> for $t { fn cast(self) -> bool { self != $zero } }
+        impl Cast<$t> for bool { fn cast(self) -> $t { if self { $one } else { $zero } } }
+    )+};
+}
+
+casts! {
+    i8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    u64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    f32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+    f64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
+}
+
+bool_casts! { i8: 1, 0; i16: 1, 0; i32: 1, 0; i64: 1, 0; u8: 1, 0; u16: 1, 0; u32: 1, 0; u64: 1, 0; f32: 1.0, 0.0; f64: 1.0, 0.0 }
+
+impl Cast<bool> for bool {
+    fn cast(self) -> bool {
+        self
+    }
+}

@@ -1,0 +1,13 @@
+//! dtypes, symbolic dims, shapes, host arrays and shared variables.
+
+pub mod array;
+pub mod dim;
+pub mod dtype;
+pub mod shape;
+pub mod shared;
+
+pub use array::{Array, Element, Float};
+pub use dim::{Dim, Sym};
+pub use dtype::DType;
+pub use shape::{Dims, Extents, Type};
+pub use shared::Shared;

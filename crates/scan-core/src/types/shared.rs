@@ -1,0 +1,65 @@
+//! Shared variables: values that live between calls.
+
+use super::{Array, Type};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+/// A handle to a value that functions read and update. Clones share the value.
+#[derive(Clone)]
+pub struct Shared(Arc<Inner>);
+
+struct Inner {
+    id: u64,
+    ty: Type,
+    value: RwLock<Array>,
+    updating: Mutex<()>,
+}
+
+impl Shared {
+    /// A new shared variable. Its extents may change from one value to the next; dtype and rank
+    /// (and, with `fixed`, extents known in `ty`) may not.
+    pub fn new(value: Array, ty: Type) -> Shared {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Shared(Arc::new(Inner { id: NEXT.fetch_add(1, Ordering::Relaxed), ty, value: RwLock::new(value), updating: Mutex::new(()) }))
+    }
+    /// A number that no other shared variable of the process has; locks are taken in its order.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+    /// dtype, rank and what is known of the extents.
+    pub fn ty(&self) -> &Type {
+        &self.0.ty
+    }
+    /// The value now. O(1): buffers are shared until written.
+    pub fn get(&self) -> Array {
+        self.0.value.read().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+    /// Replaces the value. The caller has checked that its type fits.
+    pub fn set(&self, value: Array) {
+        *self.0.value.write().unwrap_or_else(|e| e.into_inner()) = value;
+    }
+    /// Held by a call that updates this variable, from its reading to its commit.
+    pub fn lock_updates(&self) -> MutexGuard<'_, ()> {
+        self.0.updating.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl PartialEq for Shared {
+    fn eq(&self, other: &Shared) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Shared {}
+
+impl std::hash::Hash for Shared {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Shared#{}", self.0.id)
+    }
+}
