@@ -1,0 +1,75 @@
+# `make help` lists what can be made. Needs python3.11, cargo and a C linker; everything else goes into .venv.
+
+PYTHON ?= python3.11
+VENV   := .venv
+PY     := $(VENV)/bin/python
+# Absolute, so that cargo and maturin agree on it and nothing is compiled twice.
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
+export MPLBACKEND  := Agg
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
+LINTED       := python tests examples benchmarks
+PYTEST_FLAGS ?= -q --timeout=300
+# How many random programs `make accept-random` runs, and from which seed on.
+PROGRAMS     ?= 2000
+SEED         ?= 0
+
+.PHONY: help demo test lint test-rust test-python bench docs fix accept-random clean
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+help:  ## list these targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/installed: requirements-test.txt
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	@touch $@
+
+# The extension, built once for tests, demo and benchmarks; python/ is used in place.
+$(VENV)/built: $(VENV)/installed pyproject.toml $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel
+	@touch $@
+
+demo: $(VENV)/built  ## run two of the examples
+	$(PY) examples/garch.py
+	$(PY) examples/ar2_sunspots.py
+
+test: lint test-rust test-python  ## everything that is checked before a change lands
+
+lint: $(VENV)/installed
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check --quiet $(LINTED)
+	$(VENV)/bin/mypy python/rscan
+
+test-rust: $(VENV)/installed
+	@if cargo nextest --version >/dev/null 2>&1; then \
+	    set -x; cargo nextest run --workspace --all-features; \
+	else \
+	    set -x; cargo test --workspace --all-features --lib --bins --tests --examples; \
+	fi
+	cargo test --doc --package scan-core --all-features
+
+test-python: $(VENV)/built
+	$(PY) -m pytest $(PYTEST_FLAGS) tests
+
+bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
+	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json
+	cd benchmarks && ../$(PY) report.py ../bench-results/results.json
+
+docs: $(VENV)/built  ## run every program of README.md, docs/ and tests/spec/, and build the crate's pages
+	$(PY) -m pytest $(PYTEST_FLAGS) tests/test_docs.py tests/test_spec.py
+	cargo doc --no-deps --package scan-core
+
+fix: $(VENV)/installed  ## format, and mend what the linters can mend
+	cargo fmt --all
+	cargo clippy --fix --allow-dirty --allow-staged --workspace --all-targets
+	$(VENV)/bin/ruff check --fix $(LINTED)
+
+accept-random: $(VENV)/built  ## PROGRAMS random programs from SEED on, against the interpreter, NumPy and finite differences
+	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --all-features random
+	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) $(PY) -m pytest -q --timeout=3600 tests -k random
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) target out bench-results python/rscan/*.so
