@@ -17,6 +17,8 @@ mod scan_op;
 mod shape;
 mod softmax;
 mod sort;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use crate::ir::{Op, OpDef};
 
