@@ -1,5 +1,6 @@
 //! What every op means: one file per op or family, one match arm per row of the op table.
 
+mod args;
 mod broadcast;
 mod control;
 mod create;
@@ -13,6 +14,7 @@ mod linalg;
 mod matmul;
 mod random;
 mod reduce;
+mod region;
 mod scan_op;
 mod shape;
 mod softmax;

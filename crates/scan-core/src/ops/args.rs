@@ -1,0 +1,117 @@
+//! What ops ask of their arguments: integer scalars, extents, matrices.
+
+use crate::bail;
+use crate::base::Result;
+use crate::ir::op::{Arg, Outs};
+use crate::ir::{Graph, Value};
+use crate::types::shape::Extents;
+use crate::types::{Array, Dim};
+use smallvec::SmallVec;
+
+/// One output.
+pub fn one<T>(x: T) -> Outs<T> {
+    let mut outs = Outs::new();
+    outs.push(x);
+    outs
+}
+
+/// Checks that an op got `n` inputs.
+///
+/// # Errors
+/// `E0222` where it did not.
+pub fn expect_count(op: &str, n: usize, at_least: bool, ins: &[Arg]) -> Result<()> {
+    let fits = if at_least { ins.len() >= n } else { ins.len() == n };
+    if !fits {
+        let more = if at_least { " or more" } else { "" };
+        bail!(Type, "E0222", "`{op}` takes {n}{more} inputs and got {}", ins.len());
+    }
+    Ok(())
+}
+
+/// Checks that an argument is an integer scalar.
+///
+/// # Errors
+/// `E0222` where it is not.
+pub fn expect_int_scalar(op: &str, what: &str, arg: &Arg) -> Result<()> {
+    if !arg.ty.dtype.is_int() || arg.ty.rank() != 0 {
+        bail!(Type, "E0222", "{what} of `{op}` must be an integer scalar, got {}", arg.ty);
+    }
+    Ok(())
+}
+
+/// Checks that an argument is a scalar.
+///
+/// # Errors
+/// `E0222` where it is not.
+pub fn expect_scalar(op: &str, what: &str, arg: &Arg) -> Result<()> {
+    if arg.ty.rank() != 0 {
+        bail!(Type, "E0222", "{what} of `{op}` must be a scalar, got {}", arg.ty);
+    }
+    Ok(())
+}
+
+/// The integer of a scalar; a u64 beyond i64 saturates.
+pub fn integer(x: &Array) -> i64 {
+    match x.data() {
+        crate::types::array::Data::U64(v) => i64::try_from(v[0]).unwrap_or(i64::MAX),
+        crate::types::array::Data::I64(v) => v[0],
+        _ => x.item_i64().unwrap_or(0),
+    }
+}
+
+/// All elements as i64; u64 beyond i64 saturate.
+pub fn integers(x: &Array) -> Vec<i64> {
+    match x.data() {
+        crate::types::array::Data::U64(v) => v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
+        _ => x.to_i64_vec(),
+    }
+}
+
+/// The extents that integer scalars ask for.
+///
+/// # Errors
+/// `E0222` where one is negative or their product cannot be addressed.
+pub fn extents(op: &str, ins: &[Array]) -> Result<Extents> {
+    let mut out: Extents = SmallVec::new();
+    for x in ins {
+        match usize::try_from(integer(x)) {
+            Ok(n) => out.push(n),
+            Err(_) => bail!(Value, "E0222", "an extent of `{op}` is {}; extents cannot be negative", integer(x)),
+        }
+    }
+    let count = out.iter().filter(|&&n| n > 0).try_fold(1usize, |p, &n| p.checked_mul(n));
+    if !out.contains(&0) && count.is_none_or(|n| n > isize::MAX as usize / 8) {
+        bail!(Value, "E0222", "`{op}` was asked for an array of shape {}, which no memory holds", crate::types::shape::tuple(&out));
+    }
+    Ok(out)
+}
+
+/// The value of an argument as an affine form: a constant, or what is known of it.
+pub fn form(arg: &Arg) -> Option<Dim> {
+    let number = arg.value.as_ref().filter(|_| arg.ty.dtype.is_int()).and_then(|a| (a.len() == 1).then(|| integer(a)));
+    number.map(|n| Dim::from_parts([], n)).or_else(|| arg.dim.clone())
+}
+
+/// True where the form is at least 0 for all extents.
+pub fn never_negative(dim: &Dim) -> bool {
+    let (terms, constant) = dim.parts();
+    constant >= 0 && terms.iter().all(|t| t.1 >= 0)
+}
+
+/// An extent that an op computes as `max(form, 0)`: the form itself where it is never negative, else unknown.
+pub fn clamped(form: &Dim) -> Dim {
+    if never_negative(form) {
+        return form.clone();
+    }
+    let (terms, constant) = form.parts();
+    if constant <= 0 && terms.iter().all(|t| t.1 <= 0) { Dim::known(0) } else { Dim::fresh() }
+}
+
+/// A cotangent brought to the shape and dtype of the input that it belongs to; none for an input that is not a float.
+pub fn fit(g: &mut Graph, ct: Value, x: Value) -> Option<Value> {
+    let dtype = g.ty(x).dtype;
+    dtype.is_float().then(|| {
+        let summed = g.sum_to(ct, x);
+        g.cast(summed, dtype)
+    })
+}
