@@ -1,1 +1,5 @@
-//! Not written yet.
+//! The law: evaluates a graph node by node. Slow, obvious, and what every pass, gradient and backend is measured against.
+
+pub mod walk;
+
+pub use walk::{Walk, run};

@@ -1,9 +1,15 @@
 //! A function: inputs, outputs, updates of shared variables.
 
-use crate::base::Result;
+use crate::bail;
+use crate::base::{Diagnostic, Kind, Result};
+use crate::eval;
 use crate::expr::Var;
-use crate::ir::{EvalCx, Graph};
+use crate::expr::extract::{Extract, substitute};
+use crate::ir::{EvalCx, Graph, Value};
+use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
+use rustc_hash::FxHashSet;
+use std::sync::RwLock;
 
 /// What a function is made of.
 #[derive(Clone, Default)]
@@ -20,25 +26,121 @@ pub struct FunctionSpec {
     pub givens: Vec<(Var, Var)>,
 }
 
-/// A callable function. Calls may come from many threads at once.
-pub struct Function {}
+/// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
+pub struct Function {
+    graph: Graph,
+    inputs: Vec<Var>,
+    shared: Vec<Shared>,
+    updated: Vec<Shared>,
+    n_outputs: usize,
+}
+
+/// Held for reading while a call takes its snapshot of shared values, for writing while one commits.
+static COMMIT: RwLock<()> = RwLock::new(());
 
 impl Function {
     /// Compiles.
     ///
     /// # Errors
-    /// `E0501` for an output that depends on an input not given; `E0502` for two updates of one variable;
-    /// `E0503` for an update of another dtype or rank.
-    pub fn new(_spec: FunctionSpec) -> Result<Function> { todo!() }
+    /// `E0501` for an output that depends on an input not given; `E0502` for two updates of one variable; `E0503` for an
+    /// update of another dtype or rank; `E0505` for an input given twice; `E0115` for an update of something not shared.
+    pub fn new(spec: FunctionSpec) -> Result<Function> {
+        let updated = updated(&spec.updates)?;
+        let values: Vec<Var> = spec.outputs.iter().chain(spec.updates.iter().map(|u| &u.1)).cloned().collect();
+        let values = if spec.givens.is_empty() { values } else { substitute(&values, &spec.givens)? };
+        let mut extract = Extract::new(false);
+        for input in &spec.inputs {
+            if extract.get(input).is_some() {
+                bail!(Value, "E0505", "input `{}` is given twice", input.describe());
+            }
+            extract.bind(input);
+        }
+        let results: Vec<Value> = values.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
+        let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
+        let mut graph = extract.graph;
+        graph.set_results(results);
+        Ok(Function { graph, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+    }
+
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
     ///
     /// # Errors
     /// `E0504` where an argument does not fit its input; whatever the ops report.
-    pub fn call(&self, _cx: &mut EvalCx, _args: &[Array]) -> Result<Vec<Array>> { todo!() }
+    pub fn call(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
+        self.check(args)?;
+        let mut order: Vec<&Shared> = self.updated.iter().collect();
+        order.sort_by_key(|s| s.id());
+        let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
+        let mut all = args.to_vec();
+        {
+            let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
+            all.extend(self.shared.iter().map(Shared::get));
+        }
+        let mut values = eval::run(&self.graph, cx, &all)?;
+        drop(all);
+        let after = values.split_off(self.n_outputs);
+        if !self.updated.is_empty() {
+            let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
+            self.updated.iter().zip(after).for_each(|(s, value)| s.set(value));
+        }
+        Ok(values)
+    }
+
     /// Its graph: parameters are the inputs, then the shared variables; results the outputs, then the updates.
-    pub fn graph(&self) -> &Graph { todo!() }
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+    /// What the caller gives.
+    pub fn inputs(&self) -> &[Var] {
+        &self.inputs
+    }
     /// The shared variables that it reads.
-    pub fn shared(&self) -> &[Shared] { todo!() }
+    pub fn shared(&self) -> &[Shared] {
+        &self.shared
+    }
     /// Positions of inputs on which nothing depends.
-    pub fn unused_inputs(&self) -> Vec<usize> { todo!() }
+    pub fn unused_inputs(&self) -> Vec<usize> {
+        let live = self.graph.needed(self.graph.results());
+        let nodes = self.graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
+        let used: FxHashSet<Value> = nodes.flat_map(|(_, n)| n.ins.iter().copied()).chain(self.graph.results().iter().copied()).collect();
+        (0..self.inputs.len()).filter(|&i| !used.contains(&self.graph.params()[i])).collect()
+    }
+
+    fn check(&self, args: &[Array]) -> Result<()> {
+        if args.len() != self.inputs.len() {
+            bail!(Type, "E0504", "the function takes {} arguments, got {}", self.inputs.len(), args.len());
+        }
+        for (input, arg) in self.inputs.iter().zip(args) {
+            if !input.ty().admits(arg.dtype(), arg.shape()) {
+                let got = format!("{} of shape {}", arg.dtype(), tuple(arg.shape()));
+                return Err(Diagnostic::new(Kind::Type, "E0504", format!("input `{}` takes {}, got {got}", input.describe(), input.ty()))
+                    .label(input.span(), "the input is made here"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn updated(updates: &[(Var, Var)]) -> Result<Vec<Shared>> {
+    let mut out: Vec<Shared> = vec![];
+    for (leaf, value) in updates {
+        let Some(shared) = leaf.as_shared() else {
+            bail!(Value, "E0115", "`{}` is updated, but it is not a shared variable", leaf.describe());
+        };
+        if out.contains(shared) {
+            bail!(Value, "E0502", "the shared variable `{}` is updated twice", leaf.describe());
+        }
+        let (old, new) = (leaf.ty(), value.ty());
+        if old.dtype != new.dtype || old.rank() != new.rank() || old.dims.iter().zip(&new.dims).any(|(a, b)| a.conflicts(b)) {
+            return Err(Diagnostic::new(
+                Kind::Type,
+                "E0503",
+                format!("the update of `{}` has type {new}, the variable {old}", leaf.describe()),
+            )
+            .label(value.span(), "the new value is made here")
+            .label(leaf.span(), "the variable is made here"));
+        }
+        out.push(shared.clone());
+    }
+    Ok(out)
 }

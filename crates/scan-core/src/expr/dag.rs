@@ -1,8 +1,8 @@
 //! The DAG of expressions: leaves and applications, shared by reference counts.
 
 use crate::base::{Result, Span};
-use crate::ir::op::{Arg, Outs};
 use crate::ir::Op;
+use crate::ir::op::{Arg, Outs};
 use crate::types::{Array, Dim, Shared, Type};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

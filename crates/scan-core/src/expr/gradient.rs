@@ -1,9 +1,16 @@
 //! Gradients of expressions.
 
 use super::Var;
-use crate::base::{Result, Span};
+use super::extract::{Extract, substitute};
+use super::splice::splice;
+use crate::bail;
+use crate::base::{Diagnostic, Kind, Result, Span};
+use crate::grad::{self, Seeds};
+use crate::ir::op::BroadcastLike;
+use crate::ir::{Op, Value};
+use crate::types::{Array, DType};
 
-/// Options of [`grad`].
+/// Options of [`grad`] and [`vjp`].
 #[derive(Clone, Default)]
 pub struct GradOptions {
     /// Expressions through which no gradient flows.
@@ -14,21 +21,91 @@ pub struct GradOptions {
     pub span: Span,
 }
 
-/// The cotangents of `wrt`, given expressions with their cotangents (`None` as cotangent: ones for a scalar float).
-/// `None` in the result: disconnected.
+/// The gradient of a scalar cost (or, without one, of what `known_grads` says) with respect to each of `wrt`.
+/// An integer input has a float64 gradient of zeros. `None`: the input is not connected to the cost.
 ///
 /// # Errors
-/// `E0401` for a cost that is not a scalar float, `E0403` for an op without gradient.
-pub fn grad(_cost: Option<&Var>, _wrt: &[Var], _options: &GradOptions) -> Result<Vec<Option<Var>>> { todo!() }
+/// `E0401` for a cost that is not a float scalar, `E0403` for an op without gradient.
+pub fn grad(cost: Option<&Var>, wrt: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+    let Some(cost) = cost else { return vjp(&[], &[], wrt, options) };
+    let ty = cost.ty();
+    if ty.rank() != 0 || !ty.dtype.is_float() {
+        let what = if ty.rank() != 0 { "a scalar" } else { "a float" };
+        return Err(Diagnostic::new(Kind::Gradient, "E0401", format!("the cost of a gradient must be {what}, but it is {ty}"))
+            .label(options.span, "the gradient is asked for here")
+            .label(cost.span(), format!("this gives {ty}"))
+            .help("reduce it first, e.g. with cost.sum() or cost.mean(); for all derivatives of an array use jacobian"));
+    }
+    let one = Var::constant(Array::full(ty.dtype, &[], 1.0), options.span);
+    vjp(std::slice::from_ref(cost), &[one], wrt, options)
+}
 
-/// The cotangents of `wrt` given those of `outputs` (L-op). `None` in the result: disconnected.
+/// The cotangents of `wrt` given those of `outputs` (L-op). `None`: not connected.
 ///
 /// # Errors
-/// `E0403` for an op without gradient; where cotangents do not fit.
-pub fn vjp(_outputs: &[Var], _cotangents: &[Var], _wrt: &[Var], _options: &GradOptions) -> Result<Vec<Option<Var>>> { todo!() }
+/// `E0403` for an op without gradient; `E0404` where a cotangent does not fit its output.
+pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+    if outputs.len() != cotangents.len() {
+        bail!(Gradient, "E0404", "{} outputs, but {} cotangents", outputs.len(), cotangents.len());
+    }
+    let mut all: Vec<Var> = outputs.iter().chain(wrt).cloned().collect();
+    let mut extract = Extract::new(true);
+    let mut seeds = Seeds::default();
+    for (y, ct) in outputs.iter().zip(cotangents) {
+        seeds.outputs.push(seed(&mut extract, y, ct, options.span)?);
+        all.push(ct.clone());
+    }
+    for (y, ct) in &options.known_grads {
+        seeds.known.push(seed(&mut extract, y, ct, options.span)?);
+        all.extend([y.clone(), ct.clone()]);
+    }
+    for v in &options.consider_constant {
+        seeds.constants.push(extract.value(v)?);
+        all.push(v.clone());
+    }
+    let values: Vec<Value> = wrt.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
+    let origins = extract.origins(&all);
+    let mut graph = extract.graph;
+    graph.set_span(options.span);
+    let found = grad::vjp(&mut graph, &seeds, &values)?;
+    let found: Vec<Option<Value>> =
+        found.into_iter().map(|v| v.map(|v| if graph.ty(v).dtype.is_float() { v } else { graph.cast(v, DType::F64) })).collect();
+    let present: Vec<Value> = found.iter().flatten().copied().collect();
+    let mut vars = splice(&graph, origins, &present)?.into_iter();
+    Ok(found.into_iter().map(|v| v.and_then(|_| vars.next())).collect())
+}
 
-/// The tangents of `outputs` given those of `wrt` (R-op). `None` in the result: disconnected.
+fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, Value)> {
+    let (want, got) = (y.ty(), ct.ty());
+    let unfit = want.rank() != got.rank() || want.dims.iter().zip(&got.dims).any(|(a, b)| a.conflicts(b));
+    if unfit || !want.dtype.is_float() {
+        return Err(
+            Diagnostic::new(Kind::Gradient, "E0404", format!("a cotangent of type {got} does not fit an output of type {want}")).at(span)
+        );
+    }
+    let (value, ct) = (extract.value(y)?, extract.value(ct)?);
+    Ok((value, extract.graph.cast(ct, want.dtype)))
+}
+
+/// The tangents of `outputs` given those of `wrt` (R-op): the vjp of the vjp, which is linear in the cotangents.
+/// `None`: not connected.
 ///
 /// # Errors
 /// As [`vjp`].
-pub fn jvp(_outputs: &[Var], _wrt: &[Var], _tangents: &[Var], _span: Span) -> Result<Vec<Option<Var>>> { todo!() }
+pub fn jvp(outputs: &[Var], wrt: &[Var], tangents: &[Var], span: Span) -> Result<Vec<Option<Var>>> {
+    if wrt.len() != tangents.len() {
+        bail!(Gradient, "E0404", "{} inputs, but {} tangents", wrt.len(), tangents.len());
+    }
+    let options = GradOptions { span, ..GradOptions::default() };
+    let dummies: Vec<Var> = outputs.iter().map(|y| Var::input(y.ty().clone(), None, span)).collect();
+    let pulled = vjp(outputs, &dummies, wrt, &options)?;
+    let (linear, given): (Vec<Var>, Vec<Var>) = pulled.into_iter().zip(tangents).filter_map(|(g, t)| Some((g?, t.clone()))).unzip();
+    let pushed = vjp(&linear, &given, &dummies, &options)?;
+    let zeros: Vec<(Var, Var)> = dummies.iter().zip(outputs).map(|(u, y)| Ok((u.clone(), zeros_like(y, span)?))).collect::<Result<_>>()?;
+    pushed.into_iter().map(|v| v.map(|v| Ok(substitute(&[v], &zeros)?.swap_remove(0))).transpose()).collect()
+}
+
+fn zeros_like(y: &Var, span: Span) -> Result<Var> {
+    let zero = Var::constant(Array::full(y.ty().dtype, &[], 0.0), span);
+    Var::apply1(Op::from(BroadcastLike {}), &[zero, y.clone()], span)
+}

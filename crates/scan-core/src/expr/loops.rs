@@ -1,7 +1,18 @@
 //! Building a loop from a user's step: placeholders first, then what the step made of them.
 
 use super::Var;
-use crate::base::{Result, Span};
+use super::check;
+use super::extract::{Extract, ancestors, fold, substitute};
+use crate::bail;
+use crate::base::{IdxVec, Result, Span};
+use crate::ir::op::*;
+use crate::ir::scan::NonSeq;
+use crate::ir::{Keep, Offsets, Op, Scan, Seq, State, Tag, Value};
+use crate::scalar::ElemOp;
+use crate::scan::taps::{sequence_cuts, slice_name, state_offsets};
+use crate::types::{Array, DType, Type};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// How a loop runs.
 #[derive(Clone, Default)]
@@ -20,8 +31,31 @@ pub struct LoopOptions {
     pub span: Span,
 }
 
-/// A loop under construction.
-pub struct LoopBuilder {}
+/// A loop under construction. With a constant `n_steps` of 1 there is no loop: the step sees the real slices.
+pub struct LoopBuilder {
+    options: LoopOptions,
+    n_steps: Option<Var>,
+    unrolled: bool,
+    step: Var,
+    seqs: Vec<SeqSlot>,
+    states: Vec<StateSlot>,
+    passed: Vec<Var>,
+}
+
+struct SeqSlot {
+    rows: Var,
+    leaf: Var,
+    name: Arc<str>,
+}
+
+pub(super) struct StateSlot {
+    pub init: Var,
+    pub leaves: Vec<Var>,
+    pub reads: Offsets,
+    pub span: usize,
+    pub name: Arc<str>,
+    pub weak: bool,
+}
 
 /// What a loop gives.
 pub struct LoopResult {
@@ -37,27 +71,312 @@ impl LoopBuilder {
     /// Starts a loop.
     ///
     /// # Errors
-    /// `E0111` for a constant negative n_steps, or one that is not an integer scalar.
-    pub fn new(_options: LoopOptions) -> Result<LoopBuilder> { todo!() }
+    /// `E0111` for a constant negative n_steps, `E0117` for one that is not an integer scalar.
+    pub fn new(options: LoopOptions) -> Result<LoopBuilder> {
+        let step = Var::input(Type::scalar(DType::I64), Some("t"), options.span);
+        let n_steps = options.n_steps.as_ref().map(|n| check::n_steps(n, options.span)).transpose()?;
+        let constant = n_steps.as_ref().and_then(fold).and_then(|a| a.item_i64());
+        if let Some(n) = constant.filter(|n| *n < 0) {
+            return Err(check::negative_steps(n, options.span));
+        }
+        let unrolled = constant == Some(1);
+        Ok(LoopBuilder { options, n_steps, unrolled, step, seqs: vec![], states: vec![], passed: vec![] })
+    }
+
     /// Adds a sequence; returns its slices of one step, in the order of the taps (`k` is row t+k).
     ///
     /// # Errors
-    /// Where it has no axis to scan over, or no taps.
-    pub fn sequence(&mut self, _x: &Var, _taps: &[i64], _name: Option<&str>) -> Result<Vec<Var>> { todo!() }
-    /// Adds a state with its initial rows (`[-1]` alone: the row itself, without an axis of rows); returns what the step
-    /// sees of it, in the order of the taps.
+    /// `E0118` where it has no axis to scan over, `E0116` without taps.
+    pub fn sequence(&mut self, x: &Var, taps: &[i64], name: Option<&str>) -> Result<Vec<Var>> {
+        let name: Arc<str> = name.map(Into::into).unwrap_or_else(|| base_name(x, "x"));
+        if x.ty().rank() == 0 {
+            return Err(check::no_rows(&name, x, self.options.span));
+        }
+        self.passed.push(x.clone());
+        let cuts = sequence_cuts(taps, &name).map_err(|e| e.at(self.options.span))?;
+        let mut slices = vec![];
+        for (cut, &tap) in cuts.iter().zip(taps) {
+            let rows = self.rows(x, cut.skip, cut.drop)?;
+            let leaf = if self.unrolled {
+                let at = if self.options.go_backwards { -1 } else { 0 };
+                self.apply(Index { pattern: "i".into() }, &[rows.clone(), int(at)])?
+            } else {
+                Var::input(rows.ty().row(), Some(&slice_name(&name, tap)), x.span())
+            };
+            slices.push(leaf.clone());
+            self.seqs.push(SeqSlot { rows, leaf, name: name.clone() });
+        }
+        Ok(slices)
+    }
+
+    /// Adds a state with its initial rows (with the one tap −1: the row itself, without an axis of rows); returns what
+    /// the step sees of it, in the order of the taps.
     ///
     /// # Errors
-    /// `E0112` for a tap >= 0, `E0104` where rows are missing.
-    pub fn state(&mut self, _initial: &Var, _taps: &[i64], _name: Option<&str>) -> Result<Vec<Var>> { todo!() }
-    /// Declares a shared variable as passed explicitly (`strict`).
-    pub fn pass(&mut self, _var: &Var) { todo!() }
+    /// `E0112` for a tap >= 0, `E0104` where rows are known to be missing, `E0116` for a tap listed twice.
+    pub fn state(&mut self, initial: &Var, taps: &[i64], name: Option<&str>) -> Result<Vec<Var>> {
+        let name: Arc<str> = name.map(Into::into).unwrap_or_else(|| base_name(initial, "state"));
+        let (span, offsets) = state_offsets(taps, &name).map_err(|e| e.at(self.options.span))?;
+        let init = if taps == [-1] {
+            self.apply(Expand { axes: vec![0] }, std::slice::from_ref(initial))?
+        } else {
+            check::initial_rows(initial, span, &name, self.options.span)?;
+            let exact = initial.ty().dims[0].value() == Some(span);
+            if exact { initial.clone() } else { self.apply(Index { pattern: ":e".into() }, &[initial.clone(), int(span as i64)])? }
+        };
+        let mut leaves = vec![];
+        for (&offset, &tap) in offsets.iter().zip(taps) {
+            leaves.push(if self.unrolled {
+                self.apply(Index { pattern: "i".into() }, &[init.clone(), int(offset as i64)])?
+            } else {
+                Var::input(init.ty().row(), Some(&slice_name(&name, tap)), initial.span())
+            });
+        }
+        self.states.push(StateSlot { init, leaves: leaves.clone(), reads: offsets.into_iter().collect(), span, name, weak: false });
+        Ok(leaves)
+    }
+
+    /// Lets the initial rows of the last state take the dtype that the step gives: for Python scalars, whose dtype nobody chose.
+    pub fn weak(&mut self) {
+        if let Some(state) = self.states.last_mut() {
+            state.weak = true;
+        }
+    }
+
+    /// Declares a value as passed explicitly (`strict`).
+    pub fn pass(&mut self, var: &Var) {
+        self.passed.push(var.clone());
+    }
+
     /// The index of the step (i64 scalar), for use in the step.
-    pub fn step_index(&self) -> Var { todo!() }
+    pub fn step_index(&self) -> Var {
+        if self.unrolled { int(0) } else { self.step.clone() }
+    }
+
     /// Ends the loop. `outputs` in the user's order: each with the position of its state (order of [`LoopBuilder::state`]
     /// calls), or `None` for one that the step does not read back. `updates`: shared leaf and its value after the step.
     ///
     /// # Errors
-    /// `E0101`…`E0110`, `E0113`, `E0115`: see `base/codes`.
-    pub fn finish(self, _outputs: &[(Option<usize>, Var)], _updates: &[(Var, Var)], _until: Option<&Var>) -> Result<LoopResult> { todo!() }
+    /// `E0101` rank, `E0102` shape, `E0103` dtype of a state changes; `E0108` until is no bool scalar; `E0110` nothing tells the
+    /// number of steps; `E0113` strict; `E0115` update of something that is not shared.
+    pub fn finish(mut self, outputs: &[(Option<usize>, Var)], updates: &[(Var, Var)], until: Option<&Var>) -> Result<LoopResult> {
+        let mut outputs = outputs.to_vec();
+        let mut updates = updates.to_vec();
+        let mut until = until.cloned();
+        check::updates(&updates, self.options.span)?;
+        if let Some(cond) = &until {
+            check::until(cond, self.options.span)?;
+        }
+        self.widen(&mut outputs, &mut updates, &mut until)?;
+        for (at, out) in &outputs {
+            if let Some(at) = at {
+                check::state(&self.states[*at], out, self.options.span)?;
+            }
+        }
+        if self.unrolled {
+            return self.straight(&outputs, updates);
+        }
+        let n_steps = self.steps()?;
+        Assembly::new(&self, &outputs, &updates, until.as_ref())?.finish(&self, n_steps, &outputs, &updates)
+    }
+
+    /// No loop: one row per output.
+    fn straight(&self, outputs: &[(Option<usize>, Var)], updates: Vec<(Var, Var)>) -> Result<LoopResult> {
+        if !self.seqs.iter().all(|s| s.rows.ty().dims[0].value() != Some(0)) {
+            bail!(Scan, "E0109", "a sequence has no rows, but n_steps is 1");
+        }
+        let outputs = outputs.iter().map(|(_, v)| self.apply(Expand { axes: vec![0] }, std::slice::from_ref(v))).collect::<Result<_>>()?;
+        Ok(LoopResult { outputs, updates, steps: int(1) })
+    }
+
+    /// Gives weak states the dtype that the step makes of them, until nothing changes.
+    fn widen(&mut self, outputs: &mut [(Option<usize>, Var)], updates: &mut [(Var, Var)], until: &mut Option<Var>) -> Result<()> {
+        for _ in 0..=2 * outputs.len() {
+            let narrow = outputs.iter().find_map(|(at, out)| {
+                let state = &self.states[(*at)?];
+                let dtype = state.init.ty().dtype.promote(out.ty().dtype);
+                (state.weak && dtype != state.init.ty().dtype).then_some((at.unwrap_or(0), dtype))
+            });
+            let Some((at, dtype)) = narrow else { return Ok(()) };
+            let init = self.apply(Cast { dtype }, &[self.states[at].init.clone()])?;
+            let fresh = |leaf: &Var| Var::input(leaf.ty().with_dtype(dtype), leaf.name().as_deref(), leaf.span());
+            let replace: Vec<(Var, Var)> = self.states[at].leaves.iter().map(|l| (l.clone(), fresh(l))).collect();
+            self.states[at].init = init;
+            self.states[at].leaves = replace.iter().map(|r| r.1.clone()).collect();
+            let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until.iter()).cloned().collect();
+            let mut new = substitute(&all, &replace)?.into_iter();
+            outputs.iter_mut().for_each(|o| o.1 = new.next().unwrap_or_else(|| o.1.clone()));
+            updates.iter_mut().for_each(|u| u.1 = new.next().unwrap_or_else(|| u.1.clone()));
+            *until = new.next();
+        }
+        Ok(())
+    }
+
+    /// The number of steps: what was asked for, or the length of the shortest sequence.
+    fn steps(&self) -> Result<Var> {
+        if let Some(n) = &self.n_steps {
+            return Ok(n.clone());
+        }
+        let mut lengths: Vec<&Var> = vec![];
+        for seq in &self.seqs {
+            if !lengths.iter().any(|r| r.ty().dims[0] == seq.rows.ty().dims[0]) {
+                lengths.push(&seq.rows);
+            }
+        }
+        let mut n: Option<Var> = None;
+        for rows in lengths {
+            let len = self.apply(DimOf { axis: 0 }, std::slice::from_ref(rows))?;
+            n = Some(match n {
+                Some(n) => self.apply(Op::Elem(ElemOp::Minimum), &[n, len])?,
+                None => len,
+            });
+        }
+        n.ok_or_else(|| check::no_steps(self.options.span))
+    }
+
+    fn rows(&self, x: &Var, skip: usize, drop: usize) -> Result<Var> {
+        let bound = |n: usize, sign: i64| int(sign * n as i64);
+        match (skip, drop) {
+            (0, 0) => Ok(x.clone()),
+            (s, 0) => self.apply(Index { pattern: "s:".into() }, &[x.clone(), bound(s, 1)]),
+            (0, e) => self.apply(Index { pattern: ":e".into() }, &[x.clone(), bound(e, -1)]),
+            (s, e) => self.apply(Index { pattern: "s:e".into() }, &[x.clone(), bound(s, 1), bound(e, -1)]),
+        }
+    }
+
+    fn apply(&self, op: impl Into<Op>, ins: &[Var]) -> Result<Var> {
+        Var::apply1(op, ins, self.options.span)
+    }
+}
+
+fn int(n: i64) -> Var {
+    Var::constant(Array::scalar(n), Span::NONE)
+}
+
+fn base_name(x: &Var, otherwise: &str) -> Arc<str> {
+    x.name().unwrap_or_else(|| otherwise.into())
+}
+
+/// The body and its captured values.
+struct Assembly {
+    extract: Extract,
+    captured: Vec<Var>,
+    results: Vec<Value>,
+    until: bool,
+}
+
+impl Assembly {
+    fn new(builder: &LoopBuilder, outputs: &[(Option<usize>, Var)], updates: &[(Var, Var)], until: Option<&Var>) -> Result<Assembly> {
+        let mut extract = Extract::new(false);
+        extract.bind(&builder.step);
+        for seq in &builder.seqs {
+            extract.bind(&seq.leaf);
+        }
+        for (at, _) in outputs {
+            if let Some(at) = at {
+                for leaf in &builder.states[*at].leaves {
+                    extract.bind(leaf);
+                }
+            }
+        }
+        for (leaf, _) in updates {
+            extract.bind(leaf);
+        }
+        let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until).cloned().collect();
+        let captured = capture(&mut extract, &all);
+        check::strict(builder.options.strict, &captured, &builder.passed, builder.options.span)?;
+        let results = all.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
+        Ok(Assembly { extract, captured, results, until: until.is_some() })
+    }
+
+    fn finish(self, builder: &LoopBuilder, n_steps: Var, outputs: &[(Option<usize>, Var)], updates: &[(Var, Var)]) -> Result<LoopResult> {
+        let mut body = self.extract.graph;
+        body.set_results(self.results);
+        let states: Vec<(State, Option<Var>)> = outputs
+            .iter()
+            .map(|(at, out)| Ok(at.map_or_else(|| free_state(out), |at| tied_state(&builder.states[at]))))
+            .chain(updates.iter().map(|(leaf, _)| shared_state(builder, leaf)))
+            .collect::<Result<_>>()?;
+        let seq = |s: &SeqSlot| Seq { reverse: builder.options.go_backwards, name: Some(s.name.clone()) };
+        let mut ins = vec![n_steps];
+        ins.extend(builder.seqs.iter().map(|s| s.rows.clone()));
+        ins.extend(states.iter().filter_map(|s| s.1.clone()));
+        ins.extend(self.captured.iter().cloned());
+        let scan = Scan {
+            name: builder.options.name.as_deref().map(Into::into),
+            body,
+            seqs: builder.seqs.iter().map(seq).collect(),
+            captured: self.captured.iter().map(|v| NonSeq { name: v.name() }).collect(),
+            states: states.iter().map(|s| s.0.clone()).collect::<IdxVec<_, _>>(),
+            until: self.until,
+            truncate: builder.options.truncate,
+        };
+        let buffers = Var::apply(Op::Scan(Arc::new(scan)), &ins, builder.options.span)?;
+        let (rows, finals) = buffers.split_at(outputs.len());
+        let outputs = rows.iter().zip(&states).map(|(b, s)| builder.rows(b, s.0.span(), 0)).collect::<Result<_>>()?;
+        let mut after = vec![];
+        for (((leaf, _), last), state) in updates.iter().zip(finals).zip(&states[rows.len()..]) {
+            let init = state.1.clone().unwrap_or_else(|| last.clone());
+            let all = builder.apply(Join { axis: 0 }, &[init, last.clone()])?;
+            after.push((leaf.clone(), builder.apply(Index { pattern: "i".into() }, &[all, int(-1)])?));
+        }
+        Ok(LoopResult { outputs, updates: after, steps: buffers[buffers.len() - 1].clone() })
+    }
+}
+
+fn free_state(out: &Var) -> (State, Option<Var>) {
+    let writes = Offsets::from_slice(&[0]);
+    let state =
+        State { row: out.ty().clone(), init: false, reads: Offsets::new(), writes, keep: Keep::All, tag: Tag::Output, name: out.name() };
+    (state, None)
+}
+
+fn tied_state(slot: &StateSlot) -> (State, Option<Var>) {
+    let state = State {
+        row: slot.init.ty().row(),
+        init: true,
+        reads: slot.reads.clone(),
+        writes: Offsets::from_slice(&[slot.span]),
+        keep: Keep::All,
+        tag: Tag::Output,
+        name: Some(slot.name.clone()),
+    };
+    (state, Some(slot.init.clone()))
+}
+
+fn shared_state(builder: &LoopBuilder, leaf: &Var) -> Result<(State, Option<Var>)> {
+    let init = builder.apply(Expand { axes: vec![0] }, std::slice::from_ref(leaf))?;
+    let state = State {
+        row: leaf.ty().clone(),
+        init: true,
+        reads: Offsets::from_slice(&[0]),
+        writes: Offsets::from_slice(&[1]),
+        keep: Keep::Last(1),
+        tag: Tag::Shared,
+        name: leaf.name(),
+    };
+    Ok((state, Some(init)))
+}
+
+/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole.
+fn capture(extract: &mut Extract, outputs: &[Var]) -> Vec<Var> {
+    let all = ancestors(outputs);
+    let mut depends: FxHashSet<Var> = FxHashSet::default();
+    for var in &all {
+        let impure = matches!(var.owner(), Some((Op::Extern(e), ..)) if !e.0.pure());
+        let inner = var.owner().is_some_and(|(_, ins, _)| ins.iter().any(|v| depends.contains(v)));
+        if extract.get(var).is_some() || inner || impure {
+            depends.insert(var.clone());
+        }
+    }
+    let mut captured = vec![];
+    let users = all.iter().filter(|v| depends.contains(*v) && extract.get(v).is_none());
+    let used: Vec<Var> = users.filter_map(|v| v.owner().map(|o| o.1.to_vec())).flatten().chain(outputs.iter().cloned()).collect();
+    for var in used {
+        if !depends.contains(&var) && var.const_value().is_none() && extract.get(&var).is_none() {
+            extract.bind(&var);
+            captured.push(var);
+        }
+    }
+    captured
 }

@@ -1,5 +1,6 @@
 //! Expressions as the user holds them: an immutable DAG, with names and lines kept at the door.
 
+mod check;
 pub mod dag;
 pub mod extract;
 pub mod gradient;

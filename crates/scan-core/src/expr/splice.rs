@@ -1,1 +1,47 @@
 //! A graph back to expressions.
+
+use super::Var;
+use crate::base::{Diagnostic, Result};
+use crate::ir::{Graph, Op, Value};
+use rustc_hash::FxHashMap;
+
+/// The expressions of `values`, given those of parameters and of whatever else is known.
+///
+/// # Errors
+/// An internal error where a needed parameter has no expression.
+pub fn splice(graph: &Graph, known: FxHashMap<Value, Var>, values: &[Value]) -> Result<Vec<Var>> {
+    let mut vars = known;
+    let wanted: Vec<Value> = values.iter().copied().filter(|v| !vars.contains_key(v)).collect();
+    let live = needed(graph, &wanted, &vars);
+    for (id, node) in graph.nodes().enumerate() {
+        if !live[id.0 as usize] {
+            continue;
+        }
+        if let Op::Const(a) = &node.op {
+            vars.insert(node.outs[0], Var::constant(a.clone(), node.span));
+            continue;
+        }
+        let ins: Vec<Var> = node.ins.iter().map(|v| look(&vars, *v)).collect::<Result<_>>()?;
+        for (v, var) in node.outs.iter().zip(Var::apply(node.op.clone(), &ins, node.span)?) {
+            vars.entry(*v).or_insert(var);
+        }
+    }
+    values.iter().map(|v| look(&vars, *v)).collect()
+}
+
+fn needed(graph: &Graph, values: &[Value], known: &FxHashMap<Value, Var>) -> Vec<bool> {
+    let mut live = vec![false; graph.nodes().len()];
+    let mut stack = values.to_vec();
+    while let Some(v) = stack.pop() {
+        let crate::ir::Def::Out(id, _) = graph.def(v) else { continue };
+        if known.contains_key(&v) || std::mem::replace(&mut live[id.0 as usize], true) {
+            continue;
+        }
+        stack.extend(&graph.nodes()[id].ins);
+    }
+    live
+}
+
+fn look(vars: &FxHashMap<Value, Var>, v: Value) -> Result<Var> {
+    vars.get(&v).cloned().ok_or_else(|| Diagnostic::internal(format!("value {v:?} has no expression")))
+}

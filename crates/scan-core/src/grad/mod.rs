@@ -1,1 +1,5 @@
-//! Not written yet.
+//! Gradients: graph to graph, closed under themselves.
+
+pub mod reverse;
+
+pub use reverse::{Seeds, vjp};

@@ -11,4 +11,4 @@ pub mod verify;
 
 pub use graph::{Def, Graph, Node, NodeId, Value};
 pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
-pub use scan::{Keep, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};
+pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};

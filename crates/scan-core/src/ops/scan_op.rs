@@ -1,6 +1,24 @@
 //! The loop as an op.
 
-use super::stub;
+use crate::base::Result;
+use crate::ir::op::{Arg, EvalCx, OpDef, Outs, Site};
+use crate::ir::{Graph, Scan, Value};
+use crate::types::{Array, Type};
 
-
-stub!(crate::ir::Scan);
+impl OpDef for Scan {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        crate::scan::infer::infer(self, ins)
+    }
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        crate::scan::step::run(self, cx, ins)
+    }
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        crate::scan::vjp::vjp(self, g, site, cts)
+    }
+    fn connected(&self, input: usize) -> bool {
+        input != Scan::N_STEPS
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
+}

@@ -1,1 +1,7 @@
-//! Not written yet.
+//! What a loop means: types, one step after the other, and the gradient.
+
+pub mod infer;
+pub mod step;
+pub mod tape;
+pub mod taps;
+pub mod vjp;

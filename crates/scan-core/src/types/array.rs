@@ -37,9 +37,9 @@ macro_rules! elements {
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
-            fn slice_mut(data: &mut Data) -> &mut [$t] {
+            fn vec_mut(data: &mut Data) -> &mut Vec<$t> {
                 match data {
-                    Data::$variant(v) => Arc::make_mut(v).as_mut_slice(),
+                    Data::$variant(v) => Arc::make_mut(v),
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
@@ -77,13 +77,24 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::
     /// The elements; panics where the buffer has another dtype (a fault of rscan).
     fn slice(data: &Data) -> &[Self];
     /// The elements for writing; copies a shared buffer first.
-    fn slice_mut(data: &mut Data) -> &mut [Self];
+    fn slice_mut(data: &mut Data) -> &mut [Self] {
+        Self::vec_mut(data)
+    }
+    /// The buffer for growing; copies a shared one first.
+    fn vec_mut(data: &mut Data) -> &mut Vec<Self>;
 }
 
 elements!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64);
 
 /// The element types that gradients flow through.
-pub trait Float: Element + std::ops::Add<Output = Self> + std::ops::Mul<Output = Self> + std::ops::Sub<Output = Self> + std::ops::Div<Output = Self> + std::ops::Neg<Output = Self> {
+pub trait Float:
+    Element
+    + std::ops::Add<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Div<Output = Self>
+    + std::ops::Neg<Output = Self>
+{
     /// Nearest value of an f64.
     fn of(x: f64) -> Self;
     /// Widened to f64.
@@ -113,8 +124,14 @@ impl Float for f64 {
 macro_rules! dispatch_float {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
-            $crate::types::DType::F32 => { type $T = f32; $body }
-            $crate::types::DType::F64 => { type $T = f64; $body }
+            $crate::types::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::types::DType::F64 => {
+                type $T = f64;
+                $body
+            }
             other => panic!("{other} is not a float dtype"),
         }
     };
@@ -204,6 +221,17 @@ impl Array {
         let mut shape = self.shape.clone();
         shape[0] = hi - lo;
         dispatch!(self.dtype(), T => Array::new(&shape, self.as_slice::<T>()[lo * n..hi * n].to_vec()))
+    }
+    /// The same rows along the first axis, cut or filled with zeros to `n`.
+    pub fn resize_rows(&mut self, n: usize) {
+        let row = count(&self.shape[1..]);
+        self.shape[0] = n;
+        dispatch!(self.dtype(), T => T::vec_mut(&mut self.data).resize(n * row, T::default()));
+    }
+    /// Overwrites row `i` along the first axis.
+    pub fn set_row(&mut self, i: usize, row: &Array) {
+        let n = row.len();
+        dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[i * n..(i + 1) * n].copy_from_slice(row.as_slice::<T>()));
     }
     /// Arrays of one type stacked along a new first axis; `dtype` and `row_shape` serve where there are none.
     pub fn stack(rows: &[Array], dtype: DType, row_shape: &[usize]) -> Array {

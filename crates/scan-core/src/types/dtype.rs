@@ -94,8 +94,20 @@ impl DType {
             (_, I64 | I32 | I16) if a.is_signed_int() => b,
             (_, U16 | U32 | U64) if a.is_unsigned() => b,
             (I8, U8) => I16,
-            (I8 | I16, U8 | U16) => if b == U8 { I16 } else { I32 },
-            (I8 | I16 | I32, U8 | U16 | U32) => if b == U32 { I64 } else { I32 },
+            (I8 | I16, U8 | U16) => {
+                if b == U8 {
+                    I16
+                } else {
+                    I32
+                }
+            }
+            (I8 | I16 | I32, U8 | U16 | U32) => {
+                if b == U32 {
+                    I64
+                } else {
+                    I32
+                }
+            }
             (I64, U8 | U16 | U32) => I64,
             (_, U64) => F64,
             _ => F64,

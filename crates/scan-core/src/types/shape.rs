@@ -1,8 +1,8 @@
 //! Extents of arrays, types of values, and NumPy's broadcasting of both.
 
 use super::{DType, Dim};
-use crate::base::Result;
 use crate::bail;
+use crate::base::Result;
 use smallvec::SmallVec;
 
 /// Extents of an array, outermost axis first.
@@ -54,9 +54,7 @@ impl Type {
     }
     /// True where an array of this dtype and shape can have this type.
     pub fn admits(&self, dtype: DType, shape: &[usize]) -> bool {
-        self.dtype == dtype
-            && self.dims.len() == shape.len()
-            && self.dims.iter().zip(shape).all(|(d, &n)| d.value().is_none_or(|k| k == n))
+        self.dtype == dtype && self.dims.len() == shape.len() && self.dims.iter().zip(shape).all(|(d, &n)| d.value().is_none_or(|k| k == n))
     }
 }
 
@@ -117,7 +115,12 @@ pub fn broadcast_dims(types: &[&Type]) -> Result<Dims> {
         for (o, d) in out[rank - ty.rank()..].iter_mut().zip(&ty.dims) {
             *o = match meet(o, d) {
                 Some(dim) => dim,
-                None => bail!(Shape, "E0201", "shapes {} do not broadcast together", types.iter().map(|t| t.to_string()).collect::<Vec<_>>().join(" and ")),
+                None => bail!(
+                    Shape,
+                    "E0201",
+                    "shapes {} do not broadcast together",
+                    types.iter().map(|t| t.to_string()).collect::<Vec<_>>().join(" and ")
+                ),
             };
         }
     }

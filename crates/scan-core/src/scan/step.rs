@@ -1,0 +1,222 @@
+//! The loop, one step after the other: reads see the buffer before the step's writes.
+
+use crate::bail;
+use crate::base::{Diagnostic, Result};
+use crate::eval::Walk;
+use crate::ir::op::Outs;
+use crate::ir::{EvalCx, Keep, Scan, State, StateId, Value};
+use crate::types::shape::tuple;
+use crate::types::{Array, Extents, Sym, Type};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Runs a loop.
+///
+/// # Errors
+/// `E0111` negative n_steps, `E0109` a sequence too short, `E0104` too few initial rows, `E0102` a state whose shape
+/// changes; whatever the body reports, with the step.
+pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
+    let n = count_steps(scan, ins)?;
+    let mut buffers: Vec<Buffer> = scan.states.ids().map(|id| Buffer::new(scan, id, ins, n)).collect::<Result<_>>()?;
+    let walk = Walk::new(&scan.body);
+    let mut slots = walk.slots();
+    let mut args: Vec<Array> = vec![];
+    let mut steps = 0;
+    while steps < n {
+        cx.check()?;
+        arguments(scan, ins, &buffers, steps, &mut args);
+        let mut outs = walk.run(cx, &mut slots, &mut args).map_err(|e| in_step(e, scan, steps))?;
+        let stop = scan.until && outs.pop().and_then(|c| c.item_f64()).is_some_and(|c| c != 0.0);
+        let mut outs = outs.into_iter();
+        for (id, state) in scan.states.enumerate() {
+            for (&w, row) in state.writes.iter().zip(outs.by_ref()) {
+                buffers[id.0 as usize].write(scan, id, steps, w, row)?;
+            }
+        }
+        steps += 1;
+        if stop {
+            break;
+        }
+    }
+    let shapes = Shapes::new(scan, ins);
+    let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
+    Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+}
+
+fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
+    let n = ins[Scan::N_STEPS].item_i64().unwrap_or(0);
+    let Ok(n) = usize::try_from(n) else {
+        bail!(Scan, "E0111", "n_steps is {n}: a loop cannot run a negative number of steps");
+    };
+    for (id, seq) in scan.seqs.enumerate() {
+        let len = ins[scan.seq_input(id)].shape()[0];
+        if len < n {
+            let name = seq.name.as_deref().unwrap_or("?");
+            return Err(Diagnostic::new(
+                crate::base::Kind::Scan,
+                "E0109",
+                format!("sequence `{name}` is shorter than the loop: it has rows for {len} steps, n_steps is {n}"),
+            )
+            .help(format!("pass at most n_steps={len}, or leave n_steps out: then the shortest sequence decides")));
+        }
+    }
+    Ok(n)
+}
+
+fn arguments(scan: &Scan, ins: &[Array], buffers: &[Buffer], step: usize, args: &mut Vec<Array>) {
+    args.push(Array::scalar(step as i64));
+    for (id, seq) in scan.seqs.enumerate() {
+        let x = &ins[scan.seq_input(id)];
+        args.push(x.row(if seq.reverse { x.shape()[0] - 1 - step } else { step }));
+    }
+    for (state, buffer) in scan.states.iter().zip(buffers) {
+        args.extend(state.reads.iter().map(|r| buffer.read(step + r)));
+    }
+    args.extend(scan.captured.ids().map(|id| ins[scan.captured_input(id)].clone()));
+}
+
+/// Adds the loop and the step to an error from the body.
+fn in_step(e: Box<Diagnostic>, scan: &Scan, step: usize) -> Box<Diagnostic> {
+    if matches!(e.kind, crate::base::Kind::Interrupted | crate::base::Kind::Callback) {
+        return e;
+    }
+    let name = scan.name.as_deref().map_or(String::new(), |n| format!(" of loop `{n}`"));
+    e.note(format!("in step {step}{name} (steps count from 0)"))
+}
+
+/// The rows of one state that can still be read or returned.
+struct Buffer {
+    /// Rows `base ..`, in one array.
+    rows: Option<Array>,
+    /// Index of the first row held.
+    base: usize,
+    /// Extents of a row, once known.
+    shape: Option<Extents>,
+    /// Rows below `written − keep` and below the step are dropped.
+    keep: Option<usize>,
+    init: usize,
+    row: Type,
+}
+
+impl Buffer {
+    fn new(scan: &Scan, id: StateId, ins: &[Array], n: usize) -> Result<Buffer> {
+        let state = &scan.states[id];
+        let keep = if let Keep::Last(k) = state.keep { Some(k) } else { None };
+        let mut buffer = Buffer { rows: None, base: 0, shape: None, keep, init: 0, row: state.row.clone() };
+        if let Some(at) = scan.init_input(id) {
+            let init = &ins[at];
+            let have = init.shape()[0];
+            let need = if n == 0 { 0 } else { state.span() };
+            if have < need {
+                let name = state.name.as_deref().unwrap_or("?");
+                bail!(Scan, "E0104", "state `{name}` needs {need} initial rows for its taps, but has {have}");
+            }
+            buffer.shape = Some(SmallVec::from_slice(&init.shape()[1..]));
+            buffer.init = have;
+            buffer.rows = Some(init.clone());
+        } else if !state.reads.is_empty() {
+            buffer.shape = Some(Shapes::new(scan, ins).of(&state.row));
+        }
+        Ok(buffer)
+    }
+
+    fn read(&self, row: usize) -> Array {
+        match &self.rows {
+            Some(rows) if row - self.base < rows.shape()[0] => rows.row(row - self.base),
+            _ => Array::zeros(self.row.dtype, self.shape.as_deref().unwrap_or(&[])),
+        }
+    }
+
+    fn write(&mut self, scan: &Scan, id: StateId, step: usize, offset: usize, row: Array) -> Result<()> {
+        let shape = self.shape.get_or_insert_with(|| SmallVec::from_slice(row.shape()));
+        if shape[..] != *row.shape() {
+            return Err(changed_shape(scan, id, step, shape, row.shape()));
+        }
+        let dtype = self.row.dtype;
+        let rows = self.rows.get_or_insert_with(|| Array::stack(&[], dtype, row.shape()));
+        let at = step + offset - self.base;
+        if rows.shape()[0] <= at {
+            rows.resize_rows(at + 1);
+        }
+        rows.set_row(at, &row);
+        self.forget(step);
+        Ok(())
+    }
+
+    /// Drops rows that no step reads any more, in large portions so that it costs little.
+    fn forget(&mut self, step: usize) {
+        let (Some(keep), Some(rows)) = (self.keep, &self.rows) else { return };
+        let held = rows.shape()[0];
+        let dead = (step + 1).min((self.base + held).saturating_sub(keep)).saturating_sub(self.base);
+        if dead > 64 && dead > held / 2 {
+            self.rows = Some(rows.rows(dead, held));
+            self.base += dead;
+        }
+    }
+
+    fn finish(&mut self, state: &State, steps: usize, shapes: &Shapes) -> Array {
+        let shape = self.shape.clone().unwrap_or_else(|| shapes.of(&state.row));
+        let mut rows = self.rows.take().unwrap_or_else(|| Array::stack(&[], state.row.dtype, &shape));
+        match self.keep {
+            None => {
+                let all = (steps + state.span()).max(self.init);
+                if steps == 0 && self.init < state.span() {
+                    return rows;
+                }
+                if rows.shape()[0] < all {
+                    rows.resize_rows(all);
+                }
+                rows
+            }
+            Some(k) => {
+                let end = (steps + state.span() - self.base).min(rows.shape()[0]);
+                rows.rows(end - k.min(steps).min(end), end)
+            }
+        }
+    }
+}
+
+fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[usize]) -> Box<Diagnostic> {
+    let state = &scan.states[id];
+    let name = state.name.as_deref().unwrap_or("?");
+    let value: Value = scan.write_values(id)[0];
+    let span = scan.body.node_of(value).map(|n| n.span).unwrap_or_default();
+    Diagnostic::new(crate::base::Kind::ScanType, "E0102", format!("state `{name}` changes shape at step {step}"))
+        .label(span, format!("step {step} gives shape {}", tuple(new)))
+        .note(format!("its rows before have shape {}", tuple(old)))
+        .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns")
+}
+
+/// Extents of rows that no step has made: from the symbols of what is there.
+struct Shapes(FxHashMap<Sym, i64>);
+
+impl Shapes {
+    fn new(scan: &Scan, ins: &[Array]) -> Shapes {
+        let mut known = FxHashMap::default();
+        let params = scan.body.params();
+        let mut bind = |ty: &Type, shape: &[usize]| {
+            for (dim, &n) in ty.dims.iter().zip(shape) {
+                if let Some(sym) = dim.as_sym() {
+                    known.insert(sym, n as i64);
+                }
+            }
+        };
+        for id in scan.seqs.ids() {
+            bind(scan.body.ty(params[scan.seq_param(id)]), &ins[scan.seq_input(id)].shape()[1..]);
+        }
+        for id in scan.captured.ids() {
+            bind(scan.body.ty(params[scan.captured_param(id)]), ins[scan.captured_input(id)].shape());
+        }
+        for (id, state) in scan.states.enumerate() {
+            if let Some(at) = scan.init_input(id) {
+                bind(&state.row, &ins[at].shape()[1..]);
+            }
+        }
+        Shapes(known)
+    }
+
+    /// Unknown extents count as 0.
+    fn of(&self, ty: &Type) -> Extents {
+        ty.dims.iter().map(|d| d.eval(&|s| self.0.get(&s).copied()).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)).collect()
+    }
+}

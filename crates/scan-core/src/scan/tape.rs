@@ -1,0 +1,74 @@
+//! What a loop's steps saw, for its gradient: the returned buffers where they still tell, a tape where they do not.
+
+use crate::base::Result;
+use crate::ir::{Graph, Keep, Offsets, Op, Scan, Site, State, StateId, Tag, Value};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Access to the rows of a forward loop.
+pub struct Forward;
+
+impl Forward {
+    /// The whole buffers of some states.
+    ///
+    /// # Errors
+    /// What type inference reports: an internal fault.
+    pub fn buffers(scan: &Scan, g: &mut Graph, site: &Site, ids: &[StateId]) -> Result<FxHashMap<StateId, Value>> {
+        let outs = extended(scan, g, site, ids, &[])?;
+        Ok(ids.iter().map(|&id| (id, outs[scan.state_output(id)])).collect())
+    }
+
+    /// For each read of some states, a buffer and an offset such that step i saw row `i + offset`.
+    ///
+    /// # Errors
+    /// As [`Forward::buffers`].
+    pub fn seen(scan: &Scan, g: &mut Graph, site: &Site, ids: &[StateId]) -> Result<FxHashMap<(StateId, usize), (Value, usize)>> {
+        let (stable, taped): (Vec<StateId>, Vec<StateId>) = ids.iter().partition(|id| scan.states[**id].stable());
+        let outs = extended(scan, g, site, &stable, &taped)?;
+        let mut seen = FxHashMap::default();
+        for id in stable {
+            for (k, &r) in scan.states[id].reads.iter().enumerate() {
+                seen.insert((id, k), (outs[scan.state_output(id)], r));
+            }
+        }
+        let mut at = scan.states.len();
+        for id in taped {
+            for k in 0..scan.states[id].reads.len() {
+                seen.insert((id, k), (outs[at], 0));
+                at += 1;
+            }
+        }
+        Ok(seen)
+    }
+}
+
+/// The outputs of the loop with `whole` buffers kept whole and one more output per read of `taped`: the loop itself where
+/// that changes nothing. Outputs of states come first, then the tapes.
+fn extended(scan: &Scan, g: &mut Graph, site: &Site, whole: &[StateId], taped: &[StateId]) -> Result<Vec<Value>> {
+    if taped.is_empty() && whole.iter().all(|&id| scan.states[id].keep == Keep::All) {
+        return Ok(site.outs.to_vec());
+    }
+    let mut more = scan.clone();
+    for &id in whole {
+        more.states[id].keep = Keep::All;
+    }
+    let until = scan.until_result().map(|at| scan.body.results()[at]);
+    let mut results: Vec<Value> = scan.body.results()[..scan.body.results().len() - usize::from(scan.until)].to_vec();
+    for &id in taped {
+        for &row in scan.read_values(id) {
+            results.push(row);
+            more.states.push(State {
+                row: scan.states[id].row.clone(),
+                init: false,
+                reads: Offsets::new(),
+                writes: Offsets::from_slice(&[0]),
+                keep: Keep::All,
+                tag: Tag::Cotangent,
+                name: scan.states[id].name.as_ref().map(|n| format!("tape of {n}").into()),
+            });
+        }
+    }
+    results.extend(until);
+    more.body.set_results(results);
+    Ok(g.apply(Op::Scan(Arc::new(more)), site.ins)?.to_vec())
+}

@@ -1,0 +1,457 @@
+//! The gradient of a loop is a loop. With R the reads and W the writes of a state, its cotangent buffer is a state that reads
+//! and writes R ∪ W while the window moves backwards: the old value at W is consumed by the step and zeroed, the step's
+//! cotangents are added at R. What the step saw is read again from the rows that the loop returned, so the step is recomputed.
+//!
+//! ```text
+//! before  scan n { seq x; state h reads R writes W; const c;  next h = f(x, h, c) }        with ct(h), a cotangent of every row
+//! after   scan s { seq x', h' (what step i saw, i = s-1 … 0); const c, s
+//!                  state ct  reads, writes R ∪ W flipped, init = flip(ct(h))
+//!                  next ct = (old, zero at W) + df/dh · ct[W]       → ct(init) = first rows of flip(ct)
+//!                  next dx = df/dx · ct[W]                           → ct(x) = flip(dx), zeros where no step was
+//!                  next dc = dc + df/dc · ct[W]                      → ct(c) = last dc }
+//! ```
+//!
+//! A state whose rows change after they were read gets a tape: the forward loop is run with one more output that records
+//! what each step saw. States that the step never reads have cotangents that are only read: sequences.
+
+use super::tape::Forward;
+use crate::base::{IdxVec, Result};
+use crate::grad::{self, Seeds};
+use crate::ir::op::*;
+use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
+use crate::types::{DType, Dim, Type};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Adds the backward loop; the cotangents of the loop's inputs.
+///
+/// # Errors
+/// What the gradient of the body reports.
+pub fn vjp(scan: &Scan, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+    let step = StepVjp::new(scan, cts)?;
+    let mut back = Backward::new(scan, g, site, &step);
+    back.cotangents(cts)?;
+    back.forward_rows()?;
+    back.run()
+}
+
+/// The body of the backward loop before it knows where its inputs come from: cotangents of the step's parameters.
+struct StepVjp {
+    graph: Graph,
+    /// Image of each parameter of the forward body.
+    params: Vec<Value>,
+    /// Cotangent of each written row, per state (only states that carry cotangents).
+    written: FxHashMap<(StateId, usize), Value>,
+    /// Cotangent of each parameter of the forward body.
+    given: Vec<Option<Value>>,
+}
+
+impl StepVjp {
+    fn new(scan: &Scan, cts: &[Option<Value>]) -> Result<StepVjp> {
+        let mut graph = Graph::new();
+        let body = &scan.body;
+        let params: Vec<Value> = body.params().iter().map(|&p| graph.param(body.ty(p).clone(), body.name(p).map(|n| &**n))).collect();
+        let image: FxHashMap<Value, Value> = body.params().iter().copied().zip(params.iter().copied()).collect();
+        let results = graph.inline(body, &image, body.results())?;
+        let mut written = FxHashMap::default();
+        let mut seeds = Seeds::default();
+        for (id, state) in scan.states.enumerate() {
+            if !carries(state, cts[scan.state_output(id)]) {
+                continue;
+            }
+            for (k, at) in scan.write_results(id).enumerate() {
+                let ct = graph.param(graph.ty(results[at]).clone(), None);
+                written.insert((id, k), ct);
+                seeds.outputs.push((results[at], ct));
+            }
+        }
+        let wrt: Vec<Value> = params.iter().copied().filter(|&p| graph.ty(p).dtype.is_float()).collect();
+        let found = grad::vjp(&mut graph, &seeds, &wrt)?;
+        let found: FxHashMap<Value, Option<Value>> = wrt.into_iter().zip(found).collect();
+        let given = params.iter().map(|p| found.get(p).copied().flatten()).collect();
+        Ok(StepVjp { graph, params, written, given })
+    }
+}
+
+/// True where cotangents can flow through a state: it is a float, and either the step reads it or its rows have a cotangent.
+fn carries(state: &State, ct: Option<Value>) -> bool {
+    state.row.dtype.is_float() && (ct.is_some() || !state.reads.is_empty())
+}
+
+/// The backward loop under construction.
+struct Backward<'a> {
+    scan: &'a Scan,
+    g: &'a mut Graph,
+    site: &'a Site<'a>,
+    step: &'a StepVjp,
+    /// Number of steps that ran, and how many of them the gradient covers.
+    steps: Value,
+    covered: Value,
+    body: Graph,
+    /// From values of the step's vjp to values of the body.
+    image: FxHashMap<Value, Value>,
+    seqs: Vec<(Value, Value, bool)>,
+    states: Vec<(State, Option<Value>)>,
+    state_params: Vec<Vec<Value>>,
+    captured: Vec<(Value, Value)>,
+    /// Where the cotangent states are among `states`.
+    buffers: FxHashMap<StateId, usize>,
+    /// Full cotangents of the buffers, for rows behind the window.
+    full: FxHashMap<StateId, Value>,
+}
+
+impl<'a> Backward<'a> {
+    fn new(scan: &'a Scan, g: &'a mut Graph, site: &'a Site<'a>, step: &'a StepVjp) -> Self {
+        let steps = site.outs[scan.steps_output()];
+        let covered = match scan.truncate {
+            Some(k) => {
+                let k = g.int(k as i64);
+                g.minimum(steps, k)
+            }
+            None => steps,
+        };
+        Backward {
+            scan,
+            g,
+            site,
+            step,
+            steps,
+            covered,
+            body: Graph::new(),
+            image: FxHashMap::default(),
+            seqs: vec![],
+            states: vec![],
+            state_params: vec![],
+            captured: vec![],
+            buffers: FxHashMap::default(),
+            full: FxHashMap::default(),
+        }
+    }
+
+    /// Rows `offset .. offset + steps` of a buffer, read backwards by the loop.
+    fn backward_seq(&mut self, buffer: Value, offset: usize, image_of: Value) {
+        let lo = self.g.int(offset as i64);
+        let hi = self.g.add(self.steps, lo);
+        let rows = self.g.slice_rows(buffer, lo, hi);
+        self.seqs.push((rows, image_of, true));
+    }
+
+    /// The cotangent of a state's whole buffer: what was asked for, zeros elsewhere.
+    fn buffer_cotangent(&mut self, id: StateId, ct: Option<Value>, all: Value) -> Value {
+        let Some(ct) = ct else { return self.g.zeros_like(all) };
+        if self.scan.states[id].keep == Keep::All {
+            return ct;
+        }
+        let (rows, have) = (self.g.dim(all, 0), self.g.dim(ct, 0));
+        let before = self.g.sub(rows, have);
+        let zeros = zero_rows_like(self.g, before, ct);
+        self.g.join_rows(&[zeros, ct])
+    }
+
+    /// Cotangent states for what the step reads, sequences for what it only writes.
+    fn cotangents(&mut self, cts: &[Option<Value>]) -> Result<()> {
+        let forward = Forward::buffers(self.scan, self.g, self.site, &self.reading(cts))?;
+        for (id, state) in self.scan.states.enumerate() {
+            let ct = cts[self.scan.state_output(id)];
+            if !carries(state, ct) {
+                continue;
+            }
+            if state.reads.is_empty() {
+                let buffer = match state.keep {
+                    Keep::All => ct.unwrap_or(forward[&id]),
+                    Keep::Last(_) => self.buffer_cotangent(id, ct, forward[&id]),
+                };
+                for (k, &w) in state.writes.iter().enumerate() {
+                    self.backward_seq(buffer, w, self.step.written[&(id, k)]);
+                }
+            } else {
+                let full = self.buffer_cotangent(id, ct, forward[&id]);
+                self.cotangent_state(id, full);
+            }
+        }
+        Ok(())
+    }
+
+    /// States of which the whole buffer is needed to shape their cotangents.
+    fn reading(&self, cts: &[Option<Value>]) -> Vec<StateId> {
+        let needs = |id: &StateId| {
+            let state = &self.scan.states[*id];
+            let ct = cts[self.scan.state_output(*id)];
+            carries(state, ct) && !(ct.is_some() && state.keep == Keep::All)
+        };
+        self.scan.states.ids().filter(needs).collect()
+    }
+
+    fn cotangent_state(&mut self, id: StateId, full: Value) {
+        let state = &self.scan.states[id];
+        let zero = self.g.int(0);
+        let span = self.g.int(state.span() as i64);
+        let end = self.g.add(self.steps, span);
+        let window = self.g.slice_rows(full, zero, end);
+        let init = self.g.emit(Flip { axis: 0 }, &[window]);
+        let offsets: Offsets = flipped(state);
+        let name = state.name.as_ref().map(|n| format!("d{n}").into());
+        let ct = State {
+            row: state.row.clone(),
+            init: true,
+            reads: offsets.clone(),
+            writes: offsets,
+            keep: Keep::All,
+            tag: Tag::Cotangent,
+            name,
+        };
+        self.buffers.insert(id, self.states.len());
+        self.full.insert(id, full);
+        self.states.push((ct, Some(init)));
+    }
+
+    /// Sequences for what each step saw, where the step's vjp uses it; captured values likewise.
+    fn forward_rows(&mut self) -> Result<()> {
+        let scan = self.scan;
+        let used = self.step.used();
+        let needs = |at: usize| used.contains(&self.step.params[at]);
+        let seq_ids: Vec<SeqId> = scan.seqs.ids().filter(|&id| needs(scan.seq_param(id))).collect();
+        let const_ids: Vec<NonSeqId> = scan.captured.ids().filter(|&id| needs(scan.captured_param(id))).collect();
+        let state_ids: Vec<StateId> = scan.states.ids().filter(|&id| scan.read_params(id).any(needs)).collect();
+        let step_used = needs(Scan::STEP);
+        for id in seq_ids {
+            self.forward_seq(id);
+        }
+        let rows = Forward::seen(scan, self.g, self.site, &state_ids)?;
+        for id in state_ids {
+            for (k, at) in scan.read_params(id).enumerate() {
+                let (buffer, offset) = rows[&(id, k)];
+                self.backward_seq(buffer, offset, self.step.params[at]);
+            }
+        }
+        for id in const_ids {
+            self.captured.push((self.site.ins[scan.captured_input(id)], self.step.params[scan.captured_param(id)]));
+        }
+        if step_used {
+            self.captured.push((self.steps, self.step.params[Scan::STEP]));
+        }
+        Ok(())
+    }
+
+    fn forward_seq(&mut self, id: SeqId) {
+        let x = self.site.ins[self.scan.seq_input(id)];
+        let image_of = self.step.params[self.scan.seq_param(id)];
+        if self.scan.seqs[id].reverse {
+            let len = self.g.dim(x, 0);
+            let lo = self.g.sub(len, self.steps);
+            let rows = self.g.slice_rows(x, lo, len);
+            self.seqs.push((rows, image_of, false));
+        } else {
+            self.backward_seq(x, 0, image_of);
+        }
+    }
+
+    /// Parameters of the body, in the order of slots.
+    fn params(&mut self) -> Value {
+        let step = self.body.param(Type::scalar(DType::I64), Some("step"));
+        for &(rows, of, _) in &self.seqs {
+            let p = self.body.param(self.g.ty(rows).row(), None);
+            self.image.insert(of, p);
+        }
+        for (state, _) in &self.states {
+            let reads = state.reads.iter().map(|_| self.body.param(state.row.clone(), None)).collect();
+            self.state_params.push(reads);
+        }
+        for &(v, of) in &self.captured {
+            let p = self.body.param(self.g.ty(v).clone(), None);
+            self.image.insert(of, p);
+        }
+        step
+    }
+
+    /// The accumulators of captured values and the rows of sequence cotangents, added behind the cotangent states.
+    fn add_result_states(&mut self) -> (Vec<(SeqId, Value)>, Vec<(NonSeqId, Value)>) {
+        let given = |at: usize| self.step.given[at];
+        let seqs: Vec<(SeqId, Value)> = self.scan.seqs.ids().filter_map(|id| Some((id, given(self.scan.seq_param(id))?))).collect();
+        let consts: Vec<(NonSeqId, Value)> =
+            self.scan.captured.ids().filter_map(|id| Some((id, given(self.scan.captured_param(id))?))).collect();
+        for &(id, ct) in &seqs {
+            let row = self.step.graph.ty(ct).clone();
+            self.states.push((plain_state(row, &[], &[0], Keep::All, self.scan.seqs[id].name.as_ref()), None));
+        }
+        for &(id, _) in &consts {
+            let c = self.site.ins[self.scan.captured_input(id)];
+            let zeros = self.g.zeros_like(c);
+            let init = self.g.expand(zeros, &[0]);
+            let row = self.g.ty(c).clone();
+            self.states.push((plain_state(row, &[0], &[1], Keep::Last(1), self.scan.captured[id].name.as_ref()), Some(init)));
+        }
+        (seqs, consts)
+    }
+
+    fn run(mut self) -> Result<Vec<Option<Value>>> {
+        let (seq_cts, const_cts) = self.add_result_states();
+        let step = self.params();
+        let results = self.body_results(step, &seq_cts, &const_cts)?;
+        self.body.set_results(results);
+        let mut ins = vec![self.covered];
+        ins.extend(self.seqs.iter().map(|s| s.0));
+        ins.extend(self.states.iter().filter_map(|s| s.1));
+        ins.extend(self.captured.iter().map(|c| c.0));
+        let name = self.scan.name.as_ref().map(|n| Arc::from(format!("grad of {n}")));
+        let seqs: IdxVec<SeqId, Seq> = self.seqs.iter().map(|&(_, _, reverse)| Seq { reverse, name: None }).collect();
+        let back = Scan {
+            name,
+            body: std::mem::take(&mut self.body),
+            seqs,
+            states: self.states.iter().map(|s| s.0.clone()).collect(),
+            captured: self.captured.iter().map(|_| NonSeq { name: None }).collect(),
+            until: false,
+            truncate: None,
+        };
+        let outs = self.g.apply(Op::Scan(Arc::new(back)), &ins)?;
+        self.input_cotangents(&outs, &seq_cts, &const_cts)
+    }
+
+    /// Values of the body's results: cotangent rows, sequence cotangents, accumulators.
+    fn body_results(&mut self, step: Value, seq_cts: &[(SeqId, Value)], const_cts: &[(NonSeqId, Value)]) -> Result<Vec<Value>> {
+        let scan = self.scan;
+        if let Some(&steps) = self.image.get(&self.step.params[Scan::STEP]) {
+            let one = self.body.int(1);
+            let left = self.body.sub(steps, one);
+            let i = self.body.sub(left, step);
+            self.image.insert(self.step.params[Scan::STEP], i);
+        }
+        for (&id, &at) in &self.buffers {
+            for (k, w) in scan.states[id].writes.iter().enumerate() {
+                let old = self.state_params[at][position(&scan.states[id], *w)];
+                self.image.insert(self.step.written[&(id, k)], old);
+            }
+        }
+        let wanted: Vec<Value> = self.step.given.iter().flatten().copied().collect();
+        let found = self.body.inline(&self.step.graph, &self.image, &wanted)?;
+        let cts: FxHashMap<Value, Value> = wanted.into_iter().zip(found).collect();
+        let mut results = vec![];
+        let mut order: Vec<(usize, StateId)> = self.buffers.iter().map(|(&id, &at)| (at, id)).collect();
+        order.sort_unstable_by_key(|o| o.0);
+        for (at, id) in order {
+            let read_cts: Vec<Option<Value>> = scan.read_params(id).map(|p| self.step.given[p].map(|v| cts[&v])).collect();
+            results.extend(window_rows(&mut self.body, &scan.states[id], &self.state_params[at], &read_cts));
+        }
+        results.extend(seq_cts.iter().map(|(_, v)| cts[v]));
+        let first = self.states.len() - const_cts.len();
+        for (k, (_, v)) in const_cts.iter().enumerate() {
+            let old = self.state_params[first + k][0];
+            let sum = self.body.add(old, cts[v]);
+            results.push(sum);
+        }
+        Ok(results)
+    }
+
+    fn input_cotangents(self, outs: &[Value], seq_cts: &[(SeqId, Value)], const_cts: &[(NonSeqId, Value)]) -> Result<Vec<Option<Value>>> {
+        let Backward { scan, g, site, steps, covered, states, buffers, full, .. } = self;
+        let mut given = vec![None; scan.n_inputs()];
+        for (&id, &at) in &buffers {
+            if let Some(input) = scan.init_input(id) {
+                let rows = g.emit(Flip { axis: 0 }, &[outs[at]]);
+                given[input] = Some(init_cotangent(g, &scan.states[id], rows, full[&id], site.ins[input], steps));
+            }
+        }
+        let first = buffers.len();
+        for (k, (id, _)) in seq_cts.iter().enumerate() {
+            let x = site.ins[scan.seq_input(*id)];
+            given[scan.seq_input(*id)] = Some(seq_cotangent(g, scan.seqs[*id].reverse, outs[first + k], x, steps, covered));
+        }
+        let first = first + seq_cts.len();
+        for (k, (id, _)) in const_cts.iter().enumerate() {
+            let init = states[first + k].1.unwrap_or(outs[first + k]);
+            given[scan.captured_input(*id)] = Some(last_row(g, init, outs[first + k]));
+        }
+        Ok(given)
+    }
+}
+
+impl StepVjp {
+    /// Parameters of the step that some cotangent uses.
+    fn used(&self) -> std::collections::HashSet<Value> {
+        let wanted: Vec<Value> = self.given.iter().flatten().copied().collect();
+        let live = self.graph.needed(&wanted);
+        let nodes = self.graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
+        nodes.flat_map(|(_, n)| n.ins.iter().copied()).chain(wanted.iter().copied()).collect()
+    }
+}
+
+/// The last row of `rows`, or of `init` where there is none.
+pub fn last_row(g: &mut Graph, init: Value, rows: Value) -> Value {
+    let all = g.join_rows(&[init, rows]);
+    let last = g.int(-1);
+    g.row(all, last)
+}
+
+fn plain_state(row: Type, reads: &[usize], writes: &[usize], keep: Keep, name: Option<&Arc<str>>) -> State {
+    let name = name.map(|n| format!("d{n}").into());
+    let (reads, writes) = (Offsets::from_slice(reads), Offsets::from_slice(writes));
+    State { row, init: !reads.is_empty(), reads, writes, keep, tag: Tag::Cotangent, name }
+}
+
+/// R ∪ W seen from the other end of the buffer, sorted.
+fn flipped(state: &State) -> Offsets {
+    let span = state.span();
+    let mut offsets: Offsets = state.reads.iter().chain(&state.writes).map(|o| span - o).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets
+}
+
+/// Where a forward offset stands in the cotangent state's list.
+fn position(state: &State, offset: usize) -> usize {
+    let want = state.span() - offset;
+    flipped(state).iter().position(|&o| o == want).unwrap_or(0)
+}
+
+/// The new rows of a cotangent state: the old ones, zero where the step wrote, plus the step's cotangents where it read.
+fn window_rows(body: &mut Graph, state: &State, old: &[Value], read_cts: &[Option<Value>]) -> Vec<Value> {
+    let offsets = flipped(state);
+    let row = |body: &mut Graph, flipped: usize, old: Value| {
+        let offset = state.span() - flipped;
+        let ct = state.reads.iter().position(|&r| r == offset).and_then(|k| read_cts[k]);
+        match (state.writes.contains(&offset), ct) {
+            (true, Some(ct)) => ct,
+            (true, None) => body.zeros_like(old),
+            (false, Some(ct)) => body.add(old, ct),
+            (false, None) => old,
+        }
+    };
+    offsets.iter().zip(old).map(|(&o, &old)| row(body, o, old)).collect()
+}
+
+/// The cotangent of the initial rows: the first rows of the whole buffer's.
+fn init_cotangent(g: &mut Graph, state: &State, rows: Value, full: Value, init: Value, steps: Value) -> Value {
+    let zero = g.int(0);
+    let m = g.dim(init, 0);
+    if g.ty(init).dims[0] == Dim::known(state.span()) {
+        return g.slice_rows(rows, zero, m);
+    }
+    let span = g.int(state.span() as i64);
+    let end = g.add(steps, span);
+    let len = g.dim(full, 0);
+    let rest = g.slice_rows(full, end, len);
+    let all = g.join_rows(&[rows, rest]);
+    g.slice_rows(all, zero, m)
+}
+
+/// The cotangent of a sequence: the rows of the steps, zeros where there was none.
+fn seq_cotangent(g: &mut Graph, reverse: bool, rows: Value, x: Value, steps: Value, covered: Value) -> Value {
+    let len = g.dim(x, 0);
+    let cut = g.sub(steps, covered);
+    let rest = g.sub(len, steps);
+    let (rows, before, after) = if reverse { (rows, rest, cut) } else { (g.emit(Flip { axis: 0 }, &[rows]), cut, rest) };
+    let before = zero_rows_like(g, before, x);
+    let after = zero_rows_like(g, after, x);
+    let all = g.join_rows(&[before, rows, after]);
+    g.reshape_like(all, x)
+}
+
+/// `n` zero rows of the shape of the rows of `x`.
+fn zero_rows_like(g: &mut Graph, n: Value, x: Value) -> Value {
+    let row = g.ty(x).row();
+    let zero = g.number(row.dtype, 0.0);
+    let dims: Vec<Value> = (0..row.rank()).map(|i| g.dim(x, i + 1)).collect();
+    let ins: Vec<Value> = [zero, n].into_iter().chain(dims).collect();
+    g.emit(BroadcastTo {}, &ins)
+}
