@@ -355,6 +355,8 @@ table! {
     "cumsum" CumSum { /** Along which axis. */ axis: usize, /** From the end. */ reverse: bool };
     /// `cumprod(x)` along an axis.
     "cumprod" CumProd { /** Along which axis. */ axis: usize };
+    /// `recurrence(a, b)`: y with `y[t] = a[t]·y[t−1] + b[t]` along an axis, and 0 before the first. The gradient of `cumprod`.
+    "recurrence" Recurrence { /** Along which axis. */ axis: usize, /** From the end. */ reverse: bool };
     /// `sort(x)` along an axis, ascending, NaN last, stable.
     "sort" Sort { /** Along which axis. */ axis: usize };
     /// `argsort(x)`: i64 positions that sort x along an axis, stable.

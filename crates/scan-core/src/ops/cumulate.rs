@@ -1,6 +1,146 @@
-//! Cumulative sums and products.
+//! Cumulative sums and products, and the linear recurrence that is their gradient.
 
-use super::stub;
+use super::support::{Lanes, Number, agree, check_axes, exactly, is_float, none, one, slice_axis};
+use crate::base::Result;
 use crate::ir::op::*;
+use crate::ir::{Graph, Value};
+use crate::types::{Array, Type};
+use crate::types::shape::tuple;
+use crate::{bail, dispatch};
 
-stub!(CumSum, CumProd);
+/// From the first element to the last, one after the other; small ints and bool widen as in a sum.
+impl OpDef for CumSum {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        infer("cumsum", self.axis, ins)
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = widened(&mut ins[0]);
+        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(x, self.axis, self.reverse, T::plus))))
+    }
+
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let (Some(ct), true) = (cts[0], is_float(g, site.ins[0])) else { return Ok(none(1)) };
+        Ok(vec![Some(g.emit(CumSum { axis: self.axis, reverse: !self.reverse }, &[ct]))])
+    }
+}
+
+/// From the first element to the last, one after the other; small ints and bool widen as in a product.
+impl OpDef for CumProd {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        infer("cumprod", self.axis, ins)
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = widened(&mut ins[0]);
+        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(x, self.axis, false, T::times))))
+    }
+
+    /// `dx[i] = Π_{j<i} x[j] · s[i]` with `s[i] = ct[i] + x[i+1]·s[i+1]`: no division, so zeros are right.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let x = site.ins[0];
+        let (Some(ct), true) = (cts[0], is_float(g, x)) else { return Ok(none(1)) };
+        let next = rolled(g, x, self.axis, true);
+        let sums = g.emit(Recurrence { axis: self.axis, reverse: true }, &[next, ct]);
+        let before = exclusive_products(g, x, self.axis);
+        Ok(vec![Some(g.mul(before, sums))])
+    }
+}
+
+/// `y[t] = a[t]·y[t−1] + b[t]`, the y before the first being absent: `y[0] = b[0]`, whatever `a[0]`.
+impl OpDef for Recurrence {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [a, b] = exactly("recurrence", ins)?;
+        check_axes("recurrence", &[self.axis], &a.ty)?;
+        let dims: Option<Vec<_>> = a.ty.dims.iter().zip(&b.ty.dims).map(|(a, b)| agree(b, a)).collect();
+        match dims.filter(|_| a.ty.dtype == b.ty.dtype && a.ty.rank() == b.ty.rank()) {
+            Some(dims) => Ok(one(Type::new(a.ty.dtype, dims))),
+            None => bail!(Shape, "E0208", "`recurrence` takes two inputs of one type, got {} and {}", a.ty, b.ty),
+        }
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let [a, b] = ins else { unreachable!("two inputs") };
+        if a.shape() != b.shape() {
+            bail!(Shape, "E0208", "`recurrence` takes two inputs of one shape, got {} and {}", tuple(a.shape()), tuple(b.shape()));
+        }
+        Ok(one(dispatch!(a.dtype(), T => {
+            let a = a.as_slice::<T>();
+            along(b, self.axis, self.reverse, |y: &mut [T], now, before| y[now] = a[now].times(y[before]).plus(y[now]))
+        })))
+    }
+
+    /// The cotangent runs through the same recurrence the other way, with a moved by one.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let (a, y) = (site.ins[0], site.outs[0]);
+        let (Some(ct), true) = (cts[0], is_float(g, a)) else { return Ok(none(2)) };
+        let next = rolled(g, a, self.axis, !self.reverse);
+        let ct_b = g.emit(Recurrence { axis: self.axis, reverse: !self.reverse }, &[next, ct]);
+        let before = moved(g, y, self.axis, self.reverse, 0.0);
+        Ok(vec![Some(g.mul(ct_b, before)), Some(ct_b)])
+    }
+
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
+fn infer(op: &str, axis: usize, ins: &[Arg]) -> Result<Outs<Type>> {
+    let [x] = exactly(op, ins)?;
+    check_axes(op, &[axis], &x.ty)?;
+    Ok(one(x.ty.with_dtype(x.ty.dtype.accumulator())))
+}
+
+fn widened(x: &mut Array) -> &mut Array {
+    if x.dtype() != x.dtype().accumulator() {
+        *x = x.cast(x.dtype().accumulator());
+    }
+    x
+}
+
+fn cumulate<T: Number>(x: &mut Array, axis: usize, reverse: bool, op: fn(T, T) -> T) -> Array {
+    along(x, axis, reverse, |y: &mut [T], now, before| y[now] = op(y[before], y[now]))
+}
+
+/// Runs `step(elements, position, position before)` along an axis, in place where nothing else holds the buffer.
+fn along<T: Number>(x: &mut Array, axis: usize, reverse: bool, step: impl Fn(&mut [T], usize, usize)) -> Array {
+    let lanes = Lanes::along(x.shape(), axis);
+    let mut y = take(x);
+    let data = y.as_mut_slice::<T>();
+    for start in lanes.starts() {
+        let at = |k: usize| start + lanes.step * if reverse { lanes.n - 1 - k } else { k };
+        (1..lanes.n).for_each(|k| step(data, at(k), at(k - 1)));
+    }
+    y
+}
+
+/// The array itself; its place holds an empty one.
+fn take(x: &mut Array) -> Array {
+    std::mem::replace(x, Array::scalar(false))
+}
+
+/// Products of the elements before each one along an axis.
+pub(super) fn exclusive_products(g: &mut Graph, x: Value, axis: usize) -> Value {
+    let products = g.emit(CumProd { axis }, &[x]);
+    moved(g, products, axis, false, 1.0)
+}
+
+/// x moved by one along an axis: towards the end, or (`back`) towards the start; `fill` enters.
+fn moved(g: &mut Graph, x: Value, axis: usize, back: bool, fill: f64) -> Value {
+    let number = g.number(g.ty(x).dtype, fill);
+    let edge = slice_axis(g, x, axis, None, Some(1));
+    let edge = g.broadcast_like(number, edge);
+    let rest = if back { slice_axis(g, x, axis, Some(1), None) } else { slice_axis(g, x, axis, None, Some(-1)) };
+    let parts = if back { [rest, edge] } else { [edge, rest] };
+    let joined = g.emit(Join { axis }, &parts);
+    g.reshape_like(joined, x)
+}
+
+/// x moved by one along an axis; what leaves at one end enters at the other.
+fn rolled(g: &mut Graph, x: Value, axis: usize, back: bool) -> Value {
+    let cut = if back { 1 } else { -1 };
+    let head = slice_axis(g, x, axis, None, Some(cut));
+    let tail = slice_axis(g, x, axis, Some(cut), None);
+    let joined = g.emit(Join { axis }, &[tail, head]);
+    g.reshape_like(joined, x)
+}

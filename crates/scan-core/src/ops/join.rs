@@ -1,6 +1,104 @@
 //! Joining.
 
-use super::stub;
+use super::support::{agree, at_least_one, check_axes, is_float, one, slice_at};
+use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
+use crate::ir::{Graph, Value};
+use crate::types::shape::{count, tuple};
+use crate::types::{Array, DType, Element, Extents, Type};
+use crate::{bail, dispatch};
 
-stub!(Join);
+/// The dtype is the promotion of all; the other extents must agree, else `E0206`.
+impl OpDef for Join {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let (first, rest) = at_least_one("join", ins)?;
+        check_axes("join", &[self.axis], &first.ty)?;
+        let mut out = first.ty.clone();
+        for part in rest {
+            if part.ty.rank() != out.rank() {
+                bail!(Type, "E0206", "`join` takes arrays of equal rank, got {}", types(ins));
+            }
+            out.dtype = out.dtype.promote(part.ty.dtype);
+            for (axis, (d, p)) in out.dims.iter_mut().zip(&part.ty.dims).enumerate() {
+                *d = match (axis == self.axis, agree(d, p)) {
+                    (true, _) => d.add(p),
+                    (false, Some(d)) => d,
+                    (false, None) => return Err(self.mismatch(axis, &types(ins))),
+                };
+            }
+        }
+        Ok(one(out))
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let mut shape: Extents = ins[0].shape().into();
+        let mut dtype = ins[0].dtype();
+        for part in &ins[1..] {
+            dtype = dtype.promote(part.dtype());
+            let differs = |&axis: &usize| axis != self.axis && part.shape()[axis] != shape[axis];
+            if let Some(axis) = (0..shape.len()).find(differs) {
+                let shapes: Vec<String> = ins.iter().map(|x| tuple(x.shape())).collect();
+                return Err(self.mismatch(axis, &shapes.join(" and ")));
+            }
+            shape[self.axis] += part.shape()[self.axis];
+        }
+        ins.iter_mut().filter(|x| x.dtype() != dtype).for_each(|x| *x = x.cast(dtype));
+        Ok(one(dispatch!(dtype, T => join::<T>(ins, self.axis, &shape))))
+    }
+
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let Some(ct) = cts[0] else { return Ok(vec![None; site.ins.len()]) };
+        let mut lo = g.int(0);
+        let mut out = Vec::with_capacity(site.ins.len());
+        for &part in site.ins {
+            let hi = g.dim(part, self.axis);
+            let hi = plus(g, lo, hi);
+            out.push(is_float(g, part).then(|| {
+                let rows = slice_at(g, ct, self.axis, "s:e", &[lo, hi]);
+                let rows = g.cast(rows, g.ty(part).dtype);
+                g.reshape_like(rows, part)
+            }));
+            lo = hi;
+        }
+        Ok(out)
+    }
+
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
+impl Join {
+    fn mismatch(&self, axis: usize, shapes: &str) -> Box<Diagnostic> {
+        let title = format!("`join` along axis {}: the extents of axis {axis} differ in {shapes}", self.axis);
+        Diagnostic::new(Kind::Shape, "E0206", title)
+    }
+}
+
+/// The parts side by side: for each position before the axis, the block of each part.
+fn join<T: Element>(parts: &[Array], axis: usize, shape: &[usize]) -> Array {
+    let inner = count(&shape[axis + 1..]);
+    let mut out: Vec<T> = Vec::with_capacity(count(shape));
+    for o in 0..count(&shape[..axis]) {
+        for part in parts {
+            let block = part.shape()[axis] * inner;
+            out.extend_from_slice(&part.as_slice::<T>()[o * block..(o + 1) * block]);
+        }
+    }
+    Array::new(shape, out)
+}
+
+/// The sum of two i64 scalars; a constant where both are.
+fn plus(g: &mut Graph, a: Value, b: Value) -> Value {
+    let number = |v: Value| g.const_value(v).filter(|x| x.dtype() == DType::I64).and_then(Array::item_i64);
+    match (number(a), number(b)) {
+        (Some(a), Some(b)) => g.int(a + b),
+        (Some(0), None) => b,
+        _ => g.add(a, b),
+    }
+}
+
+fn types(ins: &[Arg]) -> String {
+    let types: Vec<String> = ins.iter().map(|x| x.ty.to_string()).collect();
+    types.join(" and ")
+}

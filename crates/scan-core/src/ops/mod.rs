@@ -19,6 +19,7 @@ mod scan_op;
 mod shape;
 mod softmax;
 mod sort;
+mod support;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -44,6 +45,7 @@ impl Op {
             Op::LogSoftmax(x) => x,
             Op::CumSum(x) => x,
             Op::CumProd(x) => x,
+            Op::Recurrence(x) => x,
             Op::Sort(x) => x,
             Op::ArgSort(x) => x,
             Op::MatMul(x) => x,

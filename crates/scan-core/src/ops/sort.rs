@@ -1,6 +1,85 @@
 //! Sorting.
 
-use super::stub;
+use super::support::{Lane, Lanes, check_axes, exactly, is_float, is_nan, none, one};
+use crate::base::Result;
+use crate::dispatch;
 use crate::ir::op::*;
+use crate::ir::{Graph, Value};
+use crate::types::{Array, DType, Element, Type};
+use std::cmp::Ordering;
 
-stub!(Sort, ArgSort);
+/// Ascending, NaN last, stable.
+impl OpDef for Sort {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("sort", ins)?;
+        check_axes("sort", &[self.axis], &x.ty)?;
+        Ok(one(x.ty.clone()))
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = &ins[0];
+        Ok(one(dispatch!(x.dtype(), T => along_sorted(x, self.axis, |lane: Lane<T>, k| lane.get(k)))))
+    }
+
+    /// The cotangents go back to where their elements came from.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let x = site.ins[0];
+        let (Some(ct), true) = (cts[0], is_float(g, x)) else { return Ok(none(1)) };
+        let order = g.emit(ArgSort { axis: self.axis }, &[x]);
+        let rank = g.ty(x).rank();
+        let zeros = g.zeros_like(x);
+        let mut ins = vec![zeros, ct];
+        ins.extend((0..rank).map(|axis| if axis == self.axis { order } else { positions(g, x, axis) }));
+        Ok(vec![Some(g.emit(GatherWrite { mode: Write::Set, axes: (0..rank).collect() }, &ins))])
+    }
+}
+
+/// i64; NaN last, stable.
+impl OpDef for ArgSort {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("argsort", ins)?;
+        check_axes("argsort", &[self.axis], &x.ty)?;
+        Ok(one(x.ty.with_dtype(DType::I64)))
+    }
+
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = &ins[0];
+        Ok(one(dispatch!(x.dtype(), T => along_sorted(x, self.axis, |_: Lane<T>, k| k as i64))))
+    }
+
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(none(1))
+    }
+
+    fn connected(&self, _: usize) -> bool {
+        false
+    }
+}
+
+/// `value(lane, position)` of each lane's elements in ascending order.
+fn along_sorted<T: Element, U: Element>(x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Array {
+    let (data, lanes) = (x.as_slice::<T>(), Lanes::along(x.shape(), axis));
+    let mut out = vec![U::default(); data.len()];
+    let mut order: Vec<usize> = Vec::with_capacity(lanes.n);
+    for start in lanes.starts() {
+        let lane = Lane::new(data, lanes, start);
+        order.clear();
+        order.extend(0..lanes.n);
+        order.sort_by(|&a, &b| ascending(lane.get(a), lane.get(b)));
+        order.iter().enumerate().for_each(|(k, &from)| out[start + k * lanes.step] = value(lane, from));
+    }
+    Array::new(x.shape(), out)
+}
+
+/// The total order of sorting: NaN is above everything and equal to itself.
+fn ascending<T: Element>(a: T, b: T) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
+}
+
+/// `0, 1, …` along an axis of x, with extent 1 along the others.
+fn positions(g: &mut Graph, x: Value, axis: usize) -> Value {
+    let (zero, n, one) = (g.int(0), g.dim(x, axis), g.int(1));
+    let row = g.emit(Arange {}, &[zero, n, one]);
+    let others: Vec<usize> = (0..g.ty(x).rank()).filter(|&i| i != axis).collect();
+    g.expand(row, &others)
+}
