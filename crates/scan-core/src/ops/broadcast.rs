@@ -1,8 +1,9 @@
 //! Broadcasting and its transpose.
 
+use super::args::{expect_count, expect_int_scalar, integer};
 use super::reduce::sum_axes;
-use super::shape::{extent, signed_strides, view};
-use super::support::{at_least_one, check_extents, exactly, none, one};
+use super::shape::{signed_strides, view};
+use super::support::{exactly, none, one};
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
@@ -14,9 +15,10 @@ use smallvec::SmallVec;
 /// x repeated along new leading axes and along axes of extent 1. Where it cannot be: `E0201`.
 impl OpDef for BroadcastTo {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let (x, extents) = at_least_one("broadcast_to", ins)?;
-        check_extents("broadcast_to", extents)?;
-        if let Some(bad) = extents.iter().filter_map(|d| d.value.as_ref()).map(extent).find(|&d| d < 0) {
+        expect_count("broadcast_to", 1, true, ins)?;
+        let (x, extents) = (&ins[0], &ins[1..]);
+        extents.iter().try_for_each(|d| expect_int_scalar("broadcast_to", "an extent", d))?;
+        if let Some(bad) = extents.iter().filter_map(|d| d.value.as_ref()).map(integer).find(|&d| d < 0) {
             bail!(Shape, "E0201", "cannot broadcast {} to an extent of {bad}", x.ty);
         }
         let target = Type::new(x.ty.dtype, extents.iter().map(Arg::as_dim));
@@ -24,7 +26,7 @@ impl OpDef for BroadcastTo {
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let wanted: SmallVec<[i64; 4]> = ins[1..].iter().map(extent).collect();
+        let wanted: SmallVec<[i64; 4]> = ins[1..].iter().map(integer).collect();
         if let Some(bad) = wanted.iter().find(|&&d| d < 0) {
             bail!(Shape, "E0201", "cannot broadcast {} to an extent of {bad}", tuple(ins[0].shape()));
         }

@@ -4,8 +4,8 @@ use super::support::{Lanes, Number, agree, check_axes, exactly, is_float, none, 
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::{Array, Type};
 use crate::types::shape::tuple;
+use crate::types::{Array, Type};
 use crate::{bail, dispatch};
 
 /// From the first element to the last, one after the other; small ints and bool widen as in a sum.
@@ -55,14 +55,14 @@ impl OpDef for Recurrence {
         let dims: Option<Vec<_>> = a.ty.dims.iter().zip(&b.ty.dims).map(|(a, b)| agree(b, a)).collect();
         match dims.filter(|_| a.ty.dtype == b.ty.dtype && a.ty.rank() == b.ty.rank()) {
             Some(dims) => Ok(one(Type::new(a.ty.dtype, dims))),
-            None => bail!(Shape, "E0208", "`recurrence` takes two inputs of one type, got {} and {}", a.ty, b.ty),
+            None => bail!(Shape, "E0201", "`recurrence` takes two inputs of one type, got {} and {}", a.ty, b.ty),
         }
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let [a, b] = ins else { unreachable!("two inputs") };
         if a.shape() != b.shape() {
-            bail!(Shape, "E0208", "`recurrence` takes two inputs of one shape, got {} and {}", tuple(a.shape()), tuple(b.shape()));
+            bail!(Shape, "E0201", "`recurrence` takes two inputs of one shape, got {} and {}", tuple(a.shape()), tuple(b.shape()));
         }
         Ok(one(dispatch!(a.dtype(), T => {
             let a = a.as_slice::<T>();

@@ -1,6 +1,7 @@
 //! Joining.
 
-use super::support::{agree, at_least_one, check_axes, is_float, one, slice_at};
+use super::args::expect_count;
+use super::support::{agree, check_axes, is_float, one, slice_at};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
@@ -11,7 +12,8 @@ use crate::{bail, dispatch};
 /// The dtype is the promotion of all; the other extents must agree, else `E0206`.
 impl OpDef for Join {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let (first, rest) = at_least_one("join", ins)?;
+        expect_count("join", 1, true, ins)?;
+        let (first, rest) = (&ins[0], &ins[1..]);
         check_axes("join", &[self.axis], &first.ty)?;
         let mut out = first.ty.clone();
         for part in rest {

@@ -9,13 +9,13 @@ use crate::types::{Array, Dim, Extents, Type};
 use crate::{bail, dispatch};
 
 /// As `numpy.matmul`: a vector on the left is a row, on the right a column, and that axis goes away; axes before the last
-/// two broadcast; both sides are promoted to a common dtype; ints wrap, bool is *or* of *and*. Extents that do not fit are `E0209`.
+/// two broadcast; both sides are promoted to a common dtype; ints wrap, bool is *or* of *and*. Extents that do not fit are `E0208`.
 impl OpDef for MatMul {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         let [a, b] = exactly("matmul", ins)?;
         let (a, b) = (&a.ty, &b.ty);
         if a.rank() == 0 || b.rank() == 0 {
-            bail!(Type, "E0209", "`matmul` takes vectors, matrices and stacks of matrices, got {a} and {b}");
+            bail!(Type, "E0208", "`matmul` takes vectors, matrices and stacks of matrices, got {a} and {b}");
         }
         let ((batch_a, m, k), (batch_b, l, n)) = (split_left(&a.dims), split_right(&b.dims));
         if k.conflicts(l) {
@@ -210,9 +210,9 @@ fn as_rows(g: &mut Graph, x: Value) -> Value {
 }
 
 fn mismatch(a: &str, b: &str, k: &str, l: &str) -> Box<Diagnostic> {
-    Diagnostic::new(Kind::Shape, "E0209", format!("cannot multiply {a} by {b}: {k} columns meet {l} rows"))
+    Diagnostic::new(Kind::Shape, "E0208", format!("cannot multiply {a} by {b}: {k} columns meet {l} rows"))
 }
 
 fn no_batch(a: &str, b: &str) -> Box<Diagnostic> {
-    Diagnostic::new(Kind::Shape, "E0209", format!("cannot multiply {a} by {b}: their leading axes do not broadcast together"))
+    Diagnostic::new(Kind::Shape, "E0208", format!("cannot multiply {a} by {b}: their leading axes do not broadcast together"))
 }

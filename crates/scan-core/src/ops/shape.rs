@@ -1,6 +1,7 @@
 //! Shapes: reshape, transpose, expand, squeeze, flip.
 
-use super::support::{at_least_one, check_axes, check_extents, drop_axes, exactly, none, one};
+use super::args::{expect_count, expect_int_scalar, integer};
+use super::support::{check_axes, drop_axes, exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
@@ -13,14 +14,15 @@ use smallvec::SmallVec;
 /// differs: `E0204`.
 impl OpDef for Reshape {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let (x, extents) = at_least_one("reshape", ins)?;
-        check_extents("reshape", extents)?;
+        expect_count("reshape", 1, true, ins)?;
+        let (x, extents) = (&ins[0], &ins[1..]);
+        extents.iter().try_for_each(|d| expect_int_scalar("reshape", "an extent", d))?;
         Ok(one(Type { dtype: x.ty.dtype, dims: reshaped_dims(&x.ty, extents)? }))
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
-        let wanted: SmallVec<[i64; 4]> = ins[1..].iter().map(extent).collect();
+        let wanted: SmallVec<[i64; 4]> = ins[1..].iter().map(integer).collect();
         match resolve(x.len(), &wanted) {
             Some(shape) => Ok(one(x.reshaped(&shape))),
             None => Err(no_reshape(&tuple(x.shape()), &wanted)),
@@ -81,7 +83,7 @@ impl OpDef for Transpose {
         let [x] = exactly("transpose", ins)?;
         check_axes("transpose", &self.perm, &x.ty)?;
         if self.perm.len() != x.ty.rank() {
-            bail!(Value, "E0207", "`transpose` by {:?}, but its input {} has {} axes", self.perm, x.ty, x.ty.rank());
+            bail!(Type, "E0222", "`transpose` by {:?}, but its input {} has {} axes", self.perm, x.ty, x.ty.rank());
         }
         Ok(one(Type::new(x.ty.dtype, self.perm.iter().map(|&axis| x.ty.dims[axis].clone()))))
     }
@@ -167,11 +169,6 @@ impl OpDef for Flip {
     }
 }
 
-/// An extent given as an input; what does not fit an i64 is no extent.
-pub(super) fn extent(x: &Array) -> i64 {
-    x.item_i64().unwrap_or(i64::MIN)
-}
-
 /// Row-major strides, signed.
 pub(super) fn signed_strides(shape: &[usize]) -> SmallVec<[isize; 4]> {
     strides(shape).iter().map(|&s| s as isize).collect()
@@ -232,7 +229,7 @@ fn resolve(n: usize, wanted: &[i64]) -> Option<Extents> {
 
 /// The dims of a reshape. Symbols are kept; an unknown extent that the others determine becomes what they say.
 fn reshaped_dims(x: &Type, extents: &[Arg]) -> Result<Dims> {
-    let numbers: SmallVec<[Option<i64>; 4]> = extents.iter().map(|d| d.value.as_ref().map(extent)).collect();
+    let numbers: SmallVec<[Option<i64>; 4]> = extents.iter().map(|d| d.value.as_ref().map(integer)).collect();
     if let (Some(n), Some(wanted)) = (known_count(&x.dims), numbers.iter().copied().collect::<Option<SmallVec<[i64; 4]>>>()) {
         let shape = resolve(n, &wanted).ok_or_else(|| no_reshape(&x.to_string(), &wanted))?;
         return Ok(shape.iter().map(|&n| Dim::known(n)).collect());

@@ -1,53 +1,31 @@
 //! What several ops share: checks of inputs, arithmetic over every dtype, lanes along an axis.
 
+use super::args::expect_count;
+pub(super) use super::args::one;
 use super::shape::permuted;
 use crate::bail;
-use crate::base::Result;
+use crate::base::{Diagnostic, Result};
 use crate::ir::op::Index;
-use crate::ir::{Arg, Graph, Outs, Value};
+use crate::ir::{Arg, Graph, Value};
 use crate::types::{Array, Dim, Element, Extents, Type};
-use smallvec::smallvec;
-
-/// The outputs of an op that has one.
-pub(super) fn one<T>(x: T) -> Outs<T> {
-    smallvec![x]
-}
 
 /// The inputs of an op that takes `N`.
 pub(super) fn exactly<'a, const N: usize>(op: &str, ins: &'a [Arg]) -> Result<&'a [Arg; N]> {
-    match ins.try_into() {
-        Ok(ins) => Ok(ins),
-        Err(_) => bail!(Type, "E0202", "`{op}` takes {N} inputs, got {}", ins.len()),
-    }
-}
-
-/// The first input of an op that takes at least one, and the others.
-pub(super) fn at_least_one<'a>(op: &str, ins: &'a [Arg]) -> Result<(&'a Arg, &'a [Arg])> {
-    match ins.split_first() {
-        Some(split) => Ok(split),
-        None => bail!(Type, "E0202", "`{op}` takes at least 1 input, got none"),
-    }
+    expect_count(op, N, false, ins)?;
+    ins.try_into().map_err(|_| Diagnostic::internal(format!("`{op}` has {N} inputs")))
 }
 
 /// Checks that these axes exist.
 pub(super) fn check_axes(op: &str, axes: &[usize], ty: &Type) -> Result<()> {
     for (i, &axis) in axes.iter().enumerate() {
         if axis >= ty.rank() {
-            bail!(Value, "E0207", "`{op}` along axis {axis}, but its input {ty} has {} axes", ty.rank());
+            bail!(Type, "E0222", "`{op}` along axis {axis}, but its input {ty} has {} axes", ty.rank());
         }
         if axes[..i].contains(&axis) {
-            bail!(Value, "E0207", "`{op}` names axis {axis} twice");
+            bail!(Type, "E0222", "`{op}` names axis {axis} twice");
         }
     }
     Ok(())
-}
-
-/// Extents given as inputs: integer scalars.
-pub(super) fn check_extents(op: &str, ins: &[Arg]) -> Result<()> {
-    match ins.iter().find(|d| d.ty.rank() != 0 || !d.ty.dtype.is_int()) {
-        Some(d) => bail!(Type, "E0202", "`{op}` takes extents that are integer scalars, got {}", d.ty),
-        None => Ok(()),
-    }
 }
 
 /// The extent of axes that must be equal; `None` where they cannot be.
@@ -194,4 +172,3 @@ pub(super) fn drop_axes<T: Clone>(dims: &[T], axes: &[usize], kept: Option<T>) -
     let keep = move |(axis, d): (usize, &T)| if axes.contains(&axis) { kept.clone() } else { Some(d.clone()) };
     dims.iter().enumerate().filter_map(keep).collect::<Vec<T>>().into_iter()
 }
-
