@@ -235,6 +235,17 @@ impl Graph {
     }
 }
 
+/// Ways to break a graph, for tests of the verifier.
+#[cfg(test)]
+impl Graph {
+    pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id]
+    }
+    pub(crate) fn set_ty(&mut self, v: Value, ty: Type) {
+        self.values[v].ty = ty;
+    }
+}
+
 fn lookup(map: &FxHashMap<Value, Value>, v: Value) -> Result<Value> {
     map.get(&v).copied().ok_or_else(|| Diagnostic::internal(format!("value {v:?} has no image")))
 }

@@ -3,6 +3,7 @@
 
 pub mod build;
 pub mod graph;
+pub(crate) mod literal;
 pub mod op;
 pub mod parse;
 pub mod print;

@@ -1,1 +1,394 @@
-//! Not written yet.
+//! The text form, read. The grammar is in [`print`](mod@super::print). A graph is built through [`Graph::apply`], so types are inferred and
+//! checked; comments of the form `file.py:7` become spans. No text makes this module panic or overflow the stack.
+
+mod loops;
+mod types;
+pub(crate) mod words;
+
+use super::graph::{Graph, Value};
+use super::literal;
+use super::op::{Attr, ExternRef, Op, Outs};
+use crate::base::{Diagnostic, Result, Span};
+use crate::types::{Array, DType, Sym, Type};
+use rustc_hash::FxHashMap;
+use std::fmt::Display;
+use words::{Lexed, RESERVED, Tok, Token};
+
+/// Finds the user's op of a key.
+pub type Registry<'a> = dyn Fn(&str) -> Option<ExternRef> + 'a;
+
+/// Reads one function: its name and graph.
+///
+/// # Errors
+/// `E0901` an unknown op, `E0902` an unfit attribute, `E0903` text outside the grammar, `E0904` a name that is unknown or given twice,
+/// `E0905` an unknown user op, `E0906` a number outside the limits, `E0907` a loop whose slots do not fit, `E0908` a type
+/// that contradicts what inference finds; else what type inference reports, with line and column in a note.
+pub fn parse(text: &str) -> Result<(String, Graph)> {
+    parse_with(text, &|_| None)
+}
+
+/// As [`parse`], with user ops.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(text: &str, externs: &Registry) -> Result<(String, Graph)> {
+    let mut parser = Parser::new(text, externs)?;
+    let function = parser.function()?;
+    match parser.peek() {
+        Tok::End => Ok(function),
+        _ => parser.unexpected("the end of the text"),
+    }
+}
+
+/// Reads any number of functions.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_module(text: &str, externs: &Registry) -> Result<Vec<(String, Graph)>> {
+    let mut parser = Parser::new(text, externs)?;
+    let mut functions = vec![];
+    while *parser.peek() != Tok::End {
+        functions.push(parser.function()?);
+    }
+    Ok(functions)
+}
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Ref {
+    Value(Value),
+    Loop(Outs<Value>, Vec<String>),
+}
+
+/// One body under construction.
+#[derive(Default)]
+struct Scope {
+    graph: Graph,
+    refs: FxHashMap<String, Ref>,
+}
+
+/// A name as written: users' names are kept, `%` names are not.
+struct Name<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Name<'t> {
+    fn given(&self) -> Option<&'t str> {
+        (!self.text.starts_with('%')).then_some(self.text)
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Token<'t>>,
+    comments: FxHashMap<u32, &'t str>,
+    pos: usize,
+    dims: FxHashMap<&'t str, Sym>,
+    externs: &'t Registry<'t>,
+    depth: usize,
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str, externs: &'t Registry<'t>) -> Result<Self> {
+        let Lexed { tokens, comments } = words::lex(text)?;
+        let comments = comments.into_iter().collect();
+        Ok(Parser { text, tokens, comments, pos: 0, dims: FxHashMap::default(), externs, depth: 0 })
+    }
+
+    // Tokens.
+
+    fn peek(&self) -> &Tok<'t> {
+        self.peek_at(0)
+    }
+    fn peek_at(&self, ahead: usize) -> &Tok<'t> {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.pos + ahead).min(last)].tok
+    }
+    fn token(&self) -> &Token<'t> {
+        &self.tokens[self.pos.min(self.tokens.len() - 1)]
+    }
+    fn next(&mut self) -> Tok<'t> {
+        let tok = self.token().tok.clone();
+        self.pos += 1;
+        tok
+    }
+    fn at(&self) -> usize {
+        self.token().at
+    }
+    fn fail<T>(&self, at: usize, code: &'static str, message: impl Display) -> Result<T> {
+        Err(words::error(self.text, at, code, message))
+    }
+    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
+        self.fail(self.at(), "E0903", format!("expected {wanted}, got {}", self.peek()))
+    }
+    /// An error that was found elsewhere, with the place of what caused it.
+    fn blame(&self, at: usize, error: Box<Diagnostic>) -> Box<Diagnostic> {
+        error.note(format!("at {} of the text", words::place(self.text, at)))
+    }
+    fn is(&self, mark: char) -> bool {
+        *self.peek() == Tok::Mark(mark)
+    }
+    fn eat(&mut self, mark: char) -> bool {
+        let found = self.is(mark);
+        self.pos += found as usize;
+        found
+    }
+    fn expect(&mut self, mark: char) -> Result<()> {
+        if self.eat(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
+    }
+    fn is_word(&self, word: &str) -> bool {
+        *self.peek() == Tok::Word(word)
+    }
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.pos += found as usize;
+        found
+    }
+    fn expect_word(&mut self, word: &str) -> Result<()> {
+        if self.eat_word(word) { Ok(()) } else { self.unexpected(&format!("`{word}`")) }
+    }
+    /// Items between marks, separated by commas.
+    fn list<T>(&mut self, open: char, close: char, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        self.expect(open)?;
+        let mut items = vec![];
+        while !self.eat(close) {
+            if !items.is_empty() {
+                self.expect(',')?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+    fn name(&mut self, what: &str) -> Result<Name<'t>> {
+        let at = self.at();
+        match *self.peek() {
+            Tok::Temp(text) => {
+                self.pos += 1;
+                Ok(Name { text, at })
+            }
+            Tok::Word(text) if !RESERVED.contains(&text) && DType::parse(text).is_none() => {
+                self.pos += 1;
+                Ok(Name { text, at })
+            }
+            _ => self.unexpected(what),
+        }
+    }
+    /// The span that the comment of this line tells.
+    fn span(&self) -> Span {
+        let place = self.comments.get(&self.token().line).and_then(|c| {
+            let (file, line) = c.rsplit_once(':')?;
+            Some((file, line.parse::<u32>().ok()?)).filter(|(f, _)| !f.is_empty() && !f.contains(['/', '\\']))
+        });
+        place.map_or(Span::NONE, |(file, line)| Span::new(file, line, ""))
+    }
+
+    // Functions and statements.
+
+    fn function(&mut self) -> Result<(String, Graph)> {
+        self.dims.clear();
+        self.expect_word("fn")?;
+        let Tok::Word(name) = *self.peek() else { return self.unexpected("the function's name") };
+        self.pos += 1;
+        let mut scope = Scope::default();
+        self.list('(', ')', |p| {
+            let name = p.name("a parameter")?;
+            p.expect(':')?;
+            let ty = p.ty()?;
+            let value = scope.graph.param(ty, name.given());
+            p.define(&mut scope, name.text, name.at, Ref::Value(value))
+        })?;
+        self.expect('{')?;
+        self.statements(&mut scope)?;
+        self.expect_word("return")?;
+        let mut results = vec![];
+        while !self.is('}') {
+            if !results.is_empty() {
+                self.expect(',')?;
+            }
+            results.push(self.operand(&mut scope)?);
+        }
+        self.expect('}')?;
+        scope.graph.set_results(results);
+        Ok((name.to_string(), scope.graph))
+    }
+    fn define(&mut self, scope: &mut Scope, name: &str, at: usize, value: Ref) -> Result<()> {
+        match scope.refs.insert(name.to_string(), value) {
+            None => Ok(()),
+            Some(_) => self.fail(at, "E0904", format!("`{name}` is defined twice")),
+        }
+    }
+    /// Statements up to the closing lines of a body.
+    fn statements(&mut self, scope: &mut Scope) -> Result<()> {
+        loop {
+            match self.peek() {
+                Tok::Word("return" | "next" | "until") | Tok::Mark('}') | Tok::End => return Ok(()),
+                _ => self.statement(scope)?,
+            }
+        }
+    }
+    fn statement(&mut self, scope: &mut Scope) -> Result<()> {
+        let (at, span) = (self.at(), self.span());
+        let mut targets = vec![];
+        while !self.is_word("extern") || !targets.is_empty() {
+            let name = self.name("a statement")?;
+            let ty = if self.eat(':') { Some(self.ty()?) } else { None };
+            targets.push((name, ty));
+            if !self.eat(',') {
+                self.expect('=')?;
+                break;
+            }
+        }
+        if self.is_word("scan") {
+            let [(name, None)] = &targets[..] else { return self.fail(at, "E0903", "expected one name without a type before a loop") };
+            let made = self.scan(scope, span)?;
+            return self.define(scope, name.text, name.at, made);
+        }
+        let outs = self.right_side(scope, at, span)?;
+        if outs.len() != targets.len() {
+            return self.fail(at, "E0903", format!("expected {} names before `=`, got {}", outs.len(), targets.len()));
+        }
+        for ((name, ty), v) in targets.into_iter().zip(outs) {
+            self.refine(scope, v, ty, name.at)?;
+            if let (Some(given), None) = (name.given(), scope.graph.name(v)) {
+                scope.graph.set_name(v, given);
+            }
+            self.define(scope, name.text, name.at, Ref::Value(v))?;
+        }
+        Ok(())
+    }
+    /// Gives a value the type that the text writes for it.
+    fn refine(&mut self, scope: &mut Scope, v: Value, ty: Option<Type>, at: usize) -> Result<()> {
+        let Some(ty) = ty else { return Ok(()) };
+        let found = scope.graph.ty(v);
+        if !super::verify::agree(found, &ty) {
+            return self.fail(at, "E0908", format!("expected a type that fits {found}, got {ty}"));
+        }
+        scope.graph.refine(v, ty)
+    }
+    /// What stands right of `=`, but no loop.
+    fn right_side(&mut self, scope: &mut Scope, at: usize, span: Span) -> Result<Outs<Value>> {
+        if self.eat_word("const") {
+            let array = self.literal()?;
+            return Ok(std::iter::once(self.constant(scope, array)?).collect());
+        }
+        if matches!(self.peek(), Tok::Temp(_)) || *self.peek_at(1) == Tok::Mark('.') {
+            return Ok(std::iter::once(self.output(scope)?).collect());
+        }
+        let op = self.op()?;
+        let ins = self.list('(', ')', |p| p.operand(scope))?;
+        scope.graph.set_span(span);
+        self.apply(scope, op, &ins, at)
+    }
+    fn apply(&mut self, scope: &mut Scope, op: Op, ins: &[Value], at: usize) -> Result<Outs<Value>> {
+        scope.graph.apply(op, ins).map_err(|e| self.blame(at, e))
+    }
+    fn constant(&mut self, scope: &mut Scope, array: Array) -> Result<Value> {
+        let at = self.at();
+        Ok(self.apply(scope, Op::Const(array), &[], at)?[0])
+    }
+
+    // Ops and operands.
+
+    fn op(&mut self) -> Result<Op> {
+        let at = self.at();
+        match self.next() {
+            Tok::Word("extern") => {
+                let Tok::Text(key) = self.next() else {
+                    return self.fail(at, "E0903", "expected the key of the user op in quotes after `extern`");
+                };
+                let found = (self.externs)(&key);
+                found.map(Op::Extern).map_or_else(|| self.fail(at, "E0905", format!("there is no user op `{key}`")), Ok)
+            }
+            Tok::Word(name) => {
+                let attrs = if self.is('[') { self.list('[', ']', Self::attribute)? } else { vec![] };
+                let op = Op::from_attrs(name, &attrs).map_err(|e| words::error(self.text, at, e.code, e.title))?;
+                let known = op.attrs();
+                for (i, (attr, _)) in attrs.iter().enumerate() {
+                    if !known.iter().any(|k| k.0 == attr) {
+                        return self.fail(at, "E0902", format!("op `{name}` has no attribute `{attr}`"));
+                    }
+                    if attrs[..i].iter().any(|a| a.0 == *attr) {
+                        return self.fail(at, "E0902", format!("attribute `{attr}` is given twice"));
+                    }
+                }
+                Ok(op)
+            }
+            other => self.fail(at, "E0903", format!("expected an op, got {other}")),
+        }
+    }
+    fn attribute(&mut self) -> Result<(String, Attr)> {
+        let Tok::Word(name) = *self.peek() else { return self.unexpected("an attribute") };
+        self.pos += 1;
+        self.expect('=')?;
+        let attr = match *self.peek() {
+            Tok::Mark('[') => Attr::Ints(self.list('[', ']', Self::int)?),
+            Tok::Word("true" | "false") => Attr::Bool(self.next() == Tok::Word("true")),
+            Tok::Word("nan" | "inf") => {
+                let text = self.number()?;
+                self.float_of(&text)?
+            }
+            Tok::Word(word) => {
+                self.pos += 1;
+                Attr::Str(word.to_string())
+            }
+            Tok::Text(ref text) => {
+                let text = text.clone();
+                self.pos += 1;
+                Attr::Str(text)
+            }
+            _ => match self.number()? {
+                text if text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) => {
+                    let value = text.parse();
+                    Attr::Int(value.or_else(|_| self.fail(self.at(), "E0906", format!("`{text}` does not fit 64 bits")))?)
+                }
+                text => self.float_of(&text)?,
+            },
+        };
+        Ok((name.to_string(), attr))
+    }
+    fn float_of(&self, text: &str) -> Result<Attr> {
+        let value = <f64 as literal::Literal>::read(text);
+        value.map(Attr::Float).map_or_else(|| self.fail(self.at(), "E0903", format!("expected a number, got `{text}`")), Ok)
+    }
+    /// A value where it is used.
+    fn operand(&mut self, scope: &mut Scope) -> Result<Value> {
+        match *self.peek() {
+            Tok::Number(_) | Tok::Mark('-') | Tok::Word("true" | "false" | "nan" | "inf") => self.literal_operand(scope),
+            Tok::Word(w) if DType::parse(w).is_some() => self.literal_operand(scope),
+            _ => self.output(scope),
+        }
+    }
+    fn literal_operand(&mut self, scope: &mut Scope) -> Result<Value> {
+        let array = self.literal()?;
+        self.constant(scope, array)
+    }
+    /// `name`, `name@offset` or `loop.output`.
+    fn output(&mut self, scope: &mut Scope) -> Result<Value> {
+        let Name { text: name, at } = self.name("a value")?;
+        let name = if self.eat('@') { format!("{name}@{}", self.count()?) } else { name.to_string() };
+        let (outs, states) = match scope.refs.get(&name) {
+            Some(Ref::Value(v)) => return Ok(*v),
+            Some(Ref::Loop(outs, states)) => (outs, states),
+            None => return self.fail(at, "E0904", format!("there is no value `{name}` here")),
+        };
+        if !self.is('.') {
+            return self.fail(at, "E0904", format!("`{name}` is a loop; its outputs are `{name}.steps` and its states, as in `{name}.h`"));
+        }
+        let found = match *self.peek_at(1) {
+            Tok::Word("steps") => outs.last().copied(),
+            Tok::Word(state) => states.iter().position(|s| s == state).and_then(|i| outs.get(i)).copied(),
+            Tok::Number(n) => n.parse::<usize>().ok().and_then(|i| outs.get(i)).copied(),
+            _ => None,
+        };
+        let Some(v) = found else {
+            let tok = self.peek_at(1);
+            return self.fail(at, "E0904", format!("loop `{name}` has no output {tok}"));
+        };
+        self.pos += 2;
+        Ok(v)
+    }
+}
+
+#[cfg(test)]
+mod tests;

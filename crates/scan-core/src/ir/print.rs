@@ -1,1 +1,412 @@
-//! Not written yet.
+//! The text form, printed. [`parse`](super::parse) reads it back to an equal graph, and printing that gives the same text.
+//!
+//! ```text
+//! function  = "fn" name "(" [name ":" type {"," …}] ")" "{" {statement} "return" [operand {"," …}] "}"
+//! type      = dtype ["[" dim {"," dim} "]"]            dims: 3, n0, 2*n0+1; equal names are equal extents in the whole function
+//! statement = target {"," target} "=" op               target: name [":" type], where the type says more than inference finds
+//!           | name "=" "const" literal                 constants that have a name or are long; the others stand where they are used
+//!           | name [":" type] "=" loop "." output      a name or a type for an output of a loop
+//!           | name "=" loop
+//! op        = word ["[" attribute "=" value {"," …} "]"] "(" [operand {"," …}] ")"  |  "extern" "key" "(" … ")"
+//! operand   = name | name "@" offset | loop "." output | literal
+//! literal   = number ":" dtype | "true" | "false" | dtype "[" extents "]" "{" numbers "}"
+//! loop      = "scan" ["name"] "n_steps=" operand ["truncate=" k] "{" {slot} {statement} {"next" state "=" operand} ["until" operand] "}"
+//! slot      = "seq" name [":" type] "=" operand ["reverse"]
+//!           | "state" name [":" row] ["init=" operand] "reads=[…]" "writes=[…]" "keep=" ("all" | "last(k)") ["shared" | "cotangent"]
+//!           | "const" name [":" type] "=" operand
+//!           | "step" name
+//! ```
+//!
+//! A loop's outputs are its states by name and `steps`; a state without a name goes by its position. A body sees only its slots. A state
+//! that reads or writes several offsets spells them `h@0`, `h@2`. `%0`, `%1`… are values without a name. Types of slots are
+//! those of the rows of what they stand for, unless written. A comment `file.py:7` is where the user wrote the line.
+
+use super::graph::{Graph, Node, Value};
+use super::literal::{self, Names, identifier, quote};
+use super::op::{Arg, Attr, Op};
+use super::parse::words::RESERVED;
+use super::scan::{Keep, NonSeqId, Scan, SeqId, StateId, Tag};
+use crate::base::{Id, Span};
+use crate::types::{Dim, Sym, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Constants of more elements are statements of their own.
+const INLINE: usize = 16;
+/// The column at which comments start.
+const COMMENT: usize = 56;
+
+impl Graph {
+    /// The graph as text, as function `name`.
+    pub fn to_text(&self, name: &str) -> String {
+        print(self, name)
+    }
+}
+
+/// The graph as text, as function `name`.
+pub fn print(graph: &Graph, name: &str) -> String {
+    let mut wanted = FxHashSet::default();
+    loop {
+        let mut printer = Printer { out: String::new(), temps: 0, dims: Dims::new(&wanted) };
+        printer.function(graph, name);
+        let (out, missing) = (printer.out, printer.dims.missing);
+        if missing.iter().all(|s| wanted.contains(s)) {
+            return out;
+        }
+        wanted.extend(missing);
+    }
+}
+
+/// Symbols as the reader of the text meets them.
+struct Dims<'a> {
+    /// Numbers of the symbols that have been written.
+    names: FxHashMap<Sym, usize>,
+    /// Symbols that inference brought in, so far without a name.
+    quiet: FxHashSet<Sym>,
+    /// Symbols that must be written where inference brings them in, because a later type needs their name.
+    wanted: &'a FxHashSet<Sym>,
+    /// Symbols found to be wanted.
+    missing: Vec<Sym>,
+}
+
+impl<'a> Dims<'a> {
+    fn new(wanted: &'a FxHashSet<Sym>) -> Self {
+        Dims { names: FxHashMap::default(), quiet: FxHashSet::default(), wanted, missing: vec![] }
+    }
+    fn known(&self, s: &Sym) -> bool {
+        self.names.contains_key(s) || self.quiet.contains(s)
+    }
+    fn ty(&mut self, ty: &Type) -> String {
+        let dims: Vec<String> = ty.dims.iter().map(|d| self.dim(d)).collect();
+        if dims.is_empty() { ty.dtype.short().to_string() } else { format!("{}[{}]", ty.dtype.short(), dims.join(", ")) }
+    }
+    fn dim(&mut self, dim: &Dim) -> String {
+        let (terms, constant) = dim.parts();
+        let mut terms = terms.to_vec();
+        terms.sort_by_key(|(s, _)| (self.names.get(s).copied().unwrap_or(usize::MAX), *s));
+        let mut out = String::new();
+        for (sym, coef) in terms {
+            let name = self.name(sym);
+            match coef {
+                1 => out += &format!("+n{name}"),
+                -1 => out += &format!("-n{name}"),
+                _ => out += &format!("{coef:+}*n{name}"),
+            }
+        }
+        if constant != 0 || out.is_empty() {
+            out += &format!("{constant:+}");
+        }
+        out.strip_prefix('+').map_or(out.clone(), str::to_string)
+    }
+    fn name(&mut self, sym: Sym) -> usize {
+        if self.quiet.contains(&sym) && !self.names.contains_key(&sym) {
+            self.missing.push(sym);
+        }
+        let next = self.names.len();
+        *self.names.entry(sym).or_insert(next)
+    }
+    /// `: type` where the reader cannot infer it, else nothing. `map` pairs the symbols that one inference has made.
+    fn annotation(&mut self, actual: &Type, inferred: Option<&Type>, map: &mut FxHashMap<Sym, Sym>) -> String {
+        let mut pairs = map.clone();
+        let fits = inferred.is_some_and(|i| self.same(i, actual, &mut pairs));
+        let new: Vec<Sym> = actual.dims.iter().flat_map(|d| d.parts().0).map(|t| t.0).filter(|s| !self.known(s)).collect();
+        if !fits || new.iter().any(|s| self.wanted.contains(s)) {
+            return format!(": {}", self.ty(actual));
+        }
+        self.quiet.extend(new);
+        *map = pairs;
+        String::new()
+    }
+    fn same(&self, inferred: &Type, actual: &Type, map: &mut FxHashMap<Sym, Sym>) -> bool {
+        inferred.dtype == actual.dtype
+            && inferred.rank() == actual.rank()
+            && inferred.dims.iter().zip(&actual.dims).all(|(i, a)| i == a || self.same_dim(i, a, map))
+    }
+    /// Equal forms, where a symbol that this inference made may stand for one that is new here.
+    fn same_dim(&self, inferred: &Dim, actual: &Dim, map: &mut FxHashMap<Sym, Sym>) -> bool {
+        let ((left, c), (right, d)) = (inferred.parts(), actual.parts());
+        let (old_left, new_left): (Vec<_>, Vec<_>) = left.iter().partition(|t| self.known(&t.0));
+        let (old_right, new_right): (Vec<_>, Vec<_>) = right.iter().partition(|t| self.known(&t.0) && !map.values().any(|s| *s == t.0));
+        c == d
+            && old_left == old_right
+            && new_left.len() == new_right.len()
+            && new_left.iter().zip(&new_right).all(|((i, x), (a, y))| {
+                let free = map.contains_key(i) || !map.values().any(|s| s == a);
+                x == y && free && *map.entry(*i).or_insert(*a) == *a
+            })
+    }
+}
+
+/// One body with the names of its values.
+struct Scope<'g> {
+    graph: &'g Graph,
+    names: Names,
+    text: Vec<Option<String>>,
+    indent: usize,
+}
+
+impl<'g> Scope<'g> {
+    fn new(graph: &'g Graph, indent: usize) -> Self {
+        Scope { graph, names: Names::default(), text: vec![None; graph.n_values()], indent }
+    }
+    /// A value where it is used.
+    fn operand(&self, v: Value) -> String {
+        let named = self.text.get(v.idx()).and_then(Clone::clone);
+        named.unwrap_or_else(|| inline(self.graph, v).unwrap_or_else(|| format!("%undefined{}", v.idx())))
+    }
+    fn operands(&self, values: &[Value]) -> String {
+        values.iter().map(|&v| self.operand(v)).collect::<Vec<_>>().join(", ")
+    }
+    fn set(&mut self, v: Value, text: &str) {
+        if let Some(slot) = self.text.get_mut(v.idx()) {
+            *slot = Some(text.to_string());
+        }
+    }
+}
+
+/// The literal of a constant that stands where it is used.
+fn inline(graph: &Graph, v: Value) -> Option<String> {
+    let short = graph.const_value(v).filter(|a| a.len() <= INLINE && graph.name(v).is_none());
+    short.map(literal::show)
+}
+
+struct Printer<'a> {
+    out: String,
+    temps: usize,
+    dims: Dims<'a>,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, indent: usize, text: &str, comment: Option<String>) {
+        let mut line = format!("{}{text}", "  ".repeat(indent));
+        if let Some(comment) = comment {
+            let pad = COMMENT.saturating_sub(line.chars().count()).max(2);
+            line += &format!("{}# {comment}", " ".repeat(pad));
+        }
+        self.out += &line;
+        self.out.push('\n');
+    }
+    fn temp(&mut self) -> String {
+        self.temps += 1;
+        format!("%{}", self.temps - 1)
+    }
+    /// A name for a value: the given one made unique, or the next number.
+    fn bind(&mut self, scope: &mut Scope, v: Option<Value>, name: Option<&str>) -> String {
+        let text = name.map_or_else(|| self.temp(), |n| scope.names.claim(n));
+        if let Some(v) = v {
+            scope.set(v, &text);
+        }
+        text
+    }
+    fn function(&mut self, graph: &Graph, name: &str) {
+        let mut scope = Scope::new(graph, 1);
+        let mut params = vec![];
+        for &v in graph.params() {
+            let text = self.bind(&mut scope, Some(v), graph.name(v).map(AsRef::as_ref));
+            params.push(format!("{text}: {}", self.dims.ty(graph.ty(v))));
+        }
+        let name = Some(identifier(name)).filter(|n| !RESERVED.contains(&n.as_str())).unwrap_or_else(|| "f".into());
+        self.line(0, &format!("fn {name}({}) {{", params.join(", ")), None);
+        self.nodes(&mut scope);
+        self.line(1, format!("return {}", scope.operands(graph.results())).trim_end(), None);
+        self.line(0, "}", None);
+    }
+    fn nodes(&mut self, scope: &mut Scope) {
+        for node in scope.graph.nodes().iter() {
+            match &node.op {
+                Op::Const(_) if inline(scope.graph, node.outs[0]).is_some() => {}
+                Op::Scan(scan) => self.scan(scope, node, scan),
+                _ => self.node(scope, node),
+            }
+        }
+    }
+    fn node(&mut self, scope: &mut Scope, node: &Node) {
+        let callee = match &node.op {
+            Op::Const(a) => format!("const {}", literal::show(a)),
+            Op::Extern(e) => format!("extern {}({})", quote(e.0.key()), scope.operands(&node.ins)),
+            op => format!("{}{}({})", op.name(), attributes(op), scope.operands(&node.ins)),
+        };
+        let types = inferred(scope.graph, node);
+        let mut map = FxHashMap::default();
+        let mut targets = vec![];
+        for (i, &v) in node.outs.iter().enumerate() {
+            let name = self.bind(scope, Some(v), scope.graph.name(v).map(AsRef::as_ref));
+            targets.push(name + &self.dims.annotation(scope.graph.ty(v), types.get(i), &mut map));
+        }
+        let equals = if targets.is_empty() { "" } else { " = " };
+        self.line(scope.indent, &format!("{}{equals}{callee}", targets.join(", ")), place(node.span));
+    }
+    fn scan(&mut self, scope: &mut Scope, node: &Node, scan: &Scan) {
+        let label = self.temp();
+        let name = scan.name.as_ref().map(|n| format!(" {}", quote(n))).unwrap_or_default();
+        let truncate = scan.truncate.map(|k| format!(" truncate={k}")).unwrap_or_default();
+        let n_steps = input(scope, node, Scan::N_STEPS);
+        self.line(scope.indent, &format!("{label} = scan{name} n_steps={n_steps}{truncate} {{"), place(node.span));
+        let mut inner = Scope::new(&scan.body, scope.indent + 1);
+        let states = self.slots(scope, &mut inner, node, scan);
+        self.nodes(&mut inner);
+        self.ends(&inner, scan, &states);
+        self.line(scope.indent, "}", None);
+        self.outputs(scope, node, &label, &states);
+    }
+    /// The slots of a loop; returns the names of its states.
+    fn slots(&mut self, outer: &Scope, inner: &mut Scope, node: &Node, scan: &Scan) -> Vec<String> {
+        let mut states = state_names(inner, scan);
+        for (id, seq) in scan.seqs.enumerate() {
+            self.seq(outer, inner, node, scan, id, seq.reverse);
+        }
+        for id in scan.states.ids() {
+            if states[id.idx()].is_empty() {
+                states[id.idx()] = self.temp();
+            }
+            self.state(outer, inner, node, scan, id, &states[id.idx()]);
+        }
+        for id in scan.captured.ids() {
+            self.captured(outer, inner, node, scan, id);
+        }
+        if let Some(&step) = scan.body.params().first() {
+            let used = scan.body.nodes().iter().any(|n| n.ins.contains(&step)) || scan.body.results().contains(&step);
+            let name = scan.body.name(step).map(AsRef::as_ref);
+            if used || name.is_some() {
+                let name = self.bind(inner, Some(step), name);
+                self.line(inner.indent, &format!("step {name}"), None);
+            }
+        }
+        states
+    }
+    fn seq(&mut self, outer: &Scope, inner: &mut Scope, node: &Node, scan: &Scan, id: SeqId, reverse: bool) {
+        let whole = node.ins.get(scan.seq_input(id)).map(|&v| outer.graph.ty(v));
+        let row = whole.filter(|t| t.rank() > 0).map(Type::row);
+        let name = self.slot(inner, scan.seq_param(id), scan.seqs[id].name.as_deref(), row.as_ref());
+        let reverse = if reverse { " reverse" } else { "" };
+        self.line(inner.indent, &format!("seq {name} = {}{reverse}", input(outer, node, scan.seq_input(id))), None);
+    }
+    fn captured(&mut self, outer: &Scope, inner: &mut Scope, node: &Node, scan: &Scan, id: NonSeqId) {
+        let whole = node.ins.get(scan.captured_input(id)).map(|&v| outer.graph.ty(v).clone());
+        let name = self.slot(inner, scan.captured_param(id), scan.captured[id].name.as_deref(), whole.as_ref());
+        self.line(inner.indent, &format!("const {name} = {}", input(outer, node, scan.captured_input(id))), None);
+    }
+    /// Name of a body parameter, with its type where that is not the one of the rows.
+    fn slot(&mut self, inner: &mut Scope, param: usize, name: Option<&str>, row: Option<&Type>) -> String {
+        let v = inner.graph.params().get(param).copied();
+        let name = name.or_else(|| inner.graph.name(v?).map(AsRef::as_ref));
+        let text = self.bind(inner, v, name);
+        text + &v.map(|v| self.exact(inner.graph.ty(v), row)).unwrap_or_default()
+    }
+    /// `: type` unless it is `row`.
+    fn exact(&mut self, ty: &Type, row: Option<&Type>) -> String {
+        if row == Some(ty) { String::new() } else { format!(": {}", self.dims.ty(ty)) }
+    }
+    fn state(&mut self, outer: &Scope, inner: &mut Scope, node: &Node, scan: &Scan, id: StateId, name: &str) {
+        let state = &scan.states[id];
+        let init = scan.init_input(id);
+        let rows = init.and_then(|i| node.ins.get(i)).map(|&v| outer.graph.ty(v));
+        let row = rows.filter(|t| t.rank() > 0).map(Type::row);
+        let mut line = format!("state {name}{}", self.exact(&state.row, row.as_ref()));
+        if let Some(i) = init {
+            line += &format!(" init={}", input(outer, node, i));
+        }
+        let mut reads = vec![];
+        for (k, offset) in state.reads.iter().enumerate() {
+            let param = inner.graph.params().get(scan.read_params(id).start + k).copied();
+            if let Some(v) = param {
+                inner.set(v, &if state.reads.len() == 1 { name.to_string() } else { format!("{name}@{offset}") });
+            }
+            reads.push(offset.to_string() + &param.map(|v| self.exact(inner.graph.ty(v), Some(&state.row))).unwrap_or_default());
+        }
+        let writes: Vec<String> = state.writes.iter().map(usize::to_string).collect();
+        let keep = match state.keep {
+            Keep::All => "all".to_string(),
+            Keep::Last(n) => format!("last({n})"),
+        };
+        let tag = match state.tag {
+            Tag::Output => "",
+            Tag::Shared => " shared",
+            Tag::Cotangent => " cotangent",
+        };
+        line += &format!(" reads=[{}] writes=[{}] keep={keep}{tag}", reads.join(", "), writes.join(", "));
+        self.line(inner.indent, &line, Some(state.kind().to_string()));
+    }
+    /// What the body gives: the next rows and the stopping condition.
+    fn ends(&mut self, inner: &Scope, scan: &Scan, states: &[String]) {
+        for (id, state) in scan.states.enumerate() {
+            for (k, offset) in state.writes.iter().enumerate() {
+                let offset = if state.writes.len() == 1 { String::new() } else { format!("@{offset}") };
+                let result = inner.graph.results().get(scan.write_results(id).start + k);
+                let operand = result.map_or_else(|| "%missing".into(), |&v| inner.operand(v));
+                self.line(inner.indent, &format!("next {}{offset} = {operand}", states[id.idx()]), None);
+            }
+        }
+        if let Some(&v) = scan.until_result().and_then(|i| inner.graph.results().get(i)) {
+            self.line(inner.indent, &format!("until {}", inner.operand(v)), None);
+        }
+    }
+    /// Names of a loop's outputs; a line for each that has one of its own or a type that the reader cannot infer.
+    fn outputs(&mut self, scope: &mut Scope, node: &Node, label: &str, states: &[String]) {
+        let types = inferred(scope.graph, node);
+        let mut map = FxHashMap::default();
+        for (i, &v) in node.outs.iter().enumerate() {
+            let output = match states.get(i) {
+                Some(name) if name.starts_with('%') => format!("{label}.{i}"),
+                Some(name) => format!("{label}.{name}"),
+                None => format!("{label}.steps"),
+            };
+            let ty = self.dims.annotation(scope.graph.ty(v), types.get(i), &mut map);
+            let name = scope.graph.name(v).map(AsRef::as_ref);
+            if ty.is_empty() && name.is_none() {
+                scope.set(v, &output);
+                continue;
+            }
+            let name = self.bind(scope, Some(v), name);
+            self.line(scope.indent, &format!("{name}{ty} = {output}"), None);
+        }
+    }
+}
+
+/// Names of the states that have one, unique in the loop and in the body's scope; "" for the others.
+fn state_names(inner: &mut Scope, scan: &Scan) -> Vec<String> {
+    let mut names = Names::default();
+    names.claim("steps");
+    let mut out = vec![];
+    for (id, state) in scan.states.enumerate() {
+        let param = inner.graph.params().get(scan.read_params(id).start).filter(|_| state.reads.len() == 1);
+        let name = state.name.as_deref().or_else(|| inner.graph.name(*param?).map(AsRef::as_ref));
+        let name = name.map(|n| names.claim(n)).unwrap_or_default();
+        if !name.is_empty() && state.reads.len() == 1 {
+            inner.names.claim(&name);
+        }
+        out.push(name);
+    }
+    out
+}
+
+/// An input of a loop.
+fn input(scope: &Scope, node: &Node, i: usize) -> String {
+    node.ins.get(i).map_or_else(|| "%missing".into(), |&v| scope.operand(v))
+}
+
+/// What type inference finds now; nothing where it fails.
+fn inferred(graph: &Graph, node: &Node) -> Vec<Type> {
+    let args: Vec<Arg> = node.ins.iter().map(|&v| graph.arg(v)).collect();
+    node.op.def().infer(&args).map(|t| t.into_iter().collect()).unwrap_or_default()
+}
+
+fn place(span: Span) -> Option<String> {
+    span.place().map(|_| span.to_string().replace(char::is_control, "_"))
+}
+
+fn attributes(op: &Op) -> String {
+    let attrs: Vec<String> = op.attrs().iter().map(|(name, attr)| format!("{name}={}", attribute(attr))).collect();
+    if attrs.is_empty() { String::new() } else { format!("[{}]", attrs.join(", ")) }
+}
+
+fn attribute(attr: &Attr) -> String {
+    use literal::Literal;
+    match attr {
+        Attr::Bool(b) => b.to_string(),
+        Attr::Int(i) => i.to_string(),
+        Attr::Float(x) => x.show(),
+        Attr::Str(s) if *s == identifier(s) && !["true", "false", "nan", "inf"].contains(&s.as_str()) => s.clone(),
+        Attr::Str(s) => quote(s),
+        Attr::Ints(v) => format!("[{}]", v.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}

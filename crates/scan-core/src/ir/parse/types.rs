@@ -1,0 +1,144 @@
+//! Types, dims, numbers and literals.
+
+use super::Parser;
+use super::words::Tok;
+use crate::base::Result;
+use crate::ir::literal;
+use crate::types::{Array, DType, Dim, Dims, Sym, Type};
+
+/// The largest number of axes.
+const MAX_RANK: usize = 32;
+/// The largest extent, coefficient or number of elements.
+const MAX_COUNT: i64 = 1 << 40;
+/// The largest number of terms of an extent.
+const MAX_TERMS: usize = 32;
+
+impl<'t> Parser<'t> {
+    pub(super) fn dtype(&mut self) -> Result<DType> {
+        let Tok::Word(word) = *self.peek() else { return self.unexpected("a dtype") };
+        match DType::parse(word) {
+            Some(dtype) => {
+                self.pos += 1;
+                Ok(dtype)
+            }
+            None => self.unexpected("a dtype"),
+        }
+    }
+    pub(super) fn ty(&mut self) -> Result<Type> {
+        let dtype = self.dtype()?;
+        if !self.is('[') {
+            return Ok(Type::scalar(dtype));
+        }
+        let at = self.at();
+        let dims: Dims = self.list('[', ']', Self::dim)?.into_iter().collect();
+        let known = dims.iter().filter_map(Dim::value).filter(|&n| n > 0).try_fold(1, usize::checked_mul);
+        if dims.len() > MAX_RANK || known.is_none_or(|n| n > MAX_COUNT as usize) {
+            return self.fail(at, "E0906", format!("a type has at most {MAX_RANK} axes and {MAX_COUNT} elements"));
+        }
+        Ok(Type { dtype, dims })
+    }
+    /// `2*n0-n1+3`
+    fn dim(&mut self) -> Result<Dim> {
+        let at = self.at();
+        let (mut terms, mut constant, mut count) = (vec![], 0, 0);
+        loop {
+            let sign = if self.eat('-') { -1 } else { 1 };
+            let name = match *self.peek() {
+                Tok::Number(_) => {
+                    let n = sign * self.count()? as i64;
+                    if self.eat('*') {
+                        Some((self.symbol()?, n))
+                    } else {
+                        constant += n;
+                        None
+                    }
+                }
+                _ => Some((self.symbol()?, sign)),
+            };
+            terms.extend(name);
+            count += 1;
+            if count > MAX_TERMS {
+                return self.fail(at, "E0906", format!("an extent has at most {MAX_TERMS} terms"));
+            }
+            if !self.eat('+') && !self.is('-') {
+                return Ok(Dim::from_parts(terms, constant));
+            }
+        }
+    }
+    fn symbol(&mut self) -> Result<Sym> {
+        let Tok::Word(name) = *self.peek() else { return self.unexpected("an extent") };
+        self.pos += 1;
+        Ok(*self.dims.entry(name).or_insert_with(Sym::fresh))
+    }
+    /// A number that counts something.
+    pub(super) fn count(&mut self) -> Result<usize> {
+        let at = self.at();
+        let Tok::Number(text) = *self.peek() else { return self.unexpected("a number") };
+        self.pos += 1;
+        match text.parse::<i64>() {
+            Ok(n) if n <= MAX_COUNT => Ok(n as usize),
+            Ok(_) => self.fail(at, "E0906", format!("`{text}` is more than {MAX_COUNT}")),
+            Err(_) => self.fail(at, "E0903", format!("expected a whole number, got `{text}`")),
+        }
+    }
+    pub(super) fn int(&mut self) -> Result<i64> {
+        let at = self.at();
+        let text = self.number()?;
+        text.parse().or_else(|_| self.fail(at, "E0903", format!("expected a whole number, got `{text}`")))
+    }
+    /// The text of one number or truth value, sign and bits of a NaN included.
+    pub(super) fn number(&mut self) -> Result<String> {
+        let sign = if self.eat('-') { "-" } else { "" };
+        let text = match *self.peek() {
+            Tok::Number(text) => text,
+            Tok::Word(word @ ("nan" | "inf" | "true" | "false")) => word,
+            _ => return self.unexpected("a number"),
+        };
+        self.pos += 1;
+        if text != "nan" || !sign.is_empty() || !self.eat('(') {
+            return Ok(format!("{sign}{text}"));
+        }
+        let Tok::Number(bits) = *self.peek() else { return self.unexpected("the bits of a NaN") };
+        self.pos += 1;
+        self.expect(')')?;
+        Ok(format!("nan({bits})"))
+    }
+    /// `2.0:f64`, `true`, `f64[2]{1.0, 2.0}`; without a dtype, whole numbers are i64 and others f64.
+    pub(super) fn literal(&mut self) -> Result<Array> {
+        let at = self.at();
+        if let Tok::Word(word) = *self.peek() {
+            if DType::parse(word).is_some() {
+                return self.array();
+            }
+        }
+        let text = self.number()?;
+        let dtype = match () {
+            _ if self.eat(':') => self.dtype()?,
+            _ if text == "true" || text == "false" => DType::Bool,
+            _ if text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) => DType::I64,
+            _ => DType::F64,
+        };
+        literal::read(dtype, &[], std::slice::from_ref(&text))
+            .or_else(|_| self.fail(at, "E0903", format!("expected a number of dtype {dtype}, got `{text}`")))
+    }
+    fn array(&mut self) -> Result<Array> {
+        let at = self.at();
+        let dtype = self.dtype()?;
+        let shape = self.list('[', ']', Self::count)?;
+        let len = shape.iter().filter(|&&n| n > 0).try_fold(1, |a: usize, &n| a.checked_mul(n));
+        let Some(len) = len.filter(|&n| n <= MAX_COUNT as usize && shape.len() <= MAX_RANK) else {
+            return self.fail(at, "E0906", format!("an array has at most {MAX_RANK} axes and {MAX_COUNT} elements"));
+        };
+        let len = if shape.contains(&0) { 0 } else { len };
+        let mut places = vec![];
+        let texts = self.list('{', '}', |p| {
+            places.push(p.at());
+            p.number()
+        })?;
+        if texts.len() != len {
+            return self.fail(at, "E0903", format!("expected {len} elements, got {}", texts.len()));
+        }
+        literal::read(dtype, &shape, &texts)
+            .or_else(|i| self.fail(places[i], "E0903", format!("expected a number of dtype {dtype}, got `{}`", texts[i])))
+    }
+}
