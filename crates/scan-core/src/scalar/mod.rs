@@ -1,30 +1,20 @@
-//! The elementwise table and the mathematics of its rows.
+//! The elementwise table and the mathematics of its rows. An elementwise function is one row of
+//! [`rows`]: from it follow the op, its name, its value for every dtype, its gradient and its
+//! entry in the run-time catalogue [`ROWS`].
 
-/// An elementwise function: a row of the table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs)]
-pub enum ElemOp {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Neg,
-    Minimum,
-    Maximum,
-    Exp,
-    Log,
-    Eq,
-    Lt,
-    Ge,
-    Where,
-}
-impl ElemOp {
-    /// Name in the text form.
-    pub fn name(self) -> &'static str {
-        todo!()
-    }
-    /// Row of a name.
-    pub fn parse(_name: &str) -> Option<ElemOp> {
-        None
-    }
-}
+#[macro_use]
+mod table;
+
+pub mod int;
+pub mod lanes;
+pub mod math;
+pub mod rows;
+pub mod special;
+pub mod term;
+pub mod walk;
+
+pub use int::Int;
+pub use lanes::{Host, Lanes};
+pub use rows::{ElemOp, ROWS, Words};
+pub use table::{Row, Rule};
+pub use term::Term;

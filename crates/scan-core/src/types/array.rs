@@ -53,17 +53,50 @@ macro_rules! elements {
 macro_rules! dispatch {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
-            $crate::types::DType::Bool => { type $T = bool; $body }
-            $crate::types::DType::I8 => { type $T = i8; $body }
-            $crate::types::DType::I16 => { type $T = i16; $body }
-            $crate::types::DType::I32 => { type $T = i32; $body }
-            $crate::types::DType::I64 => { type $T = i64; $body }
-            $crate::types::DType::U8 => { type $T = u8; $body }
-            $crate::types::DType::U16 => { type $T = u16; $body }
-            $crate::types::DType::U32 => { type $T = u32; $body }
-            $crate::types::DType::U64 => { type $T = u64; $body }
-            $crate::types::DType::F32 => { type $T = f32; $body }
-            $crate::types::DType::F64 => { type $T = f64; $body }
+            $crate::types::DType::Bool => {
+                type $T = bool;
+                $body
+            }
+            $crate::types::DType::I8 => {
+                type $T = i8;
+                $body
+            }
+            $crate::types::DType::I16 => {
+                type $T = i16;
+                $body
+            }
+            $crate::types::DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            $crate::types::DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            $crate::types::DType::U8 => {
+                type $T = u8;
+                $body
+            }
+            $crate::types::DType::U16 => {
+                type $T = u16;
+                $body
+            }
+            $crate::types::DType::U32 => {
+                type $T = u32;
+                $body
+            }
+            $crate::types::DType::U64 => {
+                type $T = u64;
+                $body
+            }
+            $crate::types::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::types::DType::F64 => {
+                type $T = f64;
+                $body
+            }
         }
     };
 }
