@@ -1,7 +1,12 @@
 //! The stable surface for native users.
 
-pub use crate::base::{Diagnostic, Kind, Result, Span};
+pub use crate::base::codes::page as error_page;
+pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::{Function, FunctionSpec};
+pub use crate::expr::dag::LeafKind;
+pub use crate::expr::extract::substitute;
+pub use crate::expr::gradient::{grad, jvp, vjp};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
-pub use crate::ir::{Attr, EvalCx, ExternOp, Graph, Op, Value};
-pub use crate::types::{Array, DType, Dim, Shared, Type};
+pub use crate::ir::op::ExternRef;
+pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Op, Outs, Scan, Site, Value};
+pub use crate::types::{Array, DType, Dim, Element, Shared, Type};

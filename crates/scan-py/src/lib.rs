@@ -1,1 +1,46 @@
-//! The Python extension.
+//! The Python extension `rscan._native`: scan-core's expressions, loops, gradients and functions as
+//! Python objects. No mathematics lives here; what users see is written in Python, in `python/rscan`.
+
+mod array;
+mod call;
+mod errors;
+mod gradient;
+mod loops;
+mod reflect;
+mod shared;
+mod span;
+mod user_op;
+mod var;
+
+use pyo3::prelude::*;
+
+/// The module. Names and signatures are listed in `python/rscan/_native.pyi`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::call::Function;
+    #[pymodule_export]
+    use super::errors::error_page;
+    #[pymodule_export]
+    use super::gradient::{grad, jvp, substitute, vjp};
+    #[pymodule_export]
+    use super::loops::LoopBuilder;
+    #[pymodule_export]
+    use super::reflect::{catalogue, structural_ops};
+    #[pymodule_export]
+    use super::shared::Shared;
+    #[pymodule_export]
+    use super::span::{span, span_place};
+    #[pymodule_export]
+    use super::user_op::{UserOp, extern_op};
+    #[pymodule_export]
+    use super::var::{Var, apply, constant, input};
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::errors::install_hook();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

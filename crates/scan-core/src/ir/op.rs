@@ -459,6 +459,13 @@ pub trait ExternOp: Send + Sync {
     }
 }
 
+impl Op {
+    /// The loop, if it is one.
+    pub fn as_scan(&self) -> Option<&Arc<Scan>> {
+        if let Op::Scan(scan) = self { Some(scan) } else { None }
+    }
+}
+
 /// A user's op by identity.
 #[derive(Clone)]
 pub struct ExternRef(pub Arc<dyn ExternOp>);

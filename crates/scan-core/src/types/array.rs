@@ -37,6 +37,12 @@ macro_rules! elements {
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
+            fn take(data: Data) -> Vec<$t> {
+                match data {
+                    Data::$variant(v) => Arc::try_unwrap(v).unwrap_or_else(|shared| shared.to_vec()),
+                    other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
+                }
+            }
             fn vec_mut(data: &mut Data) -> &mut Vec<$t> {
                 match data {
                     Data::$variant(v) => Arc::make_mut(v),
@@ -109,6 +115,8 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::
     fn wrap(data: Vec<Self>) -> Data;
     /// The elements; panics where the buffer has another dtype (a fault of rscan).
     fn slice(data: &Data) -> &[Self];
+    /// The buffer itself where nothing else holds it, else a copy; panics on another dtype (a fault of rscan).
+    fn take(data: Data) -> Vec<Self>;
     /// The elements for writing; copies a shared buffer first.
     fn slice_mut(data: &mut Data) -> &mut [Self] {
         Self::vec_mut(data)
@@ -230,6 +238,10 @@ impl Array {
     /// Elements for writing; a shared buffer is copied first.
     pub fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
         T::slice_mut(&mut self.data)
+    }
+    /// Elements in row-major order, without a copy where nothing else holds them; panics on another dtype (a fault of rscan).
+    pub fn into_vec<T: Element>(self) -> Vec<T> {
+        T::take(self.data)
     }
     /// The buffer.
     pub fn data(&self) -> &Data {

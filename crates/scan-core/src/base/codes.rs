@@ -1,0 +1,49 @@
+//! The pages that explain error codes: one file each in `codes/`, listed here.
+
+macro_rules! pages {
+    ($($code:literal),* $(,)?) => {
+        /// Every code that has a page.
+        pub const CODES: &[&str] = &[$($code),*];
+
+        /// The page of a code, `E0103`.
+        pub fn page(code: &str) -> Option<&'static str> {
+            match code {
+                $($code => Some(include_str!(concat!("codes/", $code, ".md"))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+pages![
+    "E0202", "E0207", "E0220", "E0221", "E0222", "E0224", "E0301", "E0302", "E0404", "E0901", "E0902", "E0903", "E0904", "E0905", "E0906", "E0907", "E0908", "E0911", "E0912", "E0913", "E0914", "E0915", "E0916", "E0917", "E0918",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The list above, from the folder.
+    fn folder() -> Vec<String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/base/codes");
+        let Ok(files) = std::fs::read_dir(path) else { return vec![] };
+        let mut codes: Vec<String> = files.filter_map(|f| f.ok()?.file_name().to_str()?.strip_suffix(".md").map(str::to_string)).collect();
+        codes.sort();
+        codes
+    }
+
+    #[test]
+    fn every_page_is_listed() {
+        let list = folder().iter().map(|c| format!("{c:?}, ")).collect::<String>();
+        assert_eq!(folder(), CODES, "the list should be: {list}");
+    }
+
+    #[test]
+    fn pages_begin_with_their_code() {
+        for code in CODES {
+            let first = page(code).and_then(|p| p.lines().next()).unwrap_or_default();
+            assert!(first.starts_with(&format!("# {code}")), "{code}: the first line is {first:?}, not `# {code}: …`");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Compiled functions and their calls.
+
+use crate::array::{exact, from_numpy, to_numpy};
+use crate::errors::{carry, guard, guard_py, to_py};
+use crate::shared::Shared;
+use crate::var::{Var, unwrap, unwrap_pairs};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Kind};
+
+/// A compiled function. Calls may come from many threads.
+#[pyclass(frozen, module = "rscan._native")]
+pub struct Function {
+    inner: core::Function,
+    name: Option<String>,
+    dtypes: Vec<DType>,
+    shared: Vec<core::Var>,
+}
+
+#[pymethods]
+impl Function {
+    #[new]
+    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None))]
+    fn new(
+        py: Python<'_>,
+        inputs: Vec<Var>,
+        outputs: Vec<Var>,
+        updates: Vec<(Var, Var)>,
+        givens: Vec<(Var, Var)>,
+        name: Option<String>,
+    ) -> PyResult<Function> {
+        let dtypes = inputs.iter().map(|v| v.0.ty().dtype).collect();
+        let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
+        let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates: unwrap_pairs(&updates), givens: unwrap_pairs(&givens) };
+        guard(py, || {
+            let inner = core::Function::new(spec)?;
+            let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);
+            let shared = inner.shared().iter().map(leaf).collect();
+            Ok(Function { inner, name, dtypes, shared })
+        })
+    }
+    /// Runs with one array per input, each of its input's dtype. The interpreter lock is free meanwhile; Ctrl-C stops the call.
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyList>> {
+        guard_py(py, || {
+            let values = args.iter().enumerate().map(|(i, a)| self.argument(i, &a)).collect::<PyResult<Vec<_>>>()?;
+            let result = py.detach(|| {
+                let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
+                self.inner.call(&mut EvalCx::with_poll(&poll), &values)
+            });
+            let outs = result.map_err(|e| to_py(py, &e))?;
+            PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
+        })
+    }
+    /// True where every argument is an array of its input's dtype in C order, so that a call needs no conversion.
+    #[pyo3(signature = (*args))]
+    fn fits(&self, args: &Bound<'_, PyTuple>) -> bool {
+        args.len() == self.dtypes.len() && args.iter().zip(&self.dtypes).all(|(a, &d)| crate::array::is_exact(&a, d))
+    }
+    /// Positions of inputs on which nothing depends.
+    #[getter]
+    fn unused_inputs(&self) -> Vec<usize> {
+        self.inner.unused_inputs()
+    }
+    /// The shared variables that it reads or updates.
+    #[getter]
+    fn shared(&self) -> Vec<Shared> {
+        self.inner.shared().iter().zip(&self.shared).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
+    }
+    /// The graph in text form.
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(crate::reflect::text(self.inner.graph(), self.name.as_deref().unwrap_or("f"))))
+    }
+}
+
+impl Function {
+    fn argument(&self, i: usize, value: &Bound<'_, PyAny>) -> PyResult<Array> {
+        match self.dtypes.get(i).and_then(|&d| exact(value, d)) {
+            Some(array) => Ok(array),
+            None => from_numpy(value),
+        }
+    }
+}

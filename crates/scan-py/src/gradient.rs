@@ -1,0 +1,58 @@
+//! Gradients and substitution.
+
+use crate::errors::guard;
+use crate::var::{Var, unwrap, unwrap_pairs, wrap};
+use pyo3::prelude::*;
+use scan_core::prelude::{self as core, GradOptions, Span};
+
+fn options(consider_constant: &[Var], known_grads: &[(Var, Var)], span: u32) -> GradOptions {
+    GradOptions { consider_constant: unwrap(consider_constant), known_grads: unwrap_pairs(known_grads), span: Span::from_raw(span) }
+}
+
+fn wrap_options(vars: Vec<Option<core::Var>>) -> Vec<Option<Var>> {
+    vars.into_iter().map(|v| v.map(Var)).collect()
+}
+
+/// The gradient of a scalar with respect to each of `wrt`; `None` where it is disconnected.
+#[pyfunction]
+#[pyo3(signature = (cost, wrt, consider_constant=vec![], known_grads=vec![], span=0))]
+pub fn grad(
+    py: Python<'_>,
+    cost: Option<Var>,
+    wrt: Vec<Var>,
+    consider_constant: Vec<Var>,
+    known_grads: Vec<(Var, Var)>,
+    span: u32,
+) -> PyResult<Vec<Option<Var>>> {
+    let options = options(&consider_constant, &known_grads, span);
+    guard(py, || core::grad(cost.as_ref().map(|c| &c.0), &unwrap(&wrt), &options).map(wrap_options))
+}
+
+/// Cotangents of `wrt`, given those of `outputs`; `None` where disconnected.
+#[pyfunction]
+#[pyo3(signature = (outputs, cotangents, wrt, consider_constant=vec![], known_grads=vec![], span=0))]
+pub fn vjp(
+    py: Python<'_>,
+    outputs: Vec<Var>,
+    cotangents: Vec<Var>,
+    wrt: Vec<Var>,
+    consider_constant: Vec<Var>,
+    known_grads: Vec<(Var, Var)>,
+    span: u32,
+) -> PyResult<Vec<Option<Var>>> {
+    let options = options(&consider_constant, &known_grads, span);
+    guard(py, || core::vjp(&unwrap(&outputs), &unwrap(&cotangents), &unwrap(&wrt), &options).map(wrap_options))
+}
+
+/// Tangents of `outputs`, given those of `wrt`; `None` where disconnected.
+#[pyfunction]
+#[pyo3(signature = (outputs, wrt, tangents, span=0))]
+pub fn jvp(py: Python<'_>, outputs: Vec<Var>, wrt: Vec<Var>, tangents: Vec<Var>, span: u32) -> PyResult<Vec<Option<Var>>> {
+    guard(py, || core::jvp(&unwrap(&outputs), &unwrap(&wrt), &unwrap(&tangents), Span::from_raw(span)).map(wrap_options))
+}
+
+/// The outputs with some expressions replaced, all at once.
+#[pyfunction]
+pub fn substitute(py: Python<'_>, outputs: Vec<Var>, pairs: Vec<(Var, Var)>) -> PyResult<Vec<Var>> {
+    guard(py, || core::substitute(&unwrap(&outputs), &unwrap_pairs(&pairs)).map(|v| wrap(&v)))
+}

@@ -1,0 +1,1 @@
+"""Symbolic loops: differentiated, optimised and run as native code."""

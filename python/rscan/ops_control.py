@@ -1,0 +1,48 @@
+"""Choice, checks, and what holds gradients back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._spans import here
+from .errors import RscanTypeError
+from .ops_elementwise import cast
+from .variable import Variable, apply, as_variable, operands
+
+__all__ = ["assert_", "consider_constant", "disconnected_grad", "grad_clip", "ifelse", "stop_gradient"]
+
+
+def ifelse(condition: Any, a: Any, b: Any) -> Any:
+    """a where the scalar condition is true, else b; only that one is computed. Lists are chosen item by item."""
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return [ifelse(condition, x, y) for x, y in zip(a, b, strict=True)]
+    chooser = cast(condition, "bool")
+    if chooser.ndim:
+        raise RscanTypeError(
+            f"the condition of ifelse is a scalar, got {chooser!r}", code="E0809", labels=[(here(), "")], helps=["rs.where chooses per element"]
+        )
+    first, second = operands((a, b))
+    if first.dtype != second.dtype:
+        from .variable import result_dtype
+
+        dtype = result_dtype(first, second)
+        first, second = cast(first, dtype), cast(second, dtype)
+    return apply("ifelse", {}, chooser, first, second)
+
+
+def stop_gradient(x: Any) -> Variable:
+    """x, through which no gradient flows."""
+    return apply("stop_gradient", {}, as_variable(x))
+
+
+disconnected_grad = consider_constant = stop_gradient
+
+
+def grad_clip(x: Any, low: float, high: float) -> Variable:
+    """x; the gradient that flows through is clipped to [low, high]."""
+    return apply("grad_clip", {"low": float(low), "high": float(high)}, as_variable(x))
+
+
+def assert_(x: Any, *conditions: Any, message: str = "an assertion does not hold") -> Variable:
+    """x, where every condition is true everywhere when the function runs; else an error with the message."""
+    return apply("assert", {"message": message}, as_variable(x), *[cast(c, "bool") for c in conditions])

@@ -1,0 +1,123 @@
+"""Arrays from nothing, and from other arrays' shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least
+from ._spans import here
+from .config import config
+from .errors import RscanTypeError
+from .ops_elementwise import cast
+from .ops_shape import broadcast_like, broadcast_to
+from .variable import Variable, apply, as_variable, dtype_name, extents, operands
+
+__all__ = [
+    "alloc", "arange", "diag", "empty", "empty_like", "eye", "fill", "full", "full_like", "identity", "linspace",
+    "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like",
+]  # fmt: skip
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
+    """An array of one value."""
+    return broadcast_to(as_variable(value, dtype), shape)
+
+
+def zeros(shape: Any, dtype: Any = None) -> Variable:
+    """An array of zeros, of `config.floatX` by default."""
+    return full(shape, 0, dtype or config.floatX)
+
+
+def ones(shape: Any, dtype: Any = None) -> Variable:
+    """An array of ones, of `config.floatX` by default."""
+    return full(shape, 1, dtype or config.floatX)
+
+
+def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
+    """An array of one value, with the shape of x and, unless told otherwise, its dtype."""
+    like = as_variable(x)
+    filler = as_variable(value, dtype or like.dtype) if not isinstance(value, Variable) else cast(value, dtype or like.dtype)
+    return broadcast_like(filler, like)
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Variable:
+    """Zeros with the shape and dtype of x."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Variable:
+    """Ones with the shape and dtype of x."""
+    return full_like(x, 1, dtype)
+
+
+empty, empty_like = zeros, zeros_like
+
+
+def fill(like: Any, value: Any) -> Variable:
+    """`value` broadcast to the shape of `like`, in its own dtype."""
+    return broadcast_like(as_variable(value), like)
+
+
+def alloc(value: Any, *shape: Any) -> Variable:
+    """`value` broadcast to a shape."""
+    return broadcast_to(as_variable(value), shape)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Variable:
+    """start, start + step, … up to but without stop. Integers give int64."""
+    if stop is None:
+        start, stop = 0, start
+    parts = operands((start, stop, step))
+    if dtype is None:
+        common = np.result_type(*(v.dtype for v in parts)).name
+        dtype = common if common.startswith("float") else "int64"
+    return apply("arange", {}, *[cast(v, dtype) for v in parts])
+
+
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+    """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False."""
+    if not isinstance(num, (int, np.integer)) or num < 0:
+        raise RscanTypeError(f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")])
+    first, last = operands((start, stop))
+    if first.dtype[0] != "f":
+        first, last = cast(first, "float64"), cast(last, "float64")
+    steps = num - 1 if endpoint else num
+    out = first + as_variable(np.arange(num, dtype=first.dtype)) * ((last - first) / max(steps, 1))
+    if endpoint and num > 1:
+        out = out.at[-1].set(last)
+    return out if dtype is None else cast(out, dtype)
+
+
+def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+    """A matrix with ones where column − row = k."""
+    return apply("eye", {"dtype": dtype_name(dtype or config.floatX)}, *extents([n, n if m is None else m, k]))
+
+
+def identity(n: Any, dtype: Any = None) -> Variable:
+    """The square matrix with ones on its diagonal."""
+    return eye(n, dtype=dtype)
+
+
+def diag(x: Any, k: int = 0) -> Variable:
+    """The k-th diagonal of a matrix, or the square matrix with a vector on it."""
+    v = at_least(x, 1, "diag")
+    if v.ndim > 2:
+        raise RscanTypeError(f"diag takes a vector or a matrix, got {v!r}", code="E0809", labels=[(here(), "")])
+    return apply("diag", {"k": int(k)}, v)
+
+
+def tril(x: Any, k: int = 0) -> Variable:
+    """With zeros above the k-th diagonal."""
+    return apply("tri", {"lower": True, "k": int(k)}, at_least(x, 2, "tril"))
+
+
+def triu(x: Any, k: int = 0) -> Variable:
+    """With zeros below the k-th diagonal."""
+    return apply("tri", {"lower": False, "k": int(k)}, at_least(x, 2, "triu"))
+
+
+def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = None) -> Variable:
+    """A matrix with ones at and below the k-th diagonal."""
+    return tril(ones((n, n if m is None else m), dtype), k)

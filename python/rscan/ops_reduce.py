@@ -1,0 +1,203 @@
+"""Functions along axes: reductions, extremes, cumulation, sorting."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from ._args import at_least, axes_of, no_out, one_axis
+from ._spans import here
+from .errors import RscanTypeError
+from .ops_elementwise import cast
+from .ops_shape import broadcast_like, expand_dims, ravel
+from .variable import Variable, apply, as_variable, elementwise, extent
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "diff",
+    "log_softmax", "logsumexp", "max", "max_and_argmax", "mean", "min", "prod", "ptp", "softmax", "sort", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _reduce(kind: str, x: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Variable:
+    v = as_variable(x) if dtype is None else cast(x, dtype)
+    return apply("reduce", {"kind": kind, "axes": axes_of(axis, v.ndim), "keepdims": builtins.bool(keepdims)}, v)
+
+
+def sum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The sum over axes (all by default). Integers and bools are summed as 64-bit integers."""
+    no_out(out)
+    return _reduce("sum", x, axis, keepdims, dtype)
+
+
+def prod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The product over axes (all by default)."""
+    no_out(out)
+    return _reduce("prod", x, axis, keepdims, dtype)
+
+
+def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The largest element over axes (all by default); NaN if there is one."""
+    no_out(out)
+    return _reduce("max", x, axis, keepdims)
+
+
+def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The smallest element over axes (all by default); NaN if there is one."""
+    no_out(out)
+    return _reduce("min", x, axis, keepdims)
+
+
+def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """True where some element over axes is not 0."""
+    no_out(out)
+    return _reduce("any", x, axis, keepdims, "bool")
+
+
+def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """True where no element over axes is 0."""
+    no_out(out)
+    return _reduce("all", x, axis, keepdims, "bool")
+
+
+amax, amin = max, min
+
+
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """The largest minus the smallest element."""
+    return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
+
+
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """How many elements are not 0."""
+    return sum(cast(x, "bool"), axis, keepdims=keepdims)
+
+
+def _float(x: Any, dtype: Any) -> Variable:
+    v = as_variable(x)
+    if dtype is not None:
+        return cast(v, dtype)
+    return v if v.dtype.startswith("float") else cast(v, "float64")
+
+
+def _count(x: Variable, axis: Any) -> Any:
+    """Number of elements over axes: an int, or a scalar of x's dtype."""
+    n: Any = 1
+    for a in axes_of(axis, x.ndim):
+        n = n * extent(x, a)
+    return cast(n, x.dtype) if isinstance(n, Variable) else n
+
+
+def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The mean over axes (all by default); integers are averaged as float64."""
+    no_out(out)
+    v = _float(x, dtype)
+    return sum(v, axis, keepdims=keepdims) / _count(v, axis)
+
+
+def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
+    """The mean over axes, weighted by an array of x's shape, or of the extent of one axis."""
+    if weights is None:
+        return mean(x, axis)
+    v, w = as_variable(x), as_variable(weights)
+    if w.ndim == 1 and v.ndim > 1 and axis is not None:
+        w = expand_dims(w, tuple(a for a in range(v.ndim) if a != one_axis(axis, v.ndim)))
+    return sum(v * w, axis) / sum(broadcast_like(w, v), axis)
+
+
+def var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """The variance over axes: the mean of squared deviations, divided by n − ddof."""
+    no_out(out)
+    v = _float(x, dtype)
+    deviation = v - mean(v, axis, keepdims=True)
+    return sum(deviation * deviation, axis, keepdims=keepdims) / elementwise("maximum", _count(v, axis) - ddof, 0.0)
+
+
+def std(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """The standard deviation over axes."""
+    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims))
+
+
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+    """log Σ exp(x) over axes, without overflow."""
+    v = _float(x, None)
+    return apply("logsumexp", {"axes": axes_of(axis, v.ndim), "keepdims": builtins.bool(keepdims)}, v)
+
+
+def softmax(x: Any, axis: int = -1) -> Variable:
+    """exp(x) / Σ exp(x) along an axis."""
+    v = _float(at_least(x, 1, "softmax"), None)
+    return apply("softmax", {"axis": one_axis(axis, v.ndim)}, v)
+
+
+def log_softmax(x: Any, axis: int = -1) -> Variable:
+    """x − logsumexp(x) along an axis."""
+    v = _float(at_least(x, 1, "log_softmax"), None)
+    return apply("log_softmax", {"axis": one_axis(axis, v.ndim)}, v)
+
+
+def _arg(kind: str, x: Any, axis: int | None, keepdims: bool) -> Variable:
+    v = as_variable(x)
+    if axis is None:
+        found = apply("argreduce", {"kind": kind, "axis": 0}, ravel(v))
+        return expand_dims(found, tuple(range(v.ndim))) if keepdims else found
+    along = one_axis(axis, v.ndim)
+    found = apply("argreduce", {"kind": kind, "axis": along}, v)
+    return expand_dims(found, along) if keepdims else found
+
+
+def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The position (int64) of the first largest element along an axis, or in the flattened array."""
+    no_out(out)
+    return _arg("max", x, axis, keepdims)
+
+
+def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The position (int64) of the first smallest element along an axis, or in the flattened array."""
+    no_out(out)
+    return _arg("min", x, axis, keepdims)
+
+
+def max_and_argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Variable, Variable]:
+    """The largest element and its position."""
+    return max(x, axis, keepdims=keepdims), argmax(x, axis, keepdims=keepdims)
+
+
+def _along(op: str, x: Any, axis: int | None, attrs: dict[str, Any] | None = None) -> Variable:
+    """An op along one axis; None flattens first."""
+    v = as_variable(x)
+    if axis is None:
+        v, axis = ravel(v), 0
+    return apply(op, {"axis": one_axis(axis, v.ndim), **(attrs or {})}, v)
+
+
+def cumsum(x: Any, axis: int | None = None) -> Variable:
+    """Sums of the elements up to each one, along an axis or flattened."""
+    return _along("cumsum", x, axis, {"reverse": False})
+
+
+def cumprod(x: Any, axis: int | None = None) -> Variable:
+    """Products of the elements up to each one, along an axis or flattened."""
+    return _along("cumprod", x, axis)
+
+
+def sort(x: Any, axis: int | None = -1) -> Variable:
+    """Sorted along an axis, NaN last."""
+    return _along("sort", x, axis)
+
+
+def argsort(x: Any, axis: int | None = -1) -> Variable:
+    """The positions (int64) that sort along an axis; equal elements keep their order."""
+    return _along("argsort", x, axis)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1) -> Variable:
+    """Differences of neighbours along an axis, n times."""
+    v = at_least(x, 1, "diff")
+    if n < 0:
+        raise RscanTypeError(f"n counts the differences, got {n}", code="E0809", labels=[(here(), "")])
+    before = (builtins.slice(None),) * one_axis(axis, v.ndim)
+    for _ in range(n):
+        later, earlier = v[(*before, builtins.slice(1, None))], v[(*before, builtins.slice(None, -1))]
+        v = elementwise("ne", later, earlier) if v.dtype == "bool" else later - earlier
+    return v
+

@@ -1,0 +1,318 @@
+"""Functions that rearrange elements: reshaping, axes, joining, repeating."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least, axes_of, one_axis
+from ._spans import here
+from .errors import AxisError, RscanTypeError, ShapeError, UnsupportedError
+from .ops_elementwise import cast
+from .variable import Variable, apply, as_variable, extent, extents, operands, result_dtype, static_value
+
+__all__ = [
+    "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
+    "expand_dims", "flatten", "flip", "fliplr", "flipud", "hstack", "join", "moveaxis", "ndim", "permute_dims", "ravel",
+    "repeat", "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
+]  # fmt: skip
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The extents: ints where known, else symbolic int64 scalars."""
+    return as_variable(x).shape
+
+
+def ndim(x: Any) -> int:
+    """The number of axes."""
+    return as_variable(x).ndim
+
+
+def size(x: Any, axis: int | None = None) -> Any:
+    """The number of elements, or one extent."""
+    v = as_variable(x)
+    return v.size if axis is None else extent(v, one_axis(axis, v.ndim))
+
+
+def copy(x: Any) -> Variable:
+    """Another variable with the same elements."""
+    v = as_variable(x)
+    return apply("transpose", {"perm": list(range(v.ndim))}, v)
+
+
+def reshape(x: Any, shape: Any) -> Variable:
+    """The same elements, in order, under other extents, of which one may be −1."""
+    if isinstance(shape, Variable) and shape.ndim == 1:
+        shape = list(shape)
+    return apply("reshape", {}, as_variable(x), *extents(shape))
+
+
+def ravel(x: Any) -> Variable:
+    """All elements as a vector."""
+    v = as_variable(x)
+    return v if v.ndim == 1 else reshape(v, (-1,))
+
+
+def flatten(x: Any, ndim: int = 1) -> Variable:
+    """With the axes from ndim − 1 on merged into one."""
+    v = as_variable(x)
+    if ndim == 1 or v.ndim <= ndim:
+        return ravel(v) if ndim == 1 else v
+    merged: Any = 1
+    for n in v.shape[ndim - 1 :]:
+        merged = merged * n
+    return reshape(v, (*v.shape[: ndim - 1], merged))
+
+
+def transpose(x: Any, axes: Any = None) -> Variable:
+    """With axes permuted; in reverse order by default."""
+    v = as_variable(x)
+    if axes is None:
+        perm = list(range(v.ndim))[::-1]
+    else:
+        perm = [one_axis(a, v.ndim) for a in axes]
+        if sorted(perm) != list(range(v.ndim)):
+            raise AxisError(f"axes {tuple(axes)} are no permutation of {v.ndim} axes", labels=[(here(), "")])
+    return v if v.ndim < 2 else apply("transpose", {"perm": perm}, v)
+
+
+permute_dims = transpose
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
+    """With two axes exchanged."""
+    v = as_variable(x)
+    perm = list(range(v.ndim))
+    a, b = one_axis(axis1, v.ndim), one_axis(axis2, v.ndim)
+    perm[a], perm[b] = perm[b], perm[a]
+    return transpose(v, perm)
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+    """With axes moved to other places; the rest keep their order."""
+    v = as_variable(x)
+    sources = [one_axis(a, v.ndim) for a in (source if isinstance(source, (tuple, list)) else (source,))]
+    targets = [one_axis(a, v.ndim) for a in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    if len(set(sources)) != len(sources) or len(set(targets)) != len(targets) or len(sources) != len(targets):
+        raise AxisError(f"moveaxis takes as many sources as destinations, got {source!r} and {destination!r}", labels=[(here(), "")])
+    perm = [a for a in range(v.ndim) if a not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        perm.insert(target, origin)
+    return transpose(v, perm)
+
+
+def expand_dims(x: Any, axis: Any) -> Variable:
+    """With new axes of extent 1 at these positions of the result."""
+    v = as_variable(x)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    places = axes_of(tuple(axes), v.ndim + len(axes))
+    return apply("expand", {"axes": places}, v) if places else v
+
+
+def squeeze(x: Any, axis: Any = None) -> Variable:
+    """Without axes of extent 1: these, or all that are known to be 1."""
+    v = as_variable(x)
+    if axis is not None:
+        axes = axes_of(axis, v.ndim)
+    else:
+        axes = [i for i, n in enumerate(v.static_shape) if n == 1]
+        unknown = [i for i, n in enumerate(v.static_shape) if n is None]
+        if unknown:
+            raise ShapeError(
+                f"the extent of axis {unknown[0]} of {v!r} is not known, so whether it goes away is not known either",
+                code="E0811",
+                labels=[(here(), "")],
+                helps=["say which: x.squeeze(axis=…)"],
+            )
+    return apply("squeeze", {"axes": axes}, v) if axes else v
+
+
+def broadcast_to(x: Any, shape: Any) -> Variable:
+    """Repeated along new axes and axes of extent 1 to a shape."""
+    if isinstance(shape, Variable) and shape.ndim == 1:
+        shape = list(shape)
+    return apply("broadcast_to", {}, as_variable(x), *extents(shape))
+
+
+def broadcast_like(x: Any, like: Any) -> Variable:
+    """Broadcast to the shape of another."""
+    return apply("broadcast_like", {}, as_variable(x), as_variable(like))
+
+
+def broadcast_arrays(*arrays: Any) -> list[Variable]:
+    """All broadcast to their common shape."""
+    items = [as_variable(a) for a in arrays]
+    total: Any = None
+    for v in items:
+        flag = apply("broadcast_like", {}, as_variable(False), v)
+        total = flag if total is None else total | flag
+    return [broadcast_like(v, total) for v in items]
+
+
+def flip(x: Any, axis: Any = None) -> Variable:
+    """With the elements along axes (all by default) in reverse order."""
+    v = as_variable(x)
+    for a in axes_of(axis, v.ndim):
+        v = apply("flip", {"axis": a}, v)
+    return v
+
+
+def flipud(x: Any) -> Variable:
+    """Reversed along the first axis."""
+    return flip(x, 0)
+
+
+def fliplr(x: Any) -> Variable:
+    """Reversed along the second axis."""
+    return flip(x, 1)
+
+
+def rot90(x: Any, k: int = 1) -> Variable:
+    """A matrix turned by k quarters, from the first axis towards the second."""
+    v = at_least(x, 2, "rot90")
+    turns = {0: lambda m: m, 1: lambda m: flip(swapaxes(m, 0, 1), 0), 2: lambda m: flip(m, (0, 1)), 3: lambda m: flip(swapaxes(m, 0, 1), 1)}
+    return turns[k % 4](v)
+
+
+def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
+    """Joined along an existing axis (None: flattened first)."""
+    if isinstance(arrays, Variable):
+        arrays = list(arrays)
+    items = [as_variable(a) for a in arrays]
+    if not items:
+        raise RscanTypeError("nothing to join", code="E0809", labels=[(here(), "")])
+    if axis is None:
+        items, axis = [ravel(v) for v in items], 0
+    dtype = result_dtype(*items)
+    at = one_axis(axis, items[0].ndim)
+    return apply("join", {"axis": at}, *[cast(v, dtype) for v in items])
+
+
+def join(axis: int, *arrays: Any) -> Variable:
+    """`concatenate` with the axis first."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0) -> Variable:
+    """Joined along a new axis."""
+    items = operands(list(arrays))
+    if not items:
+        raise RscanTypeError("nothing to stack", code="E0809", labels=[(here(), "")])
+    at = one_axis(axis, items[0].ndim + 1)
+    return concatenate([expand_dims(v, at) for v in items], at)
+
+
+def atleast_1d(x: Any) -> Variable:
+    """A scalar as a vector of one element; others as they are."""
+    v = as_variable(x)
+    return expand_dims(v, 0) if v.ndim == 0 else v
+
+
+def atleast_2d(x: Any) -> Variable:
+    """With new first axes until there are two."""
+    v = as_variable(x)
+    return expand_dims(v, tuple(range(2 - v.ndim))) if v.ndim < 2 else v
+
+
+def vstack(arrays: Any) -> Variable:
+    """Joined as rows."""
+    return concatenate([atleast_2d(a) for a in arrays], 0)
+
+
+def hstack(arrays: Any) -> Variable:
+    """Joined along the second axis, vectors along the first."""
+    items = [atleast_1d(a) for a in arrays]
+    return concatenate(items, 0 if items and items[0].ndim == 1 else 1)
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
+    """Parts along an axis: so many equal ones, or cut at these positions."""
+    v = as_variable(x)
+    at = one_axis(axis, v.ndim)
+    if isinstance(indices_or_sections, (int, np.integer)):
+        n, parts = v.static_shape[at], int(indices_or_sections)
+        if n is not None and n % parts:
+            raise ShapeError(f"{n} elements do not split into {parts} equal parts", code="E0812", labels=[(here(), "")])
+        return _cut(v, [extent(v, at) * i // parts for i in range(1, parts)], at)
+    return _cut(v, list(indices_or_sections), at)
+
+
+def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
+    """So many parts along an axis, the first ones longer where they cannot be equal."""
+    v = as_variable(x)
+    at = one_axis(axis, v.ndim)
+    n = extent(v, at)
+    ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
+    return _cut(v, ends, at)
+
+
+def _least(a: int, b: Variable) -> Variable:
+    return apply("minimum", {}, *operands((a, b)))
+
+
+def _cut(x: Variable, ends: list[Any], axis: int) -> list[Variable]:
+    bounds = [None, *ends, None]
+    before = (slice(None),) * axis
+    return [x[(*before, slice(a, b))] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def tile(x: Any, reps: Any) -> Variable:
+    """Repeated as a whole, so often along each axis."""
+    v = as_variable(x)
+    counts = list(reps) if isinstance(reps, (tuple, list, np.ndarray)) else [reps]
+    v = expand_dims(v, tuple(range(max(0, len(counts) - v.ndim))))
+    counts = [1] * (v.ndim - len(counts)) + counts
+    extents_before = v.shape
+    pairs = [item for pair in zip(counts, extents_before, strict=True) for item in pair]
+    wide = broadcast_to(expand_dims(v, tuple(range(0, 2 * v.ndim, 2))), pairs)
+    return reshape(wide, [c * n for c, n in zip(counts, extents_before, strict=True)])
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
+    """Each element so often in a row, along an axis or flattened; an array gives a number per element."""
+    v = as_variable(x)
+    if axis is None:
+        v, axis = ravel(v), 0
+    at = one_axis(axis, v.ndim)
+    count = as_variable(repeats)
+    if count.ndim == 1:
+        return _repeat_each(v, count, at)
+    n = v.shape
+    value = static_value(repeats)
+    times = int(value) if value is not None else count
+    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
+    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
+
+
+def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
+    numbers = static_value(count)
+    if numbers is None:
+        raise UnsupportedError(
+            "repeat takes a symbolic number, or a constant array of numbers", code="E0813", labels=[(here(), "")]
+        )
+    if len(numbers) == 1:
+        return repeat(v, int(numbers[0]), axis)
+    if v.static_shape[axis] not in (None, len(numbers)):
+        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
+        raise ShapeError(text, code="E0812", labels=[(here(), "")])
+    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
+    """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other."""
+    v = as_variable(x)
+    if axis is None:
+        return reshape(roll(ravel(v), shift, 0), v.shape)
+    if isinstance(axis, (tuple, list)):
+        shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axis)
+        for s, a in zip(shifts, axis, strict=True):
+            v = roll(v, s, a)
+        return v
+    at = one_axis(axis, v.ndim)
+    n = extent(v, at)
+    if isinstance(n, int) and n == 0:
+        return v
+    first = n - shift % (n if isinstance(n, int) else apply("maximum", {}, *operands((n, 1))))
+    before = (slice(None),) * at
+    return concatenate([v[(*before, slice(first, None))], v[(*before, slice(None, first))]], at)

@@ -1,0 +1,622 @@
+"""Symbolic variables, and how functions of them are made.
+
+To add a function of variables:
+
+- An elementwise function is a row of the core's table; it appears as `rs.<row>` by itself (`ops_elementwise`).
+- Any other function is a few lines in one of the `ops_*` modules: bring the arguments in with `as_variable` (or
+  `operands`, where Python numbers should take the dtype of what they meet), and call `apply` with the name of a
+  structural op (the table in `ir/op.rs` says which attributes and inputs it takes), or compose other functions.
+- Add the name to the module's `__all__`; `rscan/__init__.py` exports it, and NumPy's function of that name,
+  called with a variable, is redirected to it.
+
+Results belong to the family of their inputs: a subclass of `Variable` whose `_family` names itself gets results of
+its own class.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import _native
+from ._spans import here
+from .config import config
+from .errors import RscanOverflowError, RscanTypeError
+
+#: What every dtype is called.
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+
+
+class Variable:
+    """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
+
+    Equality is identity, and variables are hashable; `rs.equal(x, y)` compares elements.
+    """
+
+    #: The class of results of functions of this class.
+    _family: type[Variable]
+    #: The class of shared variables of this family.
+    _shared_class: type[Variable]
+
+    __array_priority__ = 1000
+
+    def __init__(self, native: _native.Var) -> None:
+        self._v = native
+        #: Remembers (variable, index) where this is `variable[index]`, for `set_subtensor`.
+        self._origin: tuple[Variable, Any] | None = None
+
+    @functools.cached_property
+    def tag(self) -> SimpleNamespace:
+        """Takes any attribute; kept as long as this object lives."""
+        return SimpleNamespace()
+
+    @property
+    def name(self) -> str | None:
+        """The name in prints, errors and keyword arguments."""
+        return self._v.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self._v.name = name
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the element type."""
+        return self._v.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._v.ndim
+
+    @property
+    def static_shape(self) -> tuple[int | None, ...]:
+        """Extents; None where they are not known before the run."""
+        return self._v.shape
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Extents: an int where known, else a symbolic int64 scalar."""
+        return tuple(extent(self, axis) for axis in range(self.ndim))
+
+    @property
+    def size(self) -> Any:
+        """Number of elements: an int where known, else a symbolic int64 scalar."""
+        return functools.reduce(lambda a, b: a * b, self.shape, 1)
+
+    @property
+    def T(self) -> Variable:
+        """With the axes in reverse order."""
+        return _ops.transpose(self)
+
+    @property
+    def at(self) -> _ops.At:
+        """`x.at[i].set(v)` and `x.at[i].add(v)`: a copy of x, changed at an index."""
+        return _ops.At(self)
+
+    # Identity.
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Variable) and self._v == other._v)
+
+    def __hash__(self) -> int:
+        return hash(self._v)
+
+    def __repr__(self) -> str:
+        dims = ", ".join("?" if n is None else str(n) for n in self._v.shape)
+        return f"{self._describe()}: {self.dtype}[{dims}]" if self.ndim else f"{self._describe()}: {self.dtype}"
+
+    def _describe(self) -> str:
+        """How to call it in a message."""
+        if self._v.kind == "const" and self._v.name is None:
+            value = self._v.value
+            return repr(value.item()) if value.size == 1 else "a constant"
+        return self._v.describe()
+
+    # Operators. What cannot become a variable is left to the other operand.
+
+    def __add__(self, other: Any) -> Variable:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Variable:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Variable:
+        return _binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Variable:
+        return _binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Variable:
+        return _binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Variable:
+        return _binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Variable:
+        return _binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Variable:
+        return _binary("div", other, self)
+
+    def __floordiv__(self, other: Any) -> Variable:
+        return _binary("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Variable:
+        return _binary("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Variable:
+        return _binary("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Variable:
+        return _binary("mod", other, self)
+
+    def __divmod__(self, other: Any) -> tuple[Variable, Variable]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Variable, Variable]:
+        return other // self, other % self
+
+    def __pow__(self, other: Any) -> Variable:
+        return _binary("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Variable:
+        return _binary("pow", other, self)
+
+    def __and__(self, other: Any) -> Variable:
+        return _binary("bitwise_and", self, other)
+
+    def __rand__(self, other: Any) -> Variable:
+        return _binary("bitwise_and", other, self)
+
+    def __or__(self, other: Any) -> Variable:
+        return _binary("bitwise_or", self, other)
+
+    def __ror__(self, other: Any) -> Variable:
+        return _binary("bitwise_or", other, self)
+
+    def __xor__(self, other: Any) -> Variable:
+        return _binary("bitwise_xor", self, other)
+
+    def __rxor__(self, other: Any) -> Variable:
+        return _binary("bitwise_xor", other, self)
+
+    def __lshift__(self, other: Any) -> Variable:
+        return _binary("left_shift", self, other)
+
+    def __rlshift__(self, other: Any) -> Variable:
+        return _binary("left_shift", other, self)
+
+    def __rshift__(self, other: Any) -> Variable:
+        return _binary("right_shift", self, other)
+
+    def __rrshift__(self, other: Any) -> Variable:
+        return _binary("right_shift", other, self)
+
+    def __lt__(self, other: Any) -> Variable:
+        return _binary("lt", self, other)
+
+    def __le__(self, other: Any) -> Variable:
+        return _binary("le", self, other)
+
+    def __gt__(self, other: Any) -> Variable:
+        return _binary("gt", self, other)
+
+    def __ge__(self, other: Any) -> Variable:
+        return _binary("ge", self, other)
+
+    def __matmul__(self, other: Any) -> Variable:
+        return _ops.matmul(self, other) if is_operand(other) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Variable:
+        return _ops.matmul(other, self) if is_operand(other) else NotImplemented
+
+    def __neg__(self) -> Variable:
+        return elementwise("neg", self)
+
+    def __pos__(self) -> Variable:
+        return self
+
+    def __abs__(self) -> Variable:
+        return elementwise("abs", self)
+
+    def __invert__(self) -> Variable:
+        return elementwise("invert", self)
+
+    def __round__(self, digits: int = 0) -> Variable:
+        return _ops.round(self, digits)
+
+    # NumPy's functions and ufuncs, called with a variable, give one symbolic node.
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _ops.from_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _ops.from_numpy_function(func, args, kwargs)
+
+    # What needs a value does not work on a symbol, and says so.
+
+    def __bool__(self) -> NoReturn:
+        raise _needs_value(
+            self,
+            "has no truth value before the function runs",
+            "E0801",
+            "use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not",
+        )
+
+    def __float__(self) -> NoReturn:
+        raise _needs_value(self, "has no value yet, so float() cannot give one", "E0802")
+
+    def __int__(self) -> NoReturn:
+        raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
+
+    def __index__(self) -> NoReturn:
+        raise _needs_value(self, "has no value yet and cannot index Python objects", "E0802")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802")
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise RscanTypeError("a scalar has no len()", code="E0802", labels=[(here(), "")])
+        if self._v.shape[0] is None:
+            raise _needs_value(self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]")
+        return self._v.shape[0]
+
+    def __iter__(self) -> Iterator[Variable]:
+        if self.ndim == 0:
+            raise RscanTypeError("a scalar cannot be iterated over", code="E0802", labels=[(here(), "")])
+        if self._v.shape[0] is None:
+            raise _needs_value(
+                self,
+                "has a first axis of unknown extent and cannot be iterated over",
+                "E0802",
+                "loop with rs.scan or rs.loop, or declare the extent: rs.tensor(dtype, shape=(3, None))",
+            )
+        return (self[i] for i in range(self._v.shape[0]))
+
+    def __contains__(self, item: Any) -> NoReturn:
+        raise _needs_value(self, "has no values yet, so `in` has no answer", "E0802", "use rs.any(rs.equal(x, value))")
+
+    def __getitem__(self, key: Any) -> Variable:
+        return _ops.getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise RscanTypeError(
+            "variables cannot be changed in place",
+            code="E0802",
+            labels=[(here(), "")],
+            helps=["x = x.at[index].set(value) gives the changed copy"],
+        )
+
+    # Methods, named as NumPy's. Each is the function of that name.
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.sum(self, axis, dtype, out, keepdims)
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.prod(self, axis, dtype, out, keepdims)
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.mean(self, axis, dtype, out, keepdims)
+
+    def var(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+        return _ops.var(self, axis, dtype, out, ddof, keepdims)
+
+    def std(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+        return _ops.std(self, axis, dtype, out, ddof, keepdims)
+
+    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.max(self, axis, out, keepdims)
+
+    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.min(self, axis, out, keepdims)
+
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.any(self, axis, out, keepdims)
+
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.all(self, axis, out, keepdims)
+
+    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.argmax(self, axis, out, keepdims)
+
+    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+        return _ops.argmin(self, axis, out, keepdims)
+
+    def cumsum(self, axis: int | None = None) -> Variable:
+        return _ops.cumsum(self, axis)
+
+    def cumprod(self, axis: int | None = None) -> Variable:
+        return _ops.cumprod(self, axis)
+
+    def sort(self, axis: int | None = -1) -> Variable:
+        return _ops.sort(self, axis)
+
+    def argsort(self, axis: int | None = -1) -> Variable:
+        return _ops.argsort(self, axis)
+
+    def norm(self, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
+        return _ops.linalg.norm(self, ord, axis, keepdims)
+
+    def dot(self, other: Any) -> Variable:
+        return _ops.dot(self, other)
+
+    def trace(self, offset: int = 0) -> Variable:
+        return _ops.linalg.trace(self, offset)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+        return _ops.diagonal(self, offset, axis1, axis2)
+
+    def reshape(self, *shape: Any) -> Variable:
+        return _ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self) -> Variable:
+        return _ops.ravel(self)
+
+    def flatten(self) -> Variable:
+        return _ops.ravel(self)
+
+    def transpose(self, *axes: Any) -> Variable:
+        return _ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Variable:
+        return _ops.swapaxes(self, axis1, axis2)
+
+    def squeeze(self, axis: Any = None) -> Variable:
+        return _ops.squeeze(self, axis)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Variable:
+        return _ops.repeat(self, repeats, axis)
+
+    def take(self, indices: Any, axis: int | None = None) -> Variable:
+        return _ops.take(self, indices, axis)
+
+    def clip(self, min: Any = None, max: Any = None) -> Variable:
+        return _ops.clip(self, min, max)
+
+    def round(self, decimals: int = 0) -> Variable:
+        return _ops.round(self, decimals)
+
+    def nonzero(self) -> tuple[Variable, ...]:
+        return _ops.nonzero(self)
+
+    def astype(self, dtype: Any) -> Variable:
+        return _ops.cast(self, dtype)
+
+    def copy(self) -> Variable:
+        return _ops.copy(self)
+
+    def fill(self, value: Any) -> Variable:
+        return _ops.full_like(self, value)
+
+    def eval(self, inputs: dict[Any, Any] | None = None) -> np.ndarray:
+        """The value, given those of the inputs that it depends on: `y.eval({x: 3})`."""
+        from .function import evaluate
+
+        return evaluate(self, inputs)
+
+
+Variable._family = Variable
+
+_known: weakref.WeakValueDictionary[Any, Variable] = weakref.WeakValueDictionary()
+
+
+def wrap(native: _native.Var, family: type[Variable] = Variable) -> Variable:
+    """The Python object of an expression; the same one as long as it lives."""
+    key = (family, native.key)
+    found = _known.get(key)
+    if found is None:
+        found = family._shared_class._adopt(native) if native.kind == "shared" else family(native)  # type: ignore[attr-defined]
+        _known[key] = found
+    return found
+
+
+def family_of(args: Any) -> type[Variable]:
+    """The class of results of a function of these arguments."""
+    for arg in args:
+        if isinstance(arg, Variable) and arg._family is not Variable:
+            return arg._family
+    return Variable
+
+
+def apply_all(op: Any, attrs: dict[str, Any], inputs: list[Variable]) -> list[Variable]:
+    """All outputs of an op of the core's table, or of a user's op."""
+    family = family_of(inputs)
+    return [wrap(v, family) for v in _native.apply(op, attrs, [x._v for x in inputs], here())]
+
+
+def apply(op: Any, attrs: dict[str, Any], *inputs: Variable) -> Variable:
+    """The first output of an op."""
+    return wrap(_native.apply(op, attrs, [x._v for x in inputs], here())[0], family_of(inputs))
+
+
+def elementwise(op: str, *args: Any) -> Variable:
+    """An elementwise function. Python numbers take the dtype of what they meet, as in NumPy."""
+    return apply(op, {}, *operands(args))
+
+
+def _binary(op: str, a: Any, b: Any) -> Variable:
+    if is_operand(a) and is_operand(b):
+        return elementwise(op, a, b)
+    return NotImplemented
+
+
+def is_operand(value: Any) -> bool:
+    """True for what can become a variable."""
+    return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple))
+
+
+def is_weak(value: Any) -> bool:
+    """True for Python numbers, which take the dtype of what they meet."""
+    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+
+
+def operands(args: Any) -> list[Variable]:
+    """Arguments that meet in an elementwise function, as variables."""
+    family = family_of(args)
+    strong = [a if is_weak(a) else as_variable(a, family=family) for a in args]
+    dtypes = tuple(a.dtype for a in strong if isinstance(a, Variable))
+    if len(dtypes) == len(strong):
+        return strong
+    met = _promote(dtypes) if dtypes else None
+    return [a if isinstance(a, Variable) else weak_constant(a, met, family) for a in strong]
+
+
+@functools.lru_cache(maxsize=1024)
+def _promote(dtypes: tuple[str, ...]) -> str:
+    return np.result_type(*dtypes).name
+
+
+def result_dtype(*args: Any) -> str:
+    """The dtype that results where these meet: NumPy's `result_type`, with Python numbers weak."""
+    return _promote(tuple(v.dtype for v in operands(args)))
+
+
+def weak_dtype(value: bool | int | float, met: str | None) -> str:
+    """The dtype that a Python number takes where it meets one."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int64" if met in (None, "bool") else str(met)
+    if met is None:
+        return config.floatX
+    return met if met.startswith("float") else "float64"
+
+
+def weak_constant(value: bool | int | float, met: str | None, family: type[Variable] = Variable) -> Variable:
+    """A Python number as a constant of the dtype it takes where it meets `met`."""
+    dtype = weak_dtype(value, met)
+    if isinstance(value, int) and not isinstance(value, bool) and dtype[0] in "iu":
+        limits = np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise RscanOverflowError(
+                f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
+                labels=[(here(), "")],
+                helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
+            )
+    with np.errstate(over="ignore"):
+        return wrap(_native.constant(np.asarray(value, dtype=dtype), here()), family)
+
+
+def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable) -> Variable:
+    """`value` as a variable: a variable itself, a number, an array, or nested lists of these (stacked).
+
+    Python numbers become int64, bool or `config.floatX` unless `dtype` says otherwise.
+    """
+    if isinstance(value, Variable):
+        return value if dtype is None or value.dtype == dtype_name(dtype) else _ops.cast(value, dtype)
+    if isinstance(value, _native.Var):
+        return wrap(value, family)
+    if is_weak(value) and dtype is None:
+        return weak_constant(value, None, family)
+    if isinstance(value, (list, tuple)) and _holds_variable(value):
+        return _ops.stack([as_variable(v, dtype, family) for v in value])
+    return wrap(_native.constant(_as_array(value, dtype), here()), family)
+
+
+def constant(value: Any, dtype: Any = None, name: str | None = None) -> Variable:
+    """A constant variable of a number or array."""
+    result = as_variable(value, dtype)
+    if result._v.kind != "const":
+        raise RscanTypeError("a constant is made of numbers, not of variables", code="E0805", labels=[(here(), "")])
+    if name is not None:
+        result.name = name
+    return result
+
+
+def extent(x: Variable, axis: int) -> Any:
+    """One extent: an int where known, else a symbolic int64 scalar."""
+    known = x._v.shape[axis]
+    return apply("dim", {"axis": axis}, x) if known is None else known
+
+
+def extents(shape: Any) -> list[Variable]:
+    """A shape (number, variable, or a sequence of these) as int64 scalars."""
+    items = shape if isinstance(shape, (list, tuple)) else np.atleast_1d(shape) if isinstance(shape, np.ndarray) else [shape]
+    return [_extent_variable(item) for item in items]
+
+
+def _extent_variable(item: Any) -> Variable:
+    v = as_variable(int(item) if isinstance(item, np.integer) else item)
+    if v.ndim != 0 or v.dtype[0] not in "iu":
+        raise RscanTypeError(f"an extent is an integer, not {v!r}", code="E0809", labels=[(here(), "")])
+    return v
+
+
+def static_value(x: Any) -> Any:
+    """The value of a constant (a copy), a number as itself, or None where it is only known when the function runs."""
+    if isinstance(x, Variable):
+        return x._v.value
+    return x
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype given by name, NumPy dtype, or Python type; `floatX` is the configured float."""
+    if isinstance(dtype, str) and dtype == "floatX":
+        return config.floatX
+    if dtype is float:
+        return config.floatX
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise RscanTypeError(
+            f"{dtype!r} is not a dtype of variables", code="E0806", labels=[(here(), "")], helps=["there are " + ", ".join(DTYPES)]
+        )
+    return name
+
+
+def _holds_variable(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_holds_variable(v) for v in value)
+    return isinstance(value, Variable)
+
+
+def _as_array(value: Any, dtype: Any) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+        if array.size == 0 and isinstance(value, (list, tuple)) and dtype is None:
+            dtype = "floatX"
+        if dtype is not None:
+            array = _convert(array, dtype_name(dtype))
+        elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
+            array = array.astype(config.floatX)
+    except (ValueError, OverflowError) as error:
+        raise RscanTypeError(f"{_short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
+    if array.dtype.name not in DTYPES:
+        raise RscanTypeError(
+            f"{_short(value)} cannot become a variable: its dtype is {array.dtype}",
+            code="E0805",
+            labels=[(here(), "")],
+            helps=["variables are bool, integers, float32 or float64"],
+        )
+    return array
+
+
+def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
+    if array.dtype.kind in "iu" and dtype[0] in "iu" and array.size:
+        limits = np.iinfo(dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise OverflowError(f"{dtype} holds {limits.min} to {limits.max}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _needs_value(x: Variable, text: str, code: str, help: str | None = None) -> RscanTypeError:
+    labels = [(here(), ""), (x._v.span, "made here")]
+    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=[help] if help else ())
+
+
+from . import ops as _ops  # noqa: E402  (the functions need the class, and its methods the functions)
