@@ -1,6 +1,240 @@
-//! Draws keyed by Philox.
+//! Draws keyed by Philox. Element i of a draw is a function of key and i alone.
 
-use super::stub;
+use super::args::{expect_count, expect_int_scalar, extents, integer, one};
+use crate::bail;
+use crate::base::Result;
 use crate::ir::op::*;
+use crate::ir::{Graph, Value};
+use crate::scalar::philox::{self, Key};
+use crate::types::shape::{Extents, count};
+use crate::types::{Array, DType, Dim, Dims, Type};
 
-stub!(FoldIn, RandomUniform, RandomNormal, RandomIntegers, RandomPermutation);
+/// Checks the key of a draw.
+///
+/// # Errors
+/// `E0702` where it is not a u64 vector of 2.
+fn expect_key(op: &str, key: &Arg) -> Result<()> {
+    let two = key.ty.rank() == 1 && !key.ty.dims[0].conflicts(&Dim::known(2));
+    if key.ty.dtype != DType::U64 || !two {
+        bail!(Type, "E0702", "`{op}` needs a key, a uint64 vector of 2, got {}", key.ty);
+    }
+    Ok(())
+}
+
+fn key_of(op: &str, x: &Array) -> Result<Key> {
+    match x.as_slice::<u64>() {
+        &[a, b] => Ok([a, b]),
+        _ => bail!(Type, "E0702", "`{op}` needs a key, a uint64 vector of 2, got {}", x.ty()),
+    }
+}
+
+/// The dims that integer scalars ask for.
+fn wanted(op: &str, ins: &[Arg]) -> Result<Dims> {
+    ins.iter().try_for_each(|a| expect_int_scalar(op, "an extent", a))?;
+    Ok(ins.iter().map(Arg::as_dim).collect())
+}
+
+/// The implementation of an op through which no gradient flows.
+macro_rules! no_gradient {
+    () => {
+        fn vjp(&self, _: &mut Graph, site: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+            Ok(vec![None; site.ins.len()])
+        }
+        fn connected(&self, _: usize) -> bool {
+            false
+        }
+        fn can_fail(&self) -> bool {
+            true
+        }
+    };
+}
+
+impl OpDef for FoldIn {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        expect_count("fold_in", 2, false, ins)?;
+        expect_key("fold_in", &ins[0])?;
+        expect_int_scalar("fold_in", "the stream", &ins[1])?;
+        Ok(one(Type::known(DType::U64, &[2])))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let n = ins[1].cast(DType::U64).as_slice::<u64>()[0];
+        Ok(one(Array::vector(&philox::fold_in(key_of("fold_in", &ins[0])?, n))))
+    }
+    no_gradient!();
+}
+
+/// Key and extents of a draw `op(key, d0, …)`.
+fn draw_type(op: &str, dtype: DType, ins: &[Arg]) -> Result<Outs<Type>> {
+    expect_count(op, 1, true, ins)?;
+    expect_key(op, &ins[0])?;
+    if !dtype.is_float() {
+        bail!(Type, "E0222", "`{op}` draws float32 or float64, not {dtype}");
+    }
+    Ok(one(Type { dtype, dims: wanted(op, &ins[1..])? }))
+}
+
+/// A draw from its elements.
+fn draw(op: &str, dtype: DType, ins: &[Array], narrow: fn(Key, u64) -> f32, wide: fn(Key, u64) -> f64) -> Result<Outs<Array>> {
+    let (key, shape) = (key_of(op, &ins[0])?, extents(op, &ins[1..])?);
+    let all = 0..count(&shape) as u64;
+    Ok(one(match dtype {
+        DType::F32 => Array::new(&shape, all.map(|i| narrow(key, i)).collect()),
+        _ => Array::new(&shape, all.map(|i| wide(key, i)).collect()),
+    }))
+}
+
+impl OpDef for RandomUniform {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        draw_type("random_uniform", self.dtype, ins)
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        draw("random_uniform", self.dtype, ins, philox::uniform_f32, philox::uniform_f64)
+    }
+    no_gradient!();
+}
+
+impl OpDef for RandomNormal {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        draw_type("random_normal", self.dtype, ins)
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        draw("random_normal", self.dtype, ins, philox::normal_f32, philox::normal_f64)
+    }
+    no_gradient!();
+}
+
+impl OpDef for RandomIntegers {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let op = "random_integers";
+        expect_count(op, 3, true, ins)?;
+        expect_key(op, &ins[0])?;
+        ins[1..3].iter().try_for_each(|a| expect_int_scalar(op, "a bound", a))?;
+        Ok(one(Type { dtype: DType::I64, dims: wanted(op, &ins[3..])? }))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (key, low, high) = (key_of("random_integers", &ins[0])?, integer(&ins[1]), integer(&ins[2]));
+        if low >= high {
+            bail!(Value, "E0701", "random integers need low < high, got low = {low} and high = {high}");
+        }
+        let shape: Extents = extents("random_integers", &ins[3..])?;
+        let range = high.wrapping_sub(low) as u64;
+        let value = |i: u64| low.wrapping_add(philox::bounded(key, i, range) as i64);
+        Ok(one(Array::new(&shape, (0..count(&shape) as u64).map(value).collect::<Vec<i64>>())))
+    }
+    no_gradient!();
+}
+
+/// Fisher and Yates's shuffle, from the end: element i is exchanged with a place in `0..=i` drawn as number i.
+impl OpDef for RandomPermutation {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        expect_count("random_permutation", 2, false, ins)?;
+        expect_key("random_permutation", &ins[0])?;
+        Ok(one(Type { dtype: DType::I64, dims: wanted("random_permutation", &ins[1..])? }))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let key = key_of("random_permutation", &ins[0])?;
+        let n = extents("random_permutation", &ins[1..])?[0];
+        let mut out: Vec<i64> = (0..n as i64).collect();
+        for i in (1..n).rev() {
+            out.swap(i, philox::bounded(key, i as u64, i as u64 + 1) as usize);
+        }
+        Ok(one(Array::new(&[n], out)))
+    }
+    no_gradient!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn key() -> Array {
+        philox::key_array(42)
+    }
+    fn int(n: i64) -> Array {
+        Array::scalar(n)
+    }
+    /// Mean and variance.
+    fn moments(x: &Array) -> (f64, f64) {
+        let x = x.to_f64_vec();
+        let mean = x.iter().sum::<f64>() / x.len() as f64;
+        (mean, x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / x.len() as f64)
+    }
+
+    #[test]
+    fn draws_have_their_moments() {
+        for dtype in [DType::F32, DType::F64] {
+            let u = apply(RandomUniform { dtype }, &[key(), int(200), int(100)]);
+            let (mean, variance) = moments(&u);
+            assert!((mean - 0.5).abs() < 0.01 && (variance - 1.0 / 12.0).abs() < 0.003, "{mean} {variance}");
+            assert!(u.to_f64_vec().iter().all(|x| (0.0..1.0).contains(x)));
+            let z = apply(RandomNormal { dtype }, &[key(), int(20_000)]);
+            let (mean, variance) = moments(&z);
+            assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
+            let kurtosis = z.to_f64_vec().iter().map(|x| x.powi(4)).sum::<f64>() / 20_000.0;
+            assert!((kurtosis - 3.0).abs() < 0.3, "{kurtosis}");
+        }
+    }
+
+    /// The numbers are part of what programs rely on; these must never change.
+    #[test]
+    fn draws_are_fixed_for_ever() {
+        let u = apply(RandomUniform { dtype: DType::F64 }, &[Array::vector(&[0u64, 0]), int(2)]);
+        let first = (0xe169_c58d_6627_e8d5u64 >> 11) as f64 / (1u64 << 53) as f64;
+        let second = (0x9b00_dbd8_bc57_ac4cu64 >> 11) as f64 / (1u64 << 53) as f64;
+        assert_eq!(u, Array::vector(&[first, second]));
+    }
+
+    #[test]
+    fn longer_draws_begin_like_shorter_ones() {
+        for dtype in [DType::F32, DType::F64] {
+            for op in [Op::from(RandomUniform { dtype }), Op::from(RandomNormal { dtype })] {
+                let (short, long) = (apply(op.clone(), &[key(), int(5)]), apply(op, &[key(), int(3), int(3)]));
+                assert_eq!(short.bits(), long.bits()[..5]);
+            }
+        }
+        assert_eq!(apply(RandomUniform { dtype: DType::F64 }, &[key()]).shape(), [0usize; 0]);
+        assert_eq!(apply(RandomNormal { dtype: DType::F32 }, &[key(), int(0), int(3)]).shape(), [0, 3]);
+    }
+
+    #[test]
+    fn integers_fill_their_range() {
+        let x = apply(RandomIntegers {}, &[key(), int(-2), Array::scalar(3u8), int(5000)]).to_i64_vec();
+        let counts: Vec<usize> = (-2..3).map(|v| x.iter().filter(|&&n| n == v).count()).collect();
+        assert!(counts.iter().sum::<usize>() == 5000 && counts.iter().all(|n| (900..1100).contains(n)), "{counts:?}");
+        let wide = apply(RandomIntegers {}, &[key(), int(i64::MIN), int(i64::MAX), int(100)]).to_i64_vec();
+        assert!(wide.iter().any(|&n| n < i64::MIN / 2) && wide.iter().any(|&n| n > i64::MAX / 2));
+    }
+
+    #[test]
+    fn permutations_are_even() {
+        let mut counts = std::collections::BTreeMap::new();
+        for n in 0..6000u64 {
+            let key = apply(FoldIn {}, &[key(), Array::scalar(n)]);
+            *counts.entry(apply(RandomPermutation {}, &[key, int(3)]).to_i64_vec()).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|n| (890..1110).contains(n)), "{counts:?}");
+        assert_eq!(apply(RandomPermutation {}, &[key(), int(0)]).shape(), [0]);
+    }
+
+    #[test]
+    fn keys_of_streams_differ() {
+        let [a, b] = [3u64, 4].map(|n| apply(FoldIn {}, &[key(), Array::scalar(n)]));
+        assert!(a != b && a.shape() == [2] && a == apply(FoldIn {}, &[key(), int(3)]));
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let e = run_error(RandomIntegers {}, &[key(), int(3), int(3), int(0)]);
+        assert_eq!((e.code, e.title.as_str()), ("E0701", "random integers need low < high, got low = 3 and high = 3"));
+        let uniform = RandomUniform { dtype: DType::F64 };
+        let e = run_error(uniform.clone(), &[Array::vector(&[1i64, 2]), int(1)]);
+        assert_eq!((e.code, e.title.as_str()), ("E0702", "`random_uniform` needs a key, a uint64 vector of 2, got int64[?]"));
+        assert_eq!(run_error(uniform.clone(), &[Array::vector(&[1u64; 3]), int(1)]).code, "E0702");
+        let e = run_error(uniform, &[key(), int(-2)]);
+        assert_eq!((e.code, e.title.as_str()), ("E0222", "an extent of `random_uniform` is -2; extents cannot be negative"));
+        assert_eq!(run_error(RandomNormal { dtype: DType::I64 }, &[key()]).code, "E0222");
+        assert_eq!(run_error(RandomPermutation {}, &[key(), int(-1)]).code, "E0222");
+    }
+}

@@ -8,6 +8,8 @@ mod table;
 pub mod int;
 pub mod lanes;
 pub mod math;
+pub mod mt19937;
+pub mod philox;
 pub mod rows;
 pub mod special;
 pub mod term;

@@ -1,0 +1,163 @@
+//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011), a generator whose
+//! n-th block is a function of key and n alone, and what draws need of it.
+//!
+//! A [`Key`] is two u64 words. The first is Philox's key; the second is the upper half of the 128-bit counter, whose lower
+//! half counts blocks. Keys are derived under a key of another tweak than draws, so that the two never share a block.
+
+use crate::types::Array;
+
+/// Names a stream of numbers.
+pub type Key = [u64; 2];
+
+const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+const ROUNDS: usize = 10;
+/// Separates the derivation of keys from draws: digits of the square root of 3.
+const FOLD: u64 = 0xBB67_AE85_84CA_A73B;
+/// Separates further attempts of a rejecting draw from its first: digits of the golden ratio.
+const RETRY: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// One block: four words of a counter and a key.
+pub fn philox4x32(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    for round in 0..ROUNDS {
+        if round > 0 {
+            key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+        }
+        let [p, q] = [counter[0] as u64 * MULTIPLIERS[0] as u64, counter[2] as u64 * MULTIPLIERS[1] as u64];
+        counter = [(q >> 32) as u32 ^ counter[1] ^ key[0], q as u32, (p >> 32) as u32 ^ counter[3] ^ key[1], p as u32];
+    }
+    counter
+}
+
+fn words(x: u64) -> [u32; 2] {
+    [x as u32, (x >> 32) as u32]
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    low as u64 | (high as u64) << 32
+}
+
+/// The n-th block of a stream.
+pub fn block(key: Key, n: u64) -> [u32; 4] {
+    let ([a, b], [c, d]) = (words(n), words(key[1]));
+    philox4x32([a, b, c, d], words(key[0]))
+}
+
+/// The n-th block of a stream, as two u64.
+pub fn block64(key: Key, n: u64) -> [u64; 2] {
+    let [a, b, c, d] = block(key, n);
+    [join(a, b), join(c, d)]
+}
+
+/// The key of stream or step `n` below a key.
+pub fn fold_in(key: Key, n: u64) -> Key {
+    block64([key[0] ^ FOLD, key[1]], n)
+}
+
+/// The key of a seed.
+pub fn key_of_seed(seed: u64) -> Key {
+    fold_in([0, 0], seed)
+}
+
+/// The key of a seed, as the u64 vector that draws take.
+pub fn key_array(seed: u64) -> Array {
+    Array::vector(&key_of_seed(seed))
+}
+
+/// A number in [0, 1) with 53 random bits.
+pub fn unit_f64(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// A number in [0, 1) with 24 random bits.
+pub fn unit_f32(bits: u32) -> f32 {
+    (bits >> 8) as f32 * (1.0 / (1u32 << 24) as f32)
+}
+
+/// The i-th f64 in [0, 1).
+pub fn uniform_f64(key: Key, i: u64) -> f64 {
+    unit_f64(block64(key, i / 2)[(i % 2) as usize])
+}
+
+/// The i-th f32 in [0, 1).
+pub fn uniform_f32(key: Key, i: u64) -> f32 {
+    unit_f32(block(key, i / 4)[(i % 4) as usize])
+}
+
+/// The i-th standard normal f64: Box and Muller's transform of block `i / 2`, `√(−2 ln u) · (cos, sin)(2π v)` with u in (0, 1].
+pub fn normal_f64(key: Key, i: u64) -> f64 {
+    let [u, v] = block64(key, i / 2).map(unit_f64);
+    box_muller(1.0 - u, v, i % 2 == 1)
+}
+
+/// The i-th standard normal f32: as [`normal_f64`] from two words of 32 bits each, rounded at the end.
+pub fn normal_f32(key: Key, i: u64) -> f32 {
+    let scale = 1.0 / (1u64 << 32) as f64;
+    let words = block(key, i / 4).map(|w| w as f64 * scale);
+    let pair = (i % 4 / 2 * 2) as usize;
+    box_muller(1.0 - words[pair], words[pair + 1], i % 2 == 1) as f32
+}
+
+/// One of the two normals of a pair. The functions of `libm` give the same bits on every platform.
+fn box_muller(u: f64, v: f64, second: bool) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(u));
+    let angle = std::f64::consts::TAU * v;
+    radius * if second { libm::sin(angle) } else { libm::cos(angle) }
+}
+
+/// The i-th number in `0..range` without bias, for `range > 0`: the upper half of a 128-bit product, with rejection of the
+/// low halves that would be counted once too often (Lemire 2019). Further attempts leave the stream for others of its key.
+pub fn bounded(key: Key, i: u64, range: u64) -> u64 {
+    let surplus = range.wrapping_neg() % range;
+    let mut attempt = key;
+    loop {
+        for bits in block64(attempt, i) {
+            let product = bits as u128 * range as u128;
+            if product as u64 >= surplus {
+                return (product >> 64) as u64;
+            }
+        }
+        attempt[0] = attempt[0].wrapping_add(RETRY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The three known answers published with the authors' Random123 library.
+    #[test]
+    fn known_answers() {
+        let cases = [
+            ([0; 4], [0; 2], [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
+            ([u32::MAX; 4], [u32::MAX; 2], [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]),
+            ([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], [0xa4093822, 0x299f31d0], [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]),
+        ];
+        for (counter, key, expected) in cases {
+            assert_eq!(philox4x32(counter, key), expected);
+        }
+    }
+
+    #[test]
+    fn keys_differ_in_half_of_their_bits() {
+        let key = key_of_seed(7);
+        let flips: u32 = (0..1000u64)
+            .map(|n| {
+                let (a, b) = (fold_in(key, n), fold_in(key, n + 1));
+                (a[0] ^ b[0]).count_ones() + (a[1] ^ b[1]).count_ones()
+            })
+            .sum();
+        assert!((63_000..65_000).contains(&flips), "{flips} of 128000 bits");
+        assert_ne!(fold_in(key, 0), block64(key, 0));
+        assert_ne!(fold_in([key[0], key[1] + 1], 0), fold_in(key, 0));
+    }
+
+    #[test]
+    fn bounded_is_even_where_the_range_does_not_divide() {
+        let range = 3u64 << 62;
+        let mut thirds = [0; 3];
+        (0..6000).for_each(|i| thirds[(bounded([1, 2], i, range) >> 62) as usize] += 1);
+        assert!(thirds.iter().all(|n| (1880..2120).contains(n)), "{thirds:?}");
+        assert!((0..100).all(|i| bounded([1, 2], i, 1) == 0));
+    }
+}
