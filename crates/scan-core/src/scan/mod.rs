@@ -1,7 +1,11 @@
 //! What a loop means: types, one step after the other, and the gradient.
 
 pub mod infer;
+pub mod inspect;
 pub mod step;
 pub mod tape;
 pub mod taps;
 pub mod vjp;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Loops against plain Rust loops; gradients against differences and the unrolled expression.
+
+use crate::base::Result;
+use crate::exec::{Function, FunctionSpec};
+use crate::expr::gradient::{grad, jvp};
+use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
+use crate::ir::EvalCx;
+use crate::types::Array;
+
+fn call(inputs: &[&Var], outputs: &[Var], args: &[Array]) -> Result<Vec<Array>> {
+    let spec = FunctionSpec { inputs: inputs.iter().map(|v| (*v).clone()).collect(), outputs: outputs.to_vec(), ..Default::default() };
+    Function::new(spec)?.call(&mut EvalCx::new(), args)
+}
+
+fn gradients(cost: &Var, wrt: &[&Var]) -> Vec<Var> {
+    let wrt: Vec<Var> = wrt.iter().map(|v| (*v).clone()).collect();
+    grad(Some(cost), &wrt, &GradOptions::default()).unwrap().into_iter().map(|g| g.expect("connected")).collect()
+}
+
+/// Central differences of a scalar function of several arrays.
+fn differences(f: &dyn Fn(&[Array]) -> f64, args: &[Array]) -> Vec<Vec<f64>> {
+    let eps = 1e-6;
+    let bump = |k: usize, i: usize, d: f64| {
+        let mut args = args.to_vec();
+        args[k].as_mut_slice::<f64>()[i] += d;
+        f(&args)
+    };
+    let slope = |k: usize, i: usize| (bump(k, i, eps) - bump(k, i, -eps)) / (2.0 * eps);
+    args.iter().enumerate().map(|(k, a)| (0..a.len()).map(|i| slope(k, i)).collect()).collect()
+}
+
+/// First and second derivatives of `cost` with respect to all inputs, against differences.
+fn check(inputs: &[&Var], cost: &Var, args: &[Array], tolerance: f64) {
+    let first = gradients(cost, inputs);
+    let f = |args: &[Array]| call(inputs, std::slice::from_ref(cost), args).unwrap()[0].to_f64_vec()[0];
+    compare(&call(inputs, &first, args).unwrap(), &differences(&f, args), tolerance);
+    let mut projected = first[0].sin().unwrap().sum().unwrap();
+    for g in &first[1..] {
+        projected = projected.add(&g.sin().unwrap().sum().unwrap()).unwrap();
+    }
+    let wrt: Vec<Var> = inputs.iter().map(|v| (*v).clone()).collect();
+    let second = grad(Some(&projected), &wrt, &GradOptions::default()).unwrap();
+    let present: Vec<Var> = second.iter().zip(&wrt).map(|(g, x)| g.clone().unwrap_or_else(|| zeros(x))).collect();
+    let p = |args: &[Array]| call(inputs, std::slice::from_ref(&projected), args).unwrap()[0].to_f64_vec()[0];
+    compare(&call(inputs, &present, args).unwrap(), &differences(&p, args), 10.0 * tolerance);
+    pushed(inputs, &wrt, &first, cost, args);
+}
+
+fn zeros(x: &Var) -> Var {
+    x.mul(&Var::number(0.0)).unwrap()
+}
+
+/// The tangent of the cost along ones is the sum of all slopes.
+fn pushed(inputs: &[&Var], wrt: &[Var], first: &[Var], cost: &Var, args: &[Array]) {
+    let ones: Vec<Var> = wrt.iter().map(|x| zeros(x).exp().unwrap()).collect();
+    let tangent = jvp(std::slice::from_ref(cost), wrt, &ones, Default::default()).unwrap().remove(0).unwrap();
+    let got = call(inputs, &[tangent], args).unwrap()[0].to_f64_vec()[0];
+    let sum: f64 = call(inputs, first, args).unwrap().iter().flat_map(Array::to_f64_vec).sum();
+    assert!((got - sum).abs() <= 1e-9 * (1.0 + sum.abs()), "jvp {got} vjp {sum}");
+}
+
+fn compare(got: &[Array], want: &[Vec<f64>], tolerance: f64) {
+    for (k, (g, w)) in got.iter().zip(want).enumerate() {
+        for (i, (g, w)) in g.to_f64_vec().iter().zip(w).enumerate() {
+            assert!((g - w).abs() <= tolerance * (1.0 + w.abs()), "input {k}, element {i}: gradient {g}, differences {w}");
+        }
+        assert_eq!(g.len(), w.len());
+    }
+}
+
+fn builder(n_steps: Option<i64>) -> LoopBuilder {
+    LoopBuilder::new(LoopOptions { n_steps: n_steps.map(Var::int), ..Default::default() }).unwrap()
+}
+
+fn one(result: LoopResult) -> Var {
+    result.outputs.into_iter().next().unwrap()
+}
+
+fn v(x: &[f64]) -> Array {
+    Array::vector(x)
+}
+
+fn s(x: f64) -> Array {
+    Array::scalar(x)
+}
+
+/// h[t] = tanh(w · h[t-1] + x[t]); two outputs, one of them not read back.
+fn recurrence(mut b: LoopBuilder, xs: &Var, w: &Var, h0: &Var) -> LoopResult {
+    let x = b.sequence(xs, &[0], Some("x")).unwrap().remove(0);
+    let h = b.state(h0, &[-1], Some("h")).unwrap().remove(0);
+    let next = w.mul(&h).unwrap().add(&x).unwrap().tanh().unwrap();
+    let y = next.mul(&h).unwrap();
+    b.finish(&[(Some(0), next), (None, y)], &[], None).unwrap()
+}
+
+#[test]
+fn single_tap_state() {
+    let (xs, w, h0) = (Var::float("xs", 1), Var::float("w", 0), Var::float("h0", 0));
+    let out = recurrence(builder(None), &xs, &w, &h0).outputs;
+    let args = [v(&[0.5, -0.3, 0.8, 0.1]), s(0.7), s(0.2)];
+    let mut h = 0.2f64;
+    let want: Vec<f64> = [0.5, -0.3, 0.8, 0.1].iter().map(|x| {
+        h = (0.7 * h + x).tanh();
+        h
+    }).collect();
+    let got = call(&[&xs, &w, &h0], &out, &args).unwrap();
+    compare(&got[..1], &[want], 1e-15);
+    let cost = out[0].square().unwrap().sum().unwrap().add(&out[1].sum().unwrap()).unwrap();
+    check(&[&xs, &w, &h0], &cost, &args, 1e-7);
+}
+
+#[test]
+fn last_value_and_longer_sequence() {
+    let (xs, w, h0) = (Var::float("xs", 1), Var::float("w", 0), Var::float("h0", 0));
+    let out = recurrence(builder(Some(3)), &xs, &w, &h0).outputs;
+    let cost = out[0].row(-1).unwrap().mul(&out[1].row(0).unwrap()).unwrap();
+    check(&[&xs, &w, &h0], &cost, &[v(&[0.5, -0.3, 0.8, 0.1, 0.9]), s(0.7), s(0.2)], 1e-7);
+}
+
+#[test]
+fn taps_on_states_and_sequences() {
+    for backwards in [false, true] {
+        let (u, x0, a, y0) = (Var::float("u", 1), Var::float("x0", 1), Var::float("a", 1), Var::float("y0", 0));
+        let mut b = LoopBuilder::new(LoopOptions { go_backwards: backwards, ..Default::default() }).unwrap();
+        let us = b.sequence(&u, &[-2, 1, 0], Some("u")).unwrap();
+        let xs = b.state(&x0, &[-3, -1], Some("x")).unwrap();
+        let y = b.state(&y0, &[-1], Some("y")).unwrap().remove(0);
+        let sum = us[0].mul(&us[1]).unwrap().add(&us[2]).unwrap().add(&xs[0].mul(&a.row(0).unwrap()).unwrap()).unwrap();
+        let x = sum.add(&xs[1].mul(&y).unwrap()).unwrap().tanh().unwrap();
+        let next = xs[0].add(&y.mul(&a.row(1).unwrap()).unwrap()).unwrap();
+        let out = b.finish(&[(Some(0), x), (Some(1), next)], &[], None).unwrap().outputs;
+        let uv = [0.3, -0.5, 0.9, 0.2, -0.7, 0.4, 0.6];
+        let args = [v(&uv), v(&[0.1, 0.2, -0.3]), v(&[0.8, 0.5]), s(0.3)];
+        let inputs = [&u, &x0, &a, &y0];
+        let (mut x, mut y) = (vec![0.1, 0.2, -0.3], vec![0.3]);
+        for t in 0..4 {
+            // tap k of a sequence of 7 rows with taps -2 … 1 has rows 2+k .. 6+k
+            let at = |k: usize| if backwards { uv[k + 3 - t] } else { uv[k + t] };
+            let (x3, x1, y1): (f64, f64, f64) = (x[t], x[t + 2], y[t]);
+            x.push((at(0) * at(3) + at(2) + x3 * 0.8 + x1 * y1).tanh());
+            y.push(x3 + y1 * 0.5);
+        }
+        compare(&call(&inputs, &out, &args).unwrap(), &[x[3..].to_vec(), y[1..].to_vec()], 1e-14);
+        let cost = out[0].square().unwrap().sum().unwrap().add(&out[1].row(-1).unwrap()).unwrap();
+        check(&inputs, &cost, &args, 1e-7);
+    }
+}
+
+#[test]
+fn until_keeps_the_stopping_step_and_has_gradients() {
+    let (x0, r, xs) = (Var::float("x0", 0), Var::float("r", 0), Var::float("xs", 1));
+    let mut b = builder(None);
+    let add = b.sequence(&xs, &[0], None).unwrap().remove(0);
+    let x = b.state(&x0, &[-1], Some("x")).unwrap().remove(0);
+    let next = x.mul(&r).unwrap().add(&add).unwrap();
+    let stop = next.gt(&Var::number(10.0)).unwrap();
+    let result = b.finish(&[(Some(0), next)], &[], Some(&stop)).unwrap();
+    let args = [s(1.0), s(2.0), v(&[0.1; 9])];
+    let got = call(&[&x0, &r, &xs], &[result.outputs[0].clone(), result.steps.clone()], &args).unwrap();
+    assert_eq!((got[0].shape(), got[1].to_i64_vec()), (&[4][..], vec![4]));
+    check(&[&x0, &r, &xs], &one(result).square().unwrap().sum().unwrap(), &args, 1e-6);
+}
+
+#[test]
+fn zero_steps_give_no_rows_and_zero_gradients() {
+    let (xs, w, h0) = (Var::float("xs", 1), Var::float("w", 0), Var::float("h0", 0));
+    let out = recurrence(builder(None), &xs, &w, &h0).outputs;
+    let cost = out[0].sum().unwrap();
+    let mut all = gradients(&cost, &[&xs, &w, &h0]);
+    all.extend(out);
+    let got = call(&[&xs, &w, &h0], &all, &[v(&[]), s(0.7), s(0.2)]).unwrap();
+    assert_eq!(got.iter().map(|a| a.shape().to_vec()).collect::<Vec<_>>(), [vec![0], vec![], vec![], vec![0], vec![0]]);
+    assert_eq!((got[1].to_f64_vec(), got[2].to_f64_vec()), (vec![0.0], vec![0.0]));
+}
+
+#[test]
+fn truncated_gradient_covers_the_last_steps() {
+    let (xs, h0) = (Var::float("xs", 1), Var::float("h0", 0));
+    let mut b = LoopBuilder::new(LoopOptions { truncate: Some(2), ..Default::default() }).unwrap();
+    let x = b.sequence(&xs, &[0], None).unwrap().remove(0);
+    let h = b.state(&h0, &[-1], None).unwrap().remove(0);
+    let h = one(b.finish(&[(Some(0), h.mul(&Var::number(0.5)).unwrap().add(&x).unwrap())], &[], None).unwrap());
+    let got = call(&[&xs, &h0], &gradients(&h.sum().unwrap(), &[&xs, &h0]), &[v(&[1.0, 2.0, 3.0, 4.0]), s(0.0)]).unwrap();
+    assert_eq!(got[0].to_f64_vec(), [0.0, 0.0, 1.5, 1.0]);
+    assert_eq!(got[1].to_f64_vec(), [0.0]);
+}
+
+#[test]
+fn nested_loops() {
+    let (m, h0) = (Var::float("m", 2), Var::float("h0", 0));
+    let mut outer = builder(None);
+    let row = outer.sequence(&m, &[0], Some("row")).unwrap().remove(0);
+    let h = outer.state(&h0, &[-1], Some("h")).unwrap().remove(0);
+    let inner = recurrence(builder(None), &row, &h, &h0);
+    let next = inner.outputs[0].row(-1).unwrap();
+    let all = one(outer.finish(&[(Some(0), next)], &[], None).unwrap());
+    let args = [Array::new(&[3, 2], vec![0.1, 0.5, -0.4, 0.3, 0.9, -0.2]), s(0.6)];
+    check(&[&m, &h0], &all.square().unwrap().sum().unwrap(), &args, 1e-7);
+}
+
+#[test]
+fn shared_updates_follow_each_step() {
+    let (count, x) = (Var::new_shared(s(1.0), "count"), Var::float("x", 0));
+    let b = builder(Some(5));
+    let out = count.mul(&x).unwrap();
+    let after = count.add(&x).unwrap();
+    let result = b.finish(&[(None, out)], &[(count.clone(), after)], None).unwrap();
+    let cost = result.outputs[0].sum().unwrap().add(&result.updates[0].1.square().unwrap()).unwrap();
+    let got = call(&[&x], &[result.outputs[0].clone(), result.updates[0].1.clone()], &[s(2.0)]).unwrap();
+    assert_eq!(got[0].to_f64_vec(), [2.0, 6.0, 10.0, 14.0, 18.0]);
+    assert_eq!(got[1].to_f64_vec(), [11.0]);
+    check(&[&x], &cost, &[s(2.0)], 1e-6);
+    let spec = FunctionSpec { inputs: vec![x], outputs: vec![cost], updates: result.updates, ..Default::default() };
+    let f = Function::new(spec).unwrap();
+    f.call(&mut EvalCx::new(), &[s(2.0)]).unwrap();
+    assert_eq!(count.as_shared().unwrap().get(), s(11.0));
+}
+
+#[test]
+fn a_loop_of_one_step_is_no_loop() {
+    let (xs, w, h0) = (Var::float("xs", 1), Var::float("w", 0), Var::float("h0", 0));
+    let out = recurrence(builder(Some(1)), &xs, &w, &h0).outputs;
+    let spec = FunctionSpec { inputs: vec![xs, w, h0], outputs: out, ..Default::default() };
+    let f = Function::new(spec).unwrap();
+    assert!(!f.graph().nodes().iter().any(|n| n.op.name() == "scan"));
+    let got = f.call(&mut EvalCx::new(), &[v(&[0.5, 0.6]), s(0.7), s(0.2)]).unwrap();
+    assert_eq!(got[0].to_f64_vec(), [(0.7f64 * 0.2 + 0.5).tanh()]);
+}
+
+#[test]
+fn errors_say_what_and_where() {
+    let (x0, w) = (Var::float("x0", 0), Var::float("w", 1));
+    let code = |out: Var, until: Option<&Var>| {
+        let mut b = builder(Some(4));
+        b.state(&x0, &[-1], Some("h")).unwrap();
+        b.finish(&[(Some(0), out)], &[], until).map(|_| ()).unwrap_err().code
+    };
+    assert_eq!(code(w.clone(), None), "E0101");
+    assert_eq!(code(Var::int(3), None), "E0103");
+    assert_eq!(code(x0.clone(), Some(&w.lt(&x0).unwrap())), "E0108");
+    let empty = LoopBuilder::new(LoopOptions::default()).unwrap().finish(&[(None, x0.clone())], &[], None);
+    assert_eq!(empty.map(|_| ()).unwrap_err().code, "E0110");
+    let negative = LoopBuilder::new(LoopOptions { n_steps: Some(Var::int(-2)), ..Default::default() });
+    assert_eq!(negative.map(|_| ()).unwrap_err().code, "E0111");
+    let mut long = builder(Some(4));
+    let x = long.sequence(&w, &[0], Some("w")).unwrap().remove(0);
+    let out = long.finish(&[(None, x)], &[], None).unwrap().outputs;
+    let error = call(&[&w], &out, &[v(&[1.0, 2.0])]).unwrap_err();
+    assert_eq!(error.code, "E0109");
+    assert!(error.title.contains("`w`") && error.title.contains("rows for 2 steps, n_steps is 4"), "{error}");
+}
