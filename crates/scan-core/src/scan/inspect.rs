@@ -176,7 +176,8 @@ pub fn connections(scan: &Scan) -> Vec<Vec<bool>> {
     let inner = inner_connections(scan);
     let feeds = |from: &Slot, to: &Slot| to.inner_outputs.iter().any(|&o| from.inner_inputs.iter().any(|&i| inner[o][i]));
     let outs: Vec<&Slot> = slots.iter().filter(|s| s.outer_output.is_some()).collect();
-    let mut reach: Vec<Vec<bool>> = slots.iter().map(|a| slots.iter().map(|b| feeds(a, b) || (a == b && a.node_input.is_some())).collect()).collect();
+    let mut reach: Vec<Vec<bool>> =
+        slots.iter().map(|a| slots.iter().map(|b| feeds(a, b) || (a == b && a.node_input.is_some())).collect()).collect();
     for k in 0..slots.len() {
         for i in 0..slots.len() {
             for j in 0..slots.len() {

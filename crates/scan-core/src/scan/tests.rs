@@ -99,10 +99,13 @@ fn single_tap_state() {
     let out = recurrence(builder(None), &xs, &w, &h0).outputs;
     let args = [v(&[0.5, -0.3, 0.8, 0.1]), s(0.7), s(0.2)];
     let mut h = 0.2f64;
-    let want: Vec<f64> = [0.5, -0.3, 0.8, 0.1].iter().map(|x| {
-        h = (0.7 * h + x).tanh();
-        h
-    }).collect();
+    let want: Vec<f64> = [0.5, -0.3, 0.8, 0.1]
+        .iter()
+        .map(|x| {
+            h = (0.7 * h + x).tanh();
+            h
+        })
+        .collect();
     let got = call(&[&xs, &w, &h0], &out, &args).unwrap();
     compare(&got[..1], &[want], 1e-15);
     let cost = out[0].square().unwrap().sum().unwrap().add(&out[1].sum().unwrap()).unwrap();
@@ -153,9 +156,9 @@ fn until_keeps_the_stopping_step_and_has_gradients() {
     let add = b.sequence(&xs, &[0], None).unwrap().remove(0);
     let x = b.state(&x0, &[-1], Some("x")).unwrap().remove(0);
     let next = x.mul(&r).unwrap().add(&add).unwrap();
-    let stop = next.gt(&Var::number(10.0)).unwrap();
+    let stop = next.gt(&Var::number(1.0)).unwrap();
     let result = b.finish(&[(Some(0), next)], &[], Some(&stop)).unwrap();
-    let args = [s(1.0), s(2.0), v(&[0.1; 9])];
+    let args = [s(0.1), s(2.0), v(&[0.01; 9])];
     let got = call(&[&x0, &r, &xs], &[result.outputs[0].clone(), result.steps.clone()], &args).unwrap();
     assert_eq!((got[0].shape(), got[1].to_i64_vec()), (&[4][..], vec![4]));
     check(&[&x0, &r, &xs], &one(result).square().unwrap().sum().unwrap(), &args, 1e-6);

@@ -15,7 +15,7 @@
 //! what each step saw. States that the step never reads have cotangents that are only read: sequences.
 
 use super::tape::Forward;
-use crate::base::{IdxVec, Result};
+use crate::base::{Diagnostic, IdxVec, Result};
 use crate::grad::{self, Seeds};
 use crate::ir::op::*;
 use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
@@ -136,16 +136,19 @@ impl<'a> Backward<'a> {
         self.seqs.push((rows, image_of, true));
     }
 
-    /// The cotangent of a state's whole buffer: what was asked for, zeros elsewhere.
-    fn buffer_cotangent(&mut self, id: StateId, ct: Option<Value>, all: Value) -> Value {
-        let Some(ct) = ct else { return self.g.zeros_like(all) };
-        if self.scan.states[id].keep == Keep::All {
-            return ct;
+    /// The cotangent of a state's whole buffer: what was asked for, zeros elsewhere. `all` is the buffer, where it is needed.
+    fn buffer_cotangent(&mut self, id: StateId, ct: Option<Value>, all: Option<Value>) -> Result<Value> {
+        match (ct, all, self.scan.states[id].keep) {
+            (Some(ct), _, Keep::All) => Ok(ct),
+            (None, Some(all), _) => Ok(self.g.zeros_like(all)),
+            (Some(ct), Some(all), Keep::Last(_)) => {
+                let (rows, have) = (self.g.dim(all, 0), self.g.dim(ct, 0));
+                let before = self.g.sub(rows, have);
+                let zeros = zero_rows_like(self.g, before, ct);
+                Ok(self.g.join_rows(&[zeros, ct]))
+            }
+            _ => Err(Diagnostic::internal("a cotangent without buffer")),
         }
-        let (rows, have) = (self.g.dim(all, 0), self.g.dim(ct, 0));
-        let before = self.g.sub(rows, have);
-        let zeros = zero_rows_like(self.g, before, ct);
-        self.g.join_rows(&[zeros, ct])
     }
 
     /// Cotangent states for what the step reads, sequences for what it only writes.
@@ -156,16 +159,12 @@ impl<'a> Backward<'a> {
             if !carries(state, ct) {
                 continue;
             }
+            let full = self.buffer_cotangent(id, ct, forward.get(&id).copied())?;
             if state.reads.is_empty() {
-                let buffer = match state.keep {
-                    Keep::All => ct.unwrap_or(forward[&id]),
-                    Keep::Last(_) => self.buffer_cotangent(id, ct, forward[&id]),
-                };
                 for (k, &w) in state.writes.iter().enumerate() {
-                    self.backward_seq(buffer, w, self.step.written[&(id, k)]);
+                    self.backward_seq(full, w, self.step.written[&(id, k)]);
                 }
             } else {
-                let full = self.buffer_cotangent(id, ct, forward[&id]);
                 self.cotangent_state(id, full);
             }
         }
