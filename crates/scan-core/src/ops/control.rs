@@ -58,7 +58,7 @@ impl OpDef for GradClip {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         expect_count("grad_clip", 1, false, ins)?;
         if self.low.0.is_nan() || self.high.0.is_nan() || self.low.0 > self.high.0 {
-            bail!(Value, "E0404", "the bounds of `grad_clip` must be ordered, got [{}, {}]", self.low.0, self.high.0);
+            bail!(Value, "E0406", "the bounds of `grad_clip` must be ordered, got [{}, {}]", self.low.0, self.high.0);
         }
         Ok(one(ins[0].ty.clone()))
     }
@@ -238,7 +238,7 @@ mod tests {
         assert_close(&got[0].to_f64_vec(), &[-0.1, 0.1, 0.2, f64::NAN], 0.0, "clipped");
         let stopped = g.emit(StopGradient {}, &v[..1]);
         assert_eq!(vjp_of(&mut g, stopped, v[1], &v[..1]).unwrap(), [None]);
-        assert_eq!(build_error(GradClip { low: Bits(1.0), high: Bits(0.0) }, &[Array::scalar(1.0)]).code, "E0404");
+        assert_eq!(build_error(GradClip { low: Bits(1.0), high: Bits(0.0) }, &[Array::scalar(1.0)]).code, "E0406");
     }
 
     /// Promises a float64 scalar, gives what it is told to.
