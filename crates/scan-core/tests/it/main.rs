@@ -1,0 +1,6 @@
+//! The one integration test binary of the crate.
+
+mod ir_files;
+mod mutations;
+mod sources;
+mod tidy;

@@ -1,0 +1,272 @@
+//! The rules of the house that no compiler checks.
+
+use crate::sources::{files, read, root, short};
+use std::collections::BTreeSet;
+
+const SRC: &str = "crates/scan-core/src";
+
+/// Who may use whom: a folder of `src` may use those listed and all that those may use.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("types", &["base"]),
+    ("scalar", &["types"]),
+    ("ir", &["scalar"]),
+    ("ops", &["ir"]),
+    ("scan", &["ops"]),
+    ("eval", &["scan"]),
+    ("grad", &["eval"]),
+    ("rewrite", &["eval"]),
+    ("expr", &["grad"]),
+    ("kernel", &["scalar"]),
+    ("plan", &["kernel"]),
+    ("lower", &["plan", "scan", "eval"]),
+    ("backend", &["plan"]),
+    ("exec", &["expr", "rewrite", "lower", "backend"]),
+    ("export", &["exec"]),
+    ("testing", &["export"]),
+    ("prelude", &["testing"]),
+    ("lib", &["testing"]),
+];
+
+/// Arrows against the stream, each with the reason why there is no other way.
+const KNOTS: &[(&str, &str, &str)] = &[
+    ("ops/scan_op.rs", "scan", "the loop's row of the op table forwards to the folder that knows loops"),
+    ("scan/step.rs", "eval", "a step of a loop is a walk of its body"),
+    ("scan/vjp.rs", "grad", "the gradient of a loop contains the gradient of its body"),
+];
+
+/// Files that may be longer than 500 lines.
+const LONG_FILES: &[(&str, &str)] = &[("ir/op.rs", "THE op table"), ("scalar/rows.rs", "THE elementwise table")];
+
+/// Folders and files in which `unsafe` is allowed.
+const UNSAFE: &[(&str, &str)] = &[
+    ("backend/cpu/", "SIMD and machine code"),
+    ("backend/cuda/", "a foreign interface"),
+    ("backend/wgpu/", "a foreign interface"),
+    ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
+];
+
+const MAX_FUNCTION: usize = 100;
+const MAX_FILE: usize = 500;
+
+/// One source file of the core.
+struct Source {
+    /// Path below `src`.
+    path: String,
+    /// Its text.
+    text: String,
+    /// The same lines without comments and test modules (left blank).
+    code: Vec<String>,
+}
+
+fn sources() -> Vec<Source> {
+    let all: Vec<(String, String)> = files(SRC, "rs").iter().map(|f| (short(f)[SRC.len() + 1..].to_string(), read(f))).collect();
+    let tests: Vec<String> = all.iter().flat_map(|(path, text)| test_files(path, text)).collect();
+    let kept = all.into_iter().filter(|(path, _)| !tests.contains(path));
+    kept.map(|(path, text)| Source { code: code(&text), path, text }).collect()
+}
+
+/// Files that a file declares as test modules.
+fn test_files(path: &str, text: &str) -> Vec<String> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let inner =
+        if ["mod.rs", "lib.rs"].contains(&file) { folder.to_string() } else { format!("{folder}/{}", file.trim_end_matches(".rs")) };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let declared = lines.windows(2).filter(|w| w[0] == "#[cfg(test)]").filter_map(|w| module(w[1])?.strip_suffix(';').map(str::to_string));
+    declared.map(|name| format!("{inner}/{name}.rs").trim_start_matches('/').to_string()).collect()
+}
+
+fn module(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub(crate) ").or_else(|| line.strip_prefix("pub ")).unwrap_or(line);
+    line.strip_prefix("mod ")
+}
+
+/// Lines without comments; those of test modules are blank.
+fn code(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out: Vec<String> = vec![];
+    let mut end: Option<String> = None;
+    for (i, line) in lines.iter().enumerate() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let starts = i > 0 && lines[i - 1].trim() == "#[cfg(test)]" && line.ends_with('{');
+        if starts && end.is_none() {
+            end = Some(format!("{indent}}}"));
+        }
+        let skip = end.is_some();
+        if end.as_deref() == Some(*line) {
+            end = None;
+        }
+        out.push(if skip { String::new() } else { without_comment(line) });
+    }
+    out
+}
+
+/// A line up to `//` outside of quotes.
+fn without_comment(line: &str) -> String {
+    let (mut quoted, mut escaped) = (false, false);
+    let bytes = line.as_bytes();
+    for i in 0..bytes.len() {
+        match bytes[i] {
+            b'"' if !escaped && !(i > 0 && bytes[i - 1] == b'\'') => quoted = !quoted,
+            b'/' if !quoted && bytes.get(i + 1) == Some(&b'/') => return line[..i].to_string(),
+            _ => {}
+        }
+        escaped = bytes[i] == b'\\' && !escaped;
+    }
+    line.to_string()
+}
+
+fn report(what: &str, offenders: Vec<String>) {
+    assert!(offenders.is_empty(), "{what}:\n  {}\n", offenders.join("\n  "));
+}
+
+/// All folders that a folder may use.
+fn allowed(folder: &str) -> BTreeSet<&'static str> {
+    let direct = ARROWS.iter().find(|a| a.0 == folder).map_or(&[][..], |a| a.1);
+    direct.iter().flat_map(|&d| allowed(d).into_iter().chain([d])).collect()
+}
+
+#[test]
+fn arrows_point_down() {
+    let mut offenders = vec![];
+    for source in sources() {
+        let folder = source.path.split(['/', '.']).next().unwrap_or("");
+        let known = |name: &str| ARROWS.iter().any(|a| a.0 == name);
+        if !known(folder) {
+            offenders.push(format!("{}: folder `{folder}` is not in the table of arrows", source.path));
+        }
+        let (may, knots) = (allowed(folder), KNOTS.iter().filter(|k| k.0 == source.path).map(|k| k.1).collect::<Vec<_>>());
+        for (i, line) in source.code.iter().enumerate() {
+            let used = line
+                .match_indices("crate::")
+                .filter(|(at, _)| *at == 0 || !line[..*at].ends_with('$'))
+                .map(|(at, m)| word(&line[at + m.len()..]));
+            for used in used.filter(|u| known(u) && *u != folder && !may.contains(u) && !knots.contains(u)) {
+                offenders.push(format!("{}:{}: `{folder}` may not use `{used}`", source.path, i + 1));
+            }
+        }
+    }
+    report("arrows that point up (the table is ARROWS in tests/it/tidy.rs)", offenders);
+}
+
+#[test]
+fn knots_are_needed() {
+    let sources = sources();
+    let used = |path: &str, folder: &str| {
+        sources.iter().any(|s| {
+            s.path == path && s.code.iter().any(|l| l.contains(&format!("crate::{folder}::")) || l.contains(&format!("crate::{folder};")))
+        })
+    };
+    let stale: Vec<String> = KNOTS.iter().filter(|k| !used(k.0, k.1)).map(|k| format!("{} no longer uses {}", k.0, k.1)).collect();
+    report("exceptions that can go", stale);
+}
+
+fn word(text: &str) -> &str {
+    &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())]
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let mut offenders = vec![];
+    for source in sources() {
+        let lines = source.text.lines().count();
+        if lines > MAX_FILE && !LONG_FILES.iter().any(|l| l.0 == source.path) {
+            offenders.push(format!("{}: {lines} lines, at most {MAX_FILE}", source.path));
+        }
+        let functions = function_lengths(&source.text).into_iter().filter(|f| f.2 > MAX_FUNCTION);
+        offenders
+            .extend(functions.map(|(line, name, len)| format!("{}:{line}: `{name}` has {len} lines, at most {MAX_FUNCTION}", source.path)));
+    }
+    for file in files("python", "py") {
+        let lines = read(&file).lines().count();
+        if lines > MAX_FILE {
+            offenders.push(format!("{}: {lines} lines, at most {MAX_FILE}", short(&file)));
+        }
+    }
+    report("too long", offenders);
+}
+
+/// Line, name and length of each function, by the indentation that rustfmt gives.
+fn function_lengths(text: &str) -> Vec<(usize, String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = vec![];
+    for (i, line) in lines.iter().enumerate() {
+        let rest = line.trim_start();
+        let indent = &line[..line.len() - rest.len()];
+        let head =
+            ["pub ", "pub(crate) ", "pub(super) ", "const ", "unsafe ", "async "].iter().fold(rest, |r, p| r.strip_prefix(p).unwrap_or(r));
+        let Some(name) = head.strip_prefix("fn ").map(word) else { continue };
+        let close = format!("{indent}}}");
+        let end = (i..lines.len())
+            .find(|&k| lines[k] == close || (lines[k].ends_with(';') && lines[k].starts_with(&format!("{indent})"))))
+            .unwrap_or(i);
+        if !line.ends_with('}') && !line.ends_with(';') {
+            found.push((i + 1, name.to_string(), end - i + 1));
+        }
+    }
+    found
+}
+
+#[test]
+fn unsafe_code_stays_in_its_folders() {
+    let mut offenders = vec![];
+    for source in sources().iter().filter(|s| !UNSAFE.iter().any(|u| s.path.starts_with(u.0))) {
+        for (i, line) in source.code.iter().enumerate() {
+            let found = line
+                .match_indices("unsafe")
+                .any(|(at, _)| word(&line[at..]) == "unsafe" && !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+            if found {
+                offenders.push(format!("{}:{}: {}", source.path, i + 1, line.trim()));
+            }
+        }
+    }
+    report("unsafe code outside its folders", offenders);
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    let mut offenders = vec![];
+    for file in files("crates", "rs").iter().filter(|f| short(f).contains("/src/")) {
+        for (i, line) in read(file).lines().enumerate() {
+            let line = without_comment(line);
+            if ["todo!(", "unimplemented!(", "dbg!("].iter().any(|m| line.contains(m)) {
+                offenders.push(format!("{}:{}: {}", short(file), i + 1, line.trim()));
+            }
+        }
+    }
+    report("unfinished code", offenders);
+}
+
+/// Codes in quotes: `"E0101"`.
+fn codes(text: &str) -> BTreeSet<String> {
+    let at = text.match_indices("\"E0").map(|(i, _)| &text[i + 1..]).chain(text.match_indices("'E0").map(|(i, _)| &text[i + 1..]));
+    at.filter(|t| t.len() > 5 && t[1..5].bytes().all(|b| b.is_ascii_digit()) && t[5..].starts_with(['"', '\'']))
+        .map(|t| t[..5].to_string())
+        .collect()
+}
+
+#[test]
+fn every_code_has_a_page_and_every_page_a_code() {
+    let mut used: BTreeSet<String> = sources().iter().flat_map(|s| codes(&s.code.join("\n"))).collect();
+    for file in files("crates/scan-py/src", "rs").iter().chain(&files("python", "py")) {
+        used.extend(codes(&read(file)));
+    }
+    let pages: Vec<_> = files("crates/scan-core/src/base/codes", "md");
+    let name = |p: &std::path::PathBuf| p.file_stem().unwrap_or_default().to_string_lossy().to_string();
+    let paged: BTreeSet<String> = pages.iter().map(name).collect();
+    let mut offenders: Vec<String> = used.difference(&paged).map(|c| format!("{c} is used, but base/codes/{c}.md is missing")).collect();
+    offenders.extend(paged.difference(&used).map(|c| format!("base/codes/{c}.md has a page, but nothing reports {c}")));
+    for page in &pages {
+        let (text, code) = (read(page), name(page));
+        let lines = text.lines().count();
+        if !text.starts_with(&format!("# {code}: ")) || !(6..=40).contains(&lines) {
+            offenders.push(format!("base/codes/{code}.md: expected `# {code}: title` and 6 to 40 lines, got {lines} lines"));
+        }
+    }
+    report("error codes and their pages", offenders);
+}
+
+#[test]
+fn the_root_is_found() {
+    assert!(root().join("Cargo.toml").exists() && files(SRC, "rs").len() > 20);
+}
