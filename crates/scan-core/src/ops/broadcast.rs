@@ -150,3 +150,90 @@ fn no_broadcast(from: &str, to: &str) -> Box<Diagnostic> {
 fn no_sum(from: &str, to: &str) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Shape, "E0201", format!("cannot sum {from} to {to}, which does not broadcast to it"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+    use crate::types::{DType, Dim};
+
+    fn ints(shape: &[i64]) -> Vec<Array> {
+        shape.iter().map(|&n| Array::scalar(n)).collect()
+    }
+
+    fn to(x: &Array, shape: &[i64]) -> Vec<Array> {
+        [x.clone()].into_iter().chain(ints(shape)).collect()
+    }
+
+    #[test]
+    fn broadcasts_are_numpys() {
+        let x = Array::new(&[2, 1], vec![1u8, 2]);
+        let expected = Array::new(&[2, 2, 3], vec![1u8, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2]);
+        assert_eq!(apply(BroadcastTo {}, &to(&x, &[2, 2, 3])), expected);
+        assert_eq!(apply(BroadcastLike {}, &[x.clone(), Array::zeros(DType::F32, &[2, 2, 3])]), expected);
+        assert_eq!(apply(BroadcastTo {}, &to(&x, &[2, 0])), Array::zeros(DType::U8, &[2, 0]));
+        assert_eq!(apply(BroadcastTo {}, &to(&Array::scalar(true), &[])), Array::scalar(true));
+        assert_eq!(apply(BroadcastTo {}, &to(&Array::scalar(1.5), &[2])), Array::vector(&[1.5, 1.5]));
+    }
+
+    #[test]
+    fn sums_undo_broadcasts() {
+        let x = Array::new(&[2, 2, 3], (0..12).map(f64::from).collect());
+        let sum = |shape: &[usize]| apply(SumTo {}, &[x.clone(), Array::zeros(DType::Bool, shape)]);
+        assert_eq!(sum(&[2, 1]), Array::new(&[2, 1], vec![24.0, 42.0]));
+        assert_eq!(sum(&[1, 2, 3]), Array::new(&[1, 2, 3], vec![6.0, 8.0, 10.0, 12.0, 14.0, 16.0]));
+        assert_eq!(sum(&[2, 1, 1]), Array::new(&[2, 1, 1], vec![15.0, 51.0]));
+        assert_eq!(sum(&[]), Array::scalar(66.0));
+        assert_eq!(sum(&[2, 2, 3]), x);
+        let small = Array::vector(&[100i8, 100]);
+        assert_eq!(apply(SumTo {}, &[small, Array::scalar(0i8)]), Array::scalar(-56i8));
+        let empty = Array::zeros(DType::F64, &[0, 2]);
+        assert_eq!(apply(SumTo {}, &[empty, Array::zeros(DType::F64, &[1, 2])]), Array::zeros(DType::F64, &[1, 2]));
+    }
+
+    #[test]
+    fn misfits_are_errors_with_both_shapes() {
+        let x = Array::vector(&[1.0, 2.0]);
+        assert_eq!(run_error(BroadcastTo {}, &to(&x, &[3])).title, "(2,) does not broadcast to (3,)");
+        assert_eq!(run_error(BroadcastTo {}, &to(&x, &[-2])).title, "cannot broadcast (2,) to an extent of -2");
+        assert_eq!(build_error(BroadcastTo {}, &to(&x, &[])).title, "float64[2] does not broadcast to float64");
+        assert_eq!(build_error(BroadcastTo {}, &[x.clone(), Array::scalar(2.0)]).code, "E0222");
+        let y = Array::zeros(DType::F64, &[3, 3]);
+        assert_eq!(build_error(BroadcastLike {}, &[x.clone(), y.clone()]).code, "E0201");
+        assert_eq!(run_error(BroadcastLike {}, &[y.clone(), x.clone()]).code, "E0201");
+        assert_eq!(run_error(SumTo {}, &[y.clone(), x.clone()]).title, "cannot sum (3, 3) to (2,), which does not broadcast to it");
+        assert_eq!(build_error(SumTo {}, &[y.clone(), x.clone()]).code, "E0201");
+        assert_eq!(build_error(SumTo {}, &[x, y]).code, "E0201");
+    }
+
+    #[test]
+    fn known_extents_and_symbols_are_kept() {
+        let (n, m) = (Dim::fresh(), Dim::fresh());
+        let mut g = Graph::new();
+        let x = g.param(Type::new(DType::F64, [Dim::known(1), Dim::known(4)]), None);
+        let y = g.param(Type::new(DType::F32, [n.clone(), m.clone()]), None);
+        let z = g.emit(BroadcastLike {}, &[x, y]);
+        assert_eq!(*g.ty(z), Type::new(DType::F64, [n.clone(), Dim::known(4)]));
+        let extent = g.dim(y, 0);
+        let z = g.emit(BroadcastTo {}, &[x, extent, extent]);
+        assert_eq!(*g.ty(z), Type::new(DType::F64, [n.clone(), Dim::known(4)]));
+        let sum = g.emit(SumTo {}, &[z, x]);
+        assert_eq!(g.ty(sum), g.ty(x));
+    }
+
+    const PAIRS: [(&[usize], &[usize]); 6] =
+        [(&[], &[2, 3]), (&[2, 1], &[2, 3]), (&[3], &[2, 3]), (&[2, 3], &[2, 3]), (&[1, 3], &[0, 3]), (&[1], &[2, 2, 1])];
+
+    #[test]
+    fn gradients_match_differences_at_any_order() {
+        for (small, large) in PAIRS {
+            let (x, y) = (sample(small, 1), sample(large, 2));
+            check_vjp(|g, v| g.emit(BroadcastLike {}, v), &[x.clone(), y.clone()]);
+            check_vjp2(|g, v| g.emit(BroadcastLike {}, v), &[x.clone(), y.clone()]);
+            check_vjp(|g, v| g.emit(SumTo {}, v), &[y.clone(), x.clone()]);
+            check_vjp2(|g, v| g.emit(SumTo {}, v), &[y.clone(), x.clone()]);
+            let shape: Vec<i64> = large.iter().map(|&n| n as i64).collect();
+            check_vjp(|g, v| g.emit(BroadcastTo {}, v), &to(&x, &shape));
+        }
+    }
+}

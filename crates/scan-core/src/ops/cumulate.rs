@@ -144,3 +144,72 @@ fn rolled(g: &mut Graph, x: Value, axis: usize, back: bool) -> Value {
     let joined = g.emit(Join { axis }, &[tail, head]);
     g.reshape_like(joined, x)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+    use crate::types::DType;
+
+    fn matrix() -> Array {
+        Array::new(&[2, 3], vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
+    }
+
+    #[test]
+    fn values_are_numpys() {
+        let x = matrix();
+        let sum = |axis, reverse| apply(CumSum { axis, reverse }, &[x.clone()]).to_f64_vec();
+        assert_eq!(sum(1, false), [1.0, -1.0, 2.0, 4.0, 9.0, 3.0]);
+        assert_eq!(sum(1, true), [2.0, 1.0, 3.0, 3.0, -1.0, -6.0]);
+        assert_eq!(sum(0, false), [1.0, -2.0, 3.0, 5.0, 3.0, -3.0]);
+        assert_eq!(apply(CumProd { axis: 0 }, &[x.clone()]).to_f64_vec(), [1.0, -2.0, 3.0, 4.0, -10.0, -18.0]);
+    }
+
+    #[test]
+    fn ints_widen_and_empty_stays_empty() {
+        let x = Array::vector(&[100i8, 100, 100]);
+        assert_eq!(apply(CumSum { axis: 0, reverse: false }, &[x.clone()]), Array::vector(&[100i64, 200, 300]));
+        assert_eq!(apply(CumProd { axis: 0 }, &[x]), Array::vector(&[100i64, 10_000, 1_000_000]));
+        assert_eq!(apply(CumSum { axis: 0, reverse: true }, &[Array::vector(&[true, true])]), Array::vector(&[2i64, 1]));
+        let empty = Array::zeros(DType::U16, &[2, 0]);
+        assert_eq!(apply(CumProd { axis: 1 }, &[empty]), Array::zeros(DType::U64, &[2, 0]));
+        assert_eq!(build_error(CumProd { axis: 0 }, &[Array::scalar(1.0)]).code, "E0222");
+    }
+
+    #[test]
+    fn recurrences_ignore_the_first_factor() {
+        let (a, b) = (Array::vector(&[f64::NAN, 2.0, 0.5]), Array::vector(&[1.0, 10.0, 100.0]));
+        assert_eq!(apply(Recurrence { axis: 0, reverse: false }, &[a.clone(), b.clone()]).to_f64_vec(), [1.0, 12.0, 106.0]);
+        let a = Array::vector(&[3.0, 2.0, f64::NAN]);
+        assert_eq!(apply(Recurrence { axis: 0, reverse: true }, &[a.clone(), b]).to_f64_vec(), [631.0, 210.0, 100.0]);
+        let short = Array::vector(&[1.0]);
+        assert_eq!(run_error(Recurrence { axis: 0, reverse: true }, &[a.clone(), short.clone()]).code, "E0201");
+        assert_eq!(build_error(Recurrence { axis: 0, reverse: true }, &[a, short]).code, "E0201");
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for axis in [0, 1] {
+            for x in [matrix(), sample(&[3, 1], 2), sample(&[1, 0], 0), sample(&[0, 2], 0)] {
+                check_vjp(|g, v| g.emit(CumSum { axis, reverse: axis == 0 }, v), &[x.clone()]);
+                check_vjp(|g, v| g.emit(CumProd { axis }, v), &[x]);
+            }
+        }
+    }
+
+    #[test]
+    fn products_with_zeros_have_gradients_of_any_order() {
+        let x = Array::vector(&[2.0, 0.0, -3.0, 0.0, 1.5]);
+        check_vjp(|g, v| g.emit(CumProd { axis: 0 }, v), &[x.clone()]);
+        check_vjp2(|g, v| g.emit(CumProd { axis: 0 }, v), &[x]);
+    }
+
+    #[test]
+    fn recurrences_have_gradients_of_any_order() {
+        let ins = [sample(&[2, 3], 1), sample(&[2, 3], 2)];
+        for (axis, reverse) in [(0, false), (1, true), (1, false)] {
+            check_vjp(|g, v| g.emit(Recurrence { axis, reverse }, v), &ins);
+            check_vjp2(|g, v| g.emit(Recurrence { axis, reverse }, v), &ins);
+        }
+    }
+}

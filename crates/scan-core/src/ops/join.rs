@@ -104,3 +104,49 @@ fn types(ins: &[Arg]) -> String {
     let types: Vec<String> = ins.iter().map(|x| x.ty.to_string()).collect();
     types.join(" and ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+    use crate::types::Dim;
+
+    #[test]
+    fn values_and_dtypes() {
+        let (a, b) = (Array::new(&[2, 1], vec![1i32, 2]), Array::new(&[2, 2], vec![3f32, 4.0, 5.0, 6.0]));
+        assert_eq!(apply(Join { axis: 1 }, &[a.clone(), b]), Array::new(&[2, 3], vec![1.0, 3.0, 4.0, 2.0, 5.0, 6.0]));
+        assert_eq!(apply(Join { axis: 0 }, &[a.clone(), a.clone()]), Array::new(&[4, 1], vec![1i32, 2, 1, 2]));
+        assert_eq!(apply(Join { axis: 0 }, &[a.clone()]), a);
+        let empty = Array::zeros(DType::Bool, &[0, 1]);
+        assert_eq!(apply(Join { axis: 0 }, &[empty, a.clone()]), a);
+    }
+
+    #[test]
+    fn extents_add_up_as_forms() {
+        let (n, m) = (Dim::fresh(), Dim::fresh());
+        let mut g = Graph::new();
+        let a = g.param(Type::new(DType::F64, [n.clone(), m.clone()]), None);
+        let b = g.param(Type::new(DType::F64, [Dim::known(2), Dim::known(5)]), None);
+        let y = g.emit(Join { axis: 0 }, &[a, b, a]);
+        assert_eq!(g.ty(y).dims[..], [n.scale(2).add(&Dim::known(2)), Dim::known(5)]);
+    }
+
+    #[test]
+    fn misfits_are_errors() {
+        let (a, b) = (Array::new(&[1, 2], vec![1.0, 2.0]), Array::new(&[1, 3], vec![1.0, 2.0, 3.0]));
+        let text = "`join` along axis 0: the extents of axis 1 differ in (1, 2) and (1, 3)";
+        assert_eq!(run_error(Join { axis: 0 }, &[a.clone(), b.clone()]).title, text);
+        assert_eq!(build_error(Join { axis: 0 }, &[a.clone(), b]).code, "E0206");
+        assert_eq!(build_error(Join { axis: 0 }, &[a.clone(), Array::vector(&[1.0])]).code, "E0206");
+        assert_eq!(build_error(Join { axis: 2 }, &[a]).code, "E0222");
+        assert_eq!(build_error(Join { axis: 0 }, &[]).code, "E0222");
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        let ins = [sample(&[2, 3], 1), Array::new(&[2, 1], vec![1i64, 2]), sample(&[2, 0], 2), sample(&[2, 2], 3)];
+        check_vjp(|g, v| g.emit(Join { axis: 1 }, v), &ins);
+        check_vjp2(|g, v| g.emit(Join { axis: 1 }, v), &ins);
+        check_vjp(|g, v| g.emit(Join { axis: 0 }, &[v[0], v[1], v[0]]), &[sample(&[2], 1), sample(&[1], 2)]);
+    }
+}

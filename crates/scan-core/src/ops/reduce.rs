@@ -119,7 +119,7 @@ impl ArgReduce {
 }
 
 /// Lanes up to this length are summed as eight strided partials; longer ones are halved.
-const BLOCK: usize = 1024;
+const BLOCK: usize = 256;
 
 /// A lane folded in one fixed order, whose rounding error grows with the logarithm of a long lane's length: up to
 /// [`BLOCK`] elements as eight strided partials (`k mod 8`), then a tree over the partials; longer lanes in two parts,
@@ -196,4 +196,132 @@ fn extreme_vjp(g: &mut Graph, x: Value, y: Value, ct: Value) -> Value {
     let hit = g.eq(x, y);
     let zero = g.number(g.ty(x).dtype, 0.0);
     g.select(hit, ct, zero)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+    use ReduceKind::*;
+
+    fn reduce(kind: ReduceKind, axes: &[usize], keepdims: bool) -> Reduce {
+        Reduce { kind, axes: axes.to_vec(), keepdims }
+    }
+
+    fn matrix() -> Array {
+        Array::new(&[2, 3], vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
+    }
+
+    #[test]
+    fn values_are_numpys() {
+        let x = matrix();
+        assert_eq!(apply(reduce(Sum, &[1], false), &[x.clone()]), Array::vector(&[2.0, 3.0]));
+        assert_eq!(apply(reduce(Prod, &[0], false), &[x.clone()]), Array::vector(&[4.0, -10.0, -18.0]));
+        assert_eq!(apply(reduce(Max, &[0], true), &[x.clone()]), Array::new(&[1, 3], vec![4.0, 5.0, 3.0]));
+        assert_eq!(apply(reduce(Min, &[0, 1], false), &[x.clone()]), Array::scalar(-6.0));
+        assert_eq!(apply(reduce(Sum, &[], false), &[x.clone()]), x);
+        let t = Array::new(&[2, 3, 4], (0..24).map(f64::from).collect());
+        assert_eq!(apply(reduce(Sum, &[0, 2], false), &[t.clone()]), Array::vector(&[60.0, 92.0, 124.0]));
+        assert_eq!(apply(reduce(Sum, &[0, 2], true), &[t]).shape(), [1, 3, 1]);
+    }
+
+    #[test]
+    fn small_ints_and_bools_widen() {
+        assert_eq!(apply(reduce(Sum, &[0], false), &[Array::vector(&[200u8, 100])]), Array::scalar(300u64));
+        assert_eq!(apply(reduce(Prod, &[0], false), &[Array::vector(&[100i8, 100])]), Array::scalar(10000i64));
+        assert_eq!(apply(reduce(Sum, &[0], false), &[Array::vector(&[true, true])]), Array::scalar(2i64));
+        assert_eq!(apply(reduce(Sum, &[0], false), &[Array::vector(&[i64::MAX, 1])]), Array::scalar(i64::MIN));
+        assert_eq!(apply(reduce(Max, &[0], false), &[Array::vector(&[3u8, 250])]), Array::scalar(250u8));
+        assert_eq!(apply(reduce(Max, &[0], false), &[Array::vector(&[false, true])]), Array::scalar(true));
+        assert_eq!(apply(reduce(Any, &[0], false), &[Array::vector(&[0.0, f64::NAN])]), Array::scalar(true));
+        assert_eq!(apply(reduce(All, &[0], false), &[Array::vector(&[1i32, 0])]), Array::scalar(false));
+    }
+
+    #[test]
+    fn empty_axes() {
+        let x = Array::zeros(DType::F32, &[0, 3]);
+        assert_eq!(apply(reduce(Sum, &[0], false), &[x.clone()]), Array::zeros(DType::F32, &[3]));
+        assert_eq!(apply(reduce(Prod, &[0], true), &[x.clone()]), Array::full(DType::F32, &[1, 3], 1.0));
+        assert_eq!(apply(reduce(All, &[0, 1], false), &[x.clone()]), Array::scalar(true));
+        assert_eq!(apply(reduce(Max, &[1], false), &[x.clone()]).shape(), [0]);
+        let argmax = |axis| ArgReduce { kind: Extreme::Max, axis };
+        for e in
+            [build_error(reduce(Max, &[0], false), &[x.clone()]), run_error(argmax(0), &[x.clone()]), build_error(argmax(0), &[x.clone()])]
+        {
+            assert_eq!(e.code, "E0203", "{}", e.title);
+        }
+        assert_eq!(run_error(reduce(Min, &[0], false), &[x]).title, "min over axes [0] of (0, 3): there are no elements");
+    }
+
+    #[test]
+    fn nan_wins_and_ties_go_to_the_first() {
+        let x = Array::new(&[3, 3], vec![1.0, f64::NAN, 3.0, 7.0, 2.0, 7.0, -1.0, 5.0, -1.0]);
+        let found = |kind, axis| apply(ArgReduce { kind, axis }, &[x.clone()]).to_i64_vec();
+        assert_eq!(found(Extreme::Max, 1), [1, 0, 1]);
+        assert_eq!(found(Extreme::Min, 1), [1, 1, 0]);
+        assert_eq!(found(Extreme::Min, 0), [2, 0, 2]);
+        assert!(apply(reduce(Max, &[1], false), &[x.clone()]).to_f64_vec()[0].is_nan());
+        assert!(apply(reduce(Min, &[1], false), &[x]).to_f64_vec()[0].is_nan());
+    }
+
+    #[test]
+    fn long_sums_are_accurate() {
+        let n = 1_000_003;
+        let sum = apply(reduce(Sum, &[0], false), &[Array::full(DType::F32, &[n], 0.1)]).to_f64_vec()[0];
+        let exact = n as f64 * 0.1f32 as f64;
+        assert!((sum / exact - 1.0).abs() < 5e-7, "{sum} for {exact}");
+    }
+
+    #[test]
+    fn axes_that_do_not_exist_are_errors() {
+        assert_eq!(build_error(reduce(Sum, &[2], false), &[matrix()]).code, "E0222");
+        assert_eq!(build_error(reduce(Sum, &[1, 1], false), &[matrix()]).code, "E0222");
+        assert_eq!(build_error(reduce(Sum, &[0], false), &[]).code, "E0222");
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for axes in [&[][..], &[0], &[1], &[0, 2], &[0, 1, 2]] {
+            for (kind, keepdims) in [(Sum, false), (Prod, true), (Prod, false), (Max, false), (Min, true)] {
+                check_vjp(|g, v| g.emit(reduce(kind, axes, keepdims), v), &[sample(&[2, 3, 2], 1)]);
+            }
+        }
+        check_vjp(|g, v| g.sum(v[0], &[0], false), &[sample(&[0, 2], 1)]);
+        check_vjp(|g, v| g.emit(reduce(Prod, &[0], false), v), &[sample(&[0, 2], 1)]);
+        check_vjp(|g, v| g.emit(reduce(Prod, &[0], false), v), &[sample(&[1], 1)]);
+    }
+
+    #[test]
+    fn products_with_zeros_have_gradients_of_any_order() {
+        let product = |axes: &'static [usize]| move |g: &mut Graph, v: &[Value]| g.emit(reduce(Prod, axes, false), v);
+        for x in [vec![2.0, 0.0, 3.0, 0.0, 0.0, 5.0], vec![0.0, 1.5, -2.0, 4.0, 0.5, 3.0]] {
+            let x = Array::new(&[2, 3], x);
+            check_vjp(product(&[1]), &[x.clone()]);
+            check_vjp(product(&[0, 1]), &[x.clone()]);
+            check_vjp2(product(&[1]), &[x]);
+        }
+    }
+
+    #[test]
+    fn second_order_of_sums_and_extremes() {
+        for kind in [Sum, Max] {
+            check_vjp2(|g, v| g.emit(reduce(kind, &[1], false), v), &[sample(&[2, 3], 3)]);
+        }
+        check_vjp2(
+            |g, v| {
+                let square = g.mul(v[0], v[0]);
+                g.sum(square, &[0, 1], false)
+            },
+            &[sample(&[2, 3], 3)],
+        );
+    }
+
+    #[test]
+    fn every_tie_gets_the_whole_cotangent() {
+        let x = Array::vector(&[2.0, 5.0, 5.0]);
+        let (mut g, v) = graph_of(&[x.clone(), Array::scalar(3.0)], false);
+        let y = g.emit(reduce(Max, &[0], false), &v[..1]);
+        let ct = vjp_of(&mut g, y, v[1], &v[..1]).unwrap()[0].unwrap();
+        assert_eq!(eval_graph(&g, &[x, Array::scalar(3.0)], &[ct]).unwrap()[0], Array::vector(&[0.0, 3.0, 3.0]));
+    }
 }

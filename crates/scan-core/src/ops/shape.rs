@@ -1,6 +1,6 @@
 //! Shapes: reshape, transpose, expand, squeeze, flip.
 
-use super::args::{expect_count, expect_int_scalar, integer};
+use super::args::{expect_count, expect_int_scalar, form, integer, never_negative};
 use super::support::{check_axes, drop_axes, exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
@@ -240,8 +240,8 @@ fn reshaped_dims(x: &Type, extents: &[Arg]) -> Result<Dims> {
     if numbers.iter().filter(|d| **d == Some(-1)).count() > 1 {
         bail!(Shape, "E0204", "cannot reshape {x}: only one extent may be -1");
     }
-    let mut dims: Dims = extents.iter().map(Arg::as_dim).collect();
-    let open: SmallVec<[usize; 4]> = (0..dims.len()).filter(|&i| numbers[i].is_none_or(|d| d == -1) && extents[i].dim.is_none()).collect();
+    let mut dims: Dims = extents.iter().map(|d| if certain(d) { d.as_dim() } else { Dim::fresh() }).collect();
+    let open: SmallVec<[usize; 4]> = (0..dims.len()).filter(|&i| !certain(&extents[i])).collect();
     if let [i] = open[..] {
         let others = dims.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, d)| d.clone()).collect();
         if let Some(rest) = quotient(&x.dims, others, numbers[i] == Some(-1)) {
@@ -249,6 +249,11 @@ fn reshaped_dims(x: &Type, extents: &[Arg]) -> Result<Dims> {
         }
     }
     Ok(dims)
+}
+
+/// True for an extent that is known not to be −1.
+fn certain(extent: &Arg) -> bool {
+    form(extent).is_some_and(|d| never_negative(&d))
 }
 
 /// The product of `dims` divided by that of `others`, where it is an affine form. Equal symbols cancel only where `cancel`
@@ -264,8 +269,8 @@ fn quotient(dims: &[Dim], mut others: Dims, cancel: bool) -> Option<Dim> {
     let divisor = known_count(&others).filter(|&n| n > 0)? as i64;
     let factor: usize = left.iter().filter_map(Dim::value).product();
     let mut unknown = left.iter().filter(|d| d.value().is_none());
-    let form = unknown.next().cloned().unwrap_or_else(|| Dim::known(1)).scale(factor as i64);
-    let (terms, constant) = form.parts();
+    let product = unknown.next().cloned().unwrap_or_else(|| Dim::known(1)).scale(factor as i64);
+    let (terms, constant) = product.parts();
     let exact = unknown.next().is_none() && constant % divisor == 0 && terms.iter().all(|t| t.1 % divisor == 0);
     exact.then(|| Dim::from_parts(terms.iter().map(|t| (t.0, t.1 / divisor)), constant / divisor))
 }
@@ -282,4 +287,114 @@ fn no_reshape_like(from: &str, to: &str) -> Box<Diagnostic> {
 
 fn no_squeeze(axis: usize, shape: &str) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Shape, "E0205", format!("cannot squeeze axis {axis} of {shape}: its extent is not 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+    use crate::types::DType;
+
+    fn to(x: &Array, shape: &[i64]) -> Vec<Array> {
+        [x.clone()].into_iter().chain(shape.iter().map(|&n| Array::scalar(n))).collect()
+    }
+
+    fn range(shape: &[usize]) -> Array {
+        Array::new(shape, (0..count(shape)).map(|i| i as f64).collect())
+    }
+
+    #[test]
+    fn reshapes() {
+        let x = range(&[2, 3]);
+        assert_eq!(apply(Reshape {}, &to(&x, &[3, -1])), range(&[3, 2]));
+        assert_eq!(apply(Reshape {}, &to(&x, &[6])), range(&[6]));
+        assert_eq!(apply(Reshape {}, &to(&range(&[1]), &[])), range(&[]));
+        assert_eq!(apply(Reshape {}, &to(&range(&[0, 3]), &[-1, 3])), range(&[0, 3]));
+        assert_eq!(apply(ReshapeLike {}, &[x, Array::zeros(DType::Bool, &[3, 2])]), range(&[3, 2]));
+    }
+
+    #[test]
+    fn reshapes_that_do_not_fit() {
+        let x = range(&[2, 3]);
+        let text = "cannot reshape (2, 3) to (4,): the numbers of elements differ";
+        assert_eq!(run_error(Reshape {}, &to(&x, &[4])).title, text);
+        for shape in [&[4, -1][..], &[-1, -1], &[-2, 3], &[i64::MAX, i64::MAX]] {
+            assert_eq!(run_error(Reshape {}, &to(&x, shape)).code, "E0204", "{shape:?}");
+        }
+        assert_eq!(run_error(Reshape {}, &to(&range(&[0, 3]), &[0, -1])).code, "E0204");
+        assert_eq!(build_error(ReshapeLike {}, &[x.clone(), range(&[4])]).code, "E0204");
+        assert_eq!(run_error(ReshapeLike {}, &[x.clone(), range(&[4])]).code, "E0204");
+        assert_eq!(build_error(Reshape {}, &[x.clone(), Array::scalar(1.0)]).code, "E0222");
+        let (mut g, v) = graph_of(&[x], true);
+        let four = g.int(4);
+        assert_eq!(
+            g.apply(Reshape {}, &[v[0], four]).unwrap_err().title,
+            "cannot reshape float64[2, 3] to (4,): the numbers of elements differ"
+        );
+    }
+
+    #[test]
+    fn reshapes_keep_what_is_known() {
+        let (n, m) = (Dim::fresh(), Dim::fresh());
+        let mut g = Graph::new();
+        let x = g.param(Type::new(DType::F64, [n.clone(), m.clone(), Dim::known(6)]), None);
+        let (minus, two, rows) = (g.int(-1), g.int(2), g.dim(x, 0));
+        let y = g.emit(Reshape {}, &[x, rows, minus, two]);
+        assert_eq!(g.ty(y).dims[..], [n.clone(), m.scale(3), Dim::known(2)]);
+        let y = g.emit(Reshape {}, &[x, minus]);
+        assert!(g.ty(y).dims[0].value().is_none());
+        assert_eq!(g.apply(Reshape {}, &[x, minus, minus]).unwrap_err().code, "E0204");
+        let x = g.param(Type::known(DType::F64, &[4, 3]), None);
+        let k = g.param(Type::scalar(DType::I64), None);
+        let y = g.emit(Reshape {}, &[x, k, two]);
+        assert_eq!(g.ty(y).dims[..], [Dim::known(6), Dim::known(2)]);
+    }
+
+    #[test]
+    fn transposes_are_numpys() {
+        let x = Array::new(&[2, 2, 2], vec![0u16, 1, 4, 5, 12, 13, 16, 17]);
+        let y = apply(Transpose { perm: vec![2, 0, 1] }, &[x]);
+        assert_eq!(y, Array::new(&[2, 2, 2], vec![0u16, 4, 12, 16, 1, 5, 13, 17]));
+        assert_eq!(apply(Transpose { perm: vec![1, 0] }, &[range(&[1, 3])]), range(&[3, 1]));
+        assert_eq!(apply(Transpose { perm: vec![1, 0] }, &[range(&[0, 3])]), range(&[3, 0]));
+        assert_eq!(apply(Transpose { perm: vec![] }, &[range(&[])]), range(&[]));
+        for perm in [vec![0], vec![0, 0], vec![0, 2]] {
+            assert_eq!(build_error(Transpose { perm }, &[range(&[2, 2])]).code, "E0222");
+        }
+    }
+
+    #[test]
+    fn axes_of_extent_one_come_and_go() {
+        let x = range(&[2, 3]);
+        assert_eq!(apply(Expand { axes: vec![0, 2, 4] }, &[x.clone()]), range(&[1, 2, 1, 3, 1]));
+        assert_eq!(apply(Squeeze { axes: vec![0, 2] }, &[range(&[1, 2, 1, 3])]), x);
+        assert_eq!(run_error(Squeeze { axes: vec![1] }, &[x.clone()]).title, "cannot squeeze axis 1 of (2, 3): its extent is not 1");
+        assert_eq!(build_error(Squeeze { axes: vec![1] }, &[x.clone()]).code, "E0205");
+        assert_eq!(build_error(Expand { axes: vec![3] }, &[x.clone()]).code, "E0222");
+        assert_eq!(build_error(Squeeze { axes: vec![2] }, &[x]).code, "E0222");
+    }
+
+    #[test]
+    fn flips() {
+        let x = Array::new(&[2, 2], vec![true, false, true, true]);
+        assert_eq!(apply(Flip { axis: 1 }, &[x.clone()]), Array::new(&[2, 2], vec![false, true, true, true]));
+        assert_eq!(apply(Flip { axis: 0 }, &[x]), Array::new(&[2, 2], vec![true, true, true, false]));
+        for axis in [0, 1] {
+            assert_eq!(apply(Flip { axis }, &[range(&[3, 0])]), range(&[3, 0]));
+        }
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for x in [sample(&[2, 1, 3], 1), sample(&[0, 1, 3], 2)] {
+            check_vjp(|g, v| g.emit(Transpose { perm: vec![2, 0, 1] }, v), &[x.clone()]);
+            check_vjp(|g, v| g.emit(Flip { axis: 2 }, v), &[x.clone()]);
+            check_vjp(|g, v| g.emit(Expand { axes: vec![0, 3] }, v), &[x.clone()]);
+            check_vjp(|g, v| g.emit(Squeeze { axes: vec![1] }, v), &[x.clone()]);
+            check_vjp(|g, v| g.emit(Reshape {}, v), &to(&x, &[3, x.shape()[0] as i64]));
+            let like = Array::zeros(DType::F64, &[3, x.shape()[0]]);
+            check_vjp(|g, v| g.emit(ReshapeLike {}, v), &[x.clone(), like.clone()]);
+            check_vjp2(|g, v| g.emit(ReshapeLike {}, v), &[x, like]);
+        }
+    }
 }

@@ -118,3 +118,82 @@ fn log_sum_exp(lane: Lane<f64>) -> f64 {
     let (m, sum) = maximum_and_sum(lane);
     if m.is_finite() { m + sum.ln() } else { m }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+
+    fn logits() -> Array {
+        Array::new(&[2, 3], vec![1.0, 2.0, 3.0, 0.5, -1.0, 700.0])
+    }
+
+    fn over(axes: &[usize], keepdims: bool) -> LogSumExp {
+        LogSumExp { axes: axes.to_vec(), keepdims }
+    }
+
+    #[test]
+    fn values_are_numpys() {
+        let y = apply(over(&[1], false), &[logits()]);
+        assert_close(&y.to_f64_vec(), &[3.407_605_964_444_380_6, 700.0], 1e-15, "logsumexp");
+        assert_eq!(apply(over(&[0, 1], true), &[logits()]), Array::new(&[1, 1], vec![700.0]));
+        let p = [0.090_030_573_170_380_46, 0.244_728_471_054_797_64, 0.665_240_955_774_821_8, 1.625_585_843_991_985_6e-304, 0.0, 1.0];
+        assert_close(&apply(Softmax { axis: 1 }, &[logits()]).to_f64_vec(), &p, 1e-15, "softmax");
+        let log = [-2.407_605_964_444_38, -1.407_605_964_444_380_4, -0.407_605_964_444_380_46, -699.5, -701.0, 0.0];
+        assert_close(&apply(LogSoftmax { axis: 1 }, &[logits()]).to_f64_vec(), &log, 1e-15, "log_softmax");
+    }
+
+    #[test]
+    fn other_dtypes_and_empty_axes() {
+        let x = Array::vector(&[0i32, 0]);
+        assert_eq!(apply(over(&[0], false), &[x.clone()]), Array::scalar(2f64.ln()));
+        assert_eq!(apply(Softmax { axis: 0 }, &[x]), Array::vector(&[0.5, 0.5]));
+        assert_eq!(apply(Softmax { axis: 0 }, &[Array::vector(&[1f32])]), Array::vector(&[1f32]));
+        let empty = Array::zeros(DType::F32, &[2, 0]);
+        assert_eq!(apply(over(&[1], false), &[empty.clone()]), Array::full(DType::F32, &[2], f64::NEG_INFINITY));
+        assert_eq!(apply(Softmax { axis: 1 }, &[empty.clone()]), empty);
+        assert_eq!(apply(LogSoftmax { axis: 0 }, &[empty.clone()]), empty);
+    }
+
+    #[test]
+    fn infinities_and_nan() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let x = Array::new(&[5, 2], vec![-inf, -inf, inf, 1.0, nan, 1.0, -inf, 2.0, inf, nan]);
+        assert_close(&apply(over(&[1], false), &[x]).to_f64_vec(), &[-inf, inf, nan, 2.0, nan], 0.0, "logsumexp");
+    }
+
+    #[test]
+    fn gradients_at_infinity_are_not_nan() {
+        let inf = f64::INFINITY;
+        let ins = [Array::new(&[3, 2], vec![-inf, -inf, inf, 1.0, -inf, 2.0]), Array::vector(&[1.0, 2.0, 3.0])];
+        let (mut g, v) = graph_of(&ins, false);
+        let y = g.emit(over(&[1], false), &v[..1]);
+        let first = vjp_of(&mut g, y, v[1], &v[..1]).unwrap()[0].unwrap();
+        let ones = g.ones_like(v[0]);
+        let second = vjp_of(&mut g, first, ones, &v[..1]).unwrap()[0].unwrap();
+        let values = eval_graph(&g, &ins, &[first, second]).unwrap();
+        assert_eq!(values[0].to_f64_vec(), [0.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
+        assert!(values[1].to_f64_vec().iter().all(|x| *x == 0.0), "{:?}", values[1]);
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for shape in [&[2, 3][..], &[3, 1], &[0, 2], &[2, 0]] {
+            for axis in [0, 1] {
+                let x = sample(shape, 4);
+                check_vjp(|g, v| g.emit(over(&[axis], axis == 0), v), &[x.clone()]);
+                check_vjp(|g, v| g.emit(Softmax { axis }, v), &[x.clone()]);
+                check_vjp(|g, v| g.emit(LogSoftmax { axis }, v), &[x]);
+            }
+        }
+        check_vjp(|g, v| g.emit(over(&[0, 2], false), v), &[sample(&[2, 2, 3], 4)]);
+    }
+
+    #[test]
+    fn second_order() {
+        let x = sample(&[2, 3], 5);
+        check_vjp2(|g, v| g.emit(over(&[1], false), v), &[x.clone()]);
+        check_vjp2(|g, v| g.emit(Softmax { axis: 1 }, v), &[x.clone()]);
+        check_vjp2(|g, v| g.emit(LogSoftmax { axis: 0 }, v), &[x]);
+    }
+}

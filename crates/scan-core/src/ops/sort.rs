@@ -83,3 +83,37 @@ fn positions(g: &mut Graph, x: Value, axis: usize) -> Value {
     let others: Vec<usize> = (0..g.ty(x).rank()).filter(|&i| i != axis).collect();
     g.expand(row, &others)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::*;
+
+    #[test]
+    fn values_are_numpys() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        let x = Array::new(&[2, 4], vec![3.0, nan, 1.0, 2.0, 0.0, 0.0, -1.0, inf]);
+        assert_close(&apply(Sort { axis: 1 }, &[x.clone()]).to_f64_vec(), &[1.0, 2.0, 3.0, nan, -1.0, 0.0, 0.0, inf], 0.0, "sort");
+        assert_close(&apply(Sort { axis: 0 }, &[x.clone()]).to_f64_vec(), &[0.0, 0.0, -1.0, 2.0, 3.0, nan, 1.0, inf], 0.0, "sort");
+        assert_eq!(apply(ArgSort { axis: 1 }, &[x]), Array::new(&[2, 4], vec![2i64, 3, 0, 1, 2, 0, 1, 3]));
+    }
+
+    #[test]
+    fn ints_bools_and_empty() {
+        assert_eq!(apply(Sort { axis: 0 }, &[Array::vector(&[3u8, 1, 2])]), Array::vector(&[1u8, 2, 3]));
+        assert_eq!(apply(ArgSort { axis: 0 }, &[Array::vector(&[true, false, true])]), Array::vector(&[1i64, 0, 2]));
+        assert_eq!(apply(ArgSort { axis: 0 }, &[Array::zeros(DType::F32, &[0, 2])]), Array::zeros(DType::I64, &[0, 2]));
+        assert_eq!(build_error(Sort { axis: 0 }, &[Array::scalar(1.0)]).code, "E0222");
+    }
+
+    #[test]
+    fn gradients_match_differences() {
+        for shape in [&[4][..], &[0], &[1]] {
+            check_vjp(|g, v| g.emit(Sort { axis: 0 }, v), &[sample(shape, 1)]);
+        }
+        for axis in 0..3 {
+            check_vjp(|g, v| g.emit(Sort { axis }, v), &[sample(&[2, 3, 2], 2)]);
+        }
+        check_vjp2(|g, v| g.emit(Sort { axis: 1 }, v), &[sample(&[2, 3], 3)]);
+    }
+}
