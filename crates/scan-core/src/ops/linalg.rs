@@ -1,6 +1,422 @@
-//! Linear algebra.
+//! Linear algebra. Gradients: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+//! differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016).
 
-use super::stub;
+use super::args::{expect_count, fit, one};
+use super::factor::{Lu, backward, cholesky, forward};
+use super::region::spread;
+use super::support::agree;
+use crate::bail;
+use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
+use crate::ir::{Graph, Value};
+use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
+use crate::types::{Array, DType, Dim, Type};
 
-stub!(Solve, Cholesky, Inverse, SLogDet);
+/// dtype and extent of square matrices.
+///
+/// # Errors
+/// `E0222` below two axes, `E0603` where the last two extents differ.
+fn square_type(op: &str, a: &Type) -> Result<Dim> {
+    let [.., n, m] = &a.dims[..] else { bail!(Type, "E0222", "`{op}` takes square matrices, got {a}") };
+    match agree(n, m) {
+        Some(dim) => Ok(dim),
+        None => bail!(Linalg, "E0603", "`{op}` takes square matrices, got {a}"),
+    }
+}
+
+/// Extent of square matrices at run time.
+///
+/// # Errors
+/// `E0603` where the last two extents differ.
+fn square(op: &str, a: &Array) -> Result<usize> {
+    match a.shape() {
+        [.., n, m] if n == m => Ok(*n),
+        shape => bail!(Linalg, "E0603", "`{op}` takes square matrices, got shape {}", tuple(shape)),
+    }
+}
+
+/// `the matrix`, or which one of a batch.
+fn which(batch: usize, idx: usize) -> String {
+    if batch == 1 { "the matrix".into() } else { format!("matrix {idx} of the batch") }
+}
+
+fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
+    Diagnostic::new(Kind::Linalg, "E0601", format!("`{op}`: {} is singular", which(batch, idx)))
+}
+
+fn not_positive(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
+    Diagnostic::new(Kind::Linalg, "E0602", format!("`{op}`: {} is not positive definite", which(batch, idx)))
+}
+
+/// Applies a function to each matrix of `n · m` elements, in f64; the results follow each other.
+fn each<T>(x: &Array, size: usize, mut f: impl FnMut(usize, usize, &[f64]) -> Result<T>) -> Result<Vec<T>> {
+    let (values, batch) = (x.to_f64_vec(), batch_of(x));
+    (0..batch).map(|i| f(batch, i, &values[i * size..(i + 1) * size])).collect()
+}
+
+/// Number of matrices.
+fn batch_of(x: &Array) -> usize {
+    x.shape()[..x.rank() - 2].iter().product()
+}
+
+/// The lower triangle with its diagonal halved: `Φ` of Murray.
+fn phi(g: &mut Graph, m: Value) -> Value {
+    let with = g.emit(Tri { lower: true, k: 0 }, &[m]);
+    let without = g.emit(Tri { lower: true, k: -1 }, &[m]);
+    let (sum, half) = (g.add(with, without), g.number(g.ty(m).dtype, 0.5));
+    g.mul(sum, half)
+}
+
+/// The cotangent of the lower part of a matrix that stands for a symmetric one, from that of all elements.
+fn phi_symmetric(g: &mut Graph, m: Value) -> Value {
+    let transposed = g.transpose_last(m);
+    let sum = g.add(m, transposed);
+    phi(g, sum)
+}
+
+/// The common float dtype of matrix and right side.
+fn solve_dtype(a: DType, b: DType) -> DType {
+    a.to_float().promote(b.to_float())
+}
+
+/// A vector right side is a matrix of one column.
+impl OpDef for Solve {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        expect_count("solve", 2, false, ins)?;
+        let (a, b) = (&ins[0].ty, &ins[1].ty);
+        let n = square_type("solve", a)?;
+        let rows = match &b.dims[..] {
+            [] => bail!(Type, "E0222", "the right side of `solve` is a vector or a matrix, got {b}"),
+            [rows] | [.., rows, _] => rows,
+        };
+        let Some(n) = agree(&n, rows) else {
+            bail!(Linalg, "E0604", "`solve`: a right side {b} does not fit a matrix {a}");
+        };
+        let head = |ty: &Type| Type::new(ty.dtype, ty.dims.iter().take(ty.rank().saturating_sub(2)).cloned());
+        let batch = broadcast_dims(&[&head(a), &head(b)])?;
+        let columns = b.dims.last().filter(|_| b.rank() > 1).cloned();
+        Ok(one(Type::new(solve_dtype(a.dtype, b.dtype), batch.into_iter().chain([n]).chain(columns))))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let n = square("solve", &ins[0])?;
+        let dtype = solve_dtype(ins[0].dtype(), ins[1].dtype());
+        let vector = ins[1].rank() == 1;
+        let columns = if vector { 1 } else { ins[1].shape()[ins[1].rank() - 1] };
+        let rows = ins[1].shape()[ins[1].rank().saturating_sub(2)];
+        if rows != n {
+            bail!(
+                Linalg,
+                "E0604",
+                "`solve`: a right side of shape {} does not fit a matrix of shape {}",
+                tuple(ins[1].shape()),
+                tuple(ins[0].shape())
+            );
+        }
+        let b = if vector { ins[1].reshaped(&[n, 1]) } else { ins[1].clone() };
+        let batch = broadcast_shapes(&[&ins[0].shape()[..ins[0].rank() - 2], &b.shape()[..b.rank() - 2]])?;
+        let with = |tail: &[usize]| batch.iter().chain(tail).copied().collect::<Extents>();
+        let (a, b) = (spread(&ins[0], &with(&[n, n]))?.into_owned(), spread(&b, &with(&[n, columns]))?.to_f64_vec());
+        let solved = each(&a, n * n, |batch, i, a| {
+            self.solve(n, a, &b[i * n * columns..(i + 1) * n * columns], columns).ok_or_else(|| match self.kind {
+                MatrixKind::Positive => not_positive("solve", batch, i),
+                _ => singular("solve", batch, i),
+            })
+        })?;
+        let shape = if vector { with(&[n]) } else { with(&[n, columns]) };
+        Ok(one(Array::new(&shape, solved.concat()).cast(dtype)))
+    }
+    /// With `b̄ = a⁻ᵀ·x̄`: `ā = −b̄·xᵀ`, of which a triangular or symmetric matrix takes the part that is read.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let Some(ct) = cts[0] else { return Ok(vec![None; 2]) };
+        let (a, b, x) = (site.ins[0], site.ins[1], site.outs[0]);
+        let column: Vec<usize> = if g.ty(b).rank() == 1 { vec![g.ty(x).rank()] } else { vec![] };
+        let (ct, x) = (g.expand(ct, &column), g.expand(x, &column));
+        let (flipped, kind) = match self.kind {
+            MatrixKind::General => (g.transpose_last(a), MatrixKind::General),
+            MatrixKind::Lower => (g.transpose_last(a), MatrixKind::Upper),
+            MatrixKind::Upper => (g.transpose_last(a), MatrixKind::Lower),
+            MatrixKind::Positive => (a, MatrixKind::Positive),
+        };
+        let back = g.emit(Solve { kind }, &[flipped, ct]);
+        let transposed = g.transpose_last(x);
+        let outer = g.matmul(back, transposed);
+        let outer = g.neg(outer);
+        let part = match self.kind {
+            MatrixKind::General => outer,
+            MatrixKind::Lower => g.emit(Tri { lower: true, k: 0 }, &[outer]),
+            MatrixKind::Upper => g.emit(Tri { lower: false, k: 0 }, &[outer]),
+            MatrixKind::Positive => phi_symmetric(g, outer),
+        };
+        let back = g.squeeze(back, &column);
+        Ok(vec![fit(g, part, a), fit(g, back, b)])
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
+impl Solve {
+    /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
+    fn solve(&self, n: usize, a: &[f64], b: &[f64], k: usize) -> Option<Vec<f64>> {
+        let at = |i: usize, j: usize| a[i * n + j];
+        let mut x = b.to_vec();
+        match self.kind {
+            MatrixKind::General => return Lu::new(n, a).solve(b, k),
+            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| at(i, i) == 0.0) => return None,
+            MatrixKind::Lower => forward(n, k, at, &mut x),
+            MatrixKind::Upper => backward(n, k, at, &mut x),
+            MatrixKind::Positive => {
+                let l = cholesky(n, a)?;
+                forward(n, k, |i, j| l[i * n + j], &mut x);
+                backward(n, k, |i, j| l[j * n + i], &mut x);
+            }
+        }
+        Some(x)
+    }
+}
+
+/// The type of an op from matrices to matrices of the same shape.
+fn same_type(op: &str, ins: &[Arg]) -> Result<Outs<Type>> {
+    expect_count(op, 1, false, ins)?;
+    let a = &ins[0].ty;
+    let n = square_type(op, a)?;
+    let batch = a.dims[..a.rank() - 2].iter().cloned();
+    Ok(one(Type::new(a.dtype.to_float(), batch.chain([n.clone(), n]))))
+}
+
+impl OpDef for Cholesky {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        same_type("cholesky", ins)
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (a, n) = (&ins[0], square("cholesky", &ins[0])?);
+        let l = each(a, n * n, |batch, i, a| cholesky(n, a).ok_or_else(|| not_positive("cholesky", batch, i)))?;
+        Ok(one(Array::new(a.shape(), l.concat()).cast(a.dtype().to_float())))
+    }
+    /// `ā = Φ(s + sᵀ)` with `s = l⁻ᵀ·Φ(lᵀ·l̄)·l⁻¹`.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let Some(ct) = cts[0] else { return Ok(vec![None]) };
+        let upper = g.transpose_last(site.outs[0]);
+        let ct = g.emit(Tri { lower: true, k: 0 }, &[ct]);
+        let inner = g.matmul(upper, ct);
+        let inner = phi(g, inner);
+        let solve = Solve { kind: MatrixKind::Upper };
+        let left = g.emit(solve.clone(), &[upper, inner]);
+        let left = g.transpose_last(left);
+        let s = g.emit(solve, &[upper, left]);
+        let total = phi_symmetric(g, s);
+        Ok(vec![fit(g, total, site.ins[0])])
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
+impl OpDef for Inverse {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        same_type("inverse", ins)
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (a, n) = (&ins[0], square("inverse", &ins[0])?);
+        let eye: Vec<f64> = (0..n * n).map(|at| (at / n == at % n) as u8 as f64).collect();
+        let out = each(a, n * n, |batch, i, a| Lu::new(n, a).solve(&eye, n).ok_or_else(|| singular("inverse", batch, i)))?;
+        Ok(one(Array::new(a.shape(), out.concat()).cast(a.dtype().to_float())))
+    }
+    /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let Some(ct) = cts[0] else { return Ok(vec![None]) };
+        let y = g.transpose_last(site.outs[0]);
+        let left = g.matmul(y, ct);
+        let both = g.matmul(left, y);
+        let both = g.neg(both);
+        Ok(vec![fit(g, both, site.ins[0])])
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
+/// Sign 0 and logarithm −∞ for a singular matrix.
+impl OpDef for SLogDet {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let ty = &same_type("slogdet", ins)?[0];
+        let out = Type::new(ty.dtype, ty.dims[..ty.rank() - 2].iter().cloned());
+        Ok([out.clone(), out].into_iter().collect())
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (a, n) = (&ins[0], square("slogdet", &ins[0])?);
+        let both = each(a, n * n, |_, _, a| Ok(slogdet(&Lu::new(n, a))))?;
+        let (signs, logs): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+        let batch = &a.shape()[..a.rank() - 2];
+        Ok([signs, logs].into_iter().map(|v| Array::new(batch, v).cast(a.dtype().to_float())).collect())
+    }
+    /// `ā = loḡ · a⁻ᵀ`; the sign is constant.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let Some(ct) = cts[1] else { return Ok(vec![None]) };
+        let rank = g.ty(ct).rank();
+        let ct = g.expand(ct, &[rank, rank + 1]);
+        let inverse = g.emit(Inverse {}, &[site.ins[0]]);
+        let inverse = g.transpose_last(inverse);
+        let product = g.mul(ct, inverse);
+        Ok(vec![fit(g, product, site.ins[0])])
+    }
+}
+
+fn slogdet(lu: &Lu) -> (f64, f64) {
+    if lu.diagonal().any(|u| u == 0.0) {
+        return (0.0, f64::NEG_INFINITY);
+    }
+    lu.diagonal().fold((lu.sign, 0.0), |(sign, log), u| (if u < 0.0 { -sign } else { sign }, log + u.abs().ln()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    const KINDS: [MatrixKind; 4] = [MatrixKind::General, MatrixKind::Lower, MatrixKind::Upper, MatrixKind::Positive];
+
+    fn solve(kind: MatrixKind) -> Solve {
+        Solve { kind }
+    }
+    /// Matrices with every property at once: a large diagonal.
+    fn regular(shape: &[usize], seed: usize) -> Array {
+        let n = shape[shape.len() - 1];
+        let mut a = sample(shape, seed);
+        let diagonal = |at: usize| at / n % n == at % n;
+        a.as_mut_slice::<f64>().iter_mut().enumerate().filter(|(at, _)| diagonal(*at)).for_each(|(_, x)| *x += 4.0);
+        a
+    }
+    /// What `kind` reads of a.
+    fn read(kind: MatrixKind, a: &Array) -> Array {
+        let tri = |lower, k| apply(Tri { lower, k }, std::slice::from_ref(a));
+        match kind {
+            MatrixKind::General => a.clone(),
+            MatrixKind::Lower => tri(true, 0),
+            MatrixKind::Upper => tri(false, 0),
+            MatrixKind::Positive => {
+                let below = tri(true, -1);
+                let mut perm: Vec<usize> = (0..a.rank()).collect();
+                perm.swap(a.rank() - 1, a.rank() - 2);
+                let above = apply(Transpose { perm }, &[below]);
+                apply(Op::Elem(crate::scalar::ElemOp::Add), &[tri(true, 0), above])
+            }
+        }
+    }
+
+    /// Printed by `numpy.linalg`.
+    #[test]
+    fn values_are_numpys() {
+        let a = Array::new(&[3, 3], vec![1.0, 2.0, 3.0, 4.0, -5.0, 6.0, 7.0, 8.0, 10.0]);
+        let x = apply(solve(MatrixKind::General), &[a.clone(), Array::vector(&[1.0, -2.0, 0.5])]);
+        assert_close(&x.to_f64_vec(), NUMPY_SOLVE, 1e-13, "solve");
+        assert_close(&apply(Inverse {}, std::slice::from_ref(&a)).to_f64_vec(), NUMPY_INVERSE, 1e-13, "inverse");
+        let both = try_apply_all(SLogDet {}, &[a]).unwrap();
+        assert_close(&[both[0].to_f64_vec(), both[1].to_f64_vec()].concat(), NUMPY_SLOGDET, 1e-13, "slogdet");
+        let s = Array::new(&[3, 3], vec![4.0, 9.0, 9.0, 2.0, 5.0, 9.0, -1.0, 0.5, 6.0]);
+        assert_close(&apply(Cholesky {}, &[s]).to_f64_vec(), NUMPY_CHOLESKY, 1e-13, "cholesky");
+    }
+
+    const NUMPY_SOLVE: &[f64] = &[-0.8644859813084113, 0.25233644859813087, 0.4532710280373831];
+    #[rustfmt::skip]
+    const NUMPY_INVERSE: &[f64] = &[-0.9158878504672896, 0.03738317757009344, 0.2523364485981308, 0.018691588785046776, -0.10280373831775699, 0.05607476635514017, 0.6261682242990654, 0.056074766355140186, -0.12149532710280374];
+    const NUMPY_SLOGDET: &[f64] = &[1.0, 4.672828834461906];
+    #[rustfmt::skip]
+    const NUMPY_CHOLESKY: &[f64] = &[2.0, 0.0, 0.0, 1.0, 2.0, 0.0, -0.5, 0.5, 2.345207879911715];
+
+    #[test]
+    fn solutions_solve() {
+        for kind in KINDS {
+            for (a, b) in [(&[3, 3][..], &[3][..]), (&[3, 3], &[3, 2]), (&[2, 3, 3], &[3]), (&[2, 1, 2, 2], &[3, 2, 4]), (&[1, 1], &[1])] {
+                let (a, b) = (regular(a, 1), sample(b, 2));
+                let x = apply(solve(kind), &[a.clone(), b.clone()]);
+                let column = if b.rank() == 1 { x.reshaped(&[x.shape(), &[1]].concat()) } else { x.clone() };
+                let product = apply(MatMul {}, &[read(kind, &a), column]);
+                let like = Array::zeros(DType::F64, x.shape());
+                let expected = spread(&b, like.shape()).unwrap().to_f64_vec();
+                assert_close(&product.to_f64_vec(), &expected, 1e-12, &format!("{kind:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn dtypes_and_empty_matrices() {
+        let (a, b) = (Array::new(&[1, 1], vec![4i32]), Array::vector(&[2f32]));
+        assert_eq!(apply(solve(MatrixKind::General), &[a.clone(), b.clone()]), Array::vector(&[0.5f64]));
+        assert_eq!(apply(solve(MatrixKind::Positive), &[a.cast(DType::F32), b]), Array::vector(&[0.5f32]));
+        assert_eq!(apply(Cholesky {}, &[a.cast(DType::U8)]), Array::new(&[1, 1], vec![2.0]));
+        assert_eq!(apply(Inverse {}, &[a.cast(DType::F32)]), Array::new(&[1, 1], vec![0.25f32]));
+        let none = Array::zeros(DType::F64, &[0, 0]);
+        assert_eq!(apply(Inverse {}, std::slice::from_ref(&none)), none);
+        assert_eq!(apply(Cholesky {}, std::slice::from_ref(&none)), none);
+        assert_eq!(try_apply_all(SLogDet {}, std::slice::from_ref(&none)).unwrap(), [Array::scalar(1.0), Array::scalar(0.0)]);
+        assert_eq!(apply(solve(MatrixKind::General), &[none, Array::zeros(DType::F64, &[0, 3])]).shape(), [0, 3]);
+        let batch = Array::zeros(DType::F64, &[0, 2, 2]);
+        assert_eq!(apply(solve(MatrixKind::Lower), &[batch.clone(), Array::vector(&[1.0, 2.0])]).shape(), [0, 2]);
+        assert_eq!(try_apply_all(SLogDet {}, &[batch]).unwrap()[1].shape(), [0]);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let zero = Array::zeros(DType::F64, &[2, 2]);
+        let b = Array::vector(&[1.0, 2.0]);
+        for kind in [MatrixKind::General, MatrixKind::Lower, MatrixKind::Upper] {
+            let e = run_error(solve(kind), &[zero.clone(), b.clone()]);
+            assert_eq!((e.code, e.title.as_str()), ("E0601", "`solve`: the matrix is singular"));
+        }
+        let e = run_error(solve(MatrixKind::Positive), &[zero.clone(), b.clone()]);
+        assert_eq!((e.code, e.title.as_str()), ("E0602", "`solve`: the matrix is not positive definite"));
+        let two = Array::new(&[2, 1, 1], vec![1.0, -1.0]);
+        let e = run_error(Cholesky {}, &[two]);
+        assert_eq!((e.code, e.title.as_str()), ("E0602", "`cholesky`: matrix 1 of the batch is not positive definite"));
+        assert_eq!(run_error(Cholesky {}, &[Array::new(&[1, 1], vec![f64::NAN])]).code, "E0602");
+        assert_eq!(run_error(Inverse {}, std::slice::from_ref(&zero)).code, "E0601");
+        let flat = Array::zeros(DType::F64, &[2, 3]);
+        for op in [Op::from(Inverse {}), Op::from(Cholesky {}), Op::from(SLogDet {})] {
+            assert_eq!(run_error(op.clone(), std::slice::from_ref(&flat)).code, "E0603");
+            assert_eq!(build_error(op.clone(), std::slice::from_ref(&flat)).code, "E0603");
+            assert_eq!(build_error(op, std::slice::from_ref(&b)).code, "E0222");
+        }
+        let e = build_error(solve(MatrixKind::General), &[zero.clone(), Array::vector(&[1.0])]);
+        assert_eq!((e.code, e.title.as_str()), ("E0604", "`solve`: a right side float64[1] does not fit a matrix float64[2, 2]"));
+        assert_eq!(run_error(solve(MatrixKind::General), &[zero.clone(), Array::vector(&[1.0])]).code, "E0604");
+        let both = try_apply_all(SLogDet {}, &[zero]).unwrap();
+        assert_eq!(both, [Array::scalar(0.0), Array::scalar(f64::NEG_INFINITY)]);
+    }
+
+    #[test]
+    fn solve_has_gradients() {
+        for kind in KINDS {
+            for (a, b) in [(&[3, 3][..], &[3][..]), (&[2, 2], &[2, 2]), (&[2, 2, 2], &[2]), (&[2, 2, 2], &[1, 2, 1]), (&[2, 2], &[2, 2, 1])]
+            {
+                let build = |g: &mut Graph, v: &[Value]| {
+                    let x = g.emit(solve(kind), v);
+                    g.mul(x, x)
+                };
+                let ins = [regular(a, 1), sample(b, 2)];
+                check_vjp(build, &ins);
+                check_vjp2(build, &ins);
+            }
+        }
+    }
+
+    #[test]
+    fn functions_of_a_matrix_have_gradients() {
+        for shape in [&[3, 3][..], &[2, 2, 2], &[0, 0]] {
+            for op in [Op::from(Inverse {}), Op::from(Cholesky {})] {
+                let build = |g: &mut Graph, v: &[Value]| {
+                    let y = g.emit(op.clone(), v);
+                    g.mul(y, y)
+                };
+                check_vjp(build, &[regular(shape, 3)]);
+                check_vjp2(build, &[regular(shape, 3)]);
+            }
+            let build = |g: &mut Graph, v: &[Value]| {
+                let y = g.apply(SLogDet {}, v).unwrap()[1];
+                g.mul(y, y)
+            };
+            check_vjp(build, &[regular(shape, 4)]);
+            check_vjp2(build, &[regular(shape, 4)]);
+        }
+    }
+}

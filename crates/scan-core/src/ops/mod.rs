@@ -6,6 +6,7 @@ mod control;
 mod create;
 mod cumulate;
 mod elemwise;
+mod factor;
 mod gather;
 mod index;
 mod join;
@@ -82,15 +83,3 @@ impl Op {
         }
     }
 }
-
-/// Placeholder of an op whose rules are not written yet.
-macro_rules! stub {
-    ($($name:ty),+ $(,)?) => {$(
-        impl $crate::ir::OpDef for $name {
-            fn infer(&self, _: &[$crate::ir::Arg]) -> $crate::base::Result<$crate::ir::Outs<$crate::types::Type>> { todo!() }
-            fn eval(&self, _: &mut $crate::ir::EvalCx, _: &mut [$crate::types::Array]) -> $crate::base::Result<$crate::ir::Outs<$crate::types::Array>> { todo!() }
-            fn vjp(&self, _: &mut $crate::ir::Graph, _: &$crate::ir::Site, _: &[Option<$crate::ir::Value>]) -> $crate::base::Result<Vec<Option<$crate::ir::Value>>> { todo!() }
-        }
-    )+};
-}
-use stub;

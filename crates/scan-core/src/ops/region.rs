@@ -1,11 +1,12 @@
 //! A strided part of a row-major array: read out, written to.
 
+use super::support::Number;
 use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::Write;
+use crate::types::Array;
 use crate::types::shape::{Extents, count, strides, tuple};
-use crate::types::{Array, Element};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -79,34 +80,8 @@ fn advance(idx: &mut [usize], axes: &[(usize, isize)], at: &mut isize) -> bool {
     false
 }
 
-/// Addition of elements as `+=` of NumPy: ints wrap, bool is "or".
-pub trait Accumulate: Element {
-    /// The sum.
-    fn plus(self, other: Self) -> Self;
-}
-
-macro_rules! accumulate {
-    ($($t:ty: |$a:ident, $b:ident| $sum:expr;)+) => {$(
-        impl Accumulate for $t { fn plus(self, $b: $t) -> $t { let $a = self; $sum } }
-    )+};
-}
-
-accumulate! {
-    bool: |a, b| a | b;
-    i8: |a, b| a.wrapping_add(b);
-    i16: |a, b| a.wrapping_add(b);
-    i32: |a, b| a.wrapping_add(b);
-    i64: |a, b| a.wrapping_add(b);
-    u8: |a, b| a.wrapping_add(b);
-    u16: |a, b| a.wrapping_add(b);
-    u32: |a, b| a.wrapping_add(b);
-    u64: |a, b| a.wrapping_add(b);
-    f32: |a, b| a + b;
-    f64: |a, b| a + b;
-}
-
 /// Writes `from` over `to` or adds it.
-pub fn write_run<T: Accumulate>(to: &mut [T], from: &[T], mode: Write) {
+pub fn write_run<T: Number>(to: &mut [T], from: &[T], mode: Write) {
     match mode {
         Write::Set => to.copy_from_slice(from),
         Write::Inc => to.iter_mut().zip(from).for_each(|(a, &b)| *a = a.plus(b)),

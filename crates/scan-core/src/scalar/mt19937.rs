@@ -360,18 +360,18 @@ mod tests {
 
     /// The draws of `a_mixed_run_is_numpys`, after which the long run was recorded.
     fn burn(g: &mut Generator) {
-        (0..3).for_each(|_| drop(g.unit()));
-        (0..3).for_each(|_| drop(g.normal(1.0, 2.0)));
-        (0..6).for_each(|_| drop(g.integer(-5, 10)));
+        repeat(3, || g.unit());
+        repeat(3, || g.normal(1.0, 2.0));
+        repeat(6, || g.integer(-5, 10));
         for (low, high) in [(0, 1 << 40), (i64::MIN, i64::MAX), (0, u32::MAX as i64)] {
-            (0..2).for_each(|_| drop(g.integer(low, high)));
+            repeat(2, || g.integer(low, high));
         }
         let certain = [(0, 0.5), (7, 0.0), (7, 1.0)];
         let large = [(1000, 0.4), (100_000, 0.7), (100, 0.5), (60, 0.5), (61, 0.5), (1_000_000_000, 0.001)];
         for (n, p) in [(10, 0.3), (10, 0.9)].into_iter().chain(certain).chain(large) {
-            (0..2).for_each(|_| drop(g.binomial(n, p)));
+            repeat(2, || g.binomial(n, p));
         }
-        (0..2).for_each(|_| drop(g.normal(0.0, 1.0)));
+        repeat(2, || g.normal(0.0, 1.0));
     }
 
     #[test]

@@ -1,0 +1,104 @@
+//! Factorisations of one small row-major matrix in f64, plainly: the law that faster kernels are measured by.
+
+/// `P·a = L·U` with partial pivoting; L has a unit diagonal and shares the storage of U.
+pub struct Lu {
+    n: usize,
+    lu: Vec<f64>,
+    /// Row of a that became row i.
+    rows: Vec<usize>,
+    /// Determinant of the permutation.
+    pub sign: f64,
+}
+
+impl Lu {
+    /// Factorises. A column without a pivot leaves a zero on the diagonal of U.
+    pub fn new(n: usize, a: &[f64]) -> Lu {
+        let mut f = Lu { n, lu: a.to_vec(), rows: (0..n).collect(), sign: 1.0 };
+        for k in 0..n {
+            f.pivot(k);
+            f.eliminate(k);
+        }
+        f
+    }
+
+    /// Brings the largest element of a column to the diagonal.
+    fn pivot(&mut self, k: usize) {
+        let size = |row: usize| self.lu[row * self.n + k].abs();
+        let best = (k + 1..self.n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
+        if best != k {
+            (0..self.n).for_each(|j| self.lu.swap(k * self.n + j, best * self.n + j));
+            self.rows.swap(k, best);
+            self.sign = -self.sign;
+        }
+    }
+
+    fn eliminate(&mut self, k: usize) {
+        let n = self.n;
+        let pivot = self.lu[k * n + k];
+        if pivot == 0.0 {
+            return;
+        }
+        for i in k + 1..n {
+            let factor = self.lu[i * n + k] / pivot;
+            self.lu[i * n + k] = factor;
+            for j in k + 1..n {
+                self.lu[i * n + j] -= factor * self.lu[k * n + j];
+            }
+        }
+    }
+
+    /// The diagonal of U.
+    pub fn diagonal(&self) -> impl Iterator<Item = f64> {
+        (0..self.n).map(|k| self.lu[k * self.n + k])
+    }
+
+    /// Solves for the k columns of b; `None` where the matrix is singular.
+    pub fn solve(&self, b: &[f64], k: usize) -> Option<Vec<f64>> {
+        let n = self.n;
+        if self.diagonal().any(|u| u == 0.0) {
+            return None;
+        }
+        let mut x: Vec<f64> = self.rows.iter().flat_map(|&row| &b[row * k..(row + 1) * k]).copied().collect();
+        forward(n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x);
+        backward(n, k, |i, j| self.lu[i * n + j], &mut x);
+        Some(x)
+    }
+}
+
+/// Overwrites b with the solution of a lower triangular system.
+pub fn forward(n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) {
+    (0..n).for_each(|i| substitute(i, 0..i, k, &at, b));
+}
+
+/// Overwrites b with the solution of an upper triangular system.
+pub fn backward(n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) {
+    (0..n).rev().for_each(|i| substitute(i, i + 1..n, k, &at, b));
+}
+
+/// Row i of the solution from the rows `known`.
+fn substitute(i: usize, known: std::ops::Range<usize>, k: usize, at: &impl Fn(usize, usize) -> f64, b: &mut [f64]) {
+    for j in known {
+        let factor = at(i, j);
+        (0..k).for_each(|c| b[i * k + c] -= factor * b[j * k + c]);
+    }
+    let pivot = at(i, i);
+    b[i * k..(i + 1) * k].iter_mut().for_each(|x| *x /= pivot);
+}
+
+/// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
+pub fn cholesky(n: usize, a: &[f64]) -> Option<Vec<f64>> {
+    let mut l = vec![0.0; n * n];
+    for j in 0..n {
+        for i in j..n {
+            let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
+            if i > j {
+                l[i * n + j] = rest / l[j * n + j];
+            } else if rest > 0.0 {
+                l[i * n + i] = rest.sqrt();
+            } else {
+                return None;
+            }
+        }
+    }
+    Some(l)
+}
