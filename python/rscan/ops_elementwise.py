@@ -14,12 +14,13 @@ from .variable import Variable, apply, as_variable, dtype_name, elementwise, ope
 #: Other names of rows.
 ALIASES = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "true_div": "div", "negative": "neg",
-    "absolute": "abs", "fabs": "abs", "abs_": "abs", "power": "pow", "remainder": "mod", "int_div": "floor_divide",
-    "equal": "eq", "not_equal": "ne", "neq": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh", "acosh": "arccosh",
-    "atanh": "arctanh", "sgn": "sign", "sqr": "square", "inv": "reciprocal", "switch": "where", "bitwise_not": "invert",
-    "bitwise_invert": "invert", "bitwise_left_shift": "left_shift", "bitwise_right_shift": "right_shift", "rint": "round",
-    "expit": "sigmoid", "loggamma": "gammaln", "lgamma": "gammaln", "digamma": "psi",
+    "absolute": "abs", "fabs": "abs", "power": "pow", "remainder": "mod", "floor_divide": "floordiv", "int_div": "floordiv",
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "sgn": "sign", "sqr": "square", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
+    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "bitwise_invert": "invert", "left_shift": "shift_left",
+    "right_shift": "shift_right", "bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right", "rint": "round",
+    "fix": "trunc", "expit": "sigmoid", "psi": "digamma", "degrees": "rad2deg", "radians": "deg2rad", "lgamma": "gammaln",
 }  # fmt: skip
 
 
@@ -39,9 +40,12 @@ def _row(name: str, args: list[str], doc: str) -> Callable[..., Variable]:
 
 
 #: The function of each row, by its name and its other names.
-ROWS: dict[str, Callable[..., Variable]] = {name: _row(name, args, doc) for name, args, doc in _native.catalogue()}
+ROWS: dict[str, Callable[..., Variable]] = {row["name"]: _row(row["name"], row["args"], row["doc"]) for row in _native.catalogue()}
 ROWS.update({alias: ROWS[name] for alias, name in ALIASES.items() if name in ROWS and alias not in ROWS})
 globals().update(ROWS)
+
+#: What `rscan` exports of this module besides the rows.
+COMPOSED = ["astype", "cast", "clip", "isclose", "nan_to_num", "round", "switch", "where"]
 
 
 def cast(x: Any, dtype: Any) -> Variable:
@@ -67,10 +71,11 @@ switch = where
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Variable:
     """x, not less than min nor more than max. None leaves that side open."""
-    out = as_variable(x)
+    if min is not None and max is not None:
+        return elementwise("clip", x, min, max)
     if min is not None:
-        out = elementwise("maximum", out, min)
-    return out if max is None else elementwise("minimum", out, max)
+        return elementwise("maximum", x, min)
+    return as_variable(x) if max is None else elementwise("minimum", x, max)
 
 
 def round(x: Any, decimals: int = 0) -> Variable:
@@ -83,17 +88,6 @@ def round(x: Any, decimals: int = 0) -> Variable:
     factor = 10.0 ** builtins.abs(decimals)
     return elementwise("round", v * factor) / factor if decimals > 0 else elementwise("round", v / factor) * factor
 
-
-
-def square(x: Any) -> Variable:
-    """x · x."""
-    v = as_variable(x)
-    return v * v
-
-
-def reciprocal(x: Any) -> Variable:
-    """1 / x."""
-    return 1 / as_variable(x)
 
 
 def nan_to_num(x: Any, nan: float = 0.0) -> Variable:

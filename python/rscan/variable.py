@@ -145,10 +145,10 @@ class Variable:
         return _binary("div", other, self)
 
     def __floordiv__(self, other: Any) -> Variable:
-        return _binary("floor_divide", self, other)
+        return _binary("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Variable:
-        return _binary("floor_divide", other, self)
+        return _binary("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Variable:
         return _binary("mod", self, other)
@@ -169,34 +169,34 @@ class Variable:
         return _binary("pow", other, self)
 
     def __and__(self, other: Any) -> Variable:
-        return _binary("bitwise_and", self, other)
+        return _binary("bit_and", self, other)
 
     def __rand__(self, other: Any) -> Variable:
-        return _binary("bitwise_and", other, self)
+        return _binary("bit_and", other, self)
 
     def __or__(self, other: Any) -> Variable:
-        return _binary("bitwise_or", self, other)
+        return _binary("bit_or", self, other)
 
     def __ror__(self, other: Any) -> Variable:
-        return _binary("bitwise_or", other, self)
+        return _binary("bit_or", other, self)
 
     def __xor__(self, other: Any) -> Variable:
-        return _binary("bitwise_xor", self, other)
+        return _binary("bit_xor", self, other)
 
     def __rxor__(self, other: Any) -> Variable:
-        return _binary("bitwise_xor", other, self)
+        return _binary("bit_xor", other, self)
 
     def __lshift__(self, other: Any) -> Variable:
-        return _binary("left_shift", self, other)
+        return _binary("shift_left", self, other)
 
     def __rlshift__(self, other: Any) -> Variable:
-        return _binary("left_shift", other, self)
+        return _binary("shift_left", other, self)
 
     def __rshift__(self, other: Any) -> Variable:
-        return _binary("right_shift", self, other)
+        return _binary("shift_right", self, other)
 
     def __rrshift__(self, other: Any) -> Variable:
-        return _binary("right_shift", other, self)
+        return _binary("shift_right", other, self)
 
     def __lt__(self, other: Any) -> Variable:
         return _binary("lt", self, other)

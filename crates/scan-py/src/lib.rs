@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::user_op::{UserOp, extern_op};
     #[pymodule_export]
-    use super::var::{Var, apply, constant, input};
+    use super::var::{Var, apply, constant, input, leaves};
 
     use pyo3::prelude::*;
 

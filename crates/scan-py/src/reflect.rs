@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use scan_core::prelude::{Attr, Graph, Op, Scan};
+use scan_core::prelude::{Attr, ELEMENTWISE, Graph, Op, Row, Scan};
 
 /// An attribute from Python: bool, int, float, str or a sequence of ints.
 pub fn attr_from_py(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
@@ -87,8 +87,21 @@ pub fn structural_ops() -> Vec<&'static str> {
     Op::STRUCTURAL.to_vec()
 }
 
-/// The elementwise table: name, number of arguments and one line of documentation per row.
+/// The elementwise table, a dict per row: `name`, `args`, `doc`, `rule`, `domain`, `ulp`, `tests`, `differentiable`.
 #[pyfunction]
-pub fn catalogue() -> Vec<(&'static str, usize, &'static str)> {
-    vec![]
+pub fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    ELEMENTWISE.iter().map(|row| row_to_py(py, row)).collect()
+}
+
+fn row_to_py<'py>(py: Python<'py>, row: &Row) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", row.name)?;
+    dict.set_item("args", row.args.to_vec())?;
+    dict.set_item("doc", row.doc.trim())?;
+    dict.set_item("rule", row.rule.doc())?;
+    dict.set_item("domain", row.domain)?;
+    dict.set_item("ulp", row.ulp)?;
+    dict.set_item("tests", row.tests.iter().map(|t| t.to_vec()).collect::<Vec<_>>())?;
+    dict.set_item("differentiable", row.differentiable)?;
+    Ok(dict)
 }

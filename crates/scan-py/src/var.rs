@@ -8,6 +8,7 @@ use crate::user_op::UserOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use scan_core::prelude::{self as core, DType, Diagnostic, Dim, LeafKind, Op, Span, Type};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// One extent of a shape given from Python: a number, or `None` for unknown.
@@ -183,4 +184,26 @@ pub fn apply(py: Python<'_>, op: &Bound<'_, PyAny>, attrs: &Bound<'_, PyDict>, i
 fn table_op(name: &str, attrs: &Bound<'_, PyDict>) -> PyResult<Op> {
     let list = attrs.iter().map(|(k, v)| Ok((k.extract()?, attr_from_py(&v)?))).collect::<PyResult<Vec<_>>>()?;
     Op::from_attrs(name, &list).map_err(|e| to_py(attrs.py(), &e))
+}
+
+/// Inputs, constants and shared variables that expressions depend on, each once, in the order in which a reader meets
+/// them; not looking behind `stop`, whose members count as leaves.
+#[pyfunction]
+#[pyo3(signature = (vars, stop=vec![]))]
+pub fn leaves(vars: Vec<Var>, stop: Vec<Var>) -> Vec<Var> {
+    let stop: HashSet<core::Var> = unwrap(&stop).into_iter().collect();
+    let mut seen = HashSet::new();
+    let mut out = vec![];
+    let mut stack: Vec<core::Var> = unwrap(&vars).into_iter().rev().collect();
+    while let Some(var) = stack.pop() {
+        let node = if stop.contains(&var) { var.key() } else { (var.key().0, usize::MAX) };
+        if !seen.insert(node) {
+            continue;
+        }
+        match var.owner().filter(|_| !stop.contains(&var)) {
+            Some((_, ins, _)) => stack.extend(ins.iter().rev().cloned()),
+            None => out.push(Var(var)),
+        }
+    }
+    out
 }

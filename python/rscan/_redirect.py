@@ -1,0 +1,44 @@
+"""NumPy's functions and ufuncs, called with variables, lead to ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._spans import here
+from .errors import RscanTypeError, UnsupportedError
+
+#: Reductions of ufuncs.
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+
+
+def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """`np.exp(x)`, `np.ones(3) * x`, `np.add.reduce(x)`."""
+    from . import ops
+
+    name = ufunc.__name__
+    if method == "reduce" and name in _REDUCTIONS:
+        options.setdefault("axis", 0)
+        return getattr(ops, _REDUCTIONS[name])(*inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")})
+    if method == "outer":
+        raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
+    function = getattr(ops, name, None)
+    if function is None or method != "__call__":
+        raise UnsupportedError(f"np.{name} of variables is not supported", code="E0813", labels=[(here(), "")])
+    if options:
+        raise RscanTypeError(f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")])
+    return function(*inputs)
+
+
+def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
+    """`np.sum(x)`, `np.linalg.solve(a, b)`."""
+    from . import linalg, ops
+
+    home = linalg if "linalg" in function.__module__ else ops
+    ours = getattr(home, function.__name__, None)
+    if ours is None:
+        raise UnsupportedError(
+            f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")]
+        )
+    return ours(*args, **options)
