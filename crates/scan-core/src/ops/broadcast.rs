@@ -1,6 +1,6 @@
 //! Broadcasting and its transpose.
 
-use super::args::{expect_count, expect_int_scalar, integer};
+use super::args::{expect_count, expect_int_scalar, extents, integer};
 use super::reduce::sum_axes;
 use super::shape::{signed_strides, view};
 use super::support::{exactly, none, one};
@@ -9,7 +9,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::tuple;
-use crate::types::{Array, Dims, Extents, Type};
+use crate::types::{Array, Dims, Type};
 use smallvec::SmallVec;
 
 /// x repeated along new leading axes and along axes of extent 1. Where it cannot be: `E0201`.
@@ -19,18 +19,14 @@ impl OpDef for BroadcastTo {
         let (x, extents) = (&ins[0], &ins[1..]);
         extents.iter().try_for_each(|d| expect_int_scalar("broadcast_to", "an extent", d))?;
         if let Some(bad) = extents.iter().filter_map(|d| d.value.as_ref()).map(integer).find(|&d| d < 0) {
-            bail!(Shape, "E0201", "cannot broadcast {} to an extent of {bad}", x.ty);
+            bail!(Value, "E0222", "an extent of `broadcast_to` is {bad}; extents cannot be negative");
         }
         let target = Type::new(x.ty.dtype, extents.iter().map(Arg::as_dim));
         Ok(one(Type { dtype: x.ty.dtype, dims: broadcast_dims_to(&x.ty, &target)? }))
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let wanted: SmallVec<[i64; 4]> = ins[1..].iter().map(integer).collect();
-        if let Some(bad) = wanted.iter().find(|&&d| d < 0) {
-            bail!(Shape, "E0201", "cannot broadcast {} to an extent of {bad}", tuple(ins[0].shape()));
-        }
-        let shape: Extents = wanted.iter().map(|&d| d as usize).collect();
+        let shape = extents("broadcast_to", &ins[1..])?;
         Ok(one(broadcast(&ins[0], &shape)?))
     }
 
@@ -195,7 +191,7 @@ mod tests {
     fn misfits_are_errors_with_both_shapes() {
         let x = Array::vector(&[1.0, 2.0]);
         assert_eq!(run_error(BroadcastTo {}, &to(&x, &[3])).title, "(2,) does not broadcast to (3,)");
-        assert_eq!(run_error(BroadcastTo {}, &to(&x, &[-2])).title, "cannot broadcast (2,) to an extent of -2");
+        assert_eq!(run_error(BroadcastTo {}, &to(&x, &[-2])).title, "an extent of `broadcast_to` is -2; extents cannot be negative");
         assert_eq!(build_error(BroadcastTo {}, &to(&x, &[])).title, "float64[2] does not broadcast to float64");
         assert_eq!(build_error(BroadcastTo {}, &[x.clone(), Array::scalar(2.0)]).code, "E0222");
         let y = Array::zeros(DType::F64, &[3, 3]);

@@ -124,15 +124,15 @@ const BLOCK: usize = 256;
 /// A lane folded in one fixed order, whose rounding error grows with the logarithm of a long lane's length: up to
 /// [`BLOCK`] elements as eight strided partials (`k mod 8`), then a tree over the partials; longer lanes in two parts,
 /// the first a multiple of [`BLOCK`].
-fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: fn(T, T) -> T) -> T {
+fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
     if hi - lo > BLOCK {
         let mid = lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK);
         return op(fold(lane, lo, mid, unit, op), fold(lane, mid, hi, unit, op));
     }
     let mut part = [unit; 8];
-    for k in lo..hi {
-        let p = &mut part[(k - lo) % 8];
-        *p = op(*p, lane.get(k));
+    match lane.slice(lo, hi) {
+        Some(x) => x.chunks(8).for_each(|x| part.iter_mut().zip(x).for_each(|(p, &x)| *p = op(*p, x))),
+        None => (lo..hi).for_each(|k| part[(k - lo) % 8] = op(part[(k - lo) % 8], lane.get(k))),
     }
     let [a, b, c, d, e, f, g, h] = part;
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))

@@ -155,6 +155,10 @@ impl<'a, T: Element> Lane<'a, T> {
     pub fn get(self, k: usize) -> T {
         self.data[self.start + k * self.step]
     }
+    /// Elements `lo..hi`, where they lie side by side.
+    pub fn slice(self, lo: usize, hi: usize) -> Option<&'a [T]> {
+        (self.step == 1).then(|| &self.data[self.start + lo..self.start + hi])
+    }
     /// All elements in order.
     pub fn iter(self) -> impl Iterator<Item = T> + 'a {
         (0..self.n).map(move |k| self.get(k))
@@ -168,7 +172,6 @@ pub(super) fn per_lane<T: Element, U: Element>(x: &Array, lanes: Lanes, shape: &
 }
 
 /// The shape without these axes, or with extent 1 there.
-pub(super) fn drop_axes<T: Clone>(dims: &[T], axes: &[usize], kept: Option<T>) -> impl Iterator<Item = T> {
-    let keep = move |(axis, d): (usize, &T)| if axes.contains(&axis) { kept.clone() } else { Some(d.clone()) };
-    dims.iter().enumerate().filter_map(keep).collect::<Vec<T>>().into_iter()
+pub(super) fn drop_axes<'a, T: Clone + 'a>(dims: &'a [T], axes: &'a [usize], kept: Option<T>) -> impl Iterator<Item = T> + 'a {
+    dims.iter().enumerate().filter_map(move |(axis, d)| if axes.contains(&axis) { kept.clone() } else { Some(d.clone()) })
 }

@@ -139,6 +139,23 @@ pub(crate) fn check_vjp(build: impl Fn(&mut Graph, &[Value]) -> Value, inputs: &
     }
 }
 
+/// The gradient of the same build in single precision has that dtype and agrees with `expected`.
+fn check_single(build: &impl Fn(&mut Graph, &[Value]) -> Value, inputs: &[Array], weights: &Array, expected: &[(usize, Array)]) {
+    let single = |x: &Array| if x.dtype() == DType::F64 { x.cast(DType::F32) } else { x.clone() };
+    let ins: Vec<Array> = inputs.iter().map(single).collect();
+    let (mut g, params) = graph_of(&ins, false);
+    let y = build(&mut g, &params);
+    let weights = weights.cast(g.ty(y).dtype);
+    let ct = g.param(weights.ty(), None);
+    let wrt: Vec<Value> = expected.iter().map(|e| params[e.0]).collect();
+    let grads = vjp_of(&mut g, y, ct, &wrt).expect("has a gradient");
+    let all: Vec<Array> = ins.iter().cloned().chain([weights]).collect();
+    for ((i, expected), grad) in expected.iter().zip(grads) {
+        let got = eval_graph(&g, &all, &[grad.expect("connected as in f64")]).expect("gradient evaluates").remove(0);
+        assert_close(&got.to_f64_vec(), &expected.to_f64_vec(), 1e-3, &format!("f32 cotangent of input {i}"));
+    }
+}
+
 /// As [`check_vjp`] for the vjp of the vjp: each cotangent of `build` is differentiated by all inputs and by the
 /// cotangent that it was given.
 pub(crate) fn check_vjp2(build: impl Fn(&mut Graph, &[Value]) -> Value, inputs: &[Array]) {
@@ -169,6 +186,7 @@ fn check_vjp_with(build: &impl Fn(&mut Graph, &[Value]) -> Value, inputs: &[Arra
     let wrt_values: Vec<Value> = wrt.iter().map(|&i| params[i]).collect();
     let grads = vjp_of(&mut g, y, ct, &wrt_values).expect("has a gradient");
     let all: Vec<Array> = inputs.iter().cloned().chain([weights.clone()]).collect();
+    let mut found = vec![];
     for ((&i, grad), expected) in wrt.iter().zip(grads).zip(&expected) {
         let Some(grad) = grad else {
             assert!(expected.iter().all(|&d| d == 0.0), "input {i}: no cotangent, differences say {expected:?}");
@@ -177,7 +195,9 @@ fn check_vjp_with(build: &impl Fn(&mut Graph, &[Value]) -> Value, inputs: &[Arra
         let got = eval_graph(&g, &all, &[grad]).expect("gradient evaluates").remove(0);
         assert_eq!(got.shape(), inputs[i].shape(), "shape of cotangent {i}, known = {known}");
         assert_close(&got.to_f64_vec(), expected, 1e-6, &format!("cotangent of input {i}, known = {known}"));
+        found.push((i, got));
     }
+    check_single(build, inputs, &weights, &found);
 }
 
 /// Central differences of `cost` by each element of input `i`.
