@@ -182,7 +182,14 @@ impl OpDef for Diag {
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
+        if x.rank() == 1 {
+            let side = Array::scalar((x.len() as i64).saturating_add(self.k.unsigned_abs() as i64));
+            extents("diag", &[side.clone(), side])?;
+        }
         Ok(one(dispatch!(x.dtype(), T => if x.rank() == 1 { on_diagonal::<T>(x, self.k) } else { off_diagonal::<T>(x, self.k) })))
+    }
+    fn can_fail(&self) -> bool {
+        self.k != 0
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let Some(ct) = cts[0] else { return Ok(vec![None]) };
@@ -328,6 +335,9 @@ mod tests {
         let v = Array::vector(&[7i64, 8]);
         assert_eq!(apply(Diag { k: -1 }, std::slice::from_ref(&v)), Array::new(&[3, 3], vec![0i64, 0, 0, 7, 0, 0, 0, 8, 0]));
         assert_eq!(build_error(Diag { k: 0 }, &[Array::scalar(1.0)]).code, "E0222");
+        for k in [u32::MAX as i64, i64::MIN, i64::MAX] {
+            assert_eq!(run_error(Diag { k }, std::slice::from_ref(&v)).code, "E0222", "{k}");
+        }
     }
 
     #[test]
