@@ -2,8 +2,8 @@
 
     y_t = c + a1 * y_{t-1} + a2 * y_{t-2} + e_t,   e_t ~ N(0, sigma**2)
 
-One loop reads the series through the taps -2, -1 and 0. `statsmodels` (AutoReg) gives the reference. A second loop, whose
-*output* has the taps -2 and -1, continues the series.
+One loop reads the series through the taps -2, -1 and 0. `statsmodels` (AutoReg) gives the reference. A second loop,
+whose *output* has the taps -2 and -1, continues the series.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """A character RNN on English prose (the help texts that come with Python), trained with Adam.
 
-The gradient is verified against finite differences before the training starts. The parameters and the optimiser's moments
-are shared variables; one compiled function runs forward loop, backward loop and updates.
+The gradient is verified against finite differences before the training starts. The parameters and the optimiser's
+moments are shared variables; one compiled function runs forward loop, backward loop and updates.
 """
 
 import pydoc_data.topics
@@ -58,7 +58,7 @@ def cross_entropy(W_in, W, b, W_out, b_out, x, y):
 
     h = rs.loop(step, over=W_in[x] + b, init=h0)
     logits = h @ W_out + b_out
-    hit = rs.eq(y[:, :, None], np.arange(len(ALPHABET)))
+    hit = rs.equal(y[:, :, None], np.arange(len(ALPHABET)))
     return rs.mean(rs.logsumexp(logits, axis=-1) - rs.sum(rs.where(hit, logits, 0), axis=-1))
 
 

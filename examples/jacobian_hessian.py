@@ -45,7 +45,8 @@ def main():
     )
     found = dict(jacobian=J, hessian=H, hessian_of_loop=H_loop)
     for name, value in found.items():
-        print(f"{name:16} {value.shape}  largest difference from the closed form {np.abs(value - expected[name]).max():.1e}")
+        difference = np.abs(value - expected[name]).max()
+        print(f"{name:16} {value.shape}  largest difference from the closed form {difference:.1e}")
     return dict(found=found, expected=expected, library=(J_library, H_library))
 
 

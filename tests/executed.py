@@ -66,7 +66,7 @@ def run(section):
     names = {"rs": rs, "np": np, "__name__": "__main__"}
     check = doctest.OutputChecker().check_output
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    for block, following in zip(section.blocks, [*section.blocks[1:], None]):
+    for block, following in zip(section.blocks, [*section.blocks[1:], None], strict=True):
         if block.language != "python":
             continue
         out = io.StringIO()
