@@ -203,10 +203,10 @@ impl Drop for Apply {
     fn drop(&mut self) {
         let mut stack = std::mem::take(&mut self.ins);
         while let Some(var) = stack.pop() {
-            if let Var::Out(node, _) = var {
-                if let Some(mut node) = Arc::into_inner(node) {
-                    stack.append(&mut node.ins);
-                }
+            if let Var::Out(node, _) = var
+                && let Some(mut node) = Arc::into_inner(node)
+            {
+                stack.append(&mut node.ins);
             }
         }
     }

@@ -513,7 +513,7 @@ impl<'a> EvalCx<'a> {
     pub fn check(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
         let Some(poll) = self.poll else { return Ok(()) };
-        if self.ticks % 16 == 0 && self.last.elapsed() >= POLL {
+        if self.ticks.is_multiple_of(16) && self.last.elapsed() >= POLL {
             self.last = Instant::now();
             poll()?;
         }

@@ -48,10 +48,10 @@ impl OpDef for Reshape {
 impl OpDef for ReshapeLike {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         let [x, y] = exactly("reshape_like", ins)?;
-        if let (Some(a), Some(b)) = (known_count(&x.ty.dims), known_count(&y.ty.dims)) {
-            if a != b {
-                return Err(no_reshape_like(&x.ty.to_string(), &y.ty.to_string()));
-            }
+        if let (Some(a), Some(b)) = (known_count(&x.ty.dims), known_count(&y.ty.dims))
+            && a != b
+        {
+            return Err(no_reshape_like(&x.ty.to_string(), &y.ty.to_string()));
         }
         Ok(one(y.ty.with_dtype(x.ty.dtype)))
     }
@@ -221,7 +221,7 @@ fn resolve(n: usize, wanted: &[i64]) -> Option<Extents> {
     let others = wanted.iter().filter(|&&d| d != -1).try_fold(1usize, |product, &d| product.checked_mul(usize::try_from(d).ok()?))?;
     let open = match wanted.iter().filter(|&&d| d == -1).count() {
         0 if others == n => 0,
-        1 if others != 0 && n % others == 0 => n / others,
+        1 if others != 0 && n.is_multiple_of(others) => n / others,
         _ => return None,
     };
     Some(wanted.iter().map(|&d| if d == -1 { open } else { d as usize }).collect())

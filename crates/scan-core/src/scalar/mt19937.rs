@@ -200,10 +200,10 @@ impl Btpe {
             if u <= self.p1 {
                 return (self.xm - self.p1 * v + u).floor() as i64;
             }
-            if let Some((y, v)) = self.propose(u, v) {
-                if self.accepts(y, v) {
-                    return y;
-                }
+            if let Some((y, v)) = self.propose(u, v)
+                && self.accepts(y, v)
+            {
+                return y;
             }
         }
     }

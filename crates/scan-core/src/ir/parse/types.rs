@@ -106,10 +106,10 @@ impl<'t> Parser<'t> {
     /// `2.0:f64`, `true`, `f64[2]{1.0, 2.0}`; without a dtype, whole numbers are i64 and others f64.
     pub(super) fn literal(&mut self) -> Result<Array> {
         let at = self.at();
-        if let Tok::Word(word) = *self.peek() {
-            if DType::parse(word).is_some() {
-                return self.array();
-            }
+        if let Tok::Word(word) = *self.peek()
+            && DType::parse(word).is_some()
+        {
+            return self.array();
         }
         let text = self.number()?;
         let dtype = match () {
