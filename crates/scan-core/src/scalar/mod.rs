@@ -15,6 +15,11 @@ pub mod special;
 pub mod term;
 pub mod walk;
 
+#[cfg(test)]
+mod reference;
+#[cfg(test)]
+mod tests;
+
 pub use int::Int;
 pub use lanes::{Host, Lanes};
 pub use rows::{ElemOp, ROWS, Words};

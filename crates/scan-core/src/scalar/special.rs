@@ -60,8 +60,8 @@ pub fn digamma(x: f64) -> f64 {
         return -(1.0 / x);
     }
     if x < 0.0 {
-        let turn = x - x.round();
-        return if turn == 0.0 { f64::NAN } else { digamma(1.0 - x) - PI / (PI * turn).tan() };
+        let (sine, cosine) = sin_cos_pi(x);
+        return if sine == 0.0 { f64::NAN } else { digamma(1.0 - x) - PI * cosine / sine };
     }
     if x == f64::INFINITY {
         return x;
@@ -79,7 +79,7 @@ pub fn digamma(x: f64) -> f64 {
 /// `ψ′(x)`: reflection below 0, recurrence up to 10, then Abramowitz & Stegun 6.4.12. ∞ at the poles.
 pub fn trigamma(x: f64) -> f64 {
     if x <= 0.0 {
-        let sine = (PI * (x - x.round())).sin();
+        let (sine, _) = sin_cos_pi(x);
         return if sine == 0.0 { f64::INFINITY } else { (PI / sine) * (PI / sine) - trigamma(1.0 - x) };
     }
     if x == f64::INFINITY {
@@ -97,7 +97,7 @@ pub fn trigamma(x: f64) -> f64 {
 /// `ψ″(x)`: reflection below 0, recurrence up to 10, then Abramowitz & Stegun 6.4.13. NaN at the poles.
 pub fn tetragamma(x: f64) -> f64 {
     if x <= 0.0 {
-        let (sine, cosine) = (PI * (x - x.round())).sin_cos();
+        let (sine, cosine) = sin_cos_pi(x);
         return if sine == 0.0 { f64::NAN } else { tetragamma(1.0 - x) - 2.0 * PI.powi(3) * cosine / sine.powi(3) };
     }
     if x == f64::INFINITY {
@@ -110,6 +110,16 @@ pub fn tetragamma(x: f64) -> f64 {
     }
     const SERIES: [f64; 8] = [-0.5, 1.0 / 6.0, -1.0 / 6.0, 0.3, -5.0 / 6.0, 691.0 / 210.0, -35.0 / 2.0, 3617.0 / 30.0];
     (even_series(&SERIES, x) - 1.0 - 1.0 / x) / (x * x) - below
+}
+
+/// Sine and cosine of πx up to a common sign, each exact to the last digits near its zeros.
+fn sin_cos_pi(x: f64) -> (f64, f64) {
+    let turn = x - x.round();
+    if turn.abs() <= 0.25 {
+        return (PI * turn).sin_cos();
+    }
+    let (cosine, sine) = (PI * (0.5 - turn.abs())).sin_cos();
+    (sine.copysign(turn), cosine)
 }
 
 /// `Σ s[k] / x^(2k+2)`
