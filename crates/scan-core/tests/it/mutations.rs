@@ -1,12 +1,12 @@
 //! Damaged programs: whatever the text, reading it gives a graph or an error, and a graph that was read is sound.
 
-use crate::sources::{Random, files, read, short};
+use crate::sources::{Random, files, read, setting, short};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
 use std::panic::catch_unwind;
 
 /// How many programs are damaged, unless the variable `MUTATIONS` says otherwise.
-const MUTATIONS: usize = 10_000;
+const MUTATIONS: u64 = 10_000;
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -79,9 +79,8 @@ const PIECES: &[&str] = &[
 fn damaged_programs_never_panic() {
     let programs: Vec<(String, String)> = files("tests/ir", "ir").iter().map(|f| (short(f), read(f))).collect();
     let ops = ops(&programs);
-    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let mutations = number("MUTATIONS").unwrap_or(MUTATIONS);
-    let mut random = Random(number("SEED").unwrap_or(1) as u64);
+    let mutations = setting("MUTATIONS", MUTATIONS);
+    let mut random = Random(setting("SEED", 1));
     let mut panics = vec![];
     let mut sound = 0;
     for _ in 0..mutations {
@@ -97,7 +96,7 @@ fn damaged_programs_never_panic() {
         }
     }
     assert!(panics.is_empty(), "{} of {mutations}\n{}", panics.len(), panics[..panics.len().min(5)].join("\n--------\n"));
-    assert!(sound > mutations / 50, "only {sound} damaged programs could be read: the damage is too great to test much");
+    assert!(sound > mutations as usize / 50, "only {sound} damaged programs could be read: the damage is too great to test much");
 }
 
 /// True where the text could be read; an error where the graph is not sound.
