@@ -107,7 +107,7 @@ fn without_comment(line: &str) -> String {
     let bytes = line.as_bytes();
     for i in 0..bytes.len() {
         match bytes[i] {
-            b'"' if !escaped && !(i > 0 && bytes[i - 1] == b'\'') => quoted = !quoted,
+            b'"' if !(escaped || i > 0 && bytes[i - 1] == b'\'') => quoted = !quoted,
             b'/' if !quoted && bytes.get(i + 1) == Some(&b'/') => return line[..i].to_string(),
             _ => {}
         }
