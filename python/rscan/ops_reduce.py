@@ -20,7 +20,8 @@ __all__ = [
 
 def _reduce(kind: str, x: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Variable:
     v = as_variable(x) if dtype is None else cast(x, dtype)
-    return apply("reduce", {"kind": kind, "axes": axes_of(axis, v.ndim), "keepdims": builtins.bool(keepdims)}, v)
+    out = apply("reduce", {"kind": kind, "axes": axes_of(axis, v.ndim), "keepdims": builtins.bool(keepdims)}, v)
+    return out if dtype is None else cast(out, dtype)
 
 
 def sum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
@@ -109,7 +110,9 @@ def var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int
     no_out(out)
     v = _float(x, dtype)
     deviation = v - mean(v, axis, keepdims=True)
-    return sum(deviation * deviation, axis, keepdims=keepdims) / elementwise("maximum", _count(v, axis) - ddof, 0.0)
+    n = _count(v, axis) - ddof
+    n = elementwise("maximum", n, 0.0) if isinstance(n, Variable) else builtins.max(n, 0)
+    return sum(deviation * deviation, axis, keepdims=keepdims) / n
 
 
 def std(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:

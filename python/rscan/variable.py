@@ -25,12 +25,8 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .config import config
+from .dtypes import DTYPES, dtype_name, is_weak, promote, to_array, weak_dtype
 from .errors import RscanOverflowError, RscanTypeError
-
-#: What every dtype is called.
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
-
 
 class Variable:
     """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
@@ -452,11 +448,6 @@ def is_operand(value: Any) -> bool:
     return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple))
 
 
-def is_weak(value: Any) -> bool:
-    """True for Python numbers, which take the dtype of what they meet."""
-    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
-
-
 def operands(args: Any) -> list[Variable]:
     """Arguments that meet in an elementwise function, as variables."""
     family = family_of(args)
@@ -464,29 +455,13 @@ def operands(args: Any) -> list[Variable]:
     dtypes = tuple(a.dtype for a in strong if isinstance(a, Variable))
     if len(dtypes) == len(strong):
         return strong
-    met = _promote(dtypes) if dtypes else None
+    met = promote(dtypes) if dtypes else None
     return [a if isinstance(a, Variable) else weak_constant(a, met, family) for a in strong]
-
-
-@functools.lru_cache(maxsize=1024)
-def _promote(dtypes: tuple[str, ...]) -> str:
-    return np.result_type(*dtypes).name
 
 
 def result_dtype(*args: Any) -> str:
     """The dtype that results where these meet: NumPy's `result_type`, with Python numbers weak."""
-    return _promote(tuple(v.dtype for v in operands(args)))
-
-
-def weak_dtype(value: bool | int | float, met: str | None) -> str:
-    """The dtype that a Python number takes where it meets one."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        return "int64" if met in (None, "bool") else str(met)
-    if met is None:
-        return config.floatX
-    return met if met.startswith("float") else "float64"
+    return promote(tuple(v.dtype for v in operands(args)))
 
 
 def weak_constant(value: bool | int | float, met: str | None, family: type[Variable] = Variable) -> Variable:
@@ -517,7 +492,7 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
         return weak_constant(value, None, family)
     if isinstance(value, (list, tuple)) and _holds_variable(value):
         return _ops.stack([as_variable(v, dtype, family) for v in value])
-    return wrap(_native.constant(_as_array(value, dtype), here()), family)
+    return wrap(_native.constant(to_array(value, dtype), here()), family)
 
 
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Variable:
@@ -556,62 +531,10 @@ def static_value(x: Any) -> Any:
     return x
 
 
-def dtype_name(dtype: Any) -> str:
-    """The name of a dtype given by name, NumPy dtype, or Python type; `floatX` is the configured float."""
-    if isinstance(dtype, str) and dtype == "floatX":
-        return config.floatX
-    if dtype is float:
-        return config.floatX
-    try:
-        name = np.dtype(dtype).name
-    except TypeError:
-        name = ""
-    if name not in DTYPES:
-        raise RscanTypeError(
-            f"{dtype!r} is not a dtype of variables", code="E0806", labels=[(here(), "")], helps=["there are " + ", ".join(DTYPES)]
-        )
-    return name
-
-
 def _holds_variable(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_holds_variable(v) for v in value)
     return isinstance(value, Variable)
-
-
-def _as_array(value: Any, dtype: Any) -> np.ndarray:
-    try:
-        array = np.asarray(value)
-        if array.size == 0 and isinstance(value, (list, tuple)) and dtype is None:
-            dtype = "floatX"
-        if dtype is not None:
-            array = _convert(array, dtype_name(dtype))
-        elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
-            array = array.astype(config.floatX)
-    except (ValueError, OverflowError) as error:
-        raise RscanTypeError(f"{_short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
-    if array.dtype.name not in DTYPES:
-        raise RscanTypeError(
-            f"{_short(value)} cannot become a variable: its dtype is {array.dtype}",
-            code="E0805",
-            labels=[(here(), "")],
-            helps=["variables are bool, integers, float32 or float64"],
-        )
-    return array
-
-
-def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
-    if array.dtype.kind in "iu" and dtype[0] in "iu" and array.size:
-        limits = np.iinfo(dtype)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise OverflowError(f"{dtype} holds {limits.min} to {limits.max}")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(dtype)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _needs_value(x: Variable, text: str, code: str, help: str | None = None) -> RscanTypeError:

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use scan_core::dispatch;
-use scan_core::prelude::{Array, DType, Element};
+use scan_core::prelude::{Array, DType, Element, Type};
 
 /// From this many bytes on, a result's buffer is handed to NumPy instead of being copied.
 const HAND_OVER: usize = 1 << 16;
@@ -15,9 +15,9 @@ pub fn exact(object: &Bound<'_, PyAny>, dtype: DType) -> Option<Array> {
     dispatch!(dtype, T => exact_as::<T>(object))
 }
 
-/// True where [`exact`] would succeed.
-pub fn is_exact(object: &Bound<'_, PyAny>, dtype: DType) -> bool {
-    dispatch!(dtype, T => object.cast::<PyArrayDyn<T>>().is_ok_and(|a| a.is_c_contiguous()))
+/// True for an array of this type that [`exact`] reads.
+pub fn is_exact(object: &Bound<'_, PyAny>, ty: &Type) -> bool {
+    dispatch!(ty.dtype, T => object.cast::<PyArrayDyn<T>>().is_ok_and(|a| a.is_c_contiguous() && ty.admits(ty.dtype, a.shape())))
 }
 
 fn exact_as<T: Element + numpy::Element>(object: &Bound<'_, PyAny>) -> Option<Array> {

@@ -1,19 +1,19 @@
 //! Compiled functions and their calls.
 
-use crate::array::{exact, from_numpy, to_numpy};
+use crate::array::{exact, from_numpy, is_exact, to_numpy};
 use crate::errors::{carry, guard, guard_py, to_py};
 use crate::shared::Shared;
 use crate::var::{Var, unwrap, unwrap_pairs};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Kind};
+use scan_core::prelude::{self as core, Array, EvalCx, FunctionSpec, Kind, Type};
 
 /// A compiled function. Calls may come from many threads.
 #[pyclass(frozen, module = "rscan._native")]
 pub struct Function {
     inner: core::Function,
     name: Option<String>,
-    dtypes: Vec<DType>,
+    types: Vec<Type>,
     shared: Vec<core::Var>,
 }
 
@@ -29,14 +29,14 @@ impl Function {
         givens: Vec<(Var, Var)>,
         name: Option<String>,
     ) -> PyResult<Function> {
-        let dtypes = inputs.iter().map(|v| v.0.ty().dtype).collect();
+        let types = inputs.iter().map(|v| v.0.ty().clone()).collect();
         let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
         let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates: unwrap_pairs(&updates), givens: unwrap_pairs(&givens) };
         guard(py, || {
             let inner = core::Function::new(spec)?;
             let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);
             let shared = inner.shared().iter().map(leaf).collect();
-            Ok(Function { inner, name, dtypes, shared })
+            Ok(Function { inner, name, types, shared })
         })
     }
     /// Runs with one array per input, each of its input's dtype. The interpreter lock is free meanwhile; Ctrl-C stops the call.
@@ -52,10 +52,10 @@ impl Function {
             PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
         })
     }
-    /// True where every argument is an array of its input's dtype in C order, so that a call needs no conversion.
+    /// True where every argument is an array of its input's type in C order, so that a call needs no conversion.
     #[pyo3(signature = (*args))]
     fn fits(&self, args: &Bound<'_, PyTuple>) -> bool {
-        args.len() == self.dtypes.len() && args.iter().zip(&self.dtypes).all(|(a, &d)| crate::array::is_exact(&a, d))
+        args.len() == self.types.len() && args.iter().zip(&self.types).all(|(a, ty)| is_exact(&a, ty))
     }
     /// Positions of inputs on which nothing depends.
     #[getter]
@@ -75,7 +75,7 @@ impl Function {
 
 impl Function {
     fn argument(&self, i: usize, value: &Bound<'_, PyAny>) -> PyResult<Array> {
-        match self.dtypes.get(i).and_then(|&d| exact(value, d)) {
+        match self.types.get(i).and_then(|ty| exact(value, ty.dtype)) {
             Some(array) => Ok(array),
             None => from_numpy(value),
         }

@@ -1,0 +1,91 @@
+"""dtypes of variables, and what becomes of Python's numbers and NumPy's arrays."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ._spans import here
+from .config import config
+from .errors import RscanTypeError
+
+#: What every dtype is called.
+DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+
+
+def is_weak(value: Any) -> bool:
+    """True for Python numbers, which take the dtype of what they meet."""
+    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+
+
+@functools.lru_cache(maxsize=1024)
+def promote(dtypes: tuple[str, ...]) -> str:
+    """NumPy's `result_type` of dtypes by name."""
+    return np.result_type(*dtypes).name
+
+
+def weak_dtype(value: bool | int | float, met: str | None) -> str:
+    """The dtype that a Python number takes where it meets one."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int64" if met in (None, "bool") else str(met)
+    if met is None:
+        return config.floatX
+    return met if met.startswith("float") else "float64"
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a dtype given by name, NumPy dtype, or Python type; `floatX` is the configured float."""
+    if isinstance(dtype, str) and dtype == "floatX":
+        return config.floatX
+    if dtype is float:
+        return config.floatX
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise RscanTypeError(
+            f"{dtype!r} is not a dtype of variables", code="E0806", labels=[(here(), "")], helps=["there are " + ", ".join(DTYPES)]
+        )
+    return name
+
+
+def to_array(value: Any, dtype: Any) -> np.ndarray:
+    """Numbers as an array of one of our dtypes."""
+    try:
+        array = np.asarray(value)
+        if array.size == 0 and isinstance(value, (list, tuple)) and dtype is None:
+            dtype = "floatX"
+        if dtype is not None:
+            array = _convert(array, dtype_name(dtype))
+        elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
+            array = array.astype(config.floatX)
+    except (ValueError, OverflowError) as error:
+        raise RscanTypeError(f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
+    if array.dtype.name not in DTYPES:
+        raise RscanTypeError(
+            f"{short(value)} cannot become a variable: its dtype is {array.dtype}",
+            code="E0805",
+            labels=[(here(), "")],
+            helps=["variables are bool, integers, float32 or float64"],
+        )
+    return array
+
+
+def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
+    if array.dtype.kind in "iu" and dtype[0] in "iu" and array.size:
+        limits = np.iinfo(dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise OverflowError(f"{dtype} holds {limits.min} to {limits.max}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype)
+
+
+def short(value: Any) -> str:
+    """A value in a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
