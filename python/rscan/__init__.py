@@ -3,40 +3,82 @@
 from .variable import Variable, as_variable, constant  # first: the functions need the class, and it them
 
 # isort: split
-from . import errors, linalg
+from . import errors, linalg, random
 from ._native import __version__
+from .checkpoints import scan_checkpoints
+from .compile import Compiled, compile, value_and_grad
 from .config import config
 from .errors import RscanError, error_page
 from .function import Function, In, Out, function
 from .function import evaluate as eval
+from .gradient import DISCONNECTED, Lop, Rop, grad, hessian, jacobian, jvp, vjp
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
 from .inputs import tensor
+from .loop import Loop, LoopOutput, Taps, loop, taps
 from .ops import *  # noqa: F403
 from .ops import __all__ as _functions
+from .printing import Print, debugprint, pp, print_
+from .random import RandomStream
+from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
+from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
+from .verify import numeric_grad, verify_grad
 
 globals().update(_CONSTRUCTORS)
 
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 
 __all__ = [
+    "Compiled",
+    "DISCONNECTED",
+    "ForgottenUpdatesWarning",
     "Function",
     "In",
+    "Loop",
+    "LoopOutput",
+    "Lop",
+    "OrderedUpdates",
     "Out",
+    "Print",
+    "RandomStream",
+    "Rop",
     "RscanError",
     "SharedVariable",
+    "Taps",
     "Variable",
     "__version__",
     "as_variable",
+    "compile",
     "config",
     "constant",
+    "debugprint",
     "error_page",
     "errors",
     "eval",
+    "foldl",
+    "foldr",
     "function",
+    "grad",
+    "hessian",
+    "jacobian",
+    "jvp",
     "linalg",
+    "loop",
+    "map",
+    "numeric_grad",
+    "pp",
+    "print_",
+    "random",
+    "reduce",
+    "scan",
+    "scan_checkpoints",
     "shared",
+    "taps",
     "tensor",
+    "until",
+    "value_and_grad",
+    "verify_grad",
+    "vjp",
     *_CONSTRUCTORS,
     *_functions,
 ]

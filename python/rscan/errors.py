@@ -127,6 +127,12 @@ class GradientError(RscanError, ValueError):
     """A gradient that does not exist."""
 
 
+class GradientCheckError(GradientError):
+    """A gradient that differs from its finite differences."""
+
+    default_code = "E0407"
+
+
 class NonScalarCostError(GradientError, TypeError):
     """The gradient of something that is not a scalar."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _native
 from ._spans import here
+from ._tracing import travelling_updates
 from .config import config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .shared import SharedVariable
@@ -326,7 +327,8 @@ def _with_defaults(
     if no_default_updates is True:
         return updates
     left_out = set(no_default_updates or ())
-    updates, found = list(updates), {shared for shared, _ in updates}
+    updates = [*updates, *travelling_updates([*outputs, *(value for _, value in updates)], {shared for shared, _ in updates})]
+    found = {shared for shared, _ in updates}
     stop = [*inputs, *(old for old, _ in givens)]
     fresh = [*outputs, *(value for _, value in updates), *(new for _, new in givens)]
     while fresh:

@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::gradient::{grad, jvp, substitute, vjp};
     #[pymodule_export]
-    use super::loops::LoopBuilder;
+    use super::loops::{LoopBuilder, recent};
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops};
     #[pymodule_export]

@@ -4,6 +4,7 @@ use crate::errors::{guard, misuse};
 use crate::var::{Var, unwrap_pairs, wrap};
 use pyo3::prelude::*;
 use scan_core::prelude::{self as core, LoopOptions, Span};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
 
 /// A loop under construction: placeholders first, then what the step made of them.
@@ -78,4 +79,23 @@ impl LoopBuilder {
         let after = result.updates.into_iter().map(|(a, b)| (Var(a), Var(b))).collect();
         Ok((wrap(&result.outputs), after, Var(result.steps)))
     }
+}
+
+/// What the expressions depend on and was made since node number `since`, with the older expressions that it uses directly;
+/// users before inputs.
+#[pyfunction]
+pub fn recent(vars: Vec<Var>, since: u64) -> Vec<Var> {
+    let mut stack: Vec<core::Var> = vars.into_iter().map(|v| v.0).collect();
+    let mut seen = HashSet::new();
+    let mut found = vec![];
+    while let Some(var) = stack.pop() {
+        if !seen.insert(var.key()) {
+            continue;
+        }
+        if let Some((_, ins, _)) = var.owner().filter(|_| var.key().0 >= since) {
+            stack.extend(ins.iter().cloned());
+        }
+        found.push(Var(var));
+    }
+    found
 }

@@ -1,0 +1,328 @@
+"""One loop from plan to graph: placeholders for what the step sees, the step's call, what it made, the finished loop.
+
+`scan` and `loop` bring their arguments into a `Plan`; everything behind is the same for both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from .errors import RscanError
+from .ops import broadcast_to
+from .shared import _updated
+from .updates import ForgottenUpdatesWarning, OrderedUpdates
+from .variable import Variable, as_variable, wrap
+
+# The loops being traced.
+
+_active = threading.local()
+
+
+def step_indices() -> tuple[Variable, ...]:
+    """The step indices of the loops whose steps are being traced in this thread, the outermost first."""
+    return getattr(_active, "indices", ())
+
+
+@contextlib.contextmanager
+def entered(index: Variable) -> Iterator[None]:
+    """While the step of a loop is traced."""
+    before = step_indices()
+    _active.indices = (*before, index)
+    try:
+        yield
+    finally:
+        _active.indices = before
+
+
+# Updates that loops made, by the numbers of the nodes that tell that a graph contains the loop.
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopUpdates:
+    """Updates of shared variables made by one loop."""
+
+    updates: tuple[tuple[_native.Var, _native.Var], ...]
+    #: True where they travel along by themselves, False where the user passes them on.
+    automatic: bool
+    span: int
+    name: str | None
+
+
+_made: dict[int, LoopUpdates] = {}
+
+
+def loops_with_updates(variables: Sequence[_native.Var], since: int = 0) -> list[LoopUpdates]:
+    """What is known of the loops that the expressions contain (those made since a node), where these update variables."""
+    if not _made:
+        return []
+    nodes = {v.key[0] for v in _native.recent(list(variables), max(since, min(_made)))}
+    return list({id(_made[n]): _made[n] for n in sorted(nodes & _made.keys())}.values())
+
+
+def travelling_updates(variables: Sequence[Variable], given: Any = ()) -> list[tuple[Variable, Variable]]:
+    """Updates that the loops behind some variables bring along, but for the variables in `given`. Forgotten ones are reported."""
+    found: dict[Variable, Variable] = {}
+    for made in loops_with_updates([v._v for v in variables]):
+        pairs = [(wrap(k), wrap(v)) for k, v in made.updates]
+        missing = [(k, v) for k, v in pairs if k not in given and k not in found]
+        if made.automatic:
+            found.update(missing)
+        else:
+            _report_forgotten([k for k, _ in missing], made)
+    return list(found.items())
+
+
+def _report_forgotten(variables: list[Variable], made: LoopUpdates) -> None:
+    if not variables:
+        return
+    names = ", ".join(f"`{v._describe()}`" for v in variables)
+    error = RscanError(
+        f"the loop updates {names}, but its updates were not passed on",
+        code="E0125",
+        labels=[(made.span, "the loop"), *((v._v.span, "made here") for v in variables)],
+        helps=["pass the second result of rs.scan on: rs.function(..., updates=updates), or return it from the enclosing step"],
+    )
+    warnings.warn(str(error), ForgottenUpdatesWarning, stacklevel=2)
+
+
+# Plans.
+
+
+@dataclasses.dataclass
+class Slot:
+    """A sequence or a state as the user described it."""
+
+    value: Variable
+    taps: list[int]
+    name: str | None = None
+    #: The Python number that a state starts from, where nobody chose its dtype and shape.
+    weak: Any = None
+
+
+@dataclasses.dataclass
+class Plan:
+    """Everything about a loop but its step."""
+
+    span: int
+    name: str | None = None
+    n_steps: Variable | None = None
+    go_backwards: bool = False
+    truncate: int | None = None
+    strict: bool = False
+    sequences: list[Slot] = dataclasses.field(default_factory=list)
+    states: list[Slot] = dataclasses.field(default_factory=list)
+    passed: list[Variable] = dataclasses.field(default_factory=list)
+    #: Updates travel along by themselves.
+    automatic: bool = False
+    #: Python numbers and axes of extent 1 adapt to what the step gives.
+    adapt: bool = True
+    family: type[Variable] = Variable
+
+    def open(self) -> Placeholders:
+        """The placeholders of the step."""
+        n_steps = None if self.n_steps is None else self.n_steps._v
+        builder = _native.LoopBuilder(self.name, n_steps, self.go_backwards, self.truncate, self.strict, self.span)
+        index = builder.step_index()
+        sequences = [builder.sequence(slot.value._v, slot.taps, slot.name) for slot in self.sequences]
+        states = [builder.state(slot.value._v, slot.taps, slot.name) for slot in self.states]
+        for value in self.passed:
+            builder.pass_(value._v)
+        return Placeholders(builder, index, sequences, states)
+
+    def float_dtype(self) -> str | None:
+        """The float dtype of what the step is given, where there is one."""
+        given = [*(slot.value for slot in self.sequences), *(s.value for s in self.states if s.weak is None), *self.passed]
+        floats = [v.dtype for v in given if v.dtype.startswith("float")]
+        return np.result_type(*floats).name if floats else None
+
+
+@dataclasses.dataclass
+class Placeholders:
+    """A builder of the core, and what the step sees."""
+
+    builder: _native.LoopBuilder
+    index: _native.Var
+    sequences: list[list[_native.Var]]
+    states: list[list[_native.Var]]
+
+    def all(self) -> list[_native.Var]:
+        """In a fixed order."""
+        return [self.index, *(v for slot in (*self.sequences, *self.states) for v in slot)]
+
+
+@dataclasses.dataclass
+class Made:
+    """What the step made: outputs with the position of their state (or None), updates, the condition that ends the loop."""
+
+    outputs: list[tuple[int | None, Variable]]
+    updates: OrderedUpdates
+    until: Variable | None = None
+
+    def natives(self) -> list[_native.Var]:
+        """All expressions, in a fixed order."""
+        extra = [] if self.until is None else [self.until._v]
+        return [*(v._v for _, v in self.outputs), *(v._v for v in self.updates.values()), *extra]
+
+    def replaced(self, old: list[_native.Var], new: list[_native.Var], family: type[Variable]) -> Made:
+        """The same of other placeholders."""
+        values = iter(_native.substitute(self.natives(), list(zip(old, new, strict=True))))
+        outputs = [(at, wrap(next(values), family)) for at, _ in self.outputs]
+        updates = OrderedUpdates([(key, wrap(next(values), family)) for key in self.updates])
+        return Made(outputs, updates, None if self.until is None else wrap(next(values), family))
+
+
+@dataclasses.dataclass
+class Result:
+    """A finished loop."""
+
+    outputs: list[Variable]
+    updates: OrderedUpdates
+    steps: Variable
+
+    def without_extra(self, n: int) -> Result:
+        """With the first n outputs alone."""
+        return dataclasses.replace(self, outputs=self.outputs[:n])
+
+
+def finish(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
+    """Makes the loop of what the step made."""
+    return close(*settled(plan, placeholders, made))
+
+
+def settled(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, Placeholders, Made]:
+    """With the updates that the step brings along, and with initial states that fit."""
+    made.updates.update(_brought_along(plan, placeholders, made))
+    return _adapted(plan, placeholders, made) if plan.adapt else (plan, placeholders, made)
+
+
+def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
+    """The loop itself."""
+    updates = [(key._v, value._v) for key, value in made.updates.items()]
+    until = None if made.until is None else made.until._v
+    outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
+    if after:
+        record = LoopUpdates(tuple(after), plan.automatic, plan.span, plan.name)
+        nodes = [steps] if steps.kind == "apply" else outputs
+        _made.update({v.key[0]: record for v in nodes})
+    family = plan.family
+    pairs = [(wrap(k, family), wrap(v, family)) for k, v in after]
+    return Result([wrap(v, family) for v in outputs], OrderedUpdates(pairs), wrap(steps, family))
+
+
+def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[tuple[Variable, Variable]]:
+    """Updates that the step did not return: of loops inside it, and default updates of the shared variables that it uses."""
+    since = placeholders.index.key[0]
+    roots = made.natives()
+    found: dict[Variable, Variable] = {}
+    for inner in loops_with_updates(roots, since):
+        missing = [(wrap(k, plan.family), wrap(v, plan.family)) for k, v in inner.updates]
+        missing = [(k, v) for k, v in missing if k not in made.updates and k not in found]
+        if inner.automatic or plan.automatic:
+            found.update(missing)
+        else:
+            _report_forgotten([k for k, _ in missing], inner)
+    if _updated:
+        for native in _native.recent(roots, since):
+            if native.kind != "shared":
+                continue
+            variable = wrap(native, plan.family)
+            default = getattr(variable, "default_update", None)
+            if default is not None and not is_keyed(variable) and variable not in made.updates and variable not in found:
+                found[variable] = default
+    return list(found.items())
+
+
+def is_keyed(variable: Variable) -> bool:
+    """True for the key of a random stream, which advances once per call: steps fold their index into it instead."""
+    return getattr(variable, "_keyed", False)
+
+
+# Initial states that adapt to what the step makes of them.
+
+
+def _adapted(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, Placeholders, Made]:
+    hint = plan.float_dtype()
+    tried: set[int] = set()
+    for _ in range(4):
+        changes = {}
+        for at, out in made.outputs:
+            if at is None:
+                continue
+            new = _fitting(plan, at, placeholders, out._v, hint if at not in tried else None)
+            if new is not None:
+                changes[at] = new
+                tried.add(at)
+        if not changes:
+            break
+        states = [dataclasses.replace(s, value=changes.get(i, s.value)) for i, s in enumerate(plan.states)]
+        new_plan = dataclasses.replace(plan, states=states)
+        opened = new_plan.open()
+        try:
+            made = made.replaced(placeholders.all(), opened.all(), plan.family)
+        except RscanError:
+            break  # The step cannot be rebuilt for other types: the core says what does not fit.
+        plan, placeholders = new_plan, opened
+    return plan, placeholders, made
+
+
+def _fitting(plan: Plan, at: int, placeholders: Placeholders, out: _native.Var, hint: str | None) -> Variable | None:
+    """An initial state that fits what the step gives, or None where it is as it should be, or cannot be helped."""
+    slot, row = plan.states[at], placeholders.states[at][0]
+    dtype = _fitting_dtype(slot.weak, row.dtype, out.dtype, hint)
+    shape = _fitting_shape(plan, slot, row, out, placeholders.index.key[0])
+    if dtype == row.dtype and shape is None:
+        return None
+    if slot.weak is not None:
+        value = wrap(as_variable(np.asarray(slot.weak).astype(dtype))._v, plan.family)
+        current = value if slot.value.ndim == 0 else broadcast_to(value, slot.value.shape)
+    else:
+        current = slot.value
+    if shape is None:
+        return current
+    return broadcast_to(current, shape if slot.taps == [-1] else [current.shape[0], *shape])
+
+
+def _fitting_dtype(weak: Any, before: str, after: str, hint: str | None) -> str:
+    if weak is None or before == after:
+        return before
+    if after.startswith("float") and not before.startswith("float") and hint is not None:
+        return hint
+    survives = np.asarray(weak).astype(after) == weak
+    return after if survives else np.promote_types(before, after).name
+
+
+def _fitting_shape(plan: Plan, slot: Slot, row: _native.Var, out: _native.Var, since: int) -> list[Any] | None:
+    """The extents that a row needs where it must be broadcast, or None."""
+    if slot.weak is not None and row.ndim == 0 and out.ndim > 0:
+        grows = list(range(out.ndim))
+    elif row.ndim == out.ndim:
+        grows = [i for i, n in enumerate(row.shape) if n == 1 and out.shape[i] != 1]
+    else:
+        return None
+    if not grows:
+        return None
+    found = {i: _extent(plan, out, i, since) for i in grows}
+    if any(n is None for n in found.values()):
+        return None
+    base = slot.value.shape[-row.ndim :] if row.ndim else ()
+    return [found[i] if i in found else base[i] for i in range(out.ndim)]
+
+
+def _extent(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
+    """One extent of a step's output in terms of values outside the loop, or None."""
+    if out.shape[axis] is not None:
+        return out.shape[axis]
+    given = [slot.value._v for slot in (*plan.sequences, *plan.states)]
+    for native in given + [v for v in _native.recent([out], since) if v.key[0] < since]:
+        for i in range(native.ndim):
+            if out.same_dim(axis, native, i):
+                return wrap(native).shape[i]
+    return None

@@ -1,0 +1,210 @@
+"""Functions of arrays from functions of variables: `@rs.compile`, `rs.value_and_grad`.
+
+The function is called with variables once per dtype and number of axes of its arguments; what it returns is compiled and kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _tree
+from ._spans import here, of_function
+from .errors import RscanTypeError
+from .function import Function, function
+from .gradient import grad
+from .inputs import tensor
+from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
+
+__all__ = ["Compiled", "compile", "value_and_grad"]
+
+
+class Compiled:
+    """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
+    strings and None, are passed on as they are, and each value of theirs is compiled for itself."""
+
+    def __init__(self, fn: Callable[..., Any], name: str | None = None) -> None:
+        self._fn = fn
+        self._name = name or getattr(fn, "__name__", "compiled")
+        self._signature = inspect.signature(fn)
+        self._variants: dict[Any, tuple[Function, _tree.Tree]] = {}
+        self._lock = threading.Lock()
+        functools.update_wrapper(self, fn, updated=())
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The values for these arguments. Called with variables, the expression itself."""
+        leaves, tree, static, names = self._flat(args, named)
+        if any(isinstance(v, Variable) for v in leaves):
+            return self._fn(*args, **named)
+        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        compiled, out = self._variant(arrays, tree, static, names)
+        results = compiled(*arrays)
+        return out.build(iter([_plain(v) for v in results]))
+
+    def lower(self, *args: Any, **named: Any) -> Function:
+        """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
+        leaves, tree, static, names = self._flat(args, named)
+        return self._variant([_array(v, n) for v, n in zip(leaves, names, strict=True)], tree, static, names)[0]
+
+    @property
+    def n_variants(self) -> int:
+        """How often the function was traced."""
+        return len(self._variants)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}{self._signature}>"
+
+    def _flat(self, args: Any, named: Any) -> tuple[list[Any], _tree.Tree, tuple[Any, ...], list[str]]:
+        """Values, the structure of the arguments, what is not a value, and a name per value."""
+        try:
+            bound = self._signature.bind(*args, **named)
+        except TypeError as error:
+            raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=[(here(), ""), (of_function(self._fn), "")]) from None
+        bound.apply_defaults()
+        leaves, tree = _tree.flatten(dict(bound.arguments), _is_leaf)
+        names = _tree.paths(tree)
+        static = tuple((i, v) for i, v in enumerate(leaves) if not _is_value(v))
+        values = [(v, n) for v, n in zip(leaves, names, strict=True) if _is_value(v)]
+        return [v for v, _ in values], tree, static, [n for _, n in values]
+
+    def _variant(
+        self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]
+    ) -> tuple[Function, _tree.Tree]:
+        key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
+        try:
+            found = self._variants.get(key)
+        except TypeError:
+            bad = next(v for _, v in static if not _hashable(v))
+            raise RscanTypeError(
+                f"{self._name}() got {type(bad).__name__}, which is neither a number, an array, nor a structure of these",
+                code="E0508",
+                labels=[(here(), "")],
+            ) from None
+        if found is None:
+            with self._lock:
+                found = self._variants.get(key) or self._trace(arrays, tree, static, names)
+                self._variants[key] = found
+        return found
+
+    def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _tree.Tree]:
+        inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
+        fixed, values = dict(static), iter(inputs)
+        total = len(inputs) + len(fixed)
+        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(total)]))
+        bound = self._signature.bind_partial()
+        bound.arguments.update(arguments)
+        result = self._fn(*bound.args, **bound.kwargs)
+        outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
+        variables = [as_variable(v) for v in outputs]
+        return function(inputs, variables, name=self._name, on_unused_input="ignore"), out
+
+
+def _is_leaf(value: Any) -> bool:
+    return isinstance(value, (Variable, np.ndarray, np.generic, str)) or _is_numbers(value)
+
+
+def _is_numbers(value: Any) -> bool:
+    """True for lists of numbers, which count as arrays."""
+    return isinstance(value, list) and bool(value) and all(is_weak(v) or isinstance(v, np.generic) or _is_numbers(v) for v in value)
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, Variable) or is_weak(value) or isinstance(value, (np.ndarray, np.generic)) or _is_numbers(value)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _array(value: Any, name: str) -> np.ndarray:
+    if is_weak(value):
+        return np.asarray(value, dtype=weak_dtype(value, None))
+    array = np.asarray(value)
+    if array.dtype.name not in DTYPES:
+        raise RscanTypeError(f"argument `{name}` is an array of {array.dtype}", code="E0508", labels=[(here(), "")])
+    return array
+
+
+def _plain(value: np.ndarray) -> Any:
+    """An array, or the number of an array without axes."""
+    return value[()] if value.ndim == 0 else value
+
+
+def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Makes a function of arrays of a function of variables: `@rs.compile`.
+
+    It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
+    numbers where they have no axes, in the structure that the function returns.
+    """
+    if fn is None:
+        return lambda f: compile(f, name=name)
+    if isinstance(fn, Compiled):
+        return fn
+    if not callable(fn):
+        raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
+    return Compiled(fn, name)
+
+
+def value_and_grad(fn: Callable[..., Any], wrt: Any = 0, has_aux: bool = False) -> Compiled:
+    """A compiled function that returns the value of `fn`, a float scalar, and its gradient.
+
+    wrt: position or name of the argument, or a tuple of them; an argument may be a structure, and its gradient is one of the
+    same kind. has_aux: `fn` returns (value, anything), and so does the result: ((value, anything), gradient).
+    Made once per function: later calls with the same function return the same object.
+    """
+    inner = fn._fn if isinstance(fn, Compiled) else fn
+    key = (tuple(wrt) if isinstance(wrt, (tuple, list)) else wrt, has_aux)
+    cache = _cache_of(fn)
+    if key not in cache:
+        cache[key] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
+    return cache[key]
+
+
+def _cache_of(fn: Any) -> dict[Any, Compiled]:
+    try:
+        return fn.__dict__.setdefault("_value_and_grad", {})
+    except AttributeError:
+        return {}
+
+
+def _with_gradient(fn: Callable[..., Any], wrt: Any, has_aux: bool) -> Callable[..., Any]:
+    signature = inspect.signature(fn)
+    wanted = list(wrt) if isinstance(wrt, (tuple, list)) else [wrt]
+
+    @functools.wraps(fn)
+    def both(*args: Any, **named: Any) -> Any:
+        bound = signature.bind(*args, **named)
+        flat = [_tree.flatten(_argument(bound, w), lambda v: isinstance(v, Variable)) for w in wanted]
+        result = fn(*args, **named)
+        cost = result[0] if has_aux else result
+        gradients = iter(grad(cost, [v for leaves, _ in flat for v in leaves], disconnected_inputs="ignore"))
+        built = [tree.build(gradients) for _, tree in flat]
+        return result, tuple(built) if isinstance(wrt, (tuple, list)) else built[0]
+
+    both.__dict__.pop("_value_and_grad", None)
+    return both
+
+
+def _argument(bound: inspect.BoundArguments, which: Any) -> Any:
+    if isinstance(which, str) and which in bound.arguments:
+        return bound.arguments[which]
+    if isinstance(which, int) and -len(bound.args) <= which < len(bound.args):
+        return bound.args[which]
+    raise RscanTypeError(
+        f"there is no argument {which!r} to differentiate with respect to",
+        code="E0508",
+        labels=[(here(), "")],
+        notes=[f"the arguments are {', '.join(bound.arguments)}"],
+    )

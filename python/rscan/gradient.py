@@ -1,0 +1,193 @@
+"""Derivatives of expressions: `grad`, its two directions `vjp` and `jvp`, `jacobian`, `hessian`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _native
+from ._spans import here
+from .errors import DisconnectedInputError, GradientError
+from .ops import arange, flatten, reshape, zeros_like
+from .scan import scan
+from .variable import Variable, as_variable, family_of, wrap
+
+__all__ = ["DISCONNECTED", "Lop", "Rop", "grad", "hessian", "jacobian", "jvp", "vjp"]
+
+
+class _Disconnected:
+    """The derivative of something that a cost does not depend on."""
+
+    def __repr__(self) -> str:
+        return "DISCONNECTED"
+
+
+DISCONNECTED = _Disconnected()
+
+
+def grad(
+    cost: Any,
+    wrt: Any,
+    consider_constant: Any = None,
+    disconnected_inputs: str = "raise",
+    known_grads: Mapping[Any, Any] | None = None,
+    return_disconnected: str = "zero",
+) -> Any:
+    """The gradient of a scalar with respect to a variable (a variable), or to a list or tuple of them (of that kind).
+
+    consider_constant: variables through which no gradient flows.
+    disconnected_inputs: 'raise', 'warn' or 'ignore' where the cost does not depend on a variable.
+    known_grads: variables with gradients that are given; without a cost, gradients start there.
+    return_disconnected: for such variables 'zero', 'none' (None) or 'disconnected' (`DISCONNECTED`).
+    """
+    span = here()
+    known = _pairs(known_grads)
+    if cost is None and not known:
+        raise GradientError("a gradient needs a cost, or known_grads to start from", code="E0401", labels=[(span, "")])
+    variables = _variables(wrt, span)
+    family = family_of(variables)
+    start = None if cost is None else as_variable(cost, family=family)
+    found = _native.grad(
+        None if start is None else start._v,
+        [v._v for v in variables],
+        [v._v for v in _listed(consider_constant)],
+        [(k._v, v._v) for k, v in known],
+        span,
+    )
+    missing = _Missing(disconnected_inputs, return_disconnected, start, span)
+    return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
+
+
+def vjp(
+    outputs: Any,
+    wrt: Any,
+    cotangents: Any,
+    consider_constant: Any = None,
+    disconnected_inputs: str = "raise",
+    return_disconnected: str = "zero",
+) -> Any:
+    """Cotangents times the Jacobian of outputs with respect to `wrt`: what the gradient of `sum(cotangents · outputs)` is."""
+    span = here()
+    outs, variables = _listed(outputs), _variables(wrt, span)
+    family = family_of([*outs, *variables])
+    given = [as_variable(v, family=family) for v in _listed(cotangents)]
+    found = _native.vjp(
+        [v._v for v in outs], [v._v for v in given], [v._v for v in variables], [v._v for v in _listed(consider_constant)], [], span
+    )
+    missing = _Missing(disconnected_inputs, return_disconnected, outs[0] if outs else None, span)
+    return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
+
+
+def jvp(outputs: Any, wrt: Any, tangents: Any, disconnected_outputs: str = "ignore", return_disconnected: str = "zero") -> Any:
+    """The Jacobian of outputs with respect to `wrt`, times tangents: how outputs change where `wrt` moves that way."""
+    span = here()
+    outs, variables = _variables(outputs, span), _variables(wrt, span)
+    family = family_of([*outs, *variables])
+    given = [as_variable(v, family=family) for v in _listed(tangents)]
+    found = _native.jvp([v._v for v in outs], [v._v for v in variables], [v._v for v in given], span)
+    missing = _Missing(disconnected_outputs, return_disconnected, None, span)
+    return _like(outputs, [missing.gradient(v, g, family) for v, g in zip(outs, found, strict=True)])
+
+
+def Lop(f: Any, wrt: Any, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """`vjp` under Theano's name."""
+    return vjp(f, wrt, eval_points, consider_constant, disconnected_inputs)
+
+
+def Rop(f: Any, wrt: Any, eval_points: Any) -> Any:
+    """`jvp` under Theano's name."""
+    return jvp(f, wrt, eval_points)
+
+
+def jacobian(expression: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """All derivatives of an array: of shape `expression.shape + wrt.shape`, one loop over the elements of the expression."""
+    y = as_variable(expression)
+    if y.ndim == 0:
+        return grad(y, wrt, consider_constant, disconnected_inputs)
+    flat = flatten(y)
+    variables = _variables(wrt, here())
+
+    def row(i: Variable) -> list[Variable]:
+        return grad(flat[i], variables, consider_constant, disconnected_inputs)
+
+    rows, _ = scan(row, sequences=arange(flat.shape[0]), name="jacobian", return_list=True)
+    if y.ndim > 1:
+        rows = [reshape(r, [*y.shape, *v.shape]) for r, v in zip(rows, variables, strict=True)]
+    return _like(wrt, rows)
+
+
+def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """Second derivatives of a scalar, of shape `wrt.shape + wrt.shape`; of a list of variables, the block of each with itself."""
+    variables = _variables(wrt, here())
+    firsts = grad(cost, variables, consider_constant, disconnected_inputs)
+    blocks = [jacobian(g, v, consider_constant, "ignore") for g, v in zip(firsts, variables, strict=True)]
+    return _like(wrt, blocks)
+
+
+class _Missing:
+    """What stands for the gradient of a variable that is not connected."""
+
+    def __init__(self, action: str, instead: str, cost: Variable | None, span: int) -> None:
+        _one_of("disconnected_inputs", action, ("raise", "warn", "ignore"), span)
+        _one_of("return_disconnected", instead, ("zero", "none", "disconnected"), span)
+        self.action, self.instead, self.cost, self.span = action, instead, cost, span
+
+    def gradient(self, variable: Variable, found: _native.Var | None, family: type[Variable]) -> Any:
+        if found is not None:
+            return wrap(found, family)
+        if self.action != "ignore":
+            error = self._error(variable)
+            if self.action == "raise":
+                raise error
+            warnings.warn(str(error), stacklevel=3)
+        if self.instead == "none":
+            return None
+        if self.instead == "disconnected":
+            return DISCONNECTED
+        return zeros_like(variable, variable.dtype if variable.dtype.startswith("float") else "float64")
+
+    def _error(self, variable: Variable) -> DisconnectedInputError:
+        name = variable._describe()
+        cost = [] if self.cost is None else [(self.cost._v.span, "the cost")]
+        return DisconnectedInputError(
+            f"the cost does not depend on `{name}`, or only through operations without a derivative",
+            code="E0402",
+            labels=[(self.span, "the gradient is asked for here"), *cost, (variable._v.span, f"`{name}` is made here")],
+            helps=['if that is meant: disconnected_inputs="ignore" gives zeros'],
+        )
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...], span: int) -> None:
+    if value not in allowed:
+        raise GradientError(f"{name} is one of {', '.join(map(repr, allowed))}, not {value!r}", code="E0809", labels=[(span, "")])
+
+
+def _pairs(known: Any) -> list[tuple[Variable, Variable]]:
+    items = () if known is None else known.items() if isinstance(known, Mapping) else known
+    return [(key, as_variable(value, family=key._family)) for key, value in items]
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [as_variable(value)]
+
+
+def _variables(value: Any, span: int) -> list[Variable]:
+    items = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    for item in items:
+        if not isinstance(item, Variable):
+            raise GradientError(
+                f"derivatives are taken with respect to variables, not {item!r}", code="E0401", labels=[(span, "")]
+            )
+    return items
+
+
+def _like(wrt: Any, found: list[Any]) -> Any:
+    """The results in the form in which the variables were given."""
+    if isinstance(wrt, tuple):
+        return tuple(found)
+    return found if isinstance(wrt, list) else found[0]
+
+

@@ -1,0 +1,338 @@
+"""Loops by name: `rs.loop(step, over=dict(x=xs), init=dict(h=h0))`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _returned, _tree
+from ._spans import here, of_function
+from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
+from .errors import ScanError
+from .ops import equal, flip, logical_and, stop_gradient, where
+from .scan import _loop_name, check_arguments, check_step, settle_weak, steps_of, truncation
+from .updates import OrderedUpdates
+from .variable import Variable, as_variable, family_of, is_operand, is_weak, wrap
+
+__all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
+
+
+class Taps:
+    """A sequence or an initial state with the rows that the step sees of it."""
+
+    def __init__(self, value: Any, *offsets: int) -> None:
+        items = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], (list, tuple, range)) else offsets
+        if not items or not all(isinstance(k, (int, np.integer)) for k in items):
+            raise ScanError(f"taps are one or more integers, not {items!r}", code="E0121", labels=[(here(), "")])
+        self.value, self.offsets = value, [int(k) for k in items]
+
+
+def taps(value: Any, *offsets: int) -> Taps:
+    """The rows t + k of `value` that step t sees, for each offset k. Several arrive in the step as a tuple.
+
+    Of a sequence, offsets may have any sign. Of an initial state they are negative, and it has one row per past step that the
+    oldest offset reaches, the oldest first.
+    """
+    return Taps(value, *offsets)
+
+
+class Loop:
+    """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`)."""
+
+    #: Number of steps that ran, an int64 scalar.
+    steps: Variable
+    #: Values of the shared variables that the loop updates, after it. `rs.function` finds them by itself.
+    updates: OrderedUpdates
+
+    def __init__(self, values: dict[Any, Any], steps: Variable, updates: OrderedUpdates) -> None:
+        self._values, self.steps, self.updates = values, steps, updates
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__.get("_values", {})
+        if name in values:
+            return values[name]
+        known = ", ".join(str(k) for k in values)
+        raise AttributeError(f"the loop has no output named {name!r}; it has {known or 'none'}")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._values[key] if isinstance(key, str) else list(self._values.values())[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values.values())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(k for k in self._values if isinstance(k, str))]
+
+    def keys(self) -> list[Any]:
+        """Names of the outputs."""
+        return list(self._values)
+
+    def values(self) -> list[Any]:
+        """The outputs."""
+        return list(self._values.values())
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Names and outputs."""
+        return list(self._values.items())
+
+    def __repr__(self) -> str:
+        return f"Loop({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
+
+
+class LoopOutput(Variable):
+    """The one output of a loop whose step returns a single value: a variable that also knows the loop's `steps` and `updates`."""
+
+    steps: Variable
+    updates: OrderedUpdates
+
+
+LoopOutput._family = Variable
+
+
+def loop(
+    step: Callable[..., Any],
+    over: Any = None,
+    init: Any = None,
+    n_steps: Any = None,
+    given: Any = None,
+    *,
+    non_sequences: Any = None,
+    reverse: bool = False,
+    go_backwards: bool = False,
+    truncate: int | None = None,
+    window: int | None = None,
+    name: str | None = None,
+    strict: bool = False,
+) -> Any:
+    """Loops a step over rows of `over`, starting from `init`.
+
+    Dictionaries pass by name: the step's parameters are the keys of `over` (rows of sequences), `init` (states) and `given`
+    (the same at every step). Lists and single values pass in order: over, init, given. `taps(x, -1, 0)` gives the step
+    several rows, as a tuple. A state may be a structure of dicts, lists, tuples and dataclasses.
+
+    The step returns the new states, by the same names or in the same order, and whatever else is wanted as rows; then updates
+    of shared variables, if any; then `rs.until(condition)`, if the loop can end early. Updates travel along by themselves.
+
+    n_steps: how many steps; without it the shortest sequence decides.
+    reverse: from the last row to the first, with the results in the order of the rows. go_backwards: in the order of the steps.
+    truncate: the gradient covers the last so many steps. window: the gradient of states is cut every so many steps.
+    strict: a shared variable that is used must be given.
+
+    Returns a `Loop`, or the variable itself where the step returns one value without a name.
+    """
+    given = given if given is not None else non_sequences
+    call = _Call(step, over, init, given, here())
+    plan = Plan(
+        span=call.span,
+        name=_loop_name(step, name),
+        n_steps=None if n_steps is None else steps_of(n_steps, call.span),
+        go_backwards=bool(reverse or go_backwards),
+        truncate=truncation(truncate, call.span),
+        strict=bool(strict),
+        sequences=call.sequences,
+        states=call.states,
+        passed=call.passed,
+        automatic=True,
+        family=family_of([*(s.value for s in (*call.sequences, *call.states)), *call.passed]),
+    )
+    settle_weak(plan)
+    placeholders = plan.open()
+    args, named = call.arguments(placeholders, plan.family, _window(window, call.span))
+    check_arguments(step, args, named, call.span)
+    with entered(wrap(placeholders.index, plan.family)):
+        value = step(*args, **named)
+    returned = _returned.read(value, step, call.span, _is_structure)
+    outputs = call.outputs(returned.outputs)
+    until = None if returned.until is None else returned.until.condition
+    result = finish(plan, placeholders, Made(outputs.flat, returned.updates, until))
+    return outputs.rows(result, reverse, plan.family)
+
+
+def loop_from_scan(
+    fn: Any, over: Any, init: Any, given: Any, n_steps: Any, truncate: Any, go_backwards: bool, name: str | None, strict: bool
+) -> Any:
+    """`rs.scan(…, init=…)`."""
+    return loop(fn, over, init, n_steps, given, go_backwards=go_backwards, truncate=truncate, name=name, strict=strict)
+
+
+def _window(window: Any, span: int) -> int | None:
+    if window is not None and (not isinstance(window, (int, np.integer)) or window < 1):
+        raise ScanError(f"window is {window!r}", code="E0121", labels=[(span, "")], helps=["a number of steps, 1 or more"])
+    return window
+
+
+class _Group:
+    """`over`, `init` or `given`: named or ordered arguments, each a structure."""
+
+    def __init__(self, value: Any, what: str, span: int) -> None:
+        self.what = what
+        if value is None:
+            self.keys, items = [], []
+        elif isinstance(value, Mapping):
+            self.keys, items = list(value), list(value.values())
+            if not all(isinstance(k, str) for k in self.keys):
+                raise ScanError(f"the keys of {what} are names of parameters, not {self.keys!r}", code="E0121", labels=[(span, "")])
+        elif isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+            self.keys, items = list(range(len(value))), list(value)
+        else:
+            self.keys, items = [0], [value]
+        self.named = isinstance(value, Mapping)
+        self.single = value is not None and not self.named and not (isinstance(value, (list, tuple)) and not hasattr(value, "_fields"))
+        flat = [_tree.flatten(item, lambda v: isinstance(v, Taps)) for item in items]
+        self.leaves = [leaf for leaves, _ in flat for leaf in leaves]
+        self.trees = [tree for _, tree in flat]
+        names = [str(k) if self.named else f"{what}[{k}]" for k in self.keys]
+        self.names = [n for tree, prefix in zip(self.trees, names, strict=True) for n in _tree.paths(tree, prefix)]
+
+    def arguments(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """What the step gets, given the value of each leaf."""
+        leaves = iter(values)
+        built = [tree.build(leaves) for tree in self.trees]
+        return ([], dict(zip(self.keys, built, strict=True))) if self.named else (built, {})
+
+
+class _Call:
+    """The arguments of a loop."""
+
+    def __init__(self, step: Any, over: Any, init: Any, given: Any, span: int) -> None:
+        check_step(step, span)
+        self.step, self.span = step, span
+        self.over, self.init, self.given = (_Group(v, w, span) for v, w in ((over, "over"), (init, "init"), (given, "given")))
+        self.sequences = [self._slot(leaf, name, [0]) for leaf, name in zip(self.over.leaves, self.over.names, strict=True)]
+        self.states = [self._slot(leaf, name, [-1]) for leaf, name in zip(self.init.leaves, self.init.names, strict=True)]
+        self.rest = [v if is_weak(v) else self._variable(v) for v in self.given.leaves]
+        self.passed = [v for v in self.rest if isinstance(v, Variable)]
+
+    def _variable(self, value: Any) -> Variable:
+        if isinstance(value, Variable) or is_operand(value):
+            return as_variable(value)
+        raise ScanError(f"a loop takes variables, arrays and numbers, got {value!r}", code="E0121", labels=[(self.span, "")])
+
+    def _slot(self, leaf: Any, name: str, default: list[int]) -> Slot:
+        value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)
+        weak = value if is_weak(value) and default == [-1] else None
+        parameter = name if "[" not in name else None
+        return Slot(self._variable(value), offsets, parameter, weak)
+
+    def arguments(self, placeholders: Placeholders, family: type[Variable], window: int | None) -> tuple[list[Any], dict[str, Any]]:
+        """What the step is called with."""
+        index = wrap(placeholders.index, family)
+        args: list[Any] = []
+        named: dict[str, Any] = {}
+        states = [[_cut(wrap(v, family), index, window) for v in slot] for slot in placeholders.states]
+        sequences = [[wrap(v, family) for v in slot] for slot in placeholders.sequences]
+        for group, slots in ((self.over, sequences), (self.init, states)):
+            more, by_name = group.arguments([slot[0] if len(slot) == 1 else tuple(slot) for slot in slots])
+            args += more
+            named.update(by_name)
+        more, by_name = self.given.arguments(self.rest)
+        return args + more, {**named, **by_name}
+
+    def outputs(self, value: Any) -> _Outputs:
+        """Ties what the step returned to the states."""
+        init = self.init
+        if isinstance(value, Mapping):
+            items = dict(value)
+        elif _tree.is_dataclass(value) and not (init.single and init.trees[0].kind == "dataclass"):
+            leaves, tree = _tree.flatten(value, lambda v: isinstance(v, Variable))
+            items = dict(zip(tree.keys, [getattr(value, k) for k in tree.keys], strict=True))
+        else:
+            items = self._in_order(value)
+        missing = [k for k in init.keys if k not in items]
+        if missing:
+            raise self._fail(f"the step returns no value for the state `{missing[0]}`", f"it returns {', '.join(map(str, items)) or 'nothing'}")
+        flat: list[tuple[int | None, Variable]] = []
+        trees: dict[Any, _tree.Tree] = {}
+        at = 0
+        for key, tree in zip(init.keys, init.trees, strict=True):
+            flat += [(at + i, self._variable(v)) for i, v in enumerate(self._matched(key, items[key], tree))]
+            at += len(_tree.paths(tree))
+            trees[key] = tree
+        for key, item in items.items():
+            if key not in trees:
+                leaves, trees[key] = _tree.flatten(item, lambda v: isinstance(v, Variable))
+                flat += [(None, self._variable(v)) for v in leaves]
+        alone = not isinstance(value, (list, tuple, Mapping)) and not init.named
+        return _Outputs(flat, {key: trees[key] for key in trees}, list(items), alone)
+
+    def _in_order(self, value: Any) -> dict[Any, Any]:
+        keys = self.init.keys
+        structured = isinstance(value, (list, tuple)) and not hasattr(value, "_fields")
+        if structured and len(keys) == 1 and self.init.trees[0].kind == "list" and _tree.same(_flat_tree(value), self.init.trees[0]):
+            return {keys[0]: value}
+        values = list(value) if structured else [value]
+        names = [*keys, *range(len(keys), len(values))]
+        return dict(zip(names, values, strict=False))
+
+    def _matched(self, key: Any, value: Any, tree: _tree.Tree) -> list[Any]:
+        found = _flat_tree(value)
+        if not _tree.same(tree, found):
+            raise self._fail(
+                f"the state `{key}` changes its structure from one step to the next", f"it was {tree.describe()}, the step gives {found.describe()}"
+            )
+        return _tree.aligned(value, tree)
+
+    def _fail(self, title: str, note: str) -> ScanError:
+        labels = [(self.span, ""), (of_function(self.step), "the step")]
+        return ScanError(title, code="E0105", labels=labels, notes=[note], helps=["a step returns a new value for every state in `init`"])
+
+
+def _flat_tree(value: Any) -> _tree.Tree:
+    return _tree.flatten(value, lambda v: isinstance(v, Variable))[1]
+
+
+def _cut(row: Variable, index: Variable, window: int | None) -> Variable:
+    """A state's row, through which no gradient flows at the first step of a window."""
+    if window is None or not row.dtype.startswith("float"):
+        return row
+    starts = logical_and(equal(index % window, 0), index > 0)
+    return where(starts, stop_gradient(row), row)
+
+
+def _is_structure(value: Any) -> bool:
+    """True for structures of outputs, as opposed to updates of shared variables."""
+    if isinstance(value, Mapping):
+        return bool(value) and all(isinstance(k, str) for k in value)
+    if _tree.is_dataclass(value):
+        return True
+    if isinstance(value, (list, tuple)) and value:
+        leaves, _ = _tree.flatten(value, lambda v: isinstance(v, Variable))
+        return all(_returned.is_value(v) for v in leaves)
+    return False
+
+
+@dataclasses.dataclass
+class _Outputs:
+    """Outputs of a step: expressions with their states, and how they are put together again."""
+
+    flat: list[tuple[int | None, Variable]]
+    #: Structure per name, states first: the order of `flat`.
+    trees: dict[Any, _tree.Tree]
+    #: Names in the order in which the step returned them.
+    order: list[Any]
+    #: One value without a name.
+    alone: bool
+
+    def rows(self, result: Result, reverse: bool, family: type[Variable]) -> Any:
+        """What the user gets."""
+        leaves = iter(flip(v, 0) if reverse else v for v in result.outputs)
+        built = {key: tree.build(leaves) for key, tree in self.trees.items()}
+        if self.alone and len(self.flat) == 1 and self.trees[self.order[0]].kind is None:
+            out = LoopOutput(built[self.order[0]]._v)
+            out._family = family
+            out.steps, out.updates = result.steps, result.updates
+            return out
+        values = {key: built[key] for key in self.order}
+        only = next(iter(values.values())) if self.alone and len(values) == 1 else None
+        if _tree.is_dataclass(only):
+            values = {f.name: getattr(only, f.name) for f in dataclasses.fields(only) if f.init}
+        return Loop(values, result.steps, result.updates)
