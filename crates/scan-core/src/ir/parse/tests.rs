@@ -137,3 +137,48 @@ fn errors_say_where_and_what() {
         assert!(got == code && title.contains(what), "{text}\nexpected {code} {what}\ngot {got} {title}");
     }
 }
+
+/// Doubles, and counts its evaluations: not pure.
+struct Double;
+
+impl ExternOp for Double {
+    fn key(&self) -> &str {
+        "my \"double\""
+    }
+    fn pure(&self) -> bool {
+        false
+    }
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        Ok(ins.iter().map(|a| a.ty.clone()).collect())
+    }
+    fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {
+        Ok(ins.iter().cloned().collect())
+    }
+}
+
+#[test]
+fn user_ops_go_by_their_key() {
+    let double = ExternRef(Arc::new(Double));
+    let find = |key: &str| (key == "my \"double\"").then(|| double.clone());
+    let text = "fn f(x: f64[3]) {
+  extern \"my \\\"double\\\"\"()
+  %0 = extern \"my \\\"double\\\"\"(x)
+  %1, y = extern \"my \\\"double\\\"\"(%0, x)
+  %2 = extern \"my \\\"double\\\"\"(x)
+  return %1, y, %2
+}
+";
+    let (_, graph) = parse_with(text, &find).unwrap();
+    assert_eq!(graph.to_text("f"), text);
+    assert_eq!(graph.nodes().len(), 4);
+}
+
+#[test]
+fn a_module_has_many_functions() {
+    let one = "fn a(x: f64[n0]) {\n  return x\n}\n";
+    let two = "fn b(x: f64[n0]) {\n  %0 = dim[axis=0](x)\n  return %0\n}\n";
+    let module = parse_module(&format!("{one}{two}"), &|_| None).unwrap();
+    assert_eq!(module.iter().map(|(name, g)| g.to_text(name)).collect::<String>(), format!("{one}{two}"));
+    assert_eq!(parse(&format!("{one}{two}")).unwrap_err().code, "E0903");
+    assert!(parse_module("", &|_| None).unwrap().is_empty());
+}
