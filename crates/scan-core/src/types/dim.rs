@@ -15,7 +15,7 @@ impl Sym {
     }
 }
 
-/// One extent of a type: `constant + Σ coefficient · symbol`.
+/// One extent of a type: `constant + Σ coefficient · symbol`. Arithmetic saturates: no array reaches the limits of 64 bits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dim {
     terms: SmallVec<[(Sym, i64); 1]>,
@@ -60,7 +60,7 @@ impl Dim {
     }
     /// Sum of two forms.
     pub fn add(&self, other: &Dim) -> Dim {
-        let sum = Dim { terms: self.terms.clone(), constant: self.constant + other.constant };
+        let sum = Dim { terms: self.terms.clone(), constant: self.constant.saturating_add(other.constant) };
         other.terms.iter().fold(sum, |d, t| d.plus_term(*t))
     }
     /// Difference of two forms.
@@ -72,11 +72,11 @@ impl Dim {
         if k == 0 {
             return Dim::known(0);
         }
-        Dim { terms: self.terms.iter().map(|(s, c)| (*s, c * k)).collect(), constant: self.constant * k }
+        Dim { terms: self.terms.iter().map(|(s, c)| (*s, c.saturating_mul(k))).collect(), constant: self.constant.saturating_mul(k) }
     }
     /// The value under an assignment of symbols; `None` where one is missing.
     pub fn eval(&self, value: &dyn Fn(Sym) -> Option<i64>) -> Option<i64> {
-        self.terms.iter().try_fold(self.constant, |sum, (s, c)| Some(sum + c * value(*s)?))
+        self.terms.iter().try_fold(self.constant, |sum, (s, c)| Some(sum.saturating_add(c.saturating_mul(value(*s)?))))
     }
     /// True where the two can never be equal: both numbers, and different.
     pub fn conflicts(&self, other: &Dim) -> bool {
@@ -86,7 +86,7 @@ impl Dim {
     fn plus_term(mut self, (sym, coef): (Sym, i64)) -> Dim {
         match self.terms.binary_search_by_key(&sym, |t| t.0) {
             Ok(i) => {
-                self.terms[i].1 += coef;
+                self.terms[i].1 = self.terms[i].1.saturating_add(coef);
                 if self.terms[i].1 == 0 {
                     self.terms.remove(i);
                 }

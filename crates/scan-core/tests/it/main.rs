@@ -1,6 +1,8 @@
 //! The one integration test binary of the crate.
 
+mod built_graphs;
 mod ir_files;
 mod mutations;
+mod random_graphs;
 mod sources;
 mod tidy;

@@ -1,11 +1,12 @@
 //! Damaged programs: whatever the text, reading it gives a graph or an error, and a graph that was read is sound.
 
-use crate::sources::{Random, files, read, short};
+use crate::sources::{Random, files, read, setting, short};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
 use std::panic::catch_unwind;
 
-const MUTATIONS: usize = 10_000;
+/// How many programs are damaged, unless the variable `MUTATIONS` says otherwise.
+const MUTATIONS: u64 = 10_000;
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -78,10 +79,11 @@ const PIECES: &[&str] = &[
 fn damaged_programs_never_panic() {
     let programs: Vec<(String, String)> = files("tests/ir", "ir").iter().map(|f| (short(f), read(f))).collect();
     let ops = ops(&programs);
-    let mut random = Random(20_260_101);
+    let mutations = setting("MUTATIONS", MUTATIONS);
+    let mut random = Random(setting("SEED", 1));
     let mut panics = vec![];
     let mut sound = 0;
-    for _ in 0..MUTATIONS {
+    for _ in 0..mutations {
         let (name, program) = random.pick(&programs);
         let mut text = program.split("\n===").next().unwrap_or(program).to_string();
         for _ in 0..1 + random.below(3) {
@@ -93,8 +95,8 @@ fn damaged_programs_never_panic() {
             Err(_) => panics.push(format!("from {name}: panics\n{text}")),
         }
     }
-    assert!(panics.is_empty(), "{} of {MUTATIONS}\n{}", panics.len(), panics[..panics.len().min(5)].join("\n--------\n"));
-    assert!(sound > MUTATIONS / 50, "only {sound} damaged programs could be read: the damage is too great to test much");
+    assert!(panics.is_empty(), "{} of {mutations}\n{}", panics.len(), panics[..panics.len().min(5)].join("\n--------\n"));
+    assert!(sound > mutations as usize / 50, "only {sound} damaged programs could be read: the damage is too great to test much");
 }
 
 /// True where the text could be read; an error where the graph is not sound.

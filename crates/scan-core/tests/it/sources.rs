@@ -60,3 +60,8 @@ impl Random {
         &items[self.below(items.len())]
     }
 }
+
+/// A number from the environment, for longer runs by hand.
+pub fn setting(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
