@@ -45,6 +45,7 @@ def test_char_rnn():
 def test_rbm_gibbs():
     r = run("rbm_gibbs")
     assert r["error_last"] < r["error_bound"] < r["error_first"]
+    assert 0 < r["flips"] < 0.5 * r["most_flips"]
     assert abs(r["sample_mean"] - r["data_mean"]) < 0.05
 
 

@@ -135,12 +135,12 @@ def _(i):
 @impl("12_rbm_gibbs")
 def _(i):
     W, bv, bh, v0 = rs.fmatrix("W"), rs.fvector("bv"), rs.fvector("bh"), rs.fmatrix("v0")
-    random = rs.random.RandomStream(0)
+    random = rs.random.Stream(0)
     def step(v, pv):
         ph = rs.sigmoid(v @ W + bh)
-        h = rs.cast(random.uniform(ph.shape, dtype="float32") < ph, "float32")
+        h = random.bernoulli(ph, dtype="float32")
         pv = rs.sigmoid(h @ W.T + bv)
-        return dict(v=rs.cast(random.uniform(pv.shape, dtype="float32") < pv, "float32"), pv=pv)
+        return dict(v=random.bernoulli(pv, dtype="float32"), pv=pv)
     out = rs.loop(step, init=dict(v=v0, pv=v0), n_steps=i["k"])
     return call([W, bv, bh, v0], [out.pv[-1], out.v[-1]], i)
 
