@@ -40,6 +40,8 @@ def test_nile_kalman():
 def test_char_rnn():
     r = run("char_rnn")
     assert r["first"] > r["letters"] > r["bound"] > r["last"]
+    assert len(r["text"]) == 240
+    assert 25 < r["text"].count(" ") < 80
 
 
 def test_rbm_gibbs():
