@@ -38,7 +38,9 @@ def same(got: Any, expected: Any, rtol: float = 1e-6) -> None:
     assert isinstance(got, np.ndarray)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind == "f":
-        np.testing.assert_allclose(got, expected, rtol=rtol if expected.dtype == "float64" else max(rtol, 2e-6), atol=1e-12)
+        np.testing.assert_allclose(
+            got, expected, rtol=rtol if expected.dtype == "float64" else max(rtol, 2e-6), atol=1e-12
+        )
     else:
         np.testing.assert_array_equal(got, expected)
 
@@ -49,4 +51,3 @@ def like_numpy(build: Any, *arrays: Any, rtol: float = 1e-10) -> None:
         expected = build(np, *arrays)
     for known in (False, True):
         same(run(lambda *xs: build(rs, *xs), *arrays, known=known), expected, rtol)
-

@@ -62,7 +62,9 @@ def test_panics_become_internal_errors():
 SOURCES = sorted(Path(rs.__file__).parent.rglob("*.py"))
 
 
-@pytest.mark.parametrize("code", sorted({code for file in SOURCES for code in re.findall(r'"(E\d{4})"', file.read_text())}))
+@pytest.mark.parametrize(
+    "code", sorted({code for file in SOURCES for code in re.findall(r'"(E\d{4})"', file.read_text())})
+)
 def test_every_code_has_a_page(code):
     page = rs.error_page(code)
     assert page is not None and page.startswith(f"# {code}: ") and len(page.splitlines()) >= 5
@@ -110,3 +112,10 @@ def test_exceptions_of_user_code_come_out_unchanged():
     bad = _native.extern("bad gradient", True, infer, lambda ins: ins, lambda *_: [])
     with pytest.raises(errors.GradientError, match="0 cotangents"):
         _native.grad(rs.variable.apply(bad, {}, x).sum()._v, [x._v])
+
+
+def test_the_state_of_a_legacy_stream():
+    state = _native.mt_state(42)
+    kind, key, position, *_ = np.random.RandomState(42).get_state()
+    assert kind == "MT19937" and state.dtype == "uint32" and state.shape == (628,)
+    assert state[:624].tolist() == key.tolist() and state[624] == position

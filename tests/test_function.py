@@ -148,7 +148,12 @@ def test_names_and_defaults():
     x, y, z = rs.scalar("x"), rs.scalar("y"), rs.scalar("z")
     f = rs.function([x, rs.In(y, value=10.0), rs.In(z, value=100.0, name="other")], x + y + z)
     assert (f(1), f(1, 2), f(1, other=0), f(x=1, y=2), f(1, other=1, y=1)) == (111, 103, 11, 103, 3)
-    for args, named, word in [((), {}, "needs"), ((1, 2, 3, 4), {}, "got 4"), ((1,), {"x": 2}, "twice"), ((1,), {"w": 2}, "no input named `w`")]:
+    for args, named, word in [
+        ((), {}, "needs"),
+        ((1, 2, 3, 4), {}, "got 4"),
+        ((1,), {"x": 2}, "twice"),
+        ((1,), {"w": 2}, "no input named `w`"),
+    ]:
         with pytest.raises(TypeError, match=word):
             f(*args, **named)
 
@@ -253,11 +258,12 @@ def test_shared_values():
     same(s.get_value(), np.ones(3))
     s.set_value([1, 2])
     same(s.get_value(), np.array([1.0, 2.0]))
-    assert (rs.shared(3).dtype, rs.shared(3.0).dtype, rs.shared(True).dtype, rs.shared(np.float32(1)).dtype) == ("int64", "float64", "bool", "float32")
+    values = {"int64": 3, "float64": 3.0, "bool": True, "float32": np.float32(1)}
+    assert all(rs.shared(value).dtype == dtype for dtype, value in values.items())
     for bad in (np.zeros((2, 2)), np.zeros(2, complex), 3.0):
         with pytest.raises(TypeError):
             s.set_value(bad)
-    with pytest.raises(TypeError, match="`s`|s: "):
+    with pytest.raises(TypeError, match=r"`s`|s: "):
         rs.shared(np.zeros(2, "int32"), "s").set_value([0.5])
     with pytest.raises(TypeError):
         rs.shared(np.zeros((2, 3)), shape=(None, 3)).set_value(np.zeros((2, 4)))
@@ -278,8 +284,10 @@ def test_many_threads():
                 wrong.append(k)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads: t.start()  # noqa: E701
-    for t in threads: t.join()  # noqa: E701
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
     assert not wrong and n.get_value() == 400
 
 

@@ -8,7 +8,27 @@ from ._native import __version__
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile, value_and_grad
 from .config import config
-from .errors import RscanError, error_page
+from .errors import (
+    AxisError,
+    DisconnectedInputError,
+    GradientError,
+    InternalError,
+    LinAlgError,
+    MissingInputError,
+    NonScalarCostError,
+    ParseError,
+    RscanError,
+    RscanIndexError,
+    RscanOverflowError,
+    RscanTypeError,
+    RscanValueError,
+    ScanError,
+    ScanTypeError,
+    ShapeError,
+    UnsupportedError,
+    UnusedInputError,
+    error_page,
+)
 from .function import Function, In, Out, function
 from .function import evaluate as eval
 from .gradient import DISCONNECTED, Lop, Rop, grad, hessian, jacobian, jvp, vjp
@@ -29,22 +49,39 @@ globals().update(_CONSTRUCTORS)
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 
 __all__ = [
+    "AxisError",
     "Compiled",
     "DISCONNECTED",
+    "DisconnectedInputError",
     "ForgottenUpdatesWarning",
     "Function",
+    "GradientError",
     "In",
+    "InternalError",
+    "LinAlgError",
     "Loop",
     "LoopOutput",
     "Lop",
+    "MissingInputError",
+    "NonScalarCostError",
     "OrderedUpdates",
     "Out",
+    "ParseError",
     "Print",
     "RandomStream",
     "Rop",
     "RscanError",
+    "RscanIndexError",
+    "RscanOverflowError",
+    "RscanTypeError",
+    "RscanValueError",
+    "ScanError",
+    "ScanTypeError",
+    "ShapeError",
     "SharedVariable",
     "Taps",
+    "UnsupportedError",
+    "UnusedInputError",
     "Variable",
     "__version__",
     "as_variable",

@@ -10,7 +10,14 @@ from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
 
 #: Reductions of ufuncs.
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+_REDUCTIONS = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_and": "all",
+    "logical_or": "any",
+}
 
 
 def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -20,14 +27,18 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS:
         options.setdefault("axis", 0)
-        return getattr(ops, _REDUCTIONS[name])(*inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")})
+        return getattr(ops, _REDUCTIONS[name])(
+            *inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")}
+        )
     if method == "outer":
         raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
     function = getattr(ops, name, None)
     if function is None or method != "__call__":
         raise UnsupportedError(f"np.{name} of variables is not supported", code="E0813", labels=[(here(), "")])
     if options:
-        raise RscanTypeError(f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")])
+        raise RscanTypeError(
+            f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")]
+        )
     return function(*inputs)
 
 

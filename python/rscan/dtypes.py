@@ -49,7 +49,10 @@ def dtype_name(dtype: Any) -> str:
         name = ""
     if name not in DTYPES:
         raise RscanTypeError(
-            f"{dtype!r} is not a dtype of variables", code="E0806", labels=[(here(), "")], helps=["there are " + ", ".join(DTYPES)]
+            f"{dtype!r} is not a dtype of variables",
+            code="E0806",
+            labels=[(here(), "")],
+            helps=["there are " + ", ".join(DTYPES)],
         )
     return name
 
@@ -65,7 +68,9 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
         elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
             array = array.astype(config.floatX)
     except (ValueError, OverflowError) as error:
-        raise RscanTypeError(f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
+        raise RscanTypeError(
+            f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]
+        ) from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(
             f"{short(value)} cannot become a variable: its dtype is {array.dtype}",

@@ -36,7 +36,10 @@ class In:
             raise RscanTypeError(f"In takes a variable, got {variable!r}", code="E0809", labels=[(here(), "")])
         if update is not None:
             raise UnsupportedError(
-                "an input has no update", code="E0813", labels=[(here(), "")], helps=["keep the value in rs.shared(…) and update that"]
+                "an input has no update",
+                code="E0813",
+                labels=[(here(), "")],
+                helps=["keep the value in rs.shared(…) and update that"],
             )
         self.variable, self.name, self.strict = variable, name or variable.name, strict
         self.value = _MISSING if value is None else value
@@ -142,7 +145,9 @@ class Function:
 
     def _check_unused(self, action: str) -> None:
         if action not in ("raise", "warn", "ignore"):
-            raise RscanValueError(f"on_unused_input is 'raise', 'warn' or 'ignore', not {action!r}", code="E0809", labels=[(here(), "")])
+            raise RscanValueError(
+                f"on_unused_input is 'raise', 'warn' or 'ignore', not {action!r}", code="E0809", labels=[(here(), "")]
+            )
         unused = [] if action == "ignore" else self._native.unused_inputs
         if not unused:
             return
@@ -176,7 +181,10 @@ class Function:
     def _bad_call(self, text: str) -> RscanTypeError:
         names = [slot.name or "?" for slot in self.inputs]
         return RscanTypeError(
-            f"the function {self.name or ''} {text}".replace("  ", " "), code="E0508", labels=[(here(), "")], notes=[f"its inputs are ({', '.join(names)})"]
+            f"the function {self.name or ''} {text}".replace("  ", " "),
+            code="E0508",
+            labels=[(here(), "")],
+            notes=[f"its inputs are ({', '.join(names)})"],
         )
 
     def _argument(self, slot: In, value: Any) -> np.ndarray:
@@ -195,7 +203,9 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     """
     variable = slot.variable
     if isinstance(value, Variable):
-        raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
+        raise _unfit(
+            slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables"
+        )
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -219,8 +229,10 @@ def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | N
     if np.can_cast(array.dtype, dtype, "safe") or allow_downcast:
         with np.errstate(all="ignore"):
             return array.astype(dtype)
-    if hasattr(value, "dtype") and getattr(value, "ndim", 1):
-        raise _unfit(slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True')
+    if hasattr(value, "dtype") and np.ndim(value):
+        raise _unfit(
+            slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True'
+        )
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
         lossless = bool(np.all((cast == array) | ((cast != cast) & (array != array))))
@@ -243,7 +255,11 @@ def _rank_help(array: np.ndarray, rank: int) -> str | None:
 
 def _unfit(slot: In, text: str, help: str | None = None) -> RscanTypeError:
     v = slot.variable
-    wanted = f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else f"a {v.dtype} scalar"
+    wanted = (
+        f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]"
+        if v.ndim
+        else f"a {v.dtype} scalar"
+    )
     return RscanTypeError(
         f"{slot.describe()} takes {wanted}, {text}",
         code="E0504",
@@ -297,14 +313,20 @@ def _pairs(items: Any, what: str) -> list[tuple[Variable, Any]]:
     pairs = list(items.items() if isinstance(items, Mapping) else items)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], Variable):
-            raise RscanTypeError(f"{what} is a dict or a list of pairs that begin with a variable, got {pair!r}", code="E0809", labels=[(here(), "")])
+            raise RscanTypeError(
+                f"{what} is a dict or a list of pairs that begin with a variable, got {pair!r}",
+                code="E0809",
+                labels=[(here(), "")],
+            )
     return [tuple(pair) for pair in pairs]
 
 
 def _matching(value: Any, like: Variable) -> Variable:
     """A new value of a variable, in the variable's dtype where nothing is lost."""
     if is_weak(value):
-        return as_variable(value, like.dtype if not isinstance(value, float) or like.dtype[0] == "f" else None, like._family)
+        return as_variable(
+            value, like.dtype if not isinstance(value, float) or like.dtype[0] == "f" else None, like._family
+        )
     v = as_variable(value, family=like._family)
     return as_variable(v, like.dtype) if v.dtype != like.dtype and np.can_cast(v.dtype, like.dtype, "safe") else v
 
@@ -327,12 +349,17 @@ def _with_defaults(
     if no_default_updates is True:
         return updates
     left_out = set(no_default_updates or ())
-    updates = [*updates, *travelling_updates([*outputs, *(value for _, value in updates)], {shared for shared, _ in updates})]
+    updates = [
+        *updates,
+        *travelling_updates([*outputs, *(value for _, value in updates)], {shared for shared, _ in updates}),
+    ]
     found = {shared for shared, _ in updates}
     stop = [*inputs, *(old for old, _ in givens)]
     fresh = [*outputs, *(value for _, value in updates), *(new for _, new in givens)]
     while fresh:
-        seen = [v for v in leaves(fresh, stop) if isinstance(v, SharedVariable) and v not in found and v not in left_out]
+        seen = [
+            v for v in leaves(fresh, stop) if isinstance(v, SharedVariable) and v not in found and v not in left_out
+        ]
         added = [(v, _matching(v.default_update, v)) for v in dict.fromkeys(seen) if v.default_update is not None]
         found.update(v for v, _ in added)
         updates += added
@@ -347,7 +374,11 @@ def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     """The values of variables (one, a list or a dict), given those of the inputs, by variable or name."""
     given = dict(inputs or {})
     _, _, flat = _structure(outputs)
-    by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}
+    by_name = {
+        v.name: v
+        for v in leaves(flat, [k for k in given if isinstance(k, Variable)])
+        if v.name and v._v.kind == "input"
+    }
     variables = [key if isinstance(key, Variable) else by_name.get(key) for key in given]
     if None in variables:
         unknown = list(given)[variables.index(None)]

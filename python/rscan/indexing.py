@@ -135,7 +135,10 @@ def _constant_step(step: Any) -> int:
         number = operator.index(value.item() if isinstance(value, np.ndarray) else value)
     except TypeError:
         raise UnsupportedError(
-            "the step of a slice must be an integer known now", code="E0803", labels=[(here(), "")], helps=["x[rs.arange(start, stop, step)]"]
+            "the step of a slice must be an integer known now",
+            code="E0803",
+            labels=[(here(), "")],
+            helps=["x[rs.arange(start, stop, step)]"],
         ) from None
     if number == 0:
         raise RscanIndexError("the step of a slice cannot be 0", code="E0803", labels=[(here(), "")])
@@ -169,7 +172,9 @@ def _normal(item: Any) -> Any:
         item = operator_index(item, "an index")
     v = as_variable(item)
     if v.dtype.startswith("float"):
-        raise RscanIndexError(f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")])
+        raise RscanIndexError(
+            f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")]
+        )
     if v.ndim == 0 and v.dtype == "bool":
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     return v
@@ -198,7 +203,11 @@ def _fill(x: Variable, items: list[Any]) -> list[Any]:
         raise RscanIndexError("an index has only one `...`", code="E0803", labels=[(here(), "")])
     missing = x.ndim - sum(map(_width, items))
     if missing < 0:
-        raise RscanIndexError(f"{x.ndim - missing} indices for {x.ndim} axes: {x!r}", code="E0803", labels=[(here(), ""), (x._v.span, "made here")])
+        raise RscanIndexError(
+            f"{x.ndim - missing} indices for {x.ndim} axes: {x!r}",
+            code="E0803",
+            labels=[(here(), ""), (x._v.span, "made here")],
+        )
     rest: list[Any] = [slice(None)] * missing
     if not dots:
         return items + rest
@@ -280,7 +289,11 @@ def write(x: Variable, key: Any, value: Any, mode: str) -> Variable:
     inner = apply("gather_write", {"mode": mode, "axes": plan.axes}, inner, y, *plan.arrays)
     if plan.new:
         inner = squeeze(inner, plan.new)
-    return apply("index_write", {"mode": "set", "pattern": plan.pattern}, x, inner, *plan.inputs) if plan.pattern else inner
+    return (
+        apply("index_write", {"mode": "set", "pattern": plan.pattern}, x, inner, *plan.inputs)
+        if plan.pattern
+        else inner
+    )
 
 
 def _writable(x: Variable, value: Any) -> Variable:
@@ -301,7 +314,10 @@ def _writable(x: Variable, value: Any) -> Variable:
 def _origin(place: Variable, what: str) -> tuple[Variable, Any]:
     if not isinstance(place, Variable) or place._origin is None:
         raise RscanTypeError(
-            f"{what} takes an indexed variable, as in {what}(x[i], value)", code="E0809", labels=[(here(), "")], helps=["x.at[i].set(value)"]
+            f"{what} takes an indexed variable, as in {what}(x[i], value)",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["x.at[i].set(value)"],
         )
     return place._origin
 
@@ -338,7 +354,11 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Variable:
     v, idx = as_variable(x), as_variable(indices)
     at = one_axis(axis, v.ndim)
     if idx.ndim != v.ndim:
-        raise RscanIndexError(f"take_along_axis takes as many axes of indices as of the array, got {idx!r}", code="E0803", labels=[(here(), "")])
+        raise RscanIndexError(
+            f"take_along_axis takes as many axes of indices as of the array, got {idx!r}",
+            code="E0803",
+            labels=[(here(), "")],
+        )
     where = [_counting(v, i) if i != at else idx for i in range(v.ndim)]
     return v[tuple(where)]
 
@@ -358,6 +378,10 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     if v.ndim == 2:
         return apply("diag", {"k": int(offset)}, v)
     rows, columns = extent(v, v.ndim - 2) - max(-offset, 0), extent(v, v.ndim - 1) - max(offset, 0)
-    shorter = min(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else apply("minimum", {}, *operands((rows, columns)))
+    shorter = (
+        min(rows, columns)
+        if isinstance(rows, int) and isinstance(columns, int)
+        else apply("minimum", {}, *operands((rows, columns)))
+    )
     steps = arange(shorter)
     return v[(..., steps + max(-offset, 0), steps + max(offset, 0))]

@@ -42,9 +42,18 @@ def _constructor(word: str, kind: str, dtype: str | None) -> Callable[..., Varia
 
     def function(name: str | None = None, dtype: Any = dtype, shape: Sequence[int | None] | None = None) -> Variable:
         if name is not None and not isinstance(name, str):
-            raise RscanTypeError(f"{word} takes a name first, got {name!r}", code="E0809", labels=[(here(), "")], helps=[f"{word}(dtype=…)"])
+            raise RscanTypeError(
+                f"{word} takes a name first, got {name!r}",
+                code="E0809",
+                labels=[(here(), "")],
+                helps=[f"{word}(dtype=…)"],
+            )
         if shape is not None and len(shape) != len(rank):
-            raise RscanTypeError(f"{word} has {len(rank)} axes, and the shape {tuple(shape)!r} does not", code="E0809", labels=[(here(), "")])
+            raise RscanTypeError(
+                f"{word} has {len(rank)} axes, and the shape {tuple(shape)!r} does not",
+                code="E0809",
+                labels=[(here(), "")],
+            )
         return tensor(dtype, rank if shape is None else shape, name)
 
     function.__name__ = function.__qualname__ = word

@@ -37,7 +37,10 @@ def matmul(a: Any, b: Any) -> Variable:
     a, b = _pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         raise RscanTypeError(
-            f"`@` takes vectors and matrices, got {a!r} and {b!r}", code="E0809", labels=[(here(), "")], helps=["`*` scales by a number"]
+            f"`@` takes vectors and matrices, got {a!r} and {b!r}",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["`*` scales by a number"],
         )
     return apply("matmul", {}, a, b)
 
@@ -72,7 +75,9 @@ def _contracted(a: Variable, b: Variable, axes: Any) -> tuple[list[int], list[in
         return list(range(a.ndim - axes, a.ndim)), list(range(axes))
     first, second = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
     if len(first) != len(second):
-        raise RscanValueError(f"tensordot over {len(first)} and {len(second)} axes", code="E0809", labels=[(here(), "")])
+        raise RscanValueError(
+            f"tensordot over {len(first)} and {len(second)} axes", code="E0809", labels=[(here(), "")]
+        )
     over_a, over_b = [one_axis(i, a.ndim) for i in first], [one_axis(i, b.ndim) for i in second]
     for i, j in zip(over_a, over_b, strict=True):
         m, n = a.static_shape[i], b.static_shape[j]
@@ -136,7 +141,11 @@ def _square(a: Any, what: str) -> Variable:
 def solve(a: Any, b: Any, assume: str = "general") -> Variable:
     """x with a·x = b. `assume`: 'general', 'lower', 'upper', or 'positive' (definite, symmetric)."""
     if assume not in ("general", "lower", "upper", "positive"):
-        raise RscanValueError(f"solve can assume 'general', 'lower', 'upper' or 'positive', not {assume!r}", code="E0809", labels=[(here(), "")])
+        raise RscanValueError(
+            f"solve can assume 'general', 'lower', 'upper' or 'positive', not {assume!r}",
+            code="E0809",
+            labels=[(here(), "")],
+        )
     left, right = _pair(_square(a, "solve"), at_least(b, 1, "solve"))
     return apply("solve", {"kind": assume}, left, right)
 

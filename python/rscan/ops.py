@@ -1,18 +1,18 @@
 """Every function of variables, gathered for the methods of `Variable`."""
 
-from . import linalg
-from ._redirect import from_numpy_function, from_ufunc
-from .indexing import At, diagonal, getitem, inc_subtensor, nonzero, set_subtensor, take, take_along_axis
-from .linalg import batched_dot, dot, inner, kron, matmul, outer, tensordot, vdot
+from . import _rows, indexing, linalg, ops_control, ops_create, ops_elementwise, ops_reduce, ops_shape
+from ._redirect import from_numpy_function, from_ufunc  # noqa: F401
+from ._rows import *  # noqa: F403
+from .indexing import *  # noqa: F403
+from .indexing import At, getitem  # noqa: F401
+from .linalg import batched_dot, dot, inner, kron, matmul, outer, tensordot, vdot  # noqa: F401
 from .ops_control import *  # noqa: F403
 from .ops_create import *  # noqa: F403
-from .ops_elementwise import COMPOSED, ROWS, astype, cast, clip, isclose, nan_to_num, round, switch, where
+from .ops_elementwise import *  # noqa: F403
 from .ops_reduce import *  # noqa: F403
 from .ops_shape import *  # noqa: F403
 
-globals().update({name: function for name, function in ROWS.items() if name not in COMPOSED})
-
-#: Names that `rscan` exports: every public function here.
-__all__ = sorted(
-    name for name, value in globals().items() if callable(value) and not name.startswith("_") and name not in ("At", "from_numpy_function", "from_ufunc", "getitem")
-)  # fmt: skip
+#: Names that `rscan` exports.
+__all__ = list(linalg.PRODUCTS)
+for _module in (_rows, ops_elementwise, ops_reduce, ops_shape, ops_create, ops_control, indexing):
+    __all__ += [_name for _name in _module.__all__ if _name not in __all__]

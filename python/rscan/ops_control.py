@@ -19,7 +19,10 @@ def ifelse(condition: Any, a: Any, b: Any) -> Any:
     chooser = cast(condition, "bool")
     if chooser.ndim:
         raise RscanTypeError(
-            f"the condition of ifelse is a scalar, got {chooser!r}", code="E0809", labels=[(here(), "")], helps=["rs.where chooses per element"]
+            f"the condition of ifelse is a scalar, got {chooser!r}",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["rs.where chooses per element"],
         )
     first, second = operands((a, b))
     if first.dtype != second.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     sources = [one_axis(a, v.ndim) for a in (source if isinstance(source, (tuple, list)) else (source,))]
     targets = [one_axis(a, v.ndim) for a in (destination if isinstance(destination, (tuple, list)) else (destination,))]
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets) or len(sources) != len(targets):
-        raise AxisError(f"moveaxis takes as many sources as destinations, got {source!r} and {destination!r}", labels=[(here(), "")])
+        raise AxisError(
+            f"moveaxis takes as many sources as destinations, got {source!r} and {destination!r}", labels=[(here(), "")]
+        )
     perm = [a for a in range(v.ndim) if a not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         perm.insert(target, origin)
@@ -171,7 +174,12 @@ def fliplr(x: Any) -> Variable:
 def rot90(x: Any, k: int = 1) -> Variable:
     """A matrix turned by k quarters, from the first axis towards the second."""
     v = at_least(x, 2, "rot90")
-    turns = {0: lambda m: m, 1: lambda m: flip(swapaxes(m, 0, 1), 0), 2: lambda m: flip(m, (0, 1)), 3: lambda m: flip(swapaxes(m, 0, 1), 1)}
+    turns = {
+        0: lambda m: m,
+        1: lambda m: flip(swapaxes(m, 0, 1), 0),
+        2: lambda m: flip(m, (0, 1)),
+        3: lambda m: flip(swapaxes(m, 0, 1), 1),
+    }
     return turns[k % 4](v)
 
 
@@ -243,7 +251,10 @@ def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     n = extent(v, at)
-    ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
+    ends = [
+        i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections))
+        for i in range(1, sections)
+    ]
     return _cut(v, ends, at)
 
 
@@ -254,7 +265,7 @@ def _least(a: int, b: Variable) -> Variable:
 def _cut(x: Variable, ends: list[Any], axis: int) -> list[Variable]:
     bounds = [None, *ends, None]
     before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [x[(*before, slice(a, b))] for a, b in itertools.pairwise(bounds)]
 
 
 def tile(x: Any, reps: Any) -> Variable:

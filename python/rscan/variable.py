@@ -2,7 +2,7 @@
 
 To add a function of variables:
 
-- An elementwise function is a row of the core's table; it appears as `rs.<row>` by itself (`ops_elementwise`).
+- An elementwise function is a row of the core's table; it appears as `rs.<row>` by itself (`_rows`).
 - Any other function is a few lines in one of the `ops_*` modules: bring the arguments in with `as_variable` (or
   `operands`, where Python numbers should take the dtype of what they meet), and call `apply` with the name of a
   structural op (the table in `ir/op.rs` says which attributes and inputs it takes), or compose other functions.
@@ -25,8 +25,9 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .dtypes import DTYPES, dtype_name, is_weak, promote, to_array, weak_dtype
+from .dtypes import DTYPES, dtype_name, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
+
 
 class Variable:
     """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
@@ -261,7 +262,9 @@ class Variable:
         if self.ndim == 0:
             raise RscanTypeError("a scalar has no len()", code="E0802", labels=[(here(), "")])
         if self._v.shape[0] is None:
-            raise _needs_value(self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]")
+            raise _needs_value(
+                self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]"
+            )
         return self._v.shape[0]
 
     def __iter__(self) -> Iterator[Variable]:
@@ -301,10 +304,14 @@ class Variable:
     def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
         return _ops.mean(self, axis, dtype, out, keepdims)
 
-    def var(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
+    ) -> Variable:
         return _ops.var(self, axis, dtype, out, ddof, keepdims)
 
-    def std(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
+    ) -> Variable:
         return _ops.std(self, axis, dtype, out, ddof, keepdims)
 
     def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
@@ -473,7 +480,9 @@ def weak_constant(value: bool | int | float, met: str | None, family: type[Varia
             raise RscanOverflowError(
                 f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
                 labels=[(here(), "")],
-                helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
+                helps=[
+                    f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"
+                ],
             )
     with np.errstate(over="ignore"):
         return wrap(_native.constant(np.asarray(value, dtype=dtype), here()), family)
@@ -513,7 +522,13 @@ def extent(x: Variable, axis: int) -> Any:
 
 def extents(shape: Any) -> list[Variable]:
     """A shape (number, variable, or a sequence of these) as int64 scalars."""
-    items = shape if isinstance(shape, (list, tuple)) else np.atleast_1d(shape) if isinstance(shape, np.ndarray) else [shape]
+    items = (
+        shape
+        if isinstance(shape, (list, tuple))
+        else np.atleast_1d(shape)
+        if isinstance(shape, np.ndarray)
+        else [shape]
+    )
     return [_extent_variable(item) for item in items]
 
 

@@ -9,5 +9,6 @@ pub use crate::expr::gradient::{grad, jvp, vjp};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Op, Outs, Scan, Site, Value};
+pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};
 pub use crate::types::{Array, DType, Dim, Element, Shared, Type};

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use scan_core::dispatch;
-use scan_core::prelude::{Array, DType, Element, Type};
+use scan_core::prelude::{Array, DType, Element, Type, legacy_state};
 
 /// From this many bytes on, a result's buffer is handed to NumPy instead of being copied.
 const HAND_OVER: usize = 1 << 16;
@@ -73,4 +73,10 @@ fn to_numpy_as<T: Element + numpy::Element>(py: Python<'_>, array: Array) -> PyR
         out.readwrite().as_slice_mut()?.copy_from_slice(array.as_slice::<T>());
     }
     Ok(out.into_any())
+}
+
+/// The state of NumPy's `RandomState(seed)` as a uint32 vector of 628: key, position, cached normal.
+#[pyfunction]
+pub fn mt_state(py: Python<'_>, seed: u32) -> PyResult<Bound<'_, PyAny>> {
+    to_numpy(py, legacy_state(seed))
 }

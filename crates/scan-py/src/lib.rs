@@ -18,6 +18,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::array::mt_state;
+    #[pymodule_export]
     use super::call::Function;
     #[pymodule_export]
     use super::errors::error_page;
