@@ -160,7 +160,7 @@ impl Buffer {
         match self.keep {
             None => {
                 let all = (steps + state.span()).max(self.init);
-                if steps == 0 && self.init < state.span() {
+                if steps == 0 && state.init && self.init < state.span() {
                     return rows;
                 }
                 if rows.shape()[0] < all {

@@ -132,7 +132,11 @@ fn close(a: &Array, b: &Array) -> bool {
         && (if a.dtype() == DType::F64 { a.to_f64_vec().into_iter().zip(b.to_f64_vec()).all(near) } else { a == b })
 }
 
-/// Random arguments of a function.
+/// Random arguments of a function: extents of 2 to 5, small integers.
+pub fn arguments(graph: &Graph, seed: u64) -> Vec<Array> {
+    Inputs { random: Random(seed), given: HashMap::new(), dims: HashMap::new() }.all(graph)
+}
+
 struct Inputs<'a> {
     random: Random,
     given: HashMap<&'a str, i64>,

@@ -1,8 +1,12 @@
 //! Damaged programs: whatever the text, reading it gives a graph or an error, and a graph that was read is sound.
 
+use crate::ir_files::arguments;
 use crate::sources::{Random, files, read, setting, short};
+use scan_core::eval;
+use scan_core::grad::{Seeds, vjp};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
+use scan_core::ir::{EvalCx, Graph, Value};
 use std::panic::catch_unwind;
 
 /// How many programs are damaged, unless the variable `MUTATIONS` says otherwise.
@@ -77,9 +81,20 @@ const PIECES: &[&str] = &[
 
 #[test]
 fn damaged_programs_never_panic() {
+    let sound = damaged(MUTATIONS, outcome);
+    assert!(sound > 0.02, "only {sound} of the damaged programs could be read: the damage is too great to test much");
+}
+
+#[test]
+fn damaged_programs_that_read_run_and_differentiate() {
+    damaged(MUTATIONS, run);
+}
+
+/// Damages programs and tries them; fails where one panics or gives an error. Returns the share of those that give true.
+fn damaged(count: u64, attempt: fn(&str) -> Result<bool, String>) -> f64 {
     let programs: Vec<(String, String)> = files("tests/ir", "ir").iter().map(|f| (short(f), read(f))).collect();
     let ops = ops(&programs);
-    let mutations = setting("MUTATIONS", MUTATIONS);
+    let mutations = setting("MUTATIONS", count);
     let mut random = Random(setting("SEED", 1));
     let mut panics = vec![];
     let mut sound = 0;
@@ -89,14 +104,14 @@ fn damaged_programs_never_panic() {
         for _ in 0..1 + random.below(3) {
             text = damage(&mut random, text, &programs, &ops);
         }
-        match catch_unwind(|| outcome(&text)) {
+        match catch_unwind(|| attempt(&text)) {
             Ok(Ok(read)) => sound += usize::from(read),
             Ok(Err(e)) => panics.push(format!("from {name}: {e}\n{text}")),
             Err(_) => panics.push(format!("from {name}: panics\n{text}")),
         }
     }
     assert!(panics.is_empty(), "{} of {mutations}\n{}", panics.len(), panics[..panics.len().min(5)].join("\n--------\n"));
-    assert!(sound > mutations as usize / 50, "only {sound} damaged programs could be read: the damage is too great to test much");
+    sound as f64 / mutations as f64
 }
 
 /// True where the text could be read; an error where the graph is not sound.
@@ -108,6 +123,38 @@ fn outcome(text: &str) -> Result<bool, String> {
     if again.to_text(&name) != printed {
         return Err(format!("printing is not stable:\n{printed}\n{}", again.to_text(&name)));
     }
+    Ok(true)
+}
+
+/// Evaluates a program that reads, and its gradient, on small arguments: errors are fine, panics are not. Programs with large
+/// numbers are left out, since they may rightly take all memory. Extents are not compared: a damaged type may promise wrong ones.
+fn run(text: &str) -> Result<bool, String> {
+    let large = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 4);
+    let Ok((_, mut graph)) = parse(text) else { return Ok(false) };
+    if large {
+        return Ok(false);
+    }
+    let args = arguments(&graph, 1);
+    let values = |graph: &Graph| eval::run(graph, &mut EvalCx::new(), &args);
+    let Ok(first) = values(&graph) else { return Ok(true) };
+    let types = graph.results().iter().map(|&v| graph.ty(v).clone()).collect::<Vec<_>>();
+    if let Some((a, ty)) = first.iter().zip(&types).find(|(a, ty)| a.dtype() != ty.dtype || a.rank() != ty.rank()) {
+        return Err(format!("gives {} for {ty}", a.ty()));
+    }
+    let is_float = |graph: &Graph, v: &Value| graph.ty(*v).dtype.is_float();
+    let costs: Vec<Value> = graph.results().iter().copied().filter(|v| is_float(&graph, v)).collect();
+    let wrt: Vec<Value> = graph.params().iter().copied().filter(|v| is_float(&graph, v)).collect();
+    let seeds: Vec<(Value, Value)> = costs.into_iter().map(|v| (v, graph.ones_like(v))).collect();
+    let Ok(found) = vjp(&mut graph, &Seeds { outputs: seeds, ..Seeds::default() }, &wrt) else { return Ok(true) };
+    for (v, ct) in wrt.iter().zip(&found).filter_map(|(v, ct)| Some((v, (*ct)?))) {
+        let (have, want) = (graph.ty(ct), graph.ty(*v));
+        if have.dtype != want.dtype || have.rank() != want.rank() {
+            return Err(format!("the gradient of {want} is {have}"));
+        }
+    }
+    graph.set_results(found.into_iter().flatten().collect::<Vec<_>>());
+    verify(&graph).map_err(|e| format!("the gradient does not verify: {e}"))?;
+    let _ = values(&graph);
     Ok(true)
 }
 
