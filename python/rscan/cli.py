@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rscan", description="Symbolic loops: differentiated, optimised and run as native code.")
+    about = "Symbolic loops: differentiated, optimised and run as native code."
+    parser = argparse.ArgumentParser(prog="python -m rscan", description=about)
     commands = parser.add_subparsers(dest="command", required=True)
     explain = commands.add_parser("explain", help="explain an error code, such as E0103")
     explain.add_argument("code", nargs="?", help="the code; without it, a list of all")
@@ -30,11 +31,11 @@ def _explain(code: str | None) -> int:
             print(page.splitlines()[0].lstrip("# "))
         return 0
     code = code.upper() if code[:1] in "eE" else f"E{code:0>4}"
-    page = error_page(code)
-    if page is None:
+    found = error_page(code)
+    if found is None:
         print(f"there is no error code {code}; `python -m rscan explain` lists all", file=sys.stderr)
         return 1
-    print(page.rstrip())
+    print(found.rstrip())
     return 0
 
 

@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: The products, which `rscan` exports itself.
-PRODUCTS = ["batched_dot", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot"]
+PRODUCTS: list[str] = ["batched_dot", "dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot"]
 
 
 def _pair(a: Any, b: Any) -> tuple[Variable, Variable]:

@@ -167,7 +167,7 @@ def loop_from_scan(
 def _window(window: Any, span: int) -> int | None:
     if window is not None and (not isinstance(window, (int, np.integer)) or window < 1):
         raise ScanError(f"window is {window!r}", code="E0121", labels=[(span, "")], helps=["a number of steps, 1 or more"])
-    return window
+    return None if window is None else int(window)
 
 
 class _Group:
@@ -249,7 +249,8 @@ class _Call:
             items = self._in_order(value)
         missing = [k for k in init.keys if k not in items]
         if missing:
-            raise self._fail(f"the step returns no value for the state `{missing[0]}`", f"it returns {', '.join(map(str, items)) or 'nothing'}")
+            there = ", ".join(map(str, items)) or "nothing"
+            raise self._fail(f"the step returns no value for the state `{missing[0]}`", f"it returns {there}")
         flat: list[tuple[int | None, Variable]] = []
         trees: dict[Any, _tree.Tree] = {}
         at = 0
@@ -277,7 +278,8 @@ class _Call:
         found = _flat_tree(value)
         if not _tree.same(tree, found):
             raise self._fail(
-                f"the state `{key}` changes its structure from one step to the next", f"it was {tree.describe()}, the step gives {found.describe()}"
+                f"the state `{key}` changes its structure from one step to the next",
+                f"it was {tree.describe()}, the step gives {found.describe()}",
             )
         return _tree.aligned(value, tree)
 
@@ -333,6 +335,6 @@ class _Outputs:
             return out
         values = {key: built[key] for key in self.order}
         only = next(iter(values.values())) if self.alone and len(values) == 1 else None
-        if _tree.is_dataclass(only):
+        if only is not None and _tree.is_dataclass(only):
             values = {f.name: getattr(only, f.name) for f in dataclasses.fields(only) if f.init}
         return Loop(values, result.steps, result.updates)

@@ -69,7 +69,7 @@ def _infix(v: _native.Var, depth: int) -> tuple[str, int]:
     if op in _INFIX and len(inputs) == 2:
         sign, strength = _INFIX[op]
         left, right = (_infix(i, depth - 1) for i in inputs)
-        first = left[0] if left[1] >= strength and op != "pow" or left[1] > strength else f"({left[0]})"
+        first = left[0] if (left[1] >= strength and op != "pow") or left[1] > strength else f"({left[0]})"
         second = right[0] if right[1] > strength or (op == "pow" and right[1] >= strength) else f"({right[0]})"
         return f"{first} {sign} {second}", strength
     if op == "neg":

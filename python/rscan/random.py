@@ -17,8 +17,8 @@ from ._spans import here
 from ._tracing import step_indices
 from .config import config
 from .errors import RscanTypeError, RscanValueError
-from .ops import cast, clip, cumsum, less, less_equal, log1p, reshape, sum, take
 from .function import evaluate
+from .ops import cast, clip, cumsum, less, less_equal, log1p, reshape, sum, take
 from .shared import SharedVariable, make_shared
 from .variable import Variable, apply, as_variable, dtype_name, extents, operands
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _returned
 from ._spans import here, of_function
-from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
+from ._tracing import Made, Plan, Result, Slot, entered, finish
 from .errors import ScanError
 from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, weak_constant, wrap
@@ -189,7 +189,8 @@ def made_of(scan_plan: ScanPlan, value: Any) -> Made:
 
 
 def _wrong_number(fn: Any, plan: Plan, info: list[int | None], n: int) -> ScanError:
-    labels = [(plan.span, f"outputs_info describes {_count(len(info), 'output')}"), (of_function(fn), f"the step returns {_count(n, 'value')}")]
+    described, returned = _count(len(info), "output"), _count(n, "value")
+    labels = [(plan.span, f"outputs_info describes {described}"), (of_function(fn), f"the step returns {returned}")]
     if len(info) < n:
         return ScanError(
             "outputs_info describes only some of the outputs of the step",

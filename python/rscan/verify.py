@@ -36,7 +36,7 @@ class Worst(NamedTuple):
 
     ratio: float
     argument: int
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # type: ignore[assignment]  # hides tuple.index
     found: float
     expected: float
 
