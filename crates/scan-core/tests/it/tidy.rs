@@ -237,9 +237,9 @@ fn nothing_is_left_to_do() {
     report("unfinished code", offenders);
 }
 
-/// Codes in quotes: `"E0101"`.
+/// Codes in quotes: `"E0101"`, `"E9999"`.
 fn codes(text: &str) -> BTreeSet<String> {
-    let at = text.match_indices("\"E0").map(|(i, _)| &text[i + 1..]).chain(text.match_indices("'E0").map(|(i, _)| &text[i + 1..]));
+    let at = text.match_indices("\"E").map(|(i, _)| &text[i + 1..]).chain(text.match_indices("'E").map(|(i, _)| &text[i + 1..]));
     at.filter(|t| t.len() > 5 && t[1..5].bytes().all(|b| b.is_ascii_digit()) && t[5..].starts_with(['"', '\'']))
         .map(|t| t[..5].to_string())
         .collect()
