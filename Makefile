@@ -67,9 +67,8 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	cargo clippy --fix --allow-dirty --allow-staged --workspace --all-targets
 	$(VENV)/bin/ruff check --fix $(LINTED)
 
-accept-random: $(VENV)/built  ## PROGRAMS random programs from SEED on, against the interpreter, NumPy and finite differences
-	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --all-features random
-	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) $(PY) -m pytest -q --timeout=3600 tests -k random
+accept-random: $(VENV)/installed  ## PROGRAMS random programs from SEED on, against the interpreter, NumPy and finite differences
+	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --features testing --test accept -- --nocapture
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) target out bench-results python/rscan/*.so
