@@ -38,9 +38,7 @@ def same(got: Any, expected: Any, rtol: float = 1e-6) -> None:
     assert isinstance(got, np.ndarray)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind == "f":
-        np.testing.assert_allclose(
-            got, expected, rtol=rtol if expected.dtype == "float64" else max(rtol, 2e-6), atol=1e-12
-        )
+        np.testing.assert_allclose(got, expected, rtol=rtol if expected.dtype == "float64" else max(rtol, 2e-6), atol=1e-12)
     else:
         np.testing.assert_array_equal(got, expected)
 

@@ -62,9 +62,7 @@ def test_panics_become_internal_errors():
 SOURCES = sorted(Path(rs.__file__).parent.rglob("*.py"))
 
 
-@pytest.mark.parametrize(
-    "code", sorted({code for file in SOURCES for code in re.findall(r'"(E\d{4})"', file.read_text())})
-)
+@pytest.mark.parametrize("code", sorted({code for file in SOURCES for code in re.findall(r'"(E\d{4})"', file.read_text())}))
 def test_every_code_has_a_page(code):
     page = rs.error_page(code)
     assert page is not None and page.startswith(f"# {code}: ") and len(page.splitlines()) >= 5

@@ -246,9 +246,7 @@ def test_products(name):
 def test_triangular_and_batched():
     low = np.tril(M @ M.T + np.eye(3))
     same(run(lambda a, b: rs.linalg.solve_triangular(a, b, lower=True), low, V), np.linalg.solve(low, V), 1e-9)
-    same(
-        run(lambda a, b: rs.linalg.solve_triangular(a, b, lower=True, trans=1), low, V), np.linalg.solve(low.T, V), 1e-9
-    )
+    same(run(lambda a, b: rs.linalg.solve_triangular(a, b, lower=True, trans=1), low, V), np.linalg.solve(low.T, V), 1e-9)
     same(run(rs.batched_dot, T3, T3.swapaxes(1, 2).copy()), T3 @ T3.swapaxes(1, 2))
     same(run(rs.batched_dot, T3[:, 0], T3.swapaxes(1, 2).copy()), np.einsum("bi,bij->bj", T3[:, 0], T3.swapaxes(1, 2)))
     same(run(rs.batched_dot, T3[:, 0], T3[:, 1]), np.einsum("bi,bi->b", T3[:, 0], T3[:, 1]))

@@ -34,9 +34,7 @@ def axes_of(axis: Any, ndim: int) -> list[int]:
 def no_out(out: Any) -> None:
     """Refuses `out=`."""
     if out is not None:
-        raise UnsupportedError(
-            "variables are computed, not written into: `out` must be left away", code="E0809", labels=[(here(), "")]
-        )
+        raise UnsupportedError("variables are computed, not written into: `out` must be left away", code="E0809", labels=[(here(), "")])
 
 
 def at_least(x: Any, ndim: int, what: str) -> Variable:

@@ -27,18 +27,14 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS:
         options.setdefault("axis", 0)
-        return getattr(ops, _REDUCTIONS[name])(
-            *inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")}
-        )
+        return getattr(ops, _REDUCTIONS[name])(*inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")})
     if method == "outer":
         raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
     function = getattr(ops, name, None)
     if function is None or method != "__call__":
         raise UnsupportedError(f"np.{name} of variables is not supported", code="E0813", labels=[(here(), "")])
     if options:
-        raise RscanTypeError(
-            f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")]
-        )
+        raise RscanTypeError(f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")])
     return function(*inputs)
 
 
@@ -49,7 +45,5 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     home = linalg if "linalg" in function.__module__ else ops
     ours = getattr(home, function.__name__, None)
     if ours is None:
-        raise UnsupportedError(
-            f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")]
-        )
+        raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")])
     return ours(*args, **options)

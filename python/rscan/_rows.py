@@ -39,9 +39,7 @@ def _row(name: str, args: list[str], doc: str) -> Callable[..., Variable]:
 
 
 #: The function of each row, by its name and its other names.
-ROWS: dict[str, Callable[..., Variable]] = {
-    row["name"]: _row(row["name"], row["args"], row["doc"]) for row in _native.catalogue()
-}
+ROWS: dict[str, Callable[..., Variable]] = {row["name"]: _row(row["name"], row["args"], row["doc"]) for row in _native.catalogue()}
 ROWS.update({alias: ROWS[name] for alias, name in ALIASES.items() if name in ROWS and alias not in ROWS})
 globals().update(ROWS)
 

@@ -68,9 +68,7 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
         elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
             array = array.astype(config.floatX)
     except (ValueError, OverflowError) as error:
-        raise RscanTypeError(
-            f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]
-        ) from None
+        raise RscanTypeError(f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(
             f"{short(value)} cannot become a variable: its dtype is {array.dtype}",

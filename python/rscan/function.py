@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates
 from .config import config
@@ -15,7 +16,9 @@ from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInp
 from .shared import SharedVariable
 from .variable import DTYPES, Variable, as_variable, is_weak, wrap
 
-_MISSING = object()
+
+class _MISSING:
+    """Stands for no value; a class, so that pickle keeps it itself."""
 
 
 class In:
@@ -107,15 +110,40 @@ class Function:
         explicit = [(shared, _matching(value, shared)) for shared, value in _pairs(updates, "updates")]
         inner = [slot.variable for slot in self.inputs]
         self.updates = _with_defaults(explicit, self.outputs, inner, replaced, no_default_updates)
-        self._native = _native.Function(
-            [v._v for v in inner],
-            [v._v for v in self.outputs],
-            [(shared._v, value._v) for shared, value in self.updates],
-            [(old._v, new._v) for old, new in replaced],
-            name,
-        )
+        self._givens = replaced
+        self._compile()
         self._check_unused(on_unused_input)
         self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
+
+    def _compile(self) -> None:
+        self._native = _native.Function(
+            [slot.variable._v for slot in self.inputs],
+            [v._v for v in self.outputs],
+            [(shared._v, value._v) for shared, value in self.updates],
+            [(old._v, new._v) for old, new in self._givens],
+            self.name,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Expressions travel as one text over inputs, replaced and shared variables."""
+        values = [*self.outputs, *(value for _, value in self.updates), *(new for _, new in self._givens)]
+        leaves = leaves_of(values, [*(slot.variable for slot in self.inputs), *(old for old, _ in self._givens)])
+        family = next((v._family for v in values), Variable)
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs")}
+        state["updates"] = [shared for shared, _ in self.updates]
+        state["_givens"] = [old for old, _ in self._givens]
+        return {**state, "_program": (to_text(values, leaves), leaves, family)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        values = from_text(*state.pop("_program"))
+        self.__dict__.update(state)
+        shared, replaced = state["updates"], state["_givens"]
+        n = len(values) - len(replaced)
+        m = n - len(shared)
+        self.outputs = values[:m]
+        self.updates = list(zip(shared, values[m:n], strict=True))
+        self._givens = list(zip(replaced, values[n:], strict=True))
+        self._compile()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The outputs for these arguments, given in order or by name."""
@@ -145,9 +173,7 @@ class Function:
 
     def _check_unused(self, action: str) -> None:
         if action not in ("raise", "warn", "ignore"):
-            raise RscanValueError(
-                f"on_unused_input is 'raise', 'warn' or 'ignore', not {action!r}", code="E0809", labels=[(here(), "")]
-            )
+            raise RscanValueError(f"on_unused_input is 'raise', 'warn' or 'ignore', not {action!r}", code="E0809", labels=[(here(), "")])
         unused = [] if action == "ignore" else self._native.unused_inputs
         if not unused:
             return
@@ -203,9 +229,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     """
     variable = slot.variable
     if isinstance(value, Variable):
-        raise _unfit(
-            slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables"
-        )
+        raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -230,9 +254,7 @@ def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | N
         with np.errstate(all="ignore"):
             return array.astype(dtype)
     if hasattr(value, "dtype") and np.ndim(value):
-        raise _unfit(
-            slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True'
-        )
+        raise _unfit(slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True')
     with np.errstate(all="ignore"):
         cast = array.astype(dtype)
         lossless = bool(np.all((cast == array) | ((cast != cast) & (array != array))))
@@ -255,11 +277,7 @@ def _rank_help(array: np.ndarray, rank: int) -> str | None:
 
 def _unfit(slot: In, text: str, help: str | None = None) -> RscanTypeError:
     v = slot.variable
-    wanted = (
-        f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]"
-        if v.ndim
-        else f"a {v.dtype} scalar"
-    )
+    wanted = f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else f"a {v.dtype} scalar"
     return RscanTypeError(
         f"{slot.describe()} takes {wanted}, {text}",
         code="E0504",
@@ -324,9 +342,7 @@ def _pairs(items: Any, what: str) -> list[tuple[Variable, Any]]:
 def _matching(value: Any, like: Variable) -> Variable:
     """A new value of a variable, in the variable's dtype where nothing is lost."""
     if is_weak(value):
-        return as_variable(
-            value, like.dtype if not isinstance(value, float) or like.dtype[0] == "f" else None, like._family
-        )
+        return as_variable(value, like.dtype if not isinstance(value, float) or like.dtype[0] == "f" else None, like._family)
     v = as_variable(value, family=like._family)
     return as_variable(v, like.dtype) if v.dtype != like.dtype and np.can_cast(v.dtype, like.dtype, "safe") else v
 
@@ -357,9 +373,7 @@ def _with_defaults(
     stop = [*inputs, *(old for old, _ in givens)]
     fresh = [*outputs, *(value for _, value in updates), *(new for _, new in givens)]
     while fresh:
-        seen = [
-            v for v in leaves(fresh, stop) if isinstance(v, SharedVariable) and v not in found and v not in left_out
-        ]
+        seen = [v for v in leaves(fresh, stop) if isinstance(v, SharedVariable) and v not in found and v not in left_out]
         added = [(v, _matching(v.default_update, v)) for v in dict.fromkeys(seen) if v.default_update is not None]
         found.update(v for v, _ in added)
         updates += added
@@ -374,11 +388,7 @@ def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     """The values of variables (one, a list or a dict), given those of the inputs, by variable or name."""
     given = dict(inputs or {})
     _, _, flat = _structure(outputs)
-    by_name = {
-        v.name: v
-        for v in leaves(flat, [k for k in given if isinstance(k, Variable)])
-        if v.name and v._v.kind == "input"
-    }
+    by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}
     variables = [key if isinstance(key, Variable) else by_name.get(key) for key in given]
     if None in variables:
         unknown = list(given)[variables.index(None)]

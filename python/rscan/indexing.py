@@ -172,9 +172,7 @@ def _normal(item: Any) -> Any:
         item = operator_index(item, "an index")
     v = as_variable(item)
     if v.dtype.startswith("float"):
-        raise RscanIndexError(
-            f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")]
-        )
+        raise RscanIndexError(f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")])
     if v.ndim == 0 and v.dtype == "bool":
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     return v
@@ -289,11 +287,7 @@ def write(x: Variable, key: Any, value: Any, mode: str) -> Variable:
     inner = apply("gather_write", {"mode": mode, "axes": plan.axes}, inner, y, *plan.arrays)
     if plan.new:
         inner = squeeze(inner, plan.new)
-    return (
-        apply("index_write", {"mode": "set", "pattern": plan.pattern}, x, inner, *plan.inputs)
-        if plan.pattern
-        else inner
-    )
+    return apply("index_write", {"mode": "set", "pattern": plan.pattern}, x, inner, *plan.inputs) if plan.pattern else inner
 
 
 def _writable(x: Variable, value: Any) -> Variable:
@@ -378,10 +372,6 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     if v.ndim == 2:
         return apply("diag", {"k": int(offset)}, v)
     rows, columns = extent(v, v.ndim - 2) - max(-offset, 0), extent(v, v.ndim - 1) - max(offset, 0)
-    shorter = (
-        min(rows, columns)
-        if isinstance(rows, int) and isinstance(columns, int)
-        else apply("minimum", {}, *operands((rows, columns)))
-    )
+    shorter = min(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else apply("minimum", {}, *operands((rows, columns)))
     steps = arange(shorter)
     return v[(..., steps + max(-offset, 0), steps + max(offset, 0))]

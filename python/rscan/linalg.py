@@ -75,9 +75,7 @@ def _contracted(a: Variable, b: Variable, axes: Any) -> tuple[list[int], list[in
         return list(range(a.ndim - axes, a.ndim)), list(range(axes))
     first, second = ([x] if isinstance(x, (int, np.integer)) else list(x) for x in axes)
     if len(first) != len(second):
-        raise RscanValueError(
-            f"tensordot over {len(first)} and {len(second)} axes", code="E0809", labels=[(here(), "")]
-        )
+        raise RscanValueError(f"tensordot over {len(first)} and {len(second)} axes", code="E0809", labels=[(here(), "")])
     over_a, over_b = [one_axis(i, a.ndim) for i in first], [one_axis(i, b.ndim) for i in second]
     for i, j in zip(over_a, over_b, strict=True):
         m, n = a.static_shape[i], b.static_shape[j]

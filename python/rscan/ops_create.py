@@ -38,9 +38,7 @@ def ones(shape: Any, dtype: Any = None) -> Variable:
 def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
     """An array of one value, with the shape of x and, unless told otherwise, its dtype."""
     like = as_variable(x)
-    filler = (
-        as_variable(value, dtype or like.dtype) if not isinstance(value, Variable) else cast(value, dtype or like.dtype)
-    )
+    filler = as_variable(value, dtype or like.dtype) if not isinstance(value, Variable) else cast(value, dtype or like.dtype)
     return broadcast_like(filler, like)
 
 
@@ -81,9 +79,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
     """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False."""
     if not isinstance(num, (int, np.integer)) or num < 0:
-        raise RscanTypeError(
-            f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")]
-        )
+        raise RscanTypeError(f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")])
     first, last = operands((start, stop))
     if first.dtype[0] != "f":
         first, last = cast(first, "float64"), cast(last, "float64")

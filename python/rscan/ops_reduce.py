@@ -105,9 +105,7 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
     return sum(v * w, axis) / sum(broadcast_like(w, v), axis)
 
 
-def var(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
-) -> Variable:
+def var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """The variance over axes: the mean of squared deviations, divided by n − ddof."""
     no_out(out)
     v = _float(x, dtype)
@@ -117,9 +115,7 @@ def var(
     return sum(deviation * deviation, axis, keepdims=keepdims) / n
 
 
-def std(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
-) -> Variable:
+def std(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """The standard deviation over axes."""
     return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims))
 

@@ -96,9 +96,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     sources = [one_axis(a, v.ndim) for a in (source if isinstance(source, (tuple, list)) else (source,))]
     targets = [one_axis(a, v.ndim) for a in (destination if isinstance(destination, (tuple, list)) else (destination,))]
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets) or len(sources) != len(targets):
-        raise AxisError(
-            f"moveaxis takes as many sources as destinations, got {source!r} and {destination!r}", labels=[(here(), "")]
-        )
+        raise AxisError(f"moveaxis takes as many sources as destinations, got {source!r} and {destination!r}", labels=[(here(), "")])
     perm = [a for a in range(v.ndim) if a not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         perm.insert(target, origin)
@@ -251,10 +249,7 @@ def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     n = extent(v, at)
-    ends = [
-        i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections))
-        for i in range(1, sections)
-    ]
+    ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
     return _cut(v, ends, at)
 
 
@@ -299,9 +294,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
 def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
     numbers = static_value(count)
     if numbers is None:
-        raise UnsupportedError(
-            "repeat takes a symbolic number, or a constant array of numbers", code="E0813", labels=[(here(), "")]
-        )
+        raise UnsupportedError("repeat takes a symbolic number, or a constant array of numbers", code="E0813", labels=[(here(), "")])
     if len(numbers) == 1:
         return repeat(v, int(numbers[0]), axis)
     if v.static_shape[axis] not in (None, len(numbers)):

@@ -31,6 +31,10 @@ class SharedVariable(Variable):
         assert shared is not None
         return _updated.get(shared.id) or cls(shared)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.default_update = self._default_update
+
     @property
     def default_update(self) -> Variable | None:
         """Its value after every call of a function that depends on it, unless the function says otherwise."""
@@ -96,7 +100,11 @@ def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: 
     array = np.asarray(value, dtype=dtype)
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(f"a shared variable cannot hold {array.dtype}", code="E0805", labels=[(here(), "")])
-    native = _native.Shared(array, name, here(), None if shape is None else list(shape))
+    return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape)))
+
+
+def adopt_shared(cls: type[SharedVariable], native: _native.Shared) -> Any:
+    """The Python object of a new shared variable."""
     out = cls(native)
     _known[(cls._family, out._v.key)] = out
     return out

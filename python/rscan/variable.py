@@ -115,6 +115,11 @@ class Variable:
             return repr(value.item()) if value.size == 1 else "a constant"
         return self._v.describe()
 
+    def __reduce__(self) -> Any:
+        from ._pickle import reduce_variable
+
+        return reduce_variable(self)
+
     # Operators. What cannot become a variable is left to the other operand.
 
     def __add__(self, other: Any) -> Variable:
@@ -262,9 +267,7 @@ class Variable:
         if self.ndim == 0:
             raise RscanTypeError("a scalar has no len()", code="E0802", labels=[(here(), "")])
         if self._v.shape[0] is None:
-            raise _needs_value(
-                self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]"
-            )
+            raise _needs_value(self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]")
         return self._v.shape[0]
 
     def __iter__(self) -> Iterator[Variable]:
@@ -304,14 +307,10 @@ class Variable:
     def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
         return _ops.mean(self, axis, dtype, out, keepdims)
 
-    def var(
-        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
-    ) -> Variable:
+    def var(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
         return _ops.var(self, axis, dtype, out, ddof, keepdims)
 
-    def std(
-        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False
-    ) -> Variable:
+    def std(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
         return _ops.std(self, axis, dtype, out, ddof, keepdims)
 
     def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
@@ -480,9 +479,7 @@ def weak_constant(value: bool | int | float, met: str | None, family: type[Varia
             raise RscanOverflowError(
                 f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
                 labels=[(here(), "")],
-                helps=[
-                    f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"
-                ],
+                helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
             )
     with np.errstate(over="ignore"):
         return wrap(_native.constant(np.asarray(value, dtype=dtype), here()), family)
@@ -522,13 +519,7 @@ def extent(x: Variable, axis: int) -> Any:
 
 def extents(shape: Any) -> list[Variable]:
     """A shape (number, variable, or a sequence of these) as int64 scalars."""
-    items = (
-        shape
-        if isinstance(shape, (list, tuple))
-        else np.atleast_1d(shape)
-        if isinstance(shape, np.ndarray)
-        else [shape]
-    )
+    items = shape if isinstance(shape, (list, tuple)) else np.atleast_1d(shape) if isinstance(shape, np.ndarray) else [shape]
     return [_extent_variable(item) for item in items]
 
 

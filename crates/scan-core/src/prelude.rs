@@ -6,6 +6,7 @@ pub use crate::exec::{Function, FunctionSpec};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
 pub use crate::expr::gradient::{grad, jvp, vjp};
+pub use crate::expr::text::{from_text, to_text};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Op, Outs, Scan, Site, Value};

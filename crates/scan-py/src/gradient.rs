@@ -1,4 +1,4 @@
-//! Gradients and substitution.
+//! What turns expressions into others: gradients, substitution, the way through text.
 
 use crate::errors::guard;
 use crate::var::{Var, unwrap, unwrap_pairs, wrap};
@@ -55,4 +55,17 @@ pub fn jvp(py: Python<'_>, outputs: Vec<Var>, wrt: Vec<Var>, tangents: Vec<Var>,
 #[pyfunction]
 pub fn substitute(py: Python<'_>, outputs: Vec<Var>, pairs: Vec<(Var, Var)>) -> PyResult<Vec<Var>> {
     guard(py, || core::substitute(&unwrap(&outputs), &unwrap_pairs(&pairs)).map(|v| wrap(&v)))
+}
+
+/// Outputs as the text of a function of `leaves`, which may be any expressions.
+#[pyfunction]
+#[pyo3(signature = (outputs, leaves, name="f"))]
+pub fn to_text(py: Python<'_>, outputs: Vec<Var>, leaves: Vec<Var>, name: &str) -> PyResult<String> {
+    guard(py, || core::to_text(&unwrap(&outputs), &unwrap(&leaves), name))
+}
+
+/// The results of a function in text form, applied to `leaves`.
+#[pyfunction]
+pub fn from_text(py: Python<'_>, text: &str, leaves: Vec<Var>) -> PyResult<Vec<Var>> {
+    guard(py, || core::from_text(text, &unwrap(&leaves)).map(|v| wrap(&v)))
 }

@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::errors::error_page;
     #[pymodule_export]
-    use super::gradient::{grad, jvp, substitute, vjp};
+    use super::gradient::{from_text, grad, jvp, substitute, to_text, vjp};
     #[pymodule_export]
     use super::loops::{LoopBuilder, recent};
     #[pymodule_export]

@@ -6,6 +6,7 @@ pub mod extract;
 pub mod gradient;
 pub mod loops;
 pub mod splice;
+pub mod text;
 pub mod sugar;
 
 pub use dag::Var;

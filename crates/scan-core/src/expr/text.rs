@@ -1,0 +1,75 @@
+//! Expressions as text and back, for programs that are stored.
+
+use super::extract::Extract;
+use super::splice::splice;
+use super::Var;
+use crate::bail;
+use crate::base::Result;
+use crate::ir::Value;
+use crate::ir::parse::parse;
+
+/// The outputs as the text of a function of `leaves`, which may be any expressions.
+///
+/// # Errors
+/// `E0501` where an output depends on something else than leaves and constants.
+pub fn to_text(outputs: &[Var], leaves: &[Var], name: &str) -> Result<String> {
+    let mut extract = Extract::new(false);
+    leaves.iter().for_each(|leaf| {
+        extract.bind(leaf);
+    });
+    let results: Vec<Value> = outputs.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
+    if let Some((leaf, _)) = extract.leaves.first() {
+        bail!(Value, "E0501", "the outputs depend on `{}`, which is not among the leaves", leaf.describe());
+    }
+    extract.graph.set_results(results);
+    Ok(extract.graph.to_text(name))
+}
+
+/// The results of a function in text form, applied to `leaves`.
+///
+/// # Errors
+/// `E0904` where their number is not that of the parameters; what the parser reports.
+pub fn from_text(text: &str, leaves: &[Var]) -> Result<Vec<Var>> {
+    let (name, graph) = parse(text)?;
+    if graph.params().len() != leaves.len() {
+        bail!(Parse, "E0904", "`{name}` has {} parameters, and {} leaves were given", graph.params().len(), leaves.len());
+    }
+    let known = graph.params().iter().copied().zip(leaves.iter().cloned()).collect();
+    splice(&graph, known, graph.results())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Span;
+    use crate::ir::Op;
+    use crate::scalar::ElemOp;
+    use crate::types::{DType, Type};
+
+    fn input(name: &str) -> Var {
+        Var::input(Type::unknown(DType::F64, 1), Some(name), Span::NONE)
+    }
+    fn exp(x: &Var) -> Var {
+        Var::apply1(Op::Elem(ElemOp::Exp), &[x.clone()], Span::NONE).unwrap()
+    }
+
+    #[test]
+    fn there_and_back() {
+        let (x, y) = (input("x"), input("y"));
+        let text = to_text(&[exp(&exp(&x)), x.clone()], &[x], "f").unwrap();
+        let back = from_text(&text, &[y.clone()]).unwrap();
+        assert_eq!(back[1], y);
+        let (op, ins, _) = back[0].owner().unwrap();
+        assert_eq!((op.name(), ins[0].owner().unwrap().1[0].clone()), ("exp", y));
+    }
+
+    #[test]
+    fn any_expression_is_a_leaf_and_others_must_not_occur() {
+        let x = input("x");
+        let inner = exp(&x);
+        assert!(!to_text(&[exp(&inner)], &[inner.clone()], "f").unwrap().contains("exp(exp"));
+        assert_eq!(to_text(&[exp(&x)], &[], "f").unwrap_err().code, "E0501");
+        let text = to_text(&[exp(&x)], &[x.clone()], "f").unwrap();
+        assert_eq!(from_text(&text, &[]).unwrap_err().code, "E0904");
+    }
+}
