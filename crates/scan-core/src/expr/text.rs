@@ -1,8 +1,8 @@
 //! Expressions as text and back, for programs that are stored.
 
+use super::Var;
 use super::extract::Extract;
 use super::splice::splice;
-use super::Var;
 use crate::bail;
 use crate::base::Result;
 use crate::ir::Value;
