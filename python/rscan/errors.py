@@ -41,7 +41,7 @@ class RscanError(Exception):
 
     def render(self) -> str:
         """The whole text with the name of the class in front."""
-        return f"{type(self).__name__}{self}"
+        return "\n".join([f"{type(self).__name__}[{self.code}]: {self.title}", *_details(self)])
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.title, self.code, self.labels, self.notes, self.helps)
@@ -73,11 +73,12 @@ def _details(error: RscanError) -> list[str]:
 def _source(labels: list[Label]) -> list[str]:
     """The labelled lines in source order, remarks aligned in one column."""
     home = labels[0][0]
-    rows: list[tuple[str, int, str, str]] = []
+    remarks: dict[tuple[str, int], list[str]] = {}
     for file, line, remark in sorted(labels, key=lambda label: label[:2]):
-        if rows and rows[-1][:2] == (file, line) and remark in ("", rows[-1][3]):
-            continue
-        rows.append((file, line, linecache.getline(file, line).rstrip(), remark))
+        known = remarks.setdefault((file, line), [])
+        if remark and remark not in known:
+            known.append(remark)
+    rows = [(file, line, linecache.getline(file, line).rstrip(), "; ".join(words)) for (file, line), words in remarks.items()]
     gutter = max(len(str(row[1])) for row in rows)
     width = min(90, max((len(row[2]) for row in rows if row[3]), default=0))
     out = []

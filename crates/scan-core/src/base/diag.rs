@@ -107,6 +107,10 @@ impl Diagnostic {
     pub fn at(self: Box<Self>, span: Span) -> Box<Self> {
         if self.labels.is_empty() { self.label(span, "") } else { self }
     }
+    /// Adds a source line with a remark, unless that line has one.
+    pub fn also(self: Box<Self>, span: Span, text: impl Into<String>) -> Box<Self> {
+        if self.labels.iter().any(|l| l.span == span) { self } else { self.label(span, text) }
+    }
     /// Adds a fact.
     pub fn note(mut self: Box<Self>, text: impl Into<String>) -> Box<Self> {
         self.notes.push(text.into());

@@ -99,7 +99,7 @@ impl<'g> Walk<'g> {
         for (&v, &last) in node.ins.iter().zip(last) {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
-        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| e.at(node.span))?;
+        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, node))?;
         for (&v, a) in node.outs.iter().zip(outs) {
             slots[v.0 as usize] = Some(a);
         }
@@ -156,4 +156,12 @@ fn eager_missing(graph: &Graph, values: &[Value], slots: &Slots) -> Vec<bool> {
         stack.extend(&node.ins[..always]);
     }
     live
+}
+
+/// Adds the user's line to an error: of the op, and of every loop around it.
+fn blame(e: Box<Diagnostic>, node: &Node) -> Box<Diagnostic> {
+    match node.op {
+        Op::Scan(_) if !e.labels.is_empty() => e.also(node.span, "in this loop"),
+        _ => e.at(node.span),
+    }
 }

@@ -1,6 +1,5 @@
 //! The loop, one step after the other: reads see the buffer before the step's writes.
 
-use crate::bail;
 use crate::base::{Diagnostic, Result};
 use crate::eval::Walk;
 use crate::ir::op::Outs;
@@ -46,7 +45,8 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
 fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
     let n = ins[Scan::N_STEPS].item_i64().unwrap_or(0);
     let Ok(n) = usize::try_from(n) else {
-        bail!(Scan, "E0111", "n_steps is {n}: a loop cannot run a negative number of steps");
+        let text = format!("n_steps is {n}: a loop cannot run a negative number of steps");
+        return Err(Diagnostic::new(crate::base::Kind::Scan, "E0111", text).help("rs.maximum(n, 0) runs no step where n is negative"));
     };
     for (id, seq) in scan.seqs.enumerate() {
         let len = ins[scan.seq_input(id)].shape()[0];
@@ -109,7 +109,9 @@ impl Buffer {
             let need = if n == 0 { 0 } else { state.span() };
             if have < need {
                 let name = state.name.as_deref().unwrap_or("?");
-                bail!(Scan, "E0104", "state `{name}` needs {need} initial rows for its taps, but has {have}");
+                let text = format!("the initial state of `{name}` has {have} rows, but its taps need {need}");
+                return Err(Diagnostic::new(crate::base::Kind::Scan, "E0104", text)
+                    .note(format!("the oldest tap is -{need}; row 0 is the value {need} steps before the first")));
             }
             buffer.shape = Some(SmallVec::from_slice(&init.shape()[1..]));
             buffer.init = have;

@@ -1,0 +1,183 @@
+"""`@rs.compile` and `rs.value_and_grad`."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+
+def test_traced_once_per_dtype_and_rank():
+    traces = []
+
+    @rs.compile
+    def f(x, y):
+        traces.append((x.dtype, x.ndim))
+        return rs.sum(x * y)
+
+    assert f(np.ones(3), 2.0) == 6
+    assert f(np.ones(5), 3.0) == 15
+    f(np.ones((2, 2)), 1.0)
+    f(np.ones(3, "float32"), 1.0)
+    assert traces == [("float64", 1), ("float64", 2), ("float32", 1)]
+    assert f.n_variants == 3
+
+
+def test_results_without_axes_are_numbers():
+    f = rs.compile(lambda x: (x.sum(), x * 2, {"n": x.max()}))
+    total, doubled, more = f(np.array([1.0, 2.0]))
+    assert isinstance(total, np.float64) and isinstance(more["n"], np.float64) and isinstance(doubled, np.ndarray)
+    assert f"{total:.1f}" == "3.0"
+
+
+@dataclasses.dataclass
+class Model:
+    w: Any
+    b: Any
+
+
+def test_structures():
+    @rs.compile
+    def f(model, data, scale=2.0):
+        return {"y": data["x"] @ model.w + model.b * scale, "both": [model.b, (data["x"],)]}
+
+    out = f(Model(np.eye(2), 1.0), {"x": np.array([1.0, 2.0])}, scale=3.0)
+    np.testing.assert_array_equal(out["y"], [4, 5])
+    assert isinstance(out["both"], list) and isinstance(out["both"][1], tuple)
+    np.testing.assert_array_equal(f(Model(np.eye(2), 1.0), {"x": np.array([1.0, 2.0])})["y"], [3, 4])
+
+
+def test_other_arguments_are_compiled_for_themselves():
+    @rs.compile
+    def f(x, kind, extra=None):
+        return rs.tanh(x) if kind == "tanh" else x * 2
+
+    assert f(1.0, "tanh") == np.tanh(1)
+    assert f(1.0, "double") == 2
+    assert f.n_variants == 2
+    with pytest.raises(rs.RscanError, match="neither a number"):
+        f(1.0, {1, 2})
+
+
+def test_lists_of_numbers_are_arrays():
+    assert rs.compile(lambda x: x.sum())([1.0, 2.0, 3.0]) == 6
+    assert rs.compile(lambda x: x.sum())([[1, 2], [3, 4]]) == 10
+
+
+def test_called_with_variables_it_gives_an_expression():
+    f = rs.compile(lambda x: x * 2)
+    x = rs.dscalar("x")
+    assert rs.eval(f(x) + 1, {x: 3.0}) == 7
+
+
+def test_methods():
+    class Thing:
+        factor = 3.0
+
+        @rs.compile
+        def scaled(self, x):
+            return x * self.factor
+
+    assert Thing().scaled(2.0) == 6
+
+
+def test_shared_variables_and_updates():
+    count = rs.shared(np.int64(0))
+
+    @rs.compile
+    def f(x):
+        return rs.loop(lambda x: (x + count, {count: count + 1}), x).sum()
+
+    assert f(np.zeros(3)) == 3
+    assert f(np.zeros(3)) == 3 + 4 + 5
+
+
+def test_mistakes():
+    f = rs.compile(lambda x: x)
+    with pytest.raises(rs.RscanError, match="missing a required argument"):
+        f()
+    with pytest.raises(rs.RscanError, match="dtype|array of"):
+        f(np.array(["a"]))
+    with pytest.raises(rs.RscanError):
+        rs.compile(3)
+    assert rs.compile(f) is f
+    assert rs.compile(name="g")(lambda x: x)._name == "g"
+
+
+class TestValueAndGrad:
+    def test_is_kept_on_the_function(self):
+        def f(x):
+            return x**2
+
+        assert rs.value_and_grad(f) is rs.value_and_grad(f)
+        assert rs.value_and_grad(f) is not rs.value_and_grad(f, wrt=(0,))
+        compiled = rs.compile(f)
+        assert rs.value_and_grad(compiled) is rs.value_and_grad(compiled)
+
+    def test_value_and_gradient(self):
+        value, gradient = rs.value_and_grad(lambda x, y: (x**2).sum() * y)(np.array([1.0, 2.0]), 3.0)
+        assert isinstance(value, np.float64) and value == 15
+        np.testing.assert_array_equal(gradient, [6, 12])
+
+    def test_several_arguments_by_position_and_name(self):
+        value, (gy, gx) = rs.value_and_grad(lambda x, y: x**2 * y, wrt=("y", 0))(2.0, 3.0)
+        assert (value, gy, gx) == (12, 4, 12)
+        value, gy = rs.value_and_grad(lambda x, y: x**2 * y, wrt=-1)(2.0, 3.0)
+        assert gy == 4
+
+    def test_structures(self):
+        value, gradient = rs.value_and_grad(lambda p: p["a"] ** 2 + p["b"][0] * 3)({"a": 2.0, "b": [5.0]})
+        assert (value, gradient) == (19, {"a": 4.0, "b": [3.0]})
+
+    def test_aux(self):
+        (value, aux), gradient = rs.value_and_grad(lambda x: (x**2, {"twice": 2 * x}), has_aux=True)(3.0)
+        assert (value, aux["twice"], gradient) == (9, 6, 6)
+
+    def test_an_argument_without_influence_has_zero_gradient(self):
+        assert rs.value_and_grad(lambda x, y: y**2)(1.0, 2.0) == (4, 0)
+
+    def test_unknown_argument(self):
+        with pytest.raises(rs.RscanError, match="the arguments are x"):
+            rs.value_and_grad(lambda x: x, wrt="y")(1.0)
+
+    def test_scipy_minimises(self):
+        optimize = pytest.importorskip("scipy.optimize")
+
+        @rs.compile
+        def rosenbrock(x):
+            return rs.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+        found = optimize.minimize(rs.value_and_grad(rosenbrock), np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
+        np.testing.assert_allclose(found.x, np.ones(4), rtol=1e-5)
+
+    def test_garch_likelihood(self):
+        """The model of the benchmark: two states with taps, by name."""
+
+        @rs.compile
+        def nll(p, y, e_init, s0):
+            c, phi, th1, th2, om, al, be = (p[k] for k in range(7))
+
+            def step(y, e, s):
+                (y_tm1, y_t), (e_tm2, e_tm1) = y, e
+                return dict(e=y_t - c - phi * y_tm1 - th1 * e_tm1 - th2 * e_tm2, s=om + al * e_tm1**2 + be * s)
+
+            out = rs.scan(step, sequences=dict(y=rs.taps(y, -1, 0)), init=dict(e=rs.taps(e_init, -2, -1), s=s0))
+            return 0.5 * rs.sum(rs.log(out.s) + out.e**2 / out.s)
+
+        p, y = np.array([0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.5]), np.random.default_rng(0).normal(size=20)
+        value, gradient = rs.value_and_grad(nll)(p, y, np.zeros(2), 1.0)
+
+        def plain(p):
+            c, phi, th1, th2, om, al, be = p
+            e, s, total = [0.0, 0.0], 1.0, 0.0
+            for t in range(1, 20):
+                new_s = om + al * e[-1] ** 2 + be * s
+                e.append(y[t] - c - phi * y[t - 1] - th1 * e[-1] - th2 * e[-2])
+                s = new_s
+                total += np.log(s) + e[-1] ** 2 / s
+            return 0.5 * total
+
+        np.testing.assert_allclose(value, plain(p))
+        np.testing.assert_allclose(gradient, rs.numeric_grad(plain, [p])[0], rtol=1e-7)

@@ -1,0 +1,7 @@
+"""The gradient of a vector."""
+
+import rscan as rs
+
+x = rs.dvector("x")
+y = rs.tanh(x)
+rs.grad(y, x)
