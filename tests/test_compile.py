@@ -98,7 +98,7 @@ def test_mistakes():
     f = rs.compile(lambda x: x)
     with pytest.raises(rs.RscanError, match="missing a required argument"):
         f()
-    with pytest.raises(rs.RscanError, match="dtype|array of"):
+    with pytest.raises(rs.RscanError, match="is an array of"):
         f(np.array(["a"]))
     with pytest.raises(rs.RscanError):
         rs.compile(3)
@@ -149,7 +149,8 @@ class TestValueAndGrad:
         def rosenbrock(x):
             return rs.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
-        found = optimize.minimize(rs.value_and_grad(rosenbrock), np.zeros(4), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9})
+        options = {"ftol": 1e-15, "gtol": 1e-9}
+        found = optimize.minimize(rs.value_and_grad(rosenbrock), np.zeros(4), jac=True, method="L-BFGS-B", options=options)
         np.testing.assert_allclose(found.x, np.ones(4), rtol=1e-5)
 
     def test_garch_likelihood(self):

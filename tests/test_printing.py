@@ -95,7 +95,7 @@ class TestCommandLine:
     def test_explain_lists_all(self, capsys):
         assert main(["explain"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert len(lines) > 40 and all(line.startswith("E0") for line in lines)
+        assert len(lines) > 40 and all(line[0] == "E" and line[5] == ":" for line in lines)
 
     def test_doctor(self, capsys):
         assert main(["doctor"]) == 0

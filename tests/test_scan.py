@@ -165,12 +165,18 @@ class TestArguments:
         y, _ = rs.scan(lambda x, s, c: s + x * c, np.array([1.0, 2.0]), np.float64(1.0), 3)
         np.testing.assert_array_equal(rs.function([], y)(), [4, 10])
 
-    @pytest.mark.parametrize("info", [None, {}, dict(), dict(initial=None), [], [None], [{}], [dict(taps=None)], dict(initial=5.0, taps=None), dict(initial=5.0, taps=[])])
+    @pytest.mark.parametrize(
+        "info",
+        [None, {}, dict(initial=None), [], [None], [{}], [dict(taps=None)], dict(initial=5.0, taps=None), dict(initial=5.0, taps=[])],
+    )
     def test_outputs_that_are_not_read_back(self, info):
         doubled, _ = rs.scan(lambda x: x * 2, self.xs, info)
         np.testing.assert_array_equal(self.run(doubled), [2, 4, 6])
 
-    @pytest.mark.parametrize("info", [1.0, np.float64(1.0), rs.constant(1.0), [1.0], dict(initial=1.0), dict(initial=1.0, taps=[-1]), dict(initial=1.0, taps=-1)])
+    @pytest.mark.parametrize(
+        "info",
+        [1.0, np.float64(1.0), rs.constant(1.0), [1.0], dict(initial=1.0), dict(initial=1.0, taps=[-1]), dict(initial=1.0, taps=-1)],
+    )
     def test_initial_states(self, info):
         total, _ = rs.scan(lambda x, s: s + x, self.xs, info)
         np.testing.assert_array_equal(self.run(total), [2, 4, 7])
@@ -241,8 +247,8 @@ class TestReturned:
     @pytest.mark.parametrize(
         "arrangement",
         [
-            lambda x, u, c: x, lambda x, u, c: [x], lambda x, u, c: (x,), lambda x, u, c: ([x],), lambda x, u, c: (x, {}), lambda x, u, c: (x, []),
-            lambda x, u, c: ([x], ()), lambda x, u, c: ({}, x), lambda x, u, c: ([], [x]),
+            lambda x, u, c: x, lambda x, u, c: [x], lambda x, u, c: (x,), lambda x, u, c: ([x],), lambda x, u, c: (x, {}),
+            lambda x, u, c: (x, []), lambda x, u, c: ([x], ()), lambda x, u, c: ({}, x), lambda x, u, c: ([], [x]),
         ],
     )  # fmt: skip
     def test_outputs_alone(self, arrangement):
@@ -262,15 +268,19 @@ class TestReturned:
     @pytest.mark.parametrize(
         "arrangement",
         [
-            lambda x, u, c: (x, u), lambda x, u, c: ([x], u), lambda x, u, c: (u, x), lambda x, u, c: (u, [x]), lambda x, u, c: (x, list(u.items())),
-            lambda x, u, c: ((x,), tuple(u.items())), lambda x, u, c: [x, u],
+            lambda x, u, c: (x, u), lambda x, u, c: ([x], u), lambda x, u, c: (u, x), lambda x, u, c: (u, [x]),
+            lambda x, u, c: (x, list(u.items())), lambda x, u, c: ((x,), tuple(u.items())), lambda x, u, c: [x, u],
         ],
     )  # fmt: skip
     def test_outputs_and_updates(self, arrangement):
         self.check(arrangement, [[1, 3, 2]], 3)
 
     @pytest.mark.parametrize(
-        "arrangement", [lambda x, u, c: (x, c), lambda x, u, c: ([x], c), lambda x, u, c: [x, c], lambda x, u, c: (x, {}, c), lambda x, u, c: ({}, x, c)]
+        "arrangement",
+        [
+            lambda x, u, c: (x, c), lambda x, u, c: ([x], c), lambda x, u, c: [x, c],
+            lambda x, u, c: (x, {}, c), lambda x, u, c: ({}, x, c),
+        ],
     )
     def test_outputs_and_until(self, arrangement):
         self.check(arrangement, [[1, 3]])
@@ -412,7 +422,7 @@ class TestUntil:
         y, _ = rs.scan(lambda x, s: (s * x, rs.until(s * x > 5)), xs, s0)
         f = rs.function([xs, s0], [y, *rs.grad((y**2).sum(), [xs, s0])])
         x, s = np.array([2.0, 1.5, 3.0, 4.0, 7.0]), 1.1
-        rows, g, g0 = f(x, s)
+        rows, g, _ = f(x, s)
         assert len(rows) == 3
         np.testing.assert_array_equal(g[3:], 0)
         rs.verify_grad((y**2).sum(), {xs: x, s0: np.array(s)})

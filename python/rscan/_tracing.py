@@ -52,6 +52,8 @@ class LoopUpdates:
     updates: tuple[tuple[_native.Var, _native.Var], ...]
     #: True where they travel along by themselves, False where the user passes them on.
     automatic: bool
+    #: False where nobody wants to hear that they were forgotten.
+    report: bool
     span: int
     name: str | None
 
@@ -81,7 +83,7 @@ def travelling_updates(variables: Sequence[Variable], given: Any = ()) -> list[t
 
 
 def _report_forgotten(variables: list[Variable], made: LoopUpdates) -> None:
-    if not variables:
+    if not variables or not made.report:
         return
     names = ", ".join(f"`{v._describe()}`" for v in variables)
     error = RscanError(
@@ -124,6 +126,7 @@ class Plan:
     automatic: bool = False
     #: Python numbers and axes of extent 1 adapt to what the step gives.
     adapt: bool = True
+    report_forgotten: bool = True
     family: type[Variable] = Variable
 
     def open(self) -> Placeholders:
@@ -209,7 +212,7 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     until = None if made.until is None else made.until._v
     outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
     if after:
-        record = LoopUpdates(tuple(after), plan.automatic, plan.span, plan.name)
+        record = LoopUpdates(tuple(after), plan.automatic, plan.report_forgotten, plan.span, plan.name)
         nodes = [steps] if steps.kind == "apply" else outputs
         _made.update({v.key[0]: record for v in nodes})
     family = plan.family

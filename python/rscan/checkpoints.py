@@ -41,7 +41,12 @@ def scan_checkpoints(
             f"save_every_N is {save_every_N!r}", code="E0124", labels=[(span, "")], helps=["a number of steps, 1 or more"]
         )
     user = plan_of(fn, sequences, outputs_info, non_sequences, n_steps, -1, False, name, False)
-    return packed(_Blocks(user, int(save_every_N), bool(padding)).run())
+    return packed(run_in_blocks(user, int(save_every_N), bool(padding)))
+
+
+def run_in_blocks(user: ScanPlan, every: int, padding: bool = True) -> Result:
+    """Calls the step and makes the loop over blocks."""
+    return _Blocks(user, every, padding).run()
 
 
 class _Blocks:
@@ -64,6 +69,7 @@ class _Blocks:
             states=[Slot(_carried(s), [-1], s.name) for s in self.plan.states],
             passed=self.plan.passed,
             adapt=False,
+            report_forgotten=self.plan.report_forgotten,
             family=self.plan.family,
         )
         opened = outer.open()

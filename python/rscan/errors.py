@@ -80,7 +80,7 @@ def _source(labels: list[Label]) -> list[str]:
             known.append(remark)
     rows = [(file, line, linecache.getline(file, line).rstrip(), "; ".join(words)) for (file, line), words in remarks.items()]
     gutter = max(len(str(row[1])) for row in rows)
-    width = min(90, max((len(row[2]) for row in rows if row[3]), default=0))
+    width = min(110, max((len(row[2]) for row in rows if row[3]), default=0))
     out = []
     for file, line, text, remark in rows:
         elsewhere = "" if file == home else f" ({os.path.basename(file)})"

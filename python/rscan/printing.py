@@ -123,7 +123,7 @@ class Print:
         self.callback: Callable[[np.ndarray], Any] | None = callback
 
     def __call__(self, x: Any) -> Variable:
-        op = _native.extern("print", False, self._infer, self._eval, self._vjp)
+        op = _native.extern("print", False, self._infer, self._eval, self._vjp, True)
         return apply(op, {}, as_variable(x))
 
     def _infer(self, inputs: Any) -> Any:

@@ -63,11 +63,9 @@ def scan(
         from .loop import loop_from_scan
 
         return loop_from_scan(fn, sequences, init, non_sequences, n_steps, truncate_gradient, go_backwards, name, strict)
-    plan = plan_of(
-        fn, sequences, outputs_info, non_sequences, n_steps, truncate_gradient, go_backwards, _loop_name(fn, name, profile), strict
-    )
-    result = run(plan)
-    return packed(result, return_list)
+    named = _loop_name(fn, name, profile)
+    plan = plan_of(fn, sequences, outputs_info, non_sequences, n_steps, truncate_gradient, go_backwards, named, strict)
+    return packed(run(plan), return_list)
 
 
 def packed(result: Result, return_list: bool = False) -> tuple[Any, OrderedUpdates]:
@@ -80,14 +78,21 @@ def packed(result: Result, return_list: bool = False) -> tuple[Any, OrderedUpdat
 
 @dataclasses.dataclass
 class Dialect:
-    """How values become variables: what differs between rscan's own API and others on the same loops."""
+    """How values become variables: what differs between rscan's own API and others on the same loops.
 
-    #: Makes a variable of what the user gave as a sequence, an initial state or an output.
+    Another API calls `packed(run(plan_of(…, dialect=…)), return_list)`.
+    """
+
+    #: Makes a variable of what the user gave as a sequence, an initial state or a non_sequence.
     convert: Callable[[Any], Variable] = as_variable
+    #: Makes a variable of what the step returned.
+    output: Callable[[Any], Variable] = as_variable
     #: Python numbers adapt to the step, and are passed to it as they are.
     adapt: bool = True
     #: Slots are named after the step's parameters.
     parameter_names: bool = True
+    #: A function that uses the loop without its updates says so.
+    report_forgotten: bool = True
     family: type[Variable] = Variable
 
 
@@ -142,6 +147,7 @@ def plan_of(
         states=states,
         passed=[v for v in rest if isinstance(v, Variable)],
         adapt=dialect.adapt,
+        report_forgotten=dialect.report_forgotten,
         family=family,
     )
     settle_weak(plan)
@@ -183,7 +189,7 @@ def made_of(scan_plan: ScanPlan, value: Any) -> Made:
     if info is not None and len(info) != len(outputs):
         raise _wrong_number(fn, plan, info, len(outputs))
     ties = info or [None] * len(outputs)
-    values = [scan_plan.dialect.convert(v) for v in outputs]
+    values = [scan_plan.dialect.output(v) for v in outputs]
     until = None if returned.until is None else returned.until.condition
     return Made(list(zip(ties, values, strict=True)), returned.updates, until)
 

@@ -6,7 +6,6 @@ xs, h0 = rs.dvector("xs"), rs.dscalar("h0")
 
 
 def step(x, h):
-    y = 2 * h
     return h + x
 
 

@@ -34,15 +34,17 @@ impl UserOp {
 /// Makes an op from Python callables.
 /// `infer([(dtype, shape)…])` returns the same for the outputs, `eval([array…])` the arrays, and
 /// `vjp(inputs, outputs, cotangents)`, which gets and returns expressions or `None`, the cotangents of the inputs.
+/// `once`: where a step is run again for its gradient, the inputs stand for the outputs.
 #[pyfunction]
-#[pyo3(name = "extern", signature = (key, pure, infer, eval, vjp=None))]
-pub fn extern_op(key: String, pure: bool, infer: Py<PyAny>, eval: Py<PyAny>, vjp: Option<Py<PyAny>>) -> UserOp {
-    UserOp(Arc::new(PyOp { key, pure, infer, eval, vjp }))
+#[pyo3(name = "extern", signature = (key, pure, infer, eval, vjp=None, once=false))]
+pub fn extern_op(key: String, pure: bool, infer: Py<PyAny>, eval: Py<PyAny>, vjp: Option<Py<PyAny>>, once: bool) -> UserOp {
+    UserOp(Arc::new(PyOp { key, pure, once, infer, eval, vjp }))
 }
 
 struct PyOp {
     key: String,
     pure: bool,
+    once: bool,
     infer: Py<PyAny>,
     eval: Py<PyAny>,
     vjp: Option<Py<PyAny>>,
@@ -59,6 +61,9 @@ impl ExternOp for PyOp {
     }
     fn pure(&self) -> bool {
         self.pure
+    }
+    fn once(&self) -> bool {
+        self.once
     }
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         let described: Vec<(&str, Vec<PyDim>)> =

@@ -440,6 +440,11 @@ pub trait ExternOp: Send + Sync {
     fn pure(&self) -> bool {
         true
     }
+    /// True where a step that its gradient runs once more hands the inputs on instead: prints. The outputs then have the types of
+    /// the inputs.
+    fn once(&self) -> bool {
+        false
+    }
     /// As [`OpDef::infer`].
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 pub mod infer;
 pub mod inspect;
+pub mod replay;
 pub mod step;
 pub mod tape;
 pub mod taps;

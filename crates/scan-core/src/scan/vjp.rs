@@ -14,6 +14,7 @@
 //! A state whose rows change after they were read gets a tape: the forward loop is run with one more output that records
 //! what each step saw. States that the step never reads have cotangents that are only read: sequences.
 
+use super::replay::silenced;
 use super::tape::Forward;
 use crate::base::{Diagnostic, IdxVec, Result};
 use crate::grad::{self, Seeds};
@@ -49,7 +50,7 @@ struct StepVjp {
 impl StepVjp {
     fn new(scan: &Scan, cts: &[Option<Value>]) -> Result<StepVjp> {
         let mut graph = Graph::new();
-        let body = &scan.body;
+        let body = &*silenced(&scan.body)?;
         let params: Vec<Value> = body.params().iter().map(|&p| graph.param(body.ty(p).clone(), body.name(p).map(|n| &**n))).collect();
         let image: FxHashMap<Value, Value> = body.params().iter().copied().zip(params.iter().copied()).collect();
         let results = graph.inline(body, &image, body.results())?;
