@@ -67,7 +67,7 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	cargo clippy --fix --allow-dirty --allow-staged --workspace --all-targets
 	$(VENV)/bin/ruff check --fix $(LINTED)
 
-accept-random: $(VENV)/installed  ## PROGRAMS random programs from SEED on, against the interpreter, NumPy and finite differences
+accept-random: $(VENV)/installed  ## PROGRAMS random programs from SEED on, against a reference of their own and finite differences
 	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --features testing --test accept -- --nocapture
 
 clean:  ## remove everything that was built
