@@ -359,3 +359,8 @@ def test_shapes_that_do_not_fit():
         x.reshape(4, 2)
     with pytest.raises(ValueError, match="broadcast"):
         run(lambda a, b: a + b, A, B)
+    for split in (rs.split, rs.array_split):
+        with pytest.raises(ValueError, match="1 part or more"):
+            split(x, 0)
+    with pytest.raises(ValueError, match="equal parts"):
+        rs.split(x, 2, axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._args import at_least, axes_of, one_axis
 from ._spans import here
-from .errors import AxisError, RscanTypeError, ShapeError, UnsupportedError
+from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError, UnsupportedError
 from .ops_elementwise import cast
 from .variable import Variable, apply, as_variable, extent, extents, operands, result_dtype, static_value
 
@@ -237,11 +237,17 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     if isinstance(indices_or_sections, (int, np.integer)):
-        n, parts = v.static_shape[at], int(indices_or_sections)
+        n, parts = v.static_shape[at], _sections(indices_or_sections)
         if n is not None and n % parts:
             raise ShapeError(f"{n} elements do not split into {parts} equal parts", code="E0812", labels=[(here(), "")])
         return _cut(v, [extent(v, at) * i // parts for i in range(1, parts)], at)
     return _cut(v, list(indices_or_sections), at)
+
+
+def _sections(number: Any) -> int:
+    if int(number) < 1:
+        raise RscanValueError(f"an array splits into 1 part or more, not {number}", code="E0809", labels=[(here(), "")])
+    return int(number)
 
 
 def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
@@ -249,6 +255,7 @@ def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     n = extent(v, at)
+    sections = _sections(sections)
     ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
     return _cut(v, ends, at)
 

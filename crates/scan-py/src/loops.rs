@@ -55,7 +55,10 @@ impl LoopBuilder {
     fn pass_(&self, py: Python<'_>, var: &Var) -> PyResult<()> {
         let mut slot = self.slot();
         let builder = open(&mut slot)?;
-        guard(py, || Ok(builder.pass(&var.0)))
+        guard(py, || {
+            builder.pass(&var.0);
+            Ok(())
+        })
     }
     /// The index of the step, an int64 scalar.
     fn step_index(&self, py: Python<'_>) -> PyResult<Var> {
