@@ -1,1 +1,23 @@
-//! Not written yet.
+//! Random loop programs with a reference of their own, for the tests of this crate and of its Python extension.
+//!
+//! A [`Program`] is plain data: a list of items, some of which are loops. Three readings of it exist: [`reference`] interprets
+//! it over nested lists of f64 and knows nothing of graphs; [`build`] makes expressions of it, with loops or with every loop
+//! written out step by step. [`check`] compares them, with their first, second and third derivatives.
+
+pub mod build;
+pub mod check;
+pub mod gen_expr;
+pub mod gen_loop;
+pub mod linear;
+pub mod nd;
+pub mod program;
+pub mod random;
+pub mod reference;
+pub mod report;
+pub mod show;
+pub mod shrink;
+
+pub use check::{Fault, check};
+pub use gen_loop::generate;
+pub use program::Program;
+pub use report::{Report, run};

@@ -1,0 +1,256 @@
+//! What must hold of every program: loops, unrolled loops and the reference agree, in values and in derivatives.
+
+use super::build::{Leaves, scanned, unrolled, weights};
+use super::nd::{Kind, Nd};
+use super::program::Program;
+use super::reference::{self, Outcome};
+use crate::base::Result;
+use crate::exec::{Function, FunctionSpec};
+use crate::expr::gradient::{GradOptions, jvp, vjp};
+use crate::expr::Var;
+use crate::ir::EvalCx;
+use crate::types::{Array, DType};
+
+/// A disagreement.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Between what.
+    pub stage: &'static str,
+    /// The numbers.
+    pub text: String,
+}
+
+/// What was compared.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Done {
+    /// With finite differences, too: nothing is truncated, and no comparison is near its turning point.
+    pub differences: bool,
+    /// Third derivatives with the unrolled form.
+    pub third: bool,
+}
+
+type Outcomes<T> = std::result::Result<T, Fault>;
+
+/// Closer to a turning point, differences say nothing.
+const MARGIN: f64 = 1e-3;
+const STEP: f64 = 1e-5;
+const SAME: f64 = 1e-8;
+const NEAR: f64 = 3e-6;
+
+/// Checks one program.
+///
+/// # Errors
+/// The first disagreement.
+pub fn check(program: &Program) -> Outcomes<Done> {
+    let inputs: Vec<Nd> = program.inputs.iter().map(|i| i.value.clone()).collect();
+    let truth = reference::run(program, &inputs, &program.shared);
+    let leaves = Leaves::new(program);
+    let looped = told("build", scanned(program, &leaves))?;
+    let flat = told("unroll", unrolled(program, &leaves, &truth.steps))?;
+    let case = Case { program, leaves, truth };
+    case.values(&looped, &flat)?;
+    case.derivatives(looped, flat)
+}
+
+struct Case<'p> {
+    program: &'p Program,
+    leaves: Leaves,
+    truth: Outcome,
+}
+
+fn told<T>(stage: &'static str, result: Result<T>) -> Outcomes<T> {
+    result.map_err(|e| Fault { stage, text: format!("{}: {} {:?}", e.code, e.title, e.notes) })
+}
+
+impl Case<'_> {
+    fn args(&self) -> Vec<Array> {
+        self.program.inputs.iter().map(|i| i.value.to_array()).collect()
+    }
+
+    fn function(&self, outputs: Vec<Var>) -> Result<Function> {
+        Function::new(FunctionSpec { inputs: self.leaves.inputs.clone(), outputs, ..FunctionSpec::default() })
+    }
+
+    fn eval(&self, stage: &'static str, outputs: &[Var]) -> Outcomes<Vec<Nd>> {
+        let f = told(stage, self.function(outputs.to_vec()))?;
+        let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
+        Ok(values.iter().map(Nd::of).collect())
+    }
+
+    fn values(&self, looped: &[Var], flat: &[Var]) -> Outcomes<()> {
+        agree("unrolled values", &self.eval("unrolled values", flat)?, &self.truth.values, 1e-10)?;
+        let n = self.program.outputs.len();
+        let updates = self.program.updates.iter().zip(&looped[n..]).map(|(u, v)| (self.leaves.shared[u.0].clone(), v.clone()));
+        let spec = FunctionSpec {
+            inputs: self.leaves.inputs.clone(),
+            outputs: looped[..n].to_vec(),
+            updates: updates.collect(),
+            ..FunctionSpec::default()
+        };
+        let f = told("compile", Function::new(spec))?;
+        let values = told("values", f.call(&mut EvalCx::new(), &self.args()))?;
+        let mut values: Vec<Nd> = values.iter().map(Nd::of).collect();
+        let handles: Vec<_> = self.leaves.shared.iter().filter_map(Var::as_shared).collect();
+        values.extend(self.program.updates.iter().map(|u| Nd::of(&handles[u.0].get())));
+        handles.iter().zip(&self.program.shared).for_each(|(s, value)| s.set(value.to_array()));
+        agree("values", &values, &self.truth.values, 1e-10)
+    }
+
+    /// What gradients are taken by: float inputs, then float shared variables.
+    fn wrt(&self) -> Vec<Var> {
+        self.leaves.inputs.iter().chain(&self.leaves.shared).filter(|v| v.ty().dtype == DType::F64).cloned().collect()
+    }
+
+    fn points(&self) -> Vec<Nd> {
+        let all = self.program.inputs.iter().map(|i| &i.value).chain(&self.program.shared);
+        all.filter(|x| x.kind == Kind::Float).cloned().collect()
+    }
+
+    fn derivatives(&self, looped: Vec<Var>, flat: Vec<Var>) -> Outcomes<Done> {
+        let floats: Vec<usize> = (0..looped.len()).filter(|&i| self.truth.values[i].kind == Kind::Float).collect();
+        let wrt = self.wrt();
+        if floats.is_empty() || wrt.is_empty() {
+            return Ok(Done::default());
+        }
+        let only = |all: Vec<Var>| floats.iter().map(|&i| all[i].clone()).collect::<Vec<_>>();
+        let (looped, flat) = (only(looped), only(flat));
+        let cts: Vec<Array> = floats.iter().map(|&i| weights(&self.truth.values[i], i as u64)).collect();
+        let points = self.points();
+        let tangents: Vec<Array> = points.iter().enumerate().map(|(i, x)| weights(x, 100 + i as u64)).collect();
+        let (cts, tangents) = (constants(&cts), constants(&tangents));
+        let done = Done { differences: self.truth.margin > MARGIN && !self.program.truncated(), third: false };
+
+        let first = self.pull("gradient", &looped, &cts, &wrt)?;
+        let first_flat = self.pull("unrolled gradient", &flat, &cts, &wrt)?;
+        let got = self.eval("gradient", &first)?;
+        agree("gradient = unrolled gradient", &got, &self.eval("unrolled gradient", &first_flat)?, SAME)?;
+        if done.differences {
+            agree("gradient = differences", &got, &self.differences(&floats, &cts, &points), NEAR)?;
+        }
+
+        let forward = self.push("jvp", &looped, &wrt, &tangents, &floats)?;
+        let forward_flat = self.push("unrolled jvp", &flat, &wrt, &tangents, &floats)?;
+        let got = self.eval("jvp", &forward)?;
+        agree("jvp = unrolled jvp", &got, &self.eval("unrolled jvp", &forward_flat)?, SAME)?;
+        if done.differences {
+            agree("jvp = differences", &got, &self.along(&floats, &tangents, &points), NEAR)?;
+        }
+        self.higher(done, &first, &first_flat, &tangents, &wrt, &points)
+    }
+
+    fn higher(&self, mut done: Done, first: &[Var], flat: &[Var], tangents: &[Var], wrt: &[Var], points: &[Nd]) -> Outcomes<Done> {
+        let second = self.pull("second", first, tangents, wrt)?;
+        let second_flat = self.pull("unrolled second", flat, tangents, wrt)?;
+        let got = self.eval("second", &second)?;
+        agree("second = unrolled second", &got, &self.eval("unrolled second", &second_flat)?, SAME)?;
+        if done.differences {
+            let f = told("second", self.function(first.to_vec()))?;
+            agree("second = differences", &got, &self.slope(&f, tangents, points)?, NEAR)?;
+        }
+        let size: usize = self.truth.steps.iter().sum();
+        done.third = size <= 4 && self.program.items.len() < 120;
+        if done.third {
+            let third = self.pull("third", &second, tangents, wrt)?;
+            let third_flat = self.pull("unrolled third", &second_flat, tangents, wrt)?;
+            agree("third = unrolled third", &self.eval("third", &third)?, &self.eval("unrolled third", &third_flat)?, SAME)?;
+        }
+        Ok(done)
+    }
+
+    /// Gradients, zeros where there is no connection.
+    fn pull(&self, stage: &'static str, outputs: &[Var], cts: &[Var], wrt: &[Var]) -> Outcomes<Vec<Var>> {
+        let found = told(stage, vjp(outputs, cts, wrt, &GradOptions::default()))?;
+        let zeros = self.points().into_iter().map(|x| constant(&x.map(Kind::Float, |_| 0.0).to_array()));
+        Ok(found.into_iter().zip(zeros).map(|(g, zero)| g.unwrap_or(zero)).collect())
+    }
+
+    fn push(&self, stage: &'static str, outputs: &[Var], wrt: &[Var], tangents: &[Var], floats: &[usize]) -> Outcomes<Vec<Var>> {
+        let found = told(stage, jvp(outputs, wrt, tangents, crate::base::Span::NONE))?;
+        let zeros = floats.iter().map(|&i| constant(&self.truth.values[i].map(Kind::Float, |_| 0.0).to_array()));
+        Ok(found.into_iter().zip(zeros).map(|(g, zero)| g.unwrap_or(zero)).collect())
+    }
+
+    /// Float outputs of the reference at other points.
+    fn at(&self, points: &[Nd], floats: &[usize]) -> Vec<Nd> {
+        let mut points = points.iter();
+        let mut replaced = |x: &Nd| if x.kind == Kind::Float { points.next().unwrap_or(x).clone() } else { x.clone() };
+        let inputs: Vec<Nd> = self.program.inputs.iter().map(|i| replaced(&i.value)).collect();
+        let shared: Vec<Nd> = self.program.shared.iter().map(replaced).collect();
+        let outcome = reference::run(self.program, &inputs, &shared);
+        floats.iter().map(|&i| outcome.values[i].clone()).collect()
+    }
+
+    /// Central differences of the reference by every element.
+    fn differences(&self, floats: &[usize], cts: &[Var], points: &[Nd]) -> Vec<Nd> {
+        let cts: Vec<Nd> = cts.iter().filter_map(Var::const_value).map(Nd::of).collect();
+        let cost = |points: &[Nd]| -> f64 {
+            let values = self.at(points, floats);
+            values.iter().zip(&cts).flat_map(|(y, c)| y.data.iter().zip(&c.data)).map(|(y, c)| y * c).sum()
+        };
+        let mut points = points.to_vec();
+        let mut all = points.clone();
+        for (i, slopes) in all.iter_mut().enumerate() {
+            for k in 0..slopes.data.len() {
+                let x = points[i].data[k];
+                let mut moved = |by: f64| {
+                    points[i].data[k] = x + by;
+                    cost(&points)
+                };
+                slopes.data[k] = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
+                points[i].data[k] = x;
+            }
+        }
+        all
+    }
+
+    fn along(&self, floats: &[usize], tangents: &[Var], points: &[Nd]) -> Vec<Nd> {
+        let (up, down) = (self.at(&moved(points, tangents, STEP), floats), self.at(&moved(points, tangents, -STEP), floats));
+        slopes(&up, &down)
+    }
+
+    /// Differences of a function's outputs along the tangents.
+    fn slope(&self, f: &Function, tangents: &[Var], points: &[Nd]) -> Outcomes<Vec<Nd>> {
+        let shared: Vec<_> = self.leaves.shared.iter().filter_map(Var::as_shared).collect();
+        let call = |by: f64| {
+            let moved = moved(points, tangents, by);
+            let mut next = moved.iter();
+            let mut replaced = |x: &Nd| if x.kind == Kind::Float { next.next().unwrap_or(x).to_array() } else { x.to_array() };
+            let args: Vec<Array> = self.program.inputs.iter().map(|i| replaced(&i.value)).collect();
+            shared.iter().zip(&self.program.shared).for_each(|(s, x)| s.set(replaced(x)));
+            let values = f.call(&mut EvalCx::new(), &args);
+            shared.iter().zip(&self.program.shared).for_each(|(s, x)| s.set(x.to_array()));
+            told("second", values).map(|v| v.iter().map(Nd::of).collect::<Vec<_>>())
+        };
+        Ok(slopes(&call(STEP)?, &call(-STEP)?))
+    }
+}
+
+fn constant(x: &Array) -> Var {
+    Var::constant(x.clone(), crate::base::Span::NONE)
+}
+
+fn constants(x: &[Array]) -> Vec<Var> {
+    x.iter().map(constant).collect()
+}
+
+fn moved(points: &[Nd], tangents: &[Var], by: f64) -> Vec<Nd> {
+    let tangents = tangents.iter().filter_map(Var::const_value).map(Nd::of);
+    points.iter().zip(tangents).map(|(x, t)| x.zip(&t, Kind::Float, |x, t| x + by * t)).collect()
+}
+
+fn slopes(up: &[Nd], down: &[Nd]) -> Vec<Nd> {
+    up.iter().zip(down).map(|(a, b)| a.zip(b, Kind::Float, |a, b| (a - b) / (2.0 * STEP))).collect()
+}
+
+/// Equal shapes, and numbers equal within a tolerance relative to the largest of the array.
+fn agree(stage: &'static str, got: &[Nd], want: &[Nd], tolerance: f64) -> Outcomes<()> {
+    for (i, (a, b)) in got.iter().zip(want).enumerate() {
+        let scale = b.data.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        let same = a.shape == b.shape && a.kind == b.kind && a.data.iter().zip(&b.data).all(|(x, y)| (x - y).abs() <= tolerance * scale);
+        if !same {
+            let text = format!("item {i}\n  got  {:?} {:?} {:?}\n  want {:?} {:?} {:?}", a.kind, a.shape, a.data, b.kind, b.shape, b.data);
+            return Err(Fault { stage, text });
+        }
+    }
+    Ok(())
+}

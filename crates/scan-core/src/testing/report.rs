@@ -1,0 +1,96 @@
+//! Many programs, and a table of what they used.
+
+use super::check::{Done, Fault, check};
+use super::gen_loop::{FEATURES, generate};
+use super::program::Program;
+use super::shrink::shrink;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a run found.
+#[derive(Default)]
+pub struct Report {
+    /// Number of programs.
+    pub programs: usize,
+    /// How many use a feature, and how many of these disagree.
+    pub features: BTreeMap<&'static str, (usize, usize)>,
+    /// How many were compared with differences, and in third derivatives.
+    pub differences: usize,
+    /// Third derivatives.
+    pub third: usize,
+    /// Seeds with their faults and shrunk programs.
+    pub faults: Vec<(u64, String)>,
+}
+
+/// Checks the programs of `count` seeds from `first` on, on every core.
+pub fn run(first: u64, count: u64) -> Report {
+    let next = AtomicU64::new(first);
+    let report = Mutex::new(Report::default());
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + count {
+                return;
+            }
+            one(seed, &report);
+        }
+    };
+    std::thread::scope(|s| (0..threads).for_each(|_| drop(std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(s, work))));
+    report.into_inner().unwrap_or_else(|e| e.into_inner())
+}
+
+fn one(seed: u64, report: &Mutex<Report>) {
+    let program = generate(seed);
+    let result = guarded(&program);
+    let text = result.as_ref().err().map(|fault| describe(&program, fault, report));
+    let mut report = report.lock().unwrap_or_else(|e| e.into_inner());
+    report.programs += 1;
+    for feature in &program.features {
+        let row = report.features.entry(feature).or_default();
+        row.0 += 1;
+        row.1 += usize::from(text.is_some());
+    }
+    if let Ok(done) = result {
+        report.differences += usize::from(done.differences);
+        report.third += usize::from(done.third);
+    }
+    report.faults.extend(text.map(|t| (seed, t)));
+}
+
+/// The check; a panic is a fault, too.
+pub fn guarded(program: &Program) -> Result<Done, Fault> {
+    catch_unwind(AssertUnwindSafe(|| check(program))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        Err(Fault { stage: "panic", text: text.unwrap_or_default() })
+    })
+}
+
+/// The fault with a smaller program that has it; only the first faults of a run are worth the time.
+fn describe(program: &Program, fault: &Fault, report: &Mutex<Report>) -> String {
+    let many = report.lock().map_or(0, |r| r.faults.len()) >= 10;
+    if many {
+        return format!("{}: {}", fault.stage, fault.text.lines().next().unwrap_or(""));
+    }
+    let small = shrink(program, fault.stage, &|p| guarded(p).err());
+    let fault = guarded(&small).err().unwrap_or_else(|| fault.clone());
+    format!("{}: {}\n{small}", fault.stage, fault.text)
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<36} {:>8} {:>10}", "feature", "programs", "mismatches")?;
+        for feature in FEATURES {
+            let (used, bad) = self.features.get(feature).copied().unwrap_or_default();
+            writeln!(f, "{feature:<36} {used:>8} {bad:>10}")?;
+        }
+        for (seed, text) in &self.faults {
+            writeln!(f, "\nseed {seed}: {text}")?;
+        }
+        let (n, bad) = (self.programs, self.faults.len());
+        writeln!(f, "{n} programs, {} also against finite differences, {} in third derivatives: {bad} mismatches", self.differences, self.third)
+    }
+}

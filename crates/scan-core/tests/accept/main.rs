@@ -1,0 +1,20 @@
+//! Random loop programs against an interpreter of their own, finite differences and their unrolled form.
+//!
+//! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
+
+use scan_core::testing::gen_loop::FEATURES;
+use scan_core::testing::run;
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn random_programs_agree_with_reference_differences_and_unrolled_form() {
+    let count = setting("RSCAN_RANDOM_PROGRAMS", 300);
+    let report = run(setting("RSCAN_RANDOM_SEED", 0), count);
+    println!("{report}");
+    let rare: Vec<&str> = FEATURES.iter().copied().filter(|f| (report.features.get(f).map_or(0, |r| r.0) as u64) < count / 20).collect();
+    assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
+    assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
+}
