@@ -317,7 +317,11 @@ fn reduce(kind: Reduce, a: &Var, axis: usize, keepdims: bool) -> Result<Var> {
 fn draw(key: Var, normal: bool, shape: &[usize]) -> Result<Var> {
     let ins: Vec<Var> = std::iter::once(key).chain(shape.iter().map(|&n| int(n as i64))).collect();
     let dtype = DType::F64;
-    if normal { Var::apply1(op::RandomNormal { dtype }, &ins, Span::NONE) } else { Var::apply1(op::RandomUniform { dtype }, &ins, Span::NONE) }
+    if normal {
+        Var::apply1(op::RandomNormal { dtype }, &ins, Span::NONE)
+    } else {
+        Var::apply1(op::RandomUniform { dtype }, &ins, Span::NONE)
+    }
 }
 
 /// Cotangents and tangents for a value: fixed numbers without pattern.

@@ -5,10 +5,13 @@ use super::nd::{Kind, Nd};
 use super::program::Program;
 use super::reference::{self, Outcome};
 use crate::base::Result;
+use crate::eval;
 use crate::exec::{Function, FunctionSpec};
-use crate::expr::gradient::{GradOptions, jvp, vjp};
 use crate::expr::Var;
+use crate::expr::gradient::{GradOptions, jvp, vjp};
 use crate::ir::EvalCx;
+use crate::ir::parse::parse;
+use crate::ir::verify::verify;
 use crate::types::{Array, DType};
 
 /// A disagreement.
@@ -74,7 +77,24 @@ impl Case<'_> {
     fn eval(&self, stage: &'static str, outputs: &[Var]) -> Outcomes<Vec<Nd>> {
         let f = told(stage, self.function(outputs.to_vec()))?;
         let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
+        if matches!(stage, "looped values" | "gradient" | "second") {
+            self.text(&f, &values)?;
+        }
         Ok(values.iter().map(Nd::of).collect())
+    }
+
+    /// The graph satisfies the verifier; printed and parsed back, it gives the same bits.
+    fn text(&self, f: &Function, values: &[Array]) -> Outcomes<()> {
+        told("verify", verify(f.graph()))?;
+        let (_, back) = told("parse", parse(&f.graph().to_text("f")))?;
+        told("verify parsed", verify(&back))?;
+        let mut args = self.args();
+        args.extend(f.shared().iter().map(|s| s.get()));
+        let again = told("parsed values", eval::run(&back, &mut EvalCx::new(), &args))?;
+        if again[..values.len()] != *values {
+            return Err(Fault { stage: "parsed values", text: format!("got {again:?}\nwant {values:?}") });
+        }
+        Ok(())
     }
 
     fn values(&self, looped: &[Var], flat: &[Var]) -> Outcomes<()> {
@@ -88,6 +108,8 @@ impl Case<'_> {
             ..FunctionSpec::default()
         };
         let f = told("compile", Function::new(spec))?;
+        let all = self.eval("looped values", looped)?;
+        agree("looped values", &all, &self.truth.values, 1e-10)?;
         let values = told("values", f.call(&mut EvalCx::new(), &self.args()))?;
         let mut values: Vec<Nd> = values.iter().map(Nd::of).collect();
         let handles: Vec<_> = self.leaves.shared.iter().filter_map(Var::as_shared).collect();

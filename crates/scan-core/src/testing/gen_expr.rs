@@ -315,7 +315,7 @@ impl Generator {
     fn cut(&mut self, kind: Kind, shape: &[usize], depth: usize) -> Id {
         self.mark("basic index");
         let n = shape[0] as i64;
-        let step = *self.random.pick(&[1, 1, 2, -1, -2]);
+        let step: i64 = *self.random.pick(&[1, 1, 2, -1, -2]);
         let skip = self.random.between(0, 2);
         let rows = skip + if n == 0 { 0 } else { (n - 1) * step.abs() + 1 } + self.random.between(0, 1);
         let lo = if step > 0 { skip } else { rows - 1 - skip };
@@ -360,7 +360,8 @@ impl Generator {
         let m = self.expr(Kind::Float, &[n, n], depth - 1);
         let m = self.within(m, 1.0);
         self.mark("linalg");
-        let three = self.add(Expr::Const(Nd::by(Kind::Float, &[n, n], |at| if at[0] == at[1] { 3.0 } else { 0.0 })), Kind::Float, &[n, n], 3.0);
+        let three =
+            self.add(Expr::Const(Nd::by(Kind::Float, &[n, n], |at| if at[0] == at[1] { 3.0 } else { 0.0 })), Kind::Float, &[n, n], 3.0);
         let part = self.number(Kind::Float, 0.6);
         let small = self.add(Expr::Binary(Binary::Mul, m, part), Kind::Float, &[n, n], 0.6);
         let a = self.add(Expr::Binary(Binary::Add, three, small), Kind::Float, &[n, n], 3.6);
@@ -447,7 +448,8 @@ impl Generator {
     }
 
     fn int_leaf(&mut self, shape: &[usize]) -> Id {
-        match self.scope().step {
+        let step = self.scope().step;
+        match step {
             Some(step) if shape.is_empty() && self.random.percent(40) => {
                 self.mark("step index");
                 step

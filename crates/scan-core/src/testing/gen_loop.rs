@@ -419,7 +419,11 @@ impl Generator {
             let outer = self.random.below(self.scopes.len() - 1);
             let fixed: Vec<Id> = self.scopes[outer].seen.clone();
             let shape = self.any_shape();
-            return if fixed.is_empty() || self.random.percent(30) { self.constant(Kind::Float, &shape) } else { *self.random.pick(&fixed) };
+            return if fixed.is_empty() || self.random.percent(30) {
+                self.constant(Kind::Float, &shape)
+            } else {
+                *self.random.pick(&fixed)
+            };
         }
         if !l.outputs.is_empty() && self.random.percent(8) {
             self.mark("one row returned twice");
@@ -473,8 +477,7 @@ impl Generator {
         if symbolic {
             for k in 0..self.program.inputs.len() {
                 for axis in 0..self.program.inputs[k].known.len() {
-                    self.program.inputs[k].known[axis] =
-                        *self.random.pick(&[Known::Number, Known::Nothing, Known::Nothing, Known::Same]);
+                    self.program.inputs[k].known[axis] = *self.random.pick(&[Known::Number, Known::Nothing, Known::Nothing, Known::Same]);
                 }
             }
             self.mark("symbolic extents");

@@ -109,7 +109,11 @@ pub enum Expr {
     Squeeze(Id, usize),
     Join(Id, Id),
     /// A draw; its key is folded with the stream and these integers.
-    Draw { normal: bool, stream: i64, folds: Vec<Id> },
+    Draw {
+        normal: bool,
+        stream: i64,
+        folds: Vec<Id>,
+    },
     Loop(Box<Loop>),
     /// An output of a loop.
     Output(Id, usize),

@@ -386,7 +386,10 @@ fn draw(key: [u64; 2], folds: &[i64], normal: bool, shape: &[usize]) -> Nd {
         key = FoldIn {}.eval(&mut cx, &mut [key, Array::scalar(n)]).expect("a key").swap_remove(0);
     }
     let mut ins: Vec<Array> = std::iter::once(key).chain(shape.iter().map(|&n| Array::scalar(n as i64))).collect();
-    let outs =
-        if normal { RandomNormal { dtype: DType::F64 }.eval(&mut cx, &mut ins) } else { RandomUniform { dtype: DType::F64 }.eval(&mut cx, &mut ins) };
+    let outs = if normal {
+        RandomNormal { dtype: DType::F64 }.eval(&mut cx, &mut ins)
+    } else {
+        RandomUniform { dtype: DType::F64 }.eval(&mut cx, &mut ins)
+    };
     Nd::of(&outs.expect("a draw")[0])
 }

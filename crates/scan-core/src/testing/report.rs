@@ -91,6 +91,10 @@ impl Display for Report {
             writeln!(f, "\nseed {seed}: {text}")?;
         }
         let (n, bad) = (self.programs, self.faults.len());
-        writeln!(f, "{n} programs, {} also against finite differences, {} in third derivatives: {bad} mismatches", self.differences, self.third)
+        writeln!(
+            f,
+            "{n} programs, {} also against finite differences, {} in third derivatives: {bad} mismatches",
+            self.differences, self.third
+        )
     }
 }

@@ -80,7 +80,9 @@ impl Change {
                 if !live || item.dynamic {
                     return false;
                 }
-                let value = Nd::by(item.kind, &item.shape, |at| if item.kind == Kind::Float { 0.4 + 0.1 * at.iter().sum::<usize>() as f64 } else { 1.0 });
+                let value = Nd::by(item.kind, &item.shape, |at| {
+                    if item.kind == Kind::Float { 0.4 + 0.1 * at.iter().sum::<usize>() as f64 } else { 1.0 }
+                });
                 item.expr = Expr::Const(value);
                 true
             }
