@@ -149,11 +149,14 @@ impl<'p> Build<'p> {
     fn straight(&mut self, l: &Loop) -> Result<Done> {
         let n = self.steps.as_mut().and_then(Iterator::next).copied().unwrap_or(0);
         let mut history: Vec<Vec<Var>> = l.states.iter().map(|s| self.initial_rows(s)).collect::<Result<_>>()?;
+        let seqs: Vec<Var> = l.seqs.iter().map(|s| self.get(s.x)).collect();
         let mut rows: Vec<Vec<Var>> = vec![vec![]; l.outputs.len()];
         let before: Vec<Var> = l.updates.iter().map(|u| self.get(u.0)).collect();
+        let outside: Vec<Option<Var>> = l.anew.iter().map(|&id| self.env[id].clone()).collect();
         let mut after = before.clone();
         for t in 0..n {
-            self.fill_slots(l, t, &history)?;
+            self.block(&l.anew)?;
+            self.fill_slots(l, t, &seqs, &history)?;
             self.block(&l.body)?;
             let cut = l.truncate.is_some_and(|k| t + k < n);
             let seen = |v: Var| if cut { apply(op::StopGradient {}, &[&v]) } else { Ok(v) };
@@ -172,6 +175,9 @@ impl<'p> Build<'p> {
         for ((leaf, _), value) in l.updates.iter().zip(before) {
             self.env[*leaf] = Some(value);
         }
+        for (&id, value) in l.anew.iter().zip(outside) {
+            self.env[id] = value;
+        }
         let stacked = l.outputs.iter().zip(rows).map(|((_, id), rows)| stack(&self.program.items[*id], &rows));
         Ok(Done { outputs: stacked.collect::<Result<_>>()?, after, steps: int(n as i64) })
     }
@@ -181,15 +187,14 @@ impl<'p> Build<'p> {
         if state.taps == [-1] { Ok(vec![init]) } else { (0..state.span()).map(|i| row(&init, i as i64)).collect() }
     }
 
-    fn fill_slots(&mut self, l: &Loop, t: usize, history: &[Vec<Var>]) -> Result<()> {
+    fn fill_slots(&mut self, l: &Loop, t: usize, seqs: &[Var], history: &[Vec<Var>]) -> Result<()> {
         self.env[l.step] = Some(int(t as i64));
-        for seq in &l.seqs {
-            let x = self.get(seq.x);
+        for (seq, x) in l.seqs.iter().zip(seqs) {
             let low = seq.taps.iter().copied().min().unwrap_or(0).min(0);
             let high = seq.taps.iter().copied().max().unwrap_or(0).max(0);
             for (&slot, tap) in seq.slots.iter().zip(&seq.taps) {
                 let at = if l.backwards { tap - high - 1 - t as i64 } else { tap - low + t as i64 };
-                self.env[slot] = Some(row(&x, at)?);
+                self.env[slot] = Some(row(x, at)?);
             }
         }
         for (state, rows) in l.states.iter().zip(history) {

@@ -165,7 +165,7 @@ impl Generator {
             13 if !shape.is_empty() && !shape.contains(&0) => self.along(shape, depth),
             14 | 15 => self.indexed(Kind::Float, shape, depth),
             16 if !shape.is_empty() && shape[0] > 0 => self.written(Kind::Float, shape, depth),
-            17 if !shape.contains(&0) => self.linear(shape, depth),
+            17 if !shape.contains(&0) && shape.len() <= 2 => self.linear(shape, depth),
             18 => self.from_int(shape, depth),
             19 if self.random.percent(60) => self.draw(shape),
             _ => self.moved(shape, depth),

@@ -490,6 +490,7 @@ impl Generator {
             self.mark("extent 0");
         }
         self.program.block = std::mem::take(&mut self.scope().block);
+        self.program.find_anew();
         self.program
     }
 }

@@ -212,6 +212,8 @@ pub struct Loop {
     pub updates: Vec<(Id, Id)>,
     /// Stops the loop after the step that makes it true.
     pub until: Option<Id>,
+    /// Items from outside that a step computes anew: they depend on a variable that the loop updates.
+    pub anew: Vec<Id>,
 }
 
 /// A sequence of a loop.
@@ -272,10 +274,47 @@ impl Program {
     pub fn truncated(&self) -> bool {
         self.items.iter().any(|i| matches!(&i.expr, Expr::Loop(l) if l.truncate.is_some()))
     }
+    /// Finds what each loop computes anew. An expression has no time: one made outside of a loop from a shared variable that the
+    /// loop updates means, inside, the variable's value of the step.
+    pub fn find_anew(&mut self) {
+        let mut owner = vec![None; self.items.len()];
+        for (id, item) in self.items.iter().enumerate() {
+            if let Expr::Loop(l) = &item.expr {
+                l.body.iter().for_each(|&k| owner[k] = Some(id));
+            }
+        }
+        for id in 0..self.items.len() {
+            let Expr::Loop(l) = &self.items[id].expr else { continue };
+            if l.updates.is_empty() {
+                continue;
+            }
+            let around: Vec<Option<Id>> = std::iter::successors(Some(owner[id]), |o| o.map(|o| owner[o])).collect();
+            let leaves: Vec<Id> = l.updates.iter().map(|u| u.0).collect();
+            let (needed, depends) = (self.reachable(l.results()), self.dependents(&leaves));
+            let anew = (0..id).filter(|&k| needed[k] && depends[k] && !leaves.contains(&k) && around.contains(&owner[k]));
+            let anew = anew.filter(|&k| !matches!(self.items[k].expr, Expr::Slot)).collect();
+            if let Expr::Loop(l) = &mut self.items[id].expr {
+                l.anew = anew;
+            }
+        }
+    }
+
+    fn dependents(&self, leaves: &[Id]) -> Vec<bool> {
+        let mut depends = vec![false; self.items.len()];
+        for (id, item) in self.items.iter().enumerate() {
+            let body = if let Expr::Loop(l) = &item.expr { &l.body[..] } else { &[] };
+            depends[id] = leaves.contains(&id) || item.expr.reads().iter().chain(body).any(|&k| depends[k]);
+        }
+        depends
+    }
+
     /// True per item that outputs and updates depend on.
     pub fn live(&self) -> Vec<bool> {
+        self.reachable(self.outputs.iter().copied().chain(self.updates.iter().map(|u| u.1)).collect())
+    }
+
+    fn reachable(&self, mut stack: Vec<Id>) -> Vec<bool> {
         let mut live = vec![false; self.items.len()];
-        let mut stack: Vec<Id> = self.outputs.iter().copied().chain(self.updates.iter().map(|u| u.1)).collect();
         while let Some(id) = stack.pop() {
             if !std::mem::replace(&mut live[id], true) {
                 stack.extend(self.items[id].expr.reads());

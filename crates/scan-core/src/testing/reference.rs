@@ -83,12 +83,15 @@ impl Run<'_> {
         let at = self.steps.len();
         self.steps.push(0);
         let mut history: Vec<Vec<Nd>> = l.states.iter().map(|s| self.initial_rows(s)).collect();
+        let seqs: Vec<Nd> = l.seqs.iter().map(|s| self.get(s.x).clone()).collect();
         let mut rows: Vec<Vec<Nd>> = vec![vec![]; l.outputs.len()];
         let before: Vec<Option<Nd>> = l.updates.iter().map(|u| self.env[u.0].clone()).collect();
+        let outside: Vec<Option<Nd>> = l.anew.iter().map(|&id| self.env[id].clone()).collect();
         let mut after: Vec<Nd> = before.iter().flatten().cloned().collect();
         let mut steps = 0;
         while steps < n {
-            self.fill_slots(l, steps, &history);
+            self.block(&l.anew);
+            self.fill_slots(l, steps, &seqs, &history);
             self.block(&l.body);
             for ((state, id), rows) in l.outputs.iter().zip(&mut rows) {
                 let row = self.get(*id).clone();
@@ -110,6 +113,9 @@ impl Run<'_> {
         for ((leaf, _), value) in l.updates.iter().zip(before) {
             self.env[*leaf] = value;
         }
+        for (&id, value) in l.anew.iter().zip(outside) {
+            self.env[id] = value;
+        }
         self.steps[at] = steps;
         let outputs = l.outputs.iter().zip(rows).map(|((_, id), rows)| {
             let item = &self.program.items[*id];
@@ -123,10 +129,9 @@ impl Run<'_> {
         if state.taps == [-1] { vec![init.clone()] } else { (0..state.span()).map(|i| init.row(i)).collect() }
     }
 
-    fn fill_slots(&mut self, l: &Loop, t: usize, history: &[Vec<Nd>]) {
+    fn fill_slots(&mut self, l: &Loop, t: usize, seqs: &[Nd], history: &[Vec<Nd>]) {
         self.env[l.step] = Some(Nd::scalar(Kind::Int, t as f64));
-        for seq in &l.seqs {
-            let x = self.get(seq.x);
+        for (seq, x) in l.seqs.iter().zip(seqs) {
             let m = usable(x.shape[0], &seq.taps);
             let low = seq.taps.iter().copied().min().unwrap_or(0).min(0);
             let time = if l.backwards { m - 1 - t } else { t };
@@ -213,7 +218,7 @@ fn moved(expr: &Expr, item: &Item, g: &dyn Fn(&Id) -> Nd) -> Nd {
         Expr::Take(a, idx) => {
             let (a, idx) = (g(a), g(idx));
             let rows: Vec<Nd> = idx.data.iter().map(|&i| a.row(wrap(i, a.shape[0]))).collect();
-            Nd::stack(a.kind, &a.shape[1..], &rows)
+            Nd::stack(a.kind, &a.shape[1..], &rows).reshaped(&item.shape)
         }
         Expr::PutRow(a, y, i, add) => put(g(a), &[g(i).item()], &[g(y)], *add),
         Expr::PutRows(a, y, idx, add) => {

@@ -75,7 +75,7 @@ fn describe(program: &Program, fault: &Fault, report: &Mutex<Report>) -> String 
     if many {
         return format!("{}: {}", fault.stage, fault.text.lines().next().unwrap_or(""));
     }
-    let small = shrink(program, fault.stage, &|p| guarded(p).err());
+    let small = shrink(program, fault, &|p| guarded(p).err());
     let fault = guarded(&small).err().unwrap_or_else(|| fault.clone());
     format!("{}: {}\n{small}", fault.stage, fault.text)
 }

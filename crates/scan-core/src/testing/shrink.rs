@@ -4,8 +4,9 @@ use super::check::Fault;
 use super::nd::{Kind, Nd};
 use super::program::*;
 
-/// Tries simpler programs, one change after the other, as long as `fault` finds one of the same stage.
-pub fn shrink(program: &Program, stage: &str, fault: &dyn Fn(&Program) -> Option<Fault>) -> Program {
+/// Tries simpler programs, one change after the other, as long as `fault` finds one like `first`.
+pub fn shrink(program: &Program, first: &Fault, fault: &dyn Fn(&Program) -> Option<Fault>) -> Program {
+    let same = |f: &Fault| f.stage == first.stage && (f.stage != "panic" || f.text == first.text);
     let mut best = program.clone();
     let mut left = 400;
     loop {
@@ -16,7 +17,7 @@ pub fn shrink(program: &Program, stage: &str, fault: &dyn Fn(&Program) -> Option
                 continue;
             }
             left -= 1;
-            if fault(&next).is_some_and(|f| f.stage == stage) {
+            if fault(&next).as_ref().is_some_and(same) {
                 best = next;
             }
         }
