@@ -3,7 +3,7 @@
 use crate::base::{Diagnostic, Result};
 use crate::eval::Walk;
 use crate::ir::op::Outs;
-use crate::ir::{EvalCx, Keep, Scan, State, StateId, Value};
+use crate::ir::{EvalCx, Graph, Keep, Op, Scan, State, StateId, Value};
 use crate::types::shape::tuple;
 use crate::types::{Array, Extents, Sym, Type};
 use rustc_hash::FxHashMap;
@@ -36,6 +36,9 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
         if stop {
             break;
         }
+    }
+    if steps == 0 {
+        learn_shapes(scan, cx, ins, &mut buffers);
     }
     let shapes = Shapes::new(scan, ins);
     let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
@@ -73,6 +76,36 @@ fn arguments(scan: &Scan, ins: &[Array], buffers: &[Buffer], step: usize, args: 
         args.extend(state.reads.iter().map(|r| buffer.read(step + r)));
     }
     args.extend(scan.captured.ids().map(|id| ins[scan.captured_input(id)].clone()));
+}
+
+/// Extents of rows that no step made and no type tells: those of a step on zeros, where one can run unnoticed.
+fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer]) {
+    let told = |b: &Buffer| b.shape.is_some() || b.row.dims.iter().all(|d| d.value().is_some());
+    if buffers.iter().all(told) || has_effects(&scan.body) {
+        return;
+    }
+    let mut args = vec![Array::scalar(0i64)];
+    args.extend(scan.seqs.ids().map(|id| &ins[scan.seq_input(id)]).map(|x| Array::zeros(x.dtype(), &x.shape()[1..])));
+    for (state, buffer) in scan.states.iter().zip(buffers.iter()) {
+        let row = Array::zeros(state.row.dtype, buffer.shape.as_deref().unwrap_or(&[]));
+        args.extend(state.reads.iter().map(|_| row.clone()));
+    }
+    args.extend(scan.captured.ids().map(|id| ins[scan.captured_input(id)].clone()));
+    let walk = Walk::new(&scan.body);
+    let Ok(outs) = walk.run(cx, &mut walk.slots(), &mut args) else { return };
+    for (id, buffer) in scan.states.ids().zip(buffers) {
+        let row = scan.write_results(id).next().map(|at| SmallVec::from_slice(outs[at].shape()));
+        buffer.shape = buffer.shape.take().or(row);
+    }
+}
+
+/// True where evaluating a graph once more could be noticed.
+fn has_effects(graph: &Graph) -> bool {
+    graph.nodes().iter().any(|n| match &n.op {
+        Op::Extern(e) => !e.0.pure(),
+        Op::Scan(inner) => has_effects(&inner.body),
+        _ => false,
+    })
 }
 
 /// Adds the loop and the step to an error from the body.

@@ -252,3 +252,17 @@ fn errors_say_what_and_where() {
     assert_eq!(error.code, "E0109");
     assert!(error.title.contains("`w`") && error.title.contains("rows for 2 steps, n_steps is 4"), "{error}");
 }
+
+/// Nothing but a step tells how long the rows are: `x + y` of two vectors of unknown length.
+#[test]
+fn rows_of_no_steps_have_the_shape_of_a_step() {
+    use crate::types::{DType, Type};
+    let vector = |name: &str| Var::input(Type::unknown(DType::F64, 1), Some(name), Default::default());
+    let (x, y, n) = (vector("x"), vector("y"), Var::input(Type::scalar(DType::I64), Some("n"), Default::default()));
+    let builder = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).unwrap();
+    let row = builder.step_index().mul(&x.add(&y).unwrap()).unwrap();
+    let out = builder.finish(&[(None, row)], &[], None).unwrap().outputs.remove(0);
+    let args = |steps: i64| [Array::vector(&[1.0, 2.0, 3.0]), Array::vector(&[0.5]), Array::scalar(steps)];
+    assert_eq!(call(&[&x, &y, &n], std::slice::from_ref(&out), &args(0)).unwrap()[0].shape(), [0, 3]);
+    assert_eq!(call(&[&x, &y, &n], std::slice::from_ref(&out), &args(2)).unwrap()[0].shape(), [2, 3]);
+}

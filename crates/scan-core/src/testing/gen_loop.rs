@@ -82,7 +82,7 @@ pub fn generate(seed: u64) -> Program {
     }
     g.intermediates(2);
     let mut returned = vec![];
-    for _ in 0..if g.random.percent(25) { 2 } else { 1 } {
+    for _ in 0..if g.random.percent(35) { 2 } else { 1 } {
         returned.extend(g.top_loop());
     }
     g.finish(returned, symbolic)
@@ -159,7 +159,7 @@ impl Generator {
     }
 
     fn steps(&mut self, level: usize) -> (Steps, bool) {
-        let n = if level > 0 { self.random.below(4) } else { *self.random.pick(&[0, 1, 2, 2, 3, 3, 4, 4, 5, 6]) };
+        let n = if level > 0 { self.random.below(4) } else { *self.random.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]) };
         let step = self.scope().step;
         if let Some(step) = step.filter(|_| self.random.percent(40)) {
             self.mark("inner n_steps from outer step");
@@ -168,8 +168,9 @@ impl Generator {
             return (Steps { n: 2, given: Some(given), dynamic: true }, false);
         }
         let given = match self.random.below(20) {
-            0..=9 => None,
-            10..=15 => Some(self.number(Kind::Int, n as f64)),
+            0..=8 if n != 1 => None,
+            0..=5 => None,
+            6..=15 => Some(self.number(Kind::Int, n as f64)),
             _ => Some(self.input_of(Nd::scalar(Kind::Int, n as f64))),
         };
         self.mark(match given.map(|id| &self.program.items[id].expr) {
@@ -202,7 +203,8 @@ impl Generator {
         };
         let there: Vec<Id> = self.scopes.iter().flat_map(|s| s.seen.iter().copied()).filter(|&id| fits(self, id)).collect();
         if !there.is_empty() && self.random.percent(45) {
-            let x = *self.random.pick(&there);
+            let rows: Vec<Id> = there.iter().copied().filter(|&id| matches!(self.program.items[id].expr, Expr::Output(..))).collect();
+            let x = if !rows.is_empty() && self.random.percent(70) { *self.random.pick(&rows) } else { *self.random.pick(&there) };
             if matches!(self.program.items[x].expr, Expr::Output(..)) {
                 self.mark("loop over a loop's rows");
             }
@@ -243,7 +245,8 @@ impl Generator {
 
     fn slots(&mut self, l: &mut Loop) {
         l.step = self.slot(Kind::Int, &[], 40.0);
-        self.scopes.push(Scope { step: Some(l.step), ..Scope::default() });
+        let one = l.n_steps.is_some_and(|n| matches!(&self.program.items[n].expr, Expr::Const(x) if x.data == [1.0]));
+        self.scopes.push(Scope { step: Some(l.step), straight: one, ..Scope::default() });
         for seq in &mut l.seqs {
             let (kind, shape, bound) = (self.kind(seq.x), self.shape(seq.x), self.bound(seq.x));
             if kind == Kind::Int {
@@ -352,7 +355,9 @@ impl Generator {
             l.outputs.push((None, out));
         }
         self.random.shuffle(&mut l.outputs);
-        if self.random.percent(if level == 0 { 25 } else { 30 }) {
+        // Slots of a loop without loop stand for expressions, which have no time: inner updates would reach into them.
+        let reached = self.scopes[..=level].iter().any(|s| s.straight);
+        if self.random.percent(if level == 0 { 25 } else { 30 }) && !reached {
             for _ in 0..1 + self.random.below(2) {
                 self.update(l);
             }

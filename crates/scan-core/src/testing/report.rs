@@ -25,28 +25,29 @@ pub struct Report {
     pub faults: Vec<(u64, String)>,
 }
 
-/// Checks the programs of `count` seeds from `first` on, on every core.
-pub fn run(first: u64, count: u64) -> Report {
+/// Checks the programs of `count` seeds from `first` on, on every core; with `stop`, up to the first fault, which is not shrunk.
+pub fn run(first: u64, count: u64, stop: bool) -> Report {
     let next = AtomicU64::new(first);
     let report = Mutex::new(Report::default());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + count {
+            let stopped = stop && report.lock().is_ok_and(|r| !r.faults.is_empty());
+            if seed >= first + count || stopped {
                 return;
             }
-            one(seed, &report);
+            one(seed, stop, &report);
         }
     };
     std::thread::scope(|s| (0..threads).for_each(|_| drop(std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(s, work))));
     report.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
-fn one(seed: u64, report: &Mutex<Report>) {
+fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     let program = generate(seed);
     let result = guarded(&program);
-    let text = result.as_ref().err().map(|fault| describe(&program, fault, report));
+    let text = result.as_ref().err().map(|fault| describe(&program, fault, stop, report));
     let mut report = report.lock().unwrap_or_else(|e| e.into_inner());
     report.programs += 1;
     for feature in &program.features {
@@ -70,9 +71,9 @@ pub fn guarded(program: &Program) -> Result<Done, Fault> {
 }
 
 /// The fault with a smaller program that has it; only the first faults of a run are worth the time.
-fn describe(program: &Program, fault: &Fault, report: &Mutex<Report>) -> String {
+fn describe(program: &Program, fault: &Fault, stop: bool, report: &Mutex<Report>) -> String {
     let many = report.lock().map_or(0, |r| r.faults.len()) >= 10;
-    if many {
+    if many || stop {
         return format!("{}: {}", fault.stage, fault.text.lines().next().unwrap_or(""));
     }
     let small = shrink(program, fault, &|p| guarded(p).err());

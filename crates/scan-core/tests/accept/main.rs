@@ -1,5 +1,7 @@
 //! Random loop programs against an interpreter of their own, finite differences and their unrolled form.
 //!
+//! `RSCAN_RANDOM_STOP=1` stops at the first fault and leaves it as it is; otherwise faults are shrunk.
+//!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
 use scan_core::testing::gen_loop::FEATURES;
@@ -12,7 +14,7 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 #[test]
 fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     let count = setting("RSCAN_RANDOM_PROGRAMS", 300);
-    let report = run(setting("RSCAN_RANDOM_SEED", 0), count);
+    let report = run(setting("RSCAN_RANDOM_SEED", 0), count, setting("RSCAN_RANDOM_STOP", 0) != 0);
     println!("{report}");
     let rare: Vec<&str> = FEATURES.iter().copied().filter(|f| (report.features.get(f).map_or(0, |r| r.0) as u64) < count / 20).collect();
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
