@@ -168,7 +168,7 @@ impl Generator {
             14 | 15 => self.indexed(Kind::Float, shape, depth),
             16 if !shape.is_empty() && shape[0] > 0 => self.written(Kind::Float, shape, depth),
             17 if !shape.contains(&0) && shape.len() <= 2 => self.linear(shape, depth),
-            18 => self.from_int(shape, depth),
+            18 => self.scaled_int(shape, depth),
             19 if self.random.percent(60) => self.draw(shape),
             _ => self.moved(shape, depth),
         }
@@ -383,7 +383,7 @@ impl Generator {
         }
     }
 
-    fn from_int(&mut self, shape: &[usize], depth: usize) -> Id {
+    fn scaled_int(&mut self, shape: &[usize], depth: usize) -> Id {
         self.mark("int feeds float");
         let x = self.expr(Kind::Int, shape, depth - 1);
         let x = self.within(x, 8.0);

@@ -6,55 +6,6 @@ use super::program::*;
 use super::random::Random;
 use super::reference::usable;
 
-/// What a program can use; each must occur often in a long run.
-pub const FEATURES: &[&str] = &[
-    "taps: several on a sequence",
-    "taps: negative on a sequence",
-    "taps: positive on a sequence",
-    "taps: several on a state",
-    "several states",
-    "state returned unchanged",
-    "state never read",
-    "initial rows to spare",
-    "integer state",
-    "integer sequence",
-    "int feeds float",
-    "nested loop",
-    "inner n_steps from outer step",
-    "until",
-    "shared updates",
-    "updates of an inner loop",
-    "go_backwards",
-    "0 steps",
-    "1 step",
-    "n_steps inferred",
-    "n_steps constant",
-    "n_steps variable",
-    "unequal lengths",
-    "truncate_gradient",
-    "captured variable",
-    "captured expression",
-    "output is a constant or captured",
-    "one row returned twice",
-    "loop over a loop's rows",
-    "last row read",
-    "step index",
-    "random",
-    "basic index",
-    "gather",
-    "set/inc",
-    "elementwise",
-    "broadcast",
-    "where",
-    "ifelse",
-    "matmul",
-    "linalg",
-    "reduction",
-    "extent 1",
-    "extent 0",
-    "symbolic extents",
-];
-
 const SEQ_TAPS: &[&[i64]] =
     &[&[0], &[0], &[0], &[-1, 0], &[-2, 0], &[0, 1], &[2, -1], &[-1], &[1], &[-3, -1, 0], &[0, 0], &[-2], &[2], &[1, 3]];
 const STATE_TAPS: &[&[i64]] = &[&[-1], &[-1], &[-1], &[-1], &[-2, -1], &[-1, -3], &[-2], &[-3, -1], &[-1, -2, -4], &[-5]];

@@ -25,11 +25,10 @@ pub fn solve(a: &Nd, b: &Nd) -> Nd {
     for k in 0..n {
         let pivot = (k..n).max_by(|&i, &j| rows[i][k].abs().total_cmp(&rows[j][k].abs())).unwrap_or(k);
         rows.swap(k, pivot);
-        for i in (0..n).filter(|&i| i != k) {
-            let factor = rows[i][k] / rows[k][k];
-            for j in k..n + m {
-                rows[i][j] -= factor * rows[k][j];
-            }
+        let row = rows[k].clone();
+        for (_, other) in rows.iter_mut().enumerate().filter(|(i, _)| *i != k) {
+            let factor = other[k] / row[k];
+            other.iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
         }
     }
     Nd::new(Kind::Float, &b.shape, (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| rows[i][n + j] / rows[i][i]).collect())

@@ -1,8 +1,8 @@
 //! Many programs, and a table of what they used.
 
 use super::check::{Done, Fault, check};
-use super::gen_loop::{FEATURES, generate};
-use super::program::Program;
+use super::gen_loop::generate;
+use super::program::{FEATURES, Program};
 use super::shrink::shrink;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

@@ -4,7 +4,7 @@
 //!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
-use scan_core::testing::gen_loop::FEATURES;
+use scan_core::testing::program::FEATURES;
 use scan_core::testing::run;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
