@@ -1,5 +1,7 @@
 """Every program of README.md and docs/ runs and prints what the page says."""
 
+import re
+
 import executed
 import pytest
 
@@ -14,8 +16,24 @@ def test_programs(section, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
-    for target in executed.re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+    prose = re.sub(r"(?ms)^```.*?^```$", "", page.read_text())
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_tests_of_the_laws_exist():
+    python = "".join(p.read_text() for p in (executed.ROOT / "tests").glob("*.py"))
+    rust = "".join(p.read_text() for p in (executed.ROOT / "crates" / "scan-core").rglob("*.rs"))
+    spec = "".join(p.read_text() for p in (executed.ROOT / "tests" / "spec").glob("*.md"))
+    rows = [r.split("|") for r in (executed.ROOT / "docs" / "laws.md").read_text().splitlines() if r.startswith("| ")][1:]
+    assert len(rows) == 13
+    for row in rows:
+        for title in re.findall(r"\*([^*]+)\*", row[3]):
+            assert f"\n## {title}\n" in spec, title
+        for name in re.findall(r"`(\w+)`", row[4]):
+            assert f"def {name}(" in python or f"class {name}:" in python, name
+        for name in re.findall(r"`(\w+)`", row[5]):
+            assert f"fn {name}(" in rust, name
 
 
 def test_readme_is_short():
