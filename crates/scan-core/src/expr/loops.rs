@@ -199,8 +199,11 @@ impl LoopBuilder {
             });
             let Some((at, dtype)) = narrow else { return Ok(()) };
             let init = self.apply(Cast { dtype }, &[self.states[at].init.clone()])?;
-            let fresh = |leaf: &Var| Var::input(leaf.ty().with_dtype(dtype), leaf.name().as_deref(), leaf.span());
-            let replace: Vec<(Var, Var)> = self.states[at].leaves.iter().map(|l| (l.clone(), fresh(l))).collect();
+            let fresh = |leaf: &Var| match self.unrolled {
+                true => self.apply(Cast { dtype }, std::slice::from_ref(leaf)),
+                false => Ok(Var::input(leaf.ty().with_dtype(dtype), leaf.name().as_deref(), leaf.span())),
+            };
+            let replace: Vec<(Var, Var)> = self.states[at].leaves.iter().map(|l| Ok((l.clone(), fresh(l)?))).collect::<Result<_>>()?;
             self.states[at].init = init;
             self.states[at].leaves = replace.iter().map(|r| r.1.clone()).collect();
             let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until.iter()).cloned().collect();

@@ -6,8 +6,8 @@ pub mod extract;
 pub mod gradient;
 pub mod loops;
 pub mod splice;
-pub mod text;
 pub mod sugar;
+pub mod text;
 
 pub use dag::Var;
 pub use gradient::GradOptions;

@@ -117,6 +117,9 @@ fn in_step(e: Box<Diagnostic>, scan: &Scan, step: usize) -> Box<Diagnostic> {
     e.note(format!("in step {step}{name} (steps count from 0)"))
 }
 
+/// So many dead elements are worth dropping.
+const MANY: usize = 4096;
+
 /// The rows of one state that can still be read or returned.
 struct Buffer {
     /// Rows `base ..`, in one array.
@@ -183,7 +186,8 @@ impl Buffer {
         let (Some(keep), Some(rows)) = (self.keep, &self.rows) else { return };
         let held = rows.shape()[0];
         let dead = (step + 1).min((self.base + held).saturating_sub(keep)).saturating_sub(self.base);
-        if dead > 64 && dead > held / 2 {
+        let portion = (MANY / rows.len().max(1)).clamp(1, 64);
+        if dead >= portion && 2 * dead >= held {
             self.rows = Some(rows.rows(dead, held));
             self.base += dead;
         }

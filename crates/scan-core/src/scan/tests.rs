@@ -231,6 +231,29 @@ fn a_loop_of_one_step_is_no_loop() {
 }
 
 #[test]
+fn a_weak_state_takes_the_dtype_of_the_step() {
+    for n in [1, 3] {
+        let x = Var::float("x", 0);
+        let mut b = builder(Some(n));
+        let total = b.state(&Var::int(1), &[-1], None).unwrap().remove(0);
+        b.weak();
+        let rows = one(b.finish(&[(Some(0), total.mul(&x).unwrap())], &[], None).unwrap());
+        let got = call(&[&x], &[rows], &[s(0.5)]).unwrap();
+        assert_eq!(got[0].to_f64_vec(), &[0.5, 0.25, 0.125][..n as usize]);
+    }
+}
+
+#[test]
+fn wide_rows_of_a_kept_last_state_are_dropped_as_the_loop_goes() {
+    let w = Var::new_shared(Array::new(&[3000], vec![1.0; 3000]), "w");
+    let after = w.mul(&Var::number(0.5)).unwrap();
+    let result = builder(Some(20)).finish(&[(None, w.row(0).unwrap())], &[(w.clone(), after)], None).unwrap();
+    let got = call(&[], &[result.updates[0].1.clone(), result.outputs[0].clone()], &[]).unwrap();
+    assert_eq!((got[0].shape(), got[0].to_f64_vec()[2999]), (&[3000][..], 0.5f64.powi(20)));
+    assert_eq!(got[1].to_f64_vec()[19], 0.5f64.powi(19));
+}
+
+#[test]
 fn errors_say_what_and_where() {
     let (x0, w) = (Var::float("x0", 0), Var::float("w", 1));
     let code = |out: Var, until: Option<&Var>| {
