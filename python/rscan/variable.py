@@ -23,13 +23,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _native
+from . import _methods, _native
+from ._methods import Methods
 from ._spans import here
 from .dtypes import DTYPES, dtype_name, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
 
-class Variable:
+class Variable(Methods):
     """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
 
     Equality is identity, and variables are hashable; `rs.equal(x, y)` compares elements.
@@ -296,113 +297,6 @@ class Variable:
             helps=["x = x.at[index].set(value) gives the changed copy"],
         )
 
-    # Methods, named as NumPy's. Each is the function of that name.
-
-    def sum(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.sum(self, axis, dtype, out, keepdims)
-
-    def prod(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.prod(self, axis, dtype, out, keepdims)
-
-    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.mean(self, axis, dtype, out, keepdims)
-
-    def var(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-        return _ops.var(self, axis, dtype, out, ddof, keepdims)
-
-    def std(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-        return _ops.std(self, axis, dtype, out, ddof, keepdims)
-
-    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.max(self, axis, out, keepdims)
-
-    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.min(self, axis, out, keepdims)
-
-    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.any(self, axis, out, keepdims)
-
-    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.all(self, axis, out, keepdims)
-
-    def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.argmax(self, axis, out, keepdims)
-
-    def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-        return _ops.argmin(self, axis, out, keepdims)
-
-    def cumsum(self, axis: int | None = None) -> Variable:
-        return _ops.cumsum(self, axis)
-
-    def cumprod(self, axis: int | None = None) -> Variable:
-        return _ops.cumprod(self, axis)
-
-    def sort(self, axis: int | None = -1) -> Variable:
-        return _ops.sort(self, axis)
-
-    def argsort(self, axis: int | None = -1) -> Variable:
-        return _ops.argsort(self, axis)
-
-    def norm(self, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
-        return _ops.linalg.norm(self, ord, axis, keepdims)
-
-    def dot(self, other: Any) -> Variable:
-        return _ops.dot(self, other)
-
-    def trace(self, offset: int = 0) -> Variable:
-        return _ops.linalg.trace(self, offset)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
-        return _ops.diagonal(self, offset, axis1, axis2)
-
-    def reshape(self, *shape: Any) -> Variable:
-        return _ops.reshape(self, shape[0] if len(shape) == 1 else shape)
-
-    def ravel(self) -> Variable:
-        return _ops.ravel(self)
-
-    def flatten(self) -> Variable:
-        return _ops.ravel(self)
-
-    def transpose(self, *axes: Any) -> Variable:
-        return _ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Variable:
-        return _ops.swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis: Any = None) -> Variable:
-        return _ops.squeeze(self, axis)
-
-    def repeat(self, repeats: Any, axis: int | None = None) -> Variable:
-        return _ops.repeat(self, repeats, axis)
-
-    def take(self, indices: Any, axis: int | None = None) -> Variable:
-        return _ops.take(self, indices, axis)
-
-    def clip(self, min: Any = None, max: Any = None) -> Variable:
-        return _ops.clip(self, min, max)
-
-    def round(self, decimals: int = 0) -> Variable:
-        return _ops.round(self, decimals)
-
-    def nonzero(self) -> tuple[Variable, ...]:
-        return _ops.nonzero(self)
-
-    def astype(self, dtype: Any) -> Variable:
-        return _ops.cast(self, dtype)
-
-    def copy(self) -> Variable:
-        return _ops.copy(self)
-
-    def fill(self, value: Any) -> Variable:
-        return _ops.full_like(self, value)
-
-    def eval(self, inputs: dict[Any, Any] | None = None) -> np.ndarray:
-        """The value, given those of the inputs that it depends on: `y.eval({x: 3})`."""
-        from .function import evaluate
-
-        return evaluate(self, inputs)
-
 
 Variable._family = Variable
 
@@ -549,3 +443,5 @@ def _needs_value(x: Variable, text: str, code: str, help: str | None = None) -> 
 
 
 from . import ops as _ops  # noqa: E402  (the functions need the class, and its methods the functions)
+
+_methods.ops = _ops
