@@ -206,3 +206,60 @@ fn ancestors(body: &Graph, value: Value) -> FxHashSet<Value> {
     }
     seen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::{LoopBuilder, LoopOptions, Var};
+    use crate::ir::Op;
+    use crate::types::Array;
+
+    /// A free output, a sit_sot, a mit_sot, an updated shared variable and a captured value, in this order of the user's.
+    fn example() -> std::sync::Arc<Scan> {
+        let (u, w, s0, x0) = (Var::float("u", 1), Var::float("w", 0), Var::float("s0", 0), Var::float("x0", 1));
+        let count = Var::new_shared(Array::scalar(0.0), "count");
+        let mut b = LoopBuilder::new(LoopOptions::default()).unwrap();
+        let us = b.sequence(&u, &[-1, 0], Some("u")).unwrap();
+        let s = b.state(&s0, &[-1], Some("s")).unwrap().remove(0);
+        let x = b.state(&x0, &[-1, -3], Some("x")).unwrap();
+        let free = us[0].mul(&count).unwrap();
+        let next_s = s.mul(&w).unwrap();
+        let next_x = x[0].add(&x[1]).unwrap().add(&us[1]).unwrap();
+        let after = count.add(&s).unwrap();
+        let outs = b.finish(&[(None, free), (Some(0), next_s), (Some(1), next_x)], &[(count, after)], None).unwrap().outputs;
+        match outs[0].owner() {
+            Some((Op::Scan(scan), ..)) => scan.clone(),
+            _ => panic!("the free output is the loop's own"),
+        }
+    }
+
+    #[test]
+    fn slots_stand_in_the_canonical_order() {
+        let slots = slots(&example());
+        let names: Vec<(&str, &str)> = slots.iter().map(|s| (s.kind.name(), s.name.as_deref().unwrap_or("-"))).collect();
+        let want = [("seq", "u"), ("seq", "u"), ("mit_sot", "x"), ("sit_sot", "s"), ("shared", "count"), ("nit_sot", "-"), ("other", "w")];
+        assert_eq!(names, want);
+        assert_eq!(slots.iter().map(|s| s.outer_input).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+        let inner: Vec<&[usize]> = slots.iter().map(|s| &s.inner_inputs[..]).collect();
+        assert_eq!(inner, [&[0][..], &[1], &[2, 3], &[4], &[5], &[], &[6]]);
+        let outer: Vec<Option<usize>> = slots.iter().map(|s| s.outer_output).collect();
+        assert_eq!(outer, [None, None, Some(0), Some(1), Some(3), Some(2), None]);
+        assert_eq!((&slots[2].taps_in[..], &slots[2].taps_out[..]), (&[-1, -3][..], &[0][..]));
+    }
+
+    #[test]
+    fn connections_follow_the_recurrence() {
+        let scan = example();
+        let t = true;
+        let f = false;
+        // Inner outputs: x, s, free, count. Inner inputs: u[t-1], u[t], x[t-1], x[t-3], s, count, w.
+        let want = [[f, t, t, t, f, f, f], [f, f, f, f, t, f, t], [t, f, f, f, f, t, f], [f, f, f, f, t, t, f]];
+        assert_eq!(inner_connections(&scan), want);
+        // Over several steps, w reaches s, through s the count, and through the count the free output.
+        let outer = connections(&scan);
+        assert_eq!(outer[7], [f, t, t, t]);
+        assert_eq!(outer[1], [f, f, t, f]);
+        assert_eq!(outer[3], [t, f, f, f]);
+        assert_eq!(outer[0], [f; 4]);
+    }
+}
