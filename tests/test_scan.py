@@ -68,6 +68,9 @@ CASES = {
         lambda a, b, s: s * 0.5 + a - b, {"x": n(8), "s": n()}, [("x", [-1, 0])], [("s", [-1])], n_steps=4, go_backwards=True
     ),
     "no step": Case(lambda x, s: s + x, {"x": n(4, 2), "s": n(2)}, [("x", [0])], [("s", [-1])], n_steps=0),
+    "no step, a state made of a sequence": Case(
+        lambda x, s: 0.5 * x + 0.1, {"x": n(5, 2, 3), "s": n(2, 3)}, [("x", [0])], [("s", [-1])], n_steps=0
+    ),
     "no row": Case(lambda x, s: s + x, {"x": n(0, 2), "s": n(2)}, [("x", [0])], [("s", [-1])]),
     "one step": Case(lambda x, s: (s * x, x + 1), {"x": n(3), "s": n()}, [("x", [0])], [("s", [-1]), (None, [])], n_steps=1),
     "one step with taps": Case(
@@ -342,6 +345,26 @@ class TestAdaptingStates:
         y, _ = rs.scan(lambda s: s * 0.5, outputs_info=1, n_steps=3)
         assert y.dtype == "float64"
         np.testing.assert_array_equal(rs.function([], y)(), [0.5, 0.25, 0.125])
+
+    @pytest.mark.parametrize("initial", [1, 1.0])
+    def test_numbers_fill_all_past_rows(self, initial):
+        xs = rs.fmatrix("xs")
+        y, _ = rs.scan(lambda x, a, b: a + b + x, xs, dict(initial=initial, taps=[-2, -1]))
+        assert y.dtype == "float32"
+        np.testing.assert_array_equal(rs.function([xs], y)(np.zeros((3, 2), "float32")), [[2, 2], [3, 3], [5, 5]])
+        z, _ = rs.scan(lambda a, b: a + b, outputs_info=dict(initial=1, taps=[-2, -1]), n_steps=3)
+        np.testing.assert_array_equal(rs.eval(z), [2, 3, 5])
+
+    def test_a_loop_inside_is_built_again(self):
+        m = rs.dmatrix("m")
+
+        def outer(row, total):
+            return total + rs.scan(lambda x, s: s + x * total, row, 0.0)[0][-1]
+
+        y, _ = rs.scan(outer, m, 1)
+        assert y.dtype == "float64"
+        np.testing.assert_array_equal(rs.function([m], y)(np.array([[1.0, 2.0], [3.0, 4.0]])), [4, 32])
+        rs.verify_grad(y.sum(), {m: n(2, 3)})
 
     def test_booleans(self):
         xs = rs.dvector("xs")

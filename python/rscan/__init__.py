@@ -45,6 +45,7 @@ from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 
 globals().update(_CONSTRUCTORS)
+print = print_  # not in __all__: it would hide Python's own
 
 inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045, None
 

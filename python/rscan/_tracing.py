@@ -108,6 +108,12 @@ class Slot:
     #: The Python number that a state starts from, where nobody chose its dtype and shape.
     weak: Any = None
 
+    def spread(self) -> Slot:
+        """With the rows that the taps need, where it starts from a Python number."""
+        if self.weak is not None and self.taps != [-1] and self.value.ndim == 0 and all(k < 0 for k in self.taps):
+            self.value = broadcast_to(self.value, [-min(self.taps)])
+        return self
+
 
 @dataclasses.dataclass
 class Plan:
@@ -285,7 +291,8 @@ def _fitting(plan: Plan, at: int, placeholders: Placeholders, out: _native.Var, 
         return None
     if slot.weak is not None:
         value = wrap(as_variable(np.asarray(slot.weak).astype(dtype))._v, plan.family)
-        current = value if slot.value.ndim == 0 else broadcast_to(value, slot.value.shape)
+        rows = slot.taps != [-1] and slot.value.ndim == 1 and shape is not None
+        current = broadcast_to(value, [*slot.value.shape, *[1] * len(shape or ())] if rows else slot.value.shape)
     else:
         current = slot.value
     if shape is None:

@@ -221,7 +221,7 @@ class _Call:
         value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)
         weak = value if is_weak(value) and default == [-1] else None
         parameter = name if "[" not in name else None
-        return Slot(self._variable(value), offsets, parameter, weak)
+        return Slot(self._variable(value), offsets, parameter, weak).spread()
 
     def arguments(self, placeholders: Placeholders, family: type[Variable], window: int | None) -> tuple[list[Any], dict[str, Any]]:
         """What the step is called with."""

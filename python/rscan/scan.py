@@ -165,6 +165,7 @@ def settle_weak(plan: Plan) -> None:
     for slot in plan.states:
         if isinstance(slot.weak, float):
             slot.value = weak_constant(slot.weak, hint, plan.family)
+            slot.spread()
 
 
 def run(scan_plan: ScanPlan) -> Result:
@@ -289,7 +290,7 @@ class _Arguments:
 
     def initial(self, value: Any, taps: list[int], what: str) -> Slot:
         weak = value if self.dialect.adapt and is_weak(value) else None
-        return Slot(self.variable(value, what), taps, weak=weak)
+        return Slot(self.variable(value, what), taps, weak=weak).spread()
 
 
 def check_step(fn: Any, span: int) -> None:

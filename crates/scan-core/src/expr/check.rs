@@ -117,8 +117,11 @@ fn same_type(name: &str, before: &Type, before_span: Span, after: &Var, span: Sp
 /// Names the first leaf that brings the wider dtype in, and the cast that keeps it out.
 fn blame(error: Error, want: DType, after: &Var) -> Error {
     let got = after.ty().dtype;
-    let leaf =
-        ancestors(std::slice::from_ref(after)).into_iter().find(|v| v.owner().is_none() && v.ty().dtype == got && v.name().is_some());
+    // What the step is given cannot be cast by assigning to it, and no float becomes an integer without loss.
+    let outside = |v: &Var| v.name().is_some_and(|n| !n.ends_with(']'));
+    let leaf = ancestors(std::slice::from_ref(after))
+        .into_iter()
+        .find(|v| v.owner().is_none() && v.ty().dtype == got && outside(v) && want.is_float());
     match leaf {
         Some(leaf) => {
             let name = leaf.describe();

@@ -3,8 +3,9 @@
 use super::Var;
 use super::dag::{Key, LeafKind};
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::{Graph, Value};
-use crate::types::Array;
+use crate::ir::{Graph, Op, Value};
+use crate::scan::retype;
+use crate::types::{Array, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -148,7 +149,7 @@ pub fn substitute(outputs: &[Var], replace: &[(Var, Var)]) -> Result<Vec<Var>> {
             Some(outs) => outs.clone(),
             None => {
                 let ins: Vec<Var> = ins.iter().map(|v| map.get(&v.key()).unwrap_or(v).clone()).collect();
-                Var::apply(op.clone(), &ins, var.span())?.to_vec()
+                Var::apply(fitting(op, &ins)?, &ins, var.span())?.to_vec()
             }
         };
         if let Some(name) = var.name() {
@@ -160,13 +161,23 @@ pub fn substitute(outputs: &[Var], replace: &[(Var, Var)]) -> Result<Vec<Var>> {
     Ok(outputs.iter().map(|v| map.get(&v.key()).unwrap_or(v).clone()).collect())
 }
 
+/// The op for new inputs: a loop is built again where it was built for other types.
+fn fitting(op: &Op, ins: &[Var]) -> Result<Op> {
+    let Op::Scan(scan) = op else { return Ok(op.clone()) };
+    let types: Vec<Type> = ins.iter().map(|v| v.ty().clone()).collect();
+    if !retype::differs(scan, &types) {
+        return Ok(op.clone());
+    }
+    Ok(Op::Scan(Arc::new(retype::retyped(scan, &types)?)))
+}
+
 /// The constant behind an expression that is small and depends on nothing: `None` otherwise.
 pub fn fold(var: &Var) -> Option<Array> {
     if let Some(a) = var.const_value() {
         return Some(a.clone());
     }
     let all = ancestors(std::slice::from_ref(var));
-    let closed = all.iter().all(|v| v.owner().is_some_and(|(op, ..)| !matches!(op, crate::ir::Op::Extern(_))) || v.const_value().is_some());
+    let closed = all.iter().all(|v| v.owner().is_some_and(|(op, ..)| !matches!(op, Op::Extern(_))) || v.const_value().is_some());
     if !closed || all.len() > 64 {
         return None;
     }

@@ -3,6 +3,7 @@
 pub mod infer;
 pub mod inspect;
 pub mod replay;
+pub mod retype;
 pub mod step;
 pub mod tape;
 pub mod taps;
