@@ -8,7 +8,7 @@ export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export MPLBACKEND  := Agg
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
-LINTED       := python tests examples benchmarks
+LINTED       := python tests examples benchmarks $(wildcard tools)
 PYTEST_FLAGS ?= -q --timeout=300
 # How many random programs `make accept-random` runs, and from which seed on.
 PROGRAMS     ?= 2000
