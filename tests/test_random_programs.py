@@ -98,7 +98,8 @@ class Draw:
             until = ("until", int(self.rng.integers(0, 4)), self.tree(1) if self.chance(0.5) else None)
         update = self.tree(2) if self.chance(0.3) else None
         flags = dict(symbolic_steps=n_steps is not None and self.chance(0.4), backwards=bool(sequences) and self.chance(0.3))
-        words = dict(until=until, shared=update, backwards=flags["backwards"], zero=n == 0, unequal=len({s.usable() for s in sequences}) > 1)
+        unequal = len({s.usable() for s in sequences}) > 1
+        words = dict(until=until, shared=update, backwards=flags["backwards"], zero=n == 0, unequal=unequal)
         self.features |= {word for word, used in words.items() if used}
         return Program(
             sequences, states, outputs, self.numbers(WIDTH, WIDTH) / 2, self.numbers(WIDTH), self.numbers(WIDTH), update, until, n_steps,
@@ -146,7 +147,8 @@ class Draw:
         if depth == 0 or self.chance(0.15):
             leaves: list[Any] = [("slot", int(self.rng.integers(len(self.slots))))] * 3 if self.slots else []
             return self.pick([*leaves, ("vector",), ("shared",), ("step",), ("number", float(self.rng.uniform(-1, 1))), ("captured",)])
-        word = self.pick(["tanh", "sin", "exp", "add", "mul", "sub", "div", "where", "dot", "softmax", "reverse", "row", "put", "inner", "sum"])
+        words = "tanh sin exp add mul sub div where dot softmax reverse row put inner sum"
+        word = self.pick(words.split())
         self.features.add(word)
         operands = [self.tree(depth - 1) for _ in range({"add": 2, "mul": 2, "sub": 2, "div": 2, "where": 3, "put": 2}.get(word, 1))]
         return (word, *operands, int(self.rng.integers(0, WIDTH)))
@@ -318,15 +320,13 @@ class Symbolic:
         n_steps = self.count if self.count is not None else p.n_steps
         if p.named:
             return self.by_name(sequences, states, n_steps)
-        clock = rs.arange(50)
         seqs = [dict(input=x, taps=s.taps) for x, s in zip(sequences, p.sequences, strict=True)]
         infos: list[Any] = []
         order = [state for state, _ in p.outputs]
         for state in order:
             infos.append(None if state is None else dict(initial=states[state], taps=p.states[state][1]))
-        # The step index travels as a long sequence; go_backwards would turn it round, so there it is a state.
+        # The step index travels as a state: go_backwards would turn a sequence round.
         infos.append(dict(initial=rs.constant(np.int64(-1)), taps=[-1]))
-        del clock
 
         def step(*args: Any) -> Any:
             slices, past = list(args[: sum(len(s.taps) for s in p.sequences)]), list(args[sum(len(s.taps) for s in p.sequences) :])
@@ -434,7 +434,8 @@ def gradients(seed: int, p: Program, made: Symbolic, values: list[np.ndarray], w
         for directions in [rng.uniform(-1, 1, values[k].shape), *map(lambda i, k=k: unit(values[k].shape, i), elements)]:
             up, down = ([v + s * 1e-5 * directions if i == k else v for i, v in enumerate(values)] for s in (1, -1))
             slope = (at(up) - at(down)) / 2e-5
-            assert abs(slope - (g * directions).sum()) <= 1e-5 * max(1, abs(slope)), f"seed {seed}, input {k}: {g} along {directions}, {slope}"
+            what = f"seed {seed}, input {k}: {g} along {directions}, {slope}"
+            assert abs(slope - (g * directions).sum()) <= 1e-5 * max(1, abs(slope)), what
 
 
 def unit(shape: tuple[int, ...], at: tuple[int, ...]) -> np.ndarray:

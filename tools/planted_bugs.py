@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Plants deliberate bugs, one at a time, and counts how many the random programs catch.
+"""Plants deliberate bugs in the loops and gradients of the core, one at a time, and counts how many the random programs catch.
 
     python3 tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER]
 
-Each bug replaces a piece of one source file in a throw-away copy of the tree. A bug counts as caught when the mutated core compiles
-and `cargo test --test accept` fails, or, where that passes, when the unit tests of scan, expr and grad fail.
+In a throw-away copy of the tree, each place of the list becomes `if planted(k) { new } else { old }`: one build has them all, asleep.
+Then, for each k, the random programs run with bug k awake, and, where they pass, the unit tests. A run that fails has caught it.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import shutil
@@ -18,88 +19,122 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORE = "crates/scan-core/src/"
-LEAST = 0.84  # 25 of 30
+LEAST = 25 / 30
 
-VJP, TAPE, STEP, TAPS, INFER = (f"scan/{name}.rs" for name in ("vjp", "tape", "step", "taps", "infer"))
-LOOPS, REVERSE = "expr/loops.rs", "grad/reverse.rs"
+VJP, TAPE, STEP, TAPS = "scan/vjp.rs", "scan/tape.rs", "scan/step.rs", "scan/taps.rs"
+INFER, LOOPS, REVERSE = "scan/infer.rs", "expr/loops.rs", "grad/reverse.rs"
 
-# (what, file, old, new)
+# (what, file, place with the expression in «», the expression with the bug)
 BUGS = [
-    ("no zero at W before the step's cotangent", VJP, "(true, Some(ct)) => ct,", "(true, Some(ct)) => body.add(old, ct),"),
-    ("the cotangent at W is kept", VJP, "(true, None) => body.zeros_like(old),", "(true, None) => old,"),
-    ("a read row forgets its old cotangent", VJP, "(false, Some(ct)) => body.add(old, ct),", "(false, Some(ct)) => ct,"),
-    ("a row of the window is dropped", VJP, "(false, None) => old,", "(false, None) => body.zeros_like(old),"),
-    ("offsets are not seen from the other end", VJP, ".map(|o| span - o).collect();", ".map(|&o| o).collect();"),
-    ("the position of a written row is not flipped", VJP, "let want = state.span() - offset;", "let want = offset;"),
-    ("sequence cotangents are not flipped back", VJP, "(g.emit(Flip { axis: 0 }, &[rows]), cut, rest)", "(rows, cut, rest)"),
-    ("truncation zeroes the wrong side", VJP, "(g.emit(Flip { axis: 0 }, &[rows]), cut, rest)",
-     "(g.emit(Flip { axis: 0 }, &[rows]), rest, cut)"),
-    ("a reversed sequence is padded on the wrong side", VJP, "if reverse { (rows, rest, cut) }", "if reverse { (rows, cut, rest) }"),
-    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, false));", "self.seqs.push((rows, image_of, true));"),
-    ("a reversed sequence is cut at the start", VJP, "let rows = self.g.slice_rows(x, lo, len);",
-     "let zero = self.g.sub(lo, lo); let rows = self.g.slice_rows(x, zero, self.steps);"),
-    ("offsets of what a step saw are ignored", VJP, "let lo = self.g.int(offset as i64);", "let lo = self.g.int(offset.min(0) as i64);"),
-    ("the step index is one too large", VJP, "let i = self.body.sub(left, step);", "let i = self.body.sub(steps, step); let _ = left;"),
-    ("cotangents of captured values are not summed", VJP, "let sum = self.body.add(old, cts[v]);", "let sum = cts[v]; let _ = old;"),
-    ("truncation is ignored", VJP, "let mut ins = vec![self.covered];", "let mut ins = vec![self.steps];"),
-    ("kept rows are put first", VJP, "Ok(self.g.join_rows(&[zeros, ct]))", "Ok(self.g.join_rows(&[ct, zeros]))"),
-    ("states without a cotangent carry none", VJP, "(ct.is_some() || !state.reads.is_empty())", "ct.is_some()"),
-    ("the first accumulated row is taken", VJP, "let last = g.int(-1);", "let last = g.int(0);"),
-    ("rows behind the window start at the wrong row", VJP, "let rest = g.slice_rows(full, end, len);", "let rest = g.slice_rows(full, zero, len);"),
-    ("unstable states are taken for stable", TAPE, ".partition(|id| scan.states[**id].stable());", ".partition(|_| true);"),
-    ("reads of a stable state all see the oldest row", TAPE, "(outs[scan.state_output(id)], r));", "(outs[scan.state_output(id)], r.min(0)));"),
-    ("tapes are read one too far", TAPE, "seen.insert((id, k), (outs[at], 0));", "seen.insert((id, k), (outs[scan.states.len()], 0));"),
-    ("the forward buffer is not kept whole", TAPE, "more.states[id].keep = Keep::All;", "more.states[id].keep = Keep::Last(1);"),
-    ("until is ignored", STEP, "if stop {", "if stop && steps > n {"),
-    ("until drops the stopping step from the count", STEP, "Array::scalar(steps as i64)]", "Array::scalar(n as i64)]"),
-    ("go_backwards is swapped", STEP, "args.push(x.row(if seq.reverse {", "args.push(x.row(if !seq.reverse {"),
-    ("go_backwards starts one row too early", STEP, "x.shape()[0] - 1 - step }", "(x.shape()[0] - 1).saturating_sub(step + 1) }"),
-    ("all reads see the oldest row", STEP, "buffer.read(step + r)", "buffer.read(step + r.min(&0))"),
-    ("the last kept row is the one before", STEP, "rows.rows(end - k.min(steps).min(end), end)",
-     "rows.rows((end - k.min(steps).min(end)).saturating_sub(1), end.max(1) - usize::from(end > k))"),
-    ("tap 0 does not count as present below", TAPS, "let low = taps.iter().copied().min().unwrap_or(0).min(0);",
-     "let low = taps.iter().copied().min().unwrap_or(0);"),
-    ("tap 0 does not count as present above", TAPS, "let high = taps.iter().copied().max().unwrap_or(0).max(0);",
-     "let high = taps.iter().copied().max().unwrap_or(0);"),
-    ("tap cuts are swapped", TAPS, "Cut { skip: (k - low) as usize, drop: (high - k) as usize }",
+    ("no zero at W before the step's cotangent", VJP, "(true, Some(ct)) => «ct»,", "body.add(old, ct)"),
+    ("the cotangent at W is kept", VJP, "(true, None) => «body.zeros_like(old)»,", "old"),
+    ("a read row forgets its old cotangent", VJP, "(false, Some(ct)) => «body.add(old, ct)»,", "ct"),
+    ("a row of the window is dropped", VJP, "(false, None) => «old»,", "body.zeros_like(old)"),
+    ("offsets are not seen from the other end", VJP, ".map(|o| «span - o»).collect();", "*o"),
+    ("the position of a written row is not flipped", VJP, "let want = «state.span() - offset»;", "offset"),
+    ("sequence cotangents are not flipped back", VJP, "(«g.emit(Flip { axis: 0 }, &[rows])», cut, rest)", "rows"),
+    ("truncation zeroes the wrong side", VJP, "g.join_rows(&«[before, rows, after]»);", "[after, rows, before]"),
+    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «false»));", "true"),
+    ("a reversed sequence is cut at the start", VJP, "let rows = «self.g.slice_rows(x, lo, len)»;",
+     "{ let zero = self.g.sub(lo, lo); self.g.slice_rows(x, zero, self.steps) }"),
+    ("offsets of what a step saw are ignored", VJP, "let lo = self.g.int(«offset as i64»);", "0"),
+    ("the step index is one too large", VJP, "let i = self.body.sub(«left», step);", "steps"),
+    ("cotangents of captured values are not summed", VJP, "let sum = «self.body.add(old, cts[v])»;", "cts[v]"),
+    ("truncation is ignored", VJP, "let mut ins = vec![«self.covered»];", "self.steps"),
+    ("truncation covers one step too many", VJP, "let k = g.int(«k as i64»);", "k as i64 + 1"),
+    ("kept rows are put first", VJP, "Ok(self.g.join_rows(&«[zeros, ct]»))", "[ct, zeros]"),
+    ("states without a cotangent carry none", VJP, "(ct.is_some() || «!state.reads.is_empty()»)", "false"),
+    ("the first accumulated row is taken", VJP, "let last = g.int(«-1»);", "0"),
+    ("rows behind the window start at the wrong row", VJP, "let rest = g.slice_rows(full, «end», len);", "zero"),
+    ("only the first write of a state has a cotangent", VJP, "seeds.outputs.push((results[at], «ct»));",
+     "if k > 0 || at > 0 { graph.zeros_like(ct) } else { ct }"),
+    ("unstable states are taken for stable", TAPE, ".partition(|id| «scan.states[**id].stable()»);", "true"),
+    ("reads of a stable state all see the oldest row", TAPE, "(outs[scan.state_output(id)], «r»));", "0"),
+    ("every tape is the first one", TAPE, "seen.insert((id, k), (outs[«at»], 0));", "scan.states.len()"),
+    ("the forward buffer is not kept whole", TAPE, "more.states[id].keep = «Keep::All»;", "Keep::Last(1)"),
+    ("until is ignored", STEP, "if «stop» {", "false"),
+    ("the number of steps is the maximum", STEP, "Array::scalar(«steps as i64»)]", "n as i64"),
+    ("go_backwards is swapped", STEP, "args.push(x.row(if «seq.reverse» {", "!seq.reverse"),
+    ("go_backwards starts one row too early", STEP, "{ «x.shape()[0] - 1 - step» }", "(x.shape()[0] - 1).saturating_sub(step + 1)"),
+    ("all reads see the oldest row", STEP, "buffer.read(«step + r»)", "step"),
+    ("reads see what was written just now", STEP, "let at = «step + offset - self.base»;", "step + offset.max(1) - 1 - self.base"),
+    ("the last kept row is the first", STEP, "«rows.rows(end - k.min(steps).min(end), end)»", "rows.rows(0, k.min(steps).min(end))"),
+    ("last(n) returns initial rows", STEP, "rows.rows(end - «k.min(steps).min(end)», end)", "k.min(end)"),
+    ("tap 0 does not count as present below", TAPS, "let low = «taps.iter().copied().min().unwrap_or(0).min(0)»;",
+     "taps.iter().copied().min().unwrap_or(0)"),
+    ("tap 0 does not count as present above", TAPS, "let high = «taps.iter().copied().max().unwrap_or(0).max(0)»;",
+     "taps.iter().copied().max().unwrap_or(0)"),
+    ("tap cuts are swapped", TAPS, "«Cut { skip: (k - low) as usize, drop: (high - k) as usize }»",
      "Cut { skip: (high - k) as usize, drop: (k - low) as usize }"),
-    ("state offsets count from the newest row", TAPS, "taps.iter().map(|k| span - k.unsigned_abs() as usize).collect()",
-     "taps.iter().map(|k| k.unsigned_abs() as usize - 1).collect()"),
-    ("one step backwards sees the first row", LOOPS, "let at = if self.options.go_backwards { -1 } else { 0 };", "let at = 0;"),
-    ("the first sequence decides the length", LOOPS,
-     "if !lengths.iter().any(|r| r.ty().dims[0] == seq.rows.ty().dims[0]) {", "if lengths.is_empty() {"),
-    ("initial rows are among the outputs", LOOPS, "builder.rows(b, s.0.span(), 0)", "builder.rows(b, 0, s.0.span())"),
-    ("the update of a variable is its old value", LOOPS, "&[all, int(-1)]", "&[all, int(0)]"),
-    ("a second cotangent replaces the first", REVERSE, "Some(&old) => g.add(old, ct),", "Some(_) => ct,"),
-    ("the buffer's type lacks the initial rows", INFER, "let all = n.add(&Dim::known(state.span()));", "let all = n.clone();"),
-    ("cotangents of broadcast inputs are not summed", "ops/elemwise.rs", "let full = g.sum_to(full, input);", ""),
-    ("the branches of ifelse are swapped", "ops/control.rs", "Some(g.emit(IfElse {}, &[cond, zero_b, ct]))", "Some(g.emit(IfElse {}, &[cond, ct, zero_b]))"),
-]
+    ("state offsets count from the newest row", TAPS, "taps.iter().map(|k| «span - k.unsigned_abs() as usize»).collect()",
+     "k.unsigned_abs() as usize - 1"),
+    ("one step backwards sees the first row", LOOPS, "let at = if «self.options.go_backwards» { -1 }", "false"),
+    ("the first sequence decides the length", LOOPS, "if «!lengths.iter().any(|r| r.ty().dims[0] == seq.rows.ty().dims[0])» {",
+     "lengths.is_empty()"),
+    ("initial rows are among the outputs", LOOPS, "builder.rows(b, «s.0.span()», 0)", "0"),
+    ("the update of a variable is its old value", LOOPS, "&[all, int(«-1»)]", "0"),
+    ("captured expressions that depend on the step are not seen", LOOPS, "|| «inner» || impure", "false"),
+    ("a second cotangent replaces the first", REVERSE, "Some(&old) => «g.add(old, ct)»,", "{ let _ = old; ct }"),
+    ("the buffer's type lacks the initial rows", INFER, "let all = «n.add(&Dim::known(state.span()))»;", "n.clone()"),
+    ("cotangents of broadcast inputs are not summed", "ops/elemwise.rs", "let full = «g.sum_to(full, input)»;", "full"),
+    ("the branches of ifelse are swapped", "ops/control.rs", "IfElse {}, &«[cond, zero_b, ct]»))", "[cond, ct, zero_b]"),
+]  # fmt: skip
+
+PLANTED = """
+/// True where bug `k` is awake.
+pub fn planted(k: usize) -> bool {
+    static AWAKE: std::sync::LazyLock<Option<usize>> = std::sync::LazyLock::new(|| std::env::var("PLANTED_BUG").ok()?.parse().ok());
+    *AWAKE == Some(k)
+}
+"""
 
 
-def copy_tree(to: pathlib.Path) -> None:
+def place_of(bug: tuple[str, str, str, str]) -> tuple[str, str, str]:
+    """What stands before the expression, the expression, and what stands behind it."""
+    before, rest = bug[2].split("«")
+    return before, *rest.split("»")
+
+
+def fits(bug: tuple[str, str, str, str]) -> int:
+    return (ROOT / CORE / bug[1]).read_text().count("".join(place_of(bug)))
+
+
+def plant(tree: pathlib.Path, bugs: list) -> None:
     for name in ("Cargo.toml", "Cargo.lock"):
-        shutil.copy2(ROOT / name, to / name)
-    shutil.copytree(ROOT / "crates", to / "crates", dirs_exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name)
+    shutil.copytree(ROOT / "crates", tree / "crates", dirs_exist_ok=True)
+    with (tree / CORE / "base/mod.rs").open("a") as module:
+        module.write(PLANTED)
+    # An outer place is listed before one inside it, and keeps its text.
+    for k, bug in enumerate(bugs):
+        before, old, behind = place_of(bug)
+        path = tree / CORE / bug[1]
+        text = path.read_text()
+        at = text.index(before + old + behind) + len(before)
+        path.write_text(f"{text[:at]}(if crate::base::planted({k}) {{ {bug[3]} }} else {{ {old} }}){text[at + len(old) :]}")
 
 
-def cargo(tree: pathlib.Path, arguments: list[str], programs: int, limit: int = 600) -> bool:
-    env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), CARGO_PROFILE_DEV_DEBUG="0", CARGO_PROFILE_DEV_OPT_LEVEL="0", CARGO_INCREMENTAL="1",
-               RSCAN_RANDOM_PROGRAMS=str(programs), RSCAN_RANDOM_STOP="1", RUST_BACKTRACE="0")
-    command = ["cargo", "test", "-q", "-p", "scan-core", "--features", "testing", *arguments]
+def build(tree: pathlib.Path) -> dict[str, str]:
+    """Paths of the test programs."""
+    env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), CARGO_PROFILE_DEV_DEBUG="0", RUSTFLAGS="--cap-lints allow")
+    command = "cargo test -p scan-core --features testing --lib --test accept --no-run --message-format=json-render-diagnostics"
+    done = subprocess.run(command.split(), cwd=tree, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {m["target"]["name"]: m["executable"] for m in messages if m.get("executable")}
+
+
+def passes(command: list[str], k: int, programs: int) -> bool:
+    env = dict(os.environ, PLANTED_BUG=str(k), RSCAN_RANDOM_PROGRAMS=str(programs), RSCAN_RANDOM_STOP="1", RUST_BACKTRACE="0")
     try:
-        return subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit).returncode == 0
+        return subprocess.run(command, env=env, cwd=ROOT / "crates/scan-core", capture_output=True, timeout=600).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
-def judge(tree: pathlib.Path, programs: int) -> str:
-    if not cargo(tree, ["--test", "accept", "--no-run"], programs):
-        return "does not compile"
-    if not cargo(tree, ["--test", "accept"], programs):
+def judge(programs: dict[str, str], k: int, n: int) -> str:
+    if not passes([programs["accept"]], k, n):
         return "caught"
-    tests = ["--lib", "--", "scan::", "expr::", "grad::", "ops::control", "ops::elemwise"]
-    return "missed" if cargo(tree, tests, programs) else "caught by unit tests"
+    return "missed" if passes([programs["scan_core"]], k, n) else "caught by unit tests"
 
 
 def main() -> int:
@@ -108,33 +143,27 @@ def main() -> int:
     parser.add_argument("-k", default="", help="only bugs whose description contains this")
     parser.add_argument("-d", help="folder of the copy (kept, so that the next run starts warm)")
     options = parser.parse_args()
+    bugs = [bug for bug in BUGS if options.k in bug[0]]
+    unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in bugs if fits(bug) != 1]
+    if unfit:
+        print("\n".join(unfit))
+        return 2
     tree = pathlib.Path(options.d or tempfile.mkdtemp(prefix="planted-"))
     tree.mkdir(parents=True, exist_ok=True)
-    copy_tree(tree)
-    chosen = [bug for bug in BUGS if options.k in bug[0]]
-    for what, file, old, _ in chosen:
-        count = (ROOT / CORE / file).read_text().count(old)
-        if count != 1:
-            print(f"{what}: the pattern occurs {count} times in {file}")
-            return 2
-    verdict = judge(tree, options.n)
-    print(f"{'as it is':<56} {verdict}", flush=True)
-    if verdict != "missed":
-        return 2
-    caught = 0
-    for what, file, old, new in chosen:
-        path = tree / CORE / file
-        text = path.read_text()
-        path.write_text(text.replace(old, new))
+    plant(tree, bugs)
+    programs = build(tree)
+    awake = judge(programs, len(bugs), options.n)
+    print(f"{'(all asleep)':<60} {'passes' if awake == 'missed' else 'FAILS'}", flush=True)
+    verdicts = []
+    for k, bug in enumerate(bugs):
         start = time.time()
-        verdict = judge(tree, options.n)
-        path.write_text(text)
-        caught += verdict.startswith("caught")
-        print(f"{what:<56} {verdict:<22} {time.time() - start:4.0f} s", flush=True)
-    print(f"{caught} of {len(chosen)} planted bugs are caught")
+        verdicts.append(judge(programs, k, options.n))
+        print(f"{bug[0]:<60} {verdicts[-1]:<22} {time.time() - start:4.0f} s", flush=True)
+    caught = sum(v.startswith("caught") for v in verdicts)
+    print(f"{caught} of {len(bugs)} planted bugs are caught, {verdicts.count('caught')} of them by the random programs")
     if not options.d:
         shutil.rmtree(tree)
-    return 0 if caught >= LEAST * len(chosen) else 1
+    return 0 if awake == "missed" and caught >= LEAST * len(bugs) else 1
 
 
 if __name__ == "__main__":

@@ -165,13 +165,17 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...], span: int) -> None:
 
 def _pairs(known: Any) -> list[tuple[Variable, Variable]]:
     items = () if known is None else known.items() if isinstance(known, Mapping) else known
+    unfit = [key for key, _ in items if not isinstance(key, Variable)]
+    if unfit:
+        raise GradientError(f"the keys of known_grads are variables, not {unfit[0]!r}", code="E0809", labels=[(here(), "")])
     return [(key, as_variable(value, family=key._family)) for key, value in items]
 
 
 def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
-    return list(value) if isinstance(value, (list, tuple)) else [as_variable(value)]
+    items = value if isinstance(value, (list, tuple)) else [value]
+    return [v if isinstance(v, Variable) else as_variable(v) for v in items]
 
 
 def _variables(value: Any, span: int) -> list[Variable]:

@@ -68,6 +68,8 @@ def _plural(word: str, one: Callable[..., Variable]) -> Callable[..., list[Varia
         options = {} if dtype is None else {"dtype": dtype}
         if len(names) == 1 and isinstance(names[0], int):
             return [one(**options) for _ in range(names[0])]
+        if len(names) == 1 and not isinstance(names[0], str):
+            raise RscanTypeError(f"{word} takes names or a number, got {names[0]!r}", code="E0809", labels=[(here(), "")])
         words = names[0].replace(",", " ").split() if len(names) == 1 else list(names)
         return [one(name, **options) for name in words]
 

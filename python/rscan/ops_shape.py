@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ def rot90(x: Any, k: int = 1) -> Variable:
         2: lambda m: flip(m, (0, 1)),
         3: lambda m: flip(swapaxes(m, 0, 1), 1),
     }
-    return turns[k % 4](v)
+    return turns[operator.index(k) % 4](v)
 
 
 def concatenate(arrays: Any, axis: int | None = 0) -> Variable:

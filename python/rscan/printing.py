@@ -10,6 +10,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from . import _native
+from ._spans import here
+from .errors import RscanTypeError
 from .function import Function
 from .variable import Variable, apply, as_variable
 
@@ -24,6 +26,8 @@ def debugprint(x: Any, file: TextIO | str | None = None) -> str | None:
     text = graph_text(x)
     if file == "str":
         return text
+    if file is not None and not hasattr(file, "write"):
+        raise RscanTypeError(f"file is something to write to, or 'str', not {file!r}", code="E0809", labels=[(here(), "")])
     builtins.print(text, file=file or sys.stdout)  # type: ignore[arg-type]
     return None
 

@@ -20,6 +20,8 @@ class SharedVariable(Variable):
     """A variable with a value, which functions read, and write where they update it."""
 
     def __init__(self, shared: _native.Shared) -> None:
+        if not isinstance(shared, _native.Shared):
+            raise RscanTypeError("shared variables are made by rs.shared(value)", code="E0809", labels=[(here(), "")])
         super().__init__(shared.var)
         self._shared = shared
         self._default_update: Variable | None = None

@@ -88,7 +88,7 @@ def verify_grad(
 
 def _at_point(fun: Any, point: Any) -> tuple[list[Variable], list[np.ndarray], Variable]:
     if isinstance(fun, Variable):
-        if not isinstance(point, Mapping):
+        if not isinstance(point, Mapping) or not all(isinstance(key, Variable) for key in point):
             raise RscanTypeError("the point of an expression is a dict of variables and values", code="E0809", labels=[(here(), "")])
         inputs = list(point)
         values = [np.array(value, variable.dtype) for variable, value in point.items()]
