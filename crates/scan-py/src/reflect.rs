@@ -1,8 +1,9 @@
 //! What the tables and the loops say about themselves.
 
+use crate::array::to_numpy;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use scan_core::prelude::{Attr, ELEMENTWISE, Graph, Op, Row, Scan};
+use scan_core::prelude::{Attr, ELEMENTWISE, Graph, Op, Row, Scan, inspect, legacy_state};
 
 /// An attribute from Python: bool, int, float, str or a sequence of ints.
 pub fn attr_from_py(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
@@ -40,7 +41,7 @@ pub fn text(graph: &Graph, name: &str) -> String {
 }
 
 /// A loop as a dict: `name`, `text` (its body), `until`, `truncate`, and its slots in order of its inputs:
-/// `seqs`, `states`, `captured` as lists of dicts.
+/// `seqs`, `states`, `captured` as lists of dicts; then `slots` in the canonical order, `connections` and `inner_connections`.
 pub fn scan_to_py<'py>(py: Python<'py>, scan: &Scan) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("name", scan.name.as_deref())?;
@@ -69,7 +70,29 @@ pub fn scan_to_py<'py>(py: Python<'py>, scan: &Scan) -> PyResult<Bound<'py, PyDi
     let captured =
         scan.captured.enumerate().map(|(id, c)| slot(py, c.name.as_deref(), Some(scan.captured_input(id)), vec![scan.captured_param(id)]));
     out.set_item("captured", captured.collect::<PyResult<Vec<_>>>()?)?;
+    let canonical = inspect::slots(scan).iter().map(|s| canonical_slot(py, s)).collect::<PyResult<Vec<_>>>()?;
+    out.set_item("slots", canonical)?;
+    out.set_item("connections", inspect::connections(scan))?;
+    out.set_item("inner_connections", inspect::inner_connections(scan))?;
     Ok(out)
+}
+
+/// A slot with its positions in the four lists of variables.
+fn canonical_slot<'py>(py: Python<'py>, slot: &inspect::Slot) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("kind", slot.kind.name())?;
+    dict.set_item("name", slot.name.as_deref())?;
+    dict.set_item("outer_input", slot.outer_input)?;
+    dict.set_item("inner_inputs", &slot.inner_inputs)?;
+    dict.set_item("inner_outputs", &slot.inner_outputs)?;
+    dict.set_item("outer_output", slot.outer_output)?;
+    dict.set_item("taps_in", &slot.taps_in)?;
+    dict.set_item("taps_out", &slot.taps_out)?;
+    dict.set_item("node_input", slot.node_input)?;
+    dict.set_item("node_output", slot.node_output)?;
+    dict.set_item("params", &slot.params)?;
+    dict.set_item("results", &slot.results)?;
+    Ok(dict)
 }
 
 /// What all slots have: a name, the position of the loop's input, the positions of the body's parameters.
@@ -79,6 +102,12 @@ fn slot<'py>(py: Python<'py>, name: Option<&str>, input: Option<usize>, params: 
     dict.set_item("input", input)?;
     dict.set_item("params", params)?;
     Ok(dict)
+}
+
+/// The state that NumPy's `RandomState` has after seeding with a number.
+#[pyfunction]
+pub fn mt_state<'py>(py: Python<'py>, seed: u32) -> PyResult<Bound<'py, PyAny>> {
+    to_numpy(py, legacy_state(seed))
 }
 
 /// Names of the ops that are not elementwise.

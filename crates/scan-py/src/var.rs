@@ -104,11 +104,20 @@ impl Var {
     fn index(&self) -> usize {
         self.0.key().1
     }
+    /// All outputs of that op, itself among them.
+    fn siblings(&self) -> Vec<Var> {
+        wrap(&self.0.siblings())
+    }
     /// What is known of the loop that makes it, as a dict; `None` where no loop does.
     #[getter]
     fn scan<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let scan = self.0.owner().and_then(|(op, ..)| op.as_scan());
         guard_py(py, || scan.map(|s| scan_to_py(py, s)).transpose())
+    }
+    /// The step of the loop that makes it: leaves for what a step is given, and what it makes of them; `None` where no loop does.
+    fn scan_body(&self, py: Python<'_>) -> PyResult<Option<(Vec<Var>, Vec<Var>)>> {
+        let scan = self.0.owner().and_then(|(op, ..)| op.as_scan());
+        guard(py, || scan.map(|s| core::open_body(s).map(|(a, b)| (wrap(&a), wrap(&b)))).transpose())
     }
     /// How to call it in a message.
     fn describe(&self) -> String {

@@ -136,6 +136,13 @@ impl Var {
             Var::Out(a, i) => Some((&a.op, &a.ins, *i)),
         }
     }
+    /// All outputs of the application that makes it; a leaf alone.
+    pub fn siblings(&self) -> Vec<Var> {
+        match self {
+            Var::Leaf(_) => vec![self.clone()],
+            Var::Out(node, _) => (0..node.types.len()).map(|i| Var::Out(node.clone(), i)).collect(),
+        }
+    }
     /// What kind of leaf it is, if it is one.
     pub fn leaf_kind(&self) -> Option<&LeafKind> {
         match self {

@@ -1,8 +1,8 @@
 //! A graph back to expressions.
 
 use super::Var;
-use crate::base::{Diagnostic, Result};
-use crate::ir::{Graph, Op, Value};
+use crate::base::{Diagnostic, Result, Span};
+use crate::ir::{Graph, Op, Scan, Value};
 use rustc_hash::FxHashMap;
 
 /// The expressions of `values`, given those of parameters and of whatever else is known.
@@ -27,6 +27,19 @@ pub fn splice(graph: &Graph, known: FxHashMap<Value, Var>, values: &[Value]) -> 
         }
     }
     values.iter().map(|v| look(&vars, *v)).collect()
+}
+
+/// The step of a loop as expressions: fresh leaves for the parameters of its body, and the results in terms of these.
+///
+/// # Errors
+/// An internal error where the body is malformed.
+pub fn open_body(scan: &Scan) -> Result<(Vec<Var>, Vec<Var>)> {
+    let body = &scan.body;
+    let leaf = |v: Value| Var::input(body.ty(v).clone(), body.name(v).map(|n| &**n), Span::NONE);
+    let params: Vec<Var> = body.params().iter().map(|&v| leaf(v)).collect();
+    let known = body.params().iter().copied().zip(params.iter().cloned()).collect();
+    let results = splice(body, known, body.results())?;
+    Ok((params, results))
 }
 
 fn needed(graph: &Graph, values: &[Value], known: &FxHashMap<Value, Var>) -> Vec<bool> {

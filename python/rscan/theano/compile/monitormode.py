@@ -1,0 +1,5 @@
+"""`theano.compile.monitormode`."""
+
+from ..printing import MonitorMode
+
+__all__ = ["MonitorMode"]

@@ -1,0 +1,254 @@
+"""`theano.gradient`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _native, ops
+from .. import gradient as base
+from .._spans import here
+from ..errors import DisconnectedInputError, GradientCheckError, GradientError, NonScalarCostError, RscanTypeError
+from ..variable import Variable, wrap
+from .variable import TensorVariable, as_tensor_variable
+
+
+class NullTypeGradError(RscanTypeError):
+    """A gradient that is not defined, as through a random draw."""
+
+    default_code = "E0403"
+
+
+class DisconnectedType:
+    """The type of the gradient of something that a cost does not depend on."""
+
+    def __call__(self) -> Any:
+        return base.DISCONNECTED
+
+
+def grad(
+    cost: Any,
+    wrt: Any,
+    consider_constant: Any = None,
+    disconnected_inputs: str = "raise",
+    add_names: bool = True,
+    known_grads: Mapping[Any, Any] | None = None,
+    return_disconnected: str = "zero",
+    null_gradients: str = "raise",
+) -> Any:
+    """The gradient of a scalar with respect to a variable, or to a list or tuple of them.
+
+    The gradient with respect to integers is zeros of float64; with respect to float32 in a float64 cost it is float64.
+    """
+    known = None if known_grads is None else OrderedDict((k, as_tensor_variable(v)) for k, v in dict(known_grads).items())
+    start = None if cost is None else as_tensor_variable(cost)
+    if start is not None and start.ndim:
+        raise NonScalarCostError(f"the cost of a gradient is a scalar, not {start.type}", code="E0401", labels=[(here(), "")])
+    items = list(wrt) if isinstance(wrt, (list, tuple)) else [wrt]
+    for item in items:
+        if not isinstance(item, Variable):
+            raise RscanTypeError(f"gradients are taken with respect to variables, not {item!r}", code="E0401", labels=[(here(), "")])
+    if start is not None and null_gradients == "raise" and known is None:
+        _refuse_draws(start, items)
+    constants = None if consider_constant is None else _listed(consider_constant)
+    found = base.grad(start, items, constants, disconnected_inputs, known, return_disconnected)
+    wide = start is not None and start.dtype == "float64" or any(v.dtype == "float64" for v in (known or {}).values())
+    out = [_named(_widened(g, wide), cost, v, add_names) for g, v in zip(found, items, strict=True)]
+    return tuple(out) if isinstance(wrt, tuple) else out if isinstance(wrt, list) else out[0]
+
+
+def _widened(g: Any, wide: bool) -> Any:
+    return ops.cast(g, "float64") if wide and isinstance(g, Variable) and g.dtype == "float32" else g
+
+
+def _named(g: Any, cost: Any, v: Any, add_names: bool) -> Any:
+    if add_names and isinstance(g, Variable) and g.name is None and g._v.kind == "apply" and v.name and getattr(cost, "name", None):
+        g.name = f"(d{cost.name}/d{v.name})"
+    return g
+
+
+def _refuse_draws(cost: Variable, wrt: list[Variable]) -> None:
+    """An error where the gradient of the state of a generator is asked for: it is not defined."""
+    for v in wrt:
+        if v.dtype == "uint32" and v.static_shape == (628,) and v in _leaves([cost]):
+            raise NullTypeGradError(
+                f"the gradient with respect to {v} is not defined: it is the state of a generator", labels=[(here(), "")]
+            )
+    stop = set(wrt)
+    draws = _draws(cost._v, {v._v for v in stop})
+    for draw in draws:
+        for parameter in draw.inputs[1:3]:
+            behind = _native.leaves([parameter], [v._v for v in wrt])
+            reached = [v for v in wrt if v._v in behind]
+            if reached:
+                raise NullTypeGradError(
+                    f"the gradient with respect to {reached[0]} goes through a random draw, which has none",
+                    labels=[(here(), "")],
+                    helps=["write the parameter outside of the draw: avg + std * srng.normal(size)"],
+                )
+
+
+def _draws(root: Any, stop: set[Any]) -> list[Any]:
+    """The draws that an expression is computed from by differentiable ops."""
+    found, seen, stack = [], set(), [root]
+    while stack:
+        v = stack.pop()
+        if v.key in seen or v in stop:
+            continue
+        seen.add(v.key)
+        if v.op == "legacy_draw":
+            found.append(v)
+        elif v.op not in ("stop_gradient", "argreduce", "eq", "ne", "lt", "le", "gt", "ge", "dim"):
+            stack.extend(v.inputs)
+    return found
+
+
+def _leaves(variables: list[Variable]) -> set[Variable]:
+    return {wrap(v, TensorVariable) for v in _native.leaves([v._v for v in variables], [])}
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, set)) else [value]
+
+
+def Rop(f: Any, wrt: Any, eval_points: Any, disconnected_outputs: str = "raise", return_disconnected: str = "zero") -> Any:
+    """The Jacobian of f with respect to wrt, times eval_points."""
+    outs, variables = _tensors(f), _tensors(wrt)
+    points = [as_tensor_variable(p) for p in _listed(eval_points)]
+    if len(points) != len(variables):
+        raise GradientError("Rop takes as many eval_points as variables", code="E0809", labels=[(here(), "")])
+    for v, p in zip(variables, points, strict=True):
+        if v.ndim != p.ndim:
+            raise GradientError(f"an eval_point of {p.ndim} axes for a variable of {v.ndim}", code="E0809", labels=[(here(), "")])
+    points = [ops.cast(p, v.dtype) for v, p in zip(variables, points, strict=True)]
+    return _like(f, base.jvp(outs, variables, points))
+
+
+def Lop(f: Any, wrt: Any, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """eval_points times the Jacobian of f with respect to wrt."""
+    outs, variables = _tensors(f), _tensors(wrt)
+    points = [ops.cast(as_tensor_variable(p), o.dtype) for p, o in zip(_listed(eval_points), outs, strict=True)]
+    return _like(wrt, base.vjp(outs, variables, points, consider_constant, disconnected_inputs))
+
+
+def jacobian(expression: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """The derivatives of a scalar or vector: one row per element of the expression."""
+    y = as_tensor_variable(expression)
+    if y.ndim > 1:
+        raise GradientError(f"jacobian takes a scalar or a vector, got {y.ndim} axes", code="E0401", labels=[(here(), "")])
+    if y.ndim == 0:
+        return grad(y, wrt, consider_constant, disconnected_inputs)
+    return base.jacobian(y, wrt, consider_constant, disconnected_inputs)
+
+
+def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
+    """The second derivatives of a scalar with respect to vectors."""
+    y = as_tensor_variable(cost)
+    if y.ndim:
+        raise NonScalarCostError("the cost of a Hessian is a scalar", code="E0401", labels=[(here(), "")])
+    for v in _listed(wrt):
+        if v.ndim != 1:
+            raise GradientError(f"hessian takes vectors, got {v.ndim} axes", code="E0401", labels=[(here(), "")])
+    return base.hessian(y, wrt, consider_constant, disconnected_inputs)
+
+
+def subgraph_grad(wrt: Any, end: Any, start: Any = None, cost: Any = None, details: bool = False) -> Any:
+    """The gradients with respect to wrt and to end, given those of start."""
+    ends = _listed(end)
+    known = dict(start or {})
+    if cost is not None:
+        constant_starts = list(known)
+        from_cost = grad(cost, [*wrt, *ends], consider_constant=None, disconnected_inputs="ignore") if not constant_starts else None
+        if from_cost is not None:
+            return from_cost[: len(wrt)], from_cost[len(wrt) :]
+    found = grad(cost, [*_listed(wrt), *ends], known_grads=known, disconnected_inputs="ignore")
+    return found[: len(_listed(wrt))], found[len(_listed(wrt)) :]
+
+
+def disconnected_grad(x: Any) -> Variable:
+    """x, through which no gradient flows."""
+    return ops.stop_gradient(as_tensor_variable(x))
+
+
+consider_constant = zero_grad = disconnected_grad
+
+
+def undefined_grad(x: Any) -> Variable:
+    """x, through which no gradient flows."""
+    return disconnected_grad(x)
+
+
+def grad_clip(x: Any, lower_bound: Any, upper_bound: Any) -> Variable:
+    """x; the gradient that flows through is clipped."""
+    return ops.grad_clip(as_tensor_variable(x), lower_bound, upper_bound)
+
+
+def grad_scale(x: Any, multiplier: Any) -> Variable:
+    """x; the gradient that flows through is scaled."""
+    v = as_tensor_variable(x)
+    return ops.stop_gradient(v) + multiplier * (v - ops.stop_gradient(v))
+
+
+class numeric_grad:
+    """Gradients by finite differences: `numeric_grad(f, [x0, y0]).gf`."""
+
+    def __init__(self, f: Any, pt: Any, eps: float | None = None, out_type: Any = None) -> None:
+        from ..verify import numeric_grad as differences
+
+        points = [np.array(p, dtype=np.float64) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
+        self.gf = differences(lambda *v: float(f(*v)), points)
+        if not isinstance(pt, (list, tuple)):
+            self.gf = self.gf[0]
+
+
+def verify_grad(
+    fun: Any,
+    pt: Any,
+    n_tests: int = 2,
+    rng: Any = None,
+    eps: float | None = None,
+    out_type: Any = None,
+    abs_tol: float | None = None,
+    rel_tol: float | None = None,
+    mode: Any = None,
+    cast_to_output_type: bool = False,
+    no_debug_ref: bool = True,
+) -> None:
+    """Compares the gradient of a function of variables with finite differences at a point."""
+    from ..verify import verify_grad as check
+
+    def facade(*args: Variable) -> Variable:
+        return as_tensor_variable(fun(*[wrap(a._v, TensorVariable) for a in args]))
+
+    point = [np.array(p) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
+    seed = 0 if rng is None else int(rng.randint(2**30))
+    check(facade, point, rel_tol=rel_tol, abs_tol=abs_tol, n_tests=n_tests, seed=seed)
+
+
+def _tensors(value: Any) -> list[Variable]:
+    return [as_tensor_variable(v) for v in _listed(value)]
+
+
+def _like(given: Any, found: list[Any]) -> Any:
+    if isinstance(given, tuple):
+        return tuple(found)
+    if isinstance(given, list):
+        return found
+    return found[0] if isinstance(found, (list, tuple)) else found
+
+
+def format_as(use_list: bool, use_tuple: bool, outputs: Any) -> Any:
+    """A single item, a list or a tuple."""
+    if use_tuple:
+        return tuple(outputs)
+    return list(outputs) if use_list else outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+
+
+__all__ = [
+    "DisconnectedInputError", "DisconnectedType", "GradientCheckError", "Lop", "NullTypeGradError", "Rop", "consider_constant",
+    "disconnected_grad", "format_as", "grad", "grad_clip", "grad_scale", "hessian", "jacobian", "numeric_grad", "subgraph_grad",
+    "undefined_grad", "verify_grad", "zero_grad",
+]  # fmt: skip

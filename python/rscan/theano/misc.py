@@ -1,0 +1,1 @@
+"""`theano.misc`: nothing of it is provided."""

@@ -1,0 +1,4 @@
+"""`theano.sandbox`."""
+from . import rng_mrg
+
+__all__ = ["rng_mrg"]

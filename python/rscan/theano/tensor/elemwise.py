@@ -1,0 +1,258 @@
+"""Theano's elementwise functions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import ops
+from ..._spans import here
+from ...errors import RscanTypeError, RscanValueError, UnsupportedError
+from ...variable import Variable, apply, elementwise, wrap
+from ..config import config
+from ..variable import TensorVariable, as_tensor_variable, true_div
+
+#: Theano's names and the rows of the core's table. Those marked `float` compute small integers in float32.
+SAME = {
+    "sub": "sub", "mod": "mod", "int_div": "floordiv", "floor_div": "floordiv", "pow": "pow", "power": "pow", "neg": "neg",
+    "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "minimum": "minimum", "maximum": "maximum", "eq": "eq",
+    "neq": "ne", "lt": "lt", "gt": "gt", "le": "le", "ge": "ge", "isnan": "isnan", "isinf": "isinf", "and_": "bit_and",
+    "or_": "bit_or", "xor": "bit_xor", "invert": "invert", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
+    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "round_half_to_even": "round", "logical_not": "logical_not", "left_shift": "shift_left", "right_shift": "shift_right",
+}  # fmt: skip
+
+FLOAT = {
+    "sqrt": "sqrt", "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+    "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln",
+    "psi": "digamma", "tri_gamma": "trigamma", "deg2rad": "deg2rad", "rad2deg": "rad2deg", "sigmoid": "sigmoid", "softplus": "softplus",
+}  # fmt: skip
+
+_SMALL = ("bool", "int8", "uint8", "int16", "uint16")
+
+
+def _in_float(v: Variable) -> Variable:
+    """Small integers as float32, others as float64."""
+    if v.dtype.startswith("float"):
+        return v
+    return ops.cast(v, "float32" if v.dtype in _SMALL else "float64")
+
+
+def _row(name: str, row: str, in_float: bool) -> Callable[..., Variable]:
+    def function(*args: Any) -> Variable:
+        items = [as_tensor_variable(a) for a in args]
+        return elementwise(row, *(map(_in_float, items) if in_float else items))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Elementwise `{row}`."
+    return function
+
+
+ROWS: dict[str, Callable[..., Variable]] = {name: _row(name, row, False) for name, row in SAME.items()}
+ROWS |= {name: _row(name, row, True) for name, row in FLOAT.items()}
+globals().update(ROWS)
+
+
+def log(x: Any) -> Variable:
+    """The logarithm. That of a sigmoid, of 1 − sigmoid and of a softmax is exact where these round to 0 or 1."""
+    v = _in_float(as_tensor_variable(x))
+    native = v._v
+    if native.op == "sigmoid":
+        return elementwise("log_sigmoid", _wrap(native.inputs[0]))
+    if native.op == "softmax":
+        return apply("log_softmax", dict(native.attrs), _wrap(native.inputs[0]))
+    if native.op == "sub":
+        one, other = native.inputs
+        if other.op == "sigmoid" and one.kind == "const" and np.all(one.value == 1) and one.ndim == 0:
+            return elementwise("log_sigmoid", -_wrap(other.inputs[0]))
+    return elementwise("log", v)
+
+
+def log1p(x: Any) -> Variable:
+    """log(1 + x), exact near 0 and of −sigmoid."""
+    v = _in_float(as_tensor_variable(x))
+    if v._v.op == "neg" and v._v.inputs[0].op == "sigmoid":
+        return elementwise("log_sigmoid", -_wrap(v._v.inputs[0].inputs[0]))
+    return elementwise("log1p", v)
+
+
+def _wrap(native: Any) -> Variable:
+    return wrap(native, TensorVariable)
+
+
+def add(*args: Any) -> Variable:
+    """The sum of all arguments."""
+    return _fold("add", args)
+
+
+def mul(*args: Any) -> Variable:
+    """The product of all arguments."""
+    return _fold("mul", args)
+
+
+def _fold(row: str, args: Any) -> Variable:
+    out = as_tensor_variable(args[0])
+    for item in args[1:]:
+        out = elementwise(row, out, as_tensor_variable(item))
+    return out
+
+
+def erfcx(x: Any) -> Variable:
+    """exp(x²) erfc(x)."""
+    v = _in_float(as_tensor_variable(x))
+    return elementwise("exp", v * v) * elementwise("erfc", v)
+
+
+def erfcinv(x: Any) -> Variable:
+    """The inverse of erfc."""
+    v = _in_float(as_tensor_variable(x))
+    return elementwise("erfinv", 1 - v)
+
+
+def gamma(x: Any) -> Variable:
+    """The gamma function of positive numbers."""
+    return elementwise("exp", elementwise("gammaln", _in_float(as_tensor_variable(x))))
+
+
+def cast(x: Any, dtype: Any) -> Variable:
+    """The same elements as another dtype."""
+    return ops.cast(as_tensor_variable(x), config.floatX if dtype == "floatX" else dtype)
+
+
+def _convert_to(dtype: str) -> Callable[[Any], Variable]:
+    return lambda x: cast(x, dtype)
+
+
+CASTS = {f"_convert_to_{d}": _convert_to(d) for d in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")}
+globals().update(CASTS)
+
+
+def switch(condition: Any, a: Any, b: Any) -> Variable:
+    """Elements of a where the condition is not 0, else of b."""
+    first, second = as_tensor_variable(a), as_tensor_variable(b)
+    return apply("where", {}, ops.cast(as_tensor_variable(condition), "bool"), *ops_pair(first, second))
+
+
+def ops_pair(a: Variable, b: Variable) -> tuple[Variable, Variable]:
+    """Both in their common dtype."""
+    dtype = np.result_type(a.dtype, b.dtype).name
+    return ops.cast(a, dtype), ops.cast(b, dtype)
+
+
+def where(condition: Any, a: Any = None, b: Any = None) -> Any:
+    """`switch`; with the condition alone the positions where it is not 0."""
+    if a is None and b is None:
+        return tuple(ops.nonzero(as_tensor_variable(condition)))
+    return switch(condition, a, b)
+
+
+def clip(x: Any, min: Any, max: Any) -> Variable:
+    """x, not less than min nor more than max."""
+    return elementwise("clip", *map(as_tensor_variable, (x, min, max)))
+
+
+def round(x: Any, mode: Any = None) -> Variable:
+    """The nearest integer; of two equally near ones the even one, or that away from 0."""
+    v = as_tensor_variable(x)
+    if mode in (None, "half_to_even"):
+        return elementwise("round", v) if v.dtype.startswith("float") else v
+    if mode == "half_away_from_zero":
+        return round_half_away_from_zero(v)
+    raise RscanValueError(f"round knows no mode {mode!r}", code="E0809", labels=[(here(), "")])
+
+
+def iround(x: Any, mode: Any = None) -> Variable:
+    """`round` as int64."""
+    return ops.cast(round(x, mode), "int64")
+
+
+def round_half_away_from_zero(x: Any) -> Variable:
+    """The nearest integer; of two equally near ones that away from 0."""
+    v = as_tensor_variable(x)
+    return elementwise("sign", v) * elementwise("floor", abs(v) + 0.5)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
+    """True where |a − b| ≤ atol + rtol·|b|."""
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    close = ops.isclose(a, b, rtol, atol)
+    return close | (elementwise("isnan", a) & elementwise("isnan", b)) if equal_nan else close
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
+    """True where all are close."""
+    return ops.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def clip_grad(x: Any, low: Any, high: Any) -> Variable:
+    """x; the gradient that flows through is clipped."""
+    return ops.grad_clip(as_tensor_variable(x), low, high)
+
+
+def real(x: Any) -> Variable:
+    """x: there are no complex numbers."""
+    return as_tensor_variable(x)
+
+
+conj = real
+
+
+def imag(x: Any) -> Variable:
+    """Zeros: there are no complex numbers."""
+    return ops.zeros_like(as_tensor_variable(x))
+
+
+def divmod(a: Any, b: Any) -> tuple[Variable, Variable]:
+    """The quotient rounded down, and the rest."""
+    a, b = as_tensor_variable(a), as_tensor_variable(b)
+    return elementwise("floordiv", a, b), elementwise("mod", a, b)
+
+
+def second(like: Any, value: Any) -> Variable:
+    """`value` broadcast to the shape of `like`."""
+    return fill(like, value)
+
+
+def fill(like: Any, value: Any) -> Variable:
+    """`value` broadcast to the shape of `like`, in its own dtype."""
+    x, v = as_tensor_variable(like), as_tensor_variable(value)
+    return ops.broadcast_like(v, x + ops.zeros_like(v, x.dtype) if v.ndim else x)
+
+
+def smallest(*args: Any) -> Variable:
+    """The least of the arguments, element by element."""
+    return _fold("minimum", args) if builtins.len(args) > 1 else ops.min(as_tensor_variable(args[0]))
+
+
+def largest(*args: Any) -> Variable:
+    """The greatest of the arguments, element by element."""
+    return _fold("maximum", args) if builtins.len(args) > 1 else ops.max(as_tensor_variable(args[0]))
+
+
+def choose(a: Any, choices: Any, mode: str = "raise") -> Variable:
+    """For each element of a the element of that one of the choices, a list of arrays."""
+    index = as_tensor_variable(a)
+    if not isinstance(choices, (list, tuple)):
+        raise UnsupportedError("choose takes a list of choices", code="E0813", labels=[(here(), "")])
+    out = as_tensor_variable(choices[-1])
+    for i, choice in reversed(list(enumerate(choices[:-1]))):
+        out = switch(elementwise("eq", index, as_tensor_variable(i)), choice, out)
+    return out
+
+
+def upcast(*dtypes: str) -> str:
+    """The dtype that holds all of these."""
+    if not dtypes:
+        raise RscanTypeError("upcast takes dtypes", code="E0809", labels=[(here(), "")])
+    return np.result_type(*dtypes).name
+
+
+truediv = div = true_div
+NAMES = [*ROWS, "log", "log1p", "add", "mul", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round", "iround",
+         "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill", "smallest",
+         "largest", "choose", "true_div", "truediv"]  # fmt: skip

@@ -1,0 +1,1 @@
+"""`theano.tensor.signal`: not provided; convolutions are in docs/facade.md."""

@@ -1,0 +1,5 @@
+"""`theano.tensor.sort`."""
+
+from .arrays import argsort, sort
+
+__all__ = ["argsort", "sort"]

@@ -1,0 +1,5 @@
+"""`theano.tensor.subtensor`."""
+
+from .arrays import inc_subtensor, set_subtensor, take
+
+__all__ = ["inc_subtensor", "set_subtensor", "take"]

@@ -1,0 +1,5 @@
+"""`theano.tensor.type`."""
+
+from ..type import TensorType
+
+__all__ = ["TensorType"]

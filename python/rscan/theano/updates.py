@@ -1,0 +1,5 @@
+"""`theano.updates`."""
+
+from ..updates import OrderedUpdates
+
+__all__ = ["OrderedUpdates"]
