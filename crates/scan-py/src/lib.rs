@@ -28,7 +28,7 @@ mod _native {
     #[pymodule_export]
     use super::loops::{LoopBuilder, recent};
     #[pymodule_export]
-    use super::reflect::{catalogue, mt_state, structural_ops};
+    use super::reflect::{catalogue, structural_ops};
     #[pymodule_export]
     use super::shared::Shared;
     #[pymodule_export]

@@ -1,9 +1,8 @@
 //! What the tables and the loops say about themselves.
 
-use crate::array::to_numpy;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use scan_core::prelude::{Attr, ELEMENTWISE, Graph, Op, Row, Scan, inspect, legacy_state};
+use scan_core::prelude::{Attr, ELEMENTWISE, Graph, Op, Row, Scan, inspect};
 
 /// An attribute from Python: bool, int, float, str or a sequence of ints.
 pub fn attr_from_py(value: &Bound<'_, PyAny>) -> PyResult<Attr> {
@@ -102,12 +101,6 @@ fn slot<'py>(py: Python<'py>, name: Option<&str>, input: Option<usize>, params: 
     dict.set_item("input", input)?;
     dict.set_item("params", params)?;
     Ok(dict)
-}
-
-/// The state that NumPy's `RandomState` has after seeding with a number.
-#[pyfunction]
-pub fn mt_state<'py>(py: Python<'py>, seed: u32) -> PyResult<Bound<'py, PyAny>> {
-    to_numpy(py, legacy_state(seed))
 }
 
 /// Names of the ops that are not elementwise.

@@ -91,11 +91,6 @@ class TensorVariable(Variable):
     def __contains__(self, item: Any) -> NoReturn:
         raise RscanValueError("a variable has no values yet, so `in` has no answer", code="E0802", labels=[(here(), "")])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        from .copying import copy_variable
-
-        return copy_variable(self, memo)
-
     # Methods whose arguments or results differ from NumPy's.
 
     def __truediv__(self, other: Any) -> Variable:
@@ -294,18 +289,6 @@ class TensorSharedVariable(TensorVariable, SharedVariable):
     def zero(self, borrow: bool = False) -> None:
         """Sets all elements to 0."""
         self.set_value(np.zeros_like(self.get_value()))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        from .copying import copy_shared
-
-        return copy_shared(self, memo)
-
-    def __reduce__(self) -> Any:
-        return _rebuild_shared, (type(self), self.get_value(), self.name, self.static_shape)
-
-
-def _rebuild_shared(cls: Any, value: Any, name: str | None, shape: Any) -> Any:
-    return make_shared(cls, value, name, shape)
 
 
 TensorVariable._shared_class = TensorSharedVariable

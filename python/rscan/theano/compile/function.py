@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import importlib
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 from ..._spans import here
 from ...errors import MissingInputError, RscanTypeError, RscanValueError, UnusedInputError
 from ...shared import SharedVariable
-from ...updates import ForgottenUpdatesWarning
 from ...variable import Variable, wrap
 from ..variable import TensorVariable, as_tensor_variable
 from .mode import get_mode
@@ -161,14 +159,10 @@ class Function(base.Function):
         self._stateful = [i for i, slot in enumerate(spec.slots) if getattr(slot, "update", None) is not None]
         news = [spec.slots[i].update for i in self._stateful]
         self._extra = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ForgottenUpdatesWarning)
-            super().__init__(
-                spec.slots, outputs, spec.updates, spec.givens, spec.name, "ignore" if news else on_unused_input, spec.downcast, spec.no_default_updates
-            )
-            if news:
-                self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True)
-        self._values = [slot.default() for slot in spec.slots]
+        action = "ignore" if news else on_unused_input
+        super().__init__(spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
+        if news:
+            self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The outputs for these arguments, given in order or by name."""
@@ -200,16 +194,6 @@ class Function(base.Function):
 
     def __copy__(self) -> Function:
         return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
-        spec = copy.copy(self._spec)
-        spec.outputs = copy.deepcopy(spec.outputs, memo)
-        spec.updates = [(copy.deepcopy(k, memo), copy.deepcopy(v, memo)) for k, v in spec.updates]
-        spec.givens = [(copy.deepcopy(k, memo), copy.deepcopy(v, memo)) for k, v in spec.givens]
-        spec.slots = [copy.copy(slot) for slot in spec.slots]
-        out = Function(spec, "ignore", self.profile, self.trust_input)
-        memo[id(self)] = out
-        return out
 
     def __getitem__(self, item: Any) -> Any:
         """The value of an input or shared variable, by variable or name."""

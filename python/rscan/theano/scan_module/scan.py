@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,9 +9,10 @@ import numpy as np
 
 from ... import checkpoints
 from ..._spans import here
-from ...errors import ScanError
-from ...scan import Dialect, packed, plan_of, run
-from ...variable import Variable, is_operand
+from ..._tracing import Result, entered, finish
+from ...errors import ScanError, ScanTypeError
+from ...scan import Dialect, ScanPlan, check_arguments, made_of, packed, plan_of
+from ...variable import Variable, is_operand, wrap
 from ..compile.mode import get_mode
 from ..variable import TensorVariable, as_tensor_variable
 
@@ -40,10 +40,36 @@ def scan(
         get_mode(mode)
     steps = None if n_steps is None else _steps(n_steps)
     plan = plan_of(
-        fn, sequences, _infos(outputs_info), non_sequences, steps, truncate_gradient, go_backwards, name or _profile(profile), strict, _ARGUMENTS
+        fn, sequences, _infos(outputs_info), non_sequences, steps, truncate_gradient, go_backwards, name or _profile(profile), strict, _DIALECT
     )
-    result = run(dataclasses.replace(plan, dialect=_OUTPUTS))
-    return packed(result, return_list)
+    return packed(_run(plan), return_list)
+
+
+def _run(scan_plan: ScanPlan) -> Result:
+    """Calls the step and makes the loop, if its states keep their broadcast patterns."""
+    plan = scan_plan.plan
+    placeholders = plan.open()
+    args = [wrap(v, TensorVariable) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
+    args += scan_plan.rest
+    check_arguments(scan_plan.fn, args, {}, plan.span)
+    with entered(wrap(placeholders.index, TensorVariable)):
+        value = scan_plan.fn(*args)
+    made = made_of(scan_plan, value)
+    for at, out in made.outputs:
+        if at is not None and placeholders.states[at]:
+            _check_pattern(wrap(placeholders.states[at][0], TensorVariable), out, plan.span)
+    return finish(plan, placeholders, made)
+
+
+def _check_pattern(before: Variable, after: Variable, span: int) -> None:
+    """Refuses a step that gives an axis of unknown extent where the state has a broadcastable one."""
+    if before.ndim == after.ndim and any(n == 1 and m != 1 for n, m in zip(before.static_shape, after.static_shape, strict=True)):
+        raise ScanTypeError(
+            f"a state is broadcastable {before.broadcastable}, and the step makes it {after.broadcastable}",  # type: ignore[attr-defined]
+            code="E0101",
+            labels=[(span, ""), (after._v.span, "the step gives this")],
+            helps=["theano.tensor.unbroadcast(initial, axis) lets the axis grow"],
+        )
 
 
 def _profile(profile: Any) -> str | None:
@@ -72,8 +98,7 @@ def _output(value: Any) -> Variable:
     return as_tensor_variable(value)
 
 
-_ARGUMENTS = Dialect(as_tensor_variable, adapt=False, parameter_names=False, family=TensorVariable)
-_OUTPUTS = Dialect(_output, adapt=False, parameter_names=False, family=TensorVariable)
+_DIALECT = Dialect(as_tensor_variable, _output, adapt=False, parameter_names=False, family=TensorVariable, report_forgotten=False)
 
 
 def map(

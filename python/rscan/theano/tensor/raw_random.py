@@ -49,9 +49,6 @@ class RandomStateSharedVariable(TensorSharedVariable):
             raise RscanTypeError(f"{self} holds a RandomState, not {value!r}", code="E0506", labels=[(here(), "")])
         self._shared.set(to_words(value))
 
-    def __reduce__(self) -> Any:
-        return random_state_shared, (self.get_value(), self.name)
-
 
 def random_state_shared(state: np.random.RandomState, name: str | None = None) -> Any:
     """A shared generator."""
