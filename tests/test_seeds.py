@@ -44,7 +44,7 @@ def test_cumulative_sums(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_updates_and_until_read_what_was_before_the_step(capsys: pytest.CaptureFixture[str]) -> None:
-    names, out = run("updates_until", capsys)
+    _, out = run("updates_until", capsys)
     # x < 50 holds at the first step: the loop stops after it, and its update counts.
     lines = out.splitlines()
     assert [float(v) for v in NUMBER.findall(re.sub("array|float32", "", lines[0]))] == [1.0, 2.0, 1.0]

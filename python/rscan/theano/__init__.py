@@ -1,15 +1,16 @@
+# ruff: noqa: F401
 """Theano's names on rscan's loops: `import rscan.theano as theano`, `import rscan.theano.tensor as T`.
 
 `python -m rscan.theano program.py` runs a program that imports `theano` itself. What works and what differs is in docs/facade.md.
 """
 
 from .. import __version__
-from . import scalar, type, variable  # noqa: A004
+from . import scalar, type, variable
 from .config import change_flags, config
 from .tensor import as_tensor_variable  # before what needs the namespace
 
 # isort: split
-from . import compile, gof, gradient, ifelse, misc, printing, raise_op, sandbox, scan_module, tensor, updates  # noqa: A004
+from . import compile, gof, gradient, ifelse, misc, printing, raise_op, sandbox, scan_module, tensor, updates
 from .compile import FAST_COMPILE, FAST_RUN, In, Mode, OpFromGraph, Out, ProfileStats, as_op, function, predefined_modes, shared
 from .compile.mode import get_mode
 from .config import config as configdefaults

@@ -77,7 +77,10 @@ config = _Section("")
 
 
 class change_flags:
-    """Sets settings in a `with` block, or while a function runs: `@change_flags(floatX="float32")`, `change_flags([("scan.allow_gc", True)])`."""
+    """Sets settings in a `with` block, or while a function runs.
+
+    `@change_flags(floatX="float32")`, `with change_flags([("scan.allow_gc", True)]):`.
+    """
 
     def __init__(self, args: Any = (), **settings: Any) -> None:
         pairs = dict(args) | settings

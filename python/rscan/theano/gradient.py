@@ -55,7 +55,7 @@ def grad(
         _refuse_draws(start, items)
     constants = None if consider_constant is None else _listed(consider_constant)
     found = base.grad(start, items, constants, disconnected_inputs, known, return_disconnected)
-    wide = start is not None and start.dtype == "float64" or any(v.dtype == "float64" for v in (known or {}).values())
+    wide = (start is not None and start.dtype == "float64") or any(v.dtype == "float64" for v in (known or {}).values())
     out = [_named(_widened(g, wide), cost, v, add_names) for g, v in zip(found, items, strict=True)]
     return tuple(out) if isinstance(wrt, tuple) else out if isinstance(wrt, list) else out[0]
 
@@ -199,7 +199,7 @@ class numeric_grad:
         from ..verify import numeric_grad as differences
 
         points = [np.array(p, dtype=np.float64) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
-        self.gf = differences(lambda *v: float(f(*v)), points)
+        self.gf: Any = differences(lambda *v: float(f(*v)), points)
         if not isinstance(pt, (list, tuple)):
             self.gf = self.gf[0]
 

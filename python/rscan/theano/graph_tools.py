@@ -41,7 +41,9 @@ def _replacement(old: Variable, new: Any, strict: bool) -> Variable:
     v = as_tensor_variable(new)
     if v.dtype != old.dtype or v.ndim != old.ndim:
         if strict or v.ndim != old.ndim:
-            raise RscanTypeError(f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")])
+            raise RscanTypeError(
+                f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")]
+            )
         v = v.astype(old.dtype)
     return v
 

@@ -53,7 +53,7 @@ class TensorType:
         """The value as a variable of this type."""
         from .variable import as_tensor_variable
 
-        out = as_tensor_variable(other)
+        out: Any = as_tensor_variable(other)
         if out.type != self:
             raise RscanTypeError(f"cannot convert {out.type} into {self}", code="E0806", labels=[(here(), "")])
         return out

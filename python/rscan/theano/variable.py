@@ -12,7 +12,7 @@ from .. import variable as base
 from .._spans import here
 from ..dtypes import DTYPES, dtype_name
 from ..errors import RscanTypeError, RscanValueError
-from ..shared import SharedVariable, make_shared
+from ..shared import SharedVariable
 from ..variable import Variable, apply, elementwise, wrap
 from .type import TensorType
 
@@ -74,9 +74,11 @@ class TensorVariable(Variable):
 
     # What Python asks of objects.
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # type: ignore[override]
         if self._v.op in _COMPARISONS:
-            raise RscanTypeError("variables do not support boolean operations: their values are not known yet", code="E0801", labels=[(here(), "")])
+            raise RscanTypeError(
+                "variables do not support boolean operations: their values are not known yet", code="E0801", labels=[(here(), "")]
+            )
         return True
 
     def __len__(self) -> NoReturn:
@@ -85,7 +87,9 @@ class TensorVariable(Variable):
     def __iter__(self) -> Iterator[Variable]:
         n = self.static_shape[0] if self.ndim else None
         if n is None or self._v.kind == "input":
-            raise RscanValueError("the length of this variable is not known: it cannot be iterated over", code="E0802", labels=[(here(), "")])
+            raise RscanValueError(
+                "the length of this variable is not known: it cannot be iterated over", code="E0802", labels=[(here(), "")]
+            )
         return (self[i] for i in range(n))
 
     def __contains__(self, item: Any) -> NoReturn:
@@ -312,7 +316,7 @@ def smallest_dtype(value: bool | int | float) -> str:
     raise RscanTypeError(f"{value} fits into no integer dtype", code="E0807", labels=[(here(), "")])
 
 
-def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None) -> Variable:
+def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None) -> Any:
     """`x` as a variable: itself, or a constant of it; lists with variables are stacked."""
     out = _converted(x)
     if ndim is not None and out.ndim != ndim:
@@ -349,7 +353,7 @@ def _promoted(items: list[Variable]) -> list[Variable]:
     return [ops.cast(v, dtype) for v in items]
 
 
-def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Variable:
+def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: Any = None) -> Any:
     """A constant of the smallest dtype that holds a number; arrays keep theirs."""
     if isinstance(x, Variable):
         raise RscanTypeError("a constant is made of numbers, not of variables", code="E0805", labels=[(here(), "")])
@@ -437,4 +441,13 @@ def _rmatmul(self: Any, other: Any) -> Any:
 TensorVariable.__matmul__ = _matmul  # type: ignore[method-assign]
 TensorVariable.__rmatmul__ = _rmatmul  # type: ignore[method-assign]
 
-__all__ = ["ShapeVariable", "TensorConstant", "TensorSharedVariable", "TensorVariable", "apply", "as_tensor_variable", "constant", "true_div"]
+__all__ = [
+    "ShapeVariable",
+    "TensorConstant",
+    "TensorSharedVariable",
+    "TensorVariable",
+    "apply",
+    "as_tensor_variable",
+    "constant",
+    "true_div",
+]

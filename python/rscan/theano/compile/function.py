@@ -105,7 +105,9 @@ def _pairs(items: Any, what: str) -> list[tuple[Variable, Variable]]:
     out: list[tuple[Variable, Variable]] = []
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], Variable):
-            raise RscanTypeError(f"{what} is a dict or a list of pairs that begin with a variable, got {pair!r}", code="E0809", labels=[(here(), "")])
+            raise RscanTypeError(
+                f"{what} is a dict or a list of pairs that begin with a variable, got {pair!r}", code="E0809", labels=[(here(), "")]
+            )
         key, value = pair
         if what == "updates" and not isinstance(key, SharedVariable):
             raise RscanTypeError(f"{key} is updated, but it is not a shared variable", code="E0115", labels=[(here(), "")])
@@ -122,7 +124,9 @@ def _fitting(value: Any, like: Variable) -> Variable:
         raise RscanTypeError(f"{like} has {like.ndim} axes, what replaces it {v.ndim}", code="E0505", labels=[(here(), "")])
     if v.dtype != like.dtype:
         if not np.can_cast(v.dtype, like.dtype, "safe"):
-            raise RscanTypeError(f"{like} is {like.dtype}, what replaces it {v.dtype}", code="E0505", labels=[(here(), ""), (like._v.span, "made here")])
+            raise RscanTypeError(
+                f"{like} is {like.dtype}, what replaces it {v.dtype}", code="E0505", labels=[(here(), ""), (like._v.span, "made here")]
+            )
         v = v.astype(like.dtype)
     return v
 
@@ -179,7 +183,9 @@ class Function(base.Function):
                 self.inputs[i].value = new
         return out if subset is None else [out[i] for i in subset]
 
-    def copy(self, share_memory: bool = False, swap: Any = None, delete_updates: bool = False, name: str | None = None, profile: Any = None) -> Function:
+    def copy(
+        self, share_memory: bool = False, swap: Any = None, delete_updates: bool = False, name: str | None = None, profile: Any = None
+    ) -> Function:
         """The same function, or one on other shared variables."""
         spec = copy.copy(self._spec)
         spec.name = name or spec.name
@@ -246,4 +252,15 @@ def evaluate(variable: Any, inputs: Mapping[Any, Any] | None = None) -> np.ndarr
     return function(keys, variable, on_unused_input="ignore", no_default_updates=True)(*given.values())
 
 
-__all__ = ["Function", "In", "MissingInputError", "Out", "Param", "SymbolicInput", "SymbolicOutput", "UnusedInputError", "evaluate", "function"]
+__all__ = [
+    "Function",
+    "In",
+    "MissingInputError",
+    "Out",
+    "Param",
+    "SymbolicInput",
+    "SymbolicOutput",
+    "UnusedInputError",
+    "evaluate",
+    "function",
+]

@@ -115,7 +115,8 @@ def ancestors(variables: Any, blockers: Any = None) -> list[Any]:
 
 def io_toposort(ins: Any, outs: Any) -> list[Apply]:
     """The applications between inputs and outputs, inputs before users."""
-    stop, done, order = {v._v.key for v in ins}, set(), []
+    order: list[Any] = []
+    stop, done = {v._v.key for v in ins}, set()
     stack: list[tuple[Any, bool]] = [(v._v, False) for v in outs]
     while stack:
         v, ready = stack.pop()
@@ -124,7 +125,7 @@ def io_toposort(ins: Any, outs: Any) -> list[Apply]:
             continue
         if ready:
             done.add(node)
-            order.append(wrap(v, TensorVariable).owner)
+            order.append(owner_of(wrap(v, TensorVariable)))
         else:
             stack.append((v, True))
             stack.extend((i, False) for i in v.inputs)

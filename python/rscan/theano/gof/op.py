@@ -24,8 +24,8 @@ class Op:
 
     def make_node(self, *inputs: Any) -> Any:
         """An application: the inputs, and outputs of the right types."""
-        from .graph import Apply
         from ..variable import as_tensor_variable
+        from .graph import Apply
 
         if self.itypes is None or self.otypes is None:
             raise MethodNotDefined(f"{type(self).__name__} has neither make_node nor itypes and otypes")
@@ -63,11 +63,13 @@ class Op:
         return _native.extern(str(self), True, lambda _: types, evaluate, self._vjp if has_grad else None)
 
     def _vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        ins = [wrap(v, TensorVariable) for v in inputs]
-        outs = [wrap(v, TensorVariable) for v in outputs]
-        given = [v.zeros_like() if c is None else wrap(c, TensorVariable) for v, c in zip(outs, cotangents, strict=True)]
+        ins: list[Any] = [wrap(v, TensorVariable) for v in inputs]
+        outs: list[Any] = [wrap(v, TensorVariable) for v in outputs]
+        given: list[Any] = [v.zeros_like() if c is None else wrap(c, TensorVariable) for v, c in zip(outs, cotangents, strict=True)]
         found = self.L_op(ins, outs, given) if hasattr(self, "L_op") else self.grad(ins, given)  # type: ignore[attr-defined]
-        return [g.astype(v.dtype)._v if isinstance(g, TensorVariable) and v.dtype[0] == "f" else None for g, v in zip(found, ins, strict=True)]
+        return [
+            g.astype(v.dtype)._v if isinstance(g, TensorVariable) and v.dtype[0] == "f" else None for g, v in zip(found, ins, strict=True)
+        ]
 
     def __str__(self) -> str:
         props = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__props__ or ())
@@ -78,7 +80,7 @@ class Op:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
-        return self is other or bool(self.__props__) and all(getattr(self, n) == getattr(other, n) for n in self.__props__)
+        return self is other or (bool(self.__props__) and all(getattr(self, n) == getattr(other, n) for n in self.__props__))
 
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, n) for n in self.__props__))) if self.__props__ else hash(type(self))

@@ -1,10 +1,11 @@
 """`theano.gof.type`."""
 
-from ..type import TensorType as Type
+from ..type import TensorType
 
 
 class Generic:
     """The type of any Python object: not provided."""
 
 
+Type = TensorType
 generic = Generic()

@@ -1,4 +1,5 @@
 """`theano.sandbox`."""
+
 from . import rng_mrg
 
 __all__ = ["rng_mrg"]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from ... import ops, random
+from ...shared import make_shared
+from ...variable import Variable, wrap
 from ..config import config
 from ..tensor.create import shape_items
 from ..variable import TensorSharedVariable, TensorVariable, as_tensor_variable
-from ...shared import make_shared
-from ...variable import Variable, wrap
 
 
 class MRG_RandomStreams:
@@ -24,7 +25,7 @@ class MRG_RandomStreams:
         key._keyed = True
         self._stream._key = key
         key.default_update = random.fold_in(key, -1)
-        self._stream._sites = iter(range(2**62))
+        self._stream._sites = itertools.count()
 
     def seed(self, seed: Any = None) -> None:
         """Begins again."""
@@ -52,7 +53,9 @@ class MRG_RandomStreams:
         unit = random.normal(self._key(), shape_items(size), dtype=_dtype(dtype))
         return ops.cast(as_tensor_variable(avg) + unit * as_tensor_variable(std), _dtype(dtype))
 
-    def binomial(self, size: Any = None, n: int = 1, p: Any = 0.5, ndim: Any = None, dtype: Any = "int64", nstreams: Any = None) -> Variable:
+    def binomial(
+        self, size: Any = None, n: int = 1, p: Any = 0.5, ndim: Any = None, dtype: Any = "int64", nstreams: Any = None
+    ) -> Variable:
         """The number of successes in n trials of probability p."""
         chance = as_tensor_variable(p)
         shape = list(chance.shape) if size is None else shape_items(size)
@@ -62,7 +65,9 @@ class MRG_RandomStreams:
             total = hit if total is None else total + hit
         return total
 
-    def multinomial(self, size: Any = None, n: int = 1, pvals: Any = None, ndim: Any = None, dtype: Any = "int64", nstreams: Any = None) -> Variable:
+    def multinomial(
+        self, size: Any = None, n: int = 1, pvals: Any = None, ndim: Any = None, dtype: Any = "int64", nstreams: Any = None
+    ) -> Variable:
         """How often each outcome occurs in n trials, for each row of pvals."""
         p = as_tensor_variable(pvals)
         total: Any = None

@@ -40,7 +40,16 @@ def scan(
         get_mode(mode)
     steps = None if n_steps is None else _steps(n_steps)
     plan = plan_of(
-        fn, sequences, _infos(outputs_info), non_sequences, steps, truncate_gradient, go_backwards, name or _profile(profile), strict, _DIALECT
+        fn,
+        sequences,
+        _infos(outputs_info),
+        non_sequences,
+        steps,
+        truncate_gradient,
+        go_backwards,
+        name or _profile(profile),
+        strict,
+        _DIALECT,
     )
     return packed(_run(plan), return_list)
 
@@ -130,12 +139,16 @@ def reduce(
     return outputs[-1], updates
 
 
-def foldl(fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None) -> Any:
+def foldl(
+    fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
+) -> Any:
     """`reduce` from the first row to the last."""
     return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name)
 
 
-def foldr(fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None) -> Any:
+def foldr(
+    fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
+) -> Any:
     """`reduce` from the last row to the first."""
     return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name)
 

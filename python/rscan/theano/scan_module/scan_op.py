@@ -155,7 +155,14 @@ def _accessor(side: str, kind: str, of_node: bool) -> Any:
     return accessor
 
 
-for _word, _kind in {"seqs": "seq", "mitmot": "mit_mot", "mitsot": "mit_sot", "sitsot": "sit_sot", "shared": "shared", "non_seqs": "other"}.items():
+for _word, _kind in {
+    "seqs": "seq",
+    "mitmot": "mit_mot",
+    "mitsot": "mit_sot",
+    "sitsot": "sit_sot",
+    "shared": "shared",
+    "non_seqs": "other",
+}.items():
     setattr(Scan, f"inner_{_word}", _accessor("inner_in", _kind, False))
     setattr(Scan, f"outer_{_word}", _accessor("outer_in", _kind, True))
 for _word, _kind in {"mitmot": "mit_mot", "mitsot": "mit_sot", "sitsot": "sit_sot", "shared": "shared", "nitsot": "nit_sot"}.items():

@@ -56,7 +56,7 @@ class scan_args:
     def inner_inputs(self) -> list[Any]:
         """All inner inputs, in canonical order."""
         lists = [*self.inner_in_mit_mot, *self.inner_in_mit_sot]
-        return [*self.inner_in_seqs, *(v for l in lists for v in l), *self.inner_in_sit_sot, *self.inner_in_shared, *self.inner_in_non_seqs]  # noqa: E741
+        return [*self.inner_in_seqs, *(v for l in lists for v in l), *self.inner_in_sit_sot, *self.inner_in_shared, *self.inner_in_non_seqs]
 
     @property
     def outer_inputs(self) -> list[Any]:
@@ -67,7 +67,7 @@ class scan_args:
     @property
     def inner_outputs(self) -> list[Any]:
         """All inner outputs, in canonical order."""
-        first = [v for l in self.inner_out_mit_mot for v in l]  # noqa: E741
+        first = [v for l in self.inner_out_mit_mot for v in l]
         return [*first, *self.inner_out_mit_sot, *self.inner_out_sit_sot, *self.inner_out_nit_sot, *self.inner_out_shared, *self.cond]
 
     @property

@@ -1,3 +1,4 @@
+# ruff: noqa: F401
 """`theano.tensor`."""
 
 from typing import Any
@@ -9,16 +10,32 @@ from ..config import config
 from ..gradient import Lop, Rop, consider_constant, disconnected_grad, grad, hessian, jacobian, verify_grad
 from ..type import TensorType
 from ..variable import ShapeVariable, TensorConstant, TensorSharedVariable, TensorVariable, as_tensor_variable, constant
-from . import arrays, create, elemwise, extra_ops, linalg, nlinalg, nnet, opt, raw_random, shared_randomstreams, signal, slinalg, sort, subtensor, type, var, xlogx
-from . import basic
-from .arrays import *  # noqa: F403
+from . import (
+    arrays,
+    basic,
+    create,
+    elemwise,
+    extra_ops,
+    linalg,
+    nlinalg,
+    nnet,
+    opt,
+    raw_random,
+    shared_randomstreams,
+    signal,
+    slinalg,
+    sort,
+    subtensor,
+    type,
+    var,
+    xlogx,
+)
 from .basic import _shared, shared
-from .create import *  # noqa: F403
-from .elemwise import *  # noqa: F403
-from .extra_ops import *  # noqa: F403
+from .extra_ops import fill_diagonal, fill_diagonal_offset, searchsorted, to_one_hot
 from .linalg import matrix_dot, matrix_inverse, trace
 from .shared_randomstreams import RandomStreams
 
+# Functions take the place of modules of their name.
 globals().update({name: getattr(elemwise, name) for name in elemwise.NAMES})
 globals().update({name: getattr(create, name) for name in create.NAMES})
 globals().update({name: getattr(arrays, name) for name in arrays.NAMES})
@@ -33,7 +50,7 @@ int_dtypes, uint_dtypes, complex_dtypes = ("int8", "int16", "int32", "int64"), (
 integer_dtypes, all_dtypes = int_dtypes + uint_dtypes, ("bool", *int_dtypes, *uint_dtypes, *float_dtypes)
 as_tensor = as_tensor_variable
 Tensor = TensorType
-tensor_copy = lambda x: as_tensor_variable(x).copy()  # noqa: E731
+tensor_copy = lambda x: as_tensor_variable(x).copy()
 identity = tensor_copy
 
 

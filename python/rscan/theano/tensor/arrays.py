@@ -14,7 +14,6 @@ from ...variable import Variable, apply, elementwise, extent, wrap
 from ..variable import TensorVariable, _axis, as_tensor_variable
 from .create import shape_items
 
-
 # Reductions.
 
 
@@ -23,7 +22,9 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc
     return ops.sum(as_tensor_variable(x), _axis(axis), dtype, keepdims=keepdims)
 
 
-def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None, no_zeros_in_input: bool = False) -> Variable:
+def prod(
+    x: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, acc_dtype: Any = None, no_zeros_in_input: bool = False
+) -> Variable:
     """The product."""
     return ops.prod(as_tensor_variable(x), _axis(axis), dtype, keepdims=keepdims)
 
@@ -186,7 +187,7 @@ def batched_tensordot(x: Any, y: Any, axes: Any = 2) -> Variable:
         over_a, over_b = ([i] if isinstance(i, int) else list(i) for i in axes)
     free_a = [i for i in range(1, a.ndim) if i not in over_a]
     free_b = [i for i in range(1, b.ndim) if i not in over_b]
-    size = lambda v, at: ops.prod(ops.stack([as_tensor_variable(extent(v, i)) for i in at])) if at else 1  # noqa: E731
+    size = lambda v, at: ops.prod(ops.stack([as_tensor_variable(extent(v, i)) for i in at])) if at else 1
     n, inner = a.shape[0], size(a, over_a)
     left = ops.reshape(ops.transpose(a, [0, *free_a, *over_a]), shape_items([n, size(a, free_a), inner]))
     right = ops.reshape(ops.transpose(b, [0, *over_b, *free_b]), shape_items([n, inner, size(b, free_b)]))
@@ -233,7 +234,7 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
 def flatten(x: Any, ndim: int | None = None, outdim: int | None = None) -> Variable:
     """With the axes from ndim − 1 on merged into one."""
     v, n = as_tensor_variable(x), ndim or outdim or 1
-    if n < 1 or n > v.ndim and not (n == 1 and v.ndim == 0):
+    if n < 1 or (n > v.ndim and not (n == 1 and v.ndim == 0)):
         raise RscanValueError(f"flatten into {n} axes of {v.ndim}", code="E0809", labels=[(here(), "")])
     if n == v.ndim:
         return v
@@ -364,7 +365,9 @@ def tile(x: Any, reps: Any, ndim: int | None = None) -> Variable:
 
 def repeat(x: Any, repeats: Any, axis: Any = None) -> Variable:
     """Each element so often in a row."""
-    return ops.repeat(as_tensor_variable(x), repeats if isinstance(repeats, (int, list, tuple, np.ndarray)) else as_tensor_variable(repeats), axis)
+    return ops.repeat(
+        as_tensor_variable(x), repeats if isinstance(repeats, (int, list, tuple, np.ndarray)) else as_tensor_variable(repeats), axis
+    )
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
@@ -435,7 +438,9 @@ def flatnonzero(x: Any) -> Variable:
 
 def _written(place: Any, value: Any, mode: str) -> Variable:
     if getattr(place, "_origin", None) is None:
-        raise RscanTypeError(f"{mode}_subtensor takes an indexed variable, as in {mode}_subtensor(x[i], value)", code="E0809", labels=[(here(), "")])
+        raise RscanTypeError(
+            f"{mode}_subtensor takes an indexed variable, as in {mode}_subtensor(x[i], value)", code="E0809", labels=[(here(), "")]
+        )
     x, key = place._origin
     v = as_tensor_variable(value)
     if v.ndim > place.ndim:
@@ -450,7 +455,9 @@ def set_subtensor(x: Any, y: Any, inplace: bool = False, tolerate_inplace_aliasi
     return _written(x, y, "set")
 
 
-def inc_subtensor(x: Any, y: Any, inplace: bool = False, set_instead_of_inc: bool = False, tolerate_inplace_aliasing: bool = False) -> Variable:
+def inc_subtensor(
+    x: Any, y: Any, inplace: bool = False, set_instead_of_inc: bool = False, tolerate_inplace_aliasing: bool = False
+) -> Variable:
     """`inc_subtensor(x[i], y)`: x with y added at i."""
     return _written(x, y, "set" if set_instead_of_inc else "inc")
 

@@ -12,10 +12,7 @@ from ...shared import make_shared
 from ...variable import Variable
 from ..type import TensorType
 from ..variable import TensorConstant, TensorSharedVariable, TensorVariable, as_tensor_variable, constant
-from .arrays import *  # noqa: F403
-from .arrays import NotScalarConstantError, get_scalar_constant_value  # noqa: F401
-from .create import *  # noqa: F403
-from .elemwise import *  # noqa: F403
+from . import arrays, create, elemwise
 
 
 def shared(
@@ -45,5 +42,7 @@ def shared(
 
 
 _shared = shared
+for _module in (elemwise, create, arrays):
+    globals().update({_name: getattr(_module, _name) for _name in _module.NAMES})
 
 __all__ = ["TensorConstant", "TensorSharedVariable", "TensorType", "TensorVariable", "as_tensor_variable", "constant", "shared"]

@@ -84,7 +84,9 @@ def normal(random_state: Any, size: Any = None, avg: Any = 0.0, std: Any = 1.0, 
     return _draw(random_state, "normal", dtype or config.floatX, size, ndim, avg, std)
 
 
-def binomial(random_state: Any, size: Any = None, n: Any = 1, p: Any = 0.5, ndim: Any = None, dtype: Any = "int64", prob: Any = None) -> Any:
+def binomial(
+    random_state: Any, size: Any = None, n: Any = 1, p: Any = 0.5, ndim: Any = None, dtype: Any = "int64", prob: Any = None
+) -> Any:
     """The number of successes in n trials of probability p."""
     return _draw(random_state, "binomial", dtype, size, ndim, n, p if prob is None else prob)
 
@@ -139,7 +141,9 @@ def multinomial(random_state: Any, size: Any = None, n: Any = 1, pvals: Any = (0
     return _host("legacy_multinomial", lambda types: (dtype, [None] * (len(types) - 1)), draw, random_state, trials, p, *shape)
 
 
-def choice(random_state: Any, size: Any = None, a: Any = 2, replace: bool = True, p: Any = None, ndim: Any = None, dtype: Any = "int64") -> Any:
+def choice(
+    random_state: Any, size: Any = None, a: Any = 2, replace: bool = True, p: Any = None, ndim: Any = None, dtype: Any = "int64"
+) -> Any:
     """Elements of a vector, or of 0 … a−1."""
     values = as_tensor_variable(a)
     weights = [] if p is None else [ops.cast(as_tensor_variable(p), "float64")]

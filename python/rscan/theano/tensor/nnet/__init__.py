@@ -129,4 +129,3 @@ def conv2d(*_: Any, **__: Any) -> Variable:
     from ....errors import UnsupportedError
 
     raise UnsupportedError("there are no convolutions of images", code="E0813", labels=[(here(), "")])
-
