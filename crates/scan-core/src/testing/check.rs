@@ -118,6 +118,11 @@ impl Case<'_> {
         agree("values", &values, &self.truth.values, 1e-10)
     }
 
+    /// So many steps that the unrolled form of higher derivatives and differences by every element take too long.
+    fn long(&self) -> bool {
+        self.truth.steps.iter().sum::<usize>() > 60
+    }
+
     /// What gradients are taken by: float inputs, then float shared variables.
     fn wrt(&self) -> Vec<Var> {
         self.leaves.inputs.iter().chain(&self.leaves.shared).filter(|v| v.ty().dtype == DType::F64).cloned().collect()
@@ -146,7 +151,7 @@ impl Case<'_> {
         let first_flat = self.pull("unrolled gradient", &flat, &cts, &wrt)?;
         let got = self.eval("gradient", &first)?;
         agree("gradient = unrolled gradient", &got, &self.eval("unrolled gradient", &first_flat)?, SAME)?;
-        if done.differences {
+        if done.differences && !self.long() {
             agree("gradient = differences", &got, &self.differences(&floats, &cts, &points), NEAR)?;
         }
 
@@ -156,6 +161,9 @@ impl Case<'_> {
         agree("jvp = unrolled jvp", &got, &self.eval("unrolled jvp", &forward_flat)?, SAME)?;
         if done.differences {
             agree("jvp = differences", &got, &self.along(&floats, &tangents, &points), NEAR)?;
+        }
+        if self.long() {
+            return Ok(done);
         }
         self.higher(done, &first, &first_flat, &tangents, &wrt, &points)
     }

@@ -14,6 +14,8 @@ pub struct Generator {
     pub scopes: Vec<Scope>,
     /// Extents that new arrays have.
     pub extents: Vec<usize>,
+    /// One loop of many steps, in which buffers drop rows.
+    pub long: bool,
 }
 
 /// One level: the top, or the body of a loop.

@@ -20,7 +20,8 @@ pub fn generate(seed: u64) -> Program {
     let key = [random.bits(), random.bits()];
     let program = Program { key, ..Program::default() };
     let symbolic = random.percent(60);
-    let mut g = Generator { random, program, scopes: vec![Scope::default()], extents };
+    let long = seed % 40 == 17;
+    let mut g = Generator { random, program, scopes: vec![Scope::default()], extents, long };
     for _ in 0..2 + g.random.below(3) {
         let shape = g.any_shape();
         let id = g.input(Kind::Float, &shape);
@@ -33,7 +34,7 @@ pub fn generate(seed: u64) -> Program {
     }
     g.intermediates(2);
     let mut returned = vec![];
-    for _ in 0..if g.random.percent(35) { 2 } else { 1 } {
+    for _ in 0..if g.random.percent(35) && !long { 2 } else { 1 } {
         returned.extend(g.top_loop());
     }
     g.finish(returned, symbolic)
@@ -110,7 +111,13 @@ impl Generator {
     }
 
     fn steps(&mut self, level: usize) -> (Steps, bool) {
-        let n = if level > 0 { self.random.below(4) } else { *self.random.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]) };
+        let n = if self.long {
+            70 + self.random.below(100)
+        } else if level > 0 {
+            self.random.below(4)
+        } else {
+            *self.random.pick(&[0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6])
+        };
         let step = self.scope().step;
         if let Some(step) = step.filter(|_| self.random.percent(40)) {
             self.mark("inner n_steps from outer step");
@@ -289,7 +296,7 @@ impl Generator {
     }
 
     fn body(&mut self, l: &mut Loop, level: usize) {
-        if level < 2 && self.random.percent(if level == 0 { 28 } else { 10 }) {
+        if level < 2 && !self.long && self.random.percent(if level == 0 { 28 } else { 10 }) {
             self.inner(l, level);
         }
         if self.random.percent(35) {
@@ -418,7 +425,7 @@ impl Generator {
         if self.random.percent(50) {
             return self.expr(Kind::Bool, &[], 2);
         }
-        let k = self.random.below(5);
+        let k = self.random.below(if self.long { 150 } else { 5 });
         let k = self.number(Kind::Int, k as f64);
         self.add(Expr::Compare(Compare::Ge, l.step, k), Kind::Bool, &[], 1.0)
     }
