@@ -39,6 +39,7 @@ from .shared_randomstreams import RandomStreams
 globals().update({name: getattr(elemwise, name) for name in elemwise.NAMES})
 globals().update({name: getattr(create, name) for name in create.NAMES})
 globals().update({name: getattr(arrays, name) for name in arrays.NAMES})
+globals().update({name: getattr(subtensor, name) for name in subtensor.NAMES})
 
 abs = globals()["abs_"]
 pi, e, inf, nan, newaxis = np.pi, np.e, np.inf, np.nan, None

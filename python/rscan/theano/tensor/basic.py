@@ -12,7 +12,7 @@ from ...shared import make_shared
 from ...variable import Variable
 from ..type import TensorType
 from ..variable import TensorConstant, TensorSharedVariable, TensorVariable, as_tensor_variable, constant
-from . import arrays, create, elemwise
+from . import arrays, create, elemwise, subtensor
 
 
 def shared(
@@ -42,7 +42,7 @@ def shared(
 
 
 _shared = shared
-for _module in (elemwise, create, arrays):
+for _module in (elemwise, create, arrays, subtensor):
     globals().update({_name: getattr(_module, _name) for _name in _module.NAMES})
 
 __all__ = ["TensorConstant", "TensorSharedVariable", "TensorType", "TensorVariable", "as_tensor_variable", "constant", "shared"]

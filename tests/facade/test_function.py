@@ -1,0 +1,232 @@
+"""`theano.function`: arguments, results, updates, copies; and the tools around it."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rscan.theano as theano
+import rscan.theano.tensor as T
+
+
+def test_what_arguments_are_accepted():
+    f, x, row, i = T.fvector("f"), T.dvector("x"), T.drow("r"), T.iscalar("i")
+    double = theano.function([f], f * 2)
+    assert double([0.5]).tolist() == [1.0] and theano.function([x], x)(range(3)).tolist() == [0, 1, 2]
+    assert theano.function([i], i + 1)(2).dtype == np.int32
+    for bad in ([0.1], np.ones(2), 3.0, [[1.0]]):
+        with pytest.raises(TypeError):
+            double(bad)
+    assert theano.function([x], x)(np.ones(2, np.float32)).dtype == np.float64
+    assert theano.function([f], f, allow_input_downcast=True)(np.array([0.1])).dtype == np.float32
+    with theano.change_flags(floatX="float32"):
+        assert double([0.1]).tolist() == [np.float32(0.1) * 2]
+    with pytest.raises(TypeError):
+        theano.function([row], row)(np.ones((2, 2)))
+
+
+def test_inputs_that_are_missing_unused_or_twice():
+    x, y = T.dvectors("x", "y")
+    with pytest.raises(theano.gof.fg.MissingInputError):
+        theano.function([x], x + y)
+    with pytest.raises(ValueError, match="y"):
+        theano.function([x, y], x)
+    assert theano.function([x, y], x, on_unused_input="ignore")([1], [2]).tolist() == [1]
+    with pytest.raises(ValueError):
+        theano.function([x, x], x)
+    assert theano.function([x, y], x - y)(y=[1], x=[3]).tolist() == [2]
+
+
+def test_the_form_of_results():
+    x = T.dvector("x")
+    total = theano.function([x], x.sum())([1, 2])
+    assert isinstance(total, np.ndarray) and total.shape == ()
+    assert isinstance(theano.function([x], [x])([1]), list) and list(theano.function([x], {"a": x})([1])) == ["a"]
+    assert theano.function([], None)() == [] == theano.function([], [])()
+    a = np.ones(2)
+    out = theano.function([x], x)(a)
+    out[0] = 5
+    assert a[0] == 1
+
+
+def test_intermediate_inputs_givens_and_updates():
+    s = T.dscalar("s")
+    y = s * 2
+    assert theano.function([y], y + 1)(3.0) == 4
+    a, b = theano.shared(1.0, "a"), theano.shared(2.0, "b")
+    theano.function([], updates=[(a, b), (b, a)])()
+    assert (a.get_value(), b.get_value()) == (2, 1)
+    assert theano.function([s], y, givens={s: s + 1})(1.0) == 4
+    assert theano.function([], a * 2, givens=[(a, T.constant(7.0))])() == 14
+    n = theano.shared(0, "n")
+    count = theano.function([], n, updates={n: n + 1})
+    assert [int(count()) for _ in range(3)] == [0, 1, 2]
+    for bad in ({n: n + 1.5}, {n: T.dvector()}, {s: s}):
+        with pytest.raises(TypeError):
+            theano.function([], [], updates=bad, on_unused_input="ignore")
+    with pytest.raises(ValueError):
+        theano.function([], [], updates=[(n, n + 1), (n, n + 2)])
+
+
+def test_inputs_with_values_and_updates():
+    s, k = T.dscalar("s"), T.dscalar("k")
+    count = theano.function([theano.In(s, value=0, update=s + k), k], s)
+    assert [float(count(k=2)) for _ in range(3)] == [0, 2, 4]
+    assert count(10, 1) == 10 and count(k=0) == 11
+    assert theano.function([k, theano.In(s, value=5, name="five")], s * k)(2) == 10
+
+
+def test_shared_variables():
+    w = theano.shared(np.zeros((2, 2), np.float32), "w")
+    w.set_value([[1, 2], [3, 4]])
+    v = w.get_value()
+    v[0, 0] = 9
+    assert w.get_value()[0, 0] == 1 and w.get_value(borrow=True).dtype == np.float32
+    for bad in (np.zeros(2), np.full((2, 2), 0.1)):
+        with pytest.raises(TypeError):
+            w.set_value(bad)
+    assert w.type.ndim == 2 and w.eval().shape == (2, 2)
+    with pytest.raises(TypeError):
+        theano.shared(T.dscalar())
+
+
+def test_clone():
+    x, w = T.dvector("x"), theano.shared(np.ones(2), "w")
+    y = (w * x).sum()
+    assert theano.function([x], theano.clone(y, replace={w: w * 3}))([1, 1]) == 6
+    assert theano.function([x], theano.clone([y, y], [(x, x + 1)])[1])([1, 1]) == 4
+    apart = theano.clone(y, share_inputs=False)
+    leaves = theano.gof.graph.inputs([apart])
+    assert {v.name for v in leaves} == {"x", "w"} and x not in leaves and w not in leaves
+    with pytest.raises(TypeError):
+        theano.clone(y, replace={x: T.fvector()})
+    assert theano.clone(y, replace={x: T.fvector()}, strict=False).dtype == "float64"
+
+
+def test_copies_and_pickles():
+    class Model:
+        pass
+
+    x, model = T.dvector("x"), Model()
+    model.w = theano.shared(np.ones(2), "w")
+    model.y = (model.w * x).sum()
+    model.f = theano.function([x], model.y, updates=[(model.w, model.w + 1)])
+    other = copy.deepcopy(model)
+    assert model.f([1, 1]) == 2 and other.w.get_value().tolist() == [1, 1]
+    assert other.f([1, 1]) == 2 and other.w.get_value().tolist() == [2, 2] == model.w.get_value().tolist()
+    f, w = pickle.loads(pickle.dumps((model.f, model.w)))
+    assert f([1, 1]) == 4 and w.get_value().tolist() == [3, 3] and model.w.get_value().tolist() == [2, 2]
+    assert model.f.copy()([1, 1]) == 4
+
+
+def test_gradients():
+    s, x, f, i = T.dscalar("s"), T.dvector("x"), T.fvector("f"), T.ivector("i")
+    assert isinstance(T.grad(s**2, (s,)), tuple) and isinstance(T.grad(s**2, [s]), list)
+    with pytest.raises(TypeError):
+        T.grad(x, x)
+    with pytest.raises(theano.gradient.DisconnectedInputError):
+        T.grad(s, x)
+    assert T.grad(s, x, disconnected_inputs="ignore").eval({x: [1]}).tolist() == [0]
+    assert T.grad((i * x).sum(), i).dtype == "float64" == T.grad((f * x).sum(), f).dtype
+    assert T.grad((f * 2).sum(), f).dtype == "float32"
+    assert T.grad(x.max(), x).eval({x: [2, 1, 2]}).tolist() == [1, 0, 1]
+    assert T.grad(abs(s), s).eval({s: 0}) == 0 == T.grad(s**0, s).eval({s: 0})
+    assert T.grad(T.switch(s > 0, T.log(s), 0), s).eval({s: -1}) == 0
+    y = s * 3
+    assert T.grad(y**2, y).eval({s: 1}) == 6
+    assert T.grad(y**2, s, consider_constant=[y], disconnected_inputs="ignore").eval({s: 1}) == 0
+    assert T.grad(None, s, known_grads={y: T.constant(2.0)}).eval({}) == 6
+    np.testing.assert_allclose(T.jacobian(x**2, x).eval({x: [1, 2]}), np.diag([2, 4]))
+    np.testing.assert_allclose(T.hessian((x**3).sum(), x).eval({x: [1, 2]}), np.diag([6, 12]))
+    assert T.Lop(x**2, x, T.ones_like(x)).eval({x: [1, 2]}).tolist() == [2, 4]
+    T.verify_grad(lambda a: T.tanh(a).sum(), [np.array([0.1, 0.2])], rng=np.random.RandomState(1))
+    with pytest.raises(ValueError):
+        T.verify_grad(lambda a: T.sqr(theano.gradient.disconnected_grad(a)) * a, [np.array([0.1, 0.2])])
+
+
+def test_ifelse_print_ops_and_modes(capsys):
+    s, x = T.dscalar("s"), T.dvector("x")
+    assert theano.ifelse.ifelse(s > 0, s, s * 2).eval({s: -1}) == -2
+    assert theano.printing.Print("here")(s).eval({s: 1}) == 1 and "here" in capsys.readouterr().out
+    assert theano.pp(T.tanh(x + 1)) == "tanh(x + 1)"
+    assert theano.OpFromGraph([s], [s * 2])(s + 1).eval({s: 1}) == 4
+
+    class Twice(theano.Op):
+        __props__ = ()
+
+        def make_node(self, x):
+            x = T.as_tensor_variable(x)
+            return theano.Apply(self, [x], [x.type()])
+
+        def perform(self, node, inputs, output_storage):
+            output_storage[0][0] = inputs[0] * 2
+
+        def grad(self, inputs, gradients):
+            return [gradients[0] * 2]
+
+    y = Twice()(x)
+    assert y.eval({x: [1, 2]}).tolist() == [2, 4] and T.grad(y.sum(), x).eval({x: [1, 2]}).tolist() == [2, 2]
+    looped, _ = theano.scan(lambda v: Twice()(v), sequences=x)
+    assert looped.eval({x: [1, 2]}).tolist() == [2, 4]
+
+    @theano.as_op(itypes=[T.dvector], otypes=[T.dscalar])
+    def total(v):
+        return v.sum()
+
+    assert total(x).eval({x: [1, 2]}) == 3
+    default = theano.compile.mode.get_default_mode()
+    for mode in ("FAST_RUN", "FAST_COMPILE", "DebugMode", None, theano.Mode(linker="py"), default.excluding("fusion")):
+        assert theano.function([s], s, mode=mode)(1) == 1
+    with pytest.raises(ValueError):
+        theano.function([s], s, mode="SLOW")
+    with pytest.raises(ValueError, match="too much"):
+        T.opt.Assert("too much")(s, s < 1).eval({s: 2})
+
+
+def test_settings():
+    before = theano.config.floatX
+
+    @theano.change_flags(floatX="float32")
+    def inside():
+        return T.scalar().dtype
+
+    assert inside() == "float32" and theano.config.floatX == before
+    with theano.change_flags([("scan.allow_gc", True)]):
+        assert theano.config.scan.allow_gc is True
+    assert theano.config.scan.allow_gc is False and theano.config.warn.anything is False
+    with pytest.raises(AttributeError):
+        theano.config.no_such_setting
+
+
+def run_program(tmp_path, text, *arguments, **environment):
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    command = [sys.executable, "-m", "rscan.theano", str(program), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_programs_that_import_theano_run(tmp_path):
+    text = """
+import sys
+import theano, theano.tensor as T
+from theano import tensor, config, function, shared
+from theano.tensor.shared_randomstreams import RandomStreams
+from theano.sandbox.rng_mrg import MRG_RandomStreams
+from theano.ifelse import ifelse
+from theano.scan_module import until
+from theano.compile.mode import get_mode
+from theano.gradient import disconnected_grad
+from theano.tensor.nnet import sigmoid
+from theano.printing import Print
+import theano.tensor.slinalg
+x = T.vector()
+print(x.dtype, sys.argv[1:], function([x], theano.scan(lambda v: v * 2, sequences=x)[0])([1, 2]).tolist())
+"""
+    out = run_program(tmp_path, text, "--flag", THEANO_FLAGS="floatX=float32,mode=FAST_RUN")
+    assert out.split("\n")[0] == "float32 ['--flag'] [2.0, 4.0]"

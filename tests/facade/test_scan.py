@@ -1,0 +1,188 @@
+"""`theano.scan` with Theano's strictness."""
+
+import numpy as np
+import pytest
+
+import rscan.theano as theano
+import rscan.theano.tensor as T
+
+ZERO = np.float64(0)
+
+
+def run(outputs, inputs=(), values=(), **options):
+    return theano.function(list(inputs), outputs, **options)(*values)
+
+
+def test_a_state_keeps_its_type():
+    for step, initial in [
+        (lambda a: a * 1.5, T.constant(0)),
+        (lambda a: T.cast(a, "float32"), T.dscalar()),
+        (lambda a: T.cast(a, "float64"), T.fscalar()),
+        (lambda a: a + T.dvector(), T.dscalar()),
+        (lambda a: a.sum(), T.dvector()),
+    ]:
+        with pytest.raises(ValueError):
+            theano.scan(step, outputs_info=initial, n_steps=3)
+
+
+def test_int8_states_wrap():
+    out, _ = theano.scan(lambda a: a + T.constant(100), outputs_info=0, n_steps=3)
+    assert out.dtype == "int8" and run(out).tolist() == [100, -56, 44]
+
+
+def test_a_broadcastable_state_stays_so():
+    m, row = T.dmatrix(), T.drow()
+    with pytest.raises(TypeError, match="unbroadcast"):
+        theano.scan(lambda a: a + m, outputs_info=row, n_steps=2)
+    out, _ = theano.scan(lambda a: a + T.addbroadcast(m, 0), outputs_info=row, n_steps=2)
+    assert run(out, [row, m], [np.zeros((1, 2)), np.ones((1, 2))]).shape == (2, 1, 2)
+
+
+def test_the_step_is_called_once_with_named_placeholders():
+    x, w = T.dvector("x"), theano.shared(2.0, "w")
+    calls = []
+
+    def step(v, a, given):
+        calls.append((v.name, a.name, given is w))
+        return v * given + a
+
+    theano.scan(step, sequences=x, outputs_info=T.dscalar("s0"), non_sequences=w)
+    assert calls == [("x[t]", "s0[t-1]", True)]
+
+
+def test_one_step_makes_no_loop():
+    x = T.dvector("x")
+    out, _ = theano.scan(lambda v, a: a + v, sequences=x, outputs_info=ZERO, n_steps=1)
+    assert not theano.scan_module.scan_op.scan_nodes([out])
+    assert run(out, [x], [[3, 4]]).tolist() == [3]
+
+
+def test_taps_in_the_order_listed_and_long_initial_states():
+    x = T.dvector("x")
+    out, _ = theano.scan(lambda a, b: 10 * a + b, sequences=dict(input=x, taps=[1, -1]))
+    assert run(out, [x], [range(5)]).tolist() == [20, 31, 42]
+    out, _ = theano.scan(lambda v: v, sequences=dict(input=x, taps=2))
+    assert run(out, [x], [range(5)]).tolist() == [2, 3, 4]
+    init = T.dvector()
+    out, _ = theano.scan(lambda a, b: a + b, outputs_info=dict(initial=init, taps=[-1, -2]), n_steps=3)
+    assert run(out, [init], [[1, 1, 50]]).tolist() == [2, 3, 5]
+
+
+def test_outputs_info_without_states_and_of_the_wrong_length():
+    x = T.dvector("x")
+    for info in (None, [], [None, {}]):
+        out, _ = theano.scan(lambda v: [v, v], sequences=x, outputs_info=info)
+        assert len(out) == 2
+    for info in ([None], [None] * 3):
+        with pytest.raises(ValueError):
+            theano.scan(lambda v: [v, v], sequences=x, outputs_info=info)
+
+
+def test_what_the_step_may_return():
+    x, s = T.dvector("x"), theano.shared(3, "s")
+    up = {s: s + 1}
+    for step in (lambda: up, lambda: [(s, s + 1)], lambda: ([], up)):
+        outputs, updates = theano.scan(step, n_steps=3)
+        assert outputs is None and list(updates) == [s]
+    for result in (lambda v: v, lambda v: [v], lambda v: (v, {}), lambda v: ([v], ()), lambda v: (v, up), lambda v: (up, v)):
+        outputs, updates = theano.scan(result, sequences=x)
+        assert isinstance(outputs, T.TensorVariable) and isinstance(updates, dict)
+    out, updates = theano.scan(lambda v: (v, theano.scan_module.until(v > 2)), sequences=x)
+    assert not updates and run(out, [x], [range(9)]).tolist() == [0, 1, 2, 3]
+    assert isinstance(theano.scan(lambda v: v, sequences=x, return_list=True)[0], list)
+    for bad in (lambda v: 1, lambda v: theano.scan_module.until(v > 1), lambda v: (theano.scan_module.until(v > 1), v)):
+        with pytest.raises(ValueError):
+            theano.scan(bad, sequences=x)
+    outputs, _ = theano.scan(lambda: s, n_steps=2)
+    assert run(outputs).tolist() == [3, 3]
+
+
+def test_numbers_of_steps():
+    x, n = T.dvector("x"), T.iscalar("n")
+    f = theano.function([x, n], theano.scan(lambda v: v, sequences=x, n_steps=n)[0])
+    assert f([1, 2], 1).tolist() == [1] and f([1, 2], 0).shape == (0,)
+    for count in (3, -1):
+        with pytest.raises(ValueError):
+            f([1, 2], count)
+    out, _ = theano.scan(lambda a, b: a + b, sequences=[x, T.arange(100000)])
+    assert run(out, [x], [[1, 2]]).tolist() == [1, 3]
+
+
+def test_strict_names_the_shared_variable():
+    w = theano.shared(1.0, "w")
+    with pytest.raises(ValueError, match="w"):
+        theano.scan(lambda v: v * w, sequences=T.dvector(), strict=True)
+
+
+def test_stopped_loops_have_gradients_of_the_steps_that_ran():
+    x = T.dvector("x")
+    out, _ = theano.scan(lambda v, a: (a + v**2, theano.scan_module.until(v > 2)), sequences=x, outputs_info=ZERO)
+    g = theano.function([x], T.grad(out[-1], x))
+    assert g([1, 2, 3, 4]).tolist() == [2, 4, 6, 0]
+    out, _ = theano.scan(lambda v, a: a + v**2, sequences=x, outputs_info=ZERO, truncate_gradient=2)
+    assert run(T.grad(out[-1], x), [x], [[1, 2, 3, 4]]).tolist() == [0, 0, 6, 8]
+
+
+def test_nested_loops_gradients_twice_and_inside():
+    m, x = T.dmatrix(), T.dvector()
+    inner = lambda row: theano.scan(lambda v, a: a + v**3, sequences=row, outputs_info=ZERO)[0][-1]
+    out, _ = theano.scan(inner, sequences=m)
+    a = np.arange(4.0).reshape(2, 2)
+    np.testing.assert_allclose(run(T.grad(out.sum(), m), [m], [a]), 3 * a**2)
+    total, _ = theano.scan(lambda v, acc: acc * v, sequences=x, outputs_info=np.float64(1))
+    second = T.grad(T.grad(total[-1], x)[0], x)
+    np.testing.assert_allclose(run(second, [x], [[2, 3, 4]]), [0, 4, 3])
+    out, _ = theano.scan(lambda v: T.grad(v**3, v), sequences=x)
+    assert run(out, [x], [[1, 2]]).tolist() == [3, 12]
+    np.testing.assert_allclose(run(T.Rop(total, x, T.ones_like(x)), [x], [[2, 3, 4]]), [1, 5, 26])
+
+
+def test_folds():
+    x = T.dvector()
+    step = lambda element, accumulator: accumulator * 2 + element
+    for fold, expected in [(theano.reduce, 11), (theano.foldl, 11), (theano.foldr, 17)]:
+        out, _ = fold(step, x, T.constant(ZERO))
+        assert out.ndim == 0 and run(out, [x], [[1, 2, 3]]) == expected
+
+
+def test_inspection():
+    x, b0 = T.dvector("x"), T.dvector("b0")
+    q, _ = theano.scan(
+        lambda v, a, b3, b1, k: (a + v, b3 * v + b1, v * k),
+        sequences=x,
+        outputs_info=[ZERO, dict(initial=b0, taps=[-3, -1]), None],
+        non_sequences=T.dscalar("k"),
+    )
+    (node,) = theano.scan_module.scan_op.scan_nodes(q)
+    op = node.op
+    # n_steps, x, b (mit_sot), a (sit_sot), the nit_sot, k
+    assert (len(node.inputs), len(node.outputs), len(op.inputs), len(op.outputs)) == (6, 3, 5, 3)
+    assert (op.n_seqs, op.n_mit_mot, op.n_mit_sot, op.n_sit_sot, op.n_shared_outs, op.n_nit_sot) == (1, 0, 1, 1, 0, 1)
+    assert node.inputs[1] == x and q[2].owner == node and q[2].owner.op == op
+    maps = op.var_mappings
+    assert len(maps) == 12
+    assert maps["outer_inp_from_outer_out"] == {0: 2, 1: 3, 2: 4}
+    assert maps["inner_inp_from_outer_inp"] == {1: [0], 2: [1, 2], 3: [3], 4: [], 5: [4]}
+    assert maps["outer_out_from_outer_inp"] == {1: -1, 2: 0, 3: 1, 4: 2, 5: -1}
+    assert maps["outer_out_from_inner_inp"] == {0: -1, 1: 0, 2: 0, 3: 1, 4: -1}
+    assert maps["inner_out_from_inner_inp"] == {0: [], 1: [0], 2: [0], 3: [1], 4: []}
+    assert maps["inner_inp_from_inner_out"] == {0: [1, 2], 1: [3], 2: []}
+    pattern = op.connection_pattern(node)
+    assert pattern[1] == [True, True, True] and pattern[2] == [True, False, False] and pattern[5] == [False, False, True]
+    assert op.inner_connection_pattern()[1] == [True, False, False, True, False]
+    assert [v.name for v in op.inputs] == ["x[t]", "b0[t-3]", "b0[t-1]", op.inputs[3].name, "k"]
+    assert op.inner_seqs() == op.inputs[:1] and op.inner_nitsot_outs() == op.outputs[2:]
+    assert op.outer_seqs(node) == [x] and op.inner_mitsot_outs(op.outputs) == op.outputs[:1]
+    assert op.mitsot_taps() == [[-3, -1]] and op.mitmot_out_taps() == []
+    args = theano.scan_module.scan_utils.scan_args(node.inputs, node.outputs, op.inputs, op.outputs, op.info)
+    assert args.inner_inputs == op.inputs and args.outer_inputs == node.inputs and args.inner_outputs == op.outputs
+    assert args.outer_outputs == node.outputs and args.inner_in_mit_sot == [op.inputs[1:3]]
+    assert {k: v for k, v in args.info.items() if k in op.info} == {k: op.info[k] for k in args.info}
+
+
+def test_gradients_make_mit_mots():
+    x = T.dvector("x")
+    out, _ = theano.scan(lambda v, a: a * v, sequences=x, outputs_info=np.float64(1))
+    ops = [node.op for node in theano.scan_module.scan_op.scan_nodes([T.grad(out[-1], x)])]
+    backward = [op for op in ops if op.n_mit_mot]
+    assert len(backward) == 1 and len(backward[0].mitmot_out_taps()[0]) >= 2
