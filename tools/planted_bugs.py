@@ -60,6 +60,7 @@ BUGS = [
     ("reads see what was written just now", STEP, "let at = «step + offset - self.base»;", "step + offset.max(1) - 1 - self.base"),
     ("the last kept row is the first", STEP, "«rows.rows(end - k.min(steps).min(end), end)»", "rows.rows(0, k.min(steps).min(end))"),
     ("last(n) returns initial rows", STEP, "rows.rows(end - «k.min(steps).min(end)», end)", "k.min(end)"),
+    ("rows that are still read are dropped", STEP, "let dead = «(step + 1)».min(", "(step + 70)"),
     ("tap 0 does not count as present below", TAPS, "let low = «taps.iter().copied().min().unwrap_or(0).min(0)»;",
      "taps.iter().copied().min().unwrap_or(0)"),
     ("tap 0 does not count as present above", TAPS, "let high = «taps.iter().copied().max().unwrap_or(0).max(0)»;",

@@ -106,6 +106,7 @@ def numeric_grad(
     Each entry is extrapolated from several step lengths (Richardson), of which the pair that agrees best counts.
     """
     steps = steps or TOLERANCES["float64"].steps
+    values = [np.asarray(v) for v in values]
     out = []
     for i in range(len(values)) if moved is None else moved:
         gradient = np.zeros(values[i].shape)
