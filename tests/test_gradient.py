@@ -30,6 +30,20 @@ class TestGrad:
         g = rs.grad((z**2).sum(), z)
         np.testing.assert_allclose(rs.eval(g, {self.x: X}), 4 * X)
 
+    def test_an_equal_expression_is_another_variable(self):
+        z, y = self.x * 2, self.x * 2
+        f = rs.function([self.x], [rs.grad((z * y).sum(), z), *rs.grad((z * y).sum(), [z, self.x]), rs.grad((z * y).sum(), self.x, [y])])
+        for found, expected in zip(f(X), [2 * X, 2 * X, 8 * X, 4 * X], strict=True):
+            np.testing.assert_allclose(found, expected)
+
+    def test_through_one_variable_to_another(self):
+        z = rs.exp(self.x)
+        gz, gx = rs.grad((z**2).sum(), [z, self.x])
+        np.testing.assert_allclose(rs.eval(gz, {self.x: X}), 2 * np.exp(X))
+        np.testing.assert_allclose(rs.eval(gx, {self.x: X}), 2 * np.exp(2 * X))
+        again = rs.grad(gz.sum(), z)
+        np.testing.assert_allclose(rs.eval(again, {self.x: X}), [2, 2, 2])
+
     def test_of_a_shared_variable(self):
         w = rs.shared(X, name="w")
         np.testing.assert_allclose(rs.eval(rs.grad((w**3).sum(), w)), 3 * X**2)

@@ -742,6 +742,15 @@ class TestCheckpoints:
         np.testing.assert_array_equal(rs.function([], y, updates=updates)(), [8, 64, 128])
         assert count.get_value() == 7
 
+    def test_the_gradient_keeps_the_ends_of_blocks_only(self):
+        """No loop over all steps outside: the steps of a block are run again inside the gradient's loop over blocks."""
+        xs, w = rs.dmatrix("xs"), rs.dmatrix("w")
+        y, _ = rs.scan_checkpoints(lambda x, h: rs.tanh(x + h @ w), xs, rs.zeros(3), save_every_N=4)
+        text = rs.debugprint(rs.grad((y[-1] ** 2).sum(), w), file="str")
+        outside = [line for line in text.splitlines() if line.startswith("  %") and " = scan" in line]
+        assert len(outside) == 2, text
+        assert text.count(" = scan") >= 4, "blocks run forward, forward again, and backward"
+
     def test_no_step(self):
         xs = rs.dvector("xs")
         y, _ = rs.scan_checkpoints(lambda x, s: s + x, xs, 0.0)

@@ -1,14 +1,15 @@
 //! Gradients of expressions.
 
 use super::Var;
-use super::extract::{Extract, substitute};
+use super::extract::{Extract, ancestors, substitute};
 use super::splice::splice;
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::grad::{self, Seeds};
-use crate::ir::op::BroadcastLike;
+use crate::ir::op::{Assert, BroadcastLike};
 use crate::ir::{Op, Value};
 use crate::types::{Array, DType};
+use rustc_hash::FxHashSet;
 
 /// Options of [`grad`] and [`vjp`].
 #[derive(Clone, Default)]
@@ -50,6 +51,9 @@ pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptio
     }
     let mut all: Vec<Var> = outputs.iter().chain(wrt).cloned().collect();
     let mut extract = Extract::new(true);
+    let known = options.known_grads.iter().map(|(y, _)| y);
+    let marked: Vec<Var> = wrt.iter().chain(known).chain(&options.consider_constant).cloned().collect();
+    let behind = set_apart(&mut extract, &marked)?;
     let mut seeds = Seeds::default();
     for (y, ct) in outputs.iter().zip(cotangents) {
         seeds.outputs.push(seed(&mut extract, y, ct, options.span)?);
@@ -64,7 +68,10 @@ pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptio
         all.push(v.clone());
     }
     let values: Vec<Value> = wrt.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
-    let origins = extract.origins(&all);
+    let mut origins = extract.origins(&all);
+    for (value, var) in behind {
+        origins.entry(value).or_insert(var);
+    }
     let mut graph = extract.graph;
     graph.set_span(options.span);
     let found = grad::vjp(&mut graph, &seeds, &values)?;
@@ -73,6 +80,24 @@ pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptio
     let present: Vec<Value> = found.iter().flatten().copied().collect();
     let mut vars = splice(&graph, origins, &present)?.into_iter();
     Ok(found.into_iter().map(|v| v.and_then(|_| vars.next())).collect())
+}
+
+/// Gives each of these expressions a value of its own, so that the graph does not take another expression that is equal for it:
+/// with z = 2x and y = 2x, the derivative of z·y with respect to z is y. Returns the values behind.
+fn set_apart(extract: &mut Extract, vars: &[Var]) -> Result<Vec<(Value, Var)>> {
+    let inner = |v: &Var| v.owner().is_some() && v.ty().dtype.is_float();
+    if !vars.iter().any(inner) {
+        return Ok(vec![]);
+    }
+    let marked: FxHashSet<&Var> = vars.iter().filter(|v| inner(v)).collect();
+    let mut behind = vec![];
+    for var in ancestors(vars).into_iter().filter(|v| marked.contains(v)) {
+        let value = extract.value(&var)?;
+        let apart = extract.graph.emit(Assert { message: format!("{:?}", var.key()) }, &[value]);
+        extract.set(&var, apart);
+        behind.push((value, var));
+    }
+    Ok(behind)
 }
 
 fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, Value)> {
