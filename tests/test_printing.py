@@ -79,6 +79,13 @@ class TestPrint:
         rs.eval(rs.Print("m", ["shape", "dtype"], file=file)(rs.ones((2, 3))))
         assert file.getvalue() == "m shape = (2, 3)\nm dtype = float64\n"
 
+    def test_mistakes_are_found_before_the_run(self):
+        with pytest.raises(rs.RscanError, match="no attribute 'colour'"):
+            rs.Print("m", ["colour"])
+        with pytest.raises(rs.RscanError, match="to a file"):
+            rs.print_(1.0, file=[])
+        assert rs.Print("m", "shape").attrs == ("shape",)
+
     def test_is_the_identity(self):
         x = rs.dvector("x")
         rs.verify_grad(rs.Print("", callback=lambda v: None)(x) ** 2, {x: np.array([1.0, 2.0])})

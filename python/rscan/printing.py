@@ -123,7 +123,12 @@ class Print:
     """
 
     def __init__(self, message: str = "", attrs: Any = ("__str__",), file: TextIO | None = None, callback: Any = None) -> None:
-        self.message, self.attrs, self.file = message, tuple(attrs), file
+        self.message, self.attrs, self.file = message, (attrs,) if isinstance(attrs, str) else tuple(attrs), file
+        unknown = [a for a in self.attrs if not (isinstance(a, str) and hasattr(np.ndarray, a))]
+        if unknown:
+            raise RscanTypeError(f"arrays have no attribute {unknown[0]!r} to print", code="E0809", labels=[(here(), "")])
+        if file is not None and not hasattr(file, "write"):
+            raise RscanTypeError(f"values are printed to a file, not to {file!r}", code="E0809", labels=[(here(), "")])
         self.callback: Callable[[np.ndarray], Any] | None = callback
 
     def __call__(self, x: Any) -> Variable:
