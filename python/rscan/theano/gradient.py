@@ -52,7 +52,7 @@ def grad(
         if not isinstance(item, Variable):
             raise RscanTypeError(f"gradients are taken with respect to variables, not {item!r}", code="E0401", labels=[(here(), "")])
     if start is not None and null_gradients == "raise" and known is None:
-        _refuse_draws(start, items)
+        _refuse_draws(start, items, _listed(consider_constant or ()))
     constants = None if consider_constant is None else _listed(consider_constant)
     found = base.grad(start, items, constants, disconnected_inputs, known, return_disconnected)
     wide = (start is not None and start.dtype == "float64") or any(v.dtype == "float64" for v in (known or {}).values())
@@ -70,18 +70,17 @@ def _named(g: Any, cost: Any, v: Any, add_names: bool) -> Any:
     return g
 
 
-def _refuse_draws(cost: Variable, wrt: list[Variable]) -> None:
+def _refuse_draws(cost: Variable, wrt: list[Variable], constants: list[Variable]) -> None:
     """An error where the gradient of the state of a generator is asked for: it is not defined."""
     for v in wrt:
         if v.dtype == "uint32" and v.static_shape == (628,) and v in _leaves([cost]):
             raise NullTypeGradError(
                 f"the gradient with respect to {v} is not defined: it is the state of a generator", labels=[(here(), "")]
             )
-    stop = set(wrt)
-    draws = _draws(cost._v, {v._v for v in stop})
+    draws = _draws(cost._v, {v._v for v in (*wrt, *constants)})
     for draw in draws:
         for parameter in draw.inputs[1:3]:
-            behind = _native.leaves([parameter], [v._v for v in wrt])
+            behind = _native.leaves([parameter], [v._v for v in (*wrt, *constants)])
             reached = [v for v in wrt if v._v in behind]
             if reached:
                 raise NullTypeGradError(
