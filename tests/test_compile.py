@@ -25,6 +25,21 @@ def test_traced_once_per_dtype_and_rank():
     assert f.n_variants == 3
 
 
+def test_repeated_calls_take_the_short_way():
+    f = rs.compile(lambda x, y=2.0: x * y)
+    for k in range(3):
+        assert f(float(k)) == 2 * k
+        assert f(np.full(2, k)).tolist() == [2 * k, 2 * k]
+        assert f(k, 3) == 3 * k and isinstance(f(k, 3), np.int64)
+        assert f(np.float32(k), np.float32(1)).dtype == "float32"
+        assert f(x=float(k)) == 2 * k
+    with rs.config.override(floatX="float32"):
+        assert f(1.0, 1.5).dtype == "float32"
+    assert f(1.0, 1.5).dtype == "float64"
+    with pytest.raises(rs.RscanError):
+        f(1.0, 2.0, 3.0)
+
+
 def test_results_without_axes_are_numbers():
     f = rs.compile(lambda x: (x.sum(), x * 2, {"n": x.max()}))
     total, doubled, more = f(np.array([1.0, 2.0]))

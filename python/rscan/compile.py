@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _tree
 from ._spans import here, of_function
+from .config import config
 from .errors import RscanTypeError
 from .function import Function, function
 from .gradient import grad
@@ -33,18 +34,27 @@ class Compiled:
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _tree.Tree]] = {}
+        #: Variants by the types of plain positional arguments: the way of calls in a loop, as optimisers make them.
+        self._plain: dict[Any, tuple[Function, _tree.Tree]] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn, updated=())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The values for these arguments. Called with variables, the expression itself."""
-        leaves, tree, static, names = self._flat(args, named)
-        if any(isinstance(v, Variable) for v in leaves):
-            return self._fn(*args, **named)
-        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
-        compiled, out = self._variant(arrays, tree, static, names)
-        results = compiled(*arrays)
-        return out.build(iter([_plain(v) for v in results]))
+        kinds = None if named else _kinds(args)
+        found = None if kinds is None else self._plain.get(kinds)
+        if found is None:
+            leaves, tree, static, names = self._flat(args, named)
+            if any(isinstance(v, Variable) for v in leaves):
+                return self._fn(*args, **named)
+            arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+            found = self._variant(arrays, tree, static, names)
+            if kinds is not None and len(arrays) == len(args):
+                self._plain[kinds] = found
+        else:
+            arrays = [v if type(v) is np.ndarray else _array(v, "?") for v in args]
+        compiled, out = found
+        return out.build(iter([_plain(v) for v in compiled(*arrays)]))
 
     def lower(self, *args: Any, **named: Any) -> Function:
         """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
@@ -105,6 +115,22 @@ class Compiled:
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         variables = [as_variable(v) for v in outputs]
         return function(inputs, variables, name=self._name, on_unused_input="ignore"), out
+
+
+def _kinds(args: tuple[Any, ...]) -> Any:
+    """What tells the variant of arguments that are all arrays and numbers; None for others."""
+    kinds: list[Any] = [config.floatX]
+    for arg in args:
+        if type(arg) is np.ndarray:
+            kinds.append((arg.dtype, arg.ndim))
+        elif type(arg) in _NUMBERS:
+            kinds.append(type(arg))
+        else:
+            return None
+    return tuple(kinds)
+
+
+_NUMBERS = (float, int, bool, np.float64, np.float32, np.int64)
 
 
 def _is_leaf(value: Any) -> bool:
