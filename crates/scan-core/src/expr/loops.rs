@@ -99,7 +99,7 @@ impl LoopBuilder {
             let rows = self.rows(x, cut.skip, cut.drop)?;
             let leaf = if self.unrolled {
                 let at = if self.options.go_backwards { -1 } else { 0 };
-                self.apply(Index { pattern: "i".into() }, &[rows.clone(), int(at)])?
+                self.hold(&rows, at)?
             } else {
                 Var::input(rows.ty().row(), Some(&slice_name(&name, tap)), x.span())
             };
@@ -127,7 +127,7 @@ impl LoopBuilder {
         let mut leaves = vec![];
         for (&offset, &tap) in offsets.iter().zip(taps) {
             leaves.push(if self.unrolled {
-                self.apply(Index { pattern: "i".into() }, &[init.clone(), int(offset as i64)])?
+                self.hold(&init, offset as i64)?
             } else {
                 Var::input(init.ty().row(), Some(&slice_name(&name, tap)), initial.span())
             });
@@ -247,6 +247,12 @@ impl LoopBuilder {
         }
     }
 
+    /// A real slice as one value, so that loops inside the step do not compute it again with updated shared variables.
+    fn hold(&self, rows: &Var, at: i64) -> Result<Var> {
+        let row = self.apply(Index { pattern: "i".into() }, &[rows.clone(), int(at)])?;
+        self.apply(Hold {}, &[row])
+    }
+
     fn apply(&self, op: impl Into<Op>, ins: &[Var]) -> Result<Var> {
         Var::apply1(op, ins, self.options.span)
     }
@@ -286,7 +292,7 @@ impl Assembly {
             extract.bind(leaf);
         }
         let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until).cloned().collect();
-        let captured = capture(&mut extract, &all);
+        let captured = capture(&mut extract, &all, &builder.step);
         check::strict(builder.options.strict, &captured, &builder.passed, builder.options.span)?;
         let results = all.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
         Ok(Assembly { extract, captured, results, until: until.is_some() })
@@ -361,14 +367,16 @@ fn shared_state(builder: &LoopBuilder, leaf: &Var) -> Result<(State, Option<Var>
     Ok((state, Some(init)))
 }
 
-/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole.
-fn capture(extract: &mut Extract, outputs: &[Var]) -> Vec<Var> {
+/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole. `start` is the first
+/// expression of the loop.
+fn capture(extract: &mut Extract, outputs: &[Var], start: &Var) -> Vec<Var> {
     let all = ancestors(outputs);
     let mut depends: FxHashSet<Var> = FxHashSet::default();
     for var in &all {
         let impure = matches!(var.owner(), Some((Op::Extern(e), ..)) if !e.0.pure());
+        let held = matches!(var.owner(), Some((Op::Hold(_), ..))) && var.key().0 < start.key().0;
         let inner = var.owner().is_some_and(|(_, ins, _)| ins.iter().any(|v| depends.contains(v)));
-        if extract.get(var).is_some() || inner || impure {
+        if extract.get(var).is_some() || (inner && !held) || impure {
             depends.insert(var.clone());
         }
     }

@@ -336,6 +336,8 @@ table! {
     "dim" DimOf { /** Which. */ axis: usize };
     /// `stop_gradient(x)`: x, through which no gradient flows.
     "stop_gradient" StopGradient;
+    /// `hold(x)`: x, as one value: a loop inside does not compute it again from what it is made of.
+    "hold" Hold;
     /// `grad_clip(x)`: x; its cotangent is clipped to `[low, high]`.
     "grad_clip" GradClip { /** Least cotangent. */ low: Bits, /** Largest cotangent. */ high: Bits };
     /// `assert(x, ok…)`: x, where every `ok` is true everywhere; else E0301 with the message.

@@ -54,6 +54,22 @@ impl OpDef for StopGradient {
     }
 }
 
+impl OpDef for Hold {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        expect_count("hold", 1, false, ins)?;
+        Ok(one(ins[0].ty.clone()))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        Ok(one(take(ins)))
+    }
+    fn vjp(&self, _: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(vec![cts[0]])
+    }
+    fn dim(&self, ins: &[Arg]) -> Option<Dim> {
+        super::args::form(&ins[0])
+    }
+}
+
 impl OpDef for GradClip {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         expect_count("grad_clip", 1, false, ins)?;

@@ -37,6 +37,7 @@ impl Op {
             Op::Cast(x) => x,
             Op::DimOf(x) => x,
             Op::StopGradient(x) => x,
+            Op::Hold(x) => x,
             Op::GradClip(x) => x,
             Op::Assert(x) => x,
             Op::Reduce(x) => x,

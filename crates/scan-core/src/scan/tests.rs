@@ -254,6 +254,23 @@ fn wide_rows_of_a_kept_last_state_are_dropped_as_the_loop_goes() {
 }
 
 #[test]
+fn slices_of_an_outer_step_are_not_computed_again_by_an_inner_loop() {
+    let count = Var::new_shared(s(1.0), "count");
+    let inner = |seen: &Var| {
+        let after = count.add(&Var::number(1.0)).unwrap();
+        builder(Some(2)).finish(&[(None, seen.mul(&Var::number(1.0)).unwrap())], &[(count.clone(), after)], None).unwrap()
+    };
+    for n in [1, 2] {
+        let mut outer = builder(Some(n));
+        let seen = outer.state(&count.exp().unwrap(), &[-1], None).unwrap().remove(0);
+        let inside = inner(&seen);
+        let rows = outer.finish(&[(Some(0), seen), (None, inside.outputs[0].clone())], &inside.updates, None).unwrap().outputs;
+        let got = call(&[], &rows, &[]).unwrap();
+        assert_eq!(got[1].to_f64_vec(), vec![1f64.exp(); 2 * n as usize]);
+    }
+}
+
+#[test]
 fn errors_say_what_and_where() {
     let (x0, w) = (Var::float("x0", 0), Var::float("w", 1));
     let code = |out: Var, until: Option<&Var>| {
