@@ -166,6 +166,12 @@ class MissingInputError(RscanValueError):
     default_code = "E0501"
 
 
+class AssertionFailedError(RscanValueError, AssertionError):
+    """An assertion of the user's does not hold."""
+
+    default_code = "E0301"
+
+
 class UnusedInputError(RscanValueError):
     """Nothing depends on an input of a function."""
 
@@ -189,7 +195,7 @@ KINDS: dict[str, type[RscanError]] = {
 }
 
 #: Codes with a class of their own.
-CODES: dict[str, type[RscanError]] = {"E0401": NonScalarCostError, "E0501": MissingInputError}
+CODES: dict[str, type[RscanError]] = {"E0301": AssertionFailedError, "E0401": NonScalarCostError, "E0501": MissingInputError}
 
 
 def _from_native(

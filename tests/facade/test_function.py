@@ -183,7 +183,7 @@ def test_ifelse_print_ops_and_modes(capsys):
         assert theano.function([s], s, mode=mode)(1) == 1
     with pytest.raises(ValueError):
         theano.function([s], s, mode="SLOW")
-    with pytest.raises(ValueError, match="too much"):
+    with pytest.raises(AssertionError, match="too much"):
         T.opt.Assert("too much")(s, s < 1).eval({s: 2})
 
 
@@ -200,6 +200,32 @@ def test_settings():
     assert theano.config.scan.allow_gc is False and theano.config.warn.anything is False
     with pytest.raises(AttributeError):
         theano.config.no_such_setting
+
+
+def test_test_values():
+    x, y = T.dvectors("x", "y")
+    with theano.change_flags(compute_test_value="raise"):
+        with pytest.raises(AttributeError, match="x"):
+            x + 1
+        x.tag.test_value, y.tag.test_value = np.ones(3), np.ones(4)
+        assert (x * 2).tag.test_value.tolist() == [2, 2, 2]
+        with pytest.raises(ValueError):
+            x + y
+        out, _ = theano.scan(lambda v, a: v + a, sequences=x, outputs_info=np.float64(0))
+        assert out.tag.test_value.tolist() == [1, 2, 3]
+    assert not hasattr((x + 1).tag, "test_value")
+
+
+def test_ops_from_graphs_with_gradients_of_their_own():
+    x, y = T.dvectors("x", "y")
+    product = theano.OpFromGraph([x, y], [x * y], grad_overrides=lambda inputs, gradients: [gradients[0] * 10, gradients[0] * inputs[0]])
+    out = product(x, y)
+    given = {x: [1.0, 2.0], y: [3.0, 4.0]}
+    assert out.eval(given).tolist() == [3, 8]
+    assert T.grad(out.sum(), x).eval(given).tolist() == [10, 10] and T.grad(out.sum(), y).eval(given).tolist() == [1, 2]
+    half = theano.OpFromGraph([x, y], [x * y], grad_overrides=[None, lambda inputs, gradients: gradients[0] * 7])
+    assert T.grad(half(x, y).sum(), x).eval(given).tolist() == [3, 4]
+    assert T.grad(half(x, y).sum(), y).eval(given).tolist() == [7, 7]
 
 
 def run_program(tmp_path, text, *arguments, **environment):

@@ -105,6 +105,15 @@ def test_gradients_do_not_go_through_draws():
     with pytest.raises(theano.gradient.NullTypeGradError):
         T.grad(srng.normal((2,), avg=mean).sum(), mean)
     assert T.grad((mean + srng.normal((2,))).sum(), mean).eval({mean: 0}) == 2
+    draw = srng.normal((), avg=mean)
+    assert T.grad(draw * mean, mean, consider_constant=[draw]).type == mean.type
+    with pytest.raises(theano.gradient.NullTypeGradError):
+        T.grad(draw, draw.rng)
+    loop, _ = theano.scan(lambda h: srng.normal((), avg=h * mean), outputs_info=np.float64(0), n_steps=3)
+    with pytest.raises(theano.gradient.NullTypeGradError):
+        T.grad(loop[-1], mean)
+    loop, _ = theano.scan(lambda h: h * mean + srng.normal(()), outputs_info=np.float64(1), n_steps=3)
+    assert T.grad(loop[-1], mean).ndim == 0
 
 
 def test_mrg_streams():

@@ -13,6 +13,7 @@ from .. import gradient as base
 from .._spans import here
 from ..errors import DisconnectedInputError, GradientCheckError, GradientError, NonScalarCostError, RscanTypeError
 from ..variable import Variable, wrap
+from .draws import behind, drawn_from
 from .variable import TensorVariable, as_tensor_variable
 
 
@@ -71,38 +72,24 @@ def _named(g: Any, cost: Any, v: Any, add_names: bool) -> Any:
 
 
 def _refuse_draws(cost: Variable, wrt: list[Variable], constants: list[Variable]) -> None:
-    """An error where the gradient of the state of a generator is asked for: it is not defined."""
-    for v in wrt:
-        if v.dtype == "uint32" and v.static_shape == (628,) and v in _leaves([cost]):
-            raise NullTypeGradError(
-                f"the gradient with respect to {v} is not defined: it is the state of a generator", labels=[(here(), "")]
-            )
-    draws = _draws(cost._v, {v._v for v in (*wrt, *constants)})
-    for draw in draws:
-        for parameter in draw.inputs[1:3]:
-            behind = _native.leaves([parameter], [v._v for v in (*wrt, *constants)])
-            reached = [v for v in wrt if v._v in behind]
-            if reached:
-                raise NullTypeGradError(
-                    f"the gradient with respect to {reached[0]} goes through a random draw, which has none",
-                    labels=[(here(), "")],
-                    helps=["write the parameter outside of the draw: avg + std * srng.normal(size)"],
-                )
-
-
-def _draws(root: Any, stop: set[Any]) -> list[Any]:
-    """The draws that an expression is computed from by differentiable ops."""
-    found, seen, stack = [], set(), [root]
-    while stack:
-        v = stack.pop()
-        if v.key in seen or v in stop:
-            continue
-        seen.add(v.key)
-        if v.op == "legacy_draw":
-            found.append(v)
-        elif v.op not in ("stop_gradient", "argreduce", "eq", "ne", "lt", "le", "gt", "ge", "dim"):
-            stack.extend(v.inputs)
-    return found
+    """An error where a gradient would go through a random draw: it is not defined there."""
+    states = {v for v in _leaves([cost]) if v.dtype == "uint32" and v.static_shape == (628,)}
+    if not states:
+        return
+    for v in states.intersection(wrt):
+        text = f"the gradient with respect to {v} is not defined: it is the state of a generator"
+        raise NullTypeGradError(text, labels=[(here(), "")])
+    stop = {v._v for v in (*wrt, *constants)}
+    targets = {v._v for v in wrt}
+    parameters = drawn_from(cost._v, stop)
+    reached = behind(parameters, stop) & targets
+    if reached:
+        name = wrap(next(iter(reached)), TensorVariable)
+        raise NullTypeGradError(
+            f"the gradient with respect to {name} goes through a random draw, which has none",
+            labels=[(here(), "")],
+            helps=["write the parameter outside of the draw: avg + std * srng.normal(size)"],
+        )
 
 
 def _leaves(variables: list[Variable]) -> set[Variable]:

@@ -14,6 +14,7 @@ from ..dtypes import DTYPES, dtype_name
 from ..errors import RscanTypeError, RscanValueError
 from ..shared import SharedVariable
 from ..variable import Variable, apply, elementwise, wrap
+from .config import _values as _settings
 from .type import TensorType
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -27,6 +28,14 @@ class TensorVariable(Variable):
         if cls is TensorVariable and isinstance(native, _native.Var) and native.kind == "const":
             return object.__new__(TensorConstant)
         return object.__new__(cls)
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        mode = _settings["compute_test_value"]
+        if mode != "off" and native.kind == "apply":
+            from .check_values import check
+
+            check(self, mode)
 
     # Attributes.
 
