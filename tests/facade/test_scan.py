@@ -186,3 +186,66 @@ def test_gradients_make_mit_mots():
     ops = [node.op for node in theano.scan_module.scan_op.scan_nodes([T.grad(out[-1], x)])]
     backward = [op for op in ops if op.n_mit_mot]
     assert len(backward) == 1 and len(backward[0].mitmot_out_taps()[0]) >= 2
+
+
+def test_inspection_of_shared_updates_and_conditions():
+    x, s = T.dvector("x"), theano.shared(0, "s")
+    stop = theano.scan_module.until
+    out, updates = theano.scan(lambda v, a: (a + v, {s: s + 2}, stop(v > s)), sequences=x, outputs_info=ZERO, name="counted")
+    (node,) = theano.scan_module.scan_op.scan_nodes([out])
+    op = node.op
+    assert op.as_while and op.name == "counted" and (op.n_sit_sot, op.n_shared_outs, op.n_nit_sot) == (1, 1, 0)
+    # Inner: x[t], a, s; the results a, s and the condition.
+    assert len(op.inputs) == 3 and len(op.outputs) == 3 and op.outputs[-1].dtype == "bool"
+    assert op.inner_shared() == [op.inputs[2]] and op.inner_shared_outs() == [op.outputs[1]]
+    assert op.outputs[1].eval({op.inputs[2]: 5}) == 7
+    args = theano.scan_module.scan_utils.scan_args(node.inputs, node.outputs, op.inputs, op.outputs, op.info)
+    assert args.cond == op.outputs[-1:] and args.inner_outputs == op.outputs and args.outer_outputs == node.outputs
+    assert len(args.outer_in_shared) == 1 and args.as_while
+    assert len(op.inner_connection_pattern()) == 3 and len(op.connection_pattern(node)) == len(node.inputs)
+    f = theano.function([x], out, updates=updates)
+    assert f([-1, 0, 9, 9]).tolist() == [-1, -1, 8] and s.get_value() == 6
+
+
+def test_backwards_with_taps():
+    # Tap k of step t, counted from the end: the slices are taken forwards, then reversed.
+    x = T.dvector("x")
+    out, _ = theano.scan(lambda a, b: 10 * a + b, sequences=dict(input=x, taps=[0, 1]), go_backwards=True)
+    assert run(out, [x], [[1, 2, 3]]).tolist() == [23, 12]
+    out, _ = theano.map(lambda v: v, x, go_backwards=True)
+    assert run(out, [x], [[1, 2, 3]]).tolist() == [3, 2, 1]
+
+
+def test_steps_may_be_given_in_many_forms():
+    for steps in (3, np.int64(3), T.constant(3), theano.shared(3), np.asarray(3)):
+        out, _ = theano.scan(lambda a: a * 2, outputs_info=1.0, n_steps=steps)
+        assert out.dtype == "float32" and run(out).tolist() == [2, 4, 8]
+    for bad in (3.0, "3", T.dscalar(), T.ivector()):
+        with pytest.raises((ValueError, TypeError)):
+            theano.scan(lambda a: a * 2, outputs_info=1.0, n_steps=bad)
+    with pytest.raises(ValueError):
+        theano.scan(lambda a: a * 2, outputs_info=1.0)
+
+
+def test_sequences_in_many_forms():
+    x = T.dvector("x")
+    for sequences, options in [((x, x), {}), ([dict(input=x), x], {}), ([[1, 2], x], {}), ([theano.shared(np.ones(2)), x], {})]:
+        out, _ = theano.scan(lambda a, b: a * b, sequences=sequences, **options)
+        assert run(out, [x], [[1, 2]]).shape == (2,)
+    out, _ = theano.scan(lambda v, a, b: v * a + b, sequences=x, non_sequences=(2, T.constant(1.0)))
+    assert run(out, [x], [[1, 2]]).tolist() == [3, 5]
+
+
+def test_updates_travel_out_of_nested_loops():
+    s = theano.shared(0, "s")
+
+    def outer():
+        rows, updates = theano.scan(lambda: (s * 1, {s: s + 1}), n_steps=2)
+        return rows, updates
+
+    out, updates = theano.scan(outer, n_steps=3)
+    f = theano.function([], out, updates=updates)
+    assert f().tolist() == [[0, 1], [2, 3], [4, 5]] and s.get_value() == 6
+    updates[s] = updates[s] * 10
+    theano.function([], [], updates=updates)()
+    assert s.get_value() == 120
