@@ -1,5 +1,7 @@
 """`theano.scan` with Theano's strictness."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -249,3 +251,22 @@ def test_updates_travel_out_of_nested_loops():
     updates[s] = updates[s] * 10
     theano.function([], [], updates=updates)()
     assert s.get_value() == 120
+
+
+def test_third_derivatives_and_truncation_from_the_stop():
+    s, x = T.dscalar("s"), T.dvector("x")
+    out, _ = theano.scan(lambda a: a * a, outputs_info=s, n_steps=2)
+    third = T.grad(T.grad(T.grad(out[-1], s), s), s)
+    assert third.eval({s: 2.0}) == 24 * 2
+    step = lambda v, a: (a * v, theano.scan_module.until(v > 3))
+    out, _ = theano.scan(step, sequences=x, outputs_info=np.float64(1), truncate_gradient=2)
+    assert T.grad(out[-1], x).eval({x: range(1, 7)}).tolist() == [0, 0, 8, 6, 0, 0]
+
+
+def test_functions_with_loops_pickle():
+    x, w = T.dvector("x"), theano.shared(2.0, "w")
+    out, _ = theano.scan(lambda v, a: a * w + v, sequences=x, outputs_info=ZERO)
+    f = theano.function([x], [out, T.grad(out[-1], w)])
+    again = pickle.loads(pickle.dumps(f))
+    for a, b in zip(f([1, 2, 3]), again([1, 2, 3]), strict=True):
+        np.testing.assert_array_equal(a, b)
