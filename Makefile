@@ -11,10 +11,10 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.
 LINTED       := python tests examples benchmarks $(wildcard tools)
 PYTEST_FLAGS ?= -q --timeout=300
 # How many random programs `make accept-random` runs, and from which seed on.
-PROGRAMS     ?= 2000
+N            ?= 2000
 SEED         ?= 0
 
-.PHONY: help demo test lint test-rust test-python bench docs fix accept-random clean
+.PHONY: help demo test lint test-rust test-python bench docs fix accept-random accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -67,8 +67,11 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	cargo clippy --fix --allow-dirty --allow-staged --workspace --all-targets
 	$(VENV)/bin/ruff check --fix $(LINTED)
 
-accept-random: $(VENV)/installed  ## PROGRAMS random programs from SEED on, against a reference of their own and finite differences
-	RSCAN_RANDOM_PROGRAMS=$(PROGRAMS) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --features testing --test accept -- --nocapture
+accept-random: $(VENV)/installed  ## N random programs from SEED on, against a reference of their own and finite differences
+	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --package scan-core --features testing --test accept -- --nocapture
+
+accept-bugs:  ## plant deliberate bugs in loops and gradients, one at a time, and count those that the tests catch
+	python3 tools/planted_bugs.py
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) target out bench-results python/rscan/*.so
