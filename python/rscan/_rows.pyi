@@ -213,6 +213,9 @@ def log_sigmoid(x: Any, /) -> Variable:
 def relu(x: Any, /) -> Variable:
     """`max(x, 0)`; the derivative at 0 is 0."""
 
+def silu(x: Any, /) -> Variable:
+    """`x · sigmoid(x)`, also known as swish."""
+
 def erf(x: Any, /) -> Variable:
     """Error function `2/√π ∫₀ˣ e^−t² dt`."""
 

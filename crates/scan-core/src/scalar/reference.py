@@ -107,6 +107,7 @@ VALUES = {
     "softplus": lambda x: m.log1p(m.exp(x)),
     "log_sigmoid": lambda x: -m.log1p(m.exp(-x)),
     "relu": lambda x: max(x, mpf(0)),
+    "silu": lambda x: x / (1 + m.exp(-x)),
     "erf": m.erf,
     "erfc": m.erfc,
     "erfinv": m.erfinv,

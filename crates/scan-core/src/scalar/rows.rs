@@ -377,6 +377,11 @@ rows! { (c, g, out)
         float [math::maximum(c, x, c.num(0.0))] int [x.max(T::ZERO)] bool [x],
         grad { x: x.gt(x.num(0.0)).keep(g) },
         test (1.5) (-2.0);
+    /// `x · sigmoid(x)`, also known as swish.
+    Silu silu(x): Float, ulp 3.0, domain "all",
+        float [c.mul(x, math::sigmoid(c, x))],
+        grad { x: g * x.sigmoid() * (x * (-x).sigmoid() + 1.0) },
+        test (0.0) (2.5) (-2.5) (-30.0) (40.0);
     /// Error function `2/√π ∫₀ˣ e^−t² dt`.
     Erf erf(x): Float, ulp 1.0, domain "all",
         float [c.erf(x)],
