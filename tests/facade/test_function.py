@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,6 +241,7 @@ def run_program(tmp_path, text, *arguments, **environment):
 def test_programs_that_import_theano_run(tmp_path):
     text = """
 import sys
+from pathlib import Path
 import theano, theano.tensor as T
 from theano import tensor, config, function, shared
 from theano.tensor.shared_randomstreams import RandomStreams
@@ -256,3 +258,13 @@ print(x.dtype, sys.argv[1:], function([x], theano.scan(lambda v: v * 2, sequence
 """
     out = run_program(tmp_path, text, "--flag", THEANO_FLAGS="floatX=float32,mode=FAST_RUN")
     assert out.split("\n")[0] == "float32 ['--flag'] [2.0, 4.0]"
+
+
+def test_a_whole_program(tmp_path):
+    text = (Path(__file__).parent / "programs" / "recurrences.py").read_text()
+    for floats in ("float64", "float32"):
+        lines = run_program(tmp_path, text, THEANO_FLAGS=f"floatX={floats}").splitlines()
+        first, last = map(float, lines[0].split())
+        assert last < first / 3
+        assert lines[1].split()[-1] == "89]" and lines[2] == "[ 3 10  5 16  8  4  2  1]" and lines[3] == "[1. 0.]"
+        assert float(lines[4]) == pytest.approx(6)
