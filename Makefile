@@ -1,6 +1,6 @@
 # `make help` lists what can be made. Needs python3.11, cargo and a C linker; everything else goes into .venv.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 PY     := $(VENV)/bin/python
 # Absolute, so that cargo and maturin agree on it and nothing is compiled twice.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import checkpoints
+from ..._cases import cases_of
 from ..._spans import here
 from ..._tracing import Result, entered, finish
 from ...errors import ScanError, ScanTypeError
@@ -110,47 +111,7 @@ def _output(value: Any) -> Variable:
 _DIALECT = Dialect(as_tensor_variable, _output, adapt=False, parameter_names=False, family=TensorVariable, report_forgotten=False)
 
 
-def map(
-    fn: Callable[..., Any],
-    sequences: Any,
-    non_sequences: Any = None,
-    truncate_gradient: int = -1,
-    go_backwards: bool = False,
-    mode: Any = None,
-    name: str | None = None,
-) -> Any:
-    """What fn gives for each row of the sequences. Returns (outputs, updates)."""
-    return scan(fn, sequences, None, non_sequences, None, truncate_gradient, go_backwards, mode, name)
-
-
-def reduce(
-    fn: Callable[..., Any],
-    sequences: Any,
-    outputs_info: Any,
-    non_sequences: Any = None,
-    go_backwards: bool = False,
-    mode: Any = None,
-    name: str | None = None,
-) -> Any:
-    """The last value of fn(row, accumulator, …). Returns (value or values, updates)."""
-    outputs, updates = scan(fn, sequences, outputs_info, non_sequences, None, -1, go_backwards, mode, name)
-    if isinstance(outputs, (list, tuple)):
-        return [rows[-1] for rows in outputs], updates
-    return outputs[-1], updates
-
-
-def foldl(
-    fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
-) -> Any:
-    """`reduce` from the first row to the last."""
-    return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name)
-
-
-def foldr(
-    fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
-) -> Any:
-    """`reduce` from the last row to the first."""
-    return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name)
+map, reduce, foldl, foldr = cases_of(scan)
 
 
 def scan_checkpoints(
