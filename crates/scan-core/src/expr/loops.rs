@@ -40,6 +40,8 @@ pub struct LoopBuilder {
     seqs: Vec<SeqSlot>,
     states: Vec<StateSlot>,
     passed: Vec<Var>,
+    /// Without a loop: what the step sees, and the slices behind it.
+    held: Vec<(Var, Var)>,
 }
 
 struct SeqSlot {
@@ -80,7 +82,7 @@ impl LoopBuilder {
             return Err(check::negative_steps(n, options.span));
         }
         let unrolled = constant == Some(1);
-        Ok(LoopBuilder { options, n_steps, unrolled, step, seqs: vec![], states: vec![], passed: vec![] })
+        Ok(LoopBuilder { options, n_steps, unrolled, step, seqs: vec![], states: vec![], passed: vec![], held: vec![] })
     }
 
     /// Adds a sequence; returns its slices of one step, in the order of the taps (`k` is row t+k).
@@ -180,12 +182,16 @@ impl LoopBuilder {
         Assembly::new(&self, &outputs, &updates, until.as_ref())?.finish(&self, n_steps, &outputs, &updates)
     }
 
-    /// No loop: one row per output.
+    /// No loop: one row per output. The slices are let go: outside, they are expressions like any other.
     fn straight(&self, outputs: &[(Option<usize>, Var)], updates: Vec<(Var, Var)>) -> Result<LoopResult> {
         if !self.seqs.iter().all(|s| s.rows.ty().dims[0].value() != Some(0)) {
             bail!(Scan, "E0109", "a sequence has no rows, but n_steps is 1");
         }
-        let outputs = outputs.iter().map(|(_, v)| self.apply(Expand { axes: vec![0] }, std::slice::from_ref(v))).collect::<Result<_>>()?;
+        let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).cloned().collect();
+        let mut free = substitute(&all, &self.held)?;
+        let after = free.split_off(outputs.len());
+        let outputs = free.iter().map(|v| self.apply(Expand { axes: vec![0] }, std::slice::from_ref(v))).collect::<Result<_>>()?;
+        let updates = updates.into_iter().zip(after).map(|((leaf, _), value)| (leaf, value)).collect();
         Ok(LoopResult { outputs, updates, steps: int(1) })
     }
 
@@ -248,9 +254,11 @@ impl LoopBuilder {
     }
 
     /// A real slice as one value, so that loops inside the step do not compute it again with updated shared variables.
-    fn hold(&self, rows: &Var, at: i64) -> Result<Var> {
+    fn hold(&mut self, rows: &Var, at: i64) -> Result<Var> {
         let row = self.apply(Index { pattern: "i".into() }, &[rows.clone(), int(at)])?;
-        self.apply(Hold {}, &[row])
+        let held = self.apply(Hold {}, std::slice::from_ref(&row))?;
+        self.held.push((held.clone(), row));
+        Ok(held)
     }
 
     fn apply(&self, op: impl Into<Op>, ins: &[Var]) -> Result<Var> {

@@ -27,8 +27,6 @@ pub struct Scope {
     pub seen: Vec<Id>,
     /// The slot of the step index.
     pub step: Option<Id>,
-    /// A constant `n_steps` of 1: there is no loop, and slots are the expressions behind them.
-    pub straight: bool,
 }
 
 /// No float is larger than this where a loop carries it on.

@@ -160,9 +160,9 @@ impl Generator {
             !item.dynamic && item.kind != Kind::Bool && have.is_some_and(|have| have == n || (have > n && !exact))
         };
         let there: Vec<Id> = self.scopes.iter().flat_map(|s| s.seen.iter().copied()).filter(|&id| fits(self, id)).collect();
-        if !there.is_empty() && self.random.percent(45) {
+        if !there.is_empty() && self.random.percent(60) {
             let rows: Vec<Id> = there.iter().copied().filter(|&id| matches!(self.program.items[id].expr, Expr::Output(..))).collect();
-            let x = if !rows.is_empty() && self.random.percent(70) { *self.random.pick(&rows) } else { *self.random.pick(&there) };
+            let x = if !rows.is_empty() && self.random.percent(90) { *self.random.pick(&rows) } else { *self.random.pick(&there) };
             if matches!(self.program.items[x].expr, Expr::Output(..)) {
                 self.mark("loop over a loop's rows");
             }
@@ -203,8 +203,7 @@ impl Generator {
 
     fn slots(&mut self, l: &mut Loop) {
         l.step = self.slot(Kind::Int, &[], 40.0);
-        let one = l.n_steps.is_some_and(|n| matches!(&self.program.items[n].expr, Expr::Const(x) if x.data == [1.0]));
-        self.scopes.push(Scope { step: Some(l.step), straight: one, ..Scope::default() });
+        self.scopes.push(Scope { step: Some(l.step), ..Scope::default() });
         for seq in &mut l.seqs {
             let (kind, shape, bound) = (self.kind(seq.x), self.shape(seq.x), self.bound(seq.x));
             if kind == Kind::Int {
@@ -313,9 +312,7 @@ impl Generator {
             l.outputs.push((None, out));
         }
         self.random.shuffle(&mut l.outputs);
-        // Slots of a loop without loop stand for expressions, which have no time: inner updates would reach into them.
-        let reached = self.scopes[..=level].iter().any(|s| s.straight);
-        if self.random.percent(if level == 0 { 25 } else { 30 }) && !reached {
+        if self.random.percent(if level == 0 { 25 } else { 30 }) {
             for _ in 0..1 + self.random.below(2) {
                 self.update(l);
             }

@@ -346,7 +346,10 @@ fn reduce(op: Reduce, a: &Nd, axis: usize, keep: bool) -> Nd {
             Reduce::Sum => x.iter().sum(),
             Reduce::Prod => x.iter().product(),
             Reduce::Max => x.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Reduce::LogSumExp => x.iter().map(|v| v.exp()).sum::<f64>().ln(),
+            Reduce::LogSumExp => {
+                let m = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                m + x.iter().map(|v| (v - m).exp()).sum::<f64>().ln()
+            }
         }
     });
     if !keep {
