@@ -69,6 +69,21 @@ def loops_with_updates(variables: Sequence[_native.Var], since: int = 0) -> list
     return list({id(_made[n]): _made[n] for n in sorted(nodes & _made.keys())}.values())
 
 
+_profiled: set[int] = set()
+
+
+def profiled(result: Result) -> None:
+    """Marks a loop: functions that contain it measure where their time goes."""
+    _profiled.update(v._v.key[0] for v in [*result.outputs, result.steps] if v._v.kind == "apply")
+
+
+def wants_profile(variables: Sequence[Variable]) -> bool:
+    """True where a marked loop is behind one of the variables."""
+    if not _profiled:
+        return False
+    return any(v.key[0] in _profiled for v in _native.recent([v._v for v in variables], min(_profiled)))
+
+
 def travelling_updates(variables: Sequence[Variable], given: Any = ()) -> list[tuple[Variable, Variable]]:
     """Updates that the loops behind some variables bring along, but for the variables in `given`. Forgotten ones are reported."""
     found: dict[Variable, Variable] = {}

@@ -13,7 +13,7 @@ import numpy as np
 from . import _returned
 from ._cases import cases_of
 from ._spans import here, of_function
-from ._tracing import Made, Plan, Result, Slot, entered, finish
+from ._tracing import Made, Plan, Result, Slot, entered, finish, profiled
 from .errors import ScanError
 from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, weak_constant, wrap
@@ -53,7 +53,7 @@ def scan(
     n_steps: how many steps; without it the shortest sequence decides.
     truncate_gradient: the gradient covers the last so many steps; -1: all.
     go_backwards: sequences are read from their end; outputs stay in the order of the steps.
-    name: in errors, prints and profiles. profile: a name for the profile.
+    name: in errors, prints and profiles. profile: True or a name: functions of this loop have a `profile`.
     strict: a shared variable that is used must be among the non_sequences.
     return_list: a list also of one output.
     mode, allow_gc: accepted for programs that have them; the engine chooses.
@@ -66,7 +66,10 @@ def scan(
         return loop_from_scan(fn, sequences, init, non_sequences, n_steps, truncate_gradient, go_backwards, name, strict)
     named = _loop_name(fn, name, profile)
     plan = plan_of(fn, sequences, outputs_info, non_sequences, n_steps, truncate_gradient, go_backwards, named, strict)
-    return packed(run(plan), return_list)
+    result = run(plan)
+    if profile:
+        profiled(result)
+    return packed(result, return_list)
 
 
 def packed(result: Result, return_list: bool = False) -> tuple[Any, OrderedUpdates]:

@@ -10,6 +10,7 @@ pub use crate::expr::splice::open_body;
 pub use crate::expr::text::{from_text, to_text};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
+pub use crate::ir::profile::{LoopTimes, Profile};
 pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Op, Outs, Scan, Site, Value};
 pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};

@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use crate::var::{Var, unwrap, unwrap_pairs};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
-use scan_core::prelude::{self as core, Array, EvalCx, FunctionSpec, Kind, Type};
+use scan_core::prelude::{self as core, Array, EvalCx, FunctionSpec, Kind, LoopTimes, Type};
 
 /// A compiled function. Calls may come from many threads.
 #[pyclass(frozen, module = "rscan._native")]
@@ -42,15 +42,13 @@ impl Function {
     /// Runs with one array per input, each of its input's dtype. The interpreter lock is free meanwhile; Ctrl-C stops the call.
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyList>> {
-        guard_py(py, || {
-            let values = args.iter().enumerate().map(|(i, a)| self.argument(i, &a)).collect::<PyResult<Vec<_>>>()?;
-            let result = py.detach(|| {
-                let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
-                self.inner.call(&mut EvalCx::with_poll(&poll), &values)
-            });
-            let outs = result.map_err(|e| to_py(py, &e))?;
-            PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
-        })
+        guard_py(py, || Ok(self.run(py, args, false)?.0))
+    }
+    /// As a call; also where its time went, per loop: (name, calls, steps, seconds, [(op, evaluations, seconds)]). The first
+    /// row is what stands outside all loops.
+    #[pyo3(signature = (*args))]
+    fn profiled<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<(Bound<'py, PyList>, Vec<Times>)> {
+        guard_py(py, || self.run(py, args, true))
     }
     /// True where every argument is an array of its input's type in C order, so that a call needs no conversion.
     #[pyo3(signature = (*args))]
@@ -73,7 +71,28 @@ impl Function {
     }
 }
 
+/// Name, calls, steps, seconds, and per op its evaluations and seconds.
+type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
+
+fn times(row: LoopTimes) -> Times {
+    let ops = row.ops.into_iter().map(|(name, (count, spent))| (name, count, spent.as_secs_f64())).collect();
+    (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
+}
+
 impl Function {
+    fn run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>, profile: bool) -> PyResult<(Bound<'py, PyList>, Vec<Times>)> {
+        let values = args.iter().enumerate().map(|(i, a)| self.argument(i, &a)).collect::<PyResult<Vec<_>>>()?;
+        let (result, profile) = py.detach(|| {
+            let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
+            let mut cx = EvalCx::with_poll(&poll);
+            cx.profile = profile.then(Default::default);
+            (self.inner.call(&mut cx, &values), cx.profile)
+        });
+        let outs = result.map_err(|e| to_py(py, &e))?;
+        let list = PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)?;
+        Ok((list, profile.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())))
+    }
+
     fn argument(&self, i: usize, value: &Bound<'_, PyAny>) -> PyResult<Array> {
         match self.types.get(i).and_then(|ty| exact(value, ty.dtype)) {
             Some(array) => Ok(array),

@@ -5,6 +5,7 @@ use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::types::Array;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::time::Instant;
 
 /// The values of `graph`'s results for these arguments.
 ///
@@ -99,7 +100,11 @@ impl<'g> Walk<'g> {
         for (&v, &last) in node.ins.iter().zip(last) {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
+        let start = cx.profile.is_some().then(Instant::now);
         let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, node))?;
+        if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+            profile.op(node.op.name(), start.elapsed());
+        }
         for (&v, a) in node.outs.iter().zip(outs) {
             slots[v.0 as usize] = Some(a);
         }

@@ -7,6 +7,7 @@ pub(crate) mod literal;
 pub mod op;
 pub mod parse;
 pub mod print;
+pub mod profile;
 pub mod scan;
 pub mod verify;
 

@@ -2,6 +2,7 @@
 //! op is a row here, a file in `ops/` that implements [`OpDef`] for it, and a match arm in `ops::def`.
 
 use super::graph::{Graph, Value};
+use super::profile::Profile;
 use super::scan::Scan;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
@@ -494,11 +495,13 @@ impl std::fmt::Debug for ExternRef {
     }
 }
 
-/// What an evaluation carries along: the caller's wish to stop.
+/// What an evaluation carries along: the caller's wish to stop, and to know where the time goes.
 pub struct EvalCx<'a> {
     poll: Option<&'a dyn Fn() -> Result<()>>,
     last: Instant,
     ticks: u32,
+    /// Filled where there is one.
+    pub profile: Option<Box<Profile>>,
 }
 
 /// How often the caller is asked whether to go on.
@@ -507,11 +510,11 @@ const POLL: Duration = Duration::from_millis(10);
 impl<'a> EvalCx<'a> {
     /// An evaluation that cannot be stopped.
     pub fn new() -> EvalCx<'static> {
-        EvalCx { poll: None, last: Instant::now(), ticks: 0 }
+        EvalCx { poll: None, last: Instant::now(), ticks: 0, profile: None }
     }
     /// An evaluation that asks `poll` every 10 ms whether to go on.
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
-        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0 }
+        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, profile: None }
     }
     /// Called once per node and step.
     ///

@@ -17,13 +17,29 @@ use smallvec::SmallVec;
 pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     let n = count_steps(scan, ins)?;
     let mut buffers: Vec<Buffer> = scan.states.ids().map(|id| Buffer::new(scan, id, ins, n)).collect::<Result<_>>()?;
+    let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
+    let ran = steps(scan, cx, ins, &mut buffers, n);
+    if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+        profile.leave(start, *ran.as_ref().unwrap_or(&0));
+    }
+    let steps = ran?;
+    if steps == 0 {
+        learn_shapes(scan, cx, ins, &mut buffers);
+    }
+    let shapes = Shapes::new(scan, ins);
+    let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
+    Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+}
+
+/// Runs at most n steps; how many ran.
+fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n: usize) -> Result<usize> {
     let walk = Walk::new(&scan.body);
     let mut slots = walk.slots();
     let mut args: Vec<Array> = vec![];
     let mut steps = 0;
     while steps < n {
         cx.check()?;
-        arguments(scan, ins, &buffers, steps, &mut args);
+        arguments(scan, ins, buffers, steps, &mut args);
         let mut outs = walk.run(cx, &mut slots, &mut args).map_err(|e| in_step(e, scan, steps))?;
         let stop = scan.until && outs.pop().and_then(|c| c.item_f64()).is_some_and(|c| c != 0.0);
         let mut outs = outs.into_iter();
@@ -37,12 +53,7 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
             break;
         }
     }
-    if steps == 0 {
-        learn_shapes(scan, cx, ins, &mut buffers);
-    }
-    let shapes = Shapes::new(scan, ins);
-    let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
-    Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+    Ok(steps)
 }
 
 fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {

@@ -156,23 +156,23 @@ def _converted(outputs: Any) -> Any:
 class Function(base.Function):
     """A compiled function."""
 
+    _profile_class = ProfileStats
+
     def __init__(self, spec: _Spec, on_unused_input: str, profile: Any, trust_input: bool) -> None:
         self._spec, self.trust_input = spec, trust_input
-        self.profile = ProfileStats() if profile else None
         outputs = _converted(spec.outputs)
         self._stateful = [i for i, slot in enumerate(spec.slots) if getattr(slot, "update", None) is not None]
         news = [spec.slots[i].update for i in self._stateful]
         self._extra = None
         action = "ignore" if news else on_unused_input
-        super().__init__(spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
+        given = (spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
+        super().__init__(*given, profile)
         if news:
             self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The outputs for these arguments, given in order or by name."""
         subset = named.pop("output_subset", None)
-        if self.profile is not None:
-            self.profile.fct_callcount += 1
         if self._extra is None:
             out = super().__call__(*args, **named)
         else:

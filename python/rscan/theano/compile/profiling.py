@@ -1,14 +1,26 @@
 """`theano.compile.profiling`."""
 
-from typing import Any
+from __future__ import annotations
+
+import sys
+from typing import IO, Any
+
+from ...profile import Profile
 
 
-class ProfileStats:
-    """What `profile=True` gives: counts of calls."""
+class ProfileStats(Profile):
+    """What `profile=True` gives, of a function or of a scan in it: times per loop and operation."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.fct_callcount = 0
-        self.message: str | None = None
+    @property
+    def fct_callcount(self) -> int:
+        """Calls of the function."""
+        return self.calls
 
-    def summary(self, *_: Any, **__: Any) -> None:
-        """Nothing to say."""
+    @property
+    def message(self) -> str | None:
+        """The name that was given."""
+        return self.name
+
+    def summary(self, file: IO[str] | None = None, *_: Any, **__: Any) -> None:
+        """Prints the times, to stderr unless told otherwise."""
+        print(self, file=file or sys.stderr)

@@ -10,7 +10,7 @@ import numpy as np
 from ... import checkpoints
 from ..._cases import cases_of
 from ..._spans import here
-from ..._tracing import Result, entered, finish
+from ..._tracing import Result, entered, finish, profiled
 from ...errors import ScanError, ScanTypeError
 from ...scan import Dialect, ScanPlan, check_arguments, made_of, packed, plan_of
 from ...variable import Variable, is_operand, wrap
@@ -52,7 +52,10 @@ def scan(
         strict,
         _DIALECT,
     )
-    return packed(_run(plan), return_list)
+    result = _run(plan)
+    if profile:
+        profiled(result)
+    return packed(result, return_list)
 
 
 def _run(scan_plan: ScanPlan) -> Result:

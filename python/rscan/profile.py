@@ -1,0 +1,78 @@
+"""Where the time of a function's calls goes: per loop and, inside a loop, per operation of its step."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections import Counter
+from typing import Any
+
+#: Names of what stands outside all loops, and of loops that nobody named.
+OUTSIDE, UNNAMED = "outside loops", "loop"
+
+
+@dataclasses.dataclass
+class LoopProfile:
+    """Times of one loop over all calls of its function."""
+
+    name: str
+    #: How often the loop ran, and the steps of all these runs.
+    calls: int = 0
+    steps: int = 0
+    #: Seconds of all these runs, with the loops inside.
+    seconds: float = 0.0
+    #: Per operation: how often it was evaluated, and for how many seconds. A loop inside is the operation `scan`.
+    ops: dict[str, tuple[int, float]] = dataclasses.field(default_factory=dict)
+
+    def add(self, calls: int, steps: int, seconds: float, ops: list[tuple[str, int, float]]) -> None:
+        """Adds what one call of the function took."""
+        self.calls += calls
+        self.steps += steps
+        self.seconds += seconds
+        for op, count, spent in ops:
+            before = self.ops.get(op, (0, 0.0))
+            self.ops[op] = (before[0] + count, before[1] + spent)
+
+
+class Profile:
+    """The times of a function: `print(f.profile)`. `loops` has an entry per loop; the first is what stands outside all."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        self.calls = 0
+        self.loops: list[LoopProfile] = []
+        self._known: dict[tuple[str, int], LoopProfile] = {}
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def add(self, rows: list[Any]) -> None:
+        """Adds the rows that one call gave. Loops of one name are told apart by their order."""
+        with self._lock:
+            self.calls += 1
+            seen: Counter[str] = Counter()
+            for i, (name, *numbers) in enumerate(rows):
+                label = OUTSIDE if i == 0 else name or UNNAMED
+                key = (label, seen[label])
+                seen[label] += 1
+                if key not in self._known:
+                    self._known[key] = LoopProfile(label)
+                    self.loops.append(self._known[key])
+                self._known[key].add(*numbers)
+
+    def __str__(self) -> str:
+        lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
+        for loop in self.loops:
+            head = loop.name
+            if loop.name != OUTSIDE:
+                per_step = loop.seconds / loop.steps * 1e6 if loop.steps else 0.0
+                head += f": {loop.calls} runs, {loop.steps} steps, {loop.seconds:.6f} s, {per_step:.3f} us per step"
+            lines.append(head)
+            for op, (count, spent) in sorted(loop.ops.items(), key=lambda item: -item[1][1]):
+                lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
+        return "\n".join(lines)

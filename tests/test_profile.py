@@ -1,0 +1,86 @@
+"""Where the time of calls goes: `profile` of a function and of a loop."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import rscan as rs
+import rscan.theano as theano
+import rscan.theano.tensor as T
+
+
+def chain(profile=False, name=None):
+    n, x = rs.lscalar("n"), rs.dscalar("x")
+    return [n, x], rs.scan(lambda h: rs.sin(h) * 2.0, outputs_info=x, n_steps=n, name=name, profile=profile)[0][-1]
+
+
+def test_a_function_without_profile_has_none():
+    inputs, out = chain()
+    assert rs.function(inputs, out).profile is None
+
+
+@pytest.mark.parametrize("of", ["function", "loop"])
+def test_steps_and_operations_are_counted(of):
+    inputs, out = chain(profile=of == "loop", name="waves")
+    f = rs.function(inputs, out, profile=of == "function")
+    assert f(5, 0.3) == f(5, 0.3) == rs.function(*chain())(5, 0.3)
+    f(2, 0.3)
+    outside, waves = f.profile.loops
+    assert (f.profile.calls, outside.name, waves.name) == (3, "outside loops", "waves")
+    assert (waves.calls, waves.steps) == (3, 12)
+    assert {op: count for op, (count, _) in waves.ops.items()} == {"sin": 12, "mul": 12}
+    assert outside.ops["scan"][0] == 3
+    inside = sum(seconds for _, seconds in waves.ops.values())
+    assert 0.0 < inside <= waves.seconds <= outside.ops["scan"][1]
+
+
+def test_the_name_of_a_profile_names_the_loop():
+    assert rs.function(*chain(profile="tides"), profile="all").profile.name == "all"
+    f = rs.function(*chain(profile="tides"))
+    f(3, 1.0)
+    assert f.profile.loops[1].name == "tides"
+    text = str(f.profile)
+    assert text.splitlines()[0] == "profile of a function: 1 calls" and "tides: 1 runs, 3 steps" in text
+
+
+def test_nested_loops_and_gradients_have_entries_of_their_own():
+    n, x = rs.lscalar("n"), rs.dscalar("x")
+
+    def outer(h):
+        return rs.scan(lambda s: s * 0.5 + 1.0, outputs_info=h, n_steps=3, name="inner")[0][-1]
+
+    out = rs.scan(outer, outputs_info=x, n_steps=n, name="outer")[0][-1]
+    f = rs.function([n, x], [out, rs.grad(out, x)], profile=True)
+    assert np.allclose(f(2, 1.0)[1], 0.5**6)
+    found = {loop.name: loop.steps for loop in f.profile.loops[1:]}
+    # The gradient computes each step again: 2 · 3 steps of the inner loop forward, and as many on the way back.
+    assert found["outer"] == 2 and found["inner"] == 12
+    assert found["grad of outer"] == 2
+
+
+def test_a_failing_call_leaves_the_profile_as_it_was():
+    i, x = rs.lscalar("i"), rs.dvector("x")
+    f = rs.function([i, x], x[i], profile=True)
+    with pytest.raises(IndexError):
+        f(9, [1.0])
+    assert f.profile.calls == 0
+
+
+def test_a_profile_travels_with_its_function():
+    f = rs.function(*chain(profile="tides"))
+    f(3, 1.0)
+    copy = pickle.loads(pickle.dumps(f))
+    copy(4, 1.0)
+    assert (f.profile.loops[1].steps, copy.profile.loops[1].steps) == (3, 7)
+
+
+def test_theanos_profile(capsys):
+    x = T.dscalar("x")
+    out, _ = theano.scan(lambda h: T.sin(h), outputs_info=x, n_steps=4, profile="sines")
+    f = theano.function([x], out[-1])
+    f(1.0)
+    f(1.0)
+    assert f.profile.fct_callcount == 2
+    f.profile.summary()
+    assert "sines: 2 runs, 8 steps" in capsys.readouterr().err
