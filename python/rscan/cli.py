@@ -42,15 +42,12 @@ def _explain(code: str | None) -> int:
 def _doctor() -> int:
     import numpy as np
 
-    start = time.perf_counter()
     import rscan as rs
 
-    loaded = time.perf_counter() - start
     print(f"rscan    {rs.__version__} ({os.path.dirname(rs.__file__)})")
     print(f"Python   {platform.python_version()} ({sys.executable})")
     print(f"NumPy    {np.__version__}")
     print(f"machine  {platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
-    print(f"import   {1000 * loaded:.0f} ms (after NumPy)")
     return 0 if _self_test(rs, np) else 1
 
 
