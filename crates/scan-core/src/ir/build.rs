@@ -4,7 +4,7 @@
 use super::graph::{Graph, Value};
 use super::op::*;
 use crate::scalar::ElemOp;
-use crate::types::{Array, DType, Type};
+use crate::types::{Array, DType};
 
 macro_rules! elem {
     ($($name:ident($($arg:ident),+) = $op:ident;)+) => {
@@ -114,12 +114,23 @@ impl Graph {
     pub fn join_rows(&mut self, parts: &[Value]) -> Value {
         if let [one] = parts { *one } else { self.emit(Join { axis: 0 }, parts) }
     }
-    /// Zeros: `n` rows of the shape of one row.
-    pub fn zero_rows(&mut self, n: Value, row: &Type, like_row: Value) -> Value {
+    /// `n` zero rows of the shape of the rows of `x`.
+    pub fn zero_rows_like(&mut self, n: Value, x: Value) -> Value {
+        let row = self.ty(x).row();
         let zero = self.number(row.dtype, 0.0);
-        let dims: Vec<Value> = (0..row.rank()).map(|i| self.dim(like_row, i)).collect();
+        let dims: Vec<Value> = (0..row.rank()).map(|i| self.dim(x, i + 1)).collect();
         let ins: Vec<Value> = [zero, n].into_iter().chain(dims).collect();
         self.emit(BroadcastTo {}, &ins)
+    }
+    /// The cotangents of an op that reads `site.ins[0]` at the places that its other inputs tell: `ct` added there, into zeros.
+    pub fn written_back(&mut self, write: impl Into<Op>, site: &Site, ct: Option<Value>) -> Vec<Option<Value>> {
+        let mut out = vec![None; site.ins.len()];
+        out[0] = ct.map(|ct| {
+            let zeros = self.zeros_like(site.ins[0]);
+            let ins: Vec<Value> = [zeros, ct].iter().chain(&site.ins[1..]).copied().collect();
+            self.emit(write, &ins)
+        });
+        out
     }
     fn same_dims(&self, a: Value, b: Value) -> bool {
         self.ty(a).dims == self.ty(b).dims

@@ -114,13 +114,7 @@ impl OpDef for Gather {
         })))
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-        let mut out = vec![None; site.ins.len()];
-        out[0] = cts[0].map(|ct| {
-            let zeros = g.zeros_like(site.ins[0]);
-            let ins: Vec<Value> = [zeros, ct].iter().chain(&site.ins[1..]).copied().collect();
-            g.emit(GatherWrite { mode: Write::Inc, axes: self.axes.clone() }, &ins)
-        });
-        Ok(out)
+        Ok(g.written_back(GatherWrite { mode: Write::Inc, axes: self.axes.clone() }, site, cts[0]))
     }
     fn connected(&self, input: usize) -> bool {
         input == 0

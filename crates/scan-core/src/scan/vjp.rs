@@ -145,7 +145,7 @@ impl<'a> Backward<'a> {
             (Some(ct), Some(all), Keep::Last(_)) => {
                 let (rows, have) = (self.g.dim(all, 0), self.g.dim(ct, 0));
                 let before = self.g.sub(rows, have);
-                let zeros = zero_rows_like(self.g, before, ct);
+                let zeros = self.g.zero_rows_like(before, ct);
                 Ok(self.g.join_rows(&[zeros, ct]))
             }
             _ => Err(Diagnostic::internal("a cotangent without buffer")),
@@ -377,7 +377,7 @@ impl StepVjp {
 }
 
 /// The last row of `rows`, or of `init` where there is none.
-pub fn last_row(g: &mut Graph, init: Value, rows: Value) -> Value {
+fn last_row(g: &mut Graph, init: Value, rows: Value) -> Value {
     let all = g.join_rows(&[init, rows]);
     let last = g.int(-1);
     g.row(all, last)
@@ -441,17 +441,8 @@ fn seq_cotangent(g: &mut Graph, reverse: bool, rows: Value, x: Value, steps: Val
     let cut = g.sub(steps, covered);
     let rest = g.sub(len, steps);
     let (rows, before, after) = if reverse { (rows, rest, cut) } else { (g.emit(Flip { axis: 0 }, &[rows]), cut, rest) };
-    let before = zero_rows_like(g, before, x);
-    let after = zero_rows_like(g, after, x);
+    let before = g.zero_rows_like(before, x);
+    let after = g.zero_rows_like(after, x);
     let all = g.join_rows(&[before, rows, after]);
     g.reshape_like(all, x)
-}
-
-/// `n` zero rows of the shape of the rows of `x`.
-fn zero_rows_like(g: &mut Graph, n: Value, x: Value) -> Value {
-    let row = g.ty(x).row();
-    let zero = g.number(row.dtype, 0.0);
-    let dims: Vec<Value> = (0..row.rank()).map(|i| g.dim(x, i + 1)).collect();
-    let ins: Vec<Value> = [zero, n].into_iter().chain(dims).collect();
-    g.emit(BroadcastTo {}, &ins)
 }
