@@ -28,12 +28,14 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod backend;
 pub mod base;
 pub mod eval;
 pub mod exec;
 pub mod expr;
 pub mod grad;
 pub mod ir;
+pub mod kernel;
 pub mod ops;
 pub mod prelude;
 pub mod scalar;

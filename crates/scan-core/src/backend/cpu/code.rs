@@ -1,0 +1,149 @@
+//! A compiled kernel, and the one way to run it: with its operands' bounds checked.
+
+use crate::kernel::{Kernel, Lane, MemId};
+use crate::types::array::Data;
+use crate::types::{Array, DType};
+use std::cell::Cell;
+
+/// What compiled code is given. `ptrs` and `strides` have an entry per operand.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    /// The element of lane 0 at the first step.
+    pub ptrs: *const *mut u8,
+    /// Bytes from one step to the next.
+    pub strides: *const isize,
+    /// Number of lanes.
+    pub lanes: usize,
+    /// Number of steps at most.
+    pub steps: usize,
+    /// The number of the first step.
+    pub first: i64,
+}
+
+/// A compiled kernel.
+pub trait Code: Send + Sync {
+    /// Runs; the number of steps that ran.
+    ///
+    /// # Safety
+    /// Every element that the kernel's operands name for these lanes and steps lies in memory that may be read, and written where
+    /// the kernel writes; operands overlap only where that is the same element to every lane; lanes >= 1 and steps >= 1.
+    unsafe fn run(&self, frame: &Frame) -> usize;
+    /// The engine's name, as `explain` shows it.
+    fn engine(&self) -> &'static str;
+}
+
+/// Why an engine does not compile a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal(pub String);
+
+/// An operand of one call.
+#[derive(Clone, Copy)]
+pub struct Operand<'a> {
+    /// The memory around it. Cells, since operands may overlap (a state is read at one row and written at another).
+    pub memory: Memory<'a>,
+    /// Bytes before the element of lane 0 at the first step.
+    pub offset: usize,
+    /// Bytes from one step to the next.
+    pub stride: isize,
+}
+
+/// Memory of an operand.
+#[derive(Clone, Copy)]
+pub enum Memory<'a> {
+    /// Only read.
+    Read(&'a [u8]),
+    /// Read and written.
+    Write(&'a [Cell<u8>]),
+}
+
+impl Memory<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Memory::Read(m) => m.len(),
+            Memory::Write(m) => m.len(),
+        }
+    }
+    fn ptr(&self) -> *mut u8 {
+        match self {
+            Memory::Read(m) => m.as_ptr().cast_mut(),
+            Memory::Write(m) => m.as_ptr().cast::<u8>().cast_mut(),
+        }
+    }
+}
+
+/// Runs compiled code on operands, in the order of the kernel's; the number of steps that ran.
+///
+/// # Panics
+/// Where an operand lies outside its memory, is misaligned, or is written but only readable: a fault of the planner, caught
+/// before anything is touched.
+pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
+    assert_eq!(operands.len(), kernel.mems.len(), "operands of a kernel");
+    if lanes == 0 || steps == 0 {
+        return if lanes == 0 { steps } else { 0 };
+    }
+    assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
+    for (id, operand) in kernel.mems.ids().zip(operands) {
+        check(kernel, id, operand, lanes, steps);
+    }
+    let ptrs: smallvec::SmallVec<[*mut u8; 16]> = operands.iter().map(|o| o.memory.ptr().wrapping_add(o.offset)).collect();
+    let strides: smallvec::SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
+    let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first };
+    // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
+    // may be; lanes and steps are positive.
+    unsafe { code.run(&frame) }
+}
+
+fn check(kernel: &Kernel, id: MemId, operand: &Operand, lanes: usize, steps: usize) {
+    let mem = &kernel.mems[id];
+    let size = mem.dtype.size();
+    let carried = kernel.carries.iter().any(|c| c.mem == id);
+    let written = carried || kernel.stores.iter().any(|s| s.mem == id);
+    assert!(!written || matches!(operand.memory, Memory::Write(_)), "operand {id:?} is written but only readable");
+    let span = if carried { 0 } else { operand.stride.checked_mul(steps as isize - 1).expect("a stride that fits") };
+    let row = if mem.lane == Lane::Unit { lanes * size } else { size } as isize;
+    let (low, high) = (operand.offset as isize + span.min(0), operand.offset as isize + span.max(0) + row);
+    assert!(low >= 0 && high as usize <= operand.memory.len(), "operand {id:?} reaches from {low} to {high} of {}", operand.memory.len());
+    let address = operand.memory.ptr().addr() + operand.offset;
+    assert!(address.is_multiple_of(size) && (carried || operand.stride % size as isize == 0), "operand {id:?} is misaligned");
+}
+
+macro_rules! per_buffer {
+    ($data:expr, $v:ident => $body:expr) => {
+        match $data {
+            Data::Bool($v) => $body,
+            Data::I8($v) => $body,
+            Data::I16($v) => $body,
+            Data::I32($v) => $body,
+            Data::I64($v) => $body,
+            Data::U8($v) => $body,
+            Data::U16($v) => $body,
+            Data::U32($v) => $body,
+            Data::U64($v) => $body,
+            Data::F32($v) => $body,
+            Data::F64($v) => $body,
+        }
+    };
+}
+
+/// The elements of an array as bytes.
+pub fn bytes(array: &Array) -> &[u8] {
+    let size = array.dtype().size();
+    // SAFETY: every element type is plain data without padding; the length is that of the buffer.
+    per_buffer!(array.data(), v => unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), v.len() * size) })
+}
+
+/// The elements of an array as bytes that kernels may write; a shared buffer is copied first. A kernel writes nothing but 0 and 1
+/// to bools.
+pub fn cells(array: &mut Array) -> &[Cell<u8>] {
+    fn of<T>(data: &mut [T]) -> &[Cell<u8>] {
+        let n = size_of_val(data);
+        // SAFETY: plain data without padding, borrowed mutably; `Cell<u8>` has the layout of `u8`.
+        unsafe { std::slice::from_raw_parts(data.as_mut_ptr().cast::<Cell<u8>>(), n) }
+    }
+    fn dispatch(array: &mut Array, dtype: DType) -> &[Cell<u8>] {
+        crate::dispatch!(dtype, T => of(array.as_mut_slice::<T>()))
+    }
+    let dtype = array.dtype();
+    dispatch(array, dtype)
+}

@@ -1,0 +1,3 @@
+//! Engines: they run kernels and know nothing of graphs.
+
+pub mod cpu;

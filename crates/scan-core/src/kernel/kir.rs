@@ -1,0 +1,307 @@
+//! The data of a kernel.
+//!
+//! ```text
+//! for each lane l (independent of each other, any order)        a carry enters with the element that its operand holds
+//!     for t in 0 .. steps
+//!         body           loads, arithmetic; all reads of a step come before all of its stores
+//!         stores
+//!         carries ← next
+//!         leave, where `stop` holds
+//!                                                               and is written back to its operand at the end
+//! ```
+
+use crate::base::IdxVec;
+use crate::types::DType;
+use smallvec::SmallVec;
+
+crate::id! {
+    /// A value of a kernel's body: the position of the instruction that makes it.
+    Reg,
+    /// An operand in memory.
+    MemId,
+    /// A value that one step hands to the next.
+    CarryId,
+}
+
+/// How an operand depends on the lane.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lane {
+    /// One element serves all lanes.
+    Uniform,
+    /// Lane l has the element l places behind that of lane 0.
+    Unit,
+}
+
+/// An operand. Where it begins and how many bytes it moves from one step to the next (0 or negative allowed) is told by each call;
+/// the element of lane l at step t is at `pointer + t · stride + (l · size where Unit)`, aligned to its size.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Mem {
+    /// Type of its elements. A bool is a byte, 0 or 1.
+    pub dtype: DType,
+    /// How it depends on the lane.
+    pub lane: Lane,
+}
+
+/// A value that one step hands to the next. Before the first step it is loaded from its operand, after the last it is stored
+/// there (the operand's stride is not used), so that a run of many steps can be cut into several calls. A uniform carry is the
+/// same in all lanes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Carry {
+    /// Where it comes from and goes to; no other part of the kernel touches this operand.
+    pub mem: MemId,
+    /// The value that the next step sees.
+    pub next: Reg,
+}
+
+/// Writes a value to an operand at the end of each step. A uniform operand is given a value that is the same in all lanes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Store {
+    /// Where to.
+    pub mem: MemId,
+    /// What.
+    pub value: Reg,
+}
+
+/// A function of one value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Un {
+    /// `−x`: floats flip the sign bit, integers wrap.
+    Neg,
+    /// |x| of a float: clears the sign bit.
+    Abs,
+    /// Every bit of an integer turned; the opposite of a bool.
+    Not,
+    /// `√x`, correctly rounded.
+    Sqrt,
+    /// Largest integer not above x.
+    Floor,
+    /// Smallest integer not below x.
+    Ceil,
+    /// x without its fraction.
+    Trunc,
+    /// Nearest integer, halves to even.
+    Round,
+}
+
+/// A function of two values of one dtype. Integers wrap.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bin {
+    /// `x + y`
+    Add,
+    /// `x − y`
+    Sub,
+    /// `x · y`
+    Mul,
+    /// `x / y` of floats.
+    Div,
+    /// Bits (or truth) set in both; of integers and bools.
+    And,
+    /// Bits (or truth) set in either.
+    Or,
+    /// Bits (or truth) set in one.
+    Xor,
+    /// `x << y` of integers, `0 <= y < width`.
+    Shl,
+    /// `x >> y` of integers, `0 <= y < width`: with sign where the dtype has one, with zeros else.
+    Shr,
+}
+
+/// A comparison of two values of one dtype. With NaN only `Ne` holds. Bools: false < true.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Cmp {
+    /// `x == y`
+    Eq,
+    /// `x != y`
+    Ne,
+    /// `x < y`
+    Lt,
+    /// `x <= y`
+    Le,
+}
+
+/// What an instruction computes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// A constant: the bits of its element, zero-extended.
+    Const(u64),
+    /// The number of the step, i64: the call's first, plus t.
+    Step,
+    /// The element of an operand.
+    Load(MemId),
+    /// The value of a carry before the step.
+    Carry(CarryId),
+    /// A function of one value.
+    Un(Un, Reg),
+    /// A function of two values.
+    Bin(Bin, Reg, Reg),
+    /// `x · y + z` of floats, rounded once.
+    Fma(Reg, Reg, Reg),
+    /// A comparison, bool.
+    Cmp(Cmp, Reg, Reg),
+    /// The second where the first (bool) holds, else the third.
+    Select(Reg, Reg, Reg),
+    /// Converted to the instruction's dtype by the rule of `types::array::Cast`.
+    Convert(Reg),
+    /// The same bits as the instruction's dtype, which has the same width: f32 and i32/u32, f64 and i64/u64.
+    Bits(Reg),
+    /// A function of this machine on one or two f64 values, f64.
+    Call(HostFn, SmallVec<[Reg; 2]>),
+}
+
+/// An instruction: what it computes, and the dtype of its value.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Inst {
+    /// What it computes.
+    pub op: Op,
+    /// Type of the value.
+    pub dtype: DType,
+}
+
+/// A kernel.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Kernel {
+    /// Operands.
+    pub mems: IdxVec<MemId, Mem>,
+    /// What one step hands to the next.
+    pub carries: IdxVec<CarryId, Carry>,
+    /// One step: each instruction uses values before it.
+    pub body: IdxVec<Reg, Inst>,
+    /// What a step writes, in order.
+    pub stores: Vec<Store>,
+    /// Leaves after the step in which this bool holds. Such a kernel runs with one lane.
+    pub stop: Option<Reg>,
+}
+
+impl Op {
+    /// The values that it uses.
+    pub fn uses(&self) -> SmallVec<[Reg; 3]> {
+        match self {
+            Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => SmallVec::new(),
+            Op::Un(_, x) | Op::Convert(x) | Op::Bits(x) => SmallVec::from_slice(&[*x]),
+            Op::Bin(_, x, y) | Op::Cmp(_, x, y) => SmallVec::from_slice(&[*x, *y]),
+            Op::Fma(x, y, z) | Op::Select(x, y, z) => SmallVec::from_slice(&[*x, *y, *z]),
+            Op::Call(_, args) => args.iter().copied().collect(),
+        }
+    }
+}
+
+impl Kernel {
+    /// The dtype of a value.
+    pub fn dtype(&self, r: Reg) -> DType {
+        self.body[r].dtype
+    }
+    /// True per value that differs between lanes.
+    pub fn varying(&self) -> IdxVec<Reg, bool> {
+        let mut varying: IdxVec<Reg, bool> = IdxVec::new();
+        for inst in self.body.iter() {
+            let own = match &inst.op {
+                Op::Load(m) => self.mems[*m].lane == Lane::Unit,
+                Op::Carry(c) => self.mems[self.carries[*c].mem].lane == Lane::Unit,
+                op => op.uses().iter().any(|&r| varying[r]),
+            };
+            varying.push(own);
+        }
+        varying
+    }
+}
+
+macro_rules! host_fns {
+    ($($(#[doc = $doc:literal])+ $Name:ident $kind:ident $f:expr;)+) => {
+        /// Functions that kernels call instead of computing them inline.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum HostFn { $($(#[doc = $doc])+ $Name),+ }
+
+        impl HostFn {
+            /// Every function.
+            pub const ALL: &'static [HostFn] = &[$(HostFn::$Name),+];
+            /// Number of arguments.
+            pub fn arity(self) -> usize {
+                match self { $(HostFn::$Name => host_fns!(arity $kind)),+ }
+            }
+            /// Its value; `y` is not used where it takes one argument.
+            #[allow(unused_variables)]
+            pub fn value(self, x: f64, y: f64) -> f64 {
+                match self { $(HostFn::$Name => host_fns!(value $kind $f, x, y)),+ }
+            }
+            /// The address of `extern "C" fn(f64) -> f64`, or of `extern "C" fn(f64, f64) -> f64`; neither unwinds.
+            pub fn address(self) -> usize {
+                match self { $(HostFn::$Name => host_fns!(address $kind $f)),+ }
+            }
+        }
+    };
+    (arity one) => { 1 };
+    (arity two) => { 2 };
+    (value one $f:expr, $x:ident, $y:ident) => { $f($x) };
+    (value two $f:expr, $x:ident, $y:ident) => { $f($x, $y) };
+    (address one $f:expr) => {{
+        extern "C" fn call(x: f64) -> f64 { $f(x) }
+        call as extern "C" fn(f64) -> f64 as usize
+    }};
+    (address two $f:expr) => {{
+        extern "C" fn call(x: f64, y: f64) -> f64 { $f(x, y) }
+        call as extern "C" fn(f64, f64) -> f64 as usize
+    }};
+}
+
+host_fns! {
+    /// `xʸ`
+    Pow two f64::powf;
+    /// `√(x² + y²)`
+    Hypot two f64::hypot;
+    /// The angle of the point (second, first).
+    Atan2 two f64::atan2;
+    /// Remainder with the sign of x.
+    Fmod two |x: f64, y: f64| x % y;
+    /// Tangent.
+    Tan one f64::tan;
+    /// Arcsine.
+    Asin one f64::asin;
+    /// Arccosine.
+    Acos one f64::acos;
+    /// Arctangent.
+    Atan one f64::atan;
+    /// Hyperbolic sine.
+    Sinh one f64::sinh;
+    /// Hyperbolic cosine.
+    Cosh one f64::cosh;
+    /// Inverse hyperbolic sine.
+    Asinh one libm::asinh;
+    /// Inverse hyperbolic cosine.
+    Acosh one libm::acosh;
+    /// Inverse hyperbolic tangent.
+    Atanh one libm::atanh;
+    /// Error function.
+    Erf one libm::erf;
+    /// `1 − erf(x)`
+    Erfc one libm::erfc;
+    /// Inverse of the error function.
+    ErfInv one crate::scalar::special::erfinv;
+    /// `log |Γ(x)|`
+    GammaLn one libm::lgamma;
+    /// `ψ(x)`
+    Digamma one crate::scalar::special::digamma;
+    /// `ψ′(x)`
+    Trigamma one crate::scalar::special::trigamma;
+    /// `ψ″(x)`
+    Tetragamma one crate::scalar::special::tetragamma;
+    /// Sine.
+    Sin one f64::sin;
+    /// Cosine.
+    Cos one f64::cos;
+    /// `eˣ`
+    Exp one f64::exp;
+    /// `2ˣ`
+    Exp2 one f64::exp2;
+    /// `eˣ − 1`
+    Expm1 one f64::exp_m1;
+    /// Natural logarithm.
+    Log one f64::ln;
+    /// Logarithm of base 2.
+    Log2 one f64::log2;
+    /// Logarithm of base 10.
+    Log10 one f64::log10;
+    /// `log(1 + x)`
+    Log1p one f64::ln_1p;
+    /// Hyperbolic tangent.
+    Tanh one f64::tanh;
+}
