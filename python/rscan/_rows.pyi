@@ -18,6 +18,9 @@ def sub(x: Any, y: Any, /) -> Variable:
 def mul(x: Any, y: Any, /) -> Variable:
     """`x · y`; of bools: and."""
 
+def fma(x: Any, y: Any, z: Any, /) -> Variable:
+    """`x · y + z`, rounded once where the processor can, else twice."""
+
 def div(x: Any, y: Any, /) -> Variable:
     """`x / y`, true division: integers give floats."""
 

@@ -23,5 +23,5 @@ mod tests;
 pub use int::Int;
 pub use lanes::{Host, Lanes};
 pub use rows::{ElemOp, ROWS, Words};
-pub use table::{Row, Rule};
+pub use table::{Outcome, Row, Rule};
 pub use term::Term;

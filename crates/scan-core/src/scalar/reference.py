@@ -41,6 +41,7 @@ VALUES = {
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * y,
+    "fma": lambda x, y, z: x * y + z,
     "div": lambda x, y: x / y,
     "floordiv": floordiv,
     "mod": lambda x, y: x - floordiv(x, y) * y,

@@ -1,7 +1,7 @@
 //! THE elementwise table: one row per function. How a row reads: see `table.rs`.
 
 use super::lanes::{Host, Lanes};
-use super::table::{Bools, Row, Rule, plain};
+use super::table::{Bools, Outcome, Row, Rule, plain};
 use super::walk::Operands;
 use super::{Int, Term, math};
 use crate::types::array::Cast;
@@ -49,6 +49,11 @@ rows! { (c, g, out)
         float [c.mul(x, y)] int [x.times(y)] bool [x & y],
         grad { x: g * y, y: g * x },
         test (1.5, 2.25) (-3.0, 0.125) (0.0, 7.0);
+    /// `x · y + z`, rounded once where the processor can, else twice.
+    Fma fma(x, y, z): Same, ulp 0.5, domain "all",
+        float [c.fma(x, y, z)] int [x.times(y).plus(z)],
+        grad { x: g * y, y: g * x, z: g },
+        test (1.5, 2.25, -1.0) (-3.0, 0.125, 2.0) (0.0, 7.0, 0.5);
     /// `x / y`, true division: integers give floats.
     Div div(x, y): Float, ulp 0.5, domain "y ≠ 0",
         float [c.div(x, y)],

@@ -94,6 +94,15 @@ impl Row {
     }
 }
 
+/// What a row gives on floats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome<V, B> {
+    /// A number.
+    Number(V),
+    /// A truth value.
+    Truth(B),
+}
+
 /// `r#where` as `where`.
 pub(super) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
@@ -155,6 +164,13 @@ macro_rules! mapped {
 macro_rules! number {
     ($name:ident ($($x:ident),+)) => { f64::NAN };
     ($name:ident ($($x:ident),+) [$e:expr]) => { Cast::<f64>::cast(value::$name(&Host::<f64>::CX, $($x),+)) };
+}
+
+/// The value of a row over a context, where it has a formula for floats.
+macro_rules! recorded {
+    ($rule:ident $c:ident $name:ident ($($x:ident),+)) => { None };
+    (Bool $c:ident $name:ident ($($x:ident),+) [$e:expr]) => { Some(Outcome::Truth(value::$name($c, $($x),+))) };
+    ($rule:ident $c:ident $name:ident ($($x:ident),+) [$e:expr]) => { Some(Outcome::Number(value::$name($c, $($x),+))) };
 }
 
 /// The cotangent of input `$i`, where it has one.
@@ -255,6 +271,14 @@ macro_rules! rows {
                 match self { $(ElemOp::$Op => {
                     let [$first $(, $x)*] = *ins else { return f64::NAN };
                     number!($name ($first $(, $x)*) $($float)?)
+                }),+ }
+            }
+            /// The value on floats over any context; `None` where the row takes no floats or another number of inputs.
+            #[allow(unused_variables)]
+            pub fn record<C: Lanes>(self, $c: &C, ins: &[C::V]) -> Option<Outcome<C::V, C::B>> {
+                match self { $(ElemOp::$Op => {
+                    let [$first $(, $x)*] = *ins else { return None };
+                    recorded!($rule $c $name ($first $(, $x)*) $($float)?)
                 }),+ }
             }
             /// The cotangent of input `i`, given the inputs, the result and the cotangent of the result; linear in

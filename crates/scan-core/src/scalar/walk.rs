@@ -45,6 +45,9 @@ impl<'a> Operands<'a> {
     /// `f` of the elements of three operands.
     pub fn map3<T: Element, R: Element>(&self, f: impl Fn(T, T, T) -> R) -> Array {
         let [a, b, c]: [&[T]; 3] = [0, 1, 2].map(|j| self.ins[j].as_slice());
+        if [a, b, c].iter().all(|x| x.len() == self.count) {
+            return self.array(a.iter().zip(b).zip(c).map(|((&x, &y), &z)| f(x, y, z)).collect());
+        }
         self.array(self.indexed(&|i| f(a[i[0]], b[i[1]], c[i[2]])))
     }
     /// Where the first operand (bool) holds the second, else the third.

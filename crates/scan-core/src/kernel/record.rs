@@ -1,0 +1,222 @@
+//! Builds kernels: equal pure instructions are made once, and rows of the elementwise table become primitive operations.
+
+mod floats;
+mod ints;
+#[cfg(test)]
+mod tests;
+
+use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+use crate::scalar::{ElemOp, Rule, lanes};
+use crate::types::{Array, DType};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A kernel under construction. Asked for a value that the body already has, it gives that one. Operands of wrong dtypes are
+/// faults of rscan, and panic in debug builds.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    kernel: Kernel,
+    known: FxHashMap<Inst, Reg>,
+}
+
+impl Builder {
+    /// An empty kernel.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+    /// The kernel as it is.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+    /// The kernel, done.
+    pub fn finish(self) -> Kernel {
+        self.kernel
+    }
+    /// The dtype of a value.
+    pub fn dtype(&self, r: Reg) -> DType {
+        self.kernel.dtype(r)
+    }
+
+    /// A new operand.
+    pub fn mem(&mut self, dtype: DType, lane: Lane) -> MemId {
+        self.kernel.mems.push(Mem { dtype, lane })
+    }
+    /// A value that one step hands to the next, with what this step sees of it. Until [`set_next`](Builder::set_next) says
+    /// otherwise it stays as it is.
+    pub fn carry(&mut self, mem: MemId) -> (CarryId, Reg) {
+        let dtype = self.kernel.mems[mem].dtype;
+        let carry = self.kernel.carries.push(Carry { mem, next: Reg(0) });
+        let now = self.emit(Op::Carry(carry), dtype);
+        self.kernel.carries[carry].next = now;
+        (carry, now)
+    }
+    /// What the next step sees of a carry.
+    pub fn set_next(&mut self, carry: CarryId, next: Reg) {
+        debug_assert_eq!(self.kernel.mems[self.kernel.carries[carry].mem].dtype, self.dtype(next), "a carry keeps its dtype");
+        self.kernel.carries[carry].next = next;
+    }
+    /// The element of an operand.
+    pub fn load(&mut self, mem: MemId) -> Reg {
+        self.emit(Op::Load(mem), self.kernel.mems[mem].dtype)
+    }
+    /// Writes a value to an operand at the end of each step, after the stores before.
+    pub fn store(&mut self, mem: MemId, value: Reg) {
+        debug_assert_eq!(self.kernel.mems[mem].dtype, self.dtype(value), "a store keeps the operand's dtype");
+        self.kernel.stores.push(Store { mem, value });
+    }
+    /// The kernel leaves after the step in which this bool holds.
+    pub fn stop(&mut self, r: Reg) {
+        debug_assert_eq!(self.dtype(r), DType::Bool);
+        self.kernel.stop = Some(r);
+    }
+    /// The number of the step, i64.
+    pub fn step(&mut self) -> Reg {
+        self.emit(Op::Step, DType::I64)
+    }
+
+    /// A constant, converted to the dtype as a cast does.
+    pub fn constant(&mut self, dtype: DType, x: f64) -> Reg {
+        self.element(&Array::full(dtype, &[], x))
+    }
+    /// An integer constant, converted to the dtype as a cast does.
+    pub fn integer(&mut self, dtype: DType, k: i64) -> Reg {
+        self.element(&Array::scalar(k).cast(dtype))
+    }
+    /// A truth value.
+    pub fn truth(&mut self, x: bool) -> Reg {
+        self.raw(DType::Bool, x as u64)
+    }
+    /// The one element of an array as a constant.
+    pub fn element(&mut self, x: &Array) -> Reg {
+        self.raw(x.dtype(), x.bits()[0])
+    }
+    /// A constant of these bits, cut to the width of the dtype.
+    pub fn raw(&mut self, dtype: DType, bits: u64) -> Reg {
+        self.emit(Op::Const(bits & mask(dtype)), dtype)
+    }
+
+    /// A function of one value.
+    pub fn un(&mut self, un: Un, x: Reg) -> Reg {
+        if let (Un::Not, DType::Bool) = (un, self.dtype(x)) {
+            return self.not(x);
+        }
+        self.emit(Op::Un(un, x), self.dtype(x))
+    }
+    /// A function of two values of one dtype.
+    pub fn bin(&mut self, bin: Bin, x: Reg, y: Reg) -> Reg {
+        debug_assert_eq!(self.dtype(x), self.dtype(y), "{bin:?}");
+        let dtype = self.dtype(x);
+        let turns = !dtype.is_float() && matches!(bin, Bin::Add | Bin::Mul | Bin::And | Bin::Or | Bin::Xor);
+        let (x, y) = if turns && y < x { (y, x) } else { (x, y) };
+        if x == y && matches!(bin, Bin::And | Bin::Or) {
+            return x;
+        }
+        self.emit(Op::Bin(bin, x, y), dtype)
+    }
+    /// `x · y + z` of floats, rounded once where [`lanes::fused`] says so, else twice.
+    pub fn fma(&mut self, x: Reg, y: Reg, z: Reg) -> Reg {
+        if lanes::fused() {
+            return self.emit(Op::Fma(x, y, z), self.dtype(x));
+        }
+        let product = self.bin(Bin::Mul, x, y);
+        self.bin(Bin::Add, product, z)
+    }
+    /// A comparison of two values of one dtype.
+    pub fn cmp(&mut self, cmp: Cmp, x: Reg, y: Reg) -> Reg {
+        debug_assert_eq!(self.dtype(x), self.dtype(y), "{cmp:?}");
+        self.emit(Op::Cmp(cmp, x, y), DType::Bool)
+    }
+    /// x where the bool holds, else y.
+    pub fn select(&mut self, cond: Reg, x: Reg, y: Reg) -> Reg {
+        debug_assert_eq!((self.dtype(cond), self.dtype(x)), (DType::Bool, self.dtype(y)), "select");
+        match self.kernel.body[cond].op {
+            _ if x == y => x,
+            Op::Const(c) => [y, x][c as usize],
+            _ => self.emit(Op::Select(cond, x, y), self.dtype(x)),
+        }
+    }
+    /// Converted by the rule of `types::array::Cast`.
+    pub fn convert(&mut self, x: Reg, dtype: DType) -> Reg {
+        let from = self.dtype(x);
+        match self.kernel.body[x].op {
+            _ if from == dtype => x,
+            Op::Const(bits) => self.element(&array(from, bits).cast(dtype)),
+            _ => self.emit(Op::Convert(x), dtype),
+        }
+    }
+    /// The same bits as a dtype of the same width.
+    pub fn bits(&mut self, x: Reg, dtype: DType) -> Reg {
+        debug_assert_eq!(self.dtype(x).size(), dtype.size(), "bits");
+        match self.kernel.body[x].op {
+            _ if self.dtype(x) == dtype => x,
+            Op::Const(bits) => self.raw(dtype, bits),
+            Op::Bits(y) => self.bits(y, dtype),
+            _ => self.emit(Op::Bits(x), dtype),
+        }
+    }
+    /// A function of this machine on f64.
+    pub fn call(&mut self, f: HostFn, args: &[Reg]) -> Reg {
+        debug_assert!(args.len() == f.arity() && args.iter().all(|&r| self.dtype(r) == DType::F64), "{f:?}");
+        self.emit(Op::Call(f, SmallVec::from_slice(args)), DType::F64)
+    }
+
+    /// The value of a row of the elementwise table on raw inputs, as the evaluator computes it; `None` where the row does not
+    /// take them or cannot be expressed.
+    pub fn apply(&mut self, op: ElemOp, ins: &[Reg]) -> Option<Reg> {
+        let operand = op.row().operand(ins.iter().map(|&r| self.dtype(r)))?;
+        let ins = self.operands(op, operand, ins);
+        self.elem(op, operand, &ins)
+    }
+    /// The inputs of a row, converted to the dtype that it is computed in.
+    pub fn operands(&mut self, op: ElemOp, operand: DType, ins: &[Reg]) -> SmallVec<[Reg; 3]> {
+        let wanted = |i| if (op.row().rule, i) == (Rule::Where, 0) { DType::Bool } else { operand };
+        ins.iter().enumerate().map(|(i, &r)| self.convert(r, wanted(i))).collect()
+    }
+    /// The value of a row on inputs of the dtype that it is computed in (for `where`: a bool and two of them); `None` where that
+    /// cannot be expressed in primitive operations.
+    pub fn elem(&mut self, op: ElemOp, operand: DType, ins: &[Reg]) -> Option<Reg> {
+        if ins.len() != op.arity() {
+            return None;
+        }
+        match (op.row().rule, operand) {
+            (Rule::Where, _) => Some(self.select(ins[0], ins[1], ins[2])),
+            (_, DType::Bool) => self.elem_bool(op, ins),
+            (_, DType::F32 | DType::F64) => self.elem_float(op, operand, ins),
+            _ => self.elem_int(op, ins),
+        }
+    }
+
+    /// The opposite of a bool.
+    fn not(&mut self, x: Reg) -> Reg {
+        match self.kernel.body[x].op {
+            Op::Const(c) => self.truth(c == 0),
+            Op::Un(Un::Not, y) => y,
+            Op::Cmp(Cmp::Eq, y, z) => self.cmp(Cmp::Ne, y, z),
+            Op::Cmp(Cmp::Ne, y, z) => self.cmp(Cmp::Eq, y, z),
+            _ => self.emit(Op::Un(Un::Not, x), DType::Bool),
+        }
+    }
+    fn emit(&mut self, op: Op, dtype: DType) -> Reg {
+        let inst = Inst { op, dtype };
+        if let Some(&r) = self.known.get(&inst) {
+            return r;
+        }
+        let r = self.kernel.body.push(inst.clone());
+        self.known.insert(inst, r);
+        r
+    }
+}
+
+/// All bits of an element.
+fn mask(dtype: DType) -> u64 {
+    u64::MAX >> (64 - 8 * dtype.size())
+}
+
+/// The element of these bits.
+fn array(dtype: DType, bits: u64) -> Array {
+    match dtype {
+        DType::F32 => Array::scalar(f32::from_bits(bits as u32)),
+        DType::F64 => Array::scalar(f64::from_bits(bits)),
+        _ => Array::scalar(bits).cast(dtype),
+    }
+}

@@ -1,0 +1,233 @@
+//! Every row on every dtype: what is recorded, run by a direct interpreter, gives the bits of the evaluator.
+
+use super::*;
+use crate::ir;
+use crate::ir::EvalCx;
+use crate::scalar::ROWS;
+use crate::types::dtype::DTYPES;
+
+fn f(dtype: DType, bits: u64) -> f64 {
+    if dtype == DType::F32 { f32::from_bits(bits as u32) as f64 } else { f64::from_bits(bits) }
+}
+
+/// Sign-extended.
+fn signed(dtype: DType, bits: u64) -> i64 {
+    let gap = 64 - 8 * dtype.size() as u32;
+    ((bits << gap) as i64) >> gap
+}
+
+fn order(dtype: DType, x: u64, y: u64) -> Option<std::cmp::Ordering> {
+    match dtype {
+        _ if dtype.is_float() => f(dtype, x).partial_cmp(&f(dtype, y)),
+        _ if dtype.is_signed_int() => Some(signed(dtype, x).cmp(&signed(dtype, y))),
+        _ => Some(x.cmp(&y)),
+    }
+}
+
+macro_rules! in_float {
+    ($dtype:expr, ($($x:ident),+) $e:expr) => {
+        if $dtype == DType::F32 {
+            $(let $x = f32::from_bits($x as u32);)+
+            $e.to_bits() as u64
+        } else {
+            $(let $x = f64::from_bits($x);)+
+            $e.to_bits()
+        }
+    };
+}
+
+fn un(un: Un, d: DType, x: u64) -> u64 {
+    match un {
+        Un::Neg if d.is_float() => x ^ (1 << (8 * d.size() - 1)),
+        Un::Neg => x.wrapping_neg() & mask(d),
+        Un::Abs => x & (mask(d) >> 1),
+        Un::Not if d == DType::Bool => x ^ 1,
+        Un::Not => !x & mask(d),
+        Un::Sqrt => in_float!(d, (x) x.sqrt()),
+        Un::Floor => in_float!(d, (x) x.floor()),
+        Un::Ceil => in_float!(d, (x) x.ceil()),
+        Un::Trunc => in_float!(d, (x) x.trunc()),
+        Un::Round => in_float!(d, (x) x.round_ties_even()),
+    }
+}
+
+fn bin(bin: Bin, d: DType, x: u64, y: u64) -> u64 {
+    match bin {
+        Bin::Add if d.is_float() => in_float!(d, (x, y)(x + y)),
+        Bin::Sub if d.is_float() => in_float!(d, (x, y)(x - y)),
+        Bin::Mul if d.is_float() => in_float!(d, (x, y)(x * y)),
+        Bin::Div => in_float!(d, (x, y)(x / y)),
+        Bin::Add => x.wrapping_add(y) & mask(d),
+        Bin::Sub => x.wrapping_sub(y) & mask(d),
+        Bin::Mul => x.wrapping_mul(y) & mask(d),
+        Bin::And => x & y,
+        Bin::Or => x | y,
+        Bin::Xor => x ^ y,
+        Bin::Shl | Bin::Shr => {
+            assert!(y < 8 * d.size() as u64, "a shift by {y}");
+            match bin {
+                Bin::Shl => (x << y) & mask(d),
+                _ if d.is_signed_int() => (signed(d, x) >> y) as u64 & mask(d),
+                _ => x >> y,
+            }
+        }
+    }
+}
+
+/// The values of a kernel without carries in one lane of one step, given what its operands hold.
+fn interpret(k: &Kernel, mems: &[u64]) -> Vec<u64> {
+    let mut v: Vec<u64> = vec![];
+    for inst in k.body.iter() {
+        let at = |r: &Reg| v[r.0 as usize];
+        let d = inst.dtype;
+        let value = match &inst.op {
+            Op::Const(bits) => *bits,
+            Op::Load(m) => mems[m.0 as usize],
+            Op::Un(op, x) => un(*op, d, at(x)),
+            Op::Bin(op, x, y) => bin(*op, d, at(x), at(y)),
+            Op::Fma(x, y, z) => {
+                let (x, y, z) = (at(x), at(y), at(z));
+                in_float!(d, (x, y, z) x.mul_add(y, z))
+            }
+            Op::Cmp(cmp, x, y) => {
+                let o = order(k.dtype(*x), at(x), at(y));
+                (match cmp {
+                    Cmp::Eq => o.is_some_and(|o| o.is_eq()),
+                    Cmp::Ne => o.is_none_or(|o| o.is_ne()),
+                    Cmp::Lt => o.is_some_and(|o| o.is_lt()),
+                    Cmp::Le => o.is_some_and(|o| o.is_le()),
+                }) as u64
+            }
+            Op::Select(c, x, y) => [at(y), at(x)][at(c) as usize],
+            Op::Convert(x) => array(k.dtype(*x), at(x)).cast(d).bits()[0] & mask(d),
+            Op::Bits(x) => at(x),
+            Op::Call(f, args) => f.value(f64::from_bits(at(&args[0])), f64::from_bits(at(args.last().expect("an argument")))).to_bits(),
+            Op::Step | Op::Carry(_) => unreachable!("not recorded by rows"),
+        };
+        assert_eq!(value & !mask(d), 0, "{inst:?} is not zero-extended");
+        v.push(value);
+    }
+    v
+}
+
+fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Bits of elements at which rows are tried.
+fn points(dtype: DType, few: bool) -> Vec<u64> {
+    let tiny = [f64::MIN_POSITIVE, 5e-324, 1e-310, f32::MIN_POSITIVE as f64, 1e-45, 1e-40];
+    let plain = [0.0, -0.0, 1.0, -1.0, 2.0, -3.5, 0.5, 1.5, 2.5, 7.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let more =
+        [0.1, -0.1, 31.0, 63.0, 64.0, 100.0, -128.0, 1e5, -1e5, 1e9, 1e18, 1e30, -1e30, 3e38, 1e300, -1e300, f64::MAX, -200.0, 750.0];
+    let numbers = plain.iter().chain(if few { &[][..] } else { &more }).chain(if few { &tiny[..1] } else { &tiny });
+    let mut out: Vec<u64> = numbers.map(|&x| Array::scalar(x).cast(dtype).bits()[0] & mask(dtype)).collect();
+    let mut state = 20261121 + dtype as u64;
+    for _ in 0..if few { 4 } else { 24 } {
+        let bits = random(&mut state) & mask(dtype);
+        out.push(if dtype == DType::Bool { bits & 1 } else { bits });
+        if dtype.is_float() {
+            let x = (random(&mut state) as i64 as f64 / i64::MAX as f64) * 20.0;
+            out.push(Array::scalar(x).cast(dtype).bits()[0]);
+        }
+    }
+    if dtype.is_int() {
+        out.extend([0, 1, mask(dtype), mask(dtype) >> 1, (mask(dtype) >> 1) + 1]);
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Every choice of one point per input.
+fn choices(dtype: DType, arity: usize) -> Vec<Vec<u64>> {
+    let points = points(dtype, arity > 2);
+    (0..arity).fold(vec![vec![]], |all, _| {
+        all.iter().flat_map(|head: &Vec<u64>| points.iter().map(move |&p| head.iter().copied().chain([p]).collect())).collect()
+    })
+}
+
+fn column(dtype: DType, elements: impl Iterator<Item = u64>) -> Array {
+    match dtype {
+        DType::F32 => Array::vector(&elements.map(|b| f32::from_bits(b as u32)).collect::<Vec<_>>()),
+        DType::F64 => Array::vector(&elements.map(f64::from_bits).collect::<Vec<_>>()),
+        _ => Array::vector(&elements.collect::<Vec<u64>>()).cast(dtype),
+    }
+}
+
+/// Compares a row on inputs of these dtypes with the evaluator; false where it is not expressible.
+fn agrees(op: ElemOp, dtype: DType) -> bool {
+    let mut b = Builder::new();
+    let mems: Vec<MemId> = (0..op.arity()).map(|_| b.mem(dtype, Lane::Unit)).collect();
+    let ins: Vec<Reg> = mems.iter().map(|&m| b.load(m)).collect();
+    let Some(out) = b.apply(op, &ins) else { return false };
+    let kernel = b.finish();
+    let test_points = op.row().tests.iter().map(|p| p.iter().map(|&x| Array::scalar(x).cast(dtype).bits()[0] & mask(dtype)).collect());
+    let rows: Vec<Vec<u64>> = choices(dtype, op.arity()).into_iter().chain(test_points).collect();
+    let mut arrays: Vec<Array> = (0..op.arity()).map(|i| column(dtype, rows.iter().map(|r| r[i]))).collect();
+    let expected = ir::Op::Elem(op).def().eval(&mut EvalCx::new(), &mut arrays).expect("evaluates").remove(0);
+    let result = kernel.dtype(out);
+    assert_eq!(result, expected.dtype(), "{} of {dtype}", op.name());
+    for (row, bits) in rows.iter().zip(expected.bits()) {
+        let (got, expected) = (interpret(&kernel, row)[out.0 as usize], bits & mask(result));
+        let nan = result.is_float() && f(result, got).is_nan() && f(result, expected).is_nan();
+        assert!(got == expected || nan, "{} of {dtype} {row:x?}: {got:x}, the evaluator says {expected:x}", op.name());
+    }
+    true
+}
+
+/// True where a row on integers is left to the evaluator.
+fn is_left(op: ElemOp, dtype: DType) -> bool {
+    dtype.is_int() && matches!(op, ElemOp::FloorDiv | ElemOp::Mod | ElemOp::Fmod | ElemOp::Pow)
+}
+
+#[test]
+fn rows_are_recorded_as_the_evaluator_computes_them() {
+    for row in ROWS {
+        for (dtype, ..) in DTYPES {
+            let Some(operand) = row.operand(vec![dtype; row.arity()]) else { continue };
+            assert_eq!(agrees(row.op, dtype), !is_left(row.op, operand), "{} of {dtype}", row.name);
+        }
+    }
+}
+
+#[test]
+fn equal_values_are_made_once() {
+    let mut b = Builder::new();
+    let m = b.mem(DType::F64, Lane::Unit);
+    let x = b.load(m);
+    assert_eq!(b.load(m), x);
+    let e = b.apply(ElemOp::Sigmoid, &[x]);
+    let n = b.kernel().body.len();
+    assert_eq!((b.apply(ElemOp::Sigmoid, &[x]), b.kernel().body.len()), (e, n));
+    let k = b.integer(DType::I32, -1);
+    assert_eq!(b.kernel().body[k].op, Op::Const(0xffff_ffff));
+    let half = b.constant(DType::F32, 0.5);
+    let (wide, narrow) = (b.convert(half, DType::F64), b.convert(half, DType::I8));
+    assert_eq!((&b.kernel().body[wide].op, &b.kernel().body[narrow].op), (&Op::Const(0.5f64.to_bits()), &Op::Const(0)));
+    let (a, c) = (b.cmp(Cmp::Eq, x, x), b.truth(true));
+    let other = b.un(Un::Not, a);
+    assert_eq!((b.un(Un::Not, other), b.select(c, half, half)), (a, half));
+}
+
+#[test]
+fn memory_and_carries_stand_where_they_were_asked_for() {
+    let mut b = Builder::new();
+    let (state, out) = (b.mem(DType::F64, Lane::Uniform), b.mem(DType::F64, Lane::Uniform));
+    let (carry, h) = b.carry(state);
+    assert_eq!(b.kernel().carries[carry].next, h);
+    let one = b.constant(DType::F64, 1.0);
+    let next = b.apply(ElemOp::Add, &[h, one]).expect("floats add");
+    let step = b.step();
+    let last = b.integer(DType::I64, 9);
+    let stop = b.cmp(Cmp::Le, last, step);
+    b.set_next(carry, next);
+    b.store(out, next);
+    b.stop(stop);
+    let kernel = b.finish();
+    assert_eq!((kernel.carries[carry].clone(), kernel.stores.len(), kernel.stop), (Carry { mem: state, next }, 1, Some(stop)));
+    assert!(kernel.varying().iter().all(|v| !v));
+}
