@@ -1,8 +1,14 @@
 //! KIR: what engines compile. A kernel is one straight-line step in SSA form that runs for every lane and, one after the other,
 //! for every time step. It knows memory only as operands: it sees no shapes, taps, gradients or Python.
 
+pub mod interp;
 pub mod kir;
+pub mod print;
 pub mod record;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod verify;
 
 pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 pub use record::Builder;
+pub use verify::verify;

@@ -2,5 +2,8 @@
 
 #[allow(unsafe_code)]
 pub mod code;
+#[cfg(any(test, feature = "testing"))]
+#[allow(unsafe_code)]
+pub mod testing;
 
 pub use code::{Code, Frame, Operand, Refusal, run};

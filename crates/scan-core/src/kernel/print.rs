@@ -1,0 +1,106 @@
+//! The text form of a kernel.
+//!
+//! ```text
+//! m0: f64 per lane
+//! m1: f64
+//! c0: m1 <- r2
+//! r0: f64 = load m0
+//! r1: f64 = carry c0
+//! r2: f64 = add r0 r1
+//! store m0 <- r2
+//! ```
+
+use super::{Inst, Kernel, Lane, Op, Reg};
+use crate::types::DType;
+use std::fmt;
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (id, mem) in self.mems.enumerate() {
+            writeln!(f, "m{}: {}{}", id.0, mem.dtype.short(), if mem.lane == Lane::Unit { " per lane" } else { "" })?;
+        }
+        for (id, carry) in self.carries.enumerate() {
+            writeln!(f, "c{}: m{} <- r{}", id.0, carry.mem.0, carry.next.0)?;
+        }
+        for (r, inst) in self.body.enumerate() {
+            writeln!(f, "r{}: {inst}", r.0)?;
+        }
+        for store in &self.stores {
+            writeln!(f, "store m{} <- r{}", store.mem.0, store.value.0)?;
+        }
+        self.stop.map_or(Ok(()), |stop| writeln!(f, "stop r{}", stop.0))
+    }
+}
+
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.dtype.short(), name(self))?;
+        self.op.uses().iter().try_for_each(|Reg(r)| write!(f, " r{r}"))
+    }
+}
+
+/// Name and attributes.
+fn name(inst: &Inst) -> String {
+    match &inst.op {
+        Op::Const(bits) => format!("const {}", constant(inst.dtype, *bits)),
+        Op::Step => "step".into(),
+        Op::Load(m) => format!("load m{}", m.0),
+        Op::Carry(c) => format!("carry c{}", c.0),
+        Op::Un(op, _) => format!("{op:?}").to_lowercase(),
+        Op::Bin(op, ..) => format!("{op:?}").to_lowercase(),
+        Op::Cmp(op, ..) => format!("{op:?}").to_lowercase(),
+        Op::Fma(..) => "fma".into(),
+        Op::Select(..) => "select".into(),
+        Op::Convert(_) => "convert".into(),
+        Op::Bits(_) => "bits".into(),
+        Op::Call(f, _) => format!("call {}", format!("{f:?}").to_lowercase()),
+    }
+}
+
+/// A constant as Rust writes it; the bits of a NaN.
+fn constant(dtype: DType, bits: u64) -> String {
+    match dtype {
+        DType::Bool => (bits != 0).to_string(),
+        DType::I8 => (bits as i8).to_string(),
+        DType::I16 => (bits as i16).to_string(),
+        DType::I32 => (bits as i32).to_string(),
+        DType::I64 => (bits as i64).to_string(),
+        DType::F32 if !f32::from_bits(bits as u32).is_nan() => format!("{:?}", f32::from_bits(bits as u32)),
+        DType::F64 if !f64::from_bits(bits).is_nan() => format!("{:?}", f64::from_bits(bits)),
+        DType::F32 | DType::F64 => format!("nan {bits:#x}"),
+        _ => bits.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store};
+    use crate::types::DType::{Bool, F64, I8, I64};
+
+    #[test]
+    fn the_text_form() {
+        let mut k = Kernel::default();
+        k.mems.push(Mem { dtype: F64, lane: Lane::Unit });
+        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform });
+        k.carries.push(Carry { mem: MemId(1), next: Reg(3) });
+        let ops = [
+            (Op::Load(MemId(0)), F64),
+            (Op::Carry(CarryId(0)), F64),
+            (Op::Call(HostFn::Pow, [Reg(0), Reg(1)].into_iter().collect()), F64),
+            (Op::Bin(Bin::Add, Reg(2), Reg(1)), F64),
+            (Op::Const(0.1f64.to_bits()), F64),
+            (Op::Const(255), I8),
+            (Op::Step, I64),
+            (Op::Cmp(Cmp::Le, Reg(4), Reg(3)), Bool),
+        ];
+        for (op, dtype) in ops {
+            k.body.push(Inst { op, dtype });
+        }
+        k.stores.push(Store { mem: MemId(0), value: Reg(3) });
+        k.stop = Some(Reg(7));
+        let expected = "m0: f64 per lane\nm1: f64\nc0: m1 <- r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
+            r2: f64 = call pow r0 r1\nr3: f64 = add r2 r1\nr4: f64 = const 0.1\nr5: i8 = const -1\nr6: i64 = step\n\
+            r7: bool = le r4 r3\nstore m0 <- r3\nstop r7\n";
+        assert_eq!(k.to_string(), expected);
+    }
+}

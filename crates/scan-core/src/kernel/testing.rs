@@ -1,0 +1,424 @@
+//! Random kernels with operands, for the tests of engines. A seed and the options tell the case.
+
+use super::interp::{self, Operand};
+use super::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+use crate::types::{DType, dtype::DTYPES};
+use std::ops::RangeInclusive;
+
+/// A kernel with what one call of it is given.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its seed.
+    pub seed: u64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Memories, each with elements of one dtype.
+    pub memories: Vec<Vec<u8>>,
+    /// The dtype of each memory.
+    pub dtypes: Vec<DType>,
+    /// Where the kernel's operands lie.
+    pub operands: Vec<Operand>,
+    /// Number of lanes.
+    pub lanes: usize,
+    /// Number of steps.
+    pub steps: usize,
+    /// The number of the first step.
+    pub first: i64,
+}
+
+/// What cases look like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Dtypes of values, besides the bools that comparisons give. The number of the step is used where i64 is among them.
+    pub dtypes: Vec<DType>,
+    /// Whether kernels stop by themselves (those run with one lane).
+    pub stop: bool,
+    /// Whether kernels call functions of the machine (where f64 is among the dtypes).
+    pub calls: bool,
+    /// Number of computing instructions.
+    pub insts: RangeInclusive<usize>,
+    /// Number of lanes.
+    pub lanes: RangeInclusive<usize>,
+    /// Number of steps.
+    pub steps: RangeInclusive<usize>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let dtypes = DTYPES.iter().map(|d| d.0).collect();
+        Options { dtypes, stop: false, calls: true, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
+    }
+}
+
+impl Case {
+    /// The memories after the interpreter has run the kernel, and the number of steps that ran.
+    pub fn expected(&self) -> (Vec<Vec<u8>>, usize) {
+        let mut memories = self.memories.clone();
+        let ran = interp::run(&self.kernel, &mut memories, &self.operands, self.lanes, self.steps, self.first);
+        (memories, ran)
+    }
+    /// The first difference between two states of the memories; NaNs are equal to each other.
+    pub fn difference(&self, expected: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
+        for (m, dtype) in self.dtypes.iter().enumerate() {
+            let size = dtype.size();
+            for (i, (e, f)) in expected[m].chunks(size).zip(found[m].chunks(size)).enumerate() {
+                if e != f && !(is_nan(*dtype, e) && is_nan(*dtype, f)) {
+                    return Some(format!("memory {m} ({dtype}), element {i}: expected {e:02x?}, found {f:02x?}"));
+                }
+            }
+        }
+        None
+    }
+    /// The case as text.
+    pub fn show(&self) -> String {
+        let operands: String = self.operands.iter().enumerate().map(|(i, o)| format!("m{i} at {o:?}\n")).collect();
+        let Case { seed, lanes, steps, first, kernel, .. } = self;
+        format!("seed {seed}: {lanes} lanes, {steps} steps from {first}\n{operands}{kernel}")
+    }
+}
+
+fn is_nan(dtype: DType, bytes: &[u8]) -> bool {
+    match dtype {
+        DType::F32 => f32::from_le_bytes(bytes.try_into().expect("four bytes")).is_nan(),
+        DType::F64 => f64::from_le_bytes(bytes.try_into().expect("eight bytes")).is_nan(),
+        _ => false,
+    }
+}
+
+/// The case of a seed.
+pub fn case(seed: u64, options: &Options) -> Case {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let lanes = if options.stop { 1 } else { random.within(&options.lanes) };
+    let case = Case {
+        seed,
+        kernel: Kernel::default(),
+        memories: vec![],
+        dtypes: vec![],
+        operands: vec![],
+        lanes,
+        steps: random.within(&options.steps),
+        first: random.below(5) as i64 - 2,
+    };
+    let mut gen_ = Generator { random, options, case, pending: vec![] };
+    gen_.inputs();
+    for _ in 0..gen_.random.within(&options.insts) {
+        gen_.compute();
+    }
+    gen_.outputs();
+    gen_.case
+}
+
+/// Uniform random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+    fn within(&mut self, range: &RangeInclusive<usize>) -> usize {
+        range.start() + self.below(range.end() - range.start() + 1)
+    }
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    /// The bits of an element: mostly tame, sometimes an edge.
+    fn element(&mut self, dtype: DType) -> u64 {
+        let edge = self.one_in(8);
+        let tame = self.below(2001) as f64 / 250.0 - 4.0;
+        match dtype {
+            DType::Bool => self.next() & 1,
+            DType::F32 if edge => {
+                self.pick(&[0.0, -0.0, f32::INFINITY, f32::NAN, f32::MIN_POSITIVE / 3.0, f32::MAX, 0.5, -1e9]).to_bits() as u64
+            }
+            DType::F32 => (tame as f32).to_bits() as u64,
+            DType::F64 if edge => self.pick(&[0.0, -0.0, f64::NEG_INFINITY, f64::NAN, 1e-310, f64::MAX, -2.5, 1e19]).to_bits(),
+            DType::F64 => tame.to_bits(),
+            _ => {
+                let bits = if edge { self.pick(&[u64::MAX, 0, 1 << (8 * dtype.size() - 1)]) } else { self.next() >> self.below(64) };
+                bits & (u64::MAX >> (64 - 8 * dtype.size()))
+            }
+        }
+    }
+}
+
+/// Rows in one memory, of which row `t + r` (counted backwards where the stride is negative) is row r of step t.
+struct Rows {
+    memory: usize,
+    lead: usize,
+    bytes: usize,
+    last: usize,
+    stride: isize,
+}
+
+impl Rows {
+    fn operand(&self, row: usize) -> Operand {
+        let place = if self.stride < 0 { self.last - row } else { row };
+        Operand { memory: self.memory, offset: self.lead + place * self.bytes, stride: self.stride }
+    }
+}
+
+struct Generator<'a> {
+    random: Random,
+    options: &'a Options,
+    case: Case,
+    /// Operands that a store is still to be made for.
+    pending: Vec<MemId>,
+}
+
+impl Generator<'_> {
+    fn dtype(&mut self) -> DType {
+        self.random.pick(&self.options.dtypes)
+    }
+
+    fn lane(&mut self) -> Lane {
+        if self.random.one_in(3) { Lane::Uniform } else { Lane::Unit }
+    }
+
+    /// A new memory of as many rows as all steps together see, where each sees `span`.
+    fn rows(&mut self, dtype: DType, lane: Lane, span: usize, signs: &[isize]) -> Rows {
+        let (size, random) = (dtype.size(), &mut self.random);
+        let lead = random.below(3) * size;
+        let bytes = (if lane == Lane::Unit { self.case.lanes } else { 1 } + random.below(3)) * size;
+        let sign = random.pick(signs);
+        let count = if sign == 0 { span } else { self.case.steps - 1 + span };
+        let elements = (lead + bytes * count) / size + random.below(2);
+        let memory: Vec<u8> = (0..elements).flat_map(|_| random.element(dtype).to_le_bytes()[..size].to_vec()).collect();
+        self.case.memories.push(memory);
+        self.case.dtypes.push(dtype);
+        Rows { memory: self.case.memories.len() - 1, lead, bytes, last: count - 1, stride: sign * bytes as isize }
+    }
+
+    fn mem(&mut self, dtype: DType, lane: Lane, operand: Operand) -> MemId {
+        self.case.operands.push(operand);
+        self.case.kernel.mems.push(Mem { dtype, lane })
+    }
+
+    fn push(&mut self, op: Op, dtype: DType) -> Reg {
+        self.case.kernel.body.push(Inst { op, dtype })
+    }
+
+    fn inputs(&mut self) {
+        for _ in 0..1 + self.random.below(3) {
+            let (dtype, lane) = (self.dtype(), self.lane());
+            let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
+            let mem = self.mem(dtype, lane, rows.operand(0));
+            self.push(Op::Load(mem), dtype);
+        }
+        for _ in 0..self.random.below(3) {
+            let (dtype, lane) = (self.dtype(), self.lane());
+            let rows = self.rows(dtype, lane, 1, &[0]);
+            let mem = self.mem(dtype, lane, rows.operand(0));
+            let id = self.case.kernel.carries.push(Carry { mem, next: Reg(0) });
+            let value = self.push(Op::Carry(id), dtype);
+            self.case.kernel.carries[id].next = value;
+        }
+        for _ in 0..self.random.below(3) {
+            self.state();
+        }
+        if self.options.dtypes.contains(&DType::I64) {
+            self.push(Op::Step, DType::I64);
+        }
+    }
+
+    /// Rows that are read and written, as the states of loops are. Lanes follow each other in any order, so no step may
+    /// overwrite what one element of all lanes is read from.
+    fn state(&mut self) {
+        let (dtype, lane) = (self.dtype(), self.lane());
+        let plain = lane == Lane::Uniform && self.case.lanes > 1;
+        let (reads, writes): (&[usize], &[usize]) = if plain {
+            (&[0], &[1])
+        } else {
+            self.random.pick(&[(&[0], &[1]), (&[0, 1], &[2]), (&[0], &[0]), (&[1], &[0, 2]), (&[0, 1], &[1, 0])])
+        };
+        let rows = self.rows(dtype, lane, 3, if plain { &[1, -1] } else { &[1, 1, 0, -1] });
+        for &row in reads {
+            let mem = self.mem(dtype, lane, rows.operand(row));
+            self.push(Op::Load(mem), dtype);
+        }
+        for &row in writes {
+            let mem = self.mem(dtype, lane, rows.operand(row));
+            self.pending.push(mem);
+        }
+    }
+
+    /// A value of a dtype: one of those that are there, more often a late one, or a constant.
+    fn value(&mut self, dtype: DType) -> Reg {
+        let kernel = &self.case.kernel;
+        let found: Vec<Reg> = kernel.body.enumerate().filter(|(_, i)| i.dtype == dtype).map(|(r, _)| r).collect();
+        if found.is_empty() || self.random.one_in(8) {
+            let bits = self.random.element(dtype);
+            return self.push(Op::Const(bits), dtype);
+        }
+        let late = found.len() - found.len().min(3);
+        if self.random.one_in(2) { self.random.pick(&found[late..]) } else { self.random.pick(&found) }
+    }
+
+    /// A value of a dtype that is the same in all lanes.
+    fn uniform(&mut self, dtype: DType) -> Reg {
+        let varying = self.case.kernel.varying();
+        let found: Vec<Reg> = varying.enumerate().filter(|(r, v)| !**v && self.case.kernel.dtype(*r) == dtype).map(|(r, _)| r).collect();
+        if found.is_empty() {
+            let bits = self.random.element(dtype);
+            return self.push(Op::Const(bits), dtype);
+        }
+        self.random.pick(&found)
+    }
+
+    fn compute(&mut self) {
+        let dtype = self.dtype();
+        match self.random.below(16) {
+            0..=2 => self.unary(dtype),
+            3..=7 => self.binary(dtype),
+            8 | 9 if dtype.is_float() => {
+                let (x, y, z) = (self.value(dtype), self.value(dtype), self.value(dtype));
+                self.push(Op::Fma(x, y, z), dtype);
+            }
+            8..=10 => {
+                let op = self.random.pick(&[Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Le]);
+                let (x, y) = (self.value(dtype), self.value(dtype));
+                self.push(Op::Cmp(op, x, y), DType::Bool);
+            }
+            11 | 12 => {
+                let (c, x, y) = (self.value(DType::Bool), self.value(dtype), self.value(dtype));
+                self.push(Op::Select(c, x, y), dtype);
+            }
+            13 => {
+                let from = self.dtype();
+                let x = self.value(from);
+                self.push(Op::Convert(x), dtype);
+            }
+            14 => self.bits(dtype),
+            _ => self.call(),
+        }
+    }
+
+    fn unary(&mut self, dtype: DType) {
+        let op = match dtype {
+            DType::Bool => Un::Not,
+            d if d.is_float() => self.random.pick(&[Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Ceil, Un::Trunc, Un::Round]),
+            _ => self.random.pick(&[Un::Neg, Un::Not]),
+        };
+        let x = self.value(dtype);
+        self.push(Op::Un(op, x), dtype);
+    }
+
+    fn binary(&mut self, dtype: DType) {
+        let op = match dtype {
+            DType::Bool => self.random.pick(&[Bin::And, Bin::Or, Bin::Xor]),
+            d if d.is_float() => self.random.pick(&[Bin::Add, Bin::Sub, Bin::Mul, Bin::Div]),
+            _ => self.random.pick(&[Bin::Add, Bin::Sub, Bin::Mul, Bin::And, Bin::Or, Bin::Xor, Bin::Shl, Bin::Shr]),
+        };
+        let (x, mut y) = (self.value(dtype), self.value(dtype));
+        if matches!(op, Bin::Shl | Bin::Shr) {
+            let mask = self.push(Op::Const(8 * dtype.size() as u64 - 1), dtype);
+            y = self.push(Op::Bin(Bin::And, y, mask), dtype);
+        }
+        self.push(Op::Bin(op, x, y), dtype);
+    }
+
+    /// The bits of a float (of which NaN, that has many, is kept away), or a float from bits.
+    fn bits(&mut self, dtype: DType) {
+        let partners = self.options.dtypes.iter().copied().filter(|d| d.size() == dtype.size() && d.is_float() != dtype.is_float());
+        let partners: Vec<DType> = partners.filter(|_| dtype.size() >= 4).collect();
+        if partners.is_empty() {
+            return;
+        }
+        let to = self.random.pick(&partners);
+        let mut x = self.value(dtype);
+        if dtype.is_float() {
+            let (number, zero) = (self.push(Op::Cmp(Cmp::Eq, x, x), DType::Bool), self.push(Op::Const(0), dtype));
+            x = self.push(Op::Select(number, x, zero), dtype);
+        }
+        self.push(Op::Bits(x), to);
+    }
+
+    fn call(&mut self) {
+        if !self.options.calls || !self.options.dtypes.contains(&DType::F64) {
+            return;
+        }
+        let f = self.random.pick(HostFn::ALL);
+        let args = (0..f.arity()).map(|_| self.value(DType::F64)).collect();
+        self.push(Op::Call(f, args), DType::F64);
+    }
+
+    fn outputs(&mut self) {
+        for _ in 0..1 + self.random.below(3) {
+            let (dtype, lane) = (self.dtype(), self.lane());
+            let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
+            let mem = self.mem(dtype, lane, rows.operand(0));
+            self.pending.push(mem);
+        }
+        for mem in std::mem::take(&mut self.pending) {
+            let value = self.fitting(mem);
+            self.case.kernel.stores.push(Store { mem, value });
+        }
+        for id in self.case.kernel.carries.ids().collect::<Vec<CarryId>>() {
+            self.case.kernel.carries[id].next = self.fitting(self.case.kernel.carries[id].mem);
+        }
+        if self.options.stop {
+            self.case.kernel.stop = Some(self.stop());
+        }
+    }
+
+    /// A value that may be written to an operand.
+    fn fitting(&mut self, mem: MemId) -> Reg {
+        let Mem { dtype, lane } = self.case.kernel.mems[mem];
+        if lane == Lane::Uniform { self.uniform(dtype) } else { self.value(dtype) }
+    }
+
+    /// Some step is reached, or some bool holds.
+    fn stop(&mut self) -> Reg {
+        let steps: Vec<Reg> = self.case.kernel.body.enumerate().filter(|(_, i)| i.op == Op::Step).map(|(r, _)| r).collect();
+        let Some(&step) = steps.first().filter(|_| self.random.one_in(2)) else { return self.value(DType::Bool) };
+        let limit = self.case.first + self.random.below(self.case.steps + 2) as i64;
+        let limit = self.push(Op::Const(limit as u64), DType::I64);
+        self.push(Op::Cmp(Cmp::Le, limit, step), DType::Bool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn cases_reach_every_instruction() {
+        let cases: Vec<Case> = (0..1000).map(|s| case(s, &Options { stop: s % 4 == 0, ..Default::default() })).collect();
+        let kinds: BTreeSet<String> = cases
+            .iter()
+            .flat_map(|c| c.kernel.body.iter())
+            .map(|i| match &i.op {
+                Op::Un(op, _) => format!("{op:?} {}", i.dtype),
+                Op::Bin(op, ..) => format!("{op:?} {}", i.dtype),
+                Op::Fma(..) => format!("fma {}", i.dtype),
+                Op::Select(..) => format!("select {}", i.dtype),
+                _ => String::new(),
+            })
+            .collect();
+        let unary = 2 * 7 + 8 * 2 + 1;
+        let binary = 2 * 4 + 8 * 8 + 3;
+        assert_eq!(kinds.len(), 1 + unary + binary + 2 + 11, "{kinds:?}");
+        assert!(cases.iter().any(|c| c.expected().1 < c.steps), "some kernel stops early");
+        assert!(cases.iter().any(|c| c.expected().0 != c.memories), "kernels write");
+    }
+
+    #[test]
+    fn a_difference_is_found_and_nan_is_nan() {
+        let dtypes = vec![DType::F32, DType::I8];
+        let c = Case { dtypes, ..case(1, &Options::default()) };
+        let with = |x: f32, y: u8| vec![x.to_le_bytes().to_vec(), vec![0, y]];
+        assert_eq!(c.difference(&with(f32::NAN, 1), &with(-f32::NAN, 1)), None);
+        assert!(c.difference(&with(0.0, 1), &with(-0.0, 1)).is_some());
+        assert!(c.difference(&with(0.0, 1), &with(0.0, 2)).is_some_and(|d| d.starts_with("memory 1 (int8), element 1")));
+    }
+}

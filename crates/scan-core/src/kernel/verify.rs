@@ -1,0 +1,150 @@
+//! What holds of every kernel that an engine is given.
+
+use super::{Bin, Carry, Inst, Kernel, Lane, MemId, Op, Reg, Un};
+use crate::base::{Diagnostic, IdxVec, Result};
+use crate::types::DType;
+
+/// Fails where a kernel is not well-formed: a fault of whoever built it.
+pub fn verify(kernel: &Kernel) -> Result<()> {
+    check(kernel).map_err(|text| Diagnostic::internal(format!("a kernel that is not well-formed: {text}")).note(kernel.to_string()))
+}
+
+type Checked = std::result::Result<(), String>;
+
+fn ensure(holds: bool, text: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(text()) }
+}
+
+fn check(kernel: &Kernel) -> Checked {
+    for (r, inst) in kernel.body.enumerate() {
+        let at = |text: String| format!("r{}: {text}", r.0);
+        known(kernel, r, inst).map_err(at)?;
+        typed(kernel, inst).map_err(at)?;
+    }
+    let varying = kernel.varying();
+    for (id, carry) in kernel.carries.enumerate() {
+        handed_on(kernel, carry, &varying).map_err(|text| format!("c{}: {text}", id.0))?;
+    }
+    for (i, store) in kernel.stores.iter().enumerate() {
+        written(kernel, store.mem, store.value, &varying).map_err(|text| format!("store {i}: {text}"))?;
+    }
+    ensure(kernel.stop.is_none_or(|s| kernel.body.get(s).is_some_and(|i| i.dtype == DType::Bool)), || "stop is not a bool".into())
+}
+
+/// Everything that it names exists, values before it.
+fn known(kernel: &Kernel, r: Reg, inst: &Inst) -> Checked {
+    let exists = match inst.op {
+        Op::Load(m) => kernel.mems.get(m).is_some(),
+        Op::Carry(c) => kernel.carries.get(c).is_some_and(|c| kernel.mems.get(c.mem).is_some()),
+        _ => inst.op.uses().iter().all(|&used| used < r),
+    };
+    ensure(exists, || "uses what is not there yet".into())
+}
+
+fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
+    let dtype = inst.dtype;
+    let of = |r: Reg| kernel.dtype(r);
+    let holds = match &inst.op {
+        Op::Const(bits) => *bits <= if dtype == DType::Bool { 1 } else { u64::MAX >> (64 - 8 * dtype.size()) },
+        Op::Step => dtype == DType::I64,
+        Op::Load(m) => dtype == kernel.mems[*m].dtype,
+        Op::Carry(c) => dtype == kernel.mems[kernel.carries[*c].mem].dtype,
+        Op::Un(op, x) => dtype == of(*x) && unary(*op, dtype),
+        Op::Bin(op, x, y) => dtype == of(*x) && dtype == of(*y) && binary(*op, dtype),
+        Op::Fma(x, y, z) => dtype.is_float() && [x, y, z].iter().all(|r| of(**r) == dtype),
+        Op::Cmp(_, x, y) => dtype == DType::Bool && of(*x) == of(*y),
+        Op::Select(c, x, y) => of(*c) == DType::Bool && dtype == of(*x) && dtype == of(*y),
+        Op::Convert(_) => true,
+        Op::Bits(x) => same_bits(dtype, of(*x)) || same_bits(of(*x), dtype),
+        Op::Call(f, args) => dtype == DType::F64 && args.len() == f.arity() && args.iter().all(|r| of(*r) == DType::F64),
+    };
+    ensure(holds, || format!("`{:?}` of {:?} as {dtype}", inst.op, inst.op.uses().iter().map(|&r| of(r).short()).collect::<Vec<_>>()))
+}
+
+fn unary(op: Un, dtype: DType) -> bool {
+    match op {
+        Un::Neg => dtype != DType::Bool,
+        Un::Not => !dtype.is_float(),
+        _ => dtype.is_float(),
+    }
+}
+
+fn binary(op: Bin, dtype: DType) -> bool {
+    match op {
+        Bin::Add | Bin::Sub | Bin::Mul => dtype != DType::Bool,
+        Bin::Div => dtype.is_float(),
+        Bin::And | Bin::Or | Bin::Xor => !dtype.is_float(),
+        Bin::Shl | Bin::Shr => dtype.is_int(),
+    }
+}
+
+fn same_bits(float: DType, int: DType) -> bool {
+    float.is_float() && int.is_int() && float.size() == int.size()
+}
+
+fn handed_on(kernel: &Kernel, carry: &Carry, varying: &IdxVec<Reg, bool>) -> Checked {
+    written(kernel, carry.mem, carry.next, varying)?;
+    let loads = kernel.body.iter().filter(|i| i.op == Op::Load(carry.mem)).count();
+    let others = kernel.stores.iter().filter(|s| s.mem == carry.mem).count() + kernel.carries.iter().filter(|c| c.mem == carry.mem).count();
+    ensure(loads == 0 && others == 1, || format!("m{} is used by others", carry.mem.0))
+}
+
+/// A value fits the operand that it is written to.
+fn written(kernel: &Kernel, mem: MemId, value: Reg, varying: &IdxVec<Reg, bool>) -> Checked {
+    let (Some(mem), Some(inst)) = (kernel.mems.get(mem), kernel.body.get(value)) else {
+        return Err("an operand or a value is missing".into());
+    };
+    ensure(mem.dtype == inst.dtype, || format!("{} goes to an operand of {}", inst.dtype, mem.dtype))?;
+    ensure(mem.lane == Lane::Unit || !varying[value], || format!("a uniform operand is given r{}, which differs between lanes", value.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::testing::{Options, case};
+    use crate::kernel::{CarryId, Mem, Store};
+
+    fn base() -> Kernel {
+        let mut k = Kernel::default();
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit });
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform });
+        k.body.push(Inst { op: Op::Load(MemId(0)), dtype: DType::F64 });
+        k.body.push(Inst { op: Op::Const(0), dtype: DType::F64 });
+        k
+    }
+
+    fn fault(change: impl FnOnce(&mut Kernel)) -> String {
+        let mut k = base();
+        change(&mut k);
+        verify(&k).expect_err("must fail").title
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let push = |op: Op, dtype| {
+            move |k: &mut Kernel| {
+                k.body.push(Inst { op, dtype });
+            }
+        };
+        verify(&base()).unwrap();
+        assert!(fault(push(Op::Un(Un::Neg, Reg(2)), DType::F64)).ends_with("r2: uses what is not there yet"));
+        assert!(fault(push(Op::Load(MemId(2)), DType::F64)).ends_with("r2: uses what is not there yet"));
+        assert!(fault(push(Op::Un(Un::Not, Reg(0)), DType::F64)).contains("r2: `Un(Not"));
+        assert!(fault(push(Op::Bin(Bin::Shl, Reg(0), Reg(1)), DType::F64)).contains("Shl"));
+        assert!(fault(push(Op::Step, DType::I32)).contains("Step"));
+        assert!(fault(push(Op::Const(256), DType::U8)).contains("Const"));
+        assert!(fault(push(Op::Bits(Reg(0)), DType::I32)).contains("Bits"));
+        assert!(fault(|k| k.stores.push(Store { mem: MemId(1), value: Reg(0) })).contains("store 0: a uniform operand"));
+        assert!(fault(|k| k.stop = Some(Reg(1))).contains("stop is not a bool"));
+        let carry = |k: &mut Kernel| {
+            k.carries.push(Carry { mem: MemId(0), next: Reg(1) });
+        };
+        assert!(fault(carry).contains("c0: m0 is used by others"));
+        assert!(fault(push(Op::Carry(CarryId(0)), DType::F64)).contains("not there yet"));
+    }
+
+    #[test]
+    fn what_is_generated_is_well_formed() {
+        (0..300).for_each(|seed| verify(&case(seed, &Options::default()).kernel).unwrap());
+    }
+}
