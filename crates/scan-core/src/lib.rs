@@ -38,6 +38,7 @@ pub mod ir;
 pub mod kernel;
 pub mod ops;
 pub mod prelude;
+pub mod rewrite;
 pub mod scalar;
 pub mod scan;
 #[cfg(feature = "testing")]

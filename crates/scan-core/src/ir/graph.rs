@@ -2,7 +2,7 @@
 
 use super::op::{Arg, Op, Outs};
 use crate::base::{Diagnostic, IdxVec, Result, Span};
-use crate::types::{Array, Dim, Type};
+use crate::types::{Array, Dim, Sym, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -36,6 +36,9 @@ pub struct Node {
     pub span: Span,
 }
 
+/// What makes a node equal to another.
+type Key = (Op, SmallVec<[Value; 4]>);
+
 #[derive(Clone, Debug)]
 struct Data {
     ty: Type,
@@ -51,7 +54,7 @@ pub struct Graph {
     values: IdxVec<Value, Data>,
     params: Vec<Value>,
     results: Vec<Value>,
-    memo: FxHashMap<(Op, SmallVec<[Value; 4]>), NodeId>,
+    memo: FxHashMap<Key, NodeId>,
     span: Span,
 }
 
@@ -82,17 +85,76 @@ impl Graph {
         let def = key.0.def();
         let types = def.infer(&args).map_err(|e| e.at(self.span))?;
         let dim = def.dim(&args);
+        Ok(self.push(key, pure, types.into_iter().map(|ty| (ty, dim.clone()))))
+    }
+    fn push(&mut self, key: Key, pure: bool, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
         let node = NodeId(self.nodes.len() as u32);
-        let outs: Outs<Value> = types
-            .into_iter()
-            .enumerate()
-            .map(|(i, ty)| self.values.push(Data { ty, def: Def::Out(node, i), name: None, dim: dim.clone() }))
-            .collect();
+        let data = types.enumerate().map(|(i, (ty, dim))| Data { ty, def: Def::Out(node, i), name: None, dim });
+        let outs: Outs<Value> = data.map(|data| self.values.push(data)).collect();
         self.nodes.push(Node { op: key.0.clone(), ins: key.1.clone(), outs: outs.clone(), span: self.span });
         if pure {
             self.memo.insert(key, node);
         }
+        outs
+    }
+    /// Adds a node of another graph, as `op`, on values of this one that equal its inputs there. What is known there of the
+    /// types of its outputs, and their names, is kept.
+    ///
+    /// # Errors
+    /// What type inference reports where more is known of the inputs than before.
+    pub fn copy(&mut self, from: &Graph, id: NodeId, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
+        let node = &from.nodes[id];
+        let outer = self.set_span(node.span.or(self.span));
+        let outs = if std::ptr::eq(op, &node.op) && node.ins.iter().zip(ins).all(|(&old, &new)| self.same_arg(new, from, old)) {
+            Ok(self.repeat(from, node, ins))
+        } else {
+            self.apply_again(from, node, op, ins)
+        };
+        self.span = outer;
+        for (&old, &new) in node.outs.iter().zip(outs.as_ref().map_or(&[][..], |o| o)) {
+            if let (Some(name), None) = (from.name(old), self.name(new)) {
+                self.values[new].name = Some(name.clone());
+            }
+        }
+        outs
+    }
+    /// The node on inputs of which as much is known as there: types need no inference.
+    fn repeat(&mut self, from: &Graph, node: &Node, ins: &[Value]) -> Outs<Value> {
+        let pure = !matches!(&node.op, Op::Extern(e) if !e.0.pure());
+        let key = (node.op.clone(), SmallVec::from_slice(ins));
+        if let Some(&found) = self.memo.get(&key).filter(|_| pure) {
+            return self.nodes[found].outs.clone();
+        }
+        self.push(key, pure, node.outs.iter().map(|&v| (from.values[v].ty.clone(), from.values[v].dim.clone())))
+    }
+    fn apply_again(&mut self, from: &Graph, node: &Node, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
+        let since = Sym::fresh();
+        let outs = self.apply(op.clone(), ins)?;
+        node.outs.iter().zip(&outs).for_each(|(&old, &new)| self.learn(new, from, old, since));
         Ok(outs)
+    }
+    /// Takes over what another graph knows of the type of an equal value: numbers, and forms where this graph has nothing but
+    /// symbols made after `since`.
+    pub fn learn(&mut self, v: Value, from: &Graph, old: Value, since: Sym) {
+        let (new, old) = (&mut self.values[v], &from.values[old]);
+        for (d, before) in new.ty.dims.iter_mut().zip(&old.ty.dims) {
+            let vague = d.parts().0.iter().any(|(s, _)| *s > since);
+            if d.value().is_none() && (vague || before.value().is_some()) {
+                *d = before.clone();
+            }
+        }
+        if new.dim.is_none() {
+            new.dim = old.dim.clone();
+        }
+    }
+    fn same_arg(&self, new: Value, from: &Graph, old: Value) -> bool {
+        let (a, b) = (&self.values[new], &from.values[old]);
+        a.ty == b.ty && a.dim == b.dim && self.const_value(new).is_some() == from.const_value(old).is_some()
+    }
+    /// The first output of a node, where there is such a node.
+    pub fn find(&self, op: &Op, ins: &[Value]) -> Option<Value> {
+        let node = self.memo.get(&(op.clone(), SmallVec::from_slice(ins)))?;
+        self.nodes[*node].outs.first().copied()
     }
     /// Adds a node whose types are known to fit; returns its first output.
     ///

@@ -199,6 +199,18 @@ impl Scan {
     pub fn until_result(&self) -> Option<usize> {
         self.until.then(|| self.states.iter().map(|s| s.writes.len()).sum())
     }
+    /// The loop with another step of the same slots.
+    pub fn with_body(&self, body: Graph) -> Scan {
+        Scan {
+            name: self.name.clone(),
+            body,
+            seqs: self.seqs.clone(),
+            states: self.states.clone(),
+            captured: self.captured.clone(),
+            until: self.until,
+            truncate: self.truncate,
+        }
+    }
     /// The body's parameters of a state.
     pub fn read_values(&self, id: StateId) -> &[Value] {
         &self.body.params()[self.read_params(id)]

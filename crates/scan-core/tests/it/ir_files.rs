@@ -6,14 +6,20 @@
 //!   the same bits. `n=3` sets an integer parameter or the extent `n0`.
 //! - `# call: f64[2]{1.0, 2.0}, 3:i64 => 5.0:f64` calls it on these arguments and compares the results, floats to 1e-9.
 //! - `# call: 1.0:f64 => E0301` expects an error of that code.
+//! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` and `call` is made of it, too, and
+//!   gives the same bits (1e-9, where a pass may round otherwise), and `run` compares the gradients of both.
+//! - `# count: mul 2` counts the operations of a name after the passes, those in loops included.
 //! - `… # error: E0903` at the end of a line expects that the text is refused with that code, blaming that line.
 
 use crate::sources::{Random, files, read, short};
 use scan_core::base::Diagnostic;
 use scan_core::eval;
+use scan_core::grad::{Seeds, vjp};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
-use scan_core::ir::{EvalCx, Graph};
+use scan_core::ir::{EvalCx, Graph, Value};
+use scan_core::rewrite::pipeline::PASSES;
+use scan_core::rewrite::{Exact, Options, optimise};
 use scan_core::types::{Array, DType, Sym, Type};
 use std::collections::HashMap;
 use std::fs;
@@ -38,11 +44,21 @@ fn check(path: &Path) -> Outcome {
     if let Some((i, line)) = source.lines().enumerate().find(|(_, l)| l.contains("# error: ")) {
         return refused(&source, i + 1, line);
     }
-    let (name, graph) = read_graph(&source)?;
-    let printed = graph.to_text(&name);
+    let (name, mut graph) = read_graph(&source)?;
+    let mut printed = graph.to_text(&name);
+    let passes = directives(&source, "pass").flat_map(str::split_whitespace).collect::<Vec<_>>();
+    if !passes.is_empty() {
+        same_text(&read_graph(&printed)?.1, &name, &printed)?;
+        let better = improved(&graph, &passes)?;
+        printed = better.to_text(&name);
+        compare(&graph, &better, &source, &passes)?;
+        directives(&source, "count").try_for_each(|line| count(&better, line))?;
+        graph = better;
+    }
     let start = source.find("\nfn ").map_or(0, |i| i + 1);
     let expected = snapshot.as_deref().unwrap_or(&source[start..]);
-    if printed != expected {
+    let counted = !passes.is_empty() && snapshot.is_none();
+    if printed != expected && !counted {
         if std::env::var_os("UPDATE").is_none() {
             return Err(format!("prints as (UPDATE=1 accepts it)\n{printed}\nexpected\n{expected}"));
         }
@@ -50,9 +66,7 @@ fn check(path: &Path) -> Outcome {
         fs::write(path, kept + &printed).map_err(|e| e.to_string())?;
     }
     let (_, again) = read_graph(&printed)?;
-    if again.to_text(&name) != printed {
-        return Err(format!("printing is not stable:\n{}", again.to_text(&name)));
-    }
+    same_text(&again, &name, &printed)?;
     for line in source.lines() {
         match line.split_once(':') {
             Some(("# run", args)) => run(&graph, &again, args)?,
@@ -61,6 +75,72 @@ fn check(path: &Path) -> Outcome {
         }
     }
     Ok(())
+}
+
+fn same_text(again: &Graph, name: &str, printed: &str) -> Outcome {
+    let text = again.to_text(name);
+    if text == printed { Ok(()) } else { Err(format!("printing is not stable:\n{text}")) }
+}
+
+/// What follows a directive, per line.
+fn directives<'a>(source: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let head = format!("# {name}:");
+    source.lines().filter_map(move |l| l.strip_prefix(&head))
+}
+
+/// The graph after some passes.
+fn improved(graph: &Graph, passes: &[&str]) -> Result<Graph, String> {
+    let options = Options::only(passes).map_err(|e| e.to_string())?;
+    let (better, report) = optimise(graph.clone(), &options).map_err(|e| e.to_string())?;
+    match report.failed().next() {
+        Some(entry) => Err(format!("pass {} gave up: {}", entry.pass, entry.text)),
+        None => Ok(better),
+    }
+}
+
+/// What two graphs give for the arguments of every `# run`, with their gradients.
+fn compare(graph: &Graph, better: &Graph, source: &str, passes: &[&str]) -> Outcome {
+    let exact = PASSES.iter().filter(|p| passes.contains(&p.name)).all(|p| p.exact == Exact::Yes);
+    for line in directives(source, "run") {
+        let args = inputs(graph, line)?;
+        let [before, after] = [evaluate(graph, &args), evaluate(better, &args)].map(|r| r.map_err(|e| e.to_string()));
+        let (before, after) = (before?, after?);
+        let same = if exact { before == after } else { before.iter().zip(&after).all(|(a, b)| close(a, b)) };
+        if !same {
+            return Err(format!("# run:{line} differs after the passes:\n{before:?}\n{after:?}"));
+        }
+        let [before, after] = [gradients(graph, &args), gradients(better, &args)];
+        let (before, after) = (before?, after?);
+        if !before.iter().zip(&after).all(|(a, b)| close(a, b)) {
+            return Err(format!("# run:{line}: gradients differ after the passes:\n{before:?}\n{after:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The gradient of the sum of all float results by every float parameter; nothing where an op has none.
+fn gradients(graph: &Graph, args: &[Array]) -> Result<Vec<Array>, String> {
+    let mut g = graph.clone();
+    let is_float = |v: &Value| graph.ty(*v).dtype.is_float();
+    let results: Vec<Value> = graph.results().iter().copied().filter(is_float).collect();
+    let wrt: Vec<Value> = graph.params().iter().copied().filter(is_float).collect();
+    let outputs = results.iter().map(|&v| (v, g.ones_like(v))).collect();
+    let Ok(found) = vjp(&mut g, &Seeds { outputs, ..Seeds::default() }, &wrt) else { return Ok(vec![]) };
+    let found: Vec<Value> = found.iter().zip(&wrt).map(|(ct, &x)| ct.unwrap_or_else(|| g.zeros_like(x))).collect();
+    g.set_results(found);
+    evaluate(&g, args).map_err(|e| format!("the gradient fails\n{e}"))
+}
+
+/// Checks how many operations have a name: `mul 2`.
+fn count(graph: &Graph, line: &str) -> Outcome {
+    let (name, want) = line.trim().split_once(' ').ok_or_else(|| format!("`# count:{line}` needs a name and a number"))?;
+    let found = occurrences(graph, name);
+    if found.to_string() == want.trim() { Ok(()) } else { Err(format!("# count:{line}, but there are {found}:\n{}", graph.to_text("f"))) }
+}
+
+fn occurrences(graph: &Graph, name: &str) -> usize {
+    let inside = graph.nodes().iter().filter_map(|n| n.op.as_scan()).map(|s| occurrences(&s.body, name)).sum::<usize>();
+    inside + graph.nodes().iter().filter(|n| n.op.name() == name).count()
 }
 
 fn read_graph(text: &str) -> Result<(String, Graph), String> {
@@ -81,11 +161,16 @@ fn evaluate(graph: &Graph, args: &[Array]) -> Result<Vec<Array>, Box<Diagnostic>
     eval::run(graph, &mut EvalCx::new(), args)
 }
 
-fn run(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
+/// The arguments that `# run:` asks for.
+fn inputs(graph: &Graph, directive: &str) -> Result<Vec<Array>, String> {
     let mut words = directive.split_whitespace();
     let seed = words.next().and_then(|s| s.parse().ok()).ok_or_else(|| format!("`# run:{directive}` has no seed"))?;
     let given: HashMap<&str, i64> = words.filter_map(|w| w.split_once('=')).filter_map(|(k, v)| Some((k, v.parse().ok()?))).collect();
-    let args = Inputs { random: Random(seed), given, dims: HashMap::new() }.all(graph);
+    Ok(Inputs { random: Random(seed), given, dims: HashMap::new() }.all(graph))
+}
+
+fn run(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
+    let args = inputs(graph, directive)?;
     let first = evaluate(graph, &args).map_err(|e| format!("# run:{directive} fails\n{e}"))?;
     let second = evaluate(again, &args).map_err(|e| format!("# run:{directive} fails when printed and read again\n{e}"))?;
     if first != second {

@@ -1,0 +1,142 @@
+//! Runs the passes.
+
+use super::local::{self, Index};
+use super::options::Options;
+use super::pipeline::{PASSES, Pass, Run, Stage};
+use super::rebuild::{copy_with, without_dead};
+use super::report::{Entry, FAILED, Report};
+use crate::base::Result;
+use crate::ir::verify::verify;
+use crate::ir::{Graph, Op, Scan};
+use rustc_hash::FxHashMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// What passes share.
+#[derive(Default)]
+pub struct Cx {
+    /// What they did.
+    pub report: Report,
+}
+
+impl Cx {
+    /// Notes that a pass did something to a loop or operation.
+    pub fn done(&mut self, pass: &'static str, place: impl Display, text: impl Display) {
+        self.report.entries.push(Entry { pass, place: place.to_string(), done: true, text: text.to_string() });
+    }
+    /// Notes why a pass left a loop or operation as it is.
+    pub fn left(&mut self, pass: &'static str, place: impl Display, why: impl Display) {
+        self.report.entries.push(Entry { pass, place: place.to_string(), done: false, text: why.to_string() });
+    }
+}
+
+/// How often loops are looked at again after rules have simplified what passes over loops left.
+const ROUNDS: usize = 3;
+
+/// The graph optimised, and what was done to it. Parameters, results and their types stay.
+///
+/// # Errors
+/// Internal ones: a pass broke the graph.
+pub fn optimise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
+    run(graph, options, |_| true)
+}
+
+/// The graph simplified by the rules alone that may run before a gradient is taken: what stops or changes gradients stays.
+///
+/// # Errors
+/// Internal ones: a pass broke the graph.
+pub fn canonicalise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
+    run(graph, options, |pass| pass.stage == Stage::Always)
+}
+
+fn run(graph: Graph, options: &Options, wanted: impl Fn(&Pass) -> bool) -> Result<(Graph, Report)> {
+    let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p) && options.runs(p.name)).collect();
+    let of = |stages: &[Stage]| passes.iter().copied().filter(|p| stages.contains(&p.stage)).collect::<Vec<&Pass>>();
+    let (rules, loops, last) = (of(&[Stage::Always, Stage::Execution]), of(&[Stage::Loops]), of(&[Stage::Last]));
+    let mut driver = Driver { cx: Cx::default(), graph };
+    driver.all(&rules)?;
+    for round in 0..ROUNDS {
+        if loops.is_empty() || !driver.all(&loops)? || !driver.all(&rules)? && round > 0 {
+            break;
+        }
+    }
+    driver.all(&last)?;
+    Ok((driver.graph, driver.cx.report))
+}
+
+struct Driver {
+    cx: Cx,
+    graph: Graph,
+}
+
+/// The images of loops: equal loops are the same object, and stay it.
+type Loops = FxHashMap<Arc<Scan>, Arc<Scan>>;
+
+impl Driver {
+    /// Runs passes one after the other, neighbouring rules in one walk; true where something changed.
+    fn all(&mut self, passes: &[&Pass]) -> Result<bool> {
+        let mut changed = false;
+        for group in passes.chunk_by(|a, b| matches!((a.run, b.run), (Run::Rules(_), Run::Rules(_)))) {
+            changed |= match group[0].run {
+                Run::Rules(_) => {
+                    let index = Index::new(group);
+                    self.one(group[0], &mut |cx, graph| local::run(cx, graph, &index))?
+                }
+                Run::Graph(pass) => self.one(group[0], &mut |cx, graph| pass(cx, graph))?,
+            };
+        }
+        Ok(changed)
+    }
+    /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
+    fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
+        match everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run) {
+            Ok(None) => return Ok(false),
+            Ok(Some(graph)) => self.graph = without_dead(&graph)?.unwrap_or(graph),
+            Err(e) => {
+                self.cx.left(pass.name, FAILED, &e.title);
+                return Ok(false);
+            }
+        }
+        if cfg!(debug_assertions) {
+            verify(&self.graph).map_err(|e| e.note(format!("after pass {}", pass.name)))?;
+        }
+        Ok(true)
+    }
+}
+
+/// A pass on a graph, after the bodies of its loops.
+fn everywhere(
+    cx: &mut Cx,
+    graph: &Graph,
+    loops: &mut Loops,
+    run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>,
+) -> Result<Option<Graph>> {
+    let inner = bodies(cx, graph, loops, run)?;
+    let graph = inner.as_ref().unwrap_or(graph);
+    Ok(run(cx, graph)?.or(inner))
+}
+
+/// The graph with every loop's body run through a pass; `None` where none changed.
+fn bodies(
+    cx: &mut Cx,
+    graph: &Graph,
+    loops: &mut Loops,
+    run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>,
+) -> Result<Option<Graph>> {
+    let mut changed = false;
+    for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
+        if !loops.contains_key(scan) {
+            let body = everywhere(cx, &scan.body, loops, run)?;
+            let body = body.map(|b| without_dead(&b).map(|pruned| pruned.unwrap_or(b))).transpose()?;
+            loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b))));
+        }
+        changed |= loops[scan] != *scan;
+    }
+    if !changed {
+        return Ok(None);
+    }
+    copy_with(graph, |rebuild, id, node| match node.op.as_scan().filter(|s| loops[*s] != **s) {
+        Some(scan) => rebuild.copy_as(id, &Op::Scan(loops[scan].clone())).map(|_| true),
+        None => Ok(false),
+    })
+}

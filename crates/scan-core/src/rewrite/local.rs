@@ -1,0 +1,204 @@
+//! Rules for single nodes, applied to a whole graph in one walk: inputs first, so that a rule sees what others have made of them,
+//! and what it makes is simplified in turn.
+
+use super::driver::Cx;
+use super::pipeline::{Pass, Run};
+use super::rebuild::copy_with;
+use super::rules::Rule;
+use crate::base::{Id, Result};
+use crate::ir::{Def, Graph, Op, Value};
+use crate::scalar::ElemOp;
+use crate::types::{DType, Sym, Type};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Rules by the name of the op that they apply to.
+pub struct Index {
+    named: FxHashMap<&'static str, Vec<(&'static str, &'static Rule)>>,
+    any: Vec<(&'static str, &'static Rule)>,
+}
+
+impl Index {
+    /// The rules of passes, in their order.
+    pub fn new(passes: &[&Pass]) -> Index {
+        let mut index = Index { named: FxHashMap::default(), any: vec![] };
+        for pass in passes {
+            let Run::Rules(rules) = pass.run else { continue };
+            for rule in rules.iter().copied().flatten() {
+                match rule.on {
+                    [] => index.any.push((pass.name, rule)),
+                    names => names.iter().for_each(|name| index.named.entry(name).or_default().push((pass.name, rule))),
+                }
+            }
+        }
+        index
+    }
+}
+
+/// What a value tells without being computed.
+#[derive(Clone, Copy)]
+struct Fact {
+    /// A value of the same shape that is computed no later: where only the shape is wanted, it serves.
+    shape_of: Value,
+    /// Computing the value never fails and has no effect: a rule may drop it.
+    safe: bool,
+}
+
+/// A walk, as rules see it.
+pub struct Local<'a> {
+    /// The new graph. Rules add nodes with [`Local::make`].
+    pub g: &'a mut Graph,
+    index: &'a Index,
+    facts: &'a mut Vec<Fact>,
+    fired: &'a mut BTreeMap<(&'static str, &'static str), usize>,
+    depth: usize,
+}
+
+/// Rules that make each other's inputs end here.
+const DEPTH: usize = 12;
+
+/// All rules on all nodes of a graph.
+///
+/// # Errors
+/// What type inference reports where rules have found out more about types.
+pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
+    let mut facts = vec![];
+    copy_with(graph, |rebuild, _, node| {
+        let (false, &[out]) = (matches!(node.op, Op::Const(_) | Op::Scan(_) | Op::Extern(_)), &node.outs[..]) else { return Ok(false) };
+        let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
+        let mut local = Local { g: &mut rebuild.new, index, facts: &mut facts, fired: &mut cx.report.fired, depth: 0 };
+        let Some(value) = local.simplify(&node.op, &ins).filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
+        rebuild.new.learn(value, graph, out, since);
+        rebuild.set(out, value);
+        Ok(true)
+    })
+}
+
+fn fits(new: &Type, old: &Type) -> bool {
+    let fits = new.dtype == old.dtype && new.rank() == old.rank() && !new.dims.iter().zip(&old.dims).any(|(a, b)| a.conflicts(b));
+    debug_assert!(fits, "a rule made {new} of {old}");
+    fits
+}
+
+impl Local<'_> {
+    /// What the first rule that applies makes of a node.
+    fn simplify(&mut self, op: &Op, ins: &[Value]) -> Option<Value> {
+        let index = self.index;
+        let named = index.named.get(op.name()).map_or(&[][..], Vec::as_slice);
+        for (pass, rule) in named.iter().chain(&index.any) {
+            if let Some(value) = (rule.apply)(self, op, ins) {
+                *self.fired.entry((pass, rule.doc)).or_default() += 1;
+                return Some(value);
+            }
+        }
+        None
+    }
+    /// A node, simplified; `None` where type inference refuses it.
+    pub fn make(&mut self, op: impl Into<Op>, ins: &[Value]) -> Option<Value> {
+        let op = op.into();
+        if self.depth < DEPTH {
+            self.depth += 1;
+            let found = self.simplify(&op, ins);
+            self.depth -= 1;
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.g.apply(op, ins).ok().map(|outs| outs[0])
+    }
+    /// An elementwise node, simplified.
+    pub fn elem(&mut self, op: ElemOp, ins: &[Value]) -> Option<Value> {
+        self.make(Op::Elem(op), ins)
+    }
+    /// Op and inputs of the node that makes a value.
+    pub fn node(&self, v: Value) -> Option<(&Op, &[Value])> {
+        self.g.node_of(v).map(|n| (&n.op, &n.ins[..]))
+    }
+    /// The input of the elementwise function of one input that makes a value.
+    pub fn of(&self, v: Value, op: ElemOp) -> Option<Value> {
+        match self.node(v)? {
+            (Op::Elem(found), &[x]) if *found == op => Some(x),
+            _ => None,
+        }
+    }
+    /// The inputs of the elementwise function of two inputs that makes a value.
+    pub fn of2(&self, v: Value, op: ElemOp) -> Option<[Value; 2]> {
+        match self.node(v)? {
+            (Op::Elem(found), &[x, y]) if *found == op => Some([x, y]),
+            _ => None,
+        }
+    }
+    /// The type of a value.
+    pub fn ty(&self, v: Value) -> &Type {
+        self.g.ty(v)
+    }
+    /// The dtype of a value.
+    pub fn dtype(&self, v: Value) -> DType {
+        self.g.ty(v).dtype
+    }
+    /// The number that all elements of a constant are, of a small constant or a scalar that is broadcast.
+    pub fn splat(&self, v: Value) -> Option<f64> {
+        match self.node(v)? {
+            (Op::BroadcastTo(_) | Op::BroadcastLike(_), ins) => self.splat(ins[0]),
+            (Op::Const(a), _) if a.len() == 1 => a.item_f64(),
+            (Op::Const(a), _) if (1..=64).contains(&a.len()) => {
+                let all = a.to_f64_vec();
+                all.iter().all(|x| x.to_bits() == all[0].to_bits()).then_some(all[0])
+            }
+            _ => None,
+        }
+    }
+    /// True where an elementwise function of `x` and `other` has shape and dtype of `x`.
+    pub fn absorbs(&self, x: Value, other: Value) -> bool {
+        let (a, b) = (self.ty(x), self.ty(other));
+        a.dtype.promote(b.dtype) == a.dtype && self.absorbs_shape(x, other)
+    }
+    /// True where an elementwise function of `x` and `other` has the shape of `x`.
+    pub fn absorbs_shape(&self, x: Value, other: Value) -> bool {
+        let (a, b) = (self.ty(x), self.ty(other));
+        b.rank() <= a.rank() && b.dims.iter().rev().zip(a.dims.iter().rev()).all(|(b, a)| b.is_one() || a == b)
+    }
+    /// True where two values have the same shape in every run.
+    pub fn same_shape(&self, a: Value, b: Value) -> bool {
+        self.ty(a).dims == self.ty(b).dims
+    }
+    /// A value of the shape of `v` that is computed no later.
+    pub fn shape_of(&mut self, v: Value) -> Value {
+        self.learn();
+        self.facts[v.idx()].shape_of
+    }
+    /// True where computing a value never fails and has no effect.
+    pub fn safe(&mut self, v: Value) -> bool {
+        self.learn();
+        self.facts[v.idx()].safe
+    }
+    fn learn(&mut self) {
+        for at in self.facts.len()..self.g.n_values() {
+            let fact = self.fact(Value(at as u32));
+            self.facts.push(fact);
+        }
+    }
+    fn fact(&self, v: Value) -> Fact {
+        let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true } };
+        let node = &self.g.nodes()[id];
+        let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && self.never_fails(&node.op, &node.ins);
+        let same = |x: &&Value| safe && self.same_shape(v, **x);
+        let shape_of = node.ins.iter().find(same).map_or(v, |x| self.facts[x.idx()].shape_of);
+        Fact { shape_of, safe }
+    }
+    /// True where an op cannot fail on these inputs, and nobody counts how often it is evaluated.
+    fn never_fails(&self, op: &Op, ins: &[Value]) -> bool {
+        match op {
+            Op::Elem(_) => self.broadcast_is_certain(ins),
+            Op::BroadcastLike(_) => self.absorbs_shape(ins[1], ins[0]),
+            Op::ReshapeLike(_) | Op::SumTo(_) => self.same_shape(ins[0], ins[1]),
+            Op::Extern(_) => false,
+            _ => !op.def().can_fail(),
+        }
+    }
+    fn broadcast_is_certain(&self, ins: &[Value]) -> bool {
+        let widest = ins.iter().copied().max_by_key(|&v| self.ty(v).rank());
+        let unit = |v: Value| self.ty(v).dims.iter().all(|d| d.is_one());
+        widest.is_none_or(|w| ins.iter().all(|&v| unit(v) || self.absorbs_shape(w, v)) || ins.iter().filter(|&&v| !unit(v)).count() <= 1)
+    }
+}

@@ -1,0 +1,21 @@
+//! The optimiser: passes from graph to graph, in the order of one list ([`pipeline::PASSES`]).
+//!
+//! Passes are of two kinds. *Rules* replace one node by something better and are applied to all nodes in one walk, inputs
+//! first, so that what one rule makes is seen by the next. *Passes over a graph* look at more than one node at a time: those
+//! that change loops are of this kind. Every pass runs on the bodies of loops, too, innermost first.
+//!
+//! A pass never changes what a graph computes, errors included; passes marked [`Exact::No`] may change the rounding of floats.
+
+pub mod driver;
+pub mod local;
+pub mod options;
+pub mod pipeline;
+pub mod rebuild;
+pub mod report;
+pub mod rules;
+
+pub use driver::{Cx, canonicalise, optimise};
+pub use options::{Level, Options};
+pub use pipeline::{Exact, Pass, Run, Stage};
+pub use rebuild::{Rebuild, copy_with};
+pub use report::{Entry, Report};

@@ -1,0 +1,113 @@
+//! A graph copied node by node, some of them replaced. Serves nearly all passes.
+
+use crate::base::{Diagnostic, Id, Result};
+use crate::ir::{Graph, Node, NodeId, Op, Outs, Value};
+use smallvec::SmallVec;
+
+/// A copy under construction.
+pub struct Rebuild<'g> {
+    /// The graph that is copied.
+    pub old: &'g Graph,
+    /// The copy: it has all parameters of the old graph, in their order.
+    pub new: Graph,
+    images: Vec<Option<Value>>,
+}
+
+impl<'g> Rebuild<'g> {
+    /// Begins with the parameters.
+    pub fn new(old: &'g Graph) -> Rebuild<'g> {
+        let mut new = Graph::new();
+        let mut images = vec![None; old.n_values()];
+        for &p in old.params() {
+            images[p.idx()] = Some(new.param(old.ty(p).clone(), old.name(p).map(|n| &**n)));
+        }
+        Rebuild { old, new, images }
+    }
+    /// What stands for a value of the old graph.
+    ///
+    /// # Errors
+    /// An internal error where it was neither copied nor replaced.
+    pub fn image(&self, old: Value) -> Result<Value> {
+        self.images[old.idx()].ok_or_else(|| Diagnostic::internal(format!("value {old:?} has no image")))
+    }
+    /// What stands for several values.
+    ///
+    /// # Errors
+    /// As [`Rebuild::image`].
+    pub fn images(&self, old: &[Value]) -> Result<SmallVec<[Value; 4]>> {
+        old.iter().map(|&v| self.image(v)).collect()
+    }
+    /// Lets a value of the new graph stand for one of the old; it inherits the name.
+    pub fn set(&mut self, old: Value, new: Value) {
+        if let (Some(name), None) = (self.old.name(old), self.new.name(new)) {
+            self.new.set_name(new, name);
+        }
+        self.images[old.idx()] = Some(new);
+    }
+    /// Copies a node.
+    ///
+    /// # Errors
+    /// What type inference reports where the images of its inputs have other types.
+    pub fn copy(&mut self, id: NodeId) -> Result<Outs<Value>> {
+        self.copy_as(id, &self.old.nodes()[id].op)
+    }
+    /// Copies a node with another op of the same inputs and outputs, e.g. a loop with another body.
+    ///
+    /// # Errors
+    /// As [`Rebuild::copy`].
+    pub fn copy_as(&mut self, id: NodeId, op: &Op) -> Result<Outs<Value>> {
+        let node = &self.old.nodes()[id];
+        let ins = self.images(&node.ins)?;
+        let outs = self.new.copy(self.old, id, op, &ins)?;
+        for (&old, &new) in node.outs.iter().zip(&outs) {
+            self.images[old.idx()] = Some(new);
+        }
+        Ok(outs)
+    }
+    /// Declares the results and returns the copy.
+    ///
+    /// # Errors
+    /// An internal error where a result has no image.
+    pub fn finish(mut self) -> Result<Graph> {
+        let results = self.images(self.old.results())?;
+        self.new.set_results(results.to_vec());
+        Ok(self.new)
+    }
+}
+
+/// The graph with some nodes replaced: `visit` sees each live node in order and returns true where it has set what stands for
+/// all outputs of the node; the others are copied. New nodes get the line of the node that is visited. `None` where nothing was
+/// replaced.
+///
+/// # Errors
+/// What `visit` and type inference report.
+pub fn copy_with(graph: &Graph, mut visit: impl FnMut(&mut Rebuild, NodeId, &Node) -> Result<bool>) -> Result<Option<Graph>> {
+    let live = graph.needed(graph.results());
+    let mut rebuild = Rebuild::new(graph);
+    let mut changed = false;
+    for (id, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+        let outer = rebuild.new.set_span(node.span);
+        match visit(&mut rebuild, id, node)? {
+            true => changed = true,
+            false => drop(rebuild.copy(id)?),
+        }
+        rebuild.new.set_span(outer);
+    }
+    if changed { rebuild.finish().map(Some) } else { Ok(None) }
+}
+
+/// The graph without nodes that no result needs; `None` where there are none.
+///
+/// # Errors
+/// Internal ones.
+pub fn without_dead(graph: &Graph) -> Result<Option<Graph>> {
+    let live = graph.needed(graph.results());
+    if live.iter().all(|l| *l) {
+        return Ok(None);
+    }
+    let mut rebuild = Rebuild::new(graph);
+    for id in graph.nodes().ids().filter(|id| live[id.idx()]) {
+        rebuild.copy(id)?;
+    }
+    rebuild.finish().map(Some)
+}
