@@ -2,6 +2,8 @@
 
 #[allow(unsafe_code)]
 pub mod code;
+#[allow(unsafe_code)]
+pub mod jit;
 #[cfg(any(test, feature = "testing"))]
 #[allow(unsafe_code)]
 pub mod testing;

@@ -1,0 +1,204 @@
+//! Operations of a kernel as instructions of the code generator, per dtype.
+
+use super::convert::convert;
+use crate::base::IdxVec;
+use crate::kernel::{Bin, CarryId, Cmp, HostFn, Inst, Kernel, MemId, Op, Reg, Un};
+use crate::types::DType;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, SigRef, Signature, Type, Value, types};
+use cranelift_frontend::FunctionBuilder;
+
+/// The machine's type of a dtype.
+pub fn machine(dtype: DType) -> Type {
+    match dtype {
+        DType::Bool | DType::I8 | DType::U8 => types::I8,
+        DType::I16 | DType::U16 => types::I16,
+        DType::I32 | DType::U32 => types::I32,
+        DType::I64 | DType::U64 => types::I64,
+        DType::F32 => types::F32,
+        DType::F64 => types::F64,
+    }
+}
+
+/// Memory of operands and of the frame: there, and aligned.
+pub fn flags() -> MemFlagsData {
+    MemFlagsData::trusted()
+}
+
+/// True per value that a store, a carry or the stop needs.
+pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
+    let mut needed: IdxVec<Reg, bool> = kernel.body.iter().map(|_| false).collect();
+    let roots = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop);
+    roots.for_each(|r| needed[r] = true);
+    for (r, inst) in kernel.body.enumerate().rev() {
+        if needed[r] {
+            inst.op.uses().iter().for_each(|&u| needed[u] = true);
+        }
+    }
+    needed
+}
+
+/// What a step finds at its beginning.
+pub struct Start {
+    /// The address of each operand's element at this step; none where the step does not touch it.
+    pub addresses: IdxVec<MemId, Option<Value>>,
+    /// The values of the carries.
+    pub carries: IdxVec<CarryId, Value>,
+    /// The number of the step, where it is asked for.
+    pub step: Option<Value>,
+}
+
+/// One step under construction.
+pub struct Body<'a, 'b> {
+    builder: &'a mut FunctionBuilder<'b>,
+    kernel: &'a Kernel,
+    start: &'a Start,
+    values: IdxVec<Reg, Option<Value>>,
+    signatures: [Option<SigRef>; 2],
+}
+
+/// Emits a step's instructions into the current block; the value of each that is needed.
+pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg, bool>, start: &Start) -> IdxVec<Reg, Option<Value>> {
+    let mut body = Body { builder, kernel, start, values: IdxVec::new(), signatures: [None, None] };
+    for (r, inst) in kernel.body.enumerate() {
+        let value = needed[r].then(|| body.value(inst));
+        body.values.push(value);
+    }
+    body.values
+}
+
+impl Body<'_, '_> {
+    fn get(&self, r: Reg) -> Value {
+        self.values[r].expect("an instruction uses values before it")
+    }
+
+    fn value(&mut self, inst: &Inst) -> Value {
+        match &inst.op {
+            Op::Const(bits) => self.constant(inst.dtype, *bits),
+            Op::Step => self.start.step.expect("the number of the step"),
+            Op::Load(m) => self.load(*m),
+            Op::Carry(c) => self.start.carries[*c],
+            Op::Un(un, x) => self.un(inst.dtype, *un, *x),
+            Op::Bin(bin, x, y) => self.bin(inst.dtype, *bin, *x, *y),
+            Op::Fma(x, y, z) => {
+                let (x, y, z) = (self.get(*x), self.get(*y), self.get(*z));
+                self.builder.ins().fma(x, y, z)
+            }
+            Op::Cmp(cmp, x, y) => self.cmp(*cmp, *x, *y),
+            Op::Select(c, x, y) => {
+                let (c, x, y) = (self.get(*c), self.get(*x), self.get(*y));
+                self.builder.ins().select(c, x, y)
+            }
+            Op::Convert(x) => {
+                let value = self.get(*x);
+                convert(self.builder, value, self.kernel.dtype(*x), inst.dtype)
+            }
+            Op::Bits(x) => self.bits(inst.dtype, *x),
+            Op::Call(f, args) => self.call(*f, args),
+        }
+    }
+
+    fn constant(&mut self, dtype: DType, bits: u64) -> Value {
+        match dtype {
+            DType::F32 => self.builder.ins().f32const(Ieee32::with_bits(bits as u32)),
+            DType::F64 => self.builder.ins().f64const(Ieee64::with_bits(bits)),
+            _ => self.builder.ins().iconst(machine(dtype), bits as i64),
+        }
+    }
+
+    fn load(&mut self, m: MemId) -> Value {
+        let address = self.start.addresses[m].expect("the address of an operand that is read");
+        self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags(), address, 0)
+    }
+
+    fn un(&mut self, dtype: DType, un: Un, x: Reg) -> Value {
+        let x = self.get(x);
+        let ins = self.builder.ins();
+        match un {
+            Un::Neg if dtype.is_float() => ins.fneg(x),
+            Un::Neg => ins.ineg(x),
+            Un::Abs => ins.fabs(x),
+            Un::Not if dtype == DType::Bool => ins.bxor_imm_u(x, 1),
+            Un::Not => ins.bnot(x),
+            Un::Sqrt => ins.sqrt(x),
+            Un::Floor => ins.floor(x),
+            Un::Ceil => ins.ceil(x),
+            Un::Trunc => ins.trunc(x),
+            Un::Round => ins.nearest(x),
+        }
+    }
+
+    fn bin(&mut self, dtype: DType, bin: Bin, x: Reg, y: Reg) -> Value {
+        let (x, y) = (self.get(x), self.get(y));
+        let ins = self.builder.ins();
+        match (bin, dtype.is_float()) {
+            (Bin::Add, true) => ins.fadd(x, y),
+            (Bin::Sub, true) => ins.fsub(x, y),
+            (Bin::Mul, true) => ins.fmul(x, y),
+            (Bin::Div, _) => ins.fdiv(x, y),
+            (Bin::Add, false) => ins.iadd(x, y),
+            (Bin::Sub, false) => ins.isub(x, y),
+            (Bin::Mul, false) => ins.imul(x, y),
+            (Bin::And, _) => ins.band(x, y),
+            (Bin::Or, _) => ins.bor(x, y),
+            (Bin::Xor, _) => ins.bxor(x, y),
+            (Bin::Shl, _) => ins.ishl(x, y),
+            (Bin::Shr, _) if dtype.is_signed_int() => ins.sshr(x, y),
+            (Bin::Shr, _) => ins.ushr(x, y),
+        }
+    }
+
+    fn cmp(&mut self, cmp: Cmp, x: Reg, y: Reg) -> Value {
+        let dtype = self.kernel.dtype(x);
+        let (x, y) = (self.get(x), self.get(y));
+        match dtype.is_float() {
+            true => self.builder.ins().fcmp(float_condition(cmp), x, y),
+            false => self.builder.ins().icmp(int_condition(cmp, dtype.is_signed_int()), x, y),
+        }
+    }
+
+    fn bits(&mut self, dtype: DType, x: Reg) -> Value {
+        let (value, to) = (self.get(x), machine(dtype));
+        if machine(self.kernel.dtype(x)) == to { value } else { self.builder.ins().bitcast(to, MemFlagsData::new(), value) }
+    }
+
+    fn call(&mut self, f: HostFn, args: &[Reg]) -> Value {
+        let signature = self.signature(args.len());
+        let args: Vec<Value> = args.iter().map(|&r| self.get(r)).collect();
+        let address = self.builder.ins().iconst(types::I64, f.address() as i64);
+        let call = self.builder.ins().call_indirect(signature, address, &args);
+        self.builder.inst_results(call)[0]
+    }
+
+    /// That of a function of so many f64 values.
+    fn signature(&mut self, arity: usize) -> SigRef {
+        if let Some(known) = self.signatures[arity - 1] {
+            return known;
+        }
+        let mut signature = Signature::new(self.builder.func.signature.call_conv);
+        signature.params = vec![AbiParam::new(types::F64); arity];
+        signature.returns = vec![AbiParam::new(types::F64)];
+        *self.signatures[arity - 1].insert(self.builder.import_signature(signature))
+    }
+}
+
+fn float_condition(cmp: Cmp) -> FloatCC {
+    match cmp {
+        Cmp::Eq => FloatCC::Equal,
+        Cmp::Ne => FloatCC::NotEqual,
+        Cmp::Lt => FloatCC::LessThan,
+        Cmp::Le => FloatCC::LessThanOrEqual,
+    }
+}
+
+fn int_condition(cmp: Cmp, signed: bool) -> IntCC {
+    match (cmp, signed) {
+        (Cmp::Eq, _) => IntCC::Equal,
+        (Cmp::Ne, _) => IntCC::NotEqual,
+        (Cmp::Lt, true) => IntCC::SignedLessThan,
+        (Cmp::Le, true) => IntCC::SignedLessThanOrEqual,
+        (Cmp::Lt, false) => IntCC::UnsignedLessThan,
+        (Cmp::Le, false) => IntCC::UnsignedLessThanOrEqual,
+    }
+}

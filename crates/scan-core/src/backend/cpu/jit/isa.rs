@@ -1,0 +1,62 @@
+//! What this machine is to the code generator: built once a process.
+
+use crate::backend::cpu::Refusal;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use std::sync::OnceLock;
+
+/// Code runs often and is trusted: optimised, without probes, guards and unwind tables. A debug build checks what it is given.
+const FLAGS: &[(&str, &str)] = &[
+    ("opt_level", "speed"),
+    ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
+    ("enable_probestack", "false"),
+    ("enable_heap_access_spectre_mitigation", "false"),
+    ("enable_table_access_spectre_mitigation", "false"),
+    ("unwind_info", "false"),
+    ("is_pic", "false"),
+    // Calls may reach further than a short relocation does.
+    ("use_colocated_libcalls", "false"),
+];
+
+/// This machine.
+pub fn host() -> Result<OwnedTargetIsa, Refusal> {
+    static HOST: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    HOST.get_or_init(detect).clone().map_err(Refusal)
+}
+
+fn detect() -> Result<OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    for (name, value) in FLAGS {
+        flags.set(name, value).map_err(|e| format!("code generator: flag {name}: {e}"))?;
+    }
+    let machine = cranelift_native::builder().map_err(|e| format!("code generator: {e}"))?;
+    machine.finish(settings::Flags::new(flags)).map_err(|e| format!("code generator: {e}"))
+}
+
+macro_rules! helpers {
+    ($($symbol:literal => |$($x:ident),+| -> $t:ty { $value:expr };)+) => {
+        /// The function that the code generator calls where the machine has no such instruction.
+        pub fn helper(symbol: &str) -> Option<*const u8> {
+            match symbol {
+                $($symbol => {
+                    extern "C" fn call($($x: $t),+) -> $t { $value }
+                    Some(call as *const u8)
+                })+
+                _ => None,
+            }
+        }
+    };
+}
+
+helpers! {
+    "ceilf" => |x| -> f32 { x.ceil() };
+    "ceil" => |x| -> f64 { x.ceil() };
+    "floorf" => |x| -> f32 { x.floor() };
+    "floor" => |x| -> f64 { x.floor() };
+    "truncf" => |x| -> f32 { x.trunc() };
+    "trunc" => |x| -> f64 { x.trunc() };
+    "nearbyintf" => |x| -> f32 { x.round_ties_even() };
+    "nearbyint" => |x| -> f64 { x.round_ties_even() };
+    "fmaf" => |x, y, z| -> f32 { x.mul_add(y, z) };
+    "fma" => |x, y, z| -> f64 { x.mul_add(y, z) };
+}

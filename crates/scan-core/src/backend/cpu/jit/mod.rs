@@ -1,0 +1,109 @@
+//! A kernel as machine code of the Cranelift code generator: the whole time loop of a lane, values in registers.
+
+mod body;
+mod convert;
+mod isa;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use super::{Code, Frame, Refusal};
+use crate::kernel::Kernel;
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::AbiParam;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Module, ModuleError, default_libcall_names};
+use std::sync::Mutex;
+
+type Entry = unsafe extern "C" fn(*const Frame) -> usize;
+
+/// Longer bodies take longer to compile than a loop that long is worth waiting for.
+const MAX_BODY: usize = 20_000;
+
+/// Compiles a kernel.
+pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
+    if kernel.body.len() > MAX_BODY {
+        return Err(Refusal(format!("{} instructions are too many", kernel.body.len())));
+    }
+    let mut module = module()?;
+    match generate(&mut module, kernel) {
+        Ok(entry) => Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)) })),
+        Err(refusal) => {
+            free(module);
+            Err(refusal)
+        }
+    }
+}
+
+fn module() -> Result<JITModule, Refusal> {
+    let mut builder = JITBuilder::with_isa(isa::host()?, default_libcall_names());
+    builder.symbol_lookup_fn(Box::new(isa::helper));
+    Ok(JITModule::new(builder))
+}
+
+/// A compiled kernel: its code lives as long as this.
+struct Machine {
+    entry: Entry,
+    /// The owner of the code. Nobody looks into it before the end; the lock makes it fit to be shared.
+    module: Mutex<Option<JITModule>>,
+}
+
+impl Code for Machine {
+    unsafe fn run(&self, frame: &Frame) -> usize {
+        // SAFETY: the entry is that of code generated for this signature, which `module` keeps; the caller answers for the frame.
+        unsafe { (self.entry)(frame) }
+    }
+    fn engine(&self) -> &'static str {
+        "jit"
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let module = self.module.get_mut().unwrap_or_else(|e| e.into_inner()).take();
+        module.into_iter().for_each(free);
+    }
+}
+
+fn free(module: JITModule) {
+    // SAFETY: the one who holds the entry is being dropped, or the entry was never given out, so that nobody runs the code now
+    // or later.
+    unsafe { module.free_memory() }
+}
+
+fn generate(module: &mut JITModule, kernel: &Kernel) -> Result<Entry, Refusal> {
+    let mut context = function(module, kernel);
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(refusal)?;
+    module.define_function(id, &mut context).map_err(refusal)?;
+    module.finalize_definitions().map_err(refusal)?;
+    let entry = module.get_finalized_function(id);
+    // SAFETY: the function was generated with this signature and the calling convention of the host.
+    Ok(unsafe { std::mem::transmute::<*const u8, Entry>(entry) })
+}
+
+fn refusal(error: ModuleError) -> Refusal {
+    Refusal(format!("code generator: {error}"))
+}
+
+/// The function of a kernel, to be compiled.
+fn function(module: &JITModule, kernel: &Kernel) -> Context {
+    let word = module.target_config().pointer_type();
+    let mut context = module.make_context();
+    context.func.signature.params.push(AbiParam::new(word));
+    context.func.signature.returns.push(AbiParam::new(word));
+    let mut buffers = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut buffers);
+    shape::emit(&mut builder, kernel, word);
+    builder.finalize(module.target_config());
+    context
+}
+
+/// The machine code of a kernel as text.
+pub fn listing(kernel: &Kernel) -> Result<String, Refusal> {
+    let module = module()?;
+    let mut context = function(&module, kernel);
+    context.set_disasm(true);
+    let code = context.compile(module.isa(), &mut Default::default()).map_err(|e| Refusal(format!("code generator: {:?}", e.inner)))?;
+    Ok(code.vcode.clone().unwrap_or_default())
+}

@@ -1,0 +1,275 @@
+use super::compile;
+use crate::backend::cpu::code::{self, Memory, Operand};
+use crate::backend::cpu::testing::check;
+use crate::kernel::testing::{Options, case};
+use crate::kernel::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un, interp};
+use crate::types::DType;
+use crate::types::dtype::DTYPES;
+use std::cell::Cell;
+
+fn random(seeds: std::ops::Range<u64>, options: &Options) {
+    for seed in seeds {
+        let case = case(seed, options);
+        let code = compile(&case.kernel).unwrap_or_else(|r| panic!("{}\n{}", r.0, case.show()));
+        check(&*code, &case);
+    }
+}
+
+#[test]
+fn random_kernels_of_one_lane() {
+    random(0..1200, &Options { lanes: 1..=1, steps: 1..=50, ..Options::default() });
+}
+
+#[test]
+fn random_kernels_that_stop() {
+    random(5000..5800, &Options { stop: true, steps: 1..=50, ..Options::default() });
+}
+
+#[test]
+fn random_kernels_of_many_lanes() {
+    random(10_000..10_600, &Options { lanes: 1..=9, ..Options::default() });
+}
+
+#[test]
+fn random_kernels_of_floats() {
+    for dtype in [DType::F32, DType::F64] {
+        random(20_000..20_300, &Options { dtypes: vec![dtype], lanes: 1..=2, steps: 1..=50, insts: 20..=80, ..Options::default() });
+    }
+}
+
+fn push(k: &mut Kernel, op: Op, dtype: DType) -> Reg {
+    k.body.push(Inst { op, dtype })
+}
+
+fn mem(k: &mut Kernel, dtype: DType) -> MemId {
+    k.mems.push(Mem { dtype, lane: Lane::Uniform })
+}
+
+/// A kernel that computes one value from operands, an element a step.
+fn map(from: &[DType], to: DType, op: impl Fn(&[Reg]) -> Op) -> Kernel {
+    let mut k = Kernel::default();
+    let args: Vec<Reg> = from
+        .iter()
+        .map(|&d| {
+            let m = mem(&mut k, d);
+            push(&mut k, Op::Load(m), d)
+        })
+        .collect();
+    let value = push(&mut k, op(&args), to);
+    let out = mem(&mut k, to);
+    k.stores.push(Store { mem: out, value });
+    k
+}
+
+/// Runs a map over columns of elements (their bits).
+fn mapped(kernel: &Kernel, columns: &[Vec<u64>]) -> Vec<u64> {
+    let n = columns[0].len();
+    let size = |m: usize| kernel.mems[MemId(m as u32)].dtype.size();
+    let out = columns.len();
+    let mut memories: Vec<Vec<u64>> = (0..=out).map(|m| vec![0; n * size(m) / 8 + 1]).collect();
+    for (m, column) in columns.iter().enumerate() {
+        let bytes: Vec<u8> = column.iter().flat_map(|x| x.to_le_bytes()[..size(m)].to_vec()).collect();
+        let words = bytes.chunks(8).map(|c| {
+            let mut word = [0; 8];
+            word[..c.len()].copy_from_slice(c);
+            u64::from_le_bytes(word)
+        });
+        memories[m].splice(..words.len(), words);
+    }
+    let cells: Vec<&[Cell<u8>]> = memories.iter_mut().map(|m| bytes(m)).collect();
+    let operands: Vec<Operand> =
+        cells.iter().enumerate().map(|(m, c)| Operand { memory: Memory::Write(c), offset: 0, stride: size(m) as isize }).collect();
+    let code = compile(kernel).expect("a kernel that compiles");
+    assert_eq!(code::run(&*code, kernel, &operands, 1, n, 0), n);
+    let element = |i: usize| {
+        let mut word = [0; 8];
+        (0..size(out)).for_each(|b| word[b] = cells[out][i * size(out) + b].get());
+        u64::from_le_bytes(word)
+    };
+    (0..n).map(element).collect()
+}
+
+fn bytes(words: &mut [u64]) -> &[Cell<u8>] {
+    let n = size_of_val(words);
+    // SAFETY: words are plain bytes, borrowed mutably; `Cell<u8>` has the layout of `u8`.
+    unsafe { std::slice::from_raw_parts(words.as_mut_ptr().cast::<Cell<u8>>(), n) }
+}
+
+/// Elements at the borders of all dtypes.
+fn special(dtype: DType) -> Vec<u64> {
+    let powers = (0..65).flat_map(|p| [-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5].map(|d| (p as f64).exp2() + d));
+    let numbers: Vec<f64> = powers.flat_map(|x| [x, -x, x.next_up(), x.next_down()]).collect();
+    let edges = [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, 5e-324, 1e-40, 0.3, 2.5, 3.5, -2.5];
+    match dtype {
+        DType::Bool => vec![0, 1],
+        DType::F64 => numbers.iter().chain(&edges).map(|x| x.to_bits()).collect(),
+        DType::F32 => numbers.iter().chain(&edges).map(|&x| (x as f32).to_bits() as u64).collect(),
+        _ => {
+            let mask = u64::MAX >> (64 - 8 * dtype.size());
+            let near = |p: u32| (-2..3).map(move |d: i64| (1u64 << p).wrapping_add(d as u64) & mask);
+            (0..64).flat_map(near).chain([mask]).collect()
+        }
+    }
+}
+
+fn same(dtype: DType, a: u64, b: u64) -> bool {
+    let nan = |x: u64| match dtype {
+        DType::F32 => f32::from_bits(x as u32).is_nan(),
+        DType::F64 => f64::from_bits(x).is_nan(),
+        _ => false,
+    };
+    a == b || nan(a) && nan(b)
+}
+
+/// Compares a map with the interpreter's value of its instruction.
+fn agrees(from: &[DType], to: DType, columns: &[Vec<u64>], op: impl Fn(&[Reg]) -> Op) {
+    let kernel = map(from, to, op);
+    let inst = &kernel.body[Reg(from.len() as u32)];
+    for (i, found) in mapped(&kernel, columns).into_iter().enumerate() {
+        let args: Vec<u64> = columns.iter().map(|c| c[i]).collect();
+        let expected = interp::compute(inst, from[0], &args);
+        assert!(same(to, expected, found), "{inst:?} of {from:?} {args:x?}: expected {expected:x}, found {found:x}");
+    }
+}
+
+#[test]
+fn every_conversion_of_special_values() {
+    for (from, ..) in DTYPES {
+        for (to, ..) in DTYPES {
+            agrees(&[from], to, &[special(from)], |x| Op::Convert(x[0]));
+        }
+    }
+}
+
+/// Every pair of some of the elements.
+fn pairs(xs: &[u64]) -> Vec<Vec<u64>> {
+    let some: Vec<u64> = xs.iter().copied().step_by(1 + xs.len() / 60).chain(xs.iter().rev().take(13).copied()).collect();
+    let all = some.iter().flat_map(|&x| some.iter().map(move |&y| (x, y)));
+    let (a, b) = all.unzip();
+    vec![a, b]
+}
+
+#[test]
+fn every_operation_of_special_values() {
+    for (dtype, ..) in DTYPES {
+        let xs = special(dtype);
+        let columns = pairs(&xs);
+        for cmp in [Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Le] {
+            agrees(&[dtype, dtype], DType::Bool, &columns, |x| Op::Cmp(cmp, x[0], x[1]));
+        }
+        let (unary, binary): (&[Un], &[Bin]) = match dtype {
+            DType::Bool => (&[Un::Not], &[Bin::And, Bin::Or, Bin::Xor]),
+            d if d.is_float() => {
+                (&[Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Ceil, Un::Trunc, Un::Round], &[Bin::Add, Bin::Sub, Bin::Mul, Bin::Div])
+            }
+            _ => (&[Un::Neg, Un::Not], &[Bin::Add, Bin::Sub, Bin::Mul, Bin::And, Bin::Or, Bin::Xor]),
+        };
+        unary.iter().for_each(|&un| agrees(&[dtype], dtype, &[xs.clone()], |x| Op::Un(un, x[0])));
+        binary.iter().for_each(|&bin| agrees(&[dtype, dtype], dtype, &columns, |x| Op::Bin(bin, x[0], x[1])));
+        if dtype.is_int() {
+            let by: Vec<u64> = columns[1].iter().map(|y| y % (8 * dtype.size() as u64)).collect();
+            for bin in [Bin::Shl, Bin::Shr] {
+                agrees(&[dtype, dtype], dtype, &[columns[0].clone(), by.clone()], |x| Op::Bin(bin, x[0], x[1]));
+            }
+        }
+        if dtype.is_float() {
+            let third: Vec<u64> = columns[0].iter().rev().copied().collect();
+            agrees(&[dtype; 3], dtype, &[columns[0].clone(), columns[1].clone(), third], |x| Op::Fma(x[0], x[1], x[2]));
+        }
+    }
+}
+
+#[test]
+fn every_function_of_the_machine() {
+    for &f in HostFn::ALL {
+        let columns = pairs(&special(DType::F64));
+        agrees(&vec![DType::F64; f.arity()], DType::F64, &columns[..f.arity()], |x| Op::Call(f, x.into()));
+    }
+}
+
+/// s ← s + x[t], stored to y, until s exceeds a limit.
+fn running_sum(limit: f64) -> Kernel {
+    let mut k = Kernel::default();
+    let (x, s, y) = (mem(&mut k, DType::F64), mem(&mut k, DType::F64), mem(&mut k, DType::F64));
+    let element = push(&mut k, Op::Load(x), DType::F64);
+    let sum = push(&mut k, Op::Carry(CarryId(0)), DType::F64);
+    let next = push(&mut k, Op::Bin(Bin::Add, sum, element), DType::F64);
+    let limit = push(&mut k, Op::Const(limit.to_bits()), DType::F64);
+    k.stop = Some(push(&mut k, Op::Cmp(Cmp::Lt, limit, next), DType::Bool));
+    k.carries.push(Carry { mem: s, next });
+    k.stores.push(Store { mem: y, value: next });
+    k
+}
+
+/// Runs it backwards over 1, 2, 3, 4.
+fn sums(kernel: &Kernel, code: &dyn crate::backend::cpu::Code) -> (usize, [f64; 5]) {
+    let (mut xs, mut state) = ([1.0f64, 2.0, 3.0, 4.0].map(f64::to_bits), [0.25f64, 9.0, 9.0, 9.0, 9.0].map(f64::to_bits));
+    let (xs, out) = (bytes(&mut xs), bytes(&mut state));
+    let operand = |memory, offset, stride| Operand { memory, offset, stride };
+    let operands = [operand(Memory::Write(xs), 24, -8), operand(Memory::Write(out), 0, 0), operand(Memory::Write(out), 8, 8)];
+    let ran = code::run(code, kernel, &operands, 1, 4, 0);
+    (ran, state.map(f64::from_bits))
+}
+
+#[test]
+fn a_loop_stops_after_the_stores_of_its_step() {
+    let kernel = running_sum(7.0);
+    let code = compile(&kernel).expect("compiles");
+    assert_eq!(code.engine(), "jit");
+    assert_eq!(sums(&kernel, &*code), (2, [7.25, 4.25, 7.25, 9.0, 9.0]));
+    let kernel = running_sum(f64::INFINITY);
+    let code = compile(&kernel).expect("compiles");
+    assert_eq!(sums(&kernel, &*code), (4, [10.25, 4.25, 7.25, 9.25, 10.25]));
+}
+
+#[test]
+fn threads_compile_and_run_side_by_side() {
+    let shared_kernel = running_sum(7.0);
+    let shared = compile(&shared_kernel).expect("compiles");
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let (shared, shared_kernel) = (&shared, &shared_kernel);
+            scope.spawn(move || {
+                for round in 0..20 {
+                    assert_eq!(sums(shared_kernel, &**shared).0, 2);
+                    random(30_000 + 100 * thread + round..30_001 + 100 * thread + round, &Options { lanes: 1..=2, ..Options::default() });
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_kernel_that_is_too_long_is_refused() {
+    let mut k = Kernel::default();
+    for i in 0..=super::MAX_BODY {
+        push(&mut k, Op::Const(i as u64), DType::I64);
+    }
+    assert!(compile(&k).is_err_and(|r| r.0.contains("too many")));
+}
+
+/// Bytes of executable memory that no file backs.
+#[cfg(target_os = "linux")]
+fn executable() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells");
+    let bytes = |line: &str| {
+        let (low, high) = line.split(' ').next()?.split_once('-')?;
+        let bytes = usize::from_str_radix(high, 16).ok()? - usize::from_str_radix(low, 16).ok()?;
+        (line.contains(" r-xp ") && line.split_whitespace().count() == 5).then_some(bytes)
+    };
+    maps.lines().filter_map(bytes).sum()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn code_is_freed_with_its_owner() {
+    let kernel = running_sum(7.0);
+    let compiled = |n: usize| (0..n).map(|_| compile(&kernel).expect("compiles")).collect::<Vec<_>>();
+    let held = compiled(100);
+    assert!(executable() >= 100 * 4096, "code is counted");
+    drop(held);
+    (0..2000).for_each(|_| drop(compiled(1)));
+    // What other tests hold meanwhile is counted as well.
+    let left = executable();
+    assert!(left < 500 * 4096, "2000 kernels left {left} bytes");
+}
