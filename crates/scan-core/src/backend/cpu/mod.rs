@@ -8,4 +8,10 @@ pub mod jit;
 #[allow(unsafe_code)]
 pub mod testing;
 
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+pub mod emit_x64;
+pub mod isa;
+
 pub use code::{Code, Frame, Operand, Refusal, run};
+pub use isa::Isa;

@@ -1,0 +1,213 @@
+//! Operands: which registers point to them, and how elements, constants and masks are read and written.
+
+use super::alloc::Emitter;
+use super::asm::{Masking, Place, mask, vector};
+use super::codes as code;
+use super::select::{Birth, Class, Form, Program};
+use crate::backend::cpu::isa::Isa;
+use crate::base::{Id, IdxVec};
+use crate::kernel::{Lane, MemId};
+use crate::types::DType;
+use iced_x86::{Code, Register};
+
+/// The table of pointers and strides.
+pub(super) const TABLE: Register = Register::RBX;
+/// The pool of constants.
+pub(super) const POOL: Register = Register::RBP;
+/// Steps left.
+pub(super) const STEPS: Register = Register::R12;
+/// The number of the step.
+pub(super) const STEP: Register = Register::R13;
+/// Free at any time.
+pub(super) const TEMP: Register = Register::RAX;
+/// Counts the lanes of a call.
+pub(super) const LANE: Register = Register::R15;
+/// Bytes of an entry of the table: pointer and stride.
+pub(super) const ENTRY: i64 = 16;
+/// Where arguments and results of calls lie in the frame: three vectors.
+pub(super) const CALLS: i64 = 64;
+
+/// Where the pointer to an operand is during the time loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pointer {
+    /// The step does not touch it.
+    None,
+    /// In a register.
+    Reg(Register),
+    /// In the frame.
+    Slot(i64),
+}
+
+/// Pointers of all operands.
+pub(super) struct Pointers {
+    pub of: IdxVec<MemId, Pointer>,
+    /// Bytes of the frame before the slots of values.
+    pub frame: i64,
+}
+
+impl Pointers {
+    /// Operands that the step touches most get registers.
+    pub(super) fn new(program: &Program) -> Pointers {
+        let mut touched = vec![0usize; program.mems.len()];
+        let loads = program.values.iter().filter_map(|v| if let Birth::Load(m) = v.birth { Some(m) } else { None });
+        let direct = program.operations.iter().filter_map(|o| if let Form::Load(m) = o.form { Some(m) } else { None });
+        for m in loads.chain(direct).chain(program.stores.iter().map(|s| s.0)) {
+            touched[m.idx()] += 1;
+        }
+        let calls = program.operations.iter().any(|o| matches!(o.form, Form::Call(_)));
+        let mut free = registers(calls, program.operations.iter().any(|o| o.form == Form::Step));
+        let mut order: Vec<usize> = (0..touched.len()).filter(|&m| touched[m] > 0).collect();
+        order.sort_by_key(|&m| std::cmp::Reverse(touched[m]));
+        let mut of = vec![Pointer::None; touched.len()];
+        let mut frame = CALLS + if calls { 3 * 64 } else { 0 };
+        for m in order {
+            of[m] = free.pop().map_or_else(
+                || {
+                    frame += 8;
+                    Pointer::Slot(frame - 8)
+                },
+                Pointer::Reg,
+            );
+        }
+        Pointers { of: of.into_iter().fold(IdxVec::new(), pushed), frame: (frame + 63) & !63 }
+    }
+    /// True where an instruction can address the operand without a load.
+    pub(super) fn reachable(&self, mem: MemId) -> bool {
+        matches!(self.of[mem], Pointer::Reg(_))
+    }
+    /// The place of a copy's elements; the pointer is in a register, or has been brought to `TEMP`.
+    pub(super) fn place(&self, program: &Program, mem: MemId, copy: usize) -> Place {
+        let base = if let Pointer::Reg(r) = self.of[mem] { r } else { TEMP };
+        Place::at(base, offset(program, mem, copy))
+    }
+}
+
+fn pushed<I: Id, T>(mut v: IdxVec<I, T>, item: T) -> IdxVec<I, T> {
+    v.push(item);
+    v
+}
+
+/// Registers for pointers, the last first.
+fn registers(calls: bool, step: bool) -> Vec<Register> {
+    use Register::{R8, R9, R10, R11, R13, R14, R15, RCX, RDI, RDX, RSI};
+    let mut free = if calls { vec![R14] } else { vec![R15, R14, R11, R10, R9, R8, RDX, RCX, RDI, RSI] };
+    if !step {
+        free.insert(0, R13);
+    }
+    free
+}
+
+/// Bytes from an operand's lane 0 of the block to its first lane of a copy.
+pub(super) fn offset(program: &Program, mem: MemId, copy: usize) -> i64 {
+    let mem = &program.mems[mem];
+    if mem.lane == Lane::Uniform { 0 } else { (copy * program.width * mem.dtype.size()) as i64 }
+}
+
+impl Emitter<'_> {
+    /// The place of a copy's elements, the pointer brought to a register.
+    fn place(&mut self, mem: MemId, copy: usize) -> Place {
+        if let Pointer::Slot(slot) = self.pointers.of[mem] {
+            self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place::at(Register::RSP, slot));
+        }
+        self.pointers.place(self.program, mem, copy)
+    }
+    /// Reads elements; of bools into a mask register, by way of the vector register `temp`.
+    pub(super) fn load(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
+        let place = self.place(mem, copy);
+        self.load_at(mem, place, copy, reg, temp);
+    }
+    pub(super) fn load_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
+        let mem = self.program.mems[mem].clone();
+        if mem.dtype == DType::Bool {
+            return self.load_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
+        }
+        let (double, bytes) = (mem.dtype.size() == 8, self.program.width * mem.dtype.size());
+        if mem.lane == Lane::Uniform {
+            let code = self.asm.code(if double { &code::BROADCAST_F64 } else { &code::BROADCAST_F32 }, bytes);
+            return self.asm.fetch(code, vector(reg, bytes), place);
+        }
+        let masking = self.masking(copy, true);
+        if masking != Masking::None && self.program.isa == Isa::Avx2 {
+            let code = self.asm.code(if double { &code::MASK_LOAD_F64 } else { &code::MASK_LOAD_F32 }, bytes);
+            let lanes = self.tail_mask(double, bytes);
+            return self.asm.binary(code, vector(reg, bytes), lanes, super::asm::Rm::Mem(place), None, Masking::None);
+        }
+        let code = self.asm.code(if double { &code::MOVE_F64 } else { &code::MOVE_F32 }, bytes);
+        self.asm.masked_load(code, vector(reg, bytes), place, masking);
+    }
+    /// The vector that has the sign bit in the last copy's lanes, on AVX2.
+    fn tail_mask(&self, double: bool, bytes: usize) -> Register {
+        vector(if double || self.program.width == 8 { 15 } else { 14 }, bytes)
+    }
+    fn load_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
+        let x = vector(temp, 16);
+        let masking = self.masking(copy, true);
+        match (lane, masking) {
+            (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
+            (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
+            (Lane::Unit, _) => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
+        }
+        let full = super::asm::Rm::Reg(temp);
+        self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, full, None, Masking::None);
+    }
+    /// Writes elements from a register; bools from a mask register.
+    pub(super) fn store(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
+        let place = self.place(mem, copy);
+        self.store_at(mem, place, copy, reg, temp);
+    }
+    pub(super) fn store_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
+        let mem = self.program.mems[mem].clone();
+        if mem.dtype == DType::Bool {
+            return self.store_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
+        }
+        let (double, bytes, wide) = (mem.dtype.size() == 8, self.program.width * mem.dtype.size(), self.program.isa == Isa::Avx512);
+        if mem.lane == Lane::Uniform {
+            let code = match (double, wide) {
+                (true, true) => Code::EVEX_Vmovsd_m64_k1_xmm,
+                (true, false) => Code::VEX_Vmovsd_m64_xmm,
+                (false, true) => Code::EVEX_Vmovss_m32_k1_xmm,
+                (false, false) => Code::VEX_Vmovss_m32_xmm,
+            };
+            return self.asm.put(code, place, vector(reg, 16));
+        }
+        let masking = self.masking(copy, false);
+        if masking != Masking::None && !wide {
+            let code = self.asm.code(if double { &code::MASK_STORE_F64 } else { &code::MASK_STORE_F32 }, bytes);
+            let lanes = self.tail_mask(double, bytes);
+            return self.asm.store_masked_by(code, place, lanes, vector(reg, bytes));
+        }
+        let code = self.asm.code(if double { &code::STORE_F64 } else { &code::STORE_F32 }, bytes);
+        self.asm.masked_store(code, place, vector(reg, bytes), masking);
+    }
+    fn store_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
+        let x = vector(temp, 16);
+        self.asm.two(Code::EVEX_Vpmovm2b_xmm_kr, x, mask(reg));
+        self.asm.two(Code::EVEX_Vpabsb_xmm_k1z_xmmm128, x, x);
+        let masking = self.masking(copy, false);
+        match (lane, masking) {
+            (Lane::Uniform, _) => self.asm.extract_byte(place, x),
+            (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
+            (Lane::Unit, _) => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
+        }
+    }
+    /// A constant of the pool in all lanes.
+    pub(super) fn load_constant(&mut self, v: usize, offset: u32, reg: u8) {
+        let (place, bytes) = (Place::at(POOL, i64::from(offset)), self.bytes(v));
+        let double = self.program.values[self.virtuals[v].val].size == 8;
+        let row = match (self.program.isa, double) {
+            (Isa::Avx512, true) => &code::BROADCAST_F64,
+            (Isa::Avx512, false) => &code::BROADCAST_F32,
+            _ => &code::MOVE_F64,
+        };
+        let code = self.asm.code(row, bytes);
+        self.asm.fetch(code, vector(reg, bytes), place);
+    }
+    /// The class side of an operand's values.
+    pub(super) fn is_mask(&self, mem: MemId) -> bool {
+        self.program.mems[mem].dtype == DType::Bool && self.program.isa == Isa::Avx512
+    }
+    /// A vector register that the current item may use, where masks go to or come from memory.
+    pub(super) fn temp_for(&mut self, class: Class) -> Option<u8> {
+        (class == Class::Mask).then(|| self.take(0, None))
+    }
+}

@@ -1,0 +1,137 @@
+//! The order of operations: what nothing uses goes, masks are made where they are used, and how many vectors run side by side.
+
+use super::select::{Birth, Class, Operation, Program, Val};
+use crate::base::Id;
+use std::ops::Range;
+
+/// Most operations of a bundle.
+const BUNDLE: usize = 12;
+/// Most operations of a step of all copies together, so that the loop stays in the caches of instructions.
+const OPERATIONS: usize = 3000;
+/// Registers kept free of values that live long: loads, and constants where an instruction needs a second one.
+const SPARE: usize = 3;
+
+/// Removes operations whose values nothing uses.
+pub(super) fn prune(program: &mut Program) {
+    let mut used = vec![false; program.values.len()];
+    for v in kept(program) {
+        used[v.idx()] = true;
+    }
+    for operation in program.operations.iter().rev() {
+        if used[operation.dst.idx()] {
+            operation.args.iter().for_each(|a| used[a.idx()] = true);
+        }
+    }
+    program.operations.retain(|o| used[o.dst.idx()]);
+}
+
+/// Values that outlive the step's operations.
+fn kept(program: &Program) -> Vec<Val> {
+    program.stores.iter().map(|s| s.1).chain(program.carries.iter().map(|c| c.next)).collect()
+}
+
+/// Moves each mask to just before its first use: there are few mask registers.
+pub(super) fn sink_masks(program: &mut Program) {
+    let mut maker = vec![None; program.values.len()];
+    for (i, operation) in program.operations.iter().enumerate() {
+        maker[operation.dst.idx()] = Some(i);
+    }
+    let mut sinking = Sinking { operations: &program.operations, maker, done: vec![false; program.operations.len()], order: vec![] };
+    for (i, operation) in program.operations.iter().enumerate() {
+        if program.values[operation.dst].class != Class::Mask {
+            sinking.place(i);
+        }
+    }
+    for v in kept(program) {
+        if let Some(i) = sinking.maker[v.idx()] {
+            sinking.place(i);
+        }
+    }
+    let order = sinking.order;
+    program.operations = order.into_iter().map(|i| program.operations[i].clone()).collect();
+}
+
+struct Sinking<'a> {
+    operations: &'a [Operation],
+    maker: Vec<Option<usize>>,
+    done: Vec<bool>,
+    order: Vec<usize>,
+}
+
+impl Sinking<'_> {
+    /// Places an operation after those that it needs and that are still to come: masks.
+    fn place(&mut self, root: usize) {
+        let mut stack = vec![root];
+        while let Some(&i) = stack.last() {
+            let waiting = self.operations[i].args.iter().filter_map(|a| self.maker[a.idx()]).find(|&m| !self.done[m]);
+            match waiting {
+                Some(m) => stack.push(m),
+                None => {
+                    stack.pop();
+                    if !std::mem::replace(&mut self.done[i], true) {
+                        self.order.push(i);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Operations that run one after the other for one copy before the next copy's turn: a mask and its uses, as far as they are near.
+pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
+    let mut last = vec![0; program.values.len()];
+    for (i, operation) in program.operations.iter().enumerate() {
+        operation.args.iter().for_each(|a| last[a.idx()] = i);
+    }
+    let mut bundles = vec![];
+    let mut start = 0;
+    while start < program.operations.len() {
+        let mut end = start;
+        let mut i = start;
+        while i <= end {
+            let dst = program.operations[i].dst;
+            let reach = last[dst.idx()];
+            if program.values[dst].class == Class::Mask && reach > end && reach < start + BUNDLE {
+                end = reach;
+            }
+            i += 1;
+        }
+        bundles.push(start..end + 1);
+        start = end + 1;
+    }
+    bundles
+}
+
+/// How many vectors a block has: as many as registers hold without spilling, 1 to 8.
+pub(super) fn copies(program: &Program) -> usize {
+    let registers = if program.vector() == 64 { 32 } else { 16 } - SPARE;
+    let fitting = pressure(program).into_iter().map(|(each, shared)| registers.saturating_sub(shared) / each.max(1)).min();
+    let short = OPERATIONS / program.operations.len().max(1);
+    fitting.unwrap_or(8).min(short).clamp(1, 8)
+}
+
+/// Before each operation and at the end: how many vectors are live in each copy, and how many for all.
+fn pressure(program: &Program) -> Vec<(usize, usize)> {
+    let mut live = vec![false; program.values.len()];
+    let mut count = (0, 0);
+    let mut points = vec![];
+    let change = |v: Val, to: bool, live: &mut Vec<bool>, count: &mut (usize, usize)| {
+        let value = program.values[v];
+        let held = value.class == Class::Vector && matches!(value.birth, Birth::Made | Birth::Carry);
+        if held && live[v.idx()] != to {
+            live[v.idx()] = to;
+            let side = if value.uniform { &mut count.1 } else { &mut count.0 };
+            *side = if to { *side + 1 } else { *side - 1 };
+        }
+    };
+    for v in kept(program) {
+        change(v, true, &mut live, &mut count);
+    }
+    points.push(count);
+    for operation in program.operations.iter().rev() {
+        change(operation.dst, false, &mut live, &mut count);
+        operation.args.iter().for_each(|&a| change(a, true, &mut live, &mut count));
+        points.push(count);
+    }
+    points
+}

@@ -1,0 +1,131 @@
+use super::compile;
+use crate::backend::cpu::code::{self, Memory, Operand};
+use crate::backend::cpu::isa::Isa;
+use crate::backend::cpu::{Code, Refusal};
+use crate::kernel::testing::{Case, Options, case};
+use crate::types::DType;
+use memmap2::{MmapMut, MmapOptions};
+use std::cell::Cell;
+
+const PAGE: usize = 4096;
+
+/// Memory that ends where a page begins that nobody may touch: the mapping goes on, but its file has ended.
+struct Guarded {
+    map: MmapMut,
+    start: usize,
+    len: usize,
+}
+
+impl Guarded {
+    fn new(bytes: &[u8]) -> Guarded {
+        let pages = (bytes.len() + 64).div_ceil(PAGE);
+        let file = tempfile();
+        file.set_len((pages * PAGE) as u64).expect("a file as long as the pages");
+        // SAFETY: nobody else has the file.
+        let mut map = unsafe { MmapOptions::new().len((pages + 1) * PAGE).map_mut(&file) }.expect("memory");
+        let start = pages * PAGE - bytes.len();
+        map[..start].fill(0xa5);
+        map[start..pages * PAGE].copy_from_slice(bytes);
+        Guarded { map, start, len: bytes.len() }
+    }
+    fn cells(&mut self) -> &[Cell<u8>] {
+        Cell::from_mut(&mut self.map[self.start..self.start + self.len]).as_slice_of_cells()
+    }
+    fn bytes(&self) -> Vec<u8> {
+        assert!(self.map[..self.start].iter().all(|&b| b == 0xa5), "something was written in front of the operands");
+        self.map[self.start..self.start + self.len].to_vec()
+    }
+}
+
+fn tempfile() -> std::fs::File {
+    static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("rscan-guard-{}-{number}", std::process::id()));
+    let file = std::fs::File::options().create_new(true).read(true).write(true).open(&path).expect("a file");
+    std::fs::remove_file(&path).expect("its name goes");
+    file
+}
+
+/// Runs compiled code on a case; the memories afterwards.
+fn run(code: &dyn Code, case: &Case) -> Vec<Vec<u8>> {
+    let mut memories: Vec<Guarded> = case.memories.iter().map(|m| Guarded::new(m)).collect();
+    {
+        let cells: Vec<&[Cell<u8>]> = memories.iter_mut().map(Guarded::cells).collect();
+        let operands: Vec<Operand> =
+            case.operands.iter().map(|o| Operand { memory: Memory::Write(cells[o.memory]), offset: o.offset, stride: o.stride }).collect();
+        assert_eq!(code::run(code, &case.kernel, &operands, case.lanes, case.steps, case.first), case.steps);
+    }
+    memories.iter().map(Guarded::bytes).collect()
+}
+
+fn isas() -> impl Iterator<Item = Isa> {
+    [Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= Isa::machine())
+}
+
+/// Compares a case with what the kernel means, on each instruction set; how many were compiled.
+fn check(case: &Case) -> usize {
+    let expected = case.expected().0;
+    let mut compiled = 0;
+    for isa in isas() {
+        match compile(&case.kernel, isa) {
+            Ok(code) => {
+                let found = run(code.as_ref(), case);
+                let difference = case.difference(&expected, &found);
+                assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
+                compiled += 1;
+            }
+            Err(Refusal(why)) => assert!(!why.contains("cannot be written") && !why.is_empty(), "{why}\n{}", case.show()),
+        }
+    }
+    compiled
+}
+
+fn options(dtypes: &[DType]) -> Options {
+    Options { dtypes: dtypes.to_vec(), stop: false, calls: false, insts: 1..=24, lanes: 1..=70, steps: 1..=6 }
+}
+
+fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
+    let count = seeds.end - seeds.start;
+    let compiled: usize = seeds.map(|seed| check(&case(seed, options))).sum();
+    assert!(compiled as u64 > count / 4 || isas().count() < 2, "{compiled} of {count} cases were compiled");
+}
+
+#[test]
+fn random_kernels_of_floats() {
+    sweep(0..300, &options(&[DType::F64]));
+    sweep(300..600, &options(&[DType::F32]));
+    sweep(600..900, &options(&[DType::F32, DType::F64]));
+}
+
+#[test]
+fn random_kernels_of_integers() {
+    sweep(0..200, &options(&[DType::F64, DType::I64]));
+    sweep(200..400, &options(&[DType::F32, DType::I32]));
+    sweep(400..600, &options(&[DType::F64, DType::U64, DType::I32, DType::F32]));
+    sweep(600..800, &options(&[DType::I64, DType::U32, DType::F64]));
+}
+
+#[test]
+fn random_kernels_with_bools() {
+    sweep(0..300, &options(&[DType::Bool, DType::F64]));
+    sweep(300..600, &options(&[DType::Bool, DType::F32, DType::I32]));
+}
+
+#[test]
+fn random_kernels_that_call() {
+    sweep(0..200, &Options { calls: true, ..options(&[DType::F64]) });
+    sweep(200..400, &Options { calls: true, ..options(&[DType::F64, DType::F32, DType::Bool]) });
+}
+
+#[test]
+fn more_values_than_registers() {
+    sweep(0..40, &Options { insts: 100..=300, ..options(&[DType::F64]) });
+    sweep(40..80, &Options { insts: 100..=300, ..options(&[DType::F32, DType::F64, DType::Bool, DType::I64]) });
+    sweep(80..100, &Options { insts: 100..=300, calls: true, ..options(&[DType::F64, DType::Bool]) });
+}
+
+#[test]
+fn many_blocks() {
+    sweep(0..40, &Options { lanes: 900..=1500, ..options(&[DType::F64]) });
+    sweep(40..80, &Options { lanes: 900..=1500, ..options(&[DType::F32, DType::Bool]) });
+}
