@@ -8,7 +8,7 @@ mod cumulate;
 mod elemwise;
 mod factor;
 mod gather;
-mod index;
+pub mod index;
 mod join;
 mod legacy;
 mod linalg;

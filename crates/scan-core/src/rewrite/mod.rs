@@ -8,7 +8,9 @@
 
 pub mod driver;
 pub mod local;
+pub mod loops;
 pub mod options;
+pub mod passes;
 pub mod pipeline;
 pub mod rebuild;
 pub mod report;

@@ -1,6 +1,7 @@
 //! THE list of passes.
 
 use super::driver::Cx;
+use super::passes::{scan_dce, scan_hoist_non_seq, scan_keep_last};
 use super::rules::{Rule, algebra, const_fold, cse};
 use crate::base::Result;
 use crate::ir::Graph;
@@ -84,6 +85,30 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Always,
         exact: Exact::Yes,
         run: Run::Rules(&[algebra::RULES]),
+    },
+    Pass {
+        name: "scan_dce",
+        theano: &["remove_constants_and_unused_inputs_scan", "scan_eqopt1"],
+        doc: "Drops states, outputs and inputs of loops that nobody needs.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_dce::run),
+    },
+    Pass {
+        name: "scan_hoist_non_seq",
+        theano: &["PushOutNonSeqScan", "scan_pushout_nonseq", "scanOp_pushout_nonseqs_ops"],
+        doc: "Computes what is the same at every step once, before the loop.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_hoist_non_seq::run),
+    },
+    Pass {
+        name: "scan_keep_last",
+        theano: &["ScanSaveMem", "scan_save_mem", "scanOp_save_mem"],
+        doc: "Keeps only those rows of a loop's output that something reads.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_keep_last::run),
     },
 ];
 

@@ -2,6 +2,7 @@
 
 use super::build::{Leaves, scanned, unrolled, weights};
 use super::nd::{Kind, Nd};
+use super::optimised;
 use super::program::Program;
 use super::reference::{self, Outcome};
 use crate::base::Result;
@@ -13,6 +14,8 @@ use crate::ir::EvalCx;
 use crate::ir::parse::parse;
 use crate::ir::verify::verify;
 use crate::types::{Array, DType};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// A disagreement.
 #[derive(Clone, Debug)]
@@ -24,8 +27,10 @@ pub struct Fault {
 }
 
 /// What was compared.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Done {
+    /// Passes that found something to do.
+    pub fired: BTreeSet<&'static str>,
     /// With finite differences, too: nothing is truncated, and no comparison is near its turning point.
     pub differences: bool,
     /// Third derivatives with the unrolled form.
@@ -50,15 +55,17 @@ pub fn check(program: &Program) -> Outcomes<Done> {
     let leaves = Leaves::new(program);
     let looped = told("build", scanned(program, &leaves))?;
     let flat = told("unroll", unrolled(program, &leaves, &truth.steps))?;
-    let case = Case { program, leaves, truth };
+    let case = Case { program, leaves, truth, fired: RefCell::default() };
     case.values(&looped, &flat)?;
-    case.derivatives(looped, flat)
+    let done = case.derivatives(looped, flat)?;
+    Ok(Done { fired: case.fired.take(), ..done })
 }
 
 struct Case<'p> {
     program: &'p Program,
     leaves: Leaves,
     truth: Outcome,
+    fired: RefCell<BTreeSet<&'static str>>,
 }
 
 fn told<T>(stage: &'static str, result: Result<T>) -> Outcomes<T> {
@@ -79,6 +86,11 @@ impl Case<'_> {
         let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         if matches!(stage, "looped values" | "gradient" | "second") {
             self.text(&f, &values)?;
+        }
+        if matches!(stage, "looped values" | "gradient" | "jvp" | "second" | "third") {
+            let mut args = self.args();
+            args.extend(f.shared().iter().map(|s| s.get()));
+            optimised::compare(f.graph(), &args, &values, &mut self.fired.borrow_mut())?;
         }
         Ok(values.iter().map(Nd::of).collect())
     }
@@ -145,7 +157,7 @@ impl Case<'_> {
         let points = self.points();
         let tangents: Vec<Array> = points.iter().enumerate().map(|(i, x)| weights(x, 100 + i as u64)).collect();
         let (cts, tangents) = (constants(&cts), constants(&tangents));
-        let done = Done { differences: self.truth.margin > MARGIN && !self.program.truncated(), third: false };
+        let done = Done { differences: self.truth.margin > MARGIN && !self.program.truncated(), ..Done::default() };
 
         let first = self.pull("gradient", &looped, &cts, &wrt)?;
         let first_flat = self.pull("unrolled gradient", &flat, &cts, &wrt)?;

@@ -10,6 +10,7 @@ pub mod gen_expr;
 pub mod gen_loop;
 pub mod linear;
 pub mod nd;
+pub mod optimised;
 pub mod program;
 pub mod random;
 pub mod reference;

@@ -4,6 +4,7 @@ use super::check::{Done, Fault, check};
 use super::gen_loop::generate;
 use super::program::{FEATURES, Program};
 use super::shrink::shrink;
+use crate::rewrite::pipeline::PASSES;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +18,8 @@ pub struct Report {
     pub programs: usize,
     /// How many use a feature, and how many of these disagree.
     pub features: BTreeMap<&'static str, (usize, usize)>,
+    /// In how many programs, or their derivatives, a pass found something to do.
+    pub passes: BTreeMap<&'static str, usize>,
     /// How many were compared with differences, and in third derivatives.
     pub differences: usize,
     /// Third derivatives.
@@ -58,6 +61,7 @@ fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     if let Ok(done) = result {
         report.differences += usize::from(done.differences);
         report.third += usize::from(done.third);
+        done.fired.iter().for_each(|pass| *report.passes.entry(pass).or_default() += 1);
     }
     report.faults.extend(text.map(|t| (seed, t)));
 }
@@ -87,6 +91,10 @@ impl Display for Report {
         for feature in FEATURES {
             let (used, bad) = self.features.get(feature).copied().unwrap_or_default();
             writeln!(f, "{feature:<36} {used:>8} {bad:>10}")?;
+        }
+        writeln!(f, "{:<36} {:>8}", "pass", "programs")?;
+        for pass in PASSES.iter().map(|p| p.name) {
+            writeln!(f, "{pass:<36} {:>8}", self.passes.get(pass).copied().unwrap_or_default())?;
         }
         for (seed, text) in &self.faults {
             writeln!(f, "\nseed {seed}: {text}")?;

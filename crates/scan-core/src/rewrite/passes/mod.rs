@@ -1,0 +1,5 @@
+//! Passes over loops, one per file.
+
+pub mod scan_dce;
+pub mod scan_hoist_non_seq;
+pub mod scan_keep_last;

@@ -1,0 +1,129 @@
+//! Drops what a loop computes for nobody, and inputs that its step does not read.
+//!
+//! ```text
+//! before  scan n { seq x; seq y; state h; state unused; const c = 2.0; const d; const e = d
+//!                  next h = h * c + d + e;   next unused = f(x, y) }        of which only h is read
+//! after   scan n { state h; const d;   next h = h * 2.0 + d + d }
+//! ```
+//!
+//! - A state goes where nothing reads its rows and no state that stays, nor the stopping condition, depends on them. One whose
+//!   step prints, draws from the outside or asserts stays. An error of a computation that nobody asked for goes with it.
+//! - A sequence goes where the step does not read it *and* it provably has a row for every step: else a call must find
+//!   out that it is too short. Equal sequences, and equal captured values, become one.
+//! - Small constants move into the body, where they may be folded.
+
+use crate::base::{Id, Result};
+use crate::ir::{Graph, Node, Scan, Value};
+use crate::rewrite::Cx;
+use crate::rewrite::loops::Parts;
+use crate::rewrite::loops::facts::{effect, used};
+use crate::rewrite::loops::parts::title;
+use crate::rewrite::loops::rows::Prover;
+use crate::rewrite::rebuild::copy_with;
+use std::fmt::Write;
+
+const NAME: &str = "scan_dce";
+
+/// Constants of at most so many elements move into the body.
+const SMALL: usize = 16;
+
+/// The graph with smaller loops.
+///
+/// # Errors
+/// Internal ones.
+pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
+    let used = used(graph);
+    let mut prover = Prover::new(graph);
+    copy_with(graph, |rebuild, _, node| {
+        let Some(scan) = node.op.as_scan() else { return Ok(false) };
+        let mut parts = Parts::open(scan, &node.ins);
+        let what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
+        if what.is_empty() {
+            return Ok(false);
+        }
+        cx.done(NAME, title(scan), what);
+        parts.fill(|v| rebuild.image(v))?;
+        parts.put(rebuild, node).map(|_| true)
+    })
+}
+
+/// Drops what can go; says what went.
+fn shrink(graph: &Graph, prover: &mut Prover, scan: &Scan, node: &Node, used: &[bool], parts: &mut Parts) -> String {
+    let mut what = String::new();
+    let mut note = |n: usize, of: &str| {
+        if n > 0 {
+            let comma = if what.is_empty() { "" } else { ", " };
+            let _ = write!(what, "{comma}{n} {of}{}", if n > 1 { "s" } else { "" });
+        }
+    };
+    let asked: Vec<bool> = scan.states.ids().map(|id| used[node.outs[scan.state_output(id)].idx()]).collect();
+    note(drop_states(parts, &asked), "state");
+    note(move_constants(graph, parts), "constant");
+    note(merge_equal(parts), "equal input");
+    let live = parts.live();
+    let before = parts.captured.len();
+    parts.captured.retain(|c| live[c.param.idx()]);
+    note(before - parts.captured.len(), "captured value");
+    let before = parts.seqs.len();
+    let n_steps = parts.n_steps;
+    parts.seqs.retain(|s| live[s.param.idx()] || !prover.covers(s.rows, n_steps, 0));
+    note(before - parts.seqs.len(), "sequence");
+    what
+}
+
+/// Drops states that nobody needs; how many.
+fn drop_states(parts: &mut Parts, asked: &[bool]) -> usize {
+    let mut stays: Vec<bool> = parts.states.iter().zip(asked).map(|(s, asked)| *asked || noticed(parts, &s.results)).collect();
+    loop {
+        let kept = parts.states.iter().zip(&stays).filter(|(_, stays)| **stays).flat_map(|(s, _)| s.results.iter().copied());
+        let live = parts.needed(kept.chain(parts.until));
+        let more: Vec<bool> = parts.states.iter().zip(&stays).map(|(s, stays)| *stays || s.params.iter().any(|p| live[p.idx()])).collect();
+        if more == stays {
+            break;
+        }
+        stays = more;
+    }
+    let mut stays = stays.into_iter();
+    let before = parts.states.len();
+    parts.states.retain(|_| stays.next().unwrap_or(true));
+    before - parts.states.len()
+}
+
+/// True where computing these values of the body can be noticed.
+fn noticed(parts: &Parts, values: &[Value]) -> bool {
+    let live = parts.needed(values.iter().copied());
+    parts.body.nodes().iter().any(|n| effect(n) && n.outs.iter().any(|v| live[v.idx()]))
+}
+
+/// Moves small constants inside; how many.
+fn move_constants(graph: &Graph, parts: &mut Parts) -> usize {
+    let small: Vec<_> =
+        parts.captured.iter().filter_map(|c| Some((c.param, graph.const_value(c.value).filter(|a| a.len() <= SMALL)?.clone()))).collect();
+    parts.captured.retain(|c| !small.iter().any(|(p, _)| *p == c.param));
+    let n = small.len();
+    for (param, value) in small {
+        parts.alias_constant(param, value);
+    }
+    n
+}
+
+/// Makes equal sequences and equal captured values one; how many fewer they are.
+fn merge_equal(parts: &mut Parts) -> usize {
+    let mut same: Vec<(Value, Value)> = vec![];
+    let seqs = std::mem::take(&mut parts.seqs);
+    for seq in seqs {
+        match parts.seqs.iter().find(|s| s.rows == seq.rows && s.slot.reverse == seq.slot.reverse) {
+            Some(first) => same.push((seq.param, first.param)),
+            None => parts.seqs.push(seq),
+        }
+    }
+    let captured = std::mem::take(&mut parts.captured);
+    for value in captured {
+        match parts.captured.iter().find(|c| c.value == value.value) {
+            Some(first) => same.push((value.param, first.param)),
+            None => parts.captured.push(value),
+        }
+    }
+    same.iter().for_each(|&(old, new)| parts.alias(old, new));
+    same.len()
+}
