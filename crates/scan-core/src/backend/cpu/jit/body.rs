@@ -8,6 +8,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, SigRef, Signature, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
+use rustc_hash::FxHashMap;
 
 /// The machine's type of a dtype.
 pub fn machine(dtype: DType) -> Type {
@@ -40,20 +41,22 @@ pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
 }
 
 /// What a step finds at its beginning.
-pub struct Start {
+pub struct Start<'a> {
     /// The address of each operand's element at this step; none where the step does not touch it.
     pub addresses: IdxVec<MemId, Option<Value>>,
     /// The values of the carries.
     pub carries: IdxVec<CarryId, Value>,
-    /// The number of the step, where it is asked for.
-    pub step: Option<Value>,
+    /// The number of the step.
+    pub step: Value,
+    /// Constants that are in registers.
+    pub constants: &'a FxHashMap<Reg, Value>,
 }
 
 /// One step under construction.
 pub struct Body<'a, 'b> {
     builder: &'a mut FunctionBuilder<'b>,
     kernel: &'a Kernel,
-    start: &'a Start,
+    start: &'a Start<'a>,
     values: IdxVec<Reg, Option<Value>>,
     signatures: [Option<SigRef>; 2],
 }
@@ -62,7 +65,7 @@ pub struct Body<'a, 'b> {
 pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg, bool>, start: &Start) -> IdxVec<Reg, Option<Value>> {
     let mut body = Body { builder, kernel, start, values: IdxVec::new(), signatures: [None, None] };
     for (r, inst) in kernel.body.enumerate() {
-        let value = needed[r].then(|| body.value(inst));
+        let value = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(inst)));
         body.values.push(value);
     }
     body.values
@@ -76,7 +79,7 @@ impl Body<'_, '_> {
     fn value(&mut self, inst: &Inst) -> Value {
         match &inst.op {
             Op::Const(bits) => self.constant(inst.dtype, *bits),
-            Op::Step => self.start.step.expect("the number of the step"),
+            Op::Step => self.start.step,
             Op::Load(m) => self.load(*m),
             Op::Carry(c) => self.start.carries[*c],
             Op::Un(un, x) => self.un(inst.dtype, *un, *x),
@@ -130,7 +133,9 @@ impl Body<'_, '_> {
     }
 
     fn bin(&mut self, dtype: DType, bin: Bin, x: Reg, y: Reg) -> Value {
-        let (x, y) = (self.get(x), self.get(y));
+        // The second operand may come from memory, where constants are.
+        let swap = matches!(bin, Bin::Add | Bin::Mul) && matches!(self.kernel.body[x].op, Op::Const(_));
+        let (x, y) = if swap { (self.get(y), self.get(x)) } else { (self.get(x), self.get(y)) };
         let ins = self.builder.ins();
         match (bin, dtype.is_float()) {
             (Bin::Add, true) => ins.fadd(x, y),

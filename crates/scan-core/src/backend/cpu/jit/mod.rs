@@ -2,13 +2,19 @@
 
 mod body;
 mod convert;
+mod flat;
 mod isa;
+mod pool;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod walk;
 
+use self::flat::Flat;
+use self::pool::Pool;
 use super::{Code, Frame, Refusal};
-use crate::kernel::Kernel;
+use crate::base::IdxVec;
+use crate::kernel::{Kernel, Reg};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::AbiParam;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -27,8 +33,12 @@ pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
         return Err(Refusal(format!("{} instructions are too many", kernel.body.len())));
     }
     let mut module = module()?;
-    match generate(&mut module, kernel) {
-        Ok(entry) => Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)) })),
+    let needed = body::needed(kernel);
+    let pool = pool::pool(kernel, &needed);
+    match generate(&mut module, kernel, &needed, &pool) {
+        Ok(entry) => {
+            Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)), flat: Flat::of(kernel, &needed), _constants: pool.words }))
+        }
         Err(refusal) => {
             free(module);
             Err(refusal)
@@ -47,12 +57,21 @@ struct Machine {
     entry: Entry,
     /// The owner of the code. Nobody looks into it before the end; the lock makes it fit to be shared.
     module: Mutex<Option<JITModule>>,
+    /// Where lanes may be run as steps.
+    flat: Option<Flat>,
+    /// The code reads them from here.
+    _constants: Box<[u64]>,
 }
 
 impl Code for Machine {
     unsafe fn run(&self, frame: &Frame) -> usize {
-        // SAFETY: the entry is that of code generated for this signature, which `module` keeps; the caller answers for the frame.
-        unsafe { (self.entry)(frame) }
+        match &self.flat {
+            // SAFETY: the caller answers for the frame.
+            Some(flat) if frame.lanes > frame.steps => unsafe { flat.run(self.entry, frame) },
+            // SAFETY: the entry is that of code generated for this signature, which `module` keeps; the caller answers for the
+            // frame.
+            _ => unsafe { (self.entry)(frame) },
+        }
     }
     fn engine(&self) -> &'static str {
         "jit"
@@ -72,8 +91,8 @@ fn free(module: JITModule) {
     unsafe { module.free_memory() }
 }
 
-fn generate(module: &mut JITModule, kernel: &Kernel) -> Result<Entry, Refusal> {
-    let mut context = function(module, kernel);
+fn generate(module: &mut JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Result<Entry, Refusal> {
+    let mut context = function(module, kernel, needed, pool);
     let id = module.declare_anonymous_function(&context.func.signature).map_err(refusal)?;
     module.define_function(id, &mut context).map_err(refusal)?;
     module.finalize_definitions().map_err(refusal)?;
@@ -87,14 +106,14 @@ fn refusal(error: ModuleError) -> Refusal {
 }
 
 /// The function of a kernel, to be compiled.
-fn function(module: &JITModule, kernel: &Kernel) -> Context {
+fn function(module: &JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Context {
     let word = module.target_config().pointer_type();
     let mut context = module.make_context();
     context.func.signature.params.push(AbiParam::new(word));
     context.func.signature.returns.push(AbiParam::new(word));
     let mut buffers = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut context.func, &mut buffers);
-    shape::emit(&mut builder, kernel, word);
+    shape::emit(&mut builder, kernel, word, needed, pool);
     builder.finalize(module.target_config());
     context
 }
@@ -102,7 +121,8 @@ fn function(module: &JITModule, kernel: &Kernel) -> Context {
 /// The machine code of a kernel as text.
 pub fn listing(kernel: &Kernel) -> Result<String, Refusal> {
     let module = module()?;
-    let mut context = function(&module, kernel);
+    let needed = body::needed(kernel);
+    let mut context = function(&module, kernel, &needed, &pool::pool(kernel, &needed));
     context.set_disasm(true);
     let code = context.compile(module.isa(), &mut Default::default()).map_err(|e| Refusal(format!("code generator: {:?}", e.inner)))?;
     Ok(code.vcode.clone().unwrap_or_default())

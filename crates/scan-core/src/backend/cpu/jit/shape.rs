@@ -10,11 +10,15 @@
 //! ```
 
 use super::body::{self, Start, flags, machine};
+use super::pool::Pool;
+use super::walk::{self, Walk};
 use crate::backend::cpu::Frame;
-use crate::base::{Id, IdxVec};
+use crate::base::IdxVec;
 use crate::kernel::{CarryId, Kernel, Lane, MemId, Op, Reg};
-use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
+use rustc_hash::FxHashMap;
 use std::mem::offset_of;
 
 /// The loops under construction.
@@ -24,30 +28,34 @@ struct Loops<'a, 'b> {
     /// Type of addresses.
     word: Type,
     /// Values that are needed.
-    needed: IdxVec<Reg, bool>,
+    needed: &'a IdxVec<Reg, bool>,
     /// Operands that a step reads or writes.
     touched: Vec<MemId>,
     frame: Fields,
+    /// Constants that are in registers.
+    constants: FxHashMap<Reg, Value>,
 }
 
 /// What the frame holds.
-struct Fields {
-    ptrs: Value,
-    strides: Value,
+pub struct Fields {
+    /// The array of pointers.
+    pub ptrs: Value,
+    /// The array of strides.
+    pub strides: Value,
     lanes: Value,
     steps: Value,
     first: Value,
 }
 
-/// Emits the whole function; its one parameter is the frame.
-pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type) {
+/// Emits the whole function; its one parameter is the frame. The constants lie where they are as long as the code lives.
+pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: &IdxVec<Reg, bool>, pool: &Pool) {
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let frame = fields(builder, entry, word);
-    let needed = body::needed(kernel);
-    let touched = touched(kernel, &needed);
-    let mut loops = Loops { builder, kernel, word, needed, touched, frame };
+    let constants = constants(builder, kernel, word, pool);
+    let touched = touched(kernel, needed);
+    let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants };
     let uniform = loops.load_carries(Lane::Uniform, None);
     let (last, remaining) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
     loops.store_carries(Lane::Uniform, None, &last);
@@ -64,8 +72,20 @@ fn fields(builder: &mut FunctionBuilder, entry: Block, word: Type) -> Fields {
         strides: field(word, offset_of!(Frame, strides)),
         lanes: field(word, offset_of!(Frame, lanes)),
         steps: field(word, offset_of!(Frame, steps)),
-        first: field(machine(crate::types::DType::I64), offset_of!(Frame, first)),
+        first: field(types::I64, offset_of!(Frame, first)),
     }
+}
+
+/// Loads the pool.
+fn constants(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, pool: &Pool) -> FxHashMap<Reg, Value> {
+    let mut loaded: Vec<Option<Value>> = vec![None; pool.words.len()];
+    let mut load = |r: Reg, place: usize| {
+        *loaded[place].get_or_insert_with(|| {
+            let address = builder.ins().iconst(word, pool.words.as_ptr().addr() as i64);
+            builder.ins().load(machine(kernel.dtype(r)), flags(), address, (place * size_of::<u64>()) as i32)
+        })
+    };
+    pool.places.iter().map(|&(r, place)| (r, load(r, place))).collect()
 }
 
 fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Vec<MemId> {
@@ -85,20 +105,7 @@ impl Loops<'_, '_> {
 
     /// The address of an operand's first element in a lane.
     fn address(&mut self, m: MemId, lane: Option<Value>) -> Value {
-        let ptr = self.entry(self.frame.ptrs, m);
-        match lane {
-            Some(lane) if self.kernel.mems[m].lane == Lane::Unit => {
-                let shift = self.kernel.mems[m].dtype.size().trailing_zeros() as i64;
-                let offset = self.builder.ins().ishl_imm_u(lane, shift);
-                self.builder.ins().iadd(ptr, offset)
-            }
-            _ => ptr,
-        }
-    }
-
-    /// The entry of an operand in an array of the frame.
-    fn entry(&mut self, array: Value, m: MemId) -> Value {
-        self.builder.ins().load(self.word, flags(), array, (m.idx() * self.word.bytes() as usize) as i32)
+        walk::first(self.builder, self.kernel, self.word, &self.frame, m, lane)
     }
 
     fn load_carries(&mut self, which: Lane, lane: Option<Value>) -> Carries {
@@ -132,7 +139,7 @@ impl Loops<'_, '_> {
         self.builder.switch_to_block(head);
         let last = self.lane(Some(lane), uniform);
         let next = self.builder.ins().iadd_imm_s(lane, 1);
-        let more = self.builder.ins().icmp(cranelift_codegen::ir::condcodes::IntCC::UnsignedLessThan, next, self.frame.lanes);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, next, self.frame.lanes);
         self.builder.ins().brif(more, head, &[BlockArg::Value(next)], done, &[]);
         self.builder.switch_to_block(done);
         last
@@ -149,34 +156,43 @@ impl Loops<'_, '_> {
 
     /// The loop over time. Its variables: the number of steps that remain, the carries, the addresses.
     fn steps(&mut self, lane: Option<Value>, carries: Vec<Value>) -> (Carries, Value) {
-        let touched = self.touched.clone();
-        let addresses: Vec<Value> = touched.iter().map(|&m| self.address(m, lane)).collect();
-        let strides: Vec<Value> = touched.iter().map(|&m| self.entry(self.frame.strides, m)).collect();
-        let end = self.builder.ins().iadd(self.frame.first, self.frame.steps);
+        let (walk, addresses) = Walk::begin(self.builder, self.kernel, self.word, &self.frame, &self.touched, lane);
         let step = self.builder.create_block();
         let initial: Vec<Value> = [self.frame.steps].into_iter().chain(carries).chain(addresses).collect();
         let variables: Vec<Value> = initial.iter().map(|&v| self.variable(step, v)).collect();
         self.jump(step, &initial);
         self.builder.switch_to_block(step);
+        let (carries, moving) = variables[1..].split_at(self.kernel.carries.len());
+        let values = self.step(&walk, variables[0], carries, moving);
+        let after: Carries = self.kernel.carries.iter().map(|c| values[c.next]).collect();
+        let moved = walk.advance(self.builder, &self.frame, moving);
+        let left = self.builder.ins().iadd_imm_s(variables[0], -1);
+        let next: Vec<Value> = [left].into_iter().chain(after.iter().flatten().copied()).chain(moved).collect();
+        self.again(step, &next, self.kernel.stop.and_then(|r| values[r]), left);
+        (after, left)
+    }
 
-        let remaining = variables[0];
-        let (carries, addresses) = variables[1..].split_at(self.kernel.carries.len());
-        let mut start =
-            Start { addresses: self.kernel.mems.iter().map(|_| None).collect(), carries: carries.iter().copied().collect(), step: None };
-        touched.iter().zip(addresses).for_each(|(&m, &a)| start.addresses[m] = Some(a));
-        start.step = Some(self.builder.ins().isub(end, remaining));
-        let values = body::emit(self.builder, self.kernel, &self.needed, &start);
+    /// One step with its stores.
+    fn step(&mut self, walk: &Walk, remaining: Value, carries: &[Value], moving: &[Value]) -> IdxVec<Reg, Option<Value>> {
+        let t = self.builder.ins().isub(self.frame.steps, remaining);
+        let start = Start {
+            addresses: walk.addresses(self.builder, &self.frame, moving, t),
+            carries: carries.iter().copied().collect(),
+            step: self.number(t),
+            constants: &self.constants,
+        };
+        let values = body::emit(self.builder, self.kernel, self.needed, &start);
         for store in &self.kernel.stores {
             let (value, address) = (values[store.value].expect("a stored value"), start.addresses[store.mem].expect("its address"));
             self.builder.ins().store(flags(), value, address, 0);
         }
-        let after: Carries = self.kernel.carries.iter().map(|c| values[c.next]).collect();
-        let moved = addresses.iter().zip(&strides).map(|(&a, &s)| self.builder.ins().iadd(a, s));
-        let moved: Vec<Value> = moved.collect();
-        let left = self.builder.ins().iadd_imm_s(remaining, -1);
-        let next: Vec<Value> = [left].into_iter().chain(after.iter().flatten().copied()).chain(moved).collect();
-        self.again(step, &next, self.kernel.stop.and_then(|r| values[r]), left);
-        (after, left)
+        values
+    }
+
+    /// The number of the t-th step.
+    fn number(&mut self, t: Value) -> Value {
+        let t = if self.word == types::I64 { t } else { self.builder.ins().uextend(types::I64, t) };
+        self.builder.ins().iadd(self.frame.first, t)
     }
 
     /// To the next step, or out of the loop: the block that follows is the current one.

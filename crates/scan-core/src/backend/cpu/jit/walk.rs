@@ -1,0 +1,88 @@
+//! Where operands are at each step. A machine has few registers, so only the first operands get two each (where it is, how far
+//! it moves); the next get one; of all others the place is computed from the number of the step.
+
+use super::body::flags;
+use super::shape::Fields;
+use crate::base::{Id, IdxVec};
+use crate::kernel::{Kernel, Lane, MemId};
+use cranelift_codegen::ir::{InstBuilder, Type, Value};
+use cranelift_frontend::FunctionBuilder;
+
+/// As many operands as have two registers each.
+const FEW: usize = 5;
+/// Where there are more, as many of them as have one register.
+const MANY: usize = 8;
+
+/// The operands that a step touches.
+pub struct Walk<'a> {
+    kernel: &'a Kernel,
+    word: Type,
+    /// Those whose address is a variable of the loop.
+    moving: Vec<MemId>,
+    /// How far they move, where that is in registers.
+    strides: Vec<Value>,
+    /// The others.
+    computed: Vec<MemId>,
+    lane: Option<Value>,
+}
+
+/// The entry of an operand in an array of the frame.
+fn entry(builder: &mut FunctionBuilder, word: Type, array: Value, m: MemId) -> Value {
+    builder.ins().load(word, flags(), array, (m.idx() as u32 * word.bytes()) as i32)
+}
+
+/// The address of an operand's first element in a lane.
+pub fn first(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, frame: &Fields, m: MemId, lane: Option<Value>) -> Value {
+    let ptr = entry(builder, word, frame.ptrs, m);
+    match lane {
+        Some(lane) if kernel.mems[m].lane == Lane::Unit => {
+            let shift = kernel.mems[m].dtype.size().trailing_zeros() as i64;
+            let offset = builder.ins().ishl_imm_u(lane, shift);
+            builder.ins().iadd(ptr, offset)
+        }
+        _ => ptr,
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Before the first step: the walk, and where the moving operands begin.
+    pub fn begin(
+        builder: &mut FunctionBuilder,
+        kernel: &'a Kernel,
+        word: Type,
+        frame: &Fields,
+        touched: &[MemId],
+        lane: Option<Value>,
+    ) -> (Walk<'a>, Vec<Value>) {
+        let few = touched.len() <= FEW;
+        let (moving, computed) = touched.split_at(if few { touched.len() } else { touched.len().min(MANY) });
+        let addresses = moving.iter().map(|&m| first(builder, kernel, word, frame, m, lane)).collect();
+        let strides = if few { moving.iter().map(|&m| entry(builder, word, frame.strides, m)).collect() } else { vec![] };
+        (Walk { kernel, word, moving: moving.to_vec(), strides, computed: computed.to_vec(), lane }, addresses)
+    }
+
+    /// In a step, the t-th: the addresses of all operands, given those of the moving ones.
+    pub fn addresses(&self, builder: &mut FunctionBuilder, frame: &Fields, moving: &[Value], t: Value) -> IdxVec<MemId, Option<Value>> {
+        let mut addresses: IdxVec<MemId, Option<Value>> = self.kernel.mems.iter().map(|_| None).collect();
+        self.moving.iter().zip(moving).for_each(|(&m, &a)| addresses[m] = Some(a));
+        for &m in &self.computed {
+            let stride = entry(builder, self.word, frame.strides, m);
+            let way = builder.ins().imul(t, stride);
+            let ptr = first(builder, self.kernel, self.word, frame, m, self.lane);
+            addresses[m] = Some(builder.ins().iadd(way, ptr));
+        }
+        addresses
+    }
+
+    /// At the end of a step: where the moving operands go.
+    pub fn advance(&self, builder: &mut FunctionBuilder, frame: &Fields, moving: &[Value]) -> Vec<Value> {
+        let next = |(i, &address): (usize, &Value)| {
+            let stride = match self.strides.get(i) {
+                Some(&stride) => stride,
+                None => entry(builder, self.word, frame.strides, self.moving[i]),
+            };
+            builder.ins().iadd(address, stride)
+        };
+        moving.iter().enumerate().map(next).collect()
+    }
+}
