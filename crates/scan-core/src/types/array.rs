@@ -351,14 +351,14 @@ pub trait Cast<B> {
 
 macro_rules! casts {
     ($($a:ty => $($b:ty),+;)+) => {$($(
-        impl Cast<$b> for $a { fn cast(self) -> $b { self as $b } }
+        impl Cast<$b> for $a { #[inline] fn cast(self) -> $b { self as $b } }
     )+)+};
 }
 
 macro_rules! bool_casts {
     ($($t:ty: $one:expr, $zero:expr);+ $(;)?) => {$(
-        impl Cast<bool> for $t { fn cast(self) -> bool { self != $zero } }
-        impl Cast<$t> for bool { fn cast(self) -> $t { if self { $one } else { $zero } } }
+        impl Cast<bool> for $t { #[inline] fn cast(self) -> bool { self != $zero } }
+        impl Cast<$t> for bool { #[inline] fn cast(self) -> $t { if self { $one } else { $zero } } }
     )+};
 }
 

@@ -6,3 +6,4 @@ mod mutations;
 mod random_graphs;
 mod sources;
 mod tidy;
+mod vm_allocations;

@@ -48,6 +48,10 @@ impl Isa {
         }
         Isa::Portable
     }
+    /// All that this machine has.
+    pub fn available() -> impl Iterator<Item = Isa> {
+        [Isa::Portable, Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= Isa::machine())
+    }
     /// What engines use in this process: what the environment variable `RSCAN_ISA` asks for, as far as the machine has it. Read once.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ pub mod jit;
 #[cfg(any(test, feature = "testing"))]
 #[allow(unsafe_code)]
 pub mod testing;
+#[allow(unsafe_code)]
+pub mod vm;
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
