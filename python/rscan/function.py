@@ -8,54 +8,14 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
-from .config import config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .profile import Profile
 from .shared import SharedVariable
-from .variable import DTYPES, Variable, as_variable, is_weak, wrap
-
-
-class _MISSING:
-    """Stands for no value; a class, so that pickle keeps it itself."""
-
-
-class In:
-    """An input with a default value, or a name of its own for keyword arguments."""
-
-    def __init__(
-        self,
-        variable: Variable,
-        name: str | None = None,
-        value: Any = _MISSING,
-        update: Any = None,
-        mutable: bool = False,
-        borrow: bool | None = None,
-        strict: bool = False,
-        allow_downcast: bool | None = None,
-    ) -> None:
-        if not isinstance(variable, Variable):
-            raise RscanTypeError(f"In takes a variable, got {variable!r}", code="E0809", labels=[(here(), "")])
-        if update is not None:
-            raise UnsupportedError(
-                "an input has no update",
-                code="E0813",
-                labels=[(here(), "")],
-                helps=["keep the value in rs.shared(…) and update that"],
-            )
-        self.variable, self.name, self.strict = variable, name or variable.name, strict
-        self.value = _MISSING if value is None else value
-        self.allow_downcast = allow_downcast
-
-    def default(self) -> Any:
-        """The value where the caller gives none."""
-        return self.value.get_value() if isinstance(self.value, SharedVariable) else self.value
-
-    def describe(self) -> str:
-        """How to call it in a message."""
-        return f"input `{self.name}`" if self.name else f"input {self.variable!r}"
+from .variable import Variable, as_variable, is_weak, wrap
 
 
 class Out:
@@ -90,10 +50,18 @@ def function(
     return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile)
 
 
-class Function:
-    """A compiled function. Calls may come from many threads."""
+class Function(Caller):
+    """A compiled function. Calls may come from many threads.
+
+    Arguments that are arrays of their input's dtype in C order are read where they lie; all others are converted first. Results
+    are the caller's own. `f(…, out=array)` (a list or a dict of arrays where the function returns one) writes the results there.
+    """
 
     _profile_class = Profile
+    #: False where every call goes through `_call`.
+    _quick = True
+    #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
+    trust_input = False
 
     def __init__(
         self,
@@ -123,6 +91,11 @@ class Function:
         self.profile = self._profile_class(profile if isinstance(profile, str) else name) if wanted else None
         self._check_unused(on_unused_input)
         self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
+        self._complete()
+
+    def _complete(self) -> None:
+        strict = [slot.strict for slot in self.inputs]
+        self._install(self._native, self._single, self._keys, strict, self.profile, self._quick)
 
     def _compile(self) -> None:
         self._native = _native.Function(
@@ -153,19 +126,13 @@ class Function:
         self.updates = list(zip(shared, values[m:n], strict=True))
         self._givens = list(zip(replaced, values[n:], strict=True))
         self._compile()
+        self._complete()
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The outputs for these arguments, given in order or by name."""
-        if named or not self._native.fits(*args):
-            args = self._arguments(args, named)
-        if self.profile is None:
-            results = self._native(*args)
-        else:
-            results, rows = self._native.profiled(*args)
-            self.profile.add(rows)
-        if self._single:
-            return results[0]
-        return results if self._keys is None else dict(zip(self._keys, results, strict=True))
+    def bind(self, *args: Any, **named: Any) -> Bound:
+        """The function with some arguments fixed: the first ones, and those with these names. They are copied and converted once."""
+        if not self._quick:
+            raise UnsupportedError("an input with an update cannot be fixed", code="E0813", labels=[(here(), "")])
+        return Bound(self, self._fixed_by(args, named))
 
     def __repr__(self) -> str:
         inputs = ", ".join(slot.name or "?" for slot in self.inputs)
@@ -202,101 +169,6 @@ class Function:
         import warnings
 
         warnings.warn(str(error), stacklevel=5)
-
-    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[np.ndarray, ...]:
-        """The arguments in order, each an array of its input's dtype."""
-        if len(args) > len(self.inputs):
-            raise self._bad_call(f"takes {len(self.inputs)} arguments, got {len(args)}")
-        values = list(args) + [_MISSING] * (len(self.inputs) - len(args))
-        for name, value in named.items():
-            i = self._names.get(name)
-            if i is None:
-                raise self._bad_call(f"has no input named `{name}`")
-            if i < len(args):
-                raise self._bad_call(f"got `{name}` twice")
-            values[i] = value
-        return tuple(self._argument(slot, value) for slot, value in zip(self.inputs, values, strict=True))
-
-    def _bad_call(self, text: str) -> RscanTypeError:
-        names = [slot.name or "?" for slot in self.inputs]
-        return RscanTypeError(
-            f"the function {self.name or ''} {text}".replace("  ", " "),
-            code="E0508",
-            labels=[(here(), "")],
-            notes=[f"its inputs are ({', '.join(names)})"],
-        )
-
-    def _argument(self, slot: In, value: Any) -> np.ndarray:
-        if value is _MISSING:
-            value = slot.default()
-            if value is _MISSING:
-                raise self._bad_call(f"needs {slot.describe()}")
-        allow = self._allow_downcast if slot.allow_downcast is None else slot.allow_downcast
-        return convert(value, slot, allow)
-
-
-def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndarray:
-    """An argument as an array of its input's dtype and shape.
-
-    Arrays are converted where no value of their dtype can be lost; numbers, lists and ranges where theirs survive.
-    """
-    variable = slot.variable
-    if isinstance(value, Variable):
-        raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise _unfit(slot, f"got what is no array: {error}") from None
-    if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
-        raise _unfit(slot, f"got {_kind_of(value, array)}")
-    if array.dtype != variable.dtype:
-        array = _converted(value, array, slot, allow_downcast)
-    static = variable.static_shape
-    if array.ndim != len(static):
-        raise _unfit(slot, f"got an array of {array.ndim} axes, of shape {array.shape}", _rank_help(array, len(static)))
-    if any(n is not None and n != m for n, m in zip(static, array.shape, strict=True)):
-        raise _unfit(slot, f"got an array of shape {array.shape}")
-    return array
-
-
-def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | None) -> np.ndarray:
-    dtype = slot.variable.dtype
-    if slot.strict:
-        raise _unfit(slot, f"got {array.dtype}, and the input is strict")
-    if np.can_cast(array.dtype, dtype, "safe") or allow_downcast:
-        with np.errstate(all="ignore"):
-            return array.astype(dtype)
-    if hasattr(value, "dtype") and np.ndim(value):
-        raise _unfit(slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True')
-    with np.errstate(all="ignore"):
-        cast = array.astype(dtype)
-        lossless = bool(np.all((cast == array) | ((cast != cast) & (array != array))))
-    weak = allow_downcast is None and config.floatX == dtype == "float32" and array.dtype == "float64"
-    if not (lossless or weak):
-        text = np.array2string(array, threshold=6)
-        raise _unfit(slot, f"got {text}, which {dtype} cannot hold exactly", "allow_input_downcast=True rounds")
-    return cast
-
-
-def _kind_of(value: Any, array: np.ndarray) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of {array.dtype}"
-    return repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
-
-
-def _rank_help(array: np.ndarray, rank: int) -> str | None:
-    return f"add axes: array[{', '.join(['None'] * (rank - array.ndim))}]" if array.ndim < rank else None
-
-
-def _unfit(slot: In, text: str, help: str | None = None) -> RscanTypeError:
-    v = slot.variable
-    wanted = f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else f"a {v.dtype} scalar"
-    return RscanTypeError(
-        f"{slot.describe()} takes {wanted}, {text}",
-        code="E0504",
-        labels=[(here(), "called here"), (v._v.span, "the input is made here")],
-        helps=[help] if help else (),
-    )
 
 
 # What a function is made of.

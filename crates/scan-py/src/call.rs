@@ -1,20 +1,37 @@
-//! Compiled functions and their calls.
+//! Compiled functions and how one is run.
 
-use crate::array::{exact, from_numpy, is_exact, to_numpy};
+use crate::array::{copied, descr, from_scalar, lent, plain, read_numpy, to_numpy};
 use crate::errors::{carry, guard, guard_py, to_py};
 use crate::shared::Shared;
 use crate::var::{Var, unwrap, unwrap_pairs};
+use numpy::PyArrayDescr;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
-use scan_core::prelude::{self as core, Array, EvalCx, FunctionSpec, Kind, LoopTimes, Type};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
+use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Kind, LoopTimes, Type};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// A compiled function. Calls may come from many threads.
 #[pyclass(frozen, module = "rscan._native")]
 pub struct Function {
     inner: core::Function,
     name: Option<String>,
-    types: Vec<Type>,
+    /// One per input.
+    pub slots: Vec<Slot>,
+    /// Types of the outputs.
+    pub outputs: Vec<Type>,
     shared: Vec<core::Var>,
+    lock: Lock,
+}
+
+/// What an argument has to be.
+pub struct Slot {
+    /// Its type.
+    pub ty: Type,
+    /// NumPy's dtype.
+    pub descr: Py<PyArrayDescr>,
+    /// The class of NumPy's numbers of this dtype.
+    number: Py<PyType>,
 }
 
 #[pymethods]
@@ -29,31 +46,26 @@ impl Function {
         givens: Vec<(Var, Var)>,
         name: Option<String>,
     ) -> PyResult<Function> {
-        let types = inputs.iter().map(|v| v.0.ty().clone()).collect();
+        let slots = inputs.iter().map(|v| Slot::new(py, v.0.ty().clone())).collect::<PyResult<_>>()?;
+        let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
         let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
         let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates: unwrap_pairs(&updates), givens: unwrap_pairs(&givens) };
         guard(py, || {
             let inner = core::Function::new(spec)?;
             let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);
             let shared = inner.shared().iter().map(leaf).collect();
-            Ok(Function { inner, name, types, shared })
+            let lock = Lock::new(&inner);
+            Ok(Function { inner, name, slots, outputs: types, shared, lock })
         })
     }
-    /// Runs with one array per input, each of its input's dtype. The interpreter lock is free meanwhile; Ctrl-C stops the call.
+    /// Runs with one array per input, each of its input's dtype.
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyList>> {
-        guard_py(py, || Ok(self.run(py, args, false)?.0))
-    }
-    /// As a call; also where its time went, per loop: (name, calls, steps, seconds, [(op, evaluations, seconds)]). The first
-    /// row is what stands outside all loops.
-    #[pyo3(signature = (*args))]
-    fn profiled<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<(Bound<'py, PyList>, Vec<Times>)> {
-        guard_py(py, || self.run(py, args, true))
-    }
-    /// True where every argument is an array of its input's type in C order, so that a call needs no conversion.
-    #[pyo3(signature = (*args))]
-    fn fits(&self, args: &Bound<'_, PyTuple>) -> bool {
-        args.len() == self.types.len() && args.iter().zip(&self.types).all(|(a, ty)| is_exact(&a, ty))
+        guard_py(py, || {
+            let values = args.iter().map(|a| read_numpy(&a)).collect::<PyResult<Vec<_>>>()?;
+            let outs = self.run(py, &values, false, &|_| Ok(()))?.0;
+            PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
+        })
     }
     /// Positions of inputs on which nothing depends.
     #[getter]
@@ -71,8 +83,14 @@ impl Function {
     }
 }
 
+/// Gives memory that is kept for later results back to the system; the number of bytes.
+#[pyfunction]
+pub fn release(py: Python<'_>) -> usize {
+    py.detach(core::release_memory)
+}
+
 /// Name, calls, steps, seconds, and per op its evaluations and seconds.
-type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
+pub type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
 
 fn times(row: LoopTimes) -> Times {
     let ops = row.ops.into_iter().map(|(name, (count, spent))| (name, count, spent.as_secs_f64())).collect();
@@ -80,23 +98,147 @@ fn times(row: LoopTimes) -> Times {
 }
 
 impl Function {
-    fn run<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>, profile: bool) -> PyResult<(Bound<'py, PyList>, Vec<Times>)> {
-        let values = args.iter().enumerate().map(|(i, a)| self.argument(i, &a)).collect::<PyResult<Vec<_>>>()?;
-        let (result, profile) = py.detach(|| {
-            let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
-            let mut cx = EvalCx::with_poll(&poll);
-            cx.profile = profile.then(Default::default);
-            (self.inner.call(&mut cx, &values), cx.profile)
-        });
+    /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,
+    /// but for calls that are over before anybody could use it. Ctrl-C stops the call.
+    pub fn run(
+        &self,
+        py: Python<'_>,
+        values: &[Array],
+        profile: bool,
+        accept: &(dyn Fn(&[Array]) -> core::Result<()> + Sync),
+    ) -> PyResult<(Vec<Array>, Vec<Times>)> {
+        let (result, rows) = if !profile && self.lock.may_be_kept(values) {
+            let poll = || {
+                self.lock.missed();
+                Python::attach(|py| py.check_signals().map(|()| py.detach(std::thread::yield_now))).map_err(|e| carry(Kind::Interrupted, e))
+            };
+            self.lock.timed(|| (self.inner.call_if(&mut EvalCx::with_poll(&poll), values, accept), None))
+        } else {
+            py.detach(|| {
+                let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
+                let mut cx = EvalCx::with_poll(&poll);
+                cx.profile = profile.then(Default::default);
+                let start = Instant::now();
+                let result = self.inner.call_if(&mut cx, values, accept);
+                self.lock.took(start.elapsed());
+                (result, cx.profile)
+            })
+        };
         let outs = result.map_err(|e| to_py(py, &e))?;
-        let list = PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)?;
-        Ok((list, profile.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())))
+        Ok((outs, rows.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())))
+    }
+}
+
+/// Whether a call keeps the interpreter lock. Giving it away and getting it back costs as much as a tiny function, and a whole
+/// time slice where other threads are busy; so it is kept where the last calls were brief.
+struct Lock {
+    /// False where keeping it could hang: another call waits for the lock while this one waits for the call.
+    allowed: bool,
+    /// Calls until the next one is timed; [`Lock::UNKNOWN`] where the last that was took long.
+    left: AtomicU32,
+}
+
+impl Lock {
+    const UNKNOWN: u32 = u32::MAX;
+    /// Every so many calls one is timed.
+    const EVERY: u32 = 32;
+    /// Calls that take no longer keep the lock.
+    const BRIEF: Duration = Duration::from_micros(10);
+    /// Arguments have so many elements at most.
+    const SMALL: usize = 1 << 12;
+
+    fn new(function: &core::Function) -> Lock {
+        Lock { allowed: function.stands_alone(), left: AtomicU32::new(Lock::UNKNOWN) }
+    }
+    fn may_be_kept(&self, values: &[Array]) -> bool {
+        self.allowed && self.left.load(Ordering::Relaxed) != Lock::UNKNOWN && values.iter().all(|v| v.len() <= Lock::SMALL)
+    }
+    fn missed(&self) {
+        self.left.store(Lock::UNKNOWN, Ordering::Relaxed);
+    }
+    fn took(&self, time: Duration) {
+        self.left.store(if time <= Lock::BRIEF { Lock::EVERY } else { Lock::UNKNOWN }, Ordering::Relaxed);
+    }
+    /// Runs a call that keeps the lock.
+    fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
+        match self.left.load(Ordering::Relaxed) {
+            Lock::UNKNOWN => call(),
+            0 => {
+                let start = Instant::now();
+                let result = call();
+                self.took(start.elapsed());
+                result
+            }
+            n => {
+                self.left.store(n - 1, Ordering::Relaxed);
+                call()
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn new(py: Python<'_>, ty: Type) -> PyResult<Slot> {
+        let descr = descr(py, ty.dtype);
+        let number = descr.getattr("type")?.cast_into::<PyType>()?.unbind();
+        Ok(Slot { ty, descr: descr.unbind(), number })
     }
 
-    fn argument(&self, i: usize, value: &Bound<'_, PyAny>) -> PyResult<Array> {
-        match self.types.get(i).and_then(|ty| exact(value, ty.dtype)) {
-            Some(array) => Ok(array),
-            None => from_numpy(value),
+    /// The argument, where it is an array of the input's type in C order, or a number that its dtype holds; `None` for all that
+    /// has to be converted, or to be refused. `strict`: of the input's dtype already.
+    pub fn read(&self, value: &Bound<'_, PyAny>, strict: bool) -> Option<Array> {
+        let dtype = self.ty.dtype;
+        if self.ty.rank() == 0
+            && let Some(number) = self.number(value, strict)
+        {
+            return Some(number);
         }
+        let plain = plain(value, self.descr.bind(value.py()))?;
+        self.ty.admits(dtype, plain.shape).then(|| lent(value, &plain, dtype))
+    }
+
+    /// As [`Slot::read`], in memory of our own.
+    pub fn copy(&self, value: &Bound<'_, PyAny>) -> Option<Array> {
+        let plain = plain(value, self.descr.bind(value.py()))?;
+        self.ty.admits(self.ty.dtype, plain.shape).then(|| copied(&plain, self.ty.dtype))
+    }
+
+    fn number(&self, value: &Bound<'_, PyAny>, strict: bool) -> Option<Array> {
+        let dtype = self.ty.dtype;
+        if value.is_exact_instance_of::<PyFloat>() {
+            return float(value.extract().ok()?, dtype, strict);
+        }
+        if value.is_exact_instance_of::<PyInt>() {
+            return int(value.extract().ok()?, dtype, strict);
+        }
+        if value.is_exact_instance_of::<PyBool>() {
+            return (dtype == DType::Bool).then(|| value.extract().ok().map(Array::scalar::<bool>)).flatten();
+        }
+        value.get_type().is(&self.number).then(|| from_scalar(value, dtype))
+    }
+}
+
+fn float(x: f64, dtype: DType, strict: bool) -> Option<Array> {
+    match dtype {
+        DType::F64 => Some(Array::scalar(x)),
+        DType::F32 if !strict && (x.is_nan() || f64::from(x as f32) == x) => Some(Array::scalar(x as f32)),
+        _ => None,
+    }
+}
+
+fn int(n: i64, dtype: DType, strict: bool) -> Option<Array> {
+    match dtype {
+        DType::I64 => Some(Array::scalar(n)),
+        _ if strict => None,
+        DType::F64 => Some(Array::scalar(n as f64)),
+        DType::F32 => (n.unsigned_abs() <= 1 << 24).then(|| Array::scalar(n as f32)),
+        DType::I8 => i8::try_from(n).ok().map(Array::scalar),
+        DType::I16 => i16::try_from(n).ok().map(Array::scalar),
+        DType::I32 => i32::try_from(n).ok().map(Array::scalar),
+        DType::U8 => u8::try_from(n).ok().map(Array::scalar),
+        DType::U16 => u16::try_from(n).ok().map(Array::scalar),
+        DType::U32 => u32::try_from(n).ok().map(Array::scalar),
+        DType::U64 => u64::try_from(n).ok().map(Array::scalar),
+        DType::Bool => None,
     }
 }

@@ -3,6 +3,7 @@
 
 mod array;
 mod call;
+mod caller;
 mod errors;
 mod gradient;
 mod loops;
@@ -21,6 +22,10 @@ mod _native {
     use super::array::mt_state;
     #[pymodule_export]
     use super::call::Function;
+    #[pymodule_export]
+    use super::call::release;
+    #[pymodule_export]
+    use super::caller::Caller;
     #[pymodule_export]
     use super::errors::error_page;
     #[pymodule_export]

@@ -40,7 +40,7 @@ class TensorType:
 
     def filter(self, value: Any, strict: bool = False, allow_downcast: bool | None = None) -> np.ndarray:
         """The value as an array of this type."""
-        from ..function import In, convert
+        from .._calling import In, convert
 
         array = convert(value, In(self(), strict=strict), allow_downcast)
         return array

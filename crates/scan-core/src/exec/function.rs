@@ -67,6 +67,14 @@ impl Function {
     /// # Errors
     /// `E0504` where an argument does not fit its input; whatever the ops report.
     pub fn call(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
+        self.call_if(cx, args, &|_| Ok(()))
+    }
+
+    /// As a call; `accept` looks at the outputs before shared variables are written, and an error of its writes none.
+    ///
+    /// # Errors
+    /// As a call; what `accept` returns.
+    pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&[Array]) -> Result<()>) -> Result<Vec<Array>> {
         self.check(args)?;
         let mut order: Vec<&Shared> = self.updated.iter().collect();
         order.sort_by_key(|s| s.id());
@@ -79,6 +87,7 @@ impl Function {
         let mut values = eval::run(&self.graph, cx, &all)?;
         drop(all);
         let after = values.split_off(self.n_outputs);
+        accept(&values)?;
         if !self.updated.is_empty() {
             let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
             self.updated.iter().zip(after).for_each(|(s, value)| s.set(value));
@@ -97,6 +106,10 @@ impl Function {
     /// The shared variables that it reads.
     pub fn shared(&self) -> &[Shared] {
         &self.shared
+    }
+    /// True where a call neither waits for other calls nor runs code of users.
+    pub fn stands_alone(&self) -> bool {
+        self.updated.is_empty() && !self.graph.has_user_ops()
     }
     /// Positions of inputs on which nothing depends.
     pub fn unused_inputs(&self) -> Vec<usize> {

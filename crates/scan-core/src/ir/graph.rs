@@ -190,6 +190,14 @@ impl Graph {
     pub fn nodes(&self) -> &IdxVec<NodeId, Node> {
         &self.nodes
     }
+    /// True where it, or a loop in it, contains an op of a user's.
+    pub fn has_user_ops(&self) -> bool {
+        self.nodes.iter().any(|n| match &n.op {
+            Op::Extern(_) => true,
+            Op::Scan(scan) => scan.body.has_user_ops(),
+            _ => false,
+        })
+    }
     /// Number of values.
     pub fn n_values(&self) -> usize {
         self.values.len()

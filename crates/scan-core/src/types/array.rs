@@ -1,6 +1,7 @@
 //! Host arrays: dtype, shape and a reference-counted row-major buffer. A clone is O(1); a write
-//! copies only where the buffer is shared.
+//! copies only where the buffer is shared, or is somebody else's.
 
+use super::buffer::Buffer;
 use super::shape::{Extents, count};
 use super::{DType, Type};
 use smallvec::SmallVec;
@@ -12,7 +13,7 @@ macro_rules! elements {
         /// The buffer of an [`Array`], one variant per dtype.
         #[derive(Clone, Debug)]
         pub enum Data {
-            $(#[doc = concat!("Elements of type `", stringify!($t), "`.")] $variant(Arc<Vec<$t>>)),+
+            $(#[doc = concat!("Elements of type `", stringify!($t), "`.")] $variant(Arc<Buffer<$t>>)),+
         }
 
         impl Data {
@@ -26,11 +27,15 @@ macro_rules! elements {
             }
             /// True without elements.
             pub fn is_empty(&self) -> bool { self.len() == 0 }
+            /// True where the memory is somebody else's.
+            pub fn is_foreign(&self) -> bool {
+                match self { $(Data::$variant(v) => v.is_foreign()),+ }
+            }
         }
 
         $(impl Element for $t {
             const DTYPE: DType = DType::$variant;
-            fn wrap(data: Vec<$t>) -> Data { Data::$variant(Arc::new(data)) }
+            fn wrap(data: Buffer<$t>) -> Data { Data::$variant(Arc::new(data)) }
             fn slice(data: &Data) -> &[$t] {
                 match data {
                     Data::$variant(v) => v,
@@ -39,11 +44,11 @@ macro_rules! elements {
             }
             fn take(data: Data) -> Vec<$t> {
                 match data {
-                    Data::$variant(v) => Arc::try_unwrap(v).unwrap_or_else(|shared| shared.to_vec()),
+                    Data::$variant(v) => Arc::try_unwrap(v).map_or_else(|shared| shared.to_vec(), Buffer::into_vec),
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
-            fn vec_mut(data: &mut Data) -> &mut Vec<$t> {
+            fn buffer_mut(data: &mut Data) -> &mut Buffer<$t> {
                 match data {
                     Data::$variant(v) => Arc::make_mut(v),
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
@@ -112,17 +117,13 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::
     /// Its dtype.
     const DTYPE: DType;
     /// A buffer of such elements.
-    fn wrap(data: Vec<Self>) -> Data;
+    fn wrap(data: Buffer<Self>) -> Data;
     /// The elements; panics where the buffer has another dtype (a fault of rscan).
     fn slice(data: &Data) -> &[Self];
     /// The buffer itself where nothing else holds it, else a copy; panics on another dtype (a fault of rscan).
     fn take(data: Data) -> Vec<Self>;
-    /// The elements for writing; copies a shared buffer first.
-    fn slice_mut(data: &mut Data) -> &mut [Self] {
-        Self::vec_mut(data)
-    }
-    /// The buffer for growing; copies a shared one first.
-    fn vec_mut(data: &mut Data) -> &mut Vec<Self>;
+    /// The buffer for writing; copies a shared one first.
+    fn buffer_mut(data: &mut Data) -> &mut Buffer<Self>;
 }
 
 elements!(Bool bool, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, F32 f32, F64 f64);
@@ -189,11 +190,28 @@ impl Array {
     /// An array from its elements in row-major order. Panics where their number is not that of the shape.
     pub fn new<T: Element>(shape: &[usize], data: Vec<T>) -> Array {
         assert_eq!(count(shape), data.len(), "{} elements for shape {shape:?}", data.len());
-        Array { shape: SmallVec::from_slice(shape), data: T::wrap(data) }
+        Array { shape: SmallVec::from_slice(shape), data: T::wrap(data.into()) }
     }
     /// A rank-0 array.
     pub fn scalar<T: Element>(x: T) -> Array {
-        Array::new(&[], vec![x])
+        Array { shape: SmallVec::new(), data: T::wrap(Buffer::one(x)) }
+    }
+    /// An array in somebody else's memory, which is read where it is and never written. Panics where its length is not that of the shape.
+    pub fn foreign<T: Element>(shape: &[usize], owner: impl AsRef<[T]> + Send + Sync + 'static) -> Array {
+        let buffer = Buffer::foreign(Box::new(owner));
+        assert_eq!(count(shape), buffer.len(), "{} elements for shape {shape:?}", buffer.len());
+        Array { shape: SmallVec::from_slice(shape), data: T::wrap(buffer) }
+    }
+    /// An array of any values: zeros or, where large memory is used again, what it held before. Only for what is overwritten as a whole.
+    pub fn dirty(dtype: DType, shape: &[usize]) -> Array {
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty(count(shape))) })
+    }
+    /// The same array in memory of our own, copied where it is somebody else's: for what outlives a call.
+    pub fn owned(mut self) -> Array {
+        if self.data.is_foreign() {
+            dispatch!(self.dtype(), T => { self.as_mut_slice::<T>(); });
+        }
+        self
     }
     /// A rank-1 array.
     pub fn vector<T: Element>(x: &[T]) -> Array {
@@ -201,7 +219,7 @@ impl Array {
     }
     /// Zeros (`false` for bool).
     pub fn zeros(dtype: DType, shape: &[usize]) -> Array {
-        dispatch!(dtype, T => Array::new(shape, vec![T::default(); count(shape)]))
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::zeros(count(shape))) })
     }
     /// An array with every element `x`, converted to the dtype as a cast does.
     pub fn full(dtype: DType, shape: &[usize], x: f64) -> Array {
@@ -237,7 +255,7 @@ impl Array {
     }
     /// Elements for writing; a shared buffer is copied first.
     pub fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
-        T::slice_mut(&mut self.data)
+        T::buffer_mut(&mut self.data).as_mut_slice()
     }
     /// Elements in row-major order, without a copy where nothing else holds them; panics on another dtype (a fault of rscan).
     pub fn into_vec<T: Element>(self) -> Vec<T> {
@@ -271,7 +289,7 @@ impl Array {
     pub fn resize_rows(&mut self, n: usize) {
         let row = count(&self.shape[1..]);
         self.shape[0] = n;
-        dispatch!(self.dtype(), T => T::vec_mut(&mut self.data).resize(n * row, T::default()));
+        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).as_mut_vec().resize(n * row, T::default()));
     }
     /// Overwrites row `i` along the first axis.
     pub fn set_row(&mut self, i: usize, row: &Array) {

@@ -1,6 +1,7 @@
 //! dtypes, symbolic dims, shapes, host arrays and shared variables.
 
 pub mod array;
+pub mod buffer;
 pub mod dim;
 pub mod dtype;
 pub mod shape;

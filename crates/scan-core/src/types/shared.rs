@@ -20,7 +20,12 @@ impl Shared {
     /// (and, with `fixed`, extents known in `ty`) may not.
     pub fn new(value: Array, ty: Type) -> Shared {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Shared(Arc::new(Inner { id: NEXT.fetch_add(1, Ordering::Relaxed), ty, value: RwLock::new(value), updating: Mutex::new(()) }))
+        Shared(Arc::new(Inner {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            ty,
+            value: RwLock::new(value.owned()),
+            updating: Mutex::new(()),
+        }))
     }
     /// A number that no other shared variable of the process has; locks are taken in its order.
     pub fn id(&self) -> u64 {
@@ -34,9 +39,11 @@ impl Shared {
     pub fn get(&self) -> Array {
         self.0.value.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
-    /// Replaces the value. The caller has checked that its type fits.
+    /// Replaces the value, copied where its memory is somebody else's. The caller has checked that its type fits.
     pub fn set(&self, value: Array) {
-        *self.0.value.write().unwrap_or_else(|e| e.into_inner()) = value;
+        let value = value.owned();
+        let before = std::mem::replace(&mut *self.0.value.write().unwrap_or_else(|e| e.into_inner()), value);
+        drop(before);
     }
     /// Held by a call that updates this variable, from its reading to its commit.
     pub fn lock_updates(&self) -> MutexGuard<'_, ()> {

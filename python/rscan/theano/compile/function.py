@@ -164,21 +164,22 @@ class Function(base.Function):
         self._stateful = [i for i, slot in enumerate(spec.slots) if getattr(slot, "update", None) is not None]
         news = [spec.slots[i].update for i in self._stateful]
         self._extra = None
+        self._quick = not news
         action = "ignore" if news else on_unused_input
         given = (spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
         super().__init__(*given, profile)
         if news:
             self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """The outputs for these arguments, given in order or by name."""
+    def _call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call whose arguments have to be converted, or have names, or whose inputs have updates."""
         subset = named.pop("output_subset", None)
         if self._extra is None:
-            out = super().__call__(*args, **named)
+            out = super()._call(args, named)
         else:
             values = self._arguments(args, named)
             news = self._extra(*values)
-            out = super().__call__(*values)
+            out = self._run(values)
             for i, new in zip(self._stateful, news, strict=True):
                 self.inputs[i].value = new
         return out if subset is None else [out[i] for i in subset]
@@ -228,9 +229,6 @@ class Function(base.Function):
     def shared(self) -> list[Variable]:
         """The shared variables that it reads or updates."""
         return [wrap(s.var, TensorVariable) for s in self._native.shared]
-
-    def free(self) -> None:
-        """Nothing to free."""
 
     @property
     def maker(self) -> Any:

@@ -129,8 +129,11 @@ macro_rules! per_buffer {
 /// The elements of an array as bytes.
 pub fn bytes(array: &Array) -> &[u8] {
     let size = array.dtype().size();
-    // SAFETY: every element type is plain data without padding; the length is that of the buffer.
-    per_buffer!(array.data(), v => unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), v.len() * size) })
+    per_buffer!(array.data(), v => {
+        let v: &[_] = v;
+        // SAFETY: every element type is plain data without padding; the length is that of the slice.
+        unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), v.len() * size) }
+    })
 }
 
 /// The elements of an array as bytes that kernels may write; a shared buffer is copied first. A kernel writes nothing but 0 and 1

@@ -1,0 +1,266 @@
+//! Memory of arrays: our own, recycled where it is large, or somebody else's, which is only read.
+
+use super::array::Element;
+use std::any::Any;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::{Mutex, MutexGuard};
+
+/// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
+pub const LARGE: usize = 1 << 20;
+
+/// What is kept for later at most: so many vectors, and so many bytes in all.
+const KEPT: (usize, usize) = (16, 256 << 20);
+
+/// Memory of somebody else. The slice stays where it is, and as long as it is, while this lives; it is never written here.
+pub type Foreign<T> = Box<dyn AsRef<[T]> + Send + Sync>;
+
+/// The elements of an array. A clone is a copy in memory of our own.
+pub struct Buffer<T: Element>(Store<T>);
+
+enum Store<T> {
+    One(T),
+    Own(Vec<T>),
+    /// A large vector that goes back to the pool.
+    Pooled(Vec<T>),
+    Foreign(Foreign<T>),
+}
+
+impl<T: Element> Buffer<T> {
+    /// One element, without memory on the heap.
+    pub fn one(x: T) -> Buffer<T> {
+        Buffer(Store::One(x))
+    }
+    /// Memory of somebody else.
+    pub fn foreign(owner: Foreign<T>) -> Buffer<T> {
+        Buffer(Store::Foreign(owner))
+    }
+    /// `n` elements of any value: what a vector held before, or zeros. Only for what is overwritten as a whole.
+    pub fn dirty(n: usize) -> Buffer<T> {
+        let idle = if n * size_of::<T>() < LARGE { None } else { take(n) };
+        idle.map_or_else(|| Buffer::fresh(n), |v| Buffer(Store::Pooled(v)))
+    }
+    /// `n` zeros (`false` for bool).
+    pub fn zeros(n: usize) -> Buffer<T> {
+        let idle = if n * size_of::<T>() < LARGE { None } else { take(n) };
+        match idle {
+            Some(mut v) => {
+                v.fill(T::default());
+                Buffer(Store::Pooled(v))
+            }
+            None => Buffer::fresh(n),
+        }
+    }
+    fn fresh(n: usize) -> Buffer<T> {
+        let v = vec![T::default(); n];
+        Buffer(if n * size_of::<T>() < LARGE { Store::Own(v) } else { Store::Pooled(v) })
+    }
+    /// True where the memory is somebody else's.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.0, Store::Foreign(_))
+    }
+    /// The elements for writing; those of somebody else are copied first.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        if self.is_foreign() {
+            *self = self.clone();
+        }
+        match &mut self.0 {
+            Store::One(x) => std::slice::from_mut(x),
+            Store::Own(v) | Store::Pooled(v) => v,
+            Store::Foreign(_) => unreachable!("copied above"),
+        }
+    }
+    /// The elements for growing; those of somebody else are copied first.
+    pub fn as_mut_vec(&mut self) -> &mut Vec<T> {
+        if matches!(self.0, Store::One(_) | Store::Foreign(_)) {
+            *self = Buffer::from(self.to_vec());
+        }
+        match &mut self.0 {
+            Store::Own(v) | Store::Pooled(v) => v,
+            Store::One(_) | Store::Foreign(_) => unreachable!("copied above"),
+        }
+    }
+    /// The elements as a vector, without a copy where there is one.
+    pub fn into_vec(mut self) -> Vec<T> {
+        std::mem::take(self.as_mut_vec())
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Buffer<T> {
+    fn from(data: Vec<T>) -> Buffer<T> {
+        Buffer(Store::Own(data))
+    }
+}
+
+impl<T: Element> Deref for Buffer<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Store::One(x) => std::slice::from_ref(x),
+            Store::Own(v) | Store::Pooled(v) => v,
+            Store::Foreign(owner) => (**owner).as_ref(),
+        }
+    }
+}
+
+impl<T: Element> Clone for Buffer<T> {
+    fn clone(&self) -> Buffer<T> {
+        match &self.0 {
+            Store::One(x) => Buffer::one(*x),
+            _ => {
+                let mut copy = Buffer::dirty(self.len());
+                copy.as_mut_slice().copy_from_slice(self);
+                copy
+            }
+        }
+    }
+}
+
+impl<T: Element> std::fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.deref().fmt(f)
+    }
+}
+
+impl<T: Element> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if let Store::Pooled(v) = &mut self.0 {
+            keep(std::mem::take(v));
+        }
+    }
+}
+
+/// Vectors of all dtypes that nobody uses, the oldest first.
+struct Pool {
+    free: VecDeque<Idle>,
+    bytes: usize,
+}
+
+struct Idle {
+    vector: Box<dyn Any + Send>,
+    bytes: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { free: VecDeque::new(), bytes: 0 });
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A vector of `n` elements, the smallest idle one that has room for them and is not much larger.
+fn take<T: Element>(n: usize) -> Option<Vec<T>> {
+    let wanted = n * size_of::<T>();
+    let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
+    let idle = {
+        let mut pool = pool();
+        let found = pool.free.iter().enumerate().filter(|(_, idle)| fits(idle)).min_by_key(|(_, idle)| idle.bytes)?.0;
+        let idle = pool.free.remove(found)?;
+        pool.bytes -= idle.bytes;
+        idle
+    };
+    let mut vector = *idle.vector.downcast::<Vec<T>>().ok()?;
+    vector.resize(n, T::default());
+    Some(vector)
+}
+
+/// Keeps a vector for later; what is kept for longest goes where that is too much.
+fn keep<T: Element>(vector: Vec<T>) {
+    let bytes = vector.capacity() * size_of::<T>();
+    if !(LARGE..=KEPT.1).contains(&bytes) {
+        return;
+    }
+    let vector: Box<dyn Any + Send> = Box::new(vector);
+    let mut freed = vec![];
+    let mut pool = pool();
+    pool.free.push_back(Idle { vector, bytes });
+    pool.bytes += bytes;
+    while pool.free.len() > KEPT.0 || pool.bytes > KEPT.1 {
+        let Some(oldest) = pool.free.pop_front() else { break };
+        pool.bytes -= oldest.bytes;
+        freed.push(oldest);
+    }
+    // Memory is given back to the system behind the lock.
+    drop(pool);
+}
+
+/// Gives all memory that is kept for later back to the system; the number of bytes.
+pub fn release() -> usize {
+    let (freed, bytes) = {
+        let mut pool = pool();
+        (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes))
+    };
+    drop(freed);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::types::{Array, DType};
+    use std::sync::Arc;
+
+    struct Lent(Arc<[f64]>);
+
+    impl AsRef<[f64]> for Lent {
+        fn as_ref(&self) -> &[f64] {
+            &self.0
+        }
+    }
+
+    fn lent() -> (Arc<[f64]>, Array) {
+        let memory: Arc<[f64]> = Arc::from(vec![1.0, 2.0, 3.0, 4.0]);
+        (memory.clone(), Array::foreign(&[2, 2], Lent(memory)))
+    }
+
+    #[test]
+    fn foreign_memory_is_read_in_place_and_copied_for_writing() {
+        let (memory, array) = lent();
+        assert_eq!(array.as_slice::<f64>().as_ptr(), memory.as_ptr());
+        let (mut first, mut second) = (array.clone(), array.reshaped(&[4]));
+        first.as_mut_slice::<f64>()[0] = 9.0;
+        second.set_row(1, &Array::scalar(7.0));
+        assert_eq!((first.to_f64_vec()[0], second.to_f64_vec()[1]), (9.0, 7.0));
+        drop((first, second));
+        let mut only = array;
+        only.as_mut_slice::<f64>()[3] = 8.0;
+        assert_eq!(&*memory, &[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(Arc::strong_count(&memory), 1, "the owner goes with the last array that reads its memory");
+        assert_eq!(lent().1.into_vec::<f64>(), [1.0, 2.0, 3.0, 4.0]);
+        let mut grown = lent().1;
+        grown.resize_rows(3);
+        assert_eq!(grown.to_f64_vec(), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn owned_arrays_keep_nobody_elses_memory() {
+        let (memory, array) = lent();
+        assert_eq!(array.clone().owned(), array);
+        let own = array.owned();
+        assert_eq!(Arc::strong_count(&memory), 1);
+        let at = own.as_slice::<f64>().as_ptr();
+        assert_eq!(own.owned().as_slice::<f64>().as_ptr(), at, "nothing is copied twice");
+    }
+
+    #[test]
+    fn large_memory_comes_back_once_nobody_sees_it() {
+        // A length of this test's own: the pool belongs to the process.
+        let n = (1 << 17) + 4099;
+        let mut array = Array::dirty(DType::F64, &[n]);
+        assert!(array.as_slice::<f64>().iter().all(|&x| x == 0.0));
+        array.as_mut_slice::<f64>().fill(3.0);
+        let at = array.as_slice::<f64>().as_ptr();
+        let seen = array.clone();
+        drop(array);
+        let other = Array::dirty(DType::F64, &[n]);
+        assert_ne!(other.as_slice::<f64>().as_ptr(), at, "somebody still sees it");
+        assert!(seen.as_slice::<f64>().iter().all(|&x| x == 3.0));
+        drop(seen);
+        let again = Array::dirty(DType::F64, &[n - 7]);
+        assert_eq!((again.as_slice::<f64>().as_ptr(), again.len()), (at, n - 7));
+        drop(again);
+        let regrown = Array::dirty(DType::F64, &[n]);
+        assert_eq!((regrown.as_slice::<f64>().as_ptr(), regrown.len()), (at, n));
+        assert_ne!(Array::dirty(DType::I64, &[n]).as_slice::<i64>().as_ptr().addr(), at.addr());
+        drop((other, regrown));
+        assert!(Array::zeros(DType::F64, &[n]).as_slice::<f64>().iter().all(|&x| x == 0.0));
+    }
+}

@@ -1,0 +1,231 @@
+"""Calls of compiled functions: arguments that have to be converted, names, defaults, fixed arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _native
+from ._spans import here
+from .config import config
+from .errors import RscanTypeError, UnsupportedError
+from .shared import SharedVariable
+from .variable import DTYPES, Variable
+
+if TYPE_CHECKING:
+    from .function import Function
+
+
+class _MISSING:
+    """Stands for no value; a class, so that pickle keeps it itself."""
+
+
+class In:
+    """An input with a default value, or a name of its own for keyword arguments."""
+
+    def __init__(
+        self,
+        variable: Variable,
+        name: str | None = None,
+        value: Any = _MISSING,
+        update: Any = None,
+        mutable: bool = False,
+        borrow: bool | None = None,
+        strict: bool = False,
+        allow_downcast: bool | None = None,
+    ) -> None:
+        if not isinstance(variable, Variable):
+            raise RscanTypeError(f"In takes a variable, got {variable!r}", code="E0809", labels=[(here(), "")])
+        if update is not None:
+            raise UnsupportedError(
+                "an input has no update",
+                code="E0813",
+                labels=[(here(), "")],
+                helps=["keep the value in rs.shared(…) and update that"],
+            )
+        self.variable, self.name, self.strict = variable, name or variable.name, strict
+        self.value = _MISSING if value is None else value
+        self.allow_downcast = allow_downcast
+
+    def default(self) -> Any:
+        """The value where the caller gives none."""
+        return self.value.get_value() if isinstance(self.value, SharedVariable) else self.value
+
+    def describe(self) -> str:
+        """How to call it in a message."""
+        return f"input `{self.name}`" if self.name else f"input {self.variable!r}"
+
+
+class Caller(_native.Caller):
+    """What calls of a function and of a function with fixed arguments have in common: what the core does not take as it is."""
+
+    name: str | None
+    inputs: list[In]
+    _names: dict[str, int]
+    _allow_downcast: bool | None
+
+    def _call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call whose arguments have to be converted, or have names."""
+        out = named.pop("out", None) if "out" in named and "out" not in self._names else None
+        return self._run(self._arguments(args, named), out)
+
+    def _bad_out(self, position: int | None, text: str) -> RscanTypeError:
+        which = "" if position is None else f", output {position}"
+        return RscanTypeError(f"the function {self.name or ''}{which}: {text}".replace("  ", " "), code="E0515", labels=[(here(), "")])
+
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[np.ndarray, ...]:
+        """The arguments in order, each an array of its input's dtype."""
+        values = self._placed(args, named)
+        return tuple(self._argument(slot, value) for slot, value in zip(self.inputs, values, strict=True))
+
+    def _placed(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        """The argument of each input, or `_MISSING`."""
+        if len(args) > len(self.inputs):
+            raise self._bad_call(f"takes {len(self.inputs)} arguments, got {len(args)}")
+        values = list(args) + [_MISSING] * (len(self.inputs) - len(args))
+        for name, value in named.items():
+            i = self._names.get(name)
+            if i is None:
+                raise self._bad_call(f"has no input named `{name}`")
+            if i < len(args):
+                raise self._bad_call(f"got `{name}` twice")
+            values[i] = value
+        return values
+
+    def _bad_call(self, text: str) -> RscanTypeError:
+        names = [slot.name or "?" for slot in self.inputs]
+        return RscanTypeError(
+            f"the function {self.name or ''} {text}".replace("  ", " "),
+            code="E0508",
+            labels=[(here(), "")],
+            notes=[f"its inputs are ({', '.join(names)})"],
+        )
+
+    def _argument(self, slot: In, value: Any) -> np.ndarray:
+        if value is _MISSING:
+            value = slot.default()
+            if value is _MISSING:
+                raise self._bad_call(f"needs {slot.describe()}")
+        allow = self._allow_downcast if slot.allow_downcast is None else slot.allow_downcast
+        return plain(convert(value, slot, allow))
+
+    def _fixed_by(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[int, np.ndarray]:
+        """Arguments to be fixed by position, converted."""
+        values = self._placed(args, named)
+        return {i: self._argument(slot, v) for i, (slot, v) in enumerate(zip(self.inputs, values, strict=True)) if v is not _MISSING}
+
+    def free(self) -> None:
+        """Gives the memory that is kept for the results of later calls, of any function, back to the system."""
+        _native.release()
+
+
+class Bound(Caller):
+    """A function with some of its arguments fixed, made by `f.bind(…)`. It is called with the others."""
+
+    def __init__(self, function: Function, fixed: dict[int, np.ndarray]) -> None:
+        #: The function behind it.
+        self.function = function
+        self._fixed = {i: np.array(value) for i, value in fixed.items()}
+        self._complete()
+
+    def _complete(self) -> None:
+        f = self.function
+        self.name, self._allow_downcast = f.name, f._allow_downcast
+        self.inputs = [slot for i, slot in enumerate(f.inputs) if i not in self._fixed]
+        self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
+        strict = [slot.strict for slot in f.inputs]
+        self._install(f._native, f._single, f._keys, strict, f.profile, True, self._fixed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"function": self.function, "_fixed": self._fixed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._complete()
+
+    @property
+    def profile(self) -> Any:
+        """The profile of the function."""
+        return self.function.profile
+
+    def bind(self, *args: Any, **named: Any) -> Bound:
+        """The same with more arguments fixed: the first ones of those that are left, and those with these names."""
+        left = [i for i in range(len(self.function.inputs)) if i not in self._fixed]
+        return Bound(self.function, {**self._fixed, **{left[i]: value for i, value in self._fixed_by(args, named).items()}})
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(slot.name or "?" for slot in self.inputs)
+        return f"<rscan function {self.name or ''}({inputs}), {len(self._fixed)} fixed>"
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The array where it is aligned, in C order and in this machine's byte order; else such a copy."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and array.dtype.isnative:
+        return array
+    return np.require(array, array.dtype.newbyteorder("="), ("C", "A"))
+
+
+def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndarray:
+    """An argument as an array of its input's dtype and shape.
+
+    Arrays are converted where no value of their dtype can be lost; numbers, lists and ranges where theirs survive.
+    """
+    variable = slot.variable
+    if isinstance(value, Variable):
+        raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise _unfit(slot, f"got what is no array: {error}") from None
+    if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
+        raise _unfit(slot, f"got {_kind_of(value, array)}")
+    if array.dtype != variable.dtype:
+        array = _converted(value, array, slot, allow_downcast)
+    static = variable.static_shape
+    if array.ndim != len(static):
+        raise _unfit(slot, f"got an array of {array.ndim} axes, of shape {array.shape}", _rank_help(array, len(static)))
+    if any(n is not None and n != m for n, m in zip(static, array.shape, strict=True)):
+        raise _unfit(slot, f"got an array of shape {array.shape}")
+    return array
+
+
+def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | None) -> np.ndarray:
+    dtype = slot.variable.dtype
+    if slot.strict:
+        raise _unfit(slot, f"got {array.dtype}, and the input is strict")
+    if np.can_cast(array.dtype, dtype, "safe") or allow_downcast:
+        with np.errstate(all="ignore"):
+            return array.astype(dtype)
+    if hasattr(value, "dtype") and np.ndim(value):
+        raise _unfit(slot, f"got an array of {array.dtype}", f'pass array.astype("{dtype}"), or allow_input_downcast=True')
+    with np.errstate(all="ignore"):
+        cast = array.astype(dtype)
+        lossless = bool(np.all((cast == array) | ((cast != cast) & (array != array))))
+    weak = allow_downcast is None and config.floatX == dtype == "float32" and array.dtype == "float64"
+    if not (lossless or weak):
+        text = np.array2string(array, threshold=6)
+        raise _unfit(slot, f"got {text}, which {dtype} cannot hold exactly", "allow_input_downcast=True rounds")
+    return cast
+
+
+def _kind_of(value: Any, array: np.ndarray) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {array.dtype}"
+    return repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
+
+
+def _rank_help(array: np.ndarray, rank: int) -> str | None:
+    return f"add axes: array[{', '.join(['None'] * (rank - array.ndim))}]" if array.ndim < rank else None
+
+
+def _unfit(slot: In, text: str, help: str | None = None) -> RscanTypeError:
+    v = slot.variable
+    wanted = f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else f"a {v.dtype} scalar"
+    return RscanTypeError(
+        f"{slot.describe()} takes {wanted}, {text}",
+        code="E0504",
+        labels=[(here(), "called here"), (v._v.span, "the input is made here")],
+        helps=[help] if help else (),
+    )
