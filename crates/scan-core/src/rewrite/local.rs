@@ -187,11 +187,16 @@ impl Local<'_> {
         Fact { shape_of, safe }
     }
     /// True where an op cannot fail on these inputs, and nobody counts how often it is evaluated.
-    fn never_fails(&self, op: &Op, ins: &[Value]) -> bool {
+    pub fn never_fails(&self, op: &Op, ins: &[Value]) -> bool {
         match op {
             Op::Elem(_) => self.broadcast_is_certain(ins),
             Op::BroadcastLike(_) => self.absorbs_shape(ins[1], ins[0]),
             Op::ReshapeLike(_) | Op::SumTo(_) => self.same_shape(ins[0], ins[1]),
+            Op::BroadcastTo(_) => {
+                let extents: Option<Vec<_>> = ins[1..].iter().map(|&v| self.extent(v)).collect();
+                let x = &self.ty(ins[0]).dims;
+                extents.is_some_and(|e| x.len() <= e.len() && x.iter().rev().zip(e.iter().rev()).all(|(x, e)| x.is_one() || x == e))
+            }
             Op::Extern(_) => false,
             _ => !op.def().can_fail(),
         }

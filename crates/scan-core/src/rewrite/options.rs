@@ -1,6 +1,6 @@
 //! Which passes run.
 
-use super::pipeline::{PASSES, Stage, known_theano};
+use super::pipeline::{Exact, PASSES, Stage, known_theano};
 use crate::bail;
 use crate::base::Result;
 use std::collections::BTreeSet;
@@ -34,6 +34,11 @@ impl Options {
     /// No pass.
     pub fn none() -> Options {
         Options { level: Level::None, ..Options::default() }
+    }
+    /// Every pass that keeps every bit.
+    pub fn exact() -> Options {
+        let others = PASSES.iter().filter(|p| p.exact == Exact::No).map(|p| p.name);
+        Options { level: Level::FastRun, excluding: others.collect() }
     }
     /// Only the passes of these names, whatever the level.
     ///

@@ -1,8 +1,8 @@
 //! THE list of passes.
 
 use super::driver::Cx;
-use super::passes::{scan_dce, scan_hoist_non_seq, scan_keep_last};
-use super::rules::{Rule, algebra, const_fold, cse};
+use super::passes::{fma, scan_dce, scan_hoist_non_seq, scan_keep_last};
+use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
 use crate::base::Result;
 use crate::ir::Graph;
 
@@ -81,10 +81,48 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "algebra",
         theano: &["canonicalize", "specialize", "local_add_canonizer", "local_mul_canonizer"],
-        doc: "Drops arithmetic without effect.",
+        doc: "Drops arithmetic, choices and changes of shape without effect.",
         stage: Stage::Always,
         exact: Exact::Yes,
-        run: Run::Rules(&[algebra::RULES]),
+        run: Run::Rules(&[algebra::RULES, choice::RULES, structure::RULES]),
+    },
+    Pass {
+        name: "shape",
+        theano: &["ShapeOpt", "local_shape_to_shape_i", "local_useless_alloc", "local_useless_reshape"],
+        doc: "Replaces extents by what is known of them, and drops broadcasts without effect.",
+        stage: Stage::Always,
+        exact: Exact::Yes,
+        run: Run::Rules(&[shape::RULES, spread::RULES]),
+    },
+    Pass {
+        name: "index",
+        theano: &[
+            "local_subtensor_merge",
+            "local_useless_slice",
+            "local_useless_subtensor",
+            "local_subtensor_make_vector",
+            "local_subtensor_inc_subtensor",
+        ],
+        doc: "Reads what was just written, joined or cut where it came from.",
+        stage: Stage::Always,
+        exact: Exact::Yes,
+        run: Run::Rules(&[index::RULES]),
+    },
+    Pass {
+        name: "stabilise",
+        theano: &["stabilize", "local_log1p", "local_expm1", "local_1msigmoid", "log1msigm_to_softplus", "local_log_softmax"],
+        doc: "Puts functions that neither overflow nor cancel in the place of formulas that do.",
+        stage: Stage::Always,
+        exact: Exact::No,
+        run: Run::Rules(&[stabilise::RULES]),
+    },
+    Pass {
+        name: "release",
+        theano: &["local_remove_useless_assert"],
+        doc: "Removes what only gradients look at.",
+        stage: Stage::Execution,
+        exact: Exact::Yes,
+        run: Run::Rules(&[release::RULES]),
     },
     Pass {
         name: "scan_dce",
@@ -109,6 +147,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_keep_last::run),
+    },
+    Pass {
+        name: "fma",
+        theano: &["local_add_mul_fusion"],
+        doc: "Rounds `a · b + c` once, where the processor can.",
+        stage: Stage::Last,
+        exact: Exact::No,
+        run: Run::Graph(fma::run),
     },
 ];
 

@@ -9,6 +9,7 @@
 //! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` and `call` is made of it, too, and
 //!   gives the same bits (1e-9, where a pass may round otherwise), and `run` compares the gradients of both.
 //! - `# count: mul 2` counts the operations of a name after the passes, those in loops included.
+//! - `# needs: fma` leaves the file out where the processor cannot.
 //! - `… # error: E0903` at the end of a line expects that the text is refused with that code, blaming that line.
 
 use crate::sources::{Random, files, read, short};
@@ -20,6 +21,7 @@ use scan_core::ir::verify::verify;
 use scan_core::ir::{EvalCx, Graph, Value};
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::rewrite::{Exact, Options, optimise};
+use scan_core::scalar::lanes::fused;
 use scan_core::types::{Array, DType, Sym, Type};
 use std::collections::HashMap;
 use std::fs;
@@ -37,6 +39,9 @@ fn ir_files() {
 
 fn check(path: &Path) -> Outcome {
     let whole = read(path);
+    if directives(&whole, "needs").any(|what| what.trim() == "fma") && !fused() {
+        return Ok(());
+    }
     let (source, snapshot) = match whole.split_once("\n===") {
         Some((source, rest)) => (format!("{source}\n"), rest.split_once('\n').map(|s| s.1.to_string())),
         None => (whole.clone(), None),

@@ -1,5 +1,6 @@
-//! Passes over loops, one per file.
+//! Passes over whole graphs, one per file.
 
+pub mod fma;
 pub mod scan_dce;
 pub mod scan_hoist_non_seq;
 pub mod scan_keep_last;

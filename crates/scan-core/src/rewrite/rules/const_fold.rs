@@ -1,7 +1,7 @@
 //! What depends on constants alone is evaluated by the law.
 
 use super::Rule;
-use crate::ir::{Arg, EvalCx, Op, Value};
+use crate::ir::{Arg, EvalCx, Graph, Op, Value};
 use crate::rewrite::local::Local;
 use crate::types::Array;
 
@@ -24,9 +24,14 @@ fn fold(local: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     if made > LARGEST && made > given || given > MOST_WORK {
         return None;
     }
-    let mut values: Vec<Array> = args.into_iter().filter_map(|a| a.value).collect();
+    evaluated(local.g, op, ins)
+}
+
+/// The constant that an op gives for constants, whatever its size.
+pub fn evaluated(g: &mut Graph, op: &Op, ins: &[Value]) -> Option<Value> {
+    let mut values: Vec<Array> = ins.iter().map(|&v| g.const_value(v).cloned()).collect::<Option<_>>()?;
     let out = op.def().eval(&mut EvalCx::new(), &mut values).ok()?.pop()?;
-    Some(local.g.constant(out))
+    Some(g.constant(out))
 }
 
 fn bytes(a: Option<&Array>) -> usize {

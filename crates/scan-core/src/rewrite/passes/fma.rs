@@ -1,0 +1,91 @@
+//! `a·b + c` rounded once.
+//!
+//! ```text
+//! before  %0 = mul(a, b)  %1 = add(%0, c)
+//! after   %1 = fma(a, b, c)
+//! ```
+//!
+//! An addition contracts with its first product. The product must be used here alone and have the shape and the dtype of the sum.
+//! No engine contracts by itself, so that all of them give the bits of the evaluator.
+
+use crate::base::{Id, Result};
+use crate::ir::{Graph, Op, Value};
+use crate::rewrite::driver::Cx;
+use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::rewrite::rules::const_fold::evaluated;
+use crate::scalar::ElemOp::{Add, Fma, Mul, Neg, Sub};
+use crate::scalar::lanes::fused;
+use crate::types::Sym;
+
+/// Contracts; nothing where the processor would round twice.
+///
+/// # Errors
+/// Internal ones.
+pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
+    if !fused() {
+        return Ok(None);
+    }
+    let uses = uses(graph);
+    copy_with(graph, |rebuild, _, node| {
+        let (&Op::Elem(op @ (Add | Sub)), &[x, y], &[out]) = (&node.op, &node.ins[..], &node.outs[..]) else { return Ok(false) };
+        let product = |v: Value| product(graph, &uses, v, out);
+        let since = Sym::fresh();
+        let ins = match (product(x), product(y)) {
+            (Some([a, b]), _) if fits(graph, y, out) => sum(rebuild, op, a, b, y)?,
+            (_, Some([a, b])) if fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
+            _ => return Ok(false),
+        };
+        let value = rebuild.new.apply(Op::Elem(Fma), &ins)?[0];
+        rebuild.new.learn(value, graph, out, since);
+        rebuild.set(out, value);
+        *cx.report.fired.entry(("fma", "a · b + c → fma(a, b, c)")).or_default() += 1;
+        Ok(true)
+    })
+}
+
+/// How often each value is used by nodes that are needed, and as a result.
+fn uses(graph: &Graph) -> Vec<u32> {
+    let live = graph.needed(graph.results());
+    let mut uses = vec![0; graph.n_values()];
+    let nodes = graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]);
+    nodes.flat_map(|(_, n)| &n.ins).chain(graph.results()).for_each(|v| uses[v.idx()] += 1);
+    uses
+}
+
+/// The factors of a product that is as large as the sum and used once.
+fn product(graph: &Graph, uses: &[u32], v: Value, sum: Value) -> Option<[Value; 2]> {
+    let node = graph.node_of(v)?;
+    let (Op::Elem(Mul), &[a, b]) = (&node.op, &node.ins[..]) else { return None };
+    let alone = uses[v.idx()] == 1 && graph.ty(v) == graph.ty(sum);
+    (alone && fits(graph, a, sum) && fits(graph, b, sum)).then_some([a, b])
+}
+
+/// True for a float of the dtype of the sum.
+fn fits(graph: &Graph, v: Value, sum: Value) -> bool {
+    let dtype = graph.ty(sum).dtype;
+    dtype.is_float() && graph.ty(v).dtype == dtype
+}
+
+/// `a·b + c` or `a·b − c`.
+fn sum(rebuild: &mut Rebuild, op: crate::scalar::ElemOp, a: Value, b: Value, c: Value) -> Result<[Value; 3]> {
+    let [a, b, c] = [rebuild.image(a)?, rebuild.image(b)?, rebuild.image(c)?];
+    Ok([a, b, if op == Add { c } else { minus(&mut rebuild.new, c) }])
+}
+
+/// `c + a·b` or `c − a·b`; the sign goes to a constant, where there is one.
+fn difference(rebuild: &mut Rebuild, op: crate::scalar::ElemOp, c: Value, a: Value, b: Value) -> Result<[Value; 3]> {
+    let [a, b, c] = [rebuild.image(a)?, rebuild.image(b)?, rebuild.image(c)?];
+    let g = &mut rebuild.new;
+    match op {
+        Add => Ok([a, b, c]),
+        _ if g.const_value(b).is_some() => Ok([a, minus(g, b), c]),
+        _ => Ok([minus(g, a), b, c]),
+    }
+}
+
+fn minus(g: &mut Graph, x: Value) -> Value {
+    if let Some(Op::Elem(Neg)) = g.node_of(x).map(|n| &n.op) {
+        return g.node_of(x).map_or(x, |n| n.ins[0]);
+    }
+    evaluated(g, &Op::Elem(Neg), &[x]).unwrap_or_else(|| g.neg(x))
+}

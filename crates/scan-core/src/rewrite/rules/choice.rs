@@ -1,0 +1,57 @@
+//! Choices that are decided, and truth values.
+
+use super::{Rule, either};
+use crate::ir::{Op, Value};
+use crate::rewrite::local::Local;
+use crate::scalar::ElemOp::*;
+use crate::types::DType;
+
+/// The rules.
+pub static RULES: &[Rule] = &[
+    Rule { doc: "where(true, x, y) → x", on: &["where"], apply: |l, _, ins| decided(l, ins[0], ins[1], ins[2]) },
+    Rule { doc: "where(c, x, x) → x", on: &["where"], apply: |l, _, ins| same(l, ins[0], ins[1], ins[2]) },
+    Rule { doc: "where(not c, x, y) → where(c, y, x)", on: &["where"], apply: |l, _, ins| turned(l, ins[0], ins[1], ins[2]) },
+    Rule { doc: "ifelse(true, x, y) → x", on: &["ifelse"], apply: |l, _, ins| branch(l, ins[0], ins[1], ins[2]) },
+    Rule { doc: "not not x → x", on: &["logical_not"], apply: |l, _, ins| l.of(ins[0], Not).filter(|&x| l.dtype(x) == DType::Bool) },
+    Rule { doc: "x and x → x", on: &["logical_and", "logical_or"], apply: |l, _, ins| itself(l, ins[0], ins[1]) },
+    Rule {
+        doc: "x and true → x, x or false → x",
+        on: &["logical_and", "logical_or"],
+        apply: |l, op, ins| either(l, ins, |l, x, y| kept(l, op, x, y)),
+    },
+    Rule {
+        doc: "assert(x, true) → x",
+        on: &["assert"],
+        apply: |l, _, ins| ins[1..].iter().all(|&ok| l.splat(ok).is_some_and(|t| t != 0.0)).then_some(ins[0]),
+    },
+];
+
+/// The chosen one, where it has the type of the result and the other may be dropped.
+fn decided(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    let (chosen, other) = if l.splat(cond)? != 0.0 { (x, y) } else { (y, x) };
+    (l.absorbs(chosen, other) && l.absorbs_shape(chosen, cond) && l.safe(other)).then_some(chosen)
+}
+
+fn same(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    (x == y && l.absorbs_shape(x, cond) && l.safe(cond)).then_some(x)
+}
+
+fn turned(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    let cond = l.of(cond, Not)?;
+    l.elem(Where, &[cond, y, x])
+}
+
+/// The other branch is never evaluated, so it may be anything.
+fn branch(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    l.splat(cond).map(|c| if c != 0.0 { x } else { y }).or((x == y && l.safe(cond)).then_some(x))
+}
+
+fn itself(l: &mut Local, x: Value, y: Value) -> Option<Value> {
+    (x == y && l.dtype(x) == DType::Bool).then_some(x)
+}
+
+fn kept(l: &mut Local, op: &Op, x: Value, y: Value) -> Option<Value> {
+    let unit = *op == Op::Elem(And);
+    let is_unit = l.splat(y).is_some_and(|n| (n != 0.0) == unit);
+    (is_unit && l.dtype(x) == DType::Bool && l.absorbs_shape(x, y)).then_some(x)
+}

@@ -1,0 +1,149 @@
+//! Formulas that overflow or cancel where a function of the table does not. Results are as near or nearer to the true ones, but
+//! not the same bits.
+
+use super::{Rule, either};
+use crate::ir::Value;
+use crate::ir::op::{LogSoftmax, LogSumExp, Op, ReduceKind};
+use crate::rewrite::local::Local;
+use crate::scalar::ElemOp::{self, *};
+
+/// The rules.
+pub static RULES: &[Rule] = &[
+    Rule { doc: "log(1 + eˣ) → softplus(x)", on: &["log"], apply: |l, _, ins| log_of(l, ins[0], softplus) },
+    Rule { doc: "log(1 − sigmoid(x)) → log_sigmoid(−x)", on: &["log"], apply: |l, _, ins| log_of_difference(l, ins[0], not_sigmoid) },
+    Rule { doc: "log(1 + x) → log1p(x)", on: &["log"], apply: |l, _, ins| log_of(l, ins[0], |l, x| l.elem(Log1p, &[x])) },
+    Rule { doc: "log(1 − x) → log1p(−x)", on: &["log"], apply: |l, _, ins| log_of_difference(l, ins[0], log1p_of_negated) },
+    Rule { doc: "log1p(eˣ) → softplus(x)", on: &["log1p"], apply: |l, _, ins| softplus(l, ins[0]) },
+    Rule {
+        doc: "log1p(−sigmoid(x)) → log_sigmoid(−x)",
+        on: &["log1p"],
+        apply: |l, _, ins| l.of(ins[0], Neg).and_then(|s| not_sigmoid(l, s)),
+    },
+    Rule {
+        doc: "log(sigmoid(x)) → log_sigmoid(x)",
+        on: &["log"],
+        apply: |l, _, ins| l.of(ins[0], Sigmoid).and_then(|x| l.elem(LogSigmoid, &[x])),
+    },
+    Rule { doc: "log(softmax(x)) → log_softmax(x)", on: &["log"], apply: |l, _, ins| log_softmax(l, ins[0]) },
+    Rule { doc: "log(Σ eˣ) → logsumexp(x)", on: &["log"], apply: |l, _, ins| log_sum_exp(l, ins[0]) },
+    Rule { doc: "log(eˣ) → x", on: &["log"], apply: |l, _, ins| l.of(ins[0], Exp).filter(|&x| l.dtype(x) == l.dtype(ins[0])) },
+    Rule { doc: "−softplus(−x) → log_sigmoid(x)", on: &["neg"], apply: |l, _, ins| log_sigmoid(l, ins[0]) },
+    Rule { doc: "eˣ − 1 → expm1(x)", on: &["sub"], apply: |l, _, ins| expm1(l, ins[0], ins[1], 1.0) },
+    Rule { doc: "eˣ − 1 → expm1(x)", on: &["add"], apply: |l, _, ins| either(l, ins, |l, x, y| expm1(l, x, y, -1.0)) },
+    Rule {
+        doc: "1 − eˣ → −expm1(x)", on: &["sub"], apply: |l, _, ins| expm1(l, ins[1], ins[0], 1.0).and_then(|x| l.elem(Neg, &[x]))
+    },
+    Rule {
+        doc: "1 / (1 + e⁻ˣ) → sigmoid(x)",
+        on: &["div"],
+        apply: |l, _, ins| if is_one(l, ins[1], ins[0]) { sigmoid(l, ins[1]) } else { None },
+    },
+    Rule { doc: "1 / (1 + e⁻ˣ) → sigmoid(x)", on: &["reciprocal"], apply: |l, _, ins| sigmoid(l, ins[0]) },
+    Rule {
+        doc: "1 − sigmoid(x) → sigmoid(−x)",
+        on: &["sub"],
+        apply: |l, _, ins| if is_one(l, ins[1], ins[0]) { other_sigmoid(l, ins[1]) } else { None },
+    },
+    Rule { doc: "xⁿ → x · x, x or 1 / x", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1]) },
+];
+
+/// True where y is 1 everywhere, and x with it stays what it is.
+fn is_one(l: &Local, x: Value, y: Value) -> bool {
+    l.splat(y) == Some(1.0) && l.dtype(x).is_float() && l.absorbs(x, y)
+}
+
+/// x in `1 + x`.
+fn one_plus(l: &mut Local, sum: Value) -> Option<Value> {
+    let ins = l.of2(sum, Add)?;
+    either(l, &ins, |l, x, y| is_one(l, x, y).then_some(x))
+}
+
+/// x in `1 − x`.
+fn one_minus(l: &Local, difference: Value) -> Option<Value> {
+    let [one, x] = l.of2(difference, Sub)?;
+    is_one(l, x, one).then_some(x)
+}
+
+/// The x of `eˣ` of the same dtype.
+fn exponent(l: &Local, v: Value) -> Option<Value> {
+    l.of(v, Exp).filter(|&x| l.dtype(x) == l.dtype(v))
+}
+
+fn log_of(l: &mut Local, sum: Value, then: impl Fn(&mut Local, Value) -> Option<Value>) -> Option<Value> {
+    one_plus(l, sum).and_then(|x| then(l, x))
+}
+
+fn log_of_difference(l: &mut Local, difference: Value, then: impl Fn(&mut Local, Value) -> Option<Value>) -> Option<Value> {
+    one_minus(l, difference).and_then(|x| then(l, x))
+}
+
+fn softplus(l: &mut Local, power: Value) -> Option<Value> {
+    let x = exponent(l, power)?;
+    l.elem(Softplus, &[x])
+}
+
+fn negated(l: &mut Local, x: Value) -> Option<Value> {
+    l.elem(Neg, &[x])
+}
+
+fn log1p_of_negated(l: &mut Local, x: Value) -> Option<Value> {
+    let x = negated(l, x)?;
+    l.elem(Log1p, &[x])
+}
+
+fn not_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
+    let x = l.of(s, Sigmoid).filter(|&x| l.dtype(x) == l.dtype(s))?;
+    let x = negated(l, x)?;
+    l.elem(LogSigmoid, &[x])
+}
+
+fn other_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
+    let x = l.of(s, Sigmoid).filter(|&x| l.dtype(x) == l.dtype(s))?;
+    let x = negated(l, x)?;
+    l.elem(Sigmoid, &[x])
+}
+
+fn log_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
+    let minus = l.of(s, Softplus)?;
+    let x = l.of(minus, Neg).filter(|&x| l.dtype(x) == l.dtype(s))?;
+    l.elem(LogSigmoid, &[x])
+}
+
+fn log_softmax(l: &mut Local, p: Value) -> Option<Value> {
+    let (Op::Softmax(softmax), &[x]) = l.node(p)? else { return None };
+    let axis = softmax.axis;
+    l.make(LogSoftmax { axis }, &[x])
+}
+
+fn log_sum_exp(l: &mut Local, sum: Value) -> Option<Value> {
+    let (Op::Reduce(reduce), &[power]) = l.node(sum)? else { return None };
+    let (ReduceKind::Sum, axes, keepdims) = (reduce.kind, reduce.axes.clone(), reduce.keepdims) else { return None };
+    let x = exponent(l, power)?;
+    l.make(LogSumExp { axes, keepdims }, &[x])
+}
+
+fn expm1(l: &mut Local, power: Value, one: Value, unit: f64) -> Option<Value> {
+    let x = exponent(l, power)?;
+    (l.splat(one) == Some(unit) && l.absorbs(power, one)).then(|| l.elem(Expm1, &[x]))?
+}
+
+/// `sum` is `1 + e⁻ˣ`.
+fn sigmoid(l: &mut Local, sum: Value) -> Option<Value> {
+    let power = one_plus(l, sum)?;
+    let minus = exponent(l, power)?;
+    let x = negated(l, minus)?;
+    l.elem(Sigmoid, &[x])
+}
+
+fn power(l: &mut Local, x: Value, n: Value) -> Option<Value> {
+    if !l.dtype(x).is_float() || !l.absorbs(x, n) {
+        return None;
+    }
+    let unary = |l: &mut Local, f: ElemOp| l.elem(f, &[x]);
+    match l.splat(n)? {
+        1.0 => Some(x),
+        2.0 => l.elem(Mul, &[x, x]),
+        -1.0 => unary(l, Reciprocal),
+        _ => None,
+    }
+}
