@@ -21,7 +21,7 @@ pub enum Level {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// How much.
-    pub level: Level,
+    level: Level,
     /// Passes that do not run, by our names.
     excluding: BTreeSet<&'static str>,
 }
@@ -48,6 +48,10 @@ impl Options {
         let wanted = Options::full().excluding(names)?.excluding;
         let others = PASSES.iter().map(|p| p.name).filter(|n| !wanted.contains(n));
         Ok(Options { level: Level::FastRun, excluding: others.collect() })
+    }
+    /// The same at a level.
+    pub fn at(self, level: Level) -> Options {
+        Options { level, ..self }
     }
     /// The same without the passes of these names, ours or Theano's. A name that Theano has for something that rscan does not do
     /// separately excludes nothing.

@@ -24,6 +24,7 @@ pub fn compare(graph: &Graph, args: &[Array], values: &[Array], fired: &mut BTre
             fired.insert(name);
         }
     }
+    one(graph, args, values, &Options::exact(), "all that keep every bit", Exact::Yes)?;
     let exact = if PASSES.iter().all(|p| p.exact == Exact::Yes) { Exact::Yes } else { Exact::No };
     one(graph, args, values, &all, "all", exact).map(drop)
 }
