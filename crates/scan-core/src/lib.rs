@@ -36,6 +36,7 @@ pub mod expr;
 pub mod grad;
 pub mod ir;
 pub mod kernel;
+pub mod lower;
 pub mod ops;
 pub mod prelude;
 pub mod rewrite;

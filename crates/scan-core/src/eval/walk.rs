@@ -5,6 +5,7 @@ use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::types::Array;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::ops::Deref;
 use std::time::Instant;
 
 /// The values of `graph`'s results for these arguments.
@@ -18,8 +19,8 @@ pub fn run(graph: &Graph, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>>
 }
 
 /// A graph prepared to be evaluated many times.
-pub struct Walk<'g> {
-    graph: &'g Graph,
+pub struct Walk<G> {
+    graph: G,
     steps: Vec<Step>,
     consts: Vec<(Value, Array)>,
     lazy: bool,
@@ -34,11 +35,11 @@ struct Step {
 /// The values of one evaluation.
 pub type Slots = Vec<Option<Array>>;
 
-impl<'g> Walk<'g> {
+impl<G: Deref<Target = Graph>> Walk<G> {
     /// Prepares a graph.
-    pub fn new(graph: &'g Graph) -> Walk<'g> {
+    pub fn new(graph: G) -> Walk<G> {
         let lazy = graph.nodes().iter().any(|n| matches!(n.op, Op::IfElse(_)));
-        let live = if lazy { eager(graph, graph.results()) } else { graph.needed(graph.results()) };
+        let live = if lazy { eager(&graph, graph.results()) } else { graph.needed(graph.results()) };
         let mut consts = vec![];
         let mut steps = vec![];
         let mut seen: FxHashSet<Value> = graph.results().iter().copied().collect();
@@ -61,6 +62,10 @@ impl<'g> Walk<'g> {
         Walk { graph, steps, consts, lazy }
     }
 
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
     /// Room for the values of one evaluation after the other.
     pub fn slots(&self) -> Slots {
         let mut slots = vec![None; self.graph.n_values()];
@@ -115,7 +120,7 @@ impl<'g> Walk<'g> {
     fn choose(&self, cx: &mut EvalCx, slots: &mut Slots, node: &Node) -> Result<()> {
         let cond = read(slots, node.ins[0])?.item_f64().is_some_and(|x| x != 0.0);
         let branch = node.ins[if cond { 1 } else { 2 }];
-        let live = eager_missing(self.graph, &[branch], slots);
+        let live = eager_missing(&self.graph, &[branch], slots);
         for (id, inner) in self.graph.nodes().enumerate() {
             if live[id.0 as usize] {
                 self.node(cx, slots, id, &SmallVec::<[bool; 8]>::from_elem(false, inner.ins.len()))?;

@@ -2,14 +2,16 @@
 
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
-use crate::eval;
+use crate::eval::Walk;
+use crate::exec::explain::{self, LoopInfo};
+use crate::exec::native::{self, Engine};
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
 use rustc_hash::FxHashSet;
-use std::sync::RwLock;
+use std::sync::{Arc, RwLock};
 
 /// What a function is made of.
 #[derive(Clone, Default)]
@@ -24,11 +26,14 @@ pub struct FunctionSpec {
     pub updates: Vec<(Var, Var)>,
     /// Replaced expressions.
     pub givens: Vec<(Var, Var)>,
+    /// What it runs on; `None`: as the environment says.
+    pub engine: Option<Engine>,
 }
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
 pub struct Function {
     graph: Graph,
+    walk: Walk<Arc<Graph>>,
     inputs: Vec<Var>,
     shared: Vec<Shared>,
     updated: Vec<Shared>,
@@ -59,7 +64,12 @@ impl Function {
         let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
-        Ok(Function { graph, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+        let walk = Walk::new(Arc::new(Self::plan(&graph, spec.engine.unwrap_or_else(Engine::from_env))?));
+        Ok(Function { graph, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+    }
+
+    fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
+        if engine == Engine::Eval { Ok(graph.clone()) } else { native::plan(graph, engine) }
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -84,7 +94,7 @@ impl Function {
             let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
             all.extend(self.shared.iter().map(Shared::get));
         }
-        let mut values = eval::run(&self.graph, cx, &all)?;
+        let mut values = self.walk.run(cx, &mut self.walk.slots(), &mut all)?;
         drop(all);
         let after = values.split_off(self.n_outputs);
         accept(&values)?;
@@ -98,6 +108,10 @@ impl Function {
     /// Its graph: parameters are the inputs, then the shared variables; results the outputs, then the updates.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+    /// What became of its loops, outer ones first.
+    pub fn loops(&self) -> Vec<LoopInfo> {
+        explain::loops(self.walk.graph())
     }
     /// What the caller gives.
     pub fn inputs(&self) -> &[Var] {

@@ -282,6 +282,8 @@ macro_rules! table {
             Scan(Arc<Scan>),
             /// A user's op.
             Extern(ExternRef),
+            /// What an engine runs in place of other nodes: only in plans.
+            Native(NativeRef),
             $($(#[$doc])+ $name($name)),+
         }
 
@@ -293,13 +295,14 @@ macro_rules! table {
                     Op::Const(_) => "const",
                     Op::Scan(_) => "scan",
                     Op::Extern(e) => e.0.key(),
+                    Op::Native(e) => e.0.name(),
                     $(Op::$name(_) => $word),+
                 }
             }
             /// The attributes in the text form.
             pub fn attrs(&self) -> Attrs {
                 match self {
-                    Op::Elem(_) | Op::Const(_) | Op::Scan(_) | Op::Extern(_) => vec![],
+                    Op::Elem(_) | Op::Const(_) | Op::Scan(_) | Op::Extern(_) | Op::Native(_) => vec![],
                     $(Op::$name(_x) => vec![$($((stringify!($field), _x.$field.to_attr())),+)?]),+
                 }
             }
@@ -492,6 +495,42 @@ impl std::hash::Hash for ExternRef {
 impl std::fmt::Debug for ExternRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0.key())
+    }
+}
+
+/// What an engine runs in place of other nodes.
+pub trait NativeOp: Send + Sync {
+    /// What it is, in prints.
+    fn name(&self) -> &str;
+    /// Types of the outputs.
+    fn types(&self) -> Outs<Type>;
+    /// As [`OpDef::eval`].
+    ///
+    /// # Errors
+    /// What the nodes report in whose place it runs.
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>>;
+    /// Itself, for `explain`.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+/// A [`NativeOp`] by identity.
+#[derive(Clone)]
+pub struct NativeRef(pub Arc<dyn NativeOp>);
+
+impl PartialEq for NativeRef {
+    fn eq(&self, other: &NativeRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for NativeRef {}
+impl std::hash::Hash for NativeRef {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).cast::<u8>().hash(state);
+    }
+}
+impl std::fmt::Debug for NativeRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
     }
 }
 

@@ -189,6 +189,21 @@ impl OpDef for ExternRef {
     }
 }
 
+impl OpDef for NativeRef {
+    fn infer(&self, _: &[Arg]) -> Result<Outs<Type>> {
+        Ok(self.0.types())
+    }
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        self.0.eval(cx, ins)
+    }
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Err(crate::base::Diagnostic::internal("a plan has no gradient"))
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;

@@ -102,7 +102,7 @@ fn position(i: usize, target: &[usize], shape: &[usize]) -> usize {
 }
 
 /// Products of row-major matrices. Ints are done by loops; floats too where they are small.
-trait Product: Number {
+pub(crate) trait Product: Number {
     /// `c = a·b` for extents `[m, k, n]`, c being zeros.
     fn multiply(extents: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
         multiply_by_loops(extents, a, b, c);

@@ -12,7 +12,7 @@ pub mod index;
 mod join;
 mod legacy;
 mod linalg;
-mod matmul;
+pub(crate) mod matmul;
 mod random;
 mod reduce;
 mod region;
@@ -20,7 +20,7 @@ mod scan_op;
 mod shape;
 mod softmax;
 mod sort;
-mod support;
+pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -34,6 +34,7 @@ impl Op {
             Op::Const(x) => x,
             Op::Scan(x) => x.as_ref(),
             Op::Extern(x) => x,
+            Op::Native(x) => x,
             Op::Cast(x) => x,
             Op::DimOf(x) => x,
             Op::StopGradient(x) => x,

@@ -57,7 +57,7 @@ pub(super) fn slice_at(g: &mut Graph, x: Value, axis: usize, item: &str, bounds:
 }
 
 /// Arithmetic that every dtype has: ints wrap, bool has *or* and *and*.
-pub(super) trait Number: Element {
+pub(crate) trait Number: Element {
     /// The neutral element of `plus`.
     const ZERO: Self;
     /// The neutral element of `times`.

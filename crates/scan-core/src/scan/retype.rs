@@ -47,7 +47,7 @@ pub fn retyped(scan: &Scan, ins: &[Type]) -> Result<Scan> {
 }
 
 /// The types of the body's parameters that inputs ask for.
-fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
+pub fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
     let mut types: Vec<Type> = scan.body.params().iter().map(|&p| scan.body.ty(p).clone()).collect();
     for id in scan.seqs.ids() {
         types[scan.seq_param(id)] = ins[scan.seq_input(id)].row();

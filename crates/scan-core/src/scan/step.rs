@@ -56,7 +56,11 @@ fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n:
     Ok(steps)
 }
 
-fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
+/// How many steps a loop runs at most.
+///
+/// # Errors
+/// `E0111` negative n_steps, `E0109` a sequence too short.
+pub fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
     let n = ins[Scan::N_STEPS].item_i64().unwrap_or(0);
     let Ok(n) = usize::try_from(n) else {
         let text = format!("n_steps is {n}: a loop cannot run a negative number of steps");
@@ -120,7 +124,7 @@ fn has_effects(graph: &Graph) -> bool {
 }
 
 /// Adds the loop and the step to an error from the body.
-fn in_step(e: Box<Diagnostic>, scan: &Scan, step: usize) -> Box<Diagnostic> {
+pub fn in_step(e: Box<Diagnostic>, scan: &Scan, step: usize) -> Box<Diagnostic> {
     if matches!(e.kind, crate::base::Kind::Interrupted | crate::base::Kind::Callback) {
         return e;
     }

@@ -7,7 +7,8 @@ use super::program::Program;
 use super::reference::{self, Outcome};
 use crate::base::Result;
 use crate::eval;
-use crate::exec::{Function, FunctionSpec};
+use super::report::count_engines;
+use crate::exec::{Engine, Function, FunctionSpec};
 use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, jvp, vjp};
 use crate::ir::EvalCx;
@@ -78,7 +79,11 @@ impl Case<'_> {
     }
 
     fn function(&self, outputs: Vec<Var>) -> Result<Function> {
-        Function::new(FunctionSpec { inputs: self.leaves.inputs.clone(), outputs, ..FunctionSpec::default() })
+        self.function_on(Engine::Eval, outputs)
+    }
+
+    fn function_on(&self, engine: Engine, outputs: Vec<Var>) -> Result<Function> {
+        Function::new(FunctionSpec { inputs: self.leaves.inputs.clone(), outputs, engine: Some(engine), ..FunctionSpec::default() })
     }
 
     fn eval(&self, stage: &'static str, outputs: &[Var]) -> Outcomes<Vec<Nd>> {
@@ -86,6 +91,9 @@ impl Case<'_> {
         let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         if matches!(stage, "looped values" | "gradient" | "second") {
             self.text(&f, &values)?;
+            for engine in [Engine::Vm, Engine::Jit] {
+                self.engine(engine, stage, outputs, &values)?;
+            }
         }
         if matches!(stage, "looped values" | "gradient" | "jvp" | "second" | "third") {
             let mut args = self.args();
@@ -93,6 +101,20 @@ impl Case<'_> {
             optimised::compare(f.graph(), &args, &values, &mut self.fired.borrow_mut())?;
         }
         Ok(values.iter().map(Nd::of).collect())
+    }
+
+    /// An engine gives the evaluator's bits.
+    fn engine(&self, engine: Engine, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
+        let f = told(stage, self.function_on(engine, outputs.to_vec()))?;
+        let got = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
+        count_engines(&f);
+        match got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
+            None => Ok(()),
+            Some(i) => {
+                let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.graph().to_text("f"));
+                Err(Fault { stage: if engine == Engine::Vm { "vm = eval" } else { "jit = eval" }, text })
+            }
+        }
     }
 
     /// The graph satisfies the verifier; printed and parsed back, it gives the same bits.
@@ -265,6 +287,13 @@ impl Case<'_> {
         };
         Ok(slopes(&call(STEP)?, &call(-STEP)?))
     }
+}
+
+/// Equal type and bits; NaN is NaN.
+fn same_bits(a: &Array, b: &Array) -> bool {
+    let nan = |x: &Array| x.dtype().is_float().then(|| x.to_f64_vec().iter().map(|x| x.is_nan()).collect::<Vec<_>>());
+    let equal = |i: usize| a.bits()[i] == b.bits()[i];
+    a.dtype() == b.dtype() && a.shape() == b.shape() && (a == b || nan(a).zip(nan(b)).is_some_and(|(p, q)| (0..p.len()).all(|i| p[i] && q[i] || equal(i))))
 }
 
 fn constant(x: &Array) -> Var {

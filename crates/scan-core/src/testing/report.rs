@@ -4,6 +4,7 @@ use super::check::{Done, Fault, check};
 use super::gen_loop::generate;
 use super::program::{FEATURES, Program};
 use super::shrink::shrink;
+use crate::exec::Function;
 use crate::rewrite::pipeline::PASSES;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -26,6 +27,20 @@ pub struct Report {
     pub third: usize,
     /// Seeds with their faults and shrunk programs.
     pub faults: Vec<(u64, String)>,
+}
+
+/// How many loops of the programs ran on which engine, and why not on a native one.
+static ENGINES: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// Counts the engines of a function's loops.
+pub(super) fn count_engines(f: &Function) {
+    let mut engines = ENGINES.lock().unwrap_or_else(|e| e.into_inner());
+    for v in f.loops().into_iter().flat_map(|l| l.variants) {
+        let mixed = v.engine.starts_with("steps of");
+        let reason = v.reason.filter(|_| !mixed).map_or(String::new(), |r| format!(": {}", r.replace(|c: char| c.is_ascii_digit(), "")));
+        let engine = if mixed { "steps of kernels and calls" } else { &v.engine };
+        *engines.entry(format!("{engine}{reason}")).or_default() += 1;
+    }
 }
 
 /// Checks the programs of `count` seeds from `first` on, on every core; with `stop`, up to the first fault, which is not shrunk.
@@ -95,6 +110,10 @@ impl Display for Report {
         writeln!(f, "{:<36} {:>8}", "pass", "programs")?;
         for pass in PASSES.iter().map(|p| p.name) {
             writeln!(f, "{pass:<36} {:>8}", self.passes.get(pass).copied().unwrap_or_default())?;
+        }
+        writeln!(f, "\nloops by engine")?;
+        for (engine, n) in ENGINES.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+            writeln!(f, "{n:>10}  {engine}")?;
         }
         for (seed, text) in &self.faults {
             writeln!(f, "\nseed {seed}: {text}")?;

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Kernel, Lane, MemId};
 use crate::types::array::Data;
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, Element};
 use std::cell::Cell;
 
 /// What compiled code is given. `ptrs` and `strides` have an entry per operand.
@@ -149,4 +149,77 @@ pub fn cells(array: &mut Array) -> &[Cell<u8>] {
     }
     let dtype = array.dtype();
     dispatch(array, dtype)
+}
+
+impl<'a> Operand<'a> {
+    /// `n` elements as a slice.
+    ///
+    /// # Safety
+    /// Nothing writes to them as long as the slice lives.
+    unsafe fn slice<T: Element>(&self, n: usize) -> &'a [T] {
+        let at = self.memory.ptr().wrapping_add(self.offset).cast::<T>();
+        assert!(self.offset + n * size_of::<T>() <= self.memory.len() && at.is_aligned(), "an operand outside its memory");
+        // SAFETY: in bounds and aligned, as asserted; every element type is plain data.
+        unsafe { std::slice::from_raw_parts(at, n) }
+    }
+    /// `n` elements for writing.
+    ///
+    /// # Safety
+    /// Nothing else reads or writes them as long as the slice lives.
+    unsafe fn slice_mut<T: Element>(&self, n: usize) -> &'a mut [T] {
+        assert!(matches!(self.memory, Memory::Write(_)), "an operand that is only readable");
+        let at = self.memory.ptr().wrapping_add(self.offset).cast::<T>();
+        assert!(self.offset + n * size_of::<T>() <= self.memory.len() && at.is_aligned(), "an operand outside its memory");
+        // SAFETY: in bounds and aligned, as asserted; the memory is that of cells.
+        unsafe { std::slice::from_raw_parts_mut(at, n) }
+    }
+    fn overlaps(&self, bytes: usize, other: &Operand, other_bytes: usize) -> bool {
+        let (a, b) = (self.memory.ptr().addr() + self.offset, other.memory.ptr().addr() + other.offset);
+        a < b + other_bytes && b < a + bytes
+    }
+}
+
+/// Copies `n` bytes.
+///
+/// # Panics
+/// Where an operand reaches beyond its memory.
+pub fn copy(from: &Operand, to: &Operand, n: usize) {
+    assert!(matches!(to.memory, Memory::Write(_)) && from.offset + n <= from.memory.len() && to.offset + n <= to.memory.len(), "a copy outside memory");
+    // SAFETY: both ranges are in bounds, as asserted; overlapping ones are allowed.
+    unsafe { std::ptr::copy(from.memory.ptr().add(from.offset), to.memory.ptr().add(to.offset), n) }
+}
+
+/// Sets `n` bytes to zero.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory.
+pub fn clear(to: &Operand, n: usize) {
+    assert!(matches!(to.memory, Memory::Write(_)) && to.offset + n <= to.memory.len(), "memory to clear");
+    // SAFETY: in bounds, as asserted.
+    unsafe { std::ptr::write_bytes(to.memory.ptr().add(to.offset), 0, n) }
+}
+
+/// The elements of an operand as an array.
+pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
+    let n = crate::types::shape::count(shape);
+    // SAFETY: the slice is copied before anything else runs.
+    crate::dispatch!(dtype, T => Array::new(shape, unsafe { from.slice::<T>(n) }.to_vec()))
+}
+
+/// Writes the elements of an array.
+pub fn write_array(to: &Operand, array: &Array) {
+    // SAFETY: the array's buffer is its own; the slice dies here.
+    crate::dispatch!(array.dtype(), T => unsafe { to.slice_mut::<T>(array.len()) }.copy_from_slice(array.as_slice::<T>()));
+}
+
+/// Runs `f(a, b, c)` on three operands of these numbers of elements, c for writing and apart from the others.
+///
+/// # Panics
+/// Where c overlaps a or b, or an operand reaches beyond its memory.
+pub fn with_slices<T: Element>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T])) {
+    let [a, b, c] = operands;
+    let size = size_of::<T>();
+    assert!(!c.overlaps(n[2] * size, a, n[0] * size) && !c.overlaps(n[2] * size, b, n[1] * size), "a result over its operand");
+    // SAFETY: the written slice is apart from the read ones, as asserted, and all die before anything else runs.
+    unsafe { f(a.slice(n[0]), b.slice(n[1]), c.slice_mut(n[2])) }
 }

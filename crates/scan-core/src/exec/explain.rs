@@ -1,0 +1,120 @@
+//! What became of the loops of a function: engine, rows kept, copies; or why a loop stays with the evaluator.
+
+use super::native::NativeLoop;
+use crate::base::Span;
+use crate::ir::{Graph, Keep, Op, Scan};
+use std::fmt::{self, Display, Formatter};
+
+/// What is known of a loop of a function.
+#[derive(Clone, Debug)]
+pub struct LoopInfo {
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// Where the user wrote it.
+    pub span: Span,
+    /// How many loops it stands in.
+    pub depth: usize,
+    /// What each state keeps.
+    pub states: Vec<StateInfo>,
+    /// One entry per row types that it was called with; none before the first call.
+    pub variants: Vec<VariantInfo>,
+}
+
+/// What is known of a state.
+#[derive(Clone, Debug)]
+pub struct StateInfo {
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// Theano's name for such a state.
+    pub kind: &'static str,
+    /// The rows that the loop returns.
+    pub keep: Keep,
+}
+
+/// A loop for rows of certain types.
+#[derive(Clone, Debug)]
+pub struct VariantInfo {
+    /// `jit`, `emit` or `vm` where the loop is one kernel; else what its steps are made of, or `eval`.
+    pub engine: String,
+    /// Why it is not compiled, not one kernel, or not machine code.
+    pub reason: Option<String>,
+    /// Number of lanes: independent elements that run beside each other.
+    pub lanes: usize,
+    /// Instructions per lane and step.
+    pub instructions: usize,
+    /// Steps per block.
+    pub block: usize,
+}
+
+/// The loops of a plan, outer ones first.
+pub fn loops(plan: &Graph) -> Vec<LoopInfo> {
+    let mut found = vec![];
+    collect(plan, 0, &mut found);
+    found
+}
+
+fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
+    let live = plan.needed(plan.results());
+    for (_, node) in plan.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]) {
+        match &node.op {
+            Op::Native(op) => {
+                if let Some(native) = op.0.as_any().downcast_ref::<NativeLoop>() {
+                    found.push(info(native.scan(), node.span, depth, native.variants()));
+                    collect(&native.plain().body, depth + 1, found);
+                }
+            }
+            Op::Scan(scan) => {
+                let eval = VariantInfo {
+                    engine: "eval".into(),
+                    reason: Some("no engine was asked for".into()),
+                    lanes: 1,
+                    instructions: 0,
+                    block: 1,
+                };
+                found.push(info(scan, node.span, depth, vec![eval]));
+                collect(&scan.body, depth + 1, found);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn info(scan: &Scan, span: Span, depth: usize, variants: Vec<VariantInfo>) -> LoopInfo {
+    let state = |s: &crate::ir::State| StateInfo { name: s.name.as_deref().map(str::to_string), kind: s.kind(), keep: s.keep };
+    LoopInfo {
+        name: scan.name.as_deref().map(str::to_string),
+        span,
+        depth,
+        states: scan.states.iter().map(state).collect(),
+        variants,
+    }
+}
+
+impl Display for LoopInfo {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let pad = "  ".repeat(self.depth);
+        let name = self.name.as_deref().map_or(String::new(), |n| format!(" `{n}`"));
+    
+        writeln!(f, "{pad}loop{name}  # {}", self.span)?;
+        for state in &self.states {
+            let keep = match state.keep {
+                Keep::All => "all rows".to_string(),
+                Keep::Last(1) => "the last row".to_string(),
+                Keep::Last(n) => format!("the last {n} rows"),
+            };
+            writeln!(f, "{pad}  state {} ({}) keeps {keep}", state.name.as_deref().unwrap_or("?"), state.kind)?;
+        }
+        if self.variants.is_empty() {
+            writeln!(f, "{pad}  not called yet")?;
+        }
+        for v in &self.variants {
+            let reason = v.reason.as_ref().map_or(String::new(), |r| format!(" because {r}"));
+            write!(f, "{pad}  runs on {}{reason}", v.engine)?;
+            if v.instructions > 0 {
+                write!(f, ": {} lanes, {} instructions a step, blocks of {} steps", v.lanes, v.instructions, v.block)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The memory of a state while its loop runs.
+
+use super::mixed::capacity;
+use crate::backend::cpu::cells;
+use crate::ir::{Keep, Scan, StateId};
+use crate::lower::Window;
+use crate::types::{Array, Extents};
+use std::cell::Cell;
+
+/// The memory of a state.
+pub struct Held {
+    /// The buffer, where rows are stored or enter.
+    pub rows: Array,
+    /// The rows that one step hands to the next.
+    pub window: Array,
+    /// Number of initial rows.
+    init: usize,
+    /// The buffer holds so many rows at a time; `None`: all.
+    pub sliding: Option<usize>,
+    /// The number of the first row in the buffer.
+    pub base: usize,
+}
+
+/// The same as bytes.
+pub struct HeldCells<'a> {
+    /// The buffer.
+    pub rows: &'a [Cell<u8>],
+    /// The rows that one step hands to the next.
+    pub window: &'a [Cell<u8>],
+}
+
+impl Held {
+    /// Memory for at most n steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
+    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize) -> Held {
+        let at = scan.init_input(id);
+        let init = at.map_or(0, |at| ins[at].shape()[0]);
+        let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
+        for (k, j) in window.carried_offsets().enumerate() {
+            if let Some(at) = at.filter(|_| j < init) {
+                kept.set_row(k, &ins[at].row(j));
+            }
+        }
+        let none = !window.stored && !window.entering;
+        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, n) };
+        Held { rows, window: kept, init, sliding: None, base: 0 }
+    }
+
+    /// Memory for at most n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them.
+    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize) -> Held {
+        let at = scan.init_input(id);
+        let init = at.map_or(0, |at| ins[at].shape()[0]);
+        let room = match scan.states[id].keep {
+            Keep::Last(k) if !window.entering && capacity(window, k) < n + window.span => Some(capacity(window, k)),
+            _ => None,
+        };
+        let rows = match room {
+            None => all_rows(at, window, ins, n),
+            Some(room) => first_rows(at, window, ins, room),
+        };
+        let empty = Array::zeros(window.dtype, &[0]);
+        Held { rows, window: empty, init, sliding: room, base: 0 }
+    }
+
+    /// As bytes.
+    pub fn cells(&mut self) -> HeldCells<'_> {
+        HeldCells { rows: cells(&mut self.rows), window: cells(&mut self.window) }
+    }
+
+    /// What a loop that is one kernel returns.
+    pub fn finish(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
+        if window.stored {
+            for (k, j) in window.carried_offsets().enumerate().filter(|c| c.1 >= window.first_write) {
+                self.rows.set_row(steps + j, &self.window.row(k));
+            }
+            return self.finish_in_memory(keep, window, steps);
+        }
+        let Keep::Last(k) = keep else { return self.rows };
+        let have = self.window.shape()[0];
+        self.window.rows(have - k.min(steps).min(have), have)
+    }
+
+    /// What a loop whose states lie in memory returns.
+    pub fn finish_in_memory(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
+        match keep {
+            Keep::All => {
+                self.rows.resize_rows((steps + window.span).max(self.init));
+                self.rows
+            }
+            Keep::Last(k) => {
+                let end = steps + window.span - self.base;
+                self.rows.rows(end - k.min(steps), end)
+            }
+        }
+    }
+}
+
+/// A buffer of all rows: the initial ones, then zeros.
+fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize) -> Array {
+    let init = at.map_or(0, |at| ins[at].shape()[0]);
+    let total = (n + window.span).max(init);
+    let Some(at) = at.filter(|_| window.entering) else { return first_rows(at, window, ins, total) };
+    let mut rows = std::mem::replace(&mut ins[at], Array::scalar(false));
+    if rows.shape()[0] < total {
+        rows.resize_rows(total);
+    }
+    rows
+}
+
+/// A buffer of so many rows that begins with the initial ones.
+fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], total: usize) -> Array {
+    let mut rows = Array::zeros(window.dtype, &with_rows(total, &window.shape));
+    if let Some(init) = at.map(|at| &ins[at]) {
+        (0..init.shape()[0].min(total)).for_each(|i| rows.set_row(i, &init.row(i)));
+    }
+    rows
+}
+
+fn with_rows(n: usize, row: &[usize]) -> Extents {
+    std::iter::once(n).chain(row.iter().copied()).collect()
+}

@@ -1,0 +1,288 @@
+//! A loop as one kernel, with its states' memory.
+
+use super::held::{Held, HeldCells};
+use super::mixed::Mixed;
+use super::plan::plan;
+use super::tier::{Engine, Tiered};
+use crate::backend::cpu::{Memory, Operand, bytes};
+use crate::base::Result;
+use crate::eval::Walk;
+use crate::exec::explain::VariantInfo;
+use crate::ir::op::{NativeOp, Outs};
+use crate::ir::{Def, EvalCx, Graph, Scan, StateId};
+use crate::lower::mixed;
+use crate::lower::scan::{LoopKernel, Place, lower};
+use crate::scan::{retype, step};
+use crate::types::{Array, Type};
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::{Arc, RwLock};
+
+/// A loop, compiled for the row types of its calls.
+pub struct NativeLoop {
+    scan: Arc<Scan>,
+    /// The loop for the evaluator, its body planned.
+    plain: Arc<Scan>,
+    types: Outs<Type>,
+    engine: Engine,
+    variants: RwLock<Vec<Arc<Variant>>>,
+}
+
+/// A loop for rows of certain types.
+struct Variant {
+    types: Vec<Type>,
+    made: Made,
+}
+
+enum Made {
+    /// One kernel.
+    Kernel(Box<Ready>),
+    /// A list of kernels and calls; why it is not one kernel.
+    Mixed(Box<Mixed>, String),
+    /// Neither, and why.
+    Refused(String),
+}
+
+struct Ready {
+    plan: LoopKernel,
+    tier: Tiered,
+    before: Option<Walk<Arc<Graph>>>,
+}
+
+/// As many row types are compiled per loop; for further ones the evaluator serves.
+const VARIANTS: usize = 8;
+/// lanes × steps × instructions between two looks at whether the caller wants to stop.
+const PORTION: usize = 1 << 20;
+/// Bytes that the rows of a block of steps may take where a kernel walks over the lanes in several columns.
+const BLOCK_BYTES: usize = 1 << 18;
+
+impl NativeLoop {
+    /// The loop with output types `types`.
+    ///
+    /// # Errors
+    /// An internal error where the body is not consistent.
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, engine: Engine) -> Result<NativeLoop> {
+        let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
+        Ok(NativeLoop { scan, plain, types, engine, variants: RwLock::default() })
+    }
+
+    /// The loop.
+    pub fn scan(&self) -> &Arc<Scan> {
+        &self.scan
+    }
+    /// The loop as the evaluator runs it where it is not compiled: its body is a plan.
+    pub fn plain(&self) -> &Arc<Scan> {
+        &self.plain
+    }
+    /// What became of it for the row types of its calls.
+    pub fn variants(&self) -> Vec<VariantInfo> {
+        let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
+        variants.iter().map(|v| v.info()).collect()
+    }
+
+    fn variant(&self, ins: &[Array]) -> Option<Arc<Variant>> {
+        let types: Vec<Type> = ins.iter().map(Array::ty).collect();
+        let types = retype::param_types(&self.scan, &types);
+        let find = |known: &[Arc<Variant>]| known.iter().find(|v| v.types == types).cloned();
+        if let Some(found) = find(&self.variants.read().unwrap_or_else(|e| e.into_inner())) {
+            return Some(found);
+        }
+        let mut variants = self.variants.write().unwrap_or_else(|e| e.into_inner());
+        if let Some(found) = find(&variants) {
+            return Some(found);
+        }
+        if variants.len() >= VARIANTS {
+            return None;
+        }
+        let made = self.make(&types);
+        let variant = Arc::new(Variant { types, made });
+        variants.push(variant.clone());
+        Some(variant)
+    }
+
+    fn make(&self, types: &[Type]) -> Made {
+        let why = match lower(&self.scan, types) {
+            Ok(plan) => return Made::Kernel(Box::new(Ready::new(plan, self.engine))),
+            Err(e) => e.0,
+        };
+        match mixed::lower(&self.scan, types) {
+            Err(e) => Made::Refused(e.0),
+            Ok(plan) => match Mixed::new(plan, self.engine) {
+                Ok(mixed) => Made::Mixed(Box::new(mixed), why),
+                Err(e) => Made::Refused(e.title.clone()),
+            },
+        }
+    }
+
+    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
+        let scan = &*self.scan;
+        let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let windows = &ready.plan.windows;
+        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::new(scan, id, w, ins, n)).collect();
+        let steps = self.timed(cx, |cx| ready.steps(scan, cx, ins, &before, &mut held, n))?;
+        let states = scan.states.iter().zip(windows).zip(held);
+        let rows = states.map(|((state, window), held)| held.finish(state.keep, window, steps));
+        Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+    }
+
+    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
+        let scan = &*self.scan;
+        let windows = mixed.windows();
+        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::in_memory(scan, id, w, ins, n)).collect();
+        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n))?;
+        let states = scan.states.iter().zip(windows).zip(held);
+        let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
+        Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+    }
+
+    fn timed(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<usize>) -> Result<usize> {
+        let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(&self.scan).addr(), self.scan.name.as_deref()));
+        let ran = run(cx);
+        if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+            profile.leave(start, *ran.as_ref().unwrap_or(&0));
+        }
+        ran
+    }
+}
+
+impl NativeOp for NativeLoop {
+    fn name(&self) -> &str {
+        "loop"
+    }
+    fn types(&self) -> Outs<Type> {
+        self.types.clone()
+    }
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let n = step::count_steps(&self.scan, ins)?;
+        let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
+        if n > 0 && !self.scan.states.ids().any(short) {
+            match self.variant(ins).as_deref().map(|v| &v.made) {
+                Some(Made::Kernel(ready)) => return self.run(ready, cx, ins, n),
+                Some(Made::Mixed(mixed, _)) => return self.run_mixed(mixed, cx, ins, n),
+                _ => {}
+            }
+        }
+        step::run(&self.plain, cx, ins)
+    }
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
+
+impl Variant {
+    fn info(&self) -> VariantInfo {
+        let other = |engine: String, reason: &String| VariantInfo { engine, reason: Some(reason.clone()), lanes: 1, instructions: 0, block: 1 };
+        match &self.made {
+            Made::Kernel(ready) => {
+                let (engine, refusal) = ready.tier.describe();
+                VariantInfo {
+                    engine: engine.to_string(),
+                    reason: refusal.map(str::to_string),
+                    lanes: ready.plan.lanes,
+                    instructions: ready.plan.kernel.body.len(),
+                    block: ready.portion(&[]),
+                }
+            }
+            Made::Mixed(mixed, why) => {
+                let (mut engines, calls) = mixed.describe();
+                engines.sort_unstable();
+                engines.dedup();
+                let calls = calls.join(", ");
+                let called = if calls.is_empty() { String::new() } else { format!(" and calls of {calls}") };
+                other(format!("steps of {} kernels{called}", engines.join("+")), why)
+            }
+            Made::Refused(why) => other("eval".into(), why),
+        }
+    }
+}
+
+impl Ready {
+    fn new(plan: LoopKernel, engine: Engine) -> Ready {
+        let computed = plan.before.results().iter().any(|&v| matches!(plan.before.def(v), Def::Out(..)));
+        let before = computed.then(|| Walk::new(Arc::new(plan.before.clone())));
+        Ready { tier: Tiered::new(plan.kernel.clone(), engine), plan, before }
+    }
+
+    /// What is computed before the loop.
+    fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
+        let params = self.plan.before.params();
+        let mut args = vec![Array::scalar(0i64); params.len()];
+        for id in scan.captured.ids() {
+            args[scan.captured_param(id)] = ins[scan.captured_input(id)].clone();
+        }
+        let Some(walk) = &self.before else {
+            let at = |d: Def| if let Def::Param(p) = d { args[p].clone() } else { Array::scalar(0i64) };
+            return Ok(self.plan.before.results().iter().map(|&v| at(self.plan.before.def(v))).collect());
+        };
+        walk.run(cx, &mut walk.slots(), &mut args)
+    }
+
+    /// Runs at most n steps; how many ran.
+    fn steps(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], before: &[Array], held: &mut [Held], n: usize) -> Result<usize> {
+        let lanes = self.plan.lanes;
+        self.tier.expect(lanes, n);
+        let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
+        let stopped = [Cell::new(0u8)];
+        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(scan, *p, ins, before, &memory, &stopped)).collect();
+        let portion = self.portion(&operands);
+        let mut done = 0;
+        while done < n {
+            cx.check()?;
+            let steps = portion.min(n - done);
+            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| moved(o, done)).collect();
+            let ran = self.tier.run(&now, lanes, steps, done as i64);
+            done += ran;
+            if stopped[0].get() != 0 {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Steps per call of the kernel.
+    fn portion(&self, operands: &[Operand]) -> usize {
+        let most = (PORTION / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1);
+        let moving = operands.iter().filter(|o| o.stride != 0).map(|o| o.stride.unsigned_abs()).sum::<usize>();
+        if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((BLOCK_BYTES / moving).max(16)) }
+    }
+
+    fn operand<'a>(
+        &self,
+        scan: &Scan,
+        place: Place,
+        ins: &'a [Array],
+        before: &'a [Array],
+        held: &[HeldCells<'a>],
+        stopped: &'a [Cell<u8>],
+    ) -> Operand<'a> {
+        match place {
+            Place::Seq { id, at } => {
+                let x = &ins[scan.seq_input(id)];
+                let row = bytes(x).len() / x.shape()[0];
+                let (first, stride) = if scan.seqs[id].reverse { ((x.shape()[0] - 1) * row, -(row as isize)) } else { (0, row as isize) };
+                Operand { memory: Memory::Read(bytes(x)), offset: first + at * x.dtype().size(), stride }
+            }
+            Place::Before { value, at } => {
+                Operand { memory: Memory::Read(bytes(&before[value])), offset: at * before[value].dtype().size(), stride: 0 }
+            }
+            Place::Stopped => Operand { memory: Memory::Write(stopped), offset: 0, stride: 0 },
+            Place::Row { id, offset, at } => {
+                let window = &self.plan.windows[id.0 as usize];
+                let row = window.row_bytes();
+                let memory = Memory::Write(held[id.0 as usize].rows);
+                Operand { memory, offset: offset * row + at * window.dtype.size(), stride: row as isize }
+            }
+            Place::Window { id, row, at } => {
+                let window = &self.plan.windows[id.0 as usize];
+                let before = window.carried[..row].iter().filter(|&&c| c).count();
+                let memory = Memory::Write(held[id.0 as usize].window);
+                Operand { memory, offset: before * window.row_bytes() + at * window.dtype.size(), stride: 0 }
+            }
+        }
+    }
+}
+
+/// An operand so many steps further on.
+fn moved<'a>(o: &Operand<'a>, steps: usize) -> Operand<'a> {
+    Operand { offset: (o.offset as isize + steps as isize * o.stride) as usize, ..*o }
+}

@@ -1,0 +1,221 @@
+//! Runs loops whose step is a list of kernels, moves, products and calls.
+
+use super::held::Held;
+use super::plan::native;
+use super::tier::{Engine, Tiered};
+use crate::backend::cpu::{Memory, Operand, array_at, bytes, cells, clear, copy, with_slices, write_array};
+use crate::base::Result;
+use crate::eval::Walk;
+use crate::ir::op::Outs;
+use crate::ir::{EvalCx, Graph, Op, Scan};
+use crate::lower::Window;
+use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
+use crate::ops::matmul::Product;
+use crate::scan::step;
+use crate::types::shape::count;
+use crate::types::{Array, DType};
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A loop whose step is a list, ready to run.
+pub struct Mixed {
+    plan: MixedLoop,
+    parts: Vec<Part>,
+    before: Walk<Arc<Graph>>,
+}
+
+/// What runs an item.
+enum Part {
+    Map(Box<Tiered>, usize),
+    Move,
+    MatMul([usize; 3]),
+    Call(Op),
+}
+
+/// So many rows are kept behind a state of which only the last are returned, before they are moved to the front.
+const SPARE: usize = 32;
+
+/// The memory of one run.
+struct Memories<'a> {
+    ins: &'a [Array],
+    before: &'a [Array],
+    arena: &'a [Cell<u8>],
+    rows: Vec<&'a [Cell<u8>]>,
+    /// Number of the row with which each buffer begins.
+    base: Vec<usize>,
+    step: usize,
+}
+
+impl Mixed {
+    /// Prepares a plan.
+    ///
+    /// # Errors
+    /// An internal error where a body is not consistent.
+    pub fn new(mut plan: MixedLoop, engine: Engine) -> Result<Mixed> {
+        let mut parts = vec![];
+        for item in &mut plan.items {
+            parts.push(match std::mem::replace(&mut item.work, Work::MatMul([0; 3])) {
+                Work::Map(kernel, lanes) => Part::Map(Box::new(Tiered::new(kernel, engine)), lanes),
+                Work::Move(runs) => {
+                    item.work = Work::Move(runs);
+                    Part::Move
+                }
+                Work::MatMul(extents) => Part::MatMul(extents),
+                Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)?),
+            });
+        }
+        let before = Walk::new(Arc::new(plan.before.clone()));
+        Ok(Mixed { plan, parts, before })
+    }
+
+    /// How the states are kept.
+    pub fn windows(&self) -> &[Window] {
+        &self.plan.windows
+    }
+    /// The engines of the kernels, and the names of the ops that are called.
+    pub fn describe(&self) -> (Vec<&'static str>, Vec<String>) {
+        let engines = self.parts.iter().filter_map(|p| if let Part::Map(tier, _) = p { Some(tier.describe().0) } else { None });
+        let calls = self.parts.iter().filter_map(|p| if let Part::Call(op) = p { Some(op.name().to_string()) } else { None });
+        (engines.collect(), calls.collect())
+    }
+
+    /// Runs at most n steps on the states' memory; how many ran.
+    ///
+    /// # Errors
+    /// What the ops report, with the step.
+    pub fn run(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], held: &mut [Held], n: usize) -> Result<usize> {
+        let before = self.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
+        self.parts.iter().for_each(|p| {
+            if let Part::Map(tier, lanes) = p {
+                tier.expect(*lanes, n);
+            }
+        });
+        let limits: Vec<Option<usize>> = held.iter().map(|h| h.sliding).collect();
+        let rows: Vec<&[Cell<u8>]> = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
+        let base = vec![0; rows.len()];
+        let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, base, step: 0 };
+        let mut done = 0;
+        while done < n {
+            cx.check()?;
+            memories.step = done;
+            self.slide(&mut memories, &limits);
+            write_array(&memories.arena(0), &Array::scalar(done as i64));
+            for (part, item) in self.parts.iter().zip(&self.plan.items) {
+                self.part(scan, cx, part, item, &memories).map_err(|e| step::in_step(e.at(item.span), scan, done))?;
+            }
+            for (id, offset, place) in &self.plan.writes {
+                let to = memories.operand(scan, &self.plan.windows, &At::Row(*id, *offset));
+                copy(&memories.operand(scan, &self.plan.windows, &place.at), &to, count(&place.shape) * place.dtype.size());
+            }
+            done += 1;
+            if let Some(stop) = &self.plan.stop {
+                let stop = array_at(&memories.operand(scan, &self.plan.windows, &stop.at), stop.dtype, &[1]);
+                if stop.item_f64().is_some_and(|x| x != 0.0) {
+                    break;
+                }
+            }
+        }
+        let base = memories.base;
+        held.iter_mut().zip(base).for_each(|(h, base)| h.base = base);
+        Ok(done)
+    }
+
+    fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
+        let mut args = vec![Array::scalar(0i64); self.plan.before.params().len()];
+        for id in scan.captured.ids() {
+            args[scan.captured_param(id)] = ins[scan.captured_input(id)].clone();
+        }
+        self.before.run(cx, &mut self.before.slots(), &mut args)
+    }
+
+    /// Moves the rows that are still needed to the front of full buffers.
+    fn slide(&self, memories: &mut Memories, limits: &[Option<usize>]) {
+        for (k, window) in self.plan.windows.iter().enumerate() {
+            let Some(capacity) = limits[k] else { continue };
+            let row = window.row_bytes();
+            if memories.step + window.span - memories.base[k] < capacity {
+                continue;
+            }
+            let kept = capacity - SPARE;
+            let first = memories.step + window.span - kept;
+            let from = Operand { memory: Memory::Write(memories.rows[k]), offset: (first - memories.base[k]) * row, stride: 0 };
+            let to = Operand { memory: Memory::Write(memories.rows[k]), offset: 0, stride: 0 };
+            copy(&from, &to, kept * row);
+            memories.base[k] = first;
+        }
+    }
+
+    fn part(&self, scan: &Scan, cx: &mut EvalCx, part: &Part, item: &Item, memories: &Memories) -> Result<()> {
+        let at = |p: &Place| memories.operand(scan, &self.plan.windows, &p.at);
+        match (part, &item.work) {
+            (Part::Map(tier, lanes), _) => {
+                let operands: SmallVec<[Operand; 12]> = item.ins.iter().chain(&item.outs).map(at).collect();
+                tier.run(&operands, *lanes, 1, 0);
+            }
+            (Part::Move, Work::Move(runs)) => {
+                let ins: SmallVec<[Operand; 4]> = item.ins.iter().map(at).collect();
+                runs.iter().for_each(|run| moved(run, &ins, &at(&item.outs[0]), item.outs[0].dtype.size()));
+            }
+            (Part::MatMul(extents), _) => {
+                let operands = [&at(&item.ins[0]), &at(&item.ins[1]), &at(&item.outs[0])];
+                if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
+            }
+            (Part::Call(op), _) => {
+                let mut ins: Vec<Array> = item.ins.iter().map(|p| array_at(&at(p), p.dtype, &p.shape)).collect();
+                let outs: Outs<Array> = op.def().eval(cx, &mut ins)?;
+                for (place, out) in item.outs.iter().zip(&outs) {
+                    if out.shape() != &place.shape[..] || out.dtype() != place.dtype {
+                        return Err(crate::base::Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), out.ty(), place.shape)));
+                    }
+                    write_array(&at(place), out);
+                }
+            }
+            (Part::Move, _) => {}
+        }
+        Ok(())
+    }
+}
+
+fn multiply<T: Product>(operands: [&Operand; 3], [m, k, n]: [usize; 3]) {
+    clear(operands[2], m * n * size_of::<T>());
+    with_slices::<T>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply([m, k, n], a, b, c));
+}
+
+fn moved(run: &Run, ins: &[Operand], out: &Operand, size: usize) {
+    let to = Operand { offset: out.offset + run.to * size, ..*out };
+    match run.input {
+        Some(i) => copy(&Operand { offset: ins[i].offset + run.from * size, ..ins[i] }, &to, run.n * size),
+        None => clear(&to, run.n * size),
+    }
+}
+
+impl<'a> Memories<'a> {
+    fn arena(&self, offset: usize) -> Operand<'a> {
+        Operand { memory: Memory::Write(self.arena), offset, stride: 0 }
+    }
+    fn operand(&self, scan: &Scan, windows: &[Window], at: &At) -> Operand<'a> {
+        match *at {
+            At::Arena(offset) => self.arena(offset),
+            At::Slot(_) => unreachable!("laid out"),
+            At::Seq(id) => {
+                let x = &self.ins[scan.seq_input(id)];
+                let rows = x.shape()[0];
+                let row = if scan.seqs[id].reverse { rows - 1 - self.step } else { self.step };
+                Operand { memory: Memory::Read(bytes(x)), offset: row * (bytes(x).len() / rows), stride: 0 }
+            }
+            At::Before(k) => Operand { memory: Memory::Read(bytes(&self.before[k])), offset: 0, stride: 0 },
+            At::Row(id, offset) => {
+                let k = id.0 as usize;
+                let row = self.step + offset - self.base[k];
+                Operand { memory: Memory::Write(self.rows[k]), offset: row * windows[k].row_bytes(), stride: 0 }
+            }
+        }
+    }
+}
+
+/// Rows that a buffer of which only the last rows are returned has room for.
+pub fn capacity(window: &Window, last: usize) -> usize {
+    window.span + last.max(1) + SPARE
+}

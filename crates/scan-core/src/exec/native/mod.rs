@@ -1,0 +1,14 @@
+//! The plan of a function: its graph with loops and groups of elementwise nodes replaced by compiled kernels. What has no kernel
+//! stays as it is, and the evaluator walks over both.
+
+mod held;
+mod loops;
+mod maps;
+mod mixed;
+mod plan;
+mod tier;
+
+pub use loops::NativeLoop;
+pub use maps::NativeMap;
+pub use plan::plan;
+pub use tier::{Engine, Tiered};

@@ -1,0 +1,89 @@
+//! Which engine runs a kernel: the vm at once, machine code as soon as it pays.
+
+use crate::backend::cpu::{Code, Operand, Refusal, native, run, vm};
+use crate::kernel::Kernel;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What functions run on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Engine {
+    /// The vm at first, machine code for what has run long enough to pay for its compilation.
+    #[default]
+    Auto,
+    /// The evaluator alone: the law, slow.
+    Eval,
+    /// Kernels on the vm, no machine code.
+    Vm,
+    /// Kernels as machine code from the first call on, where that can be had.
+    Jit,
+}
+
+impl Engine {
+    /// As the environment asks: `RSCAN_ENGINE=eval`, `vm`, `jit` or `auto`; `RSCAN_JIT=0` is `vm`.
+    pub fn from_env() -> Engine {
+        let word = std::env::var("RSCAN_ENGINE").unwrap_or_default();
+        match word.as_str() {
+            "eval" => Engine::Eval,
+            "vm" => Engine::Vm,
+            "jit" => Engine::Jit,
+            _ if std::env::var("RSCAN_JIT").is_ok_and(|v| v == "0") => Engine::Vm,
+            _ => Engine::Auto,
+        }
+    }
+}
+
+/// Machine code is made when a kernel has this many lanes × steps × instructions behind or before it: about what the vm does
+/// in the time of a compilation.
+const PAYS: u64 = 200_000;
+
+/// A kernel with the engines that it has been compiled for.
+pub struct Tiered {
+    kernel: Kernel,
+    engine: Engine,
+    vm: OnceLock<Box<dyn Code>>,
+    native: OnceLock<Result<Box<dyn Code>, Refusal>>,
+    work: AtomicU64,
+}
+
+impl Tiered {
+    /// Nothing is compiled yet.
+    pub fn new(kernel: Kernel, engine: Engine) -> Tiered {
+        Tiered { kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0) }
+    }
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+    /// Announces work, so that machine code is there before it begins.
+    pub fn expect(&self, lanes: usize, steps: usize) {
+        let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(self.kernel.body.len() as u64);
+        let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
+        let wanted = match self.engine {
+            Engine::Auto => before.saturating_add(work) >= PAYS,
+            Engine::Jit => true,
+            Engine::Vm | Engine::Eval => false,
+        };
+        if wanted && self.native.get().is_none() {
+            self.native.get_or_init(|| native(&self.kernel, lanes));
+        }
+    }
+    fn code(&self) -> &dyn Code {
+        match self.native.get() {
+            Some(Ok(code)) => code.as_ref(),
+            _ => self.vm.get_or_init(|| vm(&self.kernel)).as_ref(),
+        }
+    }
+    /// Runs; the number of steps that ran.
+    pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
+        run(self.code(), &self.kernel, operands, lanes, steps, first)
+    }
+    /// The engine in use, and why it is not machine code where that was tried.
+    pub fn describe(&self) -> (&'static str, Option<&str>) {
+        let refusal = match self.native.get() {
+            Some(Err(r)) => Some(r.0.as_str()),
+            _ => None,
+        };
+        (self.code().engine(), refusal)
+    }
+}

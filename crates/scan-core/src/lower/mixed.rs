@@ -1,0 +1,396 @@
+//! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
+
+use super::groups::Groups;
+use super::moves::{Source, moved_inputs, shape_only, sources};
+use super::nodes::expressible;
+use super::scan::{Kind, Kinds, known_shape, lower_map, prepared};
+use super::window::Window;
+use super::{Lowered, Refusal, refuse};
+use crate::base::Span;
+use crate::ir::{Graph, NodeId, Op, Scan, SeqId, StateId, Value};
+use crate::kernel::Kernel;
+use crate::types::shape::{Extents, count};
+use crate::types::{DType, Type};
+use rustc_hash::FxHashMap;
+
+/// Where a value of a step lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum At {
+    /// In the arena, so many bytes from its beginning.
+    Arena(usize),
+    /// In a temporary that has no place in the arena yet.
+    Slot(usize),
+    /// In the row of a sequence that the step sees.
+    Seq(SeqId),
+    /// In a value that is computed before the loop.
+    Before(usize),
+    /// In row `step + offset` of a state's buffer.
+    Row(StateId, usize),
+}
+
+/// A value of a step in memory, row-major.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Where.
+    pub at: At,
+    /// Its extents.
+    pub shape: Extents,
+    /// Type of its elements.
+    pub dtype: DType,
+}
+
+/// Elements that lie beside each other before and after a move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Which input; `None`: zeros.
+    pub input: Option<usize>,
+    /// First element there.
+    pub from: usize,
+    /// First element of the result.
+    pub to: usize,
+    /// How many.
+    pub n: usize,
+}
+
+/// A part of a step.
+pub enum Work {
+    /// A kernel of one step over so many lanes; operands are the inputs, then the results.
+    Map(Kernel, usize),
+    /// Elements moved.
+    Move(Vec<Run>),
+    /// A product of two matrices, or of a matrix and a vector: `[m, k, n]`.
+    MatMul([usize; 3]),
+    /// An op, as the law evaluates it.
+    Call(Op, Vec<Type>),
+}
+
+/// A part of a step with its operands.
+pub struct Item {
+    /// What.
+    pub work: Work,
+    /// Inputs.
+    pub ins: Vec<Place>,
+    /// Results.
+    pub outs: Vec<Place>,
+    /// Where the user wrote it.
+    pub span: Span,
+}
+
+/// A loop whose step is a list.
+pub struct MixedLoop {
+    /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
+    pub before: Graph,
+    /// One step.
+    pub items: Vec<Item>,
+    /// Bytes of the arena. It begins with the number of the step.
+    pub arena: usize,
+    /// How the states are kept.
+    pub windows: Vec<Window>,
+    /// Rows written after the items: state, offset, value.
+    pub writes: Vec<(StateId, usize, Place)>,
+    /// The value that stops the loop.
+    pub stop: Option<Place>,
+}
+
+/// The largest result of a move that is planned element by element.
+const MOVED: usize = 1 << 20;
+
+/// A loop for body parameters of these types, all extents known.
+///
+/// # Errors
+/// Why a step has no fixed layout.
+pub fn lower(scan: &Scan, types: &[Type]) -> Lowered<MixedLoop> {
+    let body = prepared(scan, types)?;
+    let kinds = Kinds::new(scan, &body);
+    if kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
+        return refuse("it has branches of which one is evaluated");
+    }
+    if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
+        return refuse("it has effects that do not depend on the step");
+    }
+    Planner::new(scan, &body, &kinds)?.plan()
+}
+
+struct Planner<'a> {
+    scan: &'a Scan,
+    body: &'a Graph,
+    kinds: &'a Kinds,
+    places: FxHashMap<Value, Place>,
+    roots: Vec<Value>,
+    items: Vec<Item>,
+    slots: Vec<usize>,
+    windows: Vec<Window>,
+}
+
+/// The slot of the number of the step.
+const STEP: usize = 0;
+
+impl<'a> Planner<'a> {
+    fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds) -> Lowered<Self> {
+        let mut planner =
+            Planner { scan, body, kinds, places: FxHashMap::default(), roots: vec![], items: vec![], slots: vec![8], windows: vec![] };
+        let params = body.params();
+        planner.put(params[Scan::STEP], At::Slot(STEP))?;
+        for id in scan.seqs.ids() {
+            planner.put(params[scan.seq_param(id)], At::Seq(id))?;
+        }
+        for (id, state) in scan.states.enumerate() {
+            let Some(result) = scan.write_results(id).next() else { return refuse("a state that is never written") };
+            let row = known_shape(body, body.results()[result])?;
+            for p in scan.read_params(id).zip(&state.reads) {
+                if known_shape(body, params[p.0])? != row {
+                    return refuse("a state whose shape changes");
+                }
+                planner.put(params[p.0], At::Row(id, *p.1))?;
+            }
+            if count(&row) == 0 {
+                return refuse("rows without elements");
+            }
+            planner.windows.push(Window::new(state, row)?);
+        }
+        Ok(planner)
+    }
+
+    fn put(&mut self, v: Value, at: At) -> Lowered<()> {
+        let place = Place { at, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype };
+        self.places.insert(v, place);
+        Ok(())
+    }
+    /// A new temporary for a value.
+    fn slot(&mut self, v: Value) -> Lowered<Place> {
+        let size = count(&known_shape(self.body, v)?) * self.body.ty(v).dtype.size();
+        self.slots.push(size);
+        self.put(v, At::Slot(self.slots.len() - 1))?;
+        Ok(self.places[&v].clone())
+    }
+    /// Where a value lies; what does not depend on the step is computed before the loop.
+    fn place(&mut self, v: Value) -> Lowered<Place> {
+        if let Some(place) = self.places.get(&v) {
+            return Ok(place.clone());
+        }
+        if self.kinds.of(v) == Kind::Step {
+            return refuse("a value that no part of the step makes");
+        }
+        self.roots.push(v);
+        self.put(v, At::Before(self.roots.len() - 1))?;
+        Ok(self.places[&v].clone())
+    }
+    /// Where a result of the step lies: apart from the rows that other results may be written to.
+    fn kept(&mut self, v: Value) -> Lowered<Place> {
+        let place = self.place(v)?;
+        let At::Row(id, offset) = place.at else { return Ok(place) };
+        if !self.scan.states[id].writes.contains(&offset) {
+            return Ok(place);
+        }
+        let n = count(&place.shape);
+        self.slots.push(n * place.dtype.size());
+        let out = Place { at: At::Slot(self.slots.len() - 1), ..place.clone() };
+        let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n }]);
+        self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
+        Ok(out)
+    }
+    fn places(&mut self, values: &[Value]) -> Lowered<Vec<Place>> {
+        values.iter().map(|&v| self.place(v)).collect()
+    }
+
+    fn plan(mut self) -> Lowered<MixedLoop> {
+        let (body, kinds, scan) = (self.body, self.kinds, self.scan);
+        let groups = Groups::new(body, &|n| kinds.of(n.outs[0]) == Kind::Step && expressible(body, n));
+        let live = body.needed(body.results());
+        for (id, node) in body.nodes().enumerate() {
+            let step = node.outs.iter().any(|&v| kinds.of(v) == Kind::Step);
+            if live[id.0 as usize] && step && !groups.is_inner(id) {
+                self.node(id, &groups)?;
+            }
+        }
+        let mut writes = vec![];
+        for (id, state) in scan.states.enumerate() {
+            for (at, &offset) in scan.write_results(id).zip(&state.writes) {
+                let place = self.kept(body.results()[at])?;
+                if place.shape != self.windows[id.0 as usize].shape {
+                    return refuse("a state whose shape changes");
+                }
+                writes.push((id, offset, place));
+            }
+        }
+        let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
+        let mut before = body.clone();
+        before.set_results(std::mem::take(&mut self.roots));
+        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, writes, stop };
+        plan.lay_out(&self.slots);
+        Ok(plan)
+    }
+
+    fn node(&mut self, id: NodeId, groups: &Groups) -> Lowered<()> {
+        let node = &self.body.nodes()[id];
+        let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
+        if let Some((inner, ins)) = groups.graph(self.body, id).map_err(told)? {
+            let places = self.places(&ins)?;
+            let lanes = count(&known_shape(self.body, node.outs[0])?);
+            let mask: Vec<bool> = places.iter().map(|p| count(&p.shape) == 1).collect();
+            let fits = places.iter().all(|p| [1, lanes].contains(&count(&p.shape)));
+            match lower_map(&inner, &mask) {
+                Ok(kernel) if fits && lanes > 0 => {
+                    let out = self.slot(node.outs[0])?;
+                    self.items.push(Item { work: Work::Map(kernel, lanes), ins: places, outs: vec![out], span: node.span });
+                    return Ok(());
+                }
+                _ => return refuse("elementwise nodes that are no kernel"),
+            }
+        }
+        if self.alias(id)? || self.moved(id)? || self.product(id)? {
+            return Ok(());
+        }
+        let ins = self.places(&node.ins)?;
+        let mut outs = vec![];
+        for &v in &node.outs {
+            outs.push(self.slot(v)?);
+        }
+        let types = node.outs.iter().map(|&v| self.body.ty(v).clone()).collect();
+        self.items.push(Item { work: Work::Call(node.op.clone(), types), ins, outs, span: node.span });
+        Ok(())
+    }
+
+    /// The same elements under another shape.
+    fn alias(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let same = match &node.op {
+            Op::Reshape(_) | Op::ReshapeLike(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_) | Op::SumTo(_) => true,
+            Op::Transpose(t) => t.perm.iter().filter(|&&i| self.body.ty(node.ins[0]).dims[i].value() != Some(1)).is_sorted(),
+            _ => false,
+        };
+        let (from, to) = (known_shape(self.body, node.ins[0]), known_shape(self.body, node.outs[0])?);
+        if !same || from.is_ok_and(|s| count(&s) != count(&to)) {
+            return Ok(false);
+        }
+        let place = self.place(node.ins[0])?;
+        self.places.insert(node.outs[0], Place { shape: to, ..place });
+        Ok(true)
+    }
+
+    fn moved(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let Some(moved) = moved_inputs(&node.op, node.ins.len()) else { return Ok(false) };
+        let shape = known_shape(self.body, node.outs[0])?;
+        let shapes: Vec<Extents> = node.ins.iter().map(|&v| known_shape(self.body, v)).collect::<Lowered<_>>()?;
+        if count(&shape) > MOVED || moved.iter().any(|&i| count(&shapes[i]) > MOVED) {
+            return Ok(false);
+        }
+        let dtype = self.body.ty(node.outs[0]).dtype;
+        if moved.iter().any(|&i| self.body.ty(node.ins[i]).dtype != dtype) {
+            return Ok(false);
+        }
+        let mut given = vec![];
+        for (i, &v) in node.ins.iter().enumerate() {
+            given.push(match self.body.const_value(v) {
+                _ if moved.contains(&i) => Source::Moved(&shapes[i]),
+                _ if shape_only(&node.op, i) => Source::Shape(&shapes[i]),
+                Some(a) => Source::Given(a),
+                None => return Ok(false),
+            });
+        }
+        let Some((from, _)) = sources(&node.op, &given).filter(|s| s.1.shape() == &shape[..]) else { return Ok(false) };
+        let starts: Vec<usize> = moved.iter().scan(1, |next, &i| Some(std::mem::replace(next, *next + count(&shapes[i])))).collect();
+        let ins = moved.iter().map(|&i| self.place(node.ins[i])).collect::<Lowered<Vec<_>>>()?;
+        let out = self.slot(node.outs[0])?;
+        self.items.push(Item { work: Work::Move(runs(&from, &starts)), ins, outs: vec![out], span: node.span });
+        Ok(true)
+    }
+
+    fn product(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let Op::MatMul(_) = node.op else { return Ok(false) };
+        let ins = self.places(&node.ins)?;
+        let dtype = self.body.ty(node.outs[0]).dtype;
+        let fits = dtype.is_float() && ins.iter().all(|p| p.dtype == dtype && (1..=2).contains(&p.shape.len()));
+        if !fits {
+            return Ok(false);
+        }
+        let (a, b) = (&ins[0].shape, &ins[1].shape);
+        let m = if a.len() == 2 { a[0] } else { 1 };
+        let (k, n) = (a[a.len() - 1], if b.len() == 2 { b[1] } else { 1 });
+        if b[0] != k {
+            return Ok(false);
+        }
+        let out = self.slot(node.outs[0])?;
+        self.items.push(Item { work: Work::MatMul([m, k, n]), ins, outs: vec![out], span: node.span });
+        Ok(true)
+    }
+}
+
+/// Positions as runs. `starts` are the positions of the inputs' first elements; 0 is a zero.
+fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = vec![];
+    for (to, &position) in from.iter().enumerate() {
+        let input = starts.iter().rposition(|&s| s <= position && position > 0);
+        let at = input.map_or(0, |i| position - starts[i]);
+        match runs.last_mut() {
+            Some(run) if run.input == input && (input.is_none() || run.from + run.n == at) => run.n += 1,
+            _ => runs.push(Run { input, from: at, to, n: 1 }),
+        }
+    }
+    runs
+}
+
+impl MixedLoop {
+    /// Gives each temporary a place in the arena; those that are never alive together may share one.
+    fn lay_out(&mut self, slots: &[usize]) {
+        let mut last = vec![0; slots.len()];
+        let mut used = |place: &Place, at: usize| {
+            if let At::Slot(s) = place.at {
+                last[s] = at;
+            }
+        };
+        for (k, item) in self.items.iter().enumerate() {
+            item.ins.iter().chain(&item.outs).for_each(|p| used(p, k));
+        }
+        let end = self.items.len();
+        self.writes.iter().map(|w| &w.2).chain(&self.stop).for_each(|p| used(p, end));
+        let mut arena = Arena { places: vec![None; slots.len()], end: 0, free: vec![] };
+        arena.take(STEP, slots[STEP]);
+        last[STEP] = end;
+        for (k, item) in self.items.iter().enumerate() {
+            for place in &item.outs {
+                if let At::Slot(s) = place.at {
+                    arena.take(s, slots[s]);
+                }
+            }
+            for s in (0..slots.len()).filter(|&s| last[s] == k && s != STEP) {
+                arena.give(s);
+            }
+        }
+        let settle = |place: &mut Place| {
+            if let At::Slot(s) = place.at {
+                place.at = At::Arena(arena.places[s].map_or(0, |p| p.0));
+            }
+        };
+        self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs)).for_each(settle);
+        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(settle);
+        self.arena = arena.end;
+    }
+}
+
+struct Arena {
+    /// Offset and size of each temporary.
+    places: Vec<Option<(usize, usize)>>,
+    end: usize,
+    /// Free places: offset and size.
+    free: Vec<(usize, usize)>,
+}
+
+impl Arena {
+    fn take(&mut self, slot: usize, size: usize) {
+        let size = size.next_multiple_of(64).max(64);
+        let best = (0..self.free.len()).filter(|&i| self.free[i].1 >= size).min_by_key(|&i| self.free[i].1);
+        self.places[slot] = Some(match best {
+            Some(i) if self.free[i].1 <= 2 * size => self.free.swap_remove(i),
+            _ => {
+                self.end += size;
+                (self.end - size, size)
+            }
+        });
+    }
+    fn give(&mut self, slot: usize) {
+        self.free.extend(self.places[slot]);
+    }
+}

@@ -1,0 +1,26 @@
+//! From graphs to kernels: one step of a loop, or a group of elementwise nodes, becomes straight-line code over scalars.
+//! What has no place in a kernel is refused with a reason, and stays with the evaluator.
+
+pub mod groups;
+pub mod mixed;
+mod moves;
+mod nodes;
+mod reductions;
+pub mod scan;
+mod value;
+mod window;
+
+pub use nodes::{Lowering, expressible};
+pub use value::{Layout, Val};
+pub use window::Window;
+
+/// Why something is not compiled, in words for `explain`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal(pub String);
+
+pub(crate) type Lowered<T> = Result<T, Refusal>;
+
+/// A refusal.
+pub(crate) fn refuse<T>(why: impl Into<String>) -> Lowered<T> {
+    Err(Refusal(why.into()))
+}

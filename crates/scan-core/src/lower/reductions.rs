@@ -1,0 +1,76 @@
+//! Reductions of small arrays, in exactly the order of the law (`ops/reduce.rs`).
+
+use super::nodes::Lowering;
+use super::{Lowered, refuse};
+use crate::ir::op::ReduceKind;
+use crate::kernel::{Cmp, Reg};
+use crate::scalar::ElemOp;
+use crate::types::DType;
+
+/// Eight strided partials (`k mod 8`), then a tree over them; longer lanes are halved by the law, and refused here.
+const BLOCK: usize = 256;
+
+impl Lowering<'_> {
+    /// The elements of one lane reduced. `dtype` is that of the elements, already the accumulator's.
+    pub(super) fn reduce(&mut self, kind: ReduceKind, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
+        match kind {
+            ReduceKind::Sum => self.fold(ElemOp::Add, dtype, lane),
+            ReduceKind::Prod => self.fold(ElemOp::Mul, dtype, lane),
+            ReduceKind::Any => self.chain(ElemOp::Or, lane, false),
+            ReduceKind::All => self.chain(ElemOp::And, lane, true),
+            ReduceKind::Max | ReduceKind::Min => self.extreme(kind == ReduceKind::Max, dtype, lane),
+        }
+    }
+
+    /// As `fold` of the law. A partial begins with its unit; of the zeros that the law adds, one is enough to turn a sum of −0 into 0.
+    fn fold(&mut self, op: ElemOp, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
+        if lane.len() > BLOCK {
+            return refuse(format!("a reduction over {} elements", lane.len()));
+        }
+        let unit = self.number(dtype, if op == ElemOp::Mul { 1.0 } else { 0.0 });
+        if lane.is_empty() {
+            return Ok(unit);
+        }
+        let mut part: [Option<Reg>; 8] = [None; 8];
+        for (k, &x) in lane.iter().enumerate() {
+            part[k % 8] = Some(match part[k % 8] {
+                Some(sum) => self.elem(op, dtype, &[sum, x])?,
+                None if k == 0 && op == ElemOp::Add && dtype.is_float() => self.elem(op, dtype, &[unit, x])?,
+                None => x,
+            });
+        }
+        let [a, b, c, d, e, f, g, h] = part;
+        let mut join = |x: Option<Reg>, y: Option<Reg>| -> Lowered<Option<Reg>> {
+            Ok(match (x, y) {
+                (Some(x), Some(y)) => Some(self.elem(op, dtype, &[x, y])?),
+                (x, y) => x.or(y),
+            })
+        };
+        let (ae, cg, bf, dh) = (join(a, e)?, join(c, g)?, join(b, f)?, join(d, h)?);
+        let (even, odd) = (join(ae, cg)?, join(bf, dh)?);
+        Ok(join(even, odd)?.unwrap_or(unit))
+    }
+
+    fn chain(&mut self, op: ElemOp, lane: &[Reg], unit: bool) -> Lowered<Reg> {
+        let unit = self.number(DType::Bool, f64::from(unit));
+        lane.iter().try_fold(unit, |all, &x| self.elem(op, DType::Bool, &[all, x]))
+    }
+
+    /// The first extreme; the first NaN wins.
+    fn extreme(&mut self, largest: bool, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
+        let Some((&first, rest)) = lane.split_first() else { return refuse("an extreme of no elements") };
+        let mut best = first;
+        for &new in rest {
+            let (low, high) = if largest { (best, new) } else { (new, best) };
+            let mut beats = self.builder.cmp(Cmp::Lt, low, high);
+            if dtype.is_float() {
+                let new_nan = self.builder.cmp(Cmp::Ne, new, new);
+                let old_number = self.builder.cmp(Cmp::Eq, best, best);
+                let first_nan = self.elem(ElemOp::And, DType::Bool, &[new_nan, old_number])?;
+                beats = self.elem(ElemOp::Or, DType::Bool, &[beats, first_nan])?;
+            }
+            best = self.builder.select(beats, new, best);
+        }
+        Ok(best)
+    }
+}

@@ -1,0 +1,316 @@
+//! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
+
+use super::nodes::{Lowering, specialise};
+use super::value::{Layout, Val};
+use super::window::{Mems, Open, Window};
+use super::{Lowered, Refusal, refuse};
+use crate::ir::op::BroadcastTo;
+use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
+use crate::kernel::{Builder, Kernel};
+use crate::types::shape::{Extents, count};
+use crate::types::Type;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Where an operand of a loop kernel lies. `at` counts elements within a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In the row of a sequence that the step sees.
+    Seq {
+        /// Which.
+        id: SeqId,
+        /// Element.
+        at: usize,
+    },
+    /// In a value that is computed before the loop.
+    Before {
+        /// Which result of [`LoopKernel::before`].
+        value: usize,
+        /// Element.
+        at: usize,
+    },
+    /// In row `step + offset` of a state's buffer.
+    Row {
+        /// Whose.
+        id: StateId,
+        /// Which row.
+        offset: usize,
+        /// Element.
+        at: usize,
+    },
+    /// In a row of a state's window that one step hands to the next.
+    Window {
+        /// Whose.
+        id: StateId,
+        /// Which offset.
+        row: usize,
+        /// Element.
+        at: usize,
+    },
+    /// The bool that tells whether the loop has stopped.
+    Stopped,
+}
+
+/// A loop as one kernel.
+pub struct LoopKernel {
+    /// One step.
+    pub kernel: Kernel,
+    /// Number of lanes.
+    pub lanes: usize,
+    /// Where the operands lie, in the order of the kernel's.
+    pub places: Vec<Place>,
+    /// How the states are kept.
+    pub windows: Vec<Window>,
+    /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
+    pub before: Graph,
+}
+
+/// A loop for body parameters of these types, all extents known.
+///
+/// # Errors
+/// Why it is no kernel.
+pub fn lower(scan: &Scan, types: &[Type]) -> Lowered<LoopKernel> {
+    let body = prepared(scan, types)?;
+    let kinds = Kinds::new(scan, &body);
+    kinds.check(&body)?;
+    let sizes = sizes(&body, &kinds)?;
+    let largest = sizes.iter().copied().max().unwrap_or(1);
+    if sizes.contains(&0) {
+        return refuse("rows without elements");
+    }
+    if largest > 1 && !scan.until {
+        match build(scan, &body, &kinds, Layout::Lanes(largest)) {
+            Err(_) if sizes.iter().sum::<usize>() <= SCALARS => {}
+            done => return done,
+        }
+    } else if sizes.iter().sum::<usize>() > SCALARS {
+        return refuse(format!("rows of up to {largest} elements in a loop that stops"));
+    }
+    build(scan, &body, &kinds, Layout::Elements)
+}
+
+/// So many scalars at most are kept one by one.
+const SCALARS: usize = 1500;
+
+fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<LoopKernel> {
+    let mut lowering = Lowering::new(body, layout);
+    let mut mems = Mems::default();
+    let step = lowering.builder.step();
+    lowering.bind(body.params()[Scan::STEP], Val::Regs(Extents::new(), vec![step]));
+    for id in scan.seqs.ids() {
+        load(&mut lowering, &mut mems, body.params()[scan.seq_param(id)], &|at| Place::Seq { id, at })?;
+    }
+    let roots = kinds.roots(body, layout);
+    for (value, &root) in roots.iter().enumerate() {
+        load(&mut lowering, &mut mems, root, &|at| Place::Before { value, at })?;
+    }
+    let mut open = vec![];
+    for (id, state) in scan.states.enumerate() {
+        let at = scan.write_results(id).next().ok_or_else(|| Refusal("a state that is never written".into()))?;
+        let row = known_shape(body, body.results()[at])?;
+        layout.admits(count(&row))?;
+        let window = Window::new(state, row)?;
+        if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
+            return refuse("a scalar state beside wide ones that reads rows before they are written");
+        }
+        open.push(Open::new(&mut lowering, scan, id, window, &mut mems));
+    }
+    lowering.run(body.results())?;
+    let windows = open.into_iter().map(|o| o.close(&mut lowering, scan, &mut mems)).collect::<Lowered<Vec<_>>>()?;
+    if let Some(at) = scan.until_result() {
+        let cond = lowering.regs(body.results()[at])?[0];
+        let cond = lowering.builder.convert(cond, crate::types::DType::Bool);
+        let mem = mems.add(&mut lowering.builder, crate::types::DType::Bool, crate::kernel::Lane::Uniform, Place::Stopped);
+        let (stopped, _) = lowering.builder.carry(mem);
+        lowering.builder.set_next(stopped, cond);
+        lowering.builder.stop(cond);
+    }
+    let mut before = body.clone();
+    before.set_results(roots);
+    let lanes = if let Layout::Lanes(n) = layout { n } else { 1 };
+    let kernel = lowering.builder.finish();
+    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, before })
+}
+
+/// Binds a value to operands in memory.
+fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, place: &dyn Fn(usize) -> Place) -> Lowered<()> {
+    let graph = lowering.graph();
+    let (shape, dtype) = (known_shape(graph, v)?, graph.ty(v).dtype);
+    let layout = lowering.layout();
+    layout.admits(count(&shape))?;
+    let lane = mems.lane(layout, count(&shape));
+    let regs = (0..mems.scalars(layout, count(&shape)))
+        .map(|at| {
+            let mem = mems.add(&mut lowering.builder, dtype, lane, place(at));
+            lowering.builder.load(mem)
+        })
+        .collect();
+    lowering.bind(v, Val::Regs(shape, regs));
+    Ok(())
+}
+
+pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
+    let dims: Option<Extents> = graph.ty(v).dims.iter().map(|d| d.value()).collect();
+    dims.map_or_else(|| refuse("an extent that depends on values"), Ok)
+}
+
+/// What the values of a body depend on.
+pub(super) struct Kinds {
+    kind: Vec<Kind>,
+    live: Vec<bool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// On nothing but extents.
+    Known,
+    /// On captured values.
+    Before,
+    /// On the step.
+    Step,
+}
+
+impl Kinds {
+    pub(super) fn new(scan: &Scan, body: &Graph) -> Kinds {
+        let mut kind = vec![Kind::Step; body.n_values()];
+        for id in scan.captured.ids() {
+            kind[body.params()[scan.captured_param(id)].0 as usize] = Kind::Before;
+        }
+        for node in body.nodes().iter() {
+            let worst = match node.op {
+                Op::DimOf(_) => Kind::Known,
+                _ => node.ins.iter().map(|v| kind[v.0 as usize]).max().unwrap_or(Kind::Known),
+            };
+            node.outs.iter().for_each(|v| kind[v.0 as usize] = worst);
+        }
+        Kinds { kind, live: body.needed(body.results()) }
+    }
+    pub(super) fn of(&self, v: Value) -> Kind {
+        self.kind[v.0 as usize]
+    }
+    pub(super) fn nodes<'a>(&'a self, body: &'a Graph) -> impl Iterator<Item = &'a Node> {
+        body.nodes().enumerate().filter(|(id, _)| self.live[id.0 as usize]).map(|n| n.1)
+    }
+    /// Refuses what must run step by step, and what may not run before the loop.
+    fn check(&self, body: &Graph) -> Lowered<()> {
+        let lazy = self.nodes(body).any(|n| matches!(n.op, Op::IfElse(_)));
+        for node in self.nodes(body) {
+            let step = node.outs.iter().any(|&v| self.of(v) == Kind::Step);
+            match &node.op {
+                Op::Extern(e) if step || !e.0.pure() => return refuse(format!("it calls `{}`", e.0.key())),
+                Op::Scan(_) if step => return refuse("it holds a loop"),
+                Op::Assert(_) if step => return refuse("it holds an assertion"),
+                op if lazy && !step && op.def().can_fail() => return refuse(format!("`{}` may fail in a branch not taken", op.name())),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+    /// Values computed before the loop that the step uses.
+    fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
+        let spread = |v: Value| layout != Layout::Elements && body.const_value(v).is_some_and(|a| !is_uniform(a));
+        let mut seen = FxHashSet::default();
+        let mut roots = vec![];
+        let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step));
+        for v in steps.flat_map(|n| n.ins.iter().copied()).chain(body.results().iter().copied()) {
+            if (self.of(v) == Kind::Before || spread(v)) && seen.insert(v) {
+                roots.push(v);
+            }
+        }
+        roots
+    }
+}
+
+fn is_uniform(a: &crate::types::Array) -> bool {
+    let bits = a.bits();
+    bits.iter().all(|b| *b == bits[0])
+}
+
+/// Numbers of elements of the values that depend on the step.
+fn sizes(body: &Graph, kinds: &Kinds) -> Lowered<Vec<usize>> {
+    let params = body.params().iter().copied();
+    let values = params.chain(kinds.nodes(body).flat_map(|n| n.outs.iter().copied()));
+    values.filter(|&v| kinds.of(v) == Kind::Step).map(|v| known_shape(body, v).map(|s| count(&s))).collect()
+}
+
+/// The body with known extents, elementwise nodes given operands of one element or all.
+///
+/// # Errors
+/// What type inference reports.
+pub(super) fn prepared(scan: &Scan, types: &[Type]) -> Lowered<Graph> {
+    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
+    widened(&specialise(&scan.body, types).map_err(told)?).map_err(told)
+}
+
+/// The extent that a `dim` node asks for, where it is known.
+fn extent(body: &Graph, node: &Node) -> Option<usize> {
+    let Op::DimOf(dim) = &node.op else { return None };
+    body.ty(node.ins[0]).dims.get(dim.axis)?.value()
+}
+
+/// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants.
+fn widened(body: &Graph) -> crate::base::Result<Graph> {
+    let mut out = Graph::new();
+    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+    for &p in body.params() {
+        let q = out.param(body.ty(p).clone(), body.name(p).map(|n| &**n));
+        image.insert(p, q);
+    }
+    let live = body.needed(body.results());
+    for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
+        out.set_span(node.span);
+        if let Some(n) = extent(body, node) {
+            let n = out.int(n as i64);
+            image.insert(node.outs[0], n);
+            continue;
+        }
+        let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
+        let mut ins = vec![];
+        for &v in &node.ins {
+            let size = known_shape(body, v).map_or(1, |s| count(&s));
+            let mut new = image[&v];
+            if let Some(shape) = shape.as_ref().filter(|s| size != 1 && size != count(s)) {
+                let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
+                new = out.apply(BroadcastTo {}, &[&[new], &dims[..]].concat())?[0];
+            }
+            ins.push(new);
+        }
+        let outs = out.apply(node.op.clone(), &ins)?;
+        node.outs.iter().zip(outs).for_each(|(&a, b)| {
+            image.insert(a, b);
+        });
+    }
+    let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
+    out.set_results(results);
+    Ok(out)
+}
+
+/// A group of elementwise nodes as a kernel of one step: parameters are the operands, in order, then the results.
+/// `uniform` says per parameter whether it has one element.
+///
+/// # Errors
+/// Why it is no kernel.
+pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
+    const LANES: usize = 2;
+    let types: Vec<Type> = graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
+    let known = specialise(graph, &types).map_err(|e| Refusal(e.title.clone()))?;
+    let mut lowering = Lowering::new(&known, Layout::Lanes(LANES));
+    let mut mems = Mems::default();
+    for (at, &p) in known.params().iter().enumerate() {
+        load(&mut lowering, &mut mems, p, &|_| Place::Before { value: at, at: 0 })?;
+    }
+    lowering.run(known.results())?;
+    for &v in known.results() {
+        let (value, dtype) = (lowering.regs(v)?[0], known.ty(v).dtype);
+        let lane = mems.lane(lowering.layout(), lowering.value(v)?.len());
+        let mem = mems.add(&mut lowering.builder, dtype, lane, Place::Before { value: 0, at: 0 });
+        lowering.builder.store(mem, value);
+    }
+    let builder: Builder = lowering.builder;
+    Ok(builder.finish())
+}
+
+/// A type of the same rank with this many elements in all, along the last axis.
+fn map_type(ty: &Type, n: usize) -> Type {
+    let rank = ty.rank();
+    Type::new(ty.dtype, (0..rank).map(|i| crate::types::Dim::known(if i + 1 == rank { n } else { 1 })))
+}

@@ -1,0 +1,75 @@
+//! Values of a graph as scalars of a kernel.
+
+use super::{Lowered, refuse};
+use crate::kernel::Reg;
+use crate::types::shape::count;
+use crate::types::{Array, Extents};
+
+/// How the elements of arrays become scalars of a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Layout {
+    /// Every element is a scalar of its own: small arrays, one lane.
+    Elements,
+    /// Arrays have so many elements (the lanes) or one: an array is one scalar per lane.
+    Lanes(usize),
+}
+
+impl Layout {
+    /// Refuses arrays of other numbers of elements.
+    pub(super) fn admits(self, n: usize) -> Lowered<()> {
+        match self {
+            Layout::Lanes(lanes) if n != 1 && n != lanes => refuse(format!("a value of {n} elements beside rows of {lanes}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A value of the graph under construction.
+#[derive(Clone, Debug)]
+pub enum Val {
+    /// Known while planning.
+    Known(Array),
+    /// Scalars of the kernel: one per element in row-major order, or one that stands for all lanes.
+    Regs(Extents, Vec<Reg>),
+}
+
+impl Val {
+    /// Its extents.
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            Val::Known(a) => a.shape(),
+            Val::Regs(shape, _) => shape,
+        }
+    }
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        count(self.shape())
+    }
+    /// What is known of it while planning.
+    pub fn known(&self) -> Option<&Array> {
+        if let Val::Known(a) = self { Some(a) } else { None }
+    }
+}
+
+/// Element `i` of an array as the bits of a constant.
+pub(super) fn bits_of(array: &Array, i: usize) -> u64 {
+    crate::dispatch!(array.dtype(), T => array_bits::<T>(array, i))
+}
+
+fn array_bits<T: crate::types::Element>(array: &Array, i: usize) -> u64 {
+    let one = Array::scalar(array.as_slice::<T>()[i]);
+    let bits = one.bits()[0];
+    match one.dtype().size() {
+        8 => bits,
+        size => bits & ((1 << (8 * size)) - 1),
+    }
+}
+
+/// Element positions of a shape broadcast to `target`, in the row-major order of `target`.
+pub(super) fn broadcast_positions(shape: &[usize], target: &[usize]) -> Vec<usize> {
+    let own = crate::types::shape::strides(shape);
+    let new = target.len() - shape.len();
+    let steps = crate::types::shape::strides(target);
+    let at = |i: usize| (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / steps[new + axis] % target[new + axis] * own[axis]).sum();
+    (0..count(target)).map(at).collect()
+}

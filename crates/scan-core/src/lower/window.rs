@@ -1,0 +1,162 @@
+//! The window of a state as values that one step hands to the next.
+//!
+//! Before step i the window holds rows `i .. i + span` of the state's buffer; row `i + span` enters from memory, where the step
+//! can see it. After the step the rows move on by one, and row `i + w` (w the least offset written) is final.
+
+use super::nodes::Lowering;
+use super::scan::Place;
+use super::value::{Layout, Val};
+use super::{Lowered, refuse};
+use crate::ir::{Keep, Scan, State, StateId};
+use crate::kernel::{CarryId, Lane, MemId, Reg};
+use crate::types::shape::{Extents, count};
+use crate::types::DType;
+
+/// How a loop kernel keeps a state.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Extents of a row.
+    pub shape: Extents,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// The largest offset.
+    pub span: usize,
+    /// The least offset written: rows before are final.
+    pub first_write: usize,
+    /// True where rows are written to a buffer.
+    pub stored: bool,
+    /// True where a step sees a row that it, or an earlier step, has not written: the buffer then holds the initial rows.
+    pub entering: bool,
+    /// True per offset below the span whose row is handed on.
+    pub carried: Vec<bool>,
+}
+
+impl Window {
+    /// What of a state is handed on, entered and stored.
+    pub(super) fn new(state: &State, shape: Extents) -> Lowered<Window> {
+        let span = state.span();
+        let first_write = state.writes.iter().copied().min().unwrap_or(0);
+        let newest = state.writes.iter().copied().max().unwrap_or(0);
+        let last = match state.keep {
+            Keep::All => None,
+            Keep::Last(k) => Some(k),
+        };
+        if state.writes.is_empty() || last.is_some() && newest != span {
+            return refuse("a state whose newest row is not written");
+        }
+        let stored = last.is_none_or(|k| k > span);
+        let mut carried: Vec<bool> = vec![];
+        for j in 0..span {
+            let kept = if stored { j >= first_write } else { j + last.unwrap_or(0) >= span };
+            let hands_on = j > 0 && carried[j - 1] && !state.writes.contains(&j);
+            carried.push(state.reads.contains(&j) || kept || hands_on);
+        }
+        let enters = span > 0 && carried[span - 1] && !state.writes.contains(&span);
+        let entering = state.reads.contains(&span) || enters;
+        Ok(Window { shape, dtype: state.row.dtype, span, first_write, stored, entering, carried })
+    }
+    /// Bytes of one row.
+    pub fn row_bytes(&self) -> usize {
+        count(&self.shape) * self.dtype.size()
+    }
+    /// Offsets of the rows that are handed on.
+    pub fn carried_offsets(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.span).filter(|&j| self.carried[j])
+    }
+}
+
+/// A state while its step is lowered: per scalar of a row, the values at the offsets.
+pub(super) struct Open {
+    id: StateId,
+    window: Window,
+    carries: Vec<Vec<Option<(CarryId, Reg)>>>,
+    entering: Vec<Option<Reg>>,
+}
+
+impl Open {
+    /// Makes the carries and loads, and gives the step its reads.
+    pub(super) fn new(lowering: &mut Lowering, scan: &Scan, id: StateId, window: Window, mems: &mut Mems) -> Open {
+        let n = mems.scalars(lowering.layout(), count(&window.shape));
+        let lane = mems.lane(lowering.layout(), count(&window.shape));
+        let mut open = Open { id, window, carries: vec![], entering: vec![] };
+        for at in 0..n {
+            let row = |row| Place::Window { id, row, at };
+            let carries = (0..open.window.span)
+                .map(|j| open.window.carried[j].then(|| {
+                        let mem = mems.add(&mut lowering.builder, open.window.dtype, lane, row(j));
+                        lowering.builder.carry(mem)
+                    }))
+                .collect();
+            open.carries.push(carries);
+            let enter = open.window.entering.then(|| {
+                let mem = mems.add(&mut lowering.builder, open.window.dtype, lane, Place::Row { id, offset: open.window.span, at });
+                lowering.builder.load(mem)
+            });
+            open.entering.push(enter);
+        }
+        for (p, &offset) in scan.read_params(id).zip(&scan.states[id].reads) {
+            let regs = (0..n).filter_map(|at| open.before(at, offset)).collect();
+            let param = lowering.params()[p];
+            lowering.bind(param, Val::Regs(open.window.shape.clone(), regs));
+        }
+        open
+    }
+
+    fn before(&self, at: usize, offset: usize) -> Option<Reg> {
+        if offset == self.window.span { self.entering[at] } else { self.carries[at][offset].map(|c| c.1) }
+    }
+
+    /// Hands the rows on and stores the one that is final.
+    pub(super) fn close(self, lowering: &mut Lowering, scan: &Scan, mems: &mut Mems) -> Lowered<Window> {
+        let state = &scan.states[self.id];
+        let results: Vec<_> = scan.write_results(self.id).map(|at| lowering.results()[at]).collect();
+        let mut written: Vec<Vec<Reg>> = vec![];
+        for v in results {
+            if lowering.value(v)?.shape() != &self.window.shape[..] {
+                return refuse("a state whose shape changes");
+            }
+            written.push(lowering.regs(v)?);
+        }
+        let lane = mems.lane(lowering.layout(), count(&self.window.shape));
+        for at in 0..self.carries.len() {
+            let after = |offset: usize| match state.writes.iter().rposition(|&w| w == offset) {
+                Some(k) => Some(written[k][at]),
+                None => self.before(at, offset),
+            };
+            for (j, carry) in self.carries[at].iter().enumerate() {
+                let Some((id, _)) = carry else { continue };
+                let Some(next) = after(j + 1) else { return refuse("a row that nothing hands on") };
+                lowering.builder.set_next(*id, next);
+            }
+            if self.window.stored {
+                let offset = self.window.first_write;
+                let mem = mems.add(&mut lowering.builder, self.window.dtype, lane, Place::Row { id: self.id, offset, at });
+                let Some(value) = after(offset) else { return refuse("a row that nothing writes") };
+                lowering.builder.store(mem, value);
+            }
+        }
+        Ok(self.window)
+    }
+}
+
+/// Operands of a kernel under construction, with their places.
+#[derive(Default)]
+pub(super) struct Mems {
+    pub(super) places: Vec<Place>,
+}
+
+impl Mems {
+    /// Scalars of an array of `n` elements.
+    pub(super) fn scalars(&self, layout: Layout, n: usize) -> usize {
+        if layout == Layout::Elements { n } else { 1 }
+    }
+    /// How such an array depends on the lane.
+    pub(super) fn lane(&self, layout: Layout, n: usize) -> Lane {
+        if layout == Layout::Elements || n == 1 { Lane::Uniform } else { Lane::Unit }
+    }
+    /// A new operand.
+    pub(super) fn add(&mut self, builder: &mut crate::kernel::Builder, dtype: DType, lane: Lane, place: Place) -> MemId {
+        self.places.push(place);
+        builder.mem(dtype, lane)
+    }
+}
