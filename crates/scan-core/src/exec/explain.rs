@@ -81,20 +81,14 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
 
 fn info(scan: &Scan, span: Span, depth: usize, variants: Vec<VariantInfo>) -> LoopInfo {
     let state = |s: &crate::ir::State| StateInfo { name: s.name.as_deref().map(str::to_string), kind: s.kind(), keep: s.keep };
-    LoopInfo {
-        name: scan.name.as_deref().map(str::to_string),
-        span,
-        depth,
-        states: scan.states.iter().map(state).collect(),
-        variants,
-    }
+    LoopInfo { name: scan.name.as_deref().map(str::to_string), span, depth, states: scan.states.iter().map(state).collect(), variants }
 }
 
 impl Display for LoopInfo {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let pad = "  ".repeat(self.depth);
         let name = self.name.as_deref().map_or(String::new(), |n| format!(" `{n}`"));
-    
+
         writeln!(f, "{pad}loop{name}  # {}", self.span)?;
         for state in &self.states {
             let keep = match state.keep {

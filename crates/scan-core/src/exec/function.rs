@@ -1,5 +1,6 @@
 //! A function: inputs, outputs, updates of shared variables.
 
+use crate::backend::cpu::Isa;
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::eval::Walk;
@@ -69,7 +70,13 @@ impl Function {
     }
 
     fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
-        if engine == Engine::Eval { Ok(graph.clone()) } else { native::plan(graph, engine) }
+        if engine == Engine::Eval {
+            return Ok(graph.clone());
+        }
+        if let Err(text) = Isa::detect() {
+            bail!(Value, "E0511", "{text}");
+        }
+        native::plan(graph, engine)
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.

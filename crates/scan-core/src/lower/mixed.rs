@@ -255,7 +255,13 @@ impl<'a> Planner<'a> {
     fn alias(&mut self, id: NodeId) -> Lowered<bool> {
         let node = &self.body.nodes()[id];
         let same = match &node.op {
-            Op::Reshape(_) | Op::ReshapeLike(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_) | Op::SumTo(_) => true,
+            Op::Reshape(_)
+            | Op::ReshapeLike(_)
+            | Op::Expand(_)
+            | Op::Squeeze(_)
+            | Op::BroadcastTo(_)
+            | Op::BroadcastLike(_)
+            | Op::SumTo(_) => true,
             Op::Transpose(t) => t.perm.iter().filter(|&&i| self.body.ty(node.ins[0]).dims[i].value() != Some(1)).is_sorted(),
             _ => false,
         };

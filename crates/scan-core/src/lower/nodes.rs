@@ -136,7 +136,9 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if matches!(node.op, Op::DimOf(_)) || shape_only(&node.op, i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(shape, _) if matches!(node.op, Op::DimOf(_)) || shape_only(&node.op, i) => {
+                    args.push(Array::zeros(DType::Bool, shape))
+                }
                 Val::Regs(..) => return None,
             }
         }
@@ -273,7 +275,7 @@ impl<'a> Lowering<'a> {
             Op::Transpose(t) => t.perm.iter().filter(|&&i| from.shape()[i] != 1).is_sorted(),
             _ => false,
         };
-        let fits = from.len() == count(shape) || from.len() == 1 && count(shape) == n;
+        let fits = from.size() == count(shape) || from.size() == 1 && count(shape) == n;
         if keeps_order && fits { self.regs(node.ins[0]) } else { refuse("it moves elements between lanes") }
     }
 

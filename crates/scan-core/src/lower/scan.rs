@@ -7,8 +7,8 @@ use super::{Lowered, Refusal, refuse};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
-use crate::types::shape::{Extents, count};
 use crate::types::Type;
+use crate::types::shape::{Extents, count};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where an operand of a loop kernel lies. `at` counts elements within a row.
@@ -291,7 +291,8 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
 /// Why it is no kernel.
 pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     const LANES: usize = 2;
-    let types: Vec<Type> = graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
+    let types: Vec<Type> =
+        graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
     let known = specialise(graph, &types).map_err(|e| Refusal(e.title.clone()))?;
     let mut lowering = Lowering::new(&known, Layout::Lanes(LANES));
     let mut mems = Mems::default();
@@ -301,7 +302,7 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     lowering.run(known.results())?;
     for &v in known.results() {
         let (value, dtype) = (lowering.regs(v)?[0], known.ty(v).dtype);
-        let lane = mems.lane(lowering.layout(), lowering.value(v)?.len());
+        let lane = mems.lane(lowering.layout(), lowering.value(v)?.size());
         let mem = mems.add(&mut lowering.builder, dtype, lane, Place::Before { value: 0, at: 0 });
         lowering.builder.store(mem, value);
     }

@@ -42,7 +42,7 @@ impl Val {
         }
     }
     /// Number of elements.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         count(self.shape())
     }
     /// What is known of it while planning.
@@ -70,6 +70,8 @@ pub(super) fn broadcast_positions(shape: &[usize], target: &[usize]) -> Vec<usiz
     let own = crate::types::shape::strides(shape);
     let new = target.len() - shape.len();
     let steps = crate::types::shape::strides(target);
-    let at = |i: usize| (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / steps[new + axis] % target[new + axis] * own[axis]).sum();
+    let at = |i: usize| {
+        (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / steps[new + axis] % target[new + axis] * own[axis]).sum()
+    };
     (0..count(target)).map(at).collect()
 }

@@ -9,8 +9,8 @@ use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::{Keep, Scan, State, StateId};
 use crate::kernel::{CarryId, Lane, MemId, Reg};
-use crate::types::shape::{Extents, count};
 use crate::types::DType;
+use crate::types::shape::{Extents, count};
 
 /// How a loop kernel keeps a state.
 #[derive(Clone, Debug)]
@@ -82,10 +82,12 @@ impl Open {
         for at in 0..n {
             let row = |row| Place::Window { id, row, at };
             let carries = (0..open.window.span)
-                .map(|j| open.window.carried[j].then(|| {
+                .map(|j| {
+                    open.window.carried[j].then(|| {
                         let mem = mems.add(&mut lowering.builder, open.window.dtype, lane, row(j));
                         lowering.builder.carry(mem)
-                    }))
+                    })
+                })
                 .collect();
             open.carries.push(carries);
             let enter = open.window.entering.then(|| {
@@ -118,12 +120,12 @@ impl Open {
             written.push(lowering.regs(v)?);
         }
         let lane = mems.lane(lowering.layout(), count(&self.window.shape));
-        for at in 0..self.carries.len() {
+        for (at, carries) in self.carries.iter().enumerate() {
             let after = |offset: usize| match state.writes.iter().rposition(|&w| w == offset) {
                 Some(k) => Some(written[k][at]),
                 None => self.before(at, offset),
             };
-            for (j, carry) in self.carries[at].iter().enumerate() {
+            for (j, carry) in carries.iter().enumerate() {
                 let Some((id, _)) = carry else { continue };
                 let Some(next) = after(j + 1) else { return refuse("a row that nothing hands on") };
                 lowering.builder.set_next(*id, next);

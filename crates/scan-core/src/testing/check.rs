@@ -5,9 +5,9 @@ use super::nd::{Kind, Nd};
 use super::optimised;
 use super::program::Program;
 use super::reference::{self, Outcome};
+use super::report::count_engines;
 use crate::base::Result;
 use crate::eval;
-use super::report::count_engines;
 use crate::exec::{Engine, Function, FunctionSpec};
 use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, jvp, vjp};
@@ -293,7 +293,9 @@ impl Case<'_> {
 fn same_bits(a: &Array, b: &Array) -> bool {
     let nan = |x: &Array| x.dtype().is_float().then(|| x.to_f64_vec().iter().map(|x| x.is_nan()).collect::<Vec<_>>());
     let equal = |i: usize| a.bits()[i] == b.bits()[i];
-    a.dtype() == b.dtype() && a.shape() == b.shape() && (a == b || nan(a).zip(nan(b)).is_some_and(|(p, q)| (0..p.len()).all(|i| p[i] && q[i] || equal(i))))
+    a.dtype() == b.dtype()
+        && a.shape() == b.shape()
+        && (a == b || nan(a).zip(nan(b)).is_some_and(|(p, q)| (0..p.len()).all(|i| p[i] && q[i] || equal(i))))
 }
 
 fn constant(x: &Array) -> Var {

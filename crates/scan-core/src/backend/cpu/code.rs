@@ -184,7 +184,10 @@ impl<'a> Operand<'a> {
 /// # Panics
 /// Where an operand reaches beyond its memory.
 pub fn copy(from: &Operand, to: &Operand, n: usize) {
-    assert!(matches!(to.memory, Memory::Write(_)) && from.offset + n <= from.memory.len() && to.offset + n <= to.memory.len(), "a copy outside memory");
+    assert!(
+        matches!(to.memory, Memory::Write(_)) && from.offset + n <= from.memory.len() && to.offset + n <= to.memory.len(),
+        "a copy outside memory"
+    );
     // SAFETY: both ranges are in bounds, as asserted; overlapping ones are allowed.
     unsafe { std::ptr::copy(from.memory.ptr().add(from.offset), to.memory.ptr().add(to.offset), n) }
 }

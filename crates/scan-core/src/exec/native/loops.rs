@@ -171,7 +171,8 @@ impl NativeOp for NativeLoop {
 
 impl Variant {
     fn info(&self) -> VariantInfo {
-        let other = |engine: String, reason: &String| VariantInfo { engine, reason: Some(reason.clone()), lanes: 1, instructions: 0, block: 1 };
+        let other =
+            |engine: String, reason: &String| VariantInfo { engine, reason: Some(reason.clone()), lanes: 1, instructions: 0, block: 1 };
         match &self.made {
             Made::Kernel(ready) => {
                 let (engine, refusal) = ready.tier.describe();
