@@ -16,6 +16,8 @@ pub(super) struct Shape {
     pub copies: usize,
     /// The last of them has only some lanes.
     pub masked: bool,
+    /// Stores go past the caches; the operands are aligned to whole vectors.
+    pub streams: bool,
 }
 
 /// What is done, and for which copy.

@@ -47,6 +47,8 @@ rows! {
     MOVE_F32 = VEX_Vmovups_xmm_xmmm128 VEX_Vmovups_ymm_ymmm256 EVEX_Vmovups_xmm_k1z_xmmm128 EVEX_Vmovups_ymm_k1z_ymmm256 EVEX_Vmovups_zmm_k1z_zmmm512;
     /// Store of f32.
     STORE_F32 = VEX_Vmovups_xmmm128_xmm VEX_Vmovups_ymmm256_ymm EVEX_Vmovups_xmmm128_k1z_xmm EVEX_Vmovups_ymmm256_k1z_ymm EVEX_Vmovups_zmmm512_k1z_zmm;
+    /// Store of f32 past the caches.
+    STREAM_F32 = VEX_Vmovntps_m128_xmm VEX_Vmovntps_m256_ymm EVEX_Vmovntps_m128_xmm EVEX_Vmovntps_m256_ymm EVEX_Vmovntps_m512_zmm;
     /// Load of those f32 whose mask has its sign bit.
     MASK_LOAD_F32 = VEX_Vmaskmovps_xmm_xmm_m128 VEX_Vmaskmovps_ymm_ymm_m256 INVALID INVALID INVALID;
     /// Store of those f32 whose mask has its sign bit.
@@ -85,6 +87,8 @@ rows! {
     MOVE_F64 = VEX_Vmovupd_xmm_xmmm128 VEX_Vmovupd_ymm_ymmm256 EVEX_Vmovupd_xmm_k1z_xmmm128 EVEX_Vmovupd_ymm_k1z_ymmm256 EVEX_Vmovupd_zmm_k1z_zmmm512;
     /// Store of f64.
     STORE_F64 = VEX_Vmovupd_xmmm128_xmm VEX_Vmovupd_ymmm256_ymm EVEX_Vmovupd_xmmm128_k1z_xmm EVEX_Vmovupd_ymmm256_k1z_ymm EVEX_Vmovupd_zmmm512_k1z_zmm;
+    /// Store of f64 past the caches.
+    STREAM_F64 = VEX_Vmovntpd_m128_xmm VEX_Vmovntpd_m256_ymm EVEX_Vmovntpd_m128_xmm EVEX_Vmovntpd_m256_ymm EVEX_Vmovntpd_m512_zmm;
     /// Load of those f64 whose mask has its sign bit.
     MASK_LOAD_F64 = VEX_Vmaskmovpd_xmm_xmm_m128 VEX_Vmaskmovpd_ymm_ymm_m256 INVALID INVALID INVALID;
     /// Store of those f64 whose mask has its sign bit.

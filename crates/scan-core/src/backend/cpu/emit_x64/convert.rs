@@ -151,6 +151,11 @@ impl Selector<'_> {
                 let long = self.int_to_int(x, from, DType::I64);
                 return Ok(self.long_to_double(long));
             }
+            (DType::I64, DType::F32) if !self.wide() => {
+                let held = self.odd(x);
+                let double = self.long_to_double(held);
+                return Ok(self.float_to_float(double, DType::F32));
+            }
             _ if !self.wide() => return refuse(format!("{} to {}, without AVX-512", from.name(), to.name())),
             (DType::I64, DType::F64) => &code::I64_TO_F64,
             (DType::I64, _) => &code::I64_TO_F32,
@@ -172,6 +177,24 @@ impl Selector<'_> {
         let both = self.constant(both, 8);
         let high = self.vector(Form::Binary(false), &code::SUB_F64, 8, &[high, both]);
         self.vector(Form::Binary(true), &code::ADD_F64, 8, &[high, low])
+    }
+    /// An integer that f64 holds and that rounds to f32 as `x` does: of a large one, the low bits become one bit that says whether
+    /// any of them was set.
+    fn odd(&mut self, x: Val) -> Val {
+        let low = self.constant(0x7ff, 8);
+        let (exact, limit, below) = (self.constant(1 << 53, 8), self.constant(1 << 54, 8), self.constant(u64::MAX, 8));
+        let (sticky, high) = (self.constant(0x800, 8), self.constant(!0x7ff, 8));
+        let both = |s: &mut Self, row, a, b| s.vector(Form::Binary(true), row, 8, &[a, b]);
+        let rest = both(self, &code::AND_I64, x, low);
+        let rest = both(self, &code::ADD_I64, rest, low);
+        let rest = both(self, &code::AND_I64, rest, sticky);
+        let cut = both(self, &code::OR_I64, x, rest);
+        let cut = both(self, &code::AND_I64, cut, high);
+        let moved = both(self, &code::ADD_I64, x, exact);
+        let above = self.vector(Form::Binary(false), &code::GT_I64, 8, &[moved, below]);
+        let under = self.vector(Form::Binary(false), &code::GT_I64, 8, &[limit, moved]);
+        let small = both(self, &code::AND_I64, above, under);
+        self.choose(small, x, cut, DType::I64)
     }
     /// Truncated and held within the range of `to`; NaN becomes 0.
     fn float_to_int(&mut self, x: Val, from: DType, to: DType) -> Result<Val, Refusal> {

@@ -201,11 +201,11 @@ impl Emitter<'_> {
         let (mem, place, copy) = self.carry_place(carried, true);
         let spare = self.spare();
         match carried.home {
-            Home::Reg(reg) => self.store_at(mem, place, copy, reg, None),
+            Home::Reg(reg) => self.store_at(mem, place, copy, reg, None, false),
             Home::Slot(slot) => {
                 let reg = if self.is_mask(mem) { 2 } else { spare[0] };
                 self.restore(carried.now, reg, slot);
-                self.store_at(mem, place, copy, reg, Some(spare[0]));
+                self.store_at(mem, place, copy, reg, Some(spare[0]), false);
             }
         }
     }
@@ -241,6 +241,10 @@ impl Emitter<'_> {
         self.asm.jump(Code::Jne_rel32_64, block);
     }
     fn leave(&mut self) {
+        if self.shape.streams {
+            // What went past the caches is seen by other threads before what follows.
+            self.asm.plain(Code::Sfence);
+        }
         self.asm.plain(Code::VEX_Vzeroupper);
         self.asm.fetch(Code::Mov_r64_rm64, Register::RSP, frame(OLD_STACK));
         SAVED.iter().rev().for_each(|&r| self.asm.one(Code::Pop_r64, r));

@@ -153,9 +153,10 @@ impl Emitter<'_> {
     /// Writes elements from a register; bools from a mask register.
     pub(super) fn store(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
-        self.store_at(mem, place, copy, reg, temp);
+        self.store_at(mem, place, copy, reg, temp, self.shape.streams);
     }
-    pub(super) fn store_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
+    /// The same at a place; `streams` past the caches.
+    pub(super) fn store_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>, streams: bool) {
         let mem = self.program.mems[mem].clone();
         if mem.dtype == DType::Bool {
             return self.store_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
@@ -176,7 +177,13 @@ impl Emitter<'_> {
             let lanes = self.tail_mask(double, bytes);
             return self.asm.store_masked_by(code, place, lanes, vector(reg, bytes));
         }
-        let code = self.asm.code(if double { &code::STORE_F64 } else { &code::STORE_F32 }, bytes);
+        let row = match (streams && masking == Masking::None, double) {
+            (true, true) => &code::STREAM_F64,
+            (true, false) => &code::STREAM_F32,
+            (false, true) => &code::STORE_F64,
+            (false, false) => &code::STORE_F32,
+        };
+        let code = self.asm.code(row, bytes);
         self.asm.masked_store(code, place, vector(reg, bytes), masking);
     }
     fn store_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {

@@ -38,6 +38,10 @@ use std::sync::OnceLock;
 /// # Errors
 /// What the kernel needs and this engine lacks, or that the system gives no executable memory.
 pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, Refusal> {
+    Ok(Box::new(emitted(kernel, isa)?))
+}
+
+fn emitted(kernel: &Kernel, isa: Isa) -> Result<Emitted, Refusal> {
     if isa == Isa::Portable {
         return Err(Refusal("no AVX2".to_string()));
     }
@@ -50,9 +54,13 @@ pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, Refusal> {
     let program = select::select(kernel, isa)?;
     let copies = order::copies(&program);
     let emitted = Emitted::new(program, copies);
-    emitted.build(Shape { copies: 1, masked: true }).map(|one| _ = emitted.version(Shape { copies: 1, masked: true }).set(Some(one)))?;
-    Ok(Box::new(emitted))
+    let one = emitted.build(ONE)?;
+    _ = emitted.version(ONE).set(Some(one));
+    Ok(emitted)
 }
+
+/// The version that does any number of lanes, one vector after the other.
+const ONE: Shape = Shape { copies: 1, masked: true, streams: false };
 
 /// A function in executable memory.
 struct Native {
@@ -80,91 +88,159 @@ struct Emitted {
     /// Vectors of a full block.
     copies: usize,
     versions: Vec<OnceLock<Option<Native>>>,
-    /// Per operand: written, but the same for all lanes, and not read.
-    once: Vec<bool>,
+    /// Per operand: what the step does with it.
+    roles: Vec<Role>,
+    /// Bytes written by one call from which on stores go past the caches.
+    large: usize,
 }
+
+/// What a step does with an operand.
+#[derive(Clone, Copy, Debug)]
+struct Role {
+    stored: bool,
+    loaded: bool,
+    lane: Lane,
+    size: usize,
+}
+
+impl Role {
+    /// Written, but the same for all lanes, and not read.
+    fn once(self) -> bool {
+        self.stored && !self.loaded && self.lane == Lane::Uniform
+    }
+}
+
+/// Blocks of one shape.
+type Blocks = SmallVec<[(Shape, usize); 4]>;
+
+/// Pointer and stride of an operand.
+type Entry = [*mut u8; 2];
 
 impl Emitted {
     fn new(program: Program, copies: usize) -> Emitted {
-        let once = program.mems.ids().map(|m| program.writes_once(m)).collect();
-        Emitted { program, copies, versions: (0..2 * copies).map(|_| OnceLock::new()).collect(), once }
+        let roles = program.mems.ids().map(|m| program.role(m)).collect();
+        Emitted { program, copies, versions: (0..3 * copies).map(|_| OnceLock::new()).collect(), roles, large: LARGE }
     }
     fn build(&self, shape: Shape) -> Result<Native, Refusal> {
         let code = layout::function(&self.program, shape)?;
         Native::new(&code).map_err(|e| Refusal(format!("the system gives no executable memory: {e}")))
     }
     fn version(&self, shape: Shape) -> &OnceLock<Option<Native>> {
-        &self.versions[2 * (shape.copies - 1) + usize::from(shape.masked)]
+        &self.versions[3 * (shape.copies - 1) + usize::from(shape.masked) + 2 * usize::from(shape.streams)]
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
         self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
     }
-    /// Blocks that cover the lanes, in order: their shape and number. Their sizes differ by one vector at most.
-    fn blocks(&self, lanes: usize) -> SmallVec<[(Shape, usize); 3]> {
+    /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
+    fn blocks(&self, lanes: usize, streams: bool) -> Blocks {
         let vectors = lanes.div_ceil(self.program.width);
         let count = vectors.div_ceil(self.copies);
         let copies = vectors.div_ceil(count);
         let large = vectors - count * (copies - 1);
-        let mut blocks: SmallVec<[(Shape, usize); 3]> =
-            SmallVec::from_slice(&[(Shape { copies, masked: false }, large), (Shape { copies: copies - 1, masked: false }, count - large)]);
+        let shape = |copies| Shape { copies, masked: false, streams };
+        let mut blocks = Blocks::from_slice(&[(shape(copies), large), (shape(copies - 1), count - large)]);
         blocks.retain(|b| b.1 > 0);
         if let (false, Some(last)) = (lanes.is_multiple_of(self.program.width), blocks.last_mut()) {
             last.1 -= 1;
-            let masked = Shape { masked: true, ..last.0 };
+            let masked = Shape { masked: true, streams: false, ..last.0 };
             blocks.push((masked, 1));
             blocks.retain(|b| b.1 > 0);
         }
         blocks
     }
     /// The same by single vectors: where larger versions cannot be had.
-    fn single(&self, lanes: usize) -> SmallVec<[(Shape, usize); 3]> {
-        (0..lanes.div_ceil(self.program.width)).map(|_| (Shape { copies: 1, masked: true }, 1)).collect()
+    fn single(&self, lanes: usize) -> Blocks {
+        (0..lanes.div_ceil(self.program.width)).map(|_| (ONE, 1)).collect()
+    }
+    /// Where so much is written that the caches cannot keep it, and nothing of it is read: the lanes to do first, after which all
+    /// that is written is aligned to whole vectors.
+    fn streams(&self, table: &[Entry], frame: &Frame) -> Option<usize> {
+        let stored = || self.roles.iter().zip(table).filter(|(role, _)| role.stored && role.lane == Lane::Unit);
+        let bytes: usize = stored().map(|(role, _)| role.size).sum::<usize>() * frame.lanes * frame.steps;
+        if bytes < self.large || self.roles.iter().any(|r| r.stored && r.size == 1) {
+            return None;
+        }
+        let before = |role: &Role, entry: &Entry| (entry[0].addr().wrapping_neg() % (role.size * self.program.width)) / role.size;
+        let first = stored().map(|(role, entry)| before(role, entry)).next()?;
+        let even = stored().all(|(role, entry)| before(role, entry) == first && self.even(role, entry, frame));
+        let span = |role: &Role, entry: &Entry| range(role, entry, frame);
+        let apart = stored().all(|(role, entry)| {
+            let (low, high) = span(role, entry);
+            let read = self.roles.iter().zip(table).filter(|(other, _)| other.loaded);
+            read.map(|(other, entry)| span(other, entry)).all(|(from, to)| to <= low || high <= from)
+        });
+        (even && apart && (first == 0 || frame.steps == 1) && first < frame.lanes).then_some(first)
+    }
+    /// True where every step writes an operand at the same distance from whole vectors.
+    fn even(&self, role: &Role, entry: &Entry, frame: &Frame) -> bool {
+        let bytes = role.size * self.program.width;
+        frame.steps == 1 || entry[1].addr().is_multiple_of(bytes)
+    }
+    /// Lets blocks after the first write what is the same for all lanes to a place that nobody reads.
+    fn write_elsewhere(&self, table: &mut [Entry], place: *mut u8) {
+        for (entry, role) in table.iter_mut().zip(&self.roles) {
+            if role.once() {
+                *entry = [place, std::ptr::null_mut()];
+            }
+        }
     }
 }
 
+/// Bytes written by one call that no cache keeps.
+const LARGE: usize = 16 << 20;
+
+/// The addresses that a call touches of an operand.
+fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
+    let (start, stride) = (entry[0].addr() as isize, entry[1].addr() as isize);
+    let span = stride.wrapping_mul(frame.steps as isize - 1);
+    let row = (if role.lane == Lane::Unit { frame.lanes } else { 1 } * role.size) as isize;
+    (start + span.min(0), start + span.max(0) + row)
+}
+
 impl Program {
-    fn writes_once(&self, mem: crate::kernel::MemId) -> bool {
-        let loads = self.values.iter().any(|v| v.birth == select::Birth::Load(mem))
+    fn role(&self, mem: crate::kernel::MemId) -> Role {
+        let (lane, size) = (self.mems[mem].lane, self.mems[mem].dtype.size());
+        let loaded = self.values.iter().any(|v| v.birth == select::Birth::Load(mem))
             || self.operations.iter().any(|o| o.form == select::Form::Load(mem));
-        self.mems[mem].lane == Lane::Uniform && self.stores.iter().any(|s| s.0 == mem) && !loads
+        Role { stored: self.stores.iter().any(|s| s.0 == mem), loaded, lane, size }
     }
 }
 
 impl Code for Emitted {
     unsafe fn run(&self, frame: &Frame) -> usize {
-        let mut blocks = self.blocks(frame.lanes);
-        if blocks.iter().any(|b| self.native(b.0).is_none()) {
-            blocks = self.single(frame.lanes);
-        }
         let operands = self.program.mems.len();
         // SAFETY: a frame has a pointer and a stride for each operand.
         let (ptrs, strides) =
             unsafe { (std::slice::from_raw_parts(frame.ptrs, operands), std::slice::from_raw_parts(frame.strides, operands)) };
         let mut aside: SmallVec<[u64; 8]> = SmallVec::from_elem(0, self.program.carries.len() + 1);
-        let mut table: SmallVec<[[*mut u8; 2]; 24]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
+        let mut table: SmallVec<[Entry; 24]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
         let places = aside.as_mut_ptr();
         // SAFETY: the places are within `aside`.
-        table.extend((0..self.program.carries.len()).map(|c| [unsafe { places.add(c) }.cast(), std::ptr::null_mut()]));
+        let place = |at: usize| unsafe { places.add(at) }.cast::<u8>();
+        table.extend((0..self.program.carries.len()).map(|c| [place(c), std::ptr::null_mut()]));
         let mut left = frame.lanes;
-        for (i, (shape, count)) in parts(&blocks, self.once.contains(&true)).into_iter().enumerate() {
+        let (first, parts) = self.parts(&table, frame);
+        for (i, (shape, count)) in parts.into_iter().enumerate() {
             if i == 1 {
-                self.write_elsewhere(&mut table, places);
+                self.write_elsewhere(&mut table, place(self.program.carries.len()));
             }
-            let lanes = left.min(shape.copies * self.program.width * count);
+            let covered = shape.copies * self.program.width * count;
+            let lanes = if i == 0 && first > 0 { first } else { left.min(covered) };
             let tail = lanes - (shape.copies * count - 1) * self.program.width;
             let mut task = Task::new(&mut table, count, frame, tail);
             if let Some(native) = self.native(shape) {
                 // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
                 unsafe { native.call(&mut task) };
             }
+            self.step_back(&mut table, covered - lanes);
             left -= lanes;
         }
         for (c, carry) in self.program.carries.iter().enumerate() {
             let mem = &self.program.mems[carry.mem];
             if mem.lane == Lane::Uniform {
                 // SAFETY: the operand of a carry may be written; the element has that size.
-                unsafe { std::ptr::copy_nonoverlapping(aside[c..].as_ptr().cast(), ptrs[carry.mem.idx()], mem.dtype.size()) };
+                unsafe { std::ptr::copy_nonoverlapping(place(c), ptrs[carry.mem.idx()], mem.dtype.size()) };
             }
         }
         frame.steps
@@ -175,25 +251,31 @@ impl Code for Emitted {
 }
 
 impl Emitted {
-    /// Lets blocks after the first write what is the same for all lanes to a place that nobody reads.
-    fn write_elsewhere(&self, table: &mut [[*mut u8; 2]], places: *mut u64) {
-        for (entry, once) in table.iter_mut().zip(&self.once) {
-            if *once {
-                // SAFETY: the last place serves nobody else.
-                *entry = [unsafe { places.add(self.program.carries.len()) }.cast(), std::ptr::null_mut()];
+    /// Moves pointers back by lanes that the last vector did not have.
+    fn step_back(&self, table: &mut [Entry], lanes: usize) {
+        if lanes > 0 {
+            for (entry, role) in table.iter_mut().zip(&self.roles).filter(|(_, role)| role.lane == Lane::Unit) {
+                entry[0] = entry[0].wrapping_sub(lanes * role.size);
             }
         }
     }
-}
-
-/// The blocks; the first alone, where it does more than others.
-fn parts(blocks: &[(Shape, usize)], first_alone: bool) -> SmallVec<[(Shape, usize); 4]> {
-    let mut parts: SmallVec<[(Shape, usize); 4]> = SmallVec::from_slice(blocks);
-    if first_alone && parts[0].1 > 1 {
-        parts[0].1 -= 1;
-        parts.insert(0, (parts[0].0, 1));
+    /// The blocks of a call; the first alone, where it does more than others. If not 0, how many lanes the first has.
+    fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
+        let streams = self.streams(table, frame);
+        let first = streams.unwrap_or(0);
+        let mut parts = self.blocks(frame.lanes - first, streams.is_some());
+        if parts.iter().any(|b| self.native(b.0).is_none()) {
+            parts = self.single(frame.lanes - first);
+        }
+        if self.roles.iter().any(|r| r.once()) && parts[0].1 > 1 && first == 0 {
+            parts[0].1 -= 1;
+            parts.insert(0, (parts[0].0, 1));
+        }
+        if first > 0 {
+            parts.insert(0, (ONE, 1));
+        }
+        (first, parts)
     }
-    parts
 }
 
 impl Task {

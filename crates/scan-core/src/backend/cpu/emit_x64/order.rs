@@ -8,8 +8,8 @@ use std::ops::Range;
 const BUNDLE: usize = 12;
 /// Most operations of a step of all copies together, so that the loop stays in the caches of instructions.
 const OPERATIONS: usize = 3000;
-/// Registers kept free of values that live long: loads, and constants where an instruction needs a second one.
-const SPARE: usize = 3;
+/// A value that is not used for more operations than that may as well be in memory meanwhile.
+const RESTS: usize = 8;
 
 /// Removes operations whose values nothing uses.
 pub(super) fn prune(program: &mut Program) {
@@ -102,36 +102,38 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
     bundles
 }
 
-/// How many vectors a block has: as many as registers hold without spilling, 1 to 8.
+/// How many vectors a block has, 1 to 8: enough chains to hide latencies behind each other. Values that rest for a while may
+/// wait in memory, and some of those that do not: that costs less than waiting for results.
 pub(super) fn copies(program: &Program) -> usize {
-    let registers = if program.vector() == 64 { 32 } else { 16 } - SPARE;
-    let fitting = pressure(program).into_iter().map(|(each, shared)| registers.saturating_sub(shared) / each.max(1)).min();
+    let registers: usize = if program.vector() == 64 { 32 } else { 16 };
+    let room = registers + registers / 2;
+    let fitting = pressure(program).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
     let short = OPERATIONS / program.operations.len().max(1);
     fitting.unwrap_or(8).min(short).clamp(1, 8)
 }
 
-/// Before each operation and at the end: how many vectors are live in each copy, and how many for all.
+/// At each operation: how many vectors of each copy, and how many of all, are used soon before and soon after.
 fn pressure(program: &Program) -> Vec<(usize, usize)> {
-    let mut live = vec![false; program.values.len()];
-    let mut count = (0, 0);
-    let mut points = vec![];
-    let change = |v: Val, to: bool, live: &mut Vec<bool>, count: &mut (usize, usize)| {
+    let count = program.operations.len();
+    let mut changes = vec![[0isize; 2]; count + 2];
+    let mut touched: Vec<Option<usize>> = vec![None; program.values.len()];
+    let mut touch = |v: Val, at: usize| {
         let value = program.values[v];
         let held = value.class == Class::Vector && matches!(value.birth, Birth::Made | Birth::Carry);
-        if held && live[v.idx()] != to {
-            live[v.idx()] = to;
-            let side = if value.uniform { &mut count.1 } else { &mut count.0 };
-            *side = if to { *side + 1 } else { *side - 1 };
+        let before = touched[v.idx()].replace(at);
+        if let Some(before) = before.filter(|b| held && at - b <= RESTS) {
+            changes[before + 1][usize::from(value.uniform)] += 1;
+            changes[at + 1][usize::from(value.uniform)] -= 1;
         }
     };
-    for v in kept(program) {
-        change(v, true, &mut live, &mut count);
+    for (at, operation) in program.operations.iter().enumerate() {
+        operation.args.iter().for_each(|&a| touch(a, at));
+        touch(operation.dst, at);
     }
-    points.push(count);
-    for operation in program.operations.iter().rev() {
-        change(operation.dst, false, &mut live, &mut count);
-        operation.args.iter().for_each(|&a| change(a, true, &mut live, &mut count));
-        points.push(count);
-    }
-    points
+    kept(program).into_iter().for_each(|v| touch(v, count));
+    let sums = changes.into_iter().scan([0isize; 2], |sum, change| {
+        *sum = [sum[0] + change[0], sum[1] + change[1]];
+        Some((sum[0] as usize, sum[1] as usize))
+    });
+    sums.collect()
 }

@@ -1,4 +1,4 @@
-use super::compile;
+use super::{compile, emitted};
 use crate::backend::cpu::code::{self, Memory, Operand};
 use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
@@ -88,6 +88,31 @@ fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
     let count = seeds.end - seeds.start;
     let compiled: usize = seeds.map(|seed| check(&case(seed, options))).sum();
     assert!(compiled as u64 > count / 4 || isas().count() < 2, "{compiled} of {count} cases were compiled");
+}
+
+/// The same with the stores of large calls, however small the call is, on operands that begin anywhere.
+fn check_streams(case: &Case) -> usize {
+    let mut streamed = 0;
+    for isa in isas() {
+        let Ok(mut code) = emitted(&case.kernel, isa) else { continue };
+        code.large = 0;
+        let expected = case.expected().0;
+        let difference = case.difference(&expected, &run(&code, case));
+        assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
+        streamed += code.versions.iter().skip(2).step_by(3).filter(|v| v.get().is_some_and(Option::is_some)).count();
+    }
+    streamed
+}
+
+#[test]
+fn stores_past_the_caches() {
+    let maps = Options { steps: 1..=1, lanes: 30..=300, ..options(&[DType::F64]) };
+    let loops = Options { lanes: 64..=64, ..options(&[DType::F32]) };
+    let both = Options { steps: 1..=1, lanes: 30..=300, ..options(&[DType::F32, DType::F64]) };
+    for options in [maps, loops, both] {
+        let streamed: usize = (0..150).map(|seed| check_streams(&case(seed, &options))).sum();
+        assert!(streamed > 0 || isas().count() < 2, "{streamed} versions");
+    }
 }
 
 #[test]
