@@ -183,6 +183,25 @@ fn garch_host([omega, alpha, beta]: [f64; 3], mut h: f64, r: &[f64], out: &mut [
     }
 }
 
+/// `h ← (x < 0 ? a : b)·h + x`: whether the choice costs depends on what the processor foresees.
+fn choice() -> Kernel {
+    let mut k = Step::default();
+    let x = k.load();
+    let h = k.carry();
+    let (a, b, zero) = (k.num(0.3), k.num(0.7), k.num(0.0));
+    let negative = k.push(Op::Cmp(Cmp::Lt, x, zero), DType::Bool);
+    let factor = k.push(Op::Select(negative, a, b), F);
+    let kept = k.mul(factor, h);
+    let next = k.add(kept, x);
+    k.next(0, next);
+    k.0
+}
+
+fn choice_host(xs: &[f64]) -> f64 {
+    let (a, b) = black_box((0.3, 0.7));
+    xs.iter().fold(0.0, |h, &x| (if x < 0.0 { a } else { b }) * h + x)
+}
+
 /// The least time of several runs, in nanoseconds.
 fn least(mut f: impl FnMut()) -> f64 {
     let time = |f: &mut dyn FnMut()| {
@@ -244,6 +263,18 @@ fn main() {
     let mut columns = [one(1.0), one(1.0), one(1.0), zeros(), zeros(), zeros()];
     report("Lorenz RK4", &lorenz(), &mut columns, N, || lorenz_host(black_box([1.0; 3]), [&mut a, &mut b, &mut c]));
     let r: Vec<f64> = (0..N).map(|i| (i as f64 * 0.7).sin()).collect();
+    let mut random = 1u64;
+    let mut noise = || {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+    };
+    let noise: Vec<f64> = (0..N).map(|_| noise()).collect();
+    let steady: Vec<f64> = noise.iter().map(|x| x.abs() + 0.1).collect();
+    for (name, xs) in [("choice, noise", &noise), ("choice, steady", &steady)] {
+        report(name, &choice(), &mut [rows(xs), one(0.0)], N, || {
+            black_box(choice_host(xs));
+        });
+    }
     let mut columns = [one(0.1), one(0.1), one(0.8), rows(&r), one(0.5), zeros()];
     report("GARCH(1,1)", &garch(), &mut columns, N, || garch_host(black_box([0.1, 0.1, 0.8]), 0.5, &r, &mut out));
 }

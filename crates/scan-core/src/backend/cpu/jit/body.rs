@@ -1,8 +1,9 @@
 //! Operations of a kernel as instructions of the code generator, per dtype.
 
 use super::convert::convert;
+use super::select::{compared, converted};
 use crate::base::IdxVec;
-use crate::kernel::{Bin, CarryId, Cmp, HostFn, Inst, Kernel, MemId, Op, Reg, Un};
+use crate::kernel::{Bin, CarryId, Cmp, HostFn, Kernel, MemId, Op, Reg, Un};
 use crate::types::DType;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
@@ -54,29 +55,43 @@ pub struct Start<'a> {
 
 /// One step under construction.
 pub struct Body<'a, 'b> {
-    builder: &'a mut FunctionBuilder<'b>,
-    kernel: &'a Kernel,
+    pub builder: &'a mut FunctionBuilder<'b>,
+    pub kernel: &'a Kernel,
     start: &'a Start<'a>,
     values: IdxVec<Reg, Option<Value>>,
     signatures: [Option<SigRef>; 2],
+    /// Of bools that choose between floats of a dtype.
+    pub masks: FxHashMap<(Reg, DType), Value>,
+    /// Per bool that is made of comparisons of floats alone, their dtype.
+    pub compared: IdxVec<Reg, Option<DType>>,
 }
 
 /// Emits a step's instructions into the current block; the value of each that is needed.
 pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg, bool>, start: &Start) -> IdxVec<Reg, Option<Value>> {
-    let mut body = Body { builder, kernel, start, values: IdxVec::new(), signatures: [None, None] };
-    for (r, inst) in kernel.body.enumerate() {
-        let value = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(inst)));
+    let mut body = Body {
+        builder,
+        kernel,
+        start,
+        values: IdxVec::new(),
+        signatures: [None, None],
+        masks: FxHashMap::default(),
+        compared: compared(kernel),
+    };
+    for r in kernel.body.ids() {
+        let value = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
         body.values.push(value);
     }
     body.values
 }
 
 impl Body<'_, '_> {
-    fn get(&self, r: Reg) -> Value {
+    /// The value of an instruction before this one.
+    pub fn get(&self, r: Reg) -> Value {
         self.values[r].expect("an instruction uses values before it")
     }
 
-    fn value(&mut self, inst: &Inst) -> Value {
+    fn value(&mut self, r: Reg) -> Value {
+        let inst = &self.kernel.body[r];
         match &inst.op {
             Op::Const(bits) => self.constant(inst.dtype, *bits),
             Op::Step => self.start.step,
@@ -88,11 +103,11 @@ impl Body<'_, '_> {
                 let (x, y, z) = (self.get(*x), self.get(*y), self.get(*z));
                 self.builder.ins().fma(x, y, z)
             }
-            Op::Cmp(cmp, x, y) => self.cmp(*cmp, *x, *y),
-            Op::Select(c, x, y) => {
-                let (c, x, y) = (self.get(*c), self.get(*x), self.get(*y));
-                self.builder.ins().select(c, x, y)
-            }
+            Op::Cmp(cmp, x, y) => match converted(self.kernel, r) {
+                Some(b) => self.get(b),
+                None => self.cmp(*cmp, *x, *y),
+            },
+            Op::Select(c, x, y) => self.select(inst.dtype, *c, *x, *y),
             Op::Convert(x) => {
                 let value = self.get(*x);
                 convert(self.builder, value, self.kernel.dtype(*x), inst.dtype)
@@ -188,7 +203,8 @@ impl Body<'_, '_> {
     }
 }
 
-fn float_condition(cmp: Cmp) -> FloatCC {
+/// A comparison of floats.
+pub fn float_condition(cmp: Cmp) -> FloatCC {
     match cmp {
         Cmp::Eq => FloatCC::Equal,
         Cmp::Ne => FloatCC::NotEqual,

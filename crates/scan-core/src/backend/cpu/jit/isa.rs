@@ -1,15 +1,18 @@
 //! What this machine is to the code generator: built once a process.
 
 use crate::backend::cpu::Refusal;
+use crate::backend::cpu::isa::Isa;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use std::sync::OnceLock;
 
-/// Code runs often and is trusted: optimised, without probes, guards and unwind tables. A debug build checks what it is given.
+/// Code runs often and is trusted: optimised, without guards and unwind tables; only frames larger than a page touch each of their
+/// pages. A debug build checks what it is given.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "speed"),
     ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
-    ("enable_probestack", "false"),
+    ("enable_probestack", if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { "true" } else { "false" }),
+    ("probestack_strategy", "inline"),
     ("enable_heap_access_spectre_mitigation", "false"),
     ("enable_table_access_spectre_mitigation", "false"),
     ("unwind_info", "false"),
@@ -18,18 +21,20 @@ const FLAGS: &[(&str, &str)] = &[
     ("use_colocated_libcalls", "false"),
 ];
 
-/// This machine.
+/// This machine, or what `RSCAN_ISA` leaves of it.
 pub fn host() -> Result<OwnedTargetIsa, Refusal> {
     static HOST: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    let detect = || build(!(Isa::detect()? == Isa::Portable && Isa::machine() > Isa::Portable));
     HOST.get_or_init(detect).clone().map_err(Refusal)
 }
 
-fn detect() -> Result<OwnedTargetIsa, String> {
+/// This machine with all that it has, or with what every processor of its kind has.
+pub fn build(all: bool) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     for (name, value) in FLAGS {
         flags.set(name, value).map_err(|e| format!("code generator: flag {name}: {e}"))?;
     }
-    let machine = cranelift_native::builder().map_err(|e| format!("code generator: {e}"))?;
+    let machine = cranelift_native::builder_with_options(all).map_err(|e| format!("code generator: {e}"))?;
     machine.finish(settings::Flags::new(flags)).map_err(|e| format!("code generator: {e}"))
 }
 

@@ -5,6 +5,7 @@ mod convert;
 mod flat;
 mod isa;
 mod pool;
+mod select;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use crate::base::IdxVec;
 use crate::kernel::{Kernel, Reg};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::AbiParam;
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, ModuleError, default_libcall_names};
@@ -29,10 +31,14 @@ const MAX_BODY: usize = 20_000;
 
 /// Compiles a kernel.
 pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
+    compile_for(isa::host()?, kernel)
+}
+
+fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
     if kernel.body.len() > MAX_BODY {
         return Err(Refusal(format!("{} instructions are too many", kernel.body.len())));
     }
-    let mut module = module()?;
+    let mut module = module(isa);
     let needed = body::needed(kernel);
     let pool = pool::pool(kernel, &needed);
     match generate(&mut module, kernel, &needed, &pool) {
@@ -46,10 +52,10 @@ pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
     }
 }
 
-fn module() -> Result<JITModule, Refusal> {
-    let mut builder = JITBuilder::with_isa(isa::host()?, default_libcall_names());
+fn module(isa: OwnedTargetIsa) -> JITModule {
+    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
     builder.symbol_lookup_fn(Box::new(isa::helper));
-    Ok(JITModule::new(builder))
+    JITModule::new(builder)
 }
 
 /// A compiled kernel: its code lives as long as this.
@@ -120,7 +126,7 @@ fn function(module: &JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, poo
 
 /// The machine code of a kernel as text.
 pub fn listing(kernel: &Kernel) -> Result<String, Refusal> {
-    let module = module()?;
+    let module = module(isa::host()?);
     let needed = body::needed(kernel);
     let mut context = function(&module, kernel, &needed, &pool::pool(kernel, &needed));
     context.set_disasm(true);

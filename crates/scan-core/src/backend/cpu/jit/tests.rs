@@ -1,16 +1,21 @@
-use super::compile;
+use super::{compile, compile_for, isa};
 use crate::backend::cpu::code::{self, Memory, Operand};
 use crate::backend::cpu::testing::check;
 use crate::kernel::testing::{Options, case};
 use crate::kernel::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un, interp};
 use crate::types::DType;
 use crate::types::dtype::DTYPES;
+use cranelift_codegen::isa::OwnedTargetIsa;
 use std::cell::Cell;
 
 fn random(seeds: std::ops::Range<u64>, options: &Options) {
+    random_for(isa::host().expect("a machine"), seeds, options);
+}
+
+fn random_for(isa: OwnedTargetIsa, seeds: std::ops::Range<u64>, options: &Options) {
     for seed in seeds {
         let case = case(seed, options);
-        let code = compile(&case.kernel).unwrap_or_else(|r| panic!("{}\n{}", r.0, case.show()));
+        let code = compile_for(isa.clone(), &case.kernel).unwrap_or_else(|r| panic!("{}\n{}", r.0, case.show()));
         check(&*code, &case);
     }
 }
@@ -34,6 +39,24 @@ fn random_kernels_of_many_lanes() {
 fn random_kernels_of_floats() {
     for dtype in [DType::F32, DType::F64] {
         random(20_000..20_300, &Options { dtypes: vec![dtype], lanes: 1..=2, steps: 1..=50, insts: 20..=80, ..Options::default() });
+    }
+}
+
+/// One that lacks most instructions, so that functions are called in their stead.
+#[test]
+fn random_kernels_on_an_old_machine() {
+    let old = isa::build(false).expect("a machine");
+    random_for(old.clone(), 40_000..40_300, &Options { lanes: 1..=3, ..Options::default() });
+    let floats = vec![DType::F32, DType::F64];
+    random_for(old, 50_000..50_300, &Options { dtypes: floats, lanes: 1..=1, steps: 1..=50, insts: 20..=80, ..Options::default() });
+}
+
+/// Chains of conditions and choices.
+#[test]
+fn random_kernels_of_choices() {
+    for dtype in [DType::F32, DType::F64] {
+        let dtypes = vec![dtype, DType::Bool];
+        random(60_000..60_400, &Options { dtypes, calls: false, lanes: 1..=1, steps: 1..=50, insts: 20..=80, ..Options::default() });
     }
 }
 
@@ -185,6 +208,67 @@ fn every_function_of_the_machine() {
         let columns = pairs(&special(DType::F64));
         agrees(&vec![DType::F64; f.arity()], DType::F64, &columns[..f.arity()], |x| Op::Call(f, x.into()));
     }
+}
+
+/// A bool that comes as a number, of any dtype, chooses as the bool would.
+#[test]
+fn a_truth_value_by_way_of_numbers() {
+    for (by, ..) in DTYPES {
+        let mut k = Kernel::default();
+        let (x, y) = (mem(&mut k, DType::F64), mem(&mut k, DType::F64));
+        let x = push(&mut k, Op::Load(x), DType::F64);
+        let limit = push(&mut k, Op::Const(2f64.to_bits()), DType::F64);
+        let below = push(&mut k, Op::Cmp(Cmp::Lt, x, limit), DType::Bool);
+        let number = push(&mut k, Op::Convert(below), by);
+        let zero = push(&mut k, Op::Const(0), by);
+        let c = push(&mut k, Op::Cmp(Cmp::Ne, number, zero), DType::Bool);
+        let value = push(&mut k, Op::Select(c, limit, x), DType::F64);
+        k.stores.push(Store { mem: y, value });
+        let found = mapped(&k, &[[1.0f64, 3.0, f64::INFINITY, -0.0].map(f64::to_bits).to_vec()]);
+        assert_eq!(found, [2.0f64, 3.0, f64::INFINITY, 2.0].map(f64::to_bits), "{by}");
+    }
+}
+
+/// The lines of a listing from a loop's first to its last.
+#[cfg(target_arch = "x86_64")]
+fn loop_of(listing: &str) -> Vec<&str> {
+    let lines: Vec<&str> = listing.lines().map(str::trim).collect();
+    let from = lines.iter().position(|l| *l == "block1:").expect("a loop");
+    let to = lines.iter().position(|l| *l == "block2:").expect("its end");
+    lines[from + 1..to].to_vec()
+}
+
+/// The step of `x ← (r·x)·(1 − x)`, its rows kept, is arithmetic, a store, and what moves on.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_small_loop_has_no_ballast() {
+    let mut k = Kernel::default();
+    let (state, rows) = (mem(&mut k, DType::F64), mem(&mut k, DType::F64));
+    let x = push(&mut k, Op::Carry(CarryId(0)), DType::F64);
+    let (r, one) = (push(&mut k, Op::Const(3.9f64.to_bits()), DType::F64), push(&mut k, Op::Const(1f64.to_bits()), DType::F64));
+    let (rx, rest) = (push(&mut k, Op::Bin(Bin::Mul, r, x), DType::F64), push(&mut k, Op::Bin(Bin::Sub, one, x), DType::F64));
+    let next = push(&mut k, Op::Bin(Bin::Mul, rx, rest), DType::F64);
+    k.carries.push(Carry { mem: state, next });
+    k.stores.push(Store { mem: rows, value: next });
+    let listing = super::listing(&k).expect("compiles");
+    let lines = loop_of(&listing);
+    assert!(lines.len() <= 8, "{lines:#?}");
+    assert!(!lines.iter().any(|l| l.starts_with("movabs") || l.contains("%rsp")), "{lines:#?}");
+}
+
+/// A choice between floats does not branch.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_choice_does_not_branch() {
+    let f = DType::F64;
+    let mut k = map(&[f, f, f], f, |x| Op::Select(x[0], x[1], x[2]));
+    k.body[Reg(3)].op = Op::Cmp(Cmp::Lt, Reg(0), Reg(1));
+    k.body[Reg(3)].dtype = DType::Bool;
+    let value = push(&mut k, Op::Select(Reg(3), Reg(1), Reg(2)), f);
+    k.stores[0].value = value;
+    let listing = super::listing(&k).expect("compiles");
+    let jumps = loop_of(&listing).iter().filter(|l| l.starts_with('j')).count();
+    assert!(jumps == 1 && listing.contains("blendv"), "{listing}");
 }
 
 /// s ← s + x[t], stored to y, until s exceeds a limit.
