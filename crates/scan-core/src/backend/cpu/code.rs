@@ -48,6 +48,13 @@ pub struct Operand<'a> {
     pub stride: isize,
 }
 
+impl Operand<'_> {
+    /// The element of lane 0 at the first step.
+    pub(super) fn ptr(&self) -> *mut u8 {
+        self.memory.ptr().wrapping_add(self.offset)
+    }
+}
+
 /// Memory of an operand.
 #[derive(Clone, Copy)]
 pub enum Memory<'a> {
@@ -78,20 +85,28 @@ impl Memory<'_> {
 /// Where an operand lies outside its memory, is misaligned, or is written but only readable: a fault of the planner, caught
 /// before anything is touched.
 pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-    assert_eq!(operands.len(), kernel.mems.len(), "operands of a kernel");
-    if lanes == 0 || steps == 0 {
+    if !checked(kernel, operands, lanes, steps) {
         return if lanes == 0 { steps } else { 0 };
     }
-    assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
-    for (id, operand) in kernel.mems.ids().zip(operands) {
-        check(kernel, id, operand, lanes, steps);
-    }
-    let ptrs: smallvec::SmallVec<[*mut u8; 16]> = operands.iter().map(|o| o.memory.ptr().wrapping_add(o.offset)).collect();
+    let ptrs: smallvec::SmallVec<[*mut u8; 16]> = operands.iter().map(Operand::ptr).collect();
     let strides: smallvec::SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
     let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first };
     // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
     // may be; lanes and steps are positive.
     unsafe { code.run(&frame) }
+}
+
+/// Checks the operands of a call as [`run`] does; false where there is nothing to run.
+pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps: usize) -> bool {
+    assert_eq!(operands.len(), kernel.mems.len(), "operands of a kernel");
+    if lanes == 0 || steps == 0 {
+        return false;
+    }
+    assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
+    for (id, operand) in kernel.mems.ids().zip(operands) {
+        check(kernel, id, operand, lanes, steps);
+    }
+    true
 }
 
 fn check(kernel: &Kernel, id: MemId, operand: &Operand, lanes: usize, steps: usize) {

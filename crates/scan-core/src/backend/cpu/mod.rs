@@ -4,6 +4,8 @@
 pub mod code;
 #[allow(unsafe_code)]
 pub mod jit;
+#[allow(unsafe_code)]
+pub mod team;
 #[cfg(any(test, feature = "testing"))]
 #[allow(unsafe_code)]
 pub mod testing;

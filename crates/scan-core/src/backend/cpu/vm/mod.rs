@@ -7,6 +7,7 @@ mod run;
 mod table;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use super::code::{Code, Frame};
 use super::isa::Isa;

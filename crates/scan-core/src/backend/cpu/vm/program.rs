@@ -6,8 +6,10 @@
 
 use super::super::isa::Isa;
 use super::loops::{self, Loop};
+use super::uses::{filled, last_uses, without_bits};
 use crate::base::IdxVec;
 use crate::kernel::{Inst, Kernel, Lane, MemId, Op, Reg};
+use crate::types::DType;
 
 /// The number of a place.
 pub type Place = u32;
@@ -16,8 +18,6 @@ pub type Place = u32;
 const CHUNK: usize = 256;
 /// The file should take no more of the first cache, which operands share.
 const FILE: usize = 32 << 10;
-/// The last use of what is needed when the body is done.
-const END: usize = usize::MAX;
 
 /// One call of a loop.
 #[derive(Clone, Copy)]
@@ -97,7 +97,9 @@ pub struct Program {
 /// Makes the program for one lane, or for many; `direct` lets calls write to operands that are stored to before the end of the
 /// step.
 pub fn compile(kernel: &Kernel, isa: Isa, many: bool, direct: bool) -> Program {
-    let mut maker = Maker::new(kernel, isa, many);
+    let from = kernel.body.iter().map(|i| i.op.uses().first().map_or(i.dtype, |&used| kernel.dtype(used))).collect();
+    let kernel = &without_bits(kernel);
+    let mut maker = Maker::new(kernel, from, isa, many);
     if direct {
         maker.find_targets();
     }
@@ -115,23 +117,6 @@ pub fn compile(kernel: &Kernel, isa: Isa, many: bool, direct: bool) -> Program {
     maker.program.reads = maker.program.operands_read();
     maker.program.lay_out();
     maker.program
-}
-
-/// The last instruction that uses a value, or `END`; nothing uses dead ones.
-fn last_uses(kernel: &Kernel) -> IdxVec<Reg, Option<usize>> {
-    let mut last = filled(kernel, None);
-    let ends = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop);
-    ends.for_each(|r| last[r] = Some(END));
-    for (r, inst) in kernel.body.enumerate().rev() {
-        if last[r].is_some() {
-            inst.op.uses().iter().for_each(|&used| last[used] = last[used].max(Some(r.0 as usize)));
-        }
-    }
-    last
-}
-
-fn filled<T: Clone>(kernel: &Kernel, x: T) -> IdxVec<Reg, T> {
-    std::iter::repeat_n(x, kernel.body.len()).collect()
 }
 
 fn computes(inst: &Inst) -> bool {
@@ -184,6 +169,8 @@ impl Program {
 
 struct Maker<'a> {
     kernel: &'a Kernel,
+    /// The dtype in which an instruction takes its first argument.
+    from: IdxVec<Reg, DType>,
     isa: Isa,
     wide: bool,
     varying: IdxVec<Reg, bool>,
@@ -208,7 +195,7 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(kernel: &'a Kernel, isa: Isa, wide: bool) -> Maker<'a> {
+    fn new(kernel: &'a Kernel, from: IdxVec<Reg, DType>, isa: Isa, wide: bool) -> Maker<'a> {
         let varying = if wide { kernel.varying() } else { filled(kernel, false) };
         let last = last_uses(kernel);
         let mut wanted = filled(kernel, false);
@@ -217,6 +204,7 @@ impl<'a> Maker<'a> {
         }
         Maker {
             kernel,
+            from,
             isa,
             wide,
             varying,
@@ -348,7 +336,6 @@ impl<'a> Maker<'a> {
 
     fn compute(&mut self, r: Reg, inst: &Inst) {
         let uses = inst.op.uses();
-        let from = self.kernel.dtype(uses[0]);
         let place_of = |used: &Reg| if self.varying[r] { self.many[*used] } else { self.one[*used] };
         let mut args: Vec<Place> = uses.iter().map(|u| place_of(u).expect("values are computed before they are used")).collect();
         if let Op::Call(f, _) = inst.op {
@@ -356,7 +343,7 @@ impl<'a> Maker<'a> {
             self.program.fills.push(Fill { to: address, bits: f.address() as u64, splat: None });
             args.push(address);
         }
-        let pair = loops::pick(self.isa, inst, from);
+        let pair = loops::pick(self.isa, inst, self.from[r]);
         let run = if self.varying[r] { pair.many } else { pair.one };
         // Before its arguments are released: no loop over many elements writes what it reads.
         let to = match self.targets[r] {
