@@ -18,6 +18,8 @@ pub(super) struct Shape {
     pub masked: bool,
     /// Stores go past the caches; the operands are aligned to whole vectors.
     pub streams: bool,
+    /// There is one step: what is the same for all blocks is computed before the first of them.
+    pub hoists: bool,
 }
 
 /// What is done, and for which copy.
@@ -73,6 +75,10 @@ pub(super) struct Emitter<'a> {
     first: IdxVec<Val, usize>,
     uses: Vec<u32>,
     pub items: Vec<(Item, usize)>,
+    /// Items before the first block.
+    pub ahead: usize,
+    /// Slots below this place of the frame are for all blocks.
+    lasting: i64,
     /// The item being emitted.
     pub at: u32,
     holder: [[Option<usize>; 32]; 2],
@@ -98,6 +104,7 @@ impl<'a> Emitter<'a> {
         let frame = pointers.frame;
         let vectors = if program.isa == Isa::Avx512 { u32::MAX } else { 0xffff };
         let masks = if shape.masked { 0b1111_1100 } else { 0b1111_1110 };
+        let (items, ahead) = super::layout::items(program, shape);
         let mut e = Emitter {
             program,
             shape,
@@ -106,7 +113,9 @@ impl<'a> Emitter<'a> {
             virtuals: vec![],
             first: IdxVec::new(),
             uses: vec![],
-            items: super::layout::items(program, shape),
+            items,
+            ahead,
+            lasting: 0,
             at: 0,
             holder: [[None; 32]; 2],
             locked: [0; 2],
@@ -281,6 +290,11 @@ impl<'a> Emitter<'a> {
         }
         self.drop_reg(v);
     }
+    /// Puts all values where every block finds them.
+    pub(super) fn keep_for_blocks(&mut self) {
+        self.put_all_away();
+        self.lasting = self.frame;
+    }
     /// Puts all values of registers away: before a call.
     pub(super) fn put_all_away(&mut self) {
         for side in 0..2 {
@@ -369,6 +383,7 @@ impl<'a> Emitter<'a> {
             if self.dead(v) {
                 self.drop_reg(v);
                 if let Some(slot) = self.virtuals[v].slot.take()
+                    && slot >= self.lasting
                     && !self.carried.iter().any(|c| c.home == Home::Slot(slot))
                 {
                     self.leaving.push(slot);

@@ -48,7 +48,7 @@ impl Selector<'_> {
             }
             _ => self.compare_integers(cmp, x, y, dtype),
         };
-        if size < self.widest { self.vector(Form::Unary, &code::I32_TO_I64, 8, &[narrow]) } else { narrow }
+        self.mask_of(narrow, self.widest)
     }
     fn compare_integers(&mut self, cmp: Cmp, x: Val, y: Val, dtype: DType) -> Val {
         let size = self.size(dtype);
@@ -125,7 +125,7 @@ impl Selector<'_> {
         if self.wide() {
             return self.vector(Form::KeepMask, if size == 8 { &code::MOVE_F64 } else { &code::MOVE_F32 }, size, &[x, one]);
         }
-        let mask = if size < self.widest { self.halves(x) } else { x };
+        let mask = self.mask_of(x, size);
         self.vector(Form::Binary(true), if size == 8 { &code::AND_F64 } else { &code::AND_F32 }, size, &[mask, one])
     }
     fn float_to_float(&mut self, x: Val, to: DType) -> Val {

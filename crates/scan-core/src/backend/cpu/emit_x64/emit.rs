@@ -61,14 +61,34 @@ impl Emitter<'_> {
         self.asm.code(row, vectors.map(|&v| self.bytes(v)).max().unwrap_or(16))
     }
     fn unary(&mut self, o: &Operation, dst: usize, a: usize) {
-        let code = self.code_of(o, dst, &[a]);
+        let (from, to) = self.halved(dst, a);
+        let code = self.asm.code(o.row.expect("an operation of this form has a row"), from.max(to));
         let reg = self.use_reg(a);
-        let a_register = self.register(a, reg);
         self.release(&[a]);
         self.unlock();
-        let to = self.define(dst);
-        let to = self.register(dst, to);
-        self.asm.unary(code, to, a_register, o.imm);
+        let dst_reg = self.define(dst);
+        self.asm.unary(code, vector(dst_reg, to), vector(reg, from), o.imm);
+        self.spread(dst, dst_reg, to);
+    }
+    /// Bytes that an operation reads and writes, where its operands have different sizes.
+    fn halved(&self, dst: usize, a: usize) -> (usize, usize) {
+        let size = |v: usize| self.program.values[self.virtuals[v].val].size;
+        match size(dst).cmp(&size(a)) {
+            std::cmp::Ordering::Less => (self.bytes(a), self.bytes(a) / 2),
+            std::cmp::Ordering::Equal => (self.bytes(a), self.bytes(dst)),
+            std::cmp::Ordering::Greater => (self.bytes(dst) / 2, self.bytes(dst)),
+        }
+    }
+    /// Gives all lanes the first one's value, where an operation has written fewer than there are.
+    fn spread(&mut self, v: usize, reg: u8, written: usize) {
+        let bytes = self.bytes(v);
+        if written < bytes {
+            let code = match (self.program.isa, bytes) {
+                (Isa::Avx512, 64) => Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32,
+                _ => Code::VEX_Vbroadcastss_ymm_xmm,
+            };
+            self.asm.two(code, vector(reg, bytes), vector(reg, 16));
+        }
     }
     fn binary(&mut self, o: &Operation, dst: usize, a: usize, b: usize, exchange: bool) {
         let code = self.code_of(o, dst, &[a, b]);
@@ -97,6 +117,9 @@ impl Emitter<'_> {
         self.release(&[a, b]);
         let to = self.define(dst);
         self.asm.binary(code, mask(to), from, last, Some(imm), Masking::None);
+        if self.program.width * self.program.values[o.args[0]].size as usize > self.program.vector() {
+            self.asm.three(Code::VEX_Kunpckbw_kr_kr_kr, mask(to), mask(to), mask(to));
+        }
     }
     fn blend_mask(&mut self, o: &Operation, dst: usize, args: &[usize]) {
         let code = self.code_of(o, dst, args);
@@ -165,6 +188,7 @@ impl Emitter<'_> {
         self.asm.unary(Code::VEX_Vextractf128_xmmm128_ymm_imm8, vector(to, 16), vector(from, 32), Some(1));
         let code = Code::VEX_Vshufps_xmm_xmm_xmmm128_imm8;
         self.asm.binary(code, vector(to, 16), vector(from, 16), Rm::Reg(to), Some(0x88), Masking::None);
+        self.spread(dst, to, 16);
         self.release(&[a]);
     }
 

@@ -44,12 +44,16 @@ const FRAME: i64 = 128 * 1024;
 
 const SAVED: [Register; 6] = [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// What a step does, copy beside copy so that their chains of dependencies overlap.
-pub(super) fn items(program: &Program, shape: Shape) -> Vec<(Item, usize)> {
-    let mut items = vec![];
+/// What a step does, copy beside copy so that their chains of dependencies overlap; and how much of it is done before the first
+/// block.
+pub(super) fn items(program: &Program, shape: Shape) -> (Vec<(Item, usize)>, usize) {
+    let fixed = if shape.hoists { super::order::fixed(program) } else { vec![false; program.operations.len()] };
+    let mut items: Vec<(Item, usize)> = (0..fixed.len()).filter(|&o| fixed[o]).map(|o| (Item::Operation(o), 0)).collect();
+    let ahead = items.len();
     for bundle in super::order::bundles(program) {
         for copy in 0..shape.copies {
-            let mine = bundle.clone().filter(|&o| copy == 0 || !program.values[program.operations[o].dst].uniform);
+            let uniform = |o: usize| program.values[program.operations[o].dst].uniform;
+            let mine = bundle.clone().filter(|&o| !fixed[o] && (copy == 0 || !uniform(o)));
             items.extend(mine.map(|o| (Item::Operation(o), copy)));
         }
     }
@@ -57,18 +61,19 @@ pub(super) fn items(program: &Program, shape: Shape) -> Vec<(Item, usize)> {
         let copies = if program.mems[*mem].lane == Lane::Uniform { 1 } else { shape.copies };
         items.extend((0..copies).map(|copy| (Item::Store(s), copy)));
     }
-    items
+    (items, ahead)
 }
 
 /// The code of a function that takes a `Task` by the calling convention of System V.
 pub(super) fn function(program: &Program, shape: Shape) -> Result<Vec<u8>, Refusal> {
     let mut e = Emitter::new(program, shape);
     e.enter();
+    e.compute_ahead();
     let block = e.asm.here();
     e.begin_block();
     e.asm.align(32);
     let step = e.asm.here();
-    for at in 0..e.items.len() {
+    for at in e.ahead..e.items.len() {
         e.item(at);
     }
     e.advance(e.items.len());
@@ -148,11 +153,27 @@ impl Emitter<'_> {
     fn stride(&self, entry: usize) -> Place {
         Place::at(TABLE, ENTRY * entry as i64 + 8)
     }
-    /// Pointers, carries and counters of a block.
+    /// Computes what all blocks share.
+    fn compute_ahead(&mut self) {
+        if self.ahead == 0 {
+            return;
+        }
+        self.load_pointers();
+        for at in 0..self.ahead {
+            self.item(at);
+        }
+        self.advance(self.ahead);
+        self.keep_for_blocks();
+    }
+    /// Carries, pointers and counters of a block.
     fn begin_block(&mut self) {
         for carried in self.carried.clone() {
             self.load_carry(carried);
         }
+        self.load_pointers();
+        self.asm.fetch(Code::Mov_r64_rm64, STEPS, frame(COUNT));
+    }
+    fn load_pointers(&mut self) {
         for mem in self.program.mems.ids() {
             match self.pointers.of[mem] {
                 Pointer::None => {}
@@ -163,7 +184,6 @@ impl Emitter<'_> {
                 }
             }
         }
-        self.asm.fetch(Code::Mov_r64_rm64, STEPS, frame(COUNT));
         if self.numbered() {
             self.asm.fetch(Code::Mov_r64_rm64, STEP, frame(FIRST));
         }

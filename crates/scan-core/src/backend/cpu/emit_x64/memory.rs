@@ -121,7 +121,7 @@ impl Emitter<'_> {
         if mem.dtype == DType::Bool {
             return self.load_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
         }
-        let (double, bytes) = (mem.dtype.size() == 8, self.program.width * mem.dtype.size());
+        let (double, bytes) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()));
         if mem.lane == Lane::Uniform {
             let code = self.asm.code(if double { &code::BROADCAST_F64 } else { &code::BROADCAST_F32 }, bytes);
             return self.asm.fetch(code, vector(reg, bytes), place);
@@ -161,7 +161,7 @@ impl Emitter<'_> {
         if mem.dtype == DType::Bool {
             return self.store_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
         }
-        let (double, bytes, wide) = (mem.dtype.size() == 8, self.program.width * mem.dtype.size(), self.program.isa == Isa::Avx512);
+        let (double, bytes, wide) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()), self.program.isa == Isa::Avx512);
         if mem.lane == Lane::Uniform {
             let code = match (double, wide) {
                 (true, true) => Code::EVEX_Vmovsd_m64_k1_xmm,

@@ -60,7 +60,7 @@ fn emitted(kernel: &Kernel, isa: Isa) -> Result<Emitted, Refusal> {
 }
 
 /// The version that does any number of lanes, one vector after the other.
-const ONE: Shape = Shape { copies: 1, masked: true, streams: false };
+const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false };
 
 /// A function in executable memory.
 struct Native {
@@ -90,6 +90,12 @@ struct Emitted {
     versions: Vec<OnceLock<Option<Native>>>,
     /// Per operand: what the step does with it.
     roles: Vec<Role>,
+    /// Carries of one value for all lanes: their operands and sizes.
+    handed: Vec<(usize, usize, usize)>,
+    /// Calls of one step have something to compute before the first block.
+    hoists: bool,
+    /// Bytes that a lane writes in a step.
+    written: usize,
     /// Bytes written by one call from which on stores go past the caches.
     large: usize,
 }
@@ -118,32 +124,38 @@ type Entry = [*mut u8; 2];
 
 impl Emitted {
     fn new(program: Program, copies: usize) -> Emitted {
-        let roles = program.mems.ids().map(|m| program.role(m)).collect();
-        Emitted { program, copies, versions: (0..3 * copies).map(|_| OnceLock::new()).collect(), roles, large: LARGE }
+        let roles: Vec<Role> = program.mems.ids().map(|m| program.role(m)).collect();
+        let written = roles.iter().filter(|r| r.stored && r.lane == Lane::Unit).map(|r| r.size).sum();
+        let uniform = program.carries.iter().enumerate().filter(|(_, c)| program.mems[c.mem].lane == Lane::Uniform);
+        let handed = uniform.map(|(i, c)| (i, c.mem.idx(), program.mems[c.mem].dtype.size())).collect();
+        let versions = (0..5 * copies).map(|_| OnceLock::new()).collect();
+        let hoists = program.carries.is_empty() && order::fixed(&program).contains(&true);
+        Emitted { program, copies, versions, roles, handed, hoists, written, large: LARGE }
     }
     fn build(&self, shape: Shape) -> Result<Native, Refusal> {
         let code = layout::function(&self.program, shape)?;
         Native::new(&code).map_err(|e| Refusal(format!("the system gives no executable memory: {e}")))
     }
     fn version(&self, shape: Shape) -> &OnceLock<Option<Native>> {
-        &self.versions[3 * (shape.copies - 1) + usize::from(shape.masked) + 2 * usize::from(shape.streams)]
+        let kind = if shape.masked { 0 } else { 1 + usize::from(shape.streams) + 2 * usize::from(shape.hoists) };
+        &self.versions[5 * (shape.copies - 1) + kind]
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
         self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
     }
     /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
-    fn blocks(&self, lanes: usize, streams: bool) -> Blocks {
+    fn blocks(&self, lanes: usize, streams: bool, hoists: bool) -> Blocks {
         let vectors = lanes.div_ceil(self.program.width);
         let count = vectors.div_ceil(self.copies);
         let copies = vectors.div_ceil(count);
         let large = vectors - count * (copies - 1);
-        let shape = |copies| Shape { copies, masked: false, streams };
-        let mut blocks = Blocks::from_slice(&[(shape(copies), large), (shape(copies - 1), count - large)]);
+        let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1 }, count);
+        let mut blocks = Blocks::from_slice(&[shape(copies, large), shape(copies - 1, count - large)]);
         blocks.retain(|b| b.1 > 0);
         if let (false, Some(last)) = (lanes.is_multiple_of(self.program.width), blocks.last_mut()) {
             last.1 -= 1;
-            let masked = Shape { masked: true, streams: false, ..last.0 };
+            let masked = Shape { masked: true, streams: false, hoists: false, ..last.0 };
             blocks.push((masked, 1));
             blocks.retain(|b| b.1 > 0);
         }
@@ -157,8 +169,7 @@ impl Emitted {
     /// that is written is aligned to whole vectors.
     fn streams(&self, table: &[Entry], frame: &Frame) -> Option<usize> {
         let stored = || self.roles.iter().zip(table).filter(|(role, _)| role.stored && role.lane == Lane::Unit);
-        let bytes: usize = stored().map(|(role, _)| role.size).sum::<usize>() * frame.lanes * frame.steps;
-        if bytes < self.large || self.roles.iter().any(|r| r.stored && r.size == 1) {
+        if self.written * frame.lanes * frame.steps < self.large || self.roles.iter().any(|r| r.stored && r.size == 1) {
             return None;
         }
         let before = |role: &Role, entry: &Entry| (entry[0].addr().wrapping_neg() % (role.size * self.program.width)) / role.size;
@@ -219,29 +230,17 @@ impl Code for Emitted {
         // SAFETY: the places are within `aside`.
         let place = |at: usize| unsafe { places.add(at) }.cast::<u8>();
         table.extend((0..self.program.carries.len()).map(|c| [place(c), std::ptr::null_mut()]));
-        let mut left = frame.lanes;
-        let (first, parts) = self.parts(&table, frame);
-        for (i, (shape, count)) in parts.into_iter().enumerate() {
-            if i == 1 {
-                self.write_elsewhere(&mut table, place(self.program.carries.len()));
-            }
-            let covered = shape.copies * self.program.width * count;
-            let lanes = if i == 0 && first > 0 { first } else { left.min(covered) };
-            let tail = lanes - (shape.copies * count - 1) * self.program.width;
-            let mut task = Task::new(&mut table, count, frame, tail);
-            if let Some(native) = self.native(shape) {
-                // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
-                unsafe { native.call(&mut task) };
-            }
-            self.step_back(&mut table, covered - lanes);
-            left -= lanes;
+        if let Some(native) = self.one_block(frame) {
+            let tail = (frame.lanes - 1) % self.program.width + 1;
+            // SAFETY: the caller's promise; the version is that for these lanes.
+            unsafe { native.call(&mut Task::new(&mut table, 1, frame, tail)) };
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { self.run_parts(&mut table, frame, place(self.program.carries.len())) };
         }
-        for (c, carry) in self.program.carries.iter().enumerate() {
-            let mem = &self.program.mems[carry.mem];
-            if mem.lane == Lane::Uniform {
-                // SAFETY: the operand of a carry may be written; the element has that size.
-                unsafe { std::ptr::copy_nonoverlapping(place(c), ptrs[carry.mem.idx()], mem.dtype.size()) };
-            }
+        for &(c, mem, size) in &self.handed {
+            // SAFETY: the operand of a carry may be written; the element has that size.
+            unsafe { std::ptr::copy_nonoverlapping(place(c), ptrs[mem], size) };
         }
         frame.steps
     }
@@ -251,6 +250,37 @@ impl Code for Emitted {
 }
 
 impl Emitted {
+    /// The version that does all lanes at once, if there is one and the call is not large.
+    fn one_block(&self, frame: &Frame) -> Option<&Native> {
+        let width = self.program.width;
+        let copies = (frame.lanes - 1) / width + 1;
+        let masked = !frame.lanes.is_multiple_of(width);
+        let small = copies <= self.copies && self.written * frame.lanes * frame.steps < self.large;
+        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false }))?
+    }
+    /// Runs block after block. `unread` is a place for what only the first block writes.
+    ///
+    /// # Safety
+    /// As for `Code::run`; the table is that of the frame.
+    unsafe fn run_parts(&self, table: &mut [Entry], frame: &Frame, unread: *mut u8) {
+        let mut left = frame.lanes;
+        let (first, parts) = self.parts(table, frame);
+        for (i, (shape, count)) in parts.into_iter().enumerate() {
+            if i == 1 {
+                self.write_elsewhere(table, unread);
+            }
+            let covered = shape.copies * self.program.width * count;
+            let lanes = if i == 0 && first > 0 { first } else { left.min(covered) };
+            let tail = lanes - (shape.copies * count - 1) * self.program.width;
+            let mut task = Task::new(table, count, frame, tail);
+            if let Some(native) = self.native(shape) {
+                // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
+                unsafe { native.call(&mut task) };
+            }
+            self.step_back(table, covered - lanes);
+            left -= lanes;
+        }
+    }
     /// Moves pointers back by lanes that the last vector did not have.
     fn step_back(&self, table: &mut [Entry], lanes: usize) {
         if lanes > 0 {
@@ -263,7 +293,7 @@ impl Emitted {
     fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
         let streams = self.streams(table, frame);
         let first = streams.unwrap_or(0);
-        let mut parts = self.blocks(frame.lanes - first, streams.is_some());
+        let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1);
         if parts.iter().any(|b| self.native(b.0).is_none()) {
             parts = self.single(frame.lanes - first);
         }

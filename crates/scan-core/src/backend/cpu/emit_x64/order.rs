@@ -77,6 +77,18 @@ impl Sinking<'_> {
     }
 }
 
+/// True per operation whose value is the same for all lanes and, where there is one step only, for all blocks.
+pub(super) fn fixed(program: &Program) -> Vec<bool> {
+    let mut fixed: Vec<bool> = program.values.iter().map(|v| v.uniform && matches!(v.birth, Birth::Const(_) | Birth::Load(_))).collect();
+    let mut found = vec![];
+    for operation in &program.operations {
+        let is = program.values[operation.dst].uniform && operation.args.iter().all(|a| fixed[a.idx()]);
+        fixed[operation.dst.idx()] = is;
+        found.push(is);
+    }
+    found
+}
+
 /// Operations that run one after the other for one copy before the next copy's turn: a mask and its uses, as far as they are near.
 pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
     let mut last = vec![0; program.values.len()];

@@ -156,9 +156,13 @@ impl Program {
     pub(super) fn vector(&self) -> usize {
         if self.isa == Isa::Avx512 { 64 } else { 32 }
     }
-    /// Bytes of a value's register.
+    /// Bytes of a value's register. Of a value that is wider than what differs between lanes, a register has fewer lanes.
     pub(super) fn bytes(&self, v: Val) -> usize {
-        self.width * self.values[v].size as usize
+        self.row(self.values[v].size as usize)
+    }
+    /// Bytes of a register of elements.
+    pub(super) fn row(&self, size: usize) -> usize {
+        (self.width * size).min(self.vector())
     }
 }
 
@@ -194,7 +198,7 @@ pub(super) struct Selector<'a> {
     carried: Vec<Val>,
     constants: FxHashMap<(u64, u8), Val>,
     direct: FxHashSet<Reg>,
-    /// Bytes per lane of the widest dtype; on AVX2 also of masks.
+    /// Bytes per lane of the widest dtype that differs between lanes; on AVX2 also of masks.
     pub(super) widest: u8,
 }
 
@@ -207,7 +211,10 @@ impl<'a> Selector<'a> {
         if isa == Isa::Avx2 && kernel.mems.iter().any(|m| m.dtype == DType::Bool) {
             return refuse("bools in memory, without AVX-512");
         }
-        let widest = dtypes().map(DType::size).max().unwrap_or(4).max(4);
+        let varying = kernel.varying();
+        let lanes = kernel.body.iter().zip(varying.iter()).filter(|(_, v)| **v).map(|(i, _)| i.dtype);
+        let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane == Lane::Unit).map(|m| m.dtype));
+        let widest = lanes.map(DType::size).max().unwrap_or(4).max(4);
         let vector = if isa == Isa::Avx512 { 64 } else { 32 };
         let program = Program {
             isa,
@@ -440,7 +447,7 @@ impl<'a> Selector<'a> {
         let size = self.size(dtype);
         let double = size == 8;
         if !self.wide() {
-            let c = if size < self.widest { self.halves(c) } else { c };
+            let c = self.mask_of(c, size);
             return self.vector(Form::BlendVector, if double { &code::BLENDV_F64 } else { &code::BLENDV_F32 }, size, &[c, x, y]);
         }
         if dtype == DType::Bool {
@@ -448,6 +455,15 @@ impl<'a> Selector<'a> {
             return self.logic(Logic::Or, &[both, other]);
         }
         self.vector(Form::BlendMask, if double { &code::BLEND_F64 } else { &code::BLEND_F32 }, size, &[c, x, y])
+    }
+    /// A mask for lanes of a size, on AVX2.
+    pub(super) fn mask_of(&mut self, mask: Val, size: u8) -> Val {
+        let found = self.program.values[mask].size;
+        match found.cmp(&size) {
+            std::cmp::Ordering::Less => self.vector(Form::Unary, &code::I32_TO_I64, 8, &[mask]),
+            std::cmp::Ordering::Equal => mask,
+            std::cmp::Ordering::Greater => self.halves(mask),
+        }
     }
     /// A 64-bit mask or integer as 32 bits, on AVX2.
     pub(super) fn halves(&mut self, x: Val) -> Val {

@@ -1,8 +1,11 @@
-use super::{compile, emitted};
+use super::alloc::Shape;
+use super::{Emitted, compile, emitted};
 use crate::backend::cpu::code::{self, Memory, Operand};
 use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
+use crate::base::Id;
 use crate::kernel::testing::{Case, Options, case};
+use crate::kernel::{Lane, MemId, Op};
 use crate::types::DType;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
@@ -90,6 +93,29 @@ fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
     assert!(compiled as u64 > count / 4 || isas().count() < 2, "{compiled} of {count} cases were compiled");
 }
 
+/// How many versions of a kind have been written.
+fn written(code: &Emitted, kind: impl Fn(Shape) -> bool) -> usize {
+    let flags = [(false, false), (true, false), (false, true), (true, true)];
+    let shapes = (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists }));
+    shapes.filter(|&s| kind(s) && code.version(s).get().is_some_and(Option::is_some)).count()
+}
+
+#[test]
+fn what_all_blocks_share_is_computed_once() {
+    let options = Options { steps: 1..=1, lanes: 100..=700, calls: true, ..options(&[DType::F64, DType::F32, DType::Bool, DType::I64]) };
+    let mut hoisted = 0;
+    for seed in 0..400 {
+        let case = case(seed, &options);
+        for isa in isas() {
+            let Ok(code) = emitted(&case.kernel, isa) else { continue };
+            let difference = case.difference(&case.expected().0, &run(&code, &case));
+            assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
+            hoisted += written(&code, |shape| shape.hoists);
+        }
+    }
+    assert!(hoisted > 50 || isas().count() < 2, "{hoisted} versions");
+}
+
 /// The same with the stores of large calls, however small the call is, on operands that begin anywhere.
 fn check_streams(case: &Case) -> usize {
     let mut streamed = 0;
@@ -99,7 +125,7 @@ fn check_streams(case: &Case) -> usize {
         let expected = case.expected().0;
         let difference = case.difference(&expected, &run(&code, case));
         assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
-        streamed += code.versions.iter().skip(2).step_by(3).filter(|v| v.get().is_some_and(Option::is_some)).count();
+        streamed += written(&code, |shape| shape.streams);
     }
     streamed
 }
@@ -140,6 +166,38 @@ fn random_kernels_with_bools() {
 fn random_kernels_that_call() {
     sweep(0..200, &Options { calls: true, ..options(&[DType::F64]) });
     sweep(200..400, &Options { calls: true, ..options(&[DType::F64, DType::F32, DType::Bool]) });
+}
+
+/// The case with every operand of 64 bits the same for all lanes.
+fn uniform_where_wide(mut case: Case) -> Case {
+    let kernel = &mut case.kernel;
+    let wide: Vec<MemId> = kernel.mems.enumerate().filter(|(_, m)| m.dtype.size() == 8).map(|(id, _)| id).collect();
+    for &mem in &wide {
+        kernel.mems[mem].lane = Lane::Uniform;
+    }
+    let varying = kernel.varying();
+    let shared = |mem: MemId| case.operands.iter().filter(|o| o.memory == case.operands[mem.idx()].memory).count() > 1;
+    kernel.stores.retain(|s| !wide.contains(&s.mem) || !varying[s.value] && !shared(s.mem));
+    for carry in kernel.carries.ids().collect::<Vec<_>>() {
+        let now = kernel.body.enumerate().find(|(_, i)| i.op == Op::Carry(carry)).map(|(r, _)| r);
+        if let (true, Some(now)) = (wide.contains(&kernel.carries[carry].mem) && varying[kernel.carries[carry].next], now) {
+            kernel.carries[carry].next = now;
+        }
+    }
+    case
+}
+
+#[test]
+fn vectors_are_as_long_as_what_differs_between_lanes() {
+    let options = Options { insts: 1..=16, calls: true, ..options(&[DType::F32, DType::F64, DType::I64, DType::F32, DType::Bool]) };
+    let mut long = 0;
+    for seed in 0..800 {
+        let case = uniform_where_wide(case(seed, &options));
+        check(&case);
+        let wide = case.kernel.body.iter().any(|i| i.dtype.size() == 8);
+        long += isas().filter(|&isa| wide && emitted(&case.kernel, isa).is_ok_and(|e| e.program.row(8) < 8 * e.program.width)).count();
+    }
+    assert!(long > 100 || isas().count() < 2, "{long} kernels had long vectors");
 }
 
 #[test]
