@@ -113,6 +113,17 @@ class Function:
     def unused_inputs(self) -> list[int]: ...
     @property
     def shared(self) -> list[Shared]: ...
+    def loops(
+        self,
+    ) -> list[
+        tuple[
+            str | None,
+            int,
+            int,
+            list[tuple[str | None, str, int | None]],
+            list[tuple[str, str | None, int, int, int]],
+        ]
+    ]: ...
     def text(self) -> str: ...
 
 class Caller:

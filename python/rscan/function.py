@@ -13,6 +13,7 @@ from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
+from .explain import Explanation, explain
 from .profile import Profile
 from .shared import SharedVariable
 from .variable import Variable, as_variable, is_weak, wrap
@@ -141,6 +142,10 @@ class Function(Caller):
     def text(self) -> str:
         """The graph in text form."""
         return self._native.text()
+
+    def explain(self) -> Explanation:
+        """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
+        return explain(self._native, self.name)
 
     @property
     def shared(self) -> list[Variable]:

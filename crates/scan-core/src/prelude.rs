@@ -2,7 +2,8 @@
 
 pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
-pub use crate::exec::{Function, FunctionSpec};
+pub use crate::exec::explain::{StateInfo, VariantInfo};
+pub use crate::exec::{Engine, Function, FunctionSpec, LoopInfo};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
 pub use crate::expr::gradient::{grad, jvp, vjp};
@@ -11,7 +12,7 @@ pub use crate::expr::text::{from_text, to_text};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};
-pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Op, Outs, Scan, Site, Value};
+pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Site, Value};
 pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};
 pub use crate::scan::inspect;

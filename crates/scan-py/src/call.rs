@@ -7,7 +7,7 @@ use crate::var::{Var, unwrap, unwrap_pairs};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
-use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Kind, LoopTimes, Type};
+use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LoopInfo, LoopTimes, Type};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,11 @@ impl Function {
     fn shared(&self) -> Vec<Shared> {
         self.inner.shared().iter().zip(&self.shared).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
     }
+    /// What became of its loops, outer ones first: (name, span, depth, states, variants), with (name, kind, rows kept or None for
+    /// all) per state and (engine, reason, lanes, instructions, block) per row types that the loop was called with.
+    fn loops(&self) -> Vec<LoopRow> {
+        self.inner.loops().into_iter().map(loop_row).collect()
+    }
     /// The graph in text form.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || Ok(crate::reflect::text(self.inner.graph(), self.name.as_deref().unwrap_or("f"))))
@@ -91,6 +96,17 @@ pub fn release(py: Python<'_>) -> usize {
 
 /// Name, calls, steps, seconds, and per op its evaluations and seconds.
 pub type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
+
+type StateRow = (Option<String>, &'static str, Option<usize>);
+type VariantRow = (String, Option<String>, usize, usize, usize);
+type LoopRow = (Option<String>, u32, usize, Vec<StateRow>, Vec<VariantRow>);
+
+fn loop_row(info: LoopInfo) -> LoopRow {
+    let kept = |keep| if let Keep::Last(n) = keep { Some(n) } else { None };
+    let states = info.states.into_iter().map(|s| (s.name, s.kind, kept(s.keep))).collect();
+    let variants = info.variants.into_iter().map(|v| (v.engine, v.reason, v.lanes, v.instructions, v.block)).collect();
+    (info.name, info.span.raw(), info.depth, states, variants)
+}
 
 fn times(row: LoopTimes) -> Times {
     let ops = row.ops.into_iter().map(|(name, (count, spent))| (name, count, spent.as_secs_f64())).collect();

@@ -1,6 +1,7 @@
 //! The one integration test binary of the crate.
 
 mod built_graphs;
+mod engines;
 mod ir_files;
 mod mutations;
 mod random_graphs;

@@ -11,7 +11,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    static COUNT: Cell<usize> = const { Cell::new(0) };
+    pub static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: all is left to the system's allocator; the counter allocates nothing.

@@ -17,6 +17,7 @@ use crate::types::{Array, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::{Arc, RwLock};
+use std::time::Instant;
 
 /// A loop, compiled for the row types of its calls.
 pub struct NativeLoop {
@@ -119,7 +120,14 @@ impl NativeLoop {
         let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let windows = &ready.plan.windows;
         let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::new(scan, id, w, ins, n)).collect();
-        let steps = self.timed(cx, |cx| ready.steps(scan, cx, ins, &before, &mut held, n))?;
+        let steps = self.timed(cx, |cx| {
+            let start = cx.profile.is_some().then(Instant::now);
+            let ran = ready.steps(scan, cx, ins, &before, &mut held, n);
+            if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+                profile.op("kernel", start.elapsed());
+            }
+            ran
+        })?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish(state.keep, window, steps));
         Ok(rows.chain([Array::scalar(steps as i64)]).collect())
@@ -147,7 +155,7 @@ impl NativeLoop {
 
 impl NativeOp for NativeLoop {
     fn name(&self) -> &str {
-        "loop"
+        "scan"
     }
     fn types(&self) -> Outs<Type> {
         self.types.clone()

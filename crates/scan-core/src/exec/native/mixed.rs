@@ -17,6 +17,7 @@ use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
@@ -31,6 +32,18 @@ enum Part {
     Move,
     MatMul([usize; 3]),
     Call(Op),
+}
+
+impl Part {
+    /// As profiles show it.
+    fn name(&self) -> &str {
+        match self {
+            Part::Map(..) => "kernel",
+            Part::Move => "move",
+            Part::MatMul(_) => "matmul",
+            Part::Call(op) => op.name(),
+        }
+    }
 }
 
 /// So many rows are kept behind a state of which only the last are returned, before they are moved to the front.
@@ -103,7 +116,11 @@ impl Mixed {
             self.slide(&mut memories, &limits);
             write_array(&memories.arena(0), &Array::scalar(done as i64));
             for (part, item) in self.parts.iter().zip(&self.plan.items) {
+                let start = cx.profile.is_some().then(Instant::now);
                 self.part(scan, cx, part, item, &memories).map_err(|e| step::in_step(e.at(item.span), scan, done))?;
+                if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+                    profile.op(part.name(), start.elapsed());
+                }
             }
             for (id, offset, place) in &self.plan.writes {
                 let to = memories.operand(scan, &self.plan.windows, &At::Row(*id, *offset));

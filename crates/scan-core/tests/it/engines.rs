@@ -1,0 +1,97 @@
+//! Functions on their engines: plans are made once, steps allocate nothing, loops end where they should.
+
+use crate::vm_allocations::COUNT;
+use scan_core::exec::Engine;
+use scan_core::prelude::*;
+use scan_core::types::DType;
+
+fn int(name: &str) -> Var {
+    Var::input(Type::scalar(DType::I64), Some(name), Span::NONE)
+}
+
+fn function(engine: Engine, inputs: &[Var], outputs: &[Var]) -> Function {
+    Function::new(FunctionSpec { inputs: inputs.to_vec(), outputs: outputs.to_vec(), engine: Some(engine), ..Default::default() })
+        .unwrap_or_else(|e| panic!("{}", e.title))
+}
+
+fn call(f: &Function, args: &[Array]) -> Vec<Array> {
+    f.call(&mut EvalCx::new(), args).unwrap_or_else(|e| panic!("{}", e.title))
+}
+
+/// h ← h · x + a for n steps, all rows; h, x and a have `rank` axes.
+fn linear(engine: Engine, rank: usize) -> Function {
+    let (h0, x, a, n) = (Var::float("h0", rank), Var::float("x", rank), Var::float("a", rank), int("n"));
+    let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
+    let h = step.state(&h0, &[-1], Some("h")).expect("a state").remove(0);
+    let next = h.mul(&x).and_then(|y| y.add(&a)).expect("a step");
+    let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
+    function(engine, &[h0, x, a, n], &[rows])
+}
+
+fn args(width: usize, steps: i64) -> [Array; 4] {
+    let vector = |start: f64| Array::vector(&(0..width).map(|i| start + i as f64 / 64.0).collect::<Vec<_>>());
+    [vector(0.5), vector(0.25), vector(-0.125), Array::scalar(steps)]
+}
+
+#[test]
+fn another_number_of_steps_needs_no_new_plan() {
+    for engine in [Engine::Vm, Engine::Jit, Engine::Auto] {
+        let (f, law) = (linear(engine, 1), linear(Engine::Eval, 1));
+        for steps in [3, 1, 50, 700] {
+            assert_eq!(call(&f, &args(5, steps)), call(&law, &args(5, steps)), "{engine:?}, {steps} steps");
+        }
+        assert_eq!(f.loops()[0].variants.len(), 1, "{engine:?}");
+        assert_eq!(call(&f, &args(6, 4)), call(&law, &args(6, 4)));
+        assert_eq!(f.loops()[0].variants.len(), 2, "{engine:?}: rows of another extent");
+    }
+}
+
+#[test]
+fn more_shapes_than_are_compiled_still_run() {
+    let (f, law) = (linear(Engine::Vm, 1), linear(Engine::Eval, 1));
+    for width in 1..20 {
+        assert_eq!(call(&f, &args(width, 3)), call(&law, &args(width, 3)), "rows of {width}");
+    }
+    assert!(f.loops()[0].variants.len() < 19);
+}
+
+#[test]
+fn steps_of_compiled_loops_allocate_nothing() {
+    for engine in [Engine::Vm, Engine::Jit] {
+        let f = linear(engine, 1);
+        let counts: Vec<usize> = [40, 40, 4000, 40_000]
+            .iter()
+            .map(|&steps| {
+                let args = args(100, steps);
+                let before = COUNT.get();
+                drop(call(&f, &args));
+                COUNT.get() - before
+            })
+            .collect();
+        assert!(counts[1] == counts[2] && counts[2] == counts[3], "{engine:?}: {counts:?} allocations");
+    }
+}
+
+/// Counts up to a limit: the number of steps is known.
+#[test]
+fn loops_stop_at_the_step_that_says_so() {
+    for engine in [Engine::Vm, Engine::Jit] {
+        let (limit, n) = (int("limit"), int("n"));
+        let zero = Var::constant(Array::scalar(0i64), Span::NONE);
+        let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
+        let k = step.state(&zero, &[-1], Some("k")).expect("a state").remove(0);
+        let next = k.add(&Var::constant(Array::scalar(1i64), Span::NONE)).expect("a step");
+        let stop = limit.sub(&Var::constant(Array::scalar(1i64), Span::NONE)).and_then(|most| next.gt(&most)).expect("a condition");
+        let rows = step.finish(&[(Some(0), next)], &[], Some(&stop)).expect("a loop").outputs.remove(0);
+        let f = function(engine, &[limit, n], &[rows]);
+        let run = |limit: i64, n: i64| call(&f, &[Array::scalar(limit), Array::scalar(n)])[0].to_i64_vec();
+        assert_eq!(run(3, 10), [1, 2, 3]);
+        let block = f.loops()[0].variants[0].block as i64;
+        assert!(block > 1000, "{block}");
+        for limit in [block - 1, block, block + 1, 2 * block, 2 * block + 7] {
+            let rows = run(limit, 3 * block);
+            assert_eq!((rows.len() as i64, rows.last().copied()), (limit, Some(limit)), "{engine:?}: blocks of {block}");
+        }
+        assert_eq!(run(10 * block, 2 * block).len() as i64, 2 * block);
+    }
+}

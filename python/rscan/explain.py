@@ -1,0 +1,91 @@
+"""What became of the loops of a function: `print(f.explain())`, `f.explain().as_dict()`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from . import _native
+
+
+@dataclasses.dataclass(frozen=True)
+class StatePlan:
+    """A state of a loop: how many of its last rows the loop returns (None: all of them)."""
+
+    name: str | None
+    kind: str
+    keeps: int | None
+
+    def __str__(self) -> str:
+        kept = "all rows" if self.keeps is None else "the last row" if self.keeps == 1 else f"the last {self.keeps} rows"
+        return f"state {self.name or '?'} ({self.kind}) returns {kept}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """A loop compiled for rows of certain extents.
+
+    engine: 'jit' (scalars in registers), 'avx512' or 'avx2' (wide rows as lanes), 'vm', 'eval', or what the steps are made of.
+    reason: why it is not one kernel, or not machine code; None where it is.
+    block: steps between two looks at whether the caller wants to stop.
+    """
+
+    engine: str
+    reason: str | None
+    lanes: int
+    instructions: int
+    block: int
+
+    def __str__(self) -> str:
+        text = f"runs on {self.engine}"
+        if self.instructions:
+            text += f": {self.lanes} lanes, {self.instructions} instructions a step, blocks of {self.block} steps"
+        return text if self.reason is None else f"{text}, because {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopPlan:
+    """One loop. `depth` loops stand around it; `variants` is empty before the first call."""
+
+    name: str | None
+    file: str | None
+    line: int | None
+    depth: int
+    states: list[StatePlan]
+    variants: list[Variant]
+
+    def __str__(self) -> str:
+        head = "loop" if self.name is None else f"loop {self.name!r}"
+        if self.file is not None:
+            head += f"  ({self.file}:{self.line})"
+        lines = [head, *(f"  {state}" for state in self.states), *(f"  {variant}" for variant in self.variants)]
+        if not self.variants:
+            lines.append("  not called yet: loops are compiled at their first call")
+        return "\n".join("  " * self.depth + line for line in lines)
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What became of a function: its loops, outer ones first."""
+
+    name: str | None
+    loops: list[LoopPlan]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain dicts and lists."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        head = f"function {self.name or ''}".rstrip()
+        return "\n".join([f"{head}: {len(self.loops)} loops", *map(str, self.loops)])
+
+
+def explain(function: _native.Function, name: str | None) -> Explanation:
+    """What became of a compiled function."""
+    loops = []
+    for loop_name, span, depth, states, variants in function.loops():
+        place = _native.span_place(span)
+        file, line = (None, None) if place is None else place[:2]
+        plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
+        loops.append(LoopPlan(loop_name, file, line, depth, plans, made))
+    return Explanation(name, loops)
