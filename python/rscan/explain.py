@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 from . import _native
@@ -57,7 +58,7 @@ class LoopPlan:
     def __str__(self) -> str:
         head = "loop" if self.name is None else f"loop {self.name!r}"
         if self.file is not None:
-            head += f"  ({self.file}:{self.line})"
+            head += f"  ({os.path.basename(self.file)}:{self.line})"
         lines = [head, *(f"  {state}" for state in self.states), *(f"  {variant}" for variant in self.variants)]
         if not self.variants:
             lines.append("  not called yet: loops are compiled at their first call")

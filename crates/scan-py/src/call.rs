@@ -49,7 +49,14 @@ impl Function {
         let slots = inputs.iter().map(|v| Slot::new(py, v.0.ty().clone())).collect::<PyResult<_>>()?;
         let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
         let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
-        let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates: unwrap_pairs(&updates), givens: unwrap_pairs(&givens) };
+        let spec = FunctionSpec {
+            name: name.clone(),
+            inputs,
+            outputs,
+            updates: unwrap_pairs(&updates),
+            givens: unwrap_pairs(&givens),
+            ..FunctionSpec::default()
+        };
         guard(py, || {
             let inner = core::Function::new(spec)?;
             let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);

@@ -106,11 +106,16 @@ fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize) -> 
     rows
 }
 
-/// A buffer of so many rows that begins with the initial ones.
+/// A buffer of so many rows that begins with the initial ones. No step sees the others before it, or one before it, wrote them.
 fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], total: usize) -> Array {
-    let mut rows = Array::zeros(window.dtype, &with_rows(total, &window.shape));
-    if let Some(init) = at.map(|at| &ins[at]) {
-        (0..init.shape()[0].min(total)).for_each(|i| rows.set_row(i, &init.row(i)));
+    let mut rows = Array::dirty(window.dtype, &with_rows(total, &window.shape));
+    let init = at.map_or(0, |at| ins[at].shape()[0]);
+    let zeros = Array::zeros(window.dtype, &window.shape);
+    for i in 0..init.max(window.span).min(total) {
+        match at.filter(|_| i < init) {
+            Some(at) => rows.set_row(i, &ins[at].row(i)),
+            None => rows.set_row(i, &zeros),
+        }
     }
     rows
 }

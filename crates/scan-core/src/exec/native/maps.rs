@@ -79,7 +79,7 @@ impl NativeOp for NativeMap {
         let dtype = self.graph.ty(self.graph.results()[0]).dtype;
         let lanes = count(&shape);
         tier.expect(lanes, 1);
-        let mut out = Array::zeros(dtype, &shape);
+        let mut out = Array::dirty(dtype, &shape);
         let mut operands: SmallVec<[Operand; 8]> =
             ins.iter().map(|a| Operand { memory: Memory::Read(bytes(a)), offset: 0, stride: 0 }).collect();
         operands.push(Operand { memory: Memory::Write(cells(&mut out)), offset: 0, stride: 0 });
