@@ -19,6 +19,8 @@ pub struct Frame {
     pub steps: usize,
     /// The number of the first step.
     pub first: i64,
+    /// Number of lanes of the whole call, of which these may be a part.
+    pub whole: usize,
 }
 
 /// A compiled kernel.
@@ -90,7 +92,7 @@ pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize,
     }
     let ptrs: smallvec::SmallVec<[*mut u8; 16]> = operands.iter().map(Operand::ptr).collect();
     let strides: smallvec::SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
-    let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first };
+    let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first, whole: lanes };
     // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
     // may be; lanes and steps are positive.
     unsafe { code.run(&frame) }

@@ -169,7 +169,7 @@ impl Emitted {
     /// that is written is aligned to whole vectors.
     fn streams(&self, table: &[Entry], frame: &Frame) -> Option<usize> {
         let stored = || self.roles.iter().zip(table).filter(|(role, _)| role.stored && role.lane == Lane::Unit);
-        if self.written * frame.lanes * frame.steps < self.large || self.roles.iter().any(|r| r.stored && r.size == 1) {
+        if !self.is_large(frame) || self.roles.iter().any(|r| r.stored && r.size == 1) {
             return None;
         }
         let before = |role: &Role, entry: &Entry| (entry[0].addr().wrapping_neg() % (role.size * self.program.width)) / role.size;
@@ -255,8 +255,12 @@ impl Emitted {
         let width = self.program.width;
         let copies = (frame.lanes - 1) / width + 1;
         let masked = !frame.lanes.is_multiple_of(width);
-        let small = copies <= self.copies && self.written * frame.lanes * frame.steps < self.large;
+        let small = copies <= self.copies && !self.is_large(frame);
         small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false }))?
+    }
+    /// True where a call writes more than caches keep.
+    fn is_large(&self, frame: &Frame) -> bool {
+        self.written.saturating_mul(frame.whole).saturating_mul(frame.steps) >= self.large
     }
     /// Runs block after block. `unread` is a place for what only the first block writes.
     ///

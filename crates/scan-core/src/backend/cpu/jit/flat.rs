@@ -30,7 +30,7 @@ impl Flat {
             unsafe { (std::slice::from_raw_parts(frame.ptrs, self.0.len()), std::slice::from_raw_parts(frame.strides, self.0.len())) };
         let mut here: SmallVec<[*mut u8; 16]> = ptrs.iter().copied().collect();
         for _ in 0..frame.steps {
-            let row = Frame { ptrs: here.as_ptr(), strides: self.0.as_ptr(), lanes: 1, steps: frame.lanes, first: frame.first };
+            let row = Frame { ptrs: here.as_ptr(), strides: self.0.as_ptr(), lanes: 1, steps: frame.lanes, first: frame.first, whole: 1 };
             // SAFETY: step s of the row touches what lane s of this step would, which the caller answers for.
             unsafe { entry(&row) };
             here.iter_mut().zip(strides).for_each(|(ptr, stride)| *ptr = ptr.wrapping_offset(*stride));
