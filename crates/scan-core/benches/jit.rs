@@ -202,6 +202,20 @@ fn choice_host(xs: &[f64]) -> f64 {
     xs.iter().fold(0.0, |h, &x| (if x < 0.0 { a } else { b }) * h + x)
 }
 
+/// A body of so many instructions, half of them waiting for each other.
+fn long(n: usize) -> Kernel {
+    let mut k = Step::default();
+    let x = k.carry();
+    let mut values = vec![x, k.num(0.9)];
+    while values.len() < n {
+        let (late, early) = (values[values.len() - 1], values[values.len() / 2]);
+        let value = if values.len() % 2 == 0 { k.mul(late, early) } else { k.sub(late, early) };
+        values.push(value);
+    }
+    k.next(0, values[n - 1]);
+    k.0
+}
+
 /// The least time of several runs, in nanoseconds.
 fn least(mut f: impl FnMut()) -> f64 {
     let time = |f: &mut dyn FnMut()| {
@@ -259,9 +273,11 @@ fn main() {
     report("until", &until(), &mut [one(1.0)], N, || {
         black_box(until_host(black_box(1.0), N));
     });
-    let (mut a, mut b, mut c) = (vec![0.0; N], vec![0.0; N], vec![0.0; N]);
+    // Fewer, so that the rows stay in the caches.
+    const ROWS: usize = 50_000;
+    let (mut a, mut b, mut c) = (vec![0.0; ROWS], vec![0.0; ROWS], vec![0.0; ROWS]);
     let mut columns = [one(1.0), one(1.0), one(1.0), zeros(), zeros(), zeros()];
-    report("Lorenz RK4", &lorenz(), &mut columns, N, || lorenz_host(black_box([1.0; 3]), [&mut a, &mut b, &mut c]));
+    report("Lorenz RK4", &lorenz(), &mut columns, ROWS, || lorenz_host(black_box([1.0; 3]), [&mut a, &mut b, &mut c]));
     let r: Vec<f64> = (0..N).map(|i| (i as f64 * 0.7).sin()).collect();
     let mut random = 1u64;
     let mut noise = || {
@@ -277,4 +293,9 @@ fn main() {
     }
     let mut columns = [one(0.1), one(0.1), one(0.8), rows(&r), one(0.5), zeros()];
     report("GARCH(1,1)", &garch(), &mut columns, N, || garch_host(black_box([0.1, 0.1, 0.8]), 0.5, &r, &mut out));
+    for n in [100, 1000, 10_000] {
+        let (kernel, start) = (long(n), Instant::now());
+        drop(black_box(jit::compile(&kernel).expect("compiles")));
+        println!("{n} instructions compile in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    }
 }

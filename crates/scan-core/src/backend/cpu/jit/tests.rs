@@ -210,6 +210,53 @@ fn every_function_of_the_machine() {
     }
 }
 
+/// Conditions made of comparisons choose as their values say.
+#[test]
+fn compound_conditions_choose() {
+    for f in [DType::F32, DType::F64] {
+        for op in [
+            Op::Bin(Bin::And, Reg(4), Reg(5)),
+            Op::Bin(Bin::Or, Reg(4), Reg(5)),
+            Op::Bin(Bin::Xor, Reg(4), Reg(5)),
+            Op::Un(Un::Not, Reg(5)),
+        ] {
+            let mut k = Kernel::default();
+            for _ in 0..4 {
+                let m = mem(&mut k, f);
+                push(&mut k, Op::Load(m), f);
+            }
+            push(&mut k, Op::Cmp(Cmp::Lt, Reg(0), Reg(1)), DType::Bool);
+            push(&mut k, Op::Cmp(Cmp::Le, Reg(2), Reg(3)), DType::Bool);
+            let c = push(&mut k, op.clone(), DType::Bool);
+            let value = push(&mut k, Op::Select(c, Reg(0), Reg(2)), f);
+            let out = mem(&mut k, f);
+            k.stores.push(Store { mem: out, value });
+            let bits = |x: f64| if f == DType::F32 { (x as f32).to_bits() as u64 } else { x.to_bits() };
+            let columns: Vec<Vec<u64>> = [[1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 1.0, 1.0], [3.0, 4.0, 3.0, 4.0], [4.0, 3.0, 4.0, 3.0]]
+                .map(|c| c.map(bits).to_vec())
+                .to_vec();
+            let first = |row: usize| match op {
+                Op::Bin(Bin::And, ..) => row == 0,
+                Op::Bin(Bin::Or, ..) => row < 3,
+                Op::Bin(..) => row == 1 || row == 2,
+                _ => row % 2 == 1,
+            };
+            let expected: Vec<u64> = (0..4).map(|row| columns[if first(row) { 0 } else { 2 }][row]).collect();
+            assert_eq!(mapped(&k, &columns), expected, "{op:?} of {f}");
+        }
+    }
+}
+
+/// A number that is compared with another than 0 is no truth value.
+#[test]
+fn a_number_is_compared_with_a_number() {
+    let mut k = map(&[DType::Bool], DType::F64, |x| Op::Convert(x[0]));
+    let one = push(&mut k, Op::Const(1f64.to_bits()), DType::F64);
+    k.mems[MemId(1)].dtype = DType::Bool;
+    k.stores[0].value = push(&mut k, Op::Cmp(Cmp::Ne, Reg(1), one), DType::Bool);
+    assert_eq!(mapped(&k, &[vec![0, 1]]), [1, 0]);
+}
+
 /// A bool that comes as a number, of any dtype, chooses as the bool would.
 #[test]
 fn a_truth_value_by_way_of_numbers() {
