@@ -14,13 +14,13 @@ const LANES: usize = 1_000_000;
 const INSTRUCTIONS: usize = 10;
 
 fn main() {
-    println!("plain   one lane {:7.2} ns a step   map {:6.3} ns an element", plain_logistic(), plain_map());
+    println!("plain    one lane {:7.2} ns a step   map {:6.3} ns an element", plain_logistic(), plain_map());
     for isa in Isa::available() {
         let (one, map) = (logistic(isa), map(isa, 1));
-        println!("{:8}one lane {one:7.2} ns a step   map {map:6.3} ns an element", isa.name());
+        println!("{:8} one lane {one:7.2} ns a step   map {map:6.3} ns an element", isa.name());
     }
     let threads = team::size().expect("RSCAN_NUM_THREADS");
-    println!("{threads} threads                        map {:6.3} ns an element", map(Isa::machine(), threads));
+    println!("{threads} threads                         map {:6.3} ns an element", map(Isa::machine(), threads));
 }
 
 /// The best time of a run, in nanoseconds per unit.

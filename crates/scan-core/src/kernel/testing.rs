@@ -35,6 +35,8 @@ pub struct Options {
     pub stop: bool,
     /// Whether kernels call functions of the machine (where f64 is among the dtypes).
     pub calls: bool,
+    /// Whether operands overlap in unusual ways as well: written twice in a step, or read at a row that stays while writes move.
+    pub overlaps: bool,
     /// Number of computing instructions.
     pub insts: RangeInclusive<usize>,
     /// Number of lanes.
@@ -46,7 +48,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let dtypes = DTYPES.iter().map(|d| d.0).collect();
-        Options { dtypes, stop: false, calls: true, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
+        Options { dtypes, stop: false, calls: true, overlaps: false, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
     }
 }
 
@@ -248,6 +250,16 @@ impl Generator<'_> {
         for &row in writes {
             let mem = self.mem(dtype, lane, rows.operand(row));
             self.pending.push(mem);
+        }
+        if self.options.overlaps && !plain && self.random.one_in(3) {
+            let again = self.random.pick(writes);
+            let mem = self.mem(dtype, lane, rows.operand(again));
+            self.pending.push(mem);
+        }
+        if self.options.overlaps && !plain && self.random.one_in(2) {
+            let stays = self.random.below(3);
+            let mem = self.mem(dtype, lane, Operand { stride: 0, ..rows.operand(stays) });
+            self.push(Op::Load(mem), dtype);
         }
     }
 
