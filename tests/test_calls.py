@@ -325,6 +325,34 @@ def test_an_input_may_be_called_out():
     same(rs.function([out], out * 2)(out=[1.0, 2.0]), np.array([2.0, 4.0]))
 
 
+def test_names_on_both_ways():
+    """Named arguments that need no conversion go the quick way; the other way gives the same."""
+    x, y, z = rs.vector("x"), rs.scalar("y"), rs.scalar("z")
+    f = rs.function([x, y, z], x * y - z, name="f")
+    a, buffer = np.arange(400.0), np.empty(400)
+    expected = a * 2 - 3
+    for got in (f(a, z=3.0, y=2.0), f(z=3.0, y=2.0, x=a), f(a, 2.0, z=3), f(a, z=np.int8(3), y=2), f(list(a), z=3.0, y=2.0)):
+        same(got, expected)
+    assert f(a, 2.0, z=3.0, out=buffer) is buffer and f(a, 2, z=np.int8(3), out=None) is not buffer
+    same(buffer, expected)
+    for args, named, word in [
+        ((a, 2.0), {"y": 2.0}, "twice"),
+        ((a, 2.0), {}, "needs input `z`"),
+        ((a, 2.0), {"w": 1.0}, "no input named `w`"),
+        ((a, 2.0, 3.0), {"w": 1.0}, "no input named `w`"),
+        ((a, 2.0, 3.0), {"z": 1.0}, "twice"),
+        ((a, 2.0, 3.0, 4.0), {}, "got 4"),
+        ((a, 2.0, 3.0, 4.0), {"out": buffer}, "got 4"),
+        ((a,), {"z": 3.0, "out": buffer}, "needs input `y`"),
+    ]:
+        with pytest.raises(TypeError, match=word) as error:
+            f(*args, **named)
+        assert error.value.code == "E0508" and "test_calls.py" in str(error.value)
+    twins = rs.function([rs.scalar("t"), rs.scalar("t")], [], on_unused_input="ignore")
+    with pytest.raises(TypeError, match="needs"):
+        twins(t=1.0)
+
+
 # Fixed arguments.
 
 

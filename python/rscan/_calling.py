@@ -65,8 +65,12 @@ class Caller(_native.Caller):
     _names: dict[str, int]
     _allow_downcast: bool | None
 
+    def _free_names(self) -> list[str | None]:
+        """The name of each input under which a call may give it."""
+        return [slot.name if slot.name and self._names[slot.name] == i else None for i, slot in enumerate(self.inputs)]
+
     def _call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """A call whose arguments have to be converted, or have names."""
+        """A call with arguments that have to be converted, or are left out."""
         out = named.pop("out", None) if "out" in named and "out" not in self._names else None
         return self._run(self._arguments(args, named), out)
 
@@ -135,7 +139,7 @@ class Bound(Caller):
         self.inputs = [slot for i, slot in enumerate(f.inputs) if i not in self._fixed]
         self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
         strict = [slot.strict for slot in f.inputs]
-        self._install(f._native, f._single, f._keys, strict, f.profile, True, self._fixed)
+        self._install(f._native, f._single, f._keys, self._free_names(), strict, f.profile, True, self._fixed)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"function": self.function, "_fixed": self._fixed}

@@ -134,6 +134,7 @@ class Caller:
         function: Function,
         single: bool,
         keys: list[Any] | None,
+        names: list[str | None],
         strict: list[bool],
         profile: Any,
         quick: bool,

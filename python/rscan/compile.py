@@ -52,7 +52,7 @@ class Compiled:
             if kinds is not None and len(arrays) == len(args):
                 self._plain[kinds] = found
         else:
-            arrays = [v if type(v) is np.ndarray else _array(v, "?") for v in args]
+            arrays = [v if type(v) in _TAKEN or (type(v) is float and config.floatX == "float64") else _array(v, "?") for v in args]
         compiled, out = found
         return out.build(iter([_plain(v) for v in compiled(*arrays)]))
 
@@ -129,6 +129,9 @@ def _kinds(args: tuple[Any, ...]) -> Any:
             return None
     return tuple(kinds)
 
+
+#: Functions take these as they are, where the types are those of the variant.
+_TAKEN = (np.ndarray, np.float64)
 
 _NUMBERS = (float, int, bool, np.float64, np.float32, np.int64)
 

@@ -96,7 +96,7 @@ class Function(Caller):
 
     def _complete(self) -> None:
         strict = [slot.strict for slot in self.inputs]
-        self._install(self._native, self._single, self._keys, strict, self.profile, self._quick)
+        self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
 
     def _compile(self) -> None:
         self._native = _native.Function(

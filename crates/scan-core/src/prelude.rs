@@ -16,5 +16,5 @@ pub use crate::ir::{Arg, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Si
 pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};
 pub use crate::scan::inspect;
-pub use crate::types::buffer::release as release_memory;
+pub use crate::types::buffer::{LARGE as LARGE_MEMORY, advise_with, release as release_memory};
 pub use crate::types::{Array, DType, Dim, Element, Shared, Type};

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use scan_core::dispatch;
-use scan_core::prelude::{Array, DType, Element, legacy_state};
+use scan_core::prelude::{Array, DType, Element, LARGE_MEMORY, legacy_state};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 const HAND_OVER: usize = 1 << 14;
 
 /// From so many bytes on, an argument is read where it lies; smaller ones are copied, which is quicker than keeping their owner.
-const LEND: usize = 1 << 11;
+const LEND: usize = 1 << 10;
 
 /// The elements of a NumPy array that lie aligned, one after the other, in the order of C.
 pub struct Plain<'a> {
@@ -48,6 +48,23 @@ impl Plain<'_> {
 /// NumPy's dtype of this name.
 pub fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyArrayDescr> {
     dispatch!(dtype, T => numpy::dtype::<T>(py))
+}
+
+/// From so many bytes on, memory is asked for in large pages.
+const HUGE: usize = 4 << 20;
+
+/// Asks the system for large pages at new memory: fewer of them are to be touched for the first time, and found again.
+pub fn advise(address: usize, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    if bytes >= HUGE {
+        unsafe extern "C" {
+            fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
+        }
+        const MADV_HUGEPAGE: c_int = 14;
+        let start = address.next_multiple_of(4096);
+        // SAFETY: the advice changes no contents; where the address is none of ours, or not known to the system, it is refused.
+        unsafe { madvise(std::ptr::without_provenance_mut(start), bytes - (start - address), MADV_HUGEPAGE) };
+    }
 }
 
 /// Where the elements of an array of exactly this dtype lie; `None` for any other object, order or alignment.
@@ -169,8 +186,10 @@ pub fn to_numpy(py: Python<'_>, array: Array) -> PyResult<Bound<'_, PyAny>> {
 }
 
 fn to_numpy_as<T: Element + numpy::Element>(py: Python<'_>, mut array: Array) -> PyResult<Bound<'_, PyAny>> {
-    // Bools are copied: NumPy's may hold other bytes than 0 and 1, and the memory may come back.
-    if array.len() * size_of::<T>() < HAND_OVER || T::DTYPE == DType::Bool {
+    let bytes = array.len() * size_of::<T>();
+    // What has to be copied anyway is copied into NumPy's memory, where ours would not come back. So are bools: NumPy's may hold
+    // other bytes than 0 and 1.
+    if bytes < HAND_OVER || T::DTYPE == DType::Bool || bytes < LARGE_MEMORY && !array.data().is_ours_alone() {
         let out = new_array::<T>(py, array.shape(), null_mut())?;
         // SAFETY: a new array of these extents.
         unsafe { fill(&out, array.as_slice::<T>()) };

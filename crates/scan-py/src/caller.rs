@@ -4,13 +4,13 @@ use crate::array::{Plain, copy_into, plain, to_numpy};
 use crate::call::Function;
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use scan_core::prelude::{Array, Diagnostic, Kind, Result, Type};
 use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock};
 
-/// The base of the classes that users call. Positional arguments that need no conversion are taken here; all other calls go
-/// through the method `_call(args, named)`, which converts, and comes back with `_run`.
+/// The base of the classes that users call. Arguments that need no conversion are taken here; all other calls go through the
+/// method `_call(args, named)`, which converts, or says what is wrong, and comes back with `_run`.
 #[pyclass(frozen, subclass, module = "rscan._native")]
 pub struct Caller(OnceLock<Parts>);
 
@@ -19,7 +19,10 @@ struct Parts {
     form: Form,
     /// Per input, its value where it is fixed.
     fixed: Vec<Option<Array>>,
-    n_free: usize,
+    /// Per input that is not fixed, its name.
+    names: Vec<Option<Py<PyString>>>,
+    /// True where `out` is no input's name.
+    takes_out: bool,
     /// Per input.
     strict: Vec<bool>,
     profile: Option<Py<PyAny>>,
@@ -36,6 +39,9 @@ enum Form {
 
 type Values = SmallVec<[Array; 6]>;
 
+/// What the caller gave, in order of the inputs.
+type Given<'py> = SmallVec<[Bound<'py, PyAny>; 6]>;
+
 #[pymethods]
 impl Caller {
     #[new]
@@ -44,14 +50,15 @@ impl Caller {
         Caller(OnceLock::new())
     }
 
-    /// Says what to call; once. keys: of a dict; None for a list. strict: per input, whether numbers of other dtypes are refused.
-    /// profile: its method `add` gets the times of each call. fixed: values by position of their input.
-    #[pyo3(signature = (function, single, keys, strict, profile, quick, fixed=None))]
+    /// Says what to call; once. keys: of a dict; None for a list. names: per input that is not fixed. strict: per input, whether
+    /// numbers of other dtypes are refused. profile: its method `add` gets the times of each call. fixed: values by position.
+    #[pyo3(signature = (function, single, keys, names, strict, profile, quick, fixed=None))]
     fn _install(
         &self,
         function: &Bound<'_, Function>,
         single: bool,
         keys: Option<Vec<Py<PyAny>>>,
+        names: Vec<Option<Py<PyString>>>,
         strict: Vec<bool>,
         profile: Option<Py<PyAny>>,
         quick: bool,
@@ -69,8 +76,11 @@ impl Caller {
             None => Form::List,
             Some(keys) => Form::Dict(keys),
         };
-        let n_free = values.iter().filter(|v| v.is_none()).count();
-        let parts = Parts { function: function.clone().unbind(), form, fixed: values, n_free, strict, profile, quick };
+        if names.len() != values.iter().filter(|v| v.is_none()).count() || strict.len() != slots.len() {
+            return Err(misuse("a name per input that is not fixed"));
+        }
+        let takes_out = !names.iter().flatten().any(|name| name.bind(function.py()) == "out");
+        let parts = Parts { function: function.clone().unbind(), form, fixed: values, names, takes_out, strict, profile, quick };
         self.0.set(parts).map_err(|_| misuse("installed twice"))
     }
 
@@ -82,12 +92,12 @@ impl Caller {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if named.is_none_or(|n| n.is_empty())
-            && let Some(parts) = slf.get().0.get()
+        if let Some(parts) = slf.get().0.get()
             && parts.quick
-            && let Some(values) = parts.arguments(py, args)
+            && let Some((given, out)) = parts.placed(args, named)
+            && let Some(values) = parts.arguments(py, &given)
         {
-            return guard_py(py, || parts.results(py, parts.run(py, &values, &|_| Ok(()))?));
+            return parts.call(slf, &given, &values, out);
         }
         let named = named.cloned().unwrap_or_else(|| PyDict::new(py));
         slf.call_method1(pyo3::intern!(py, "_call"), (args, named))
@@ -99,15 +109,9 @@ impl Caller {
     fn _run<'py>(slf: &Bound<'py, Self>, args: &Bound<'py, PyTuple>, out: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let parts = slf.get().0.get().ok_or_else(|| misuse("called before it was made"))?;
-        let values = parts.arguments(py, args).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
-        guard_py(py, || match out {
-            None => parts.results(py, parts.run(py, &values, &|_| Ok(()))?),
-            Some(out) => {
-                let targets = parts.targets(slf, out)?;
-                parts.run_into(slf, args, &values, &targets)?;
-                Ok(out.clone())
-            }
-        })
+        let given: Given = args.iter().collect();
+        let values = parts.arguments(py, &given).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
+        parts.call(slf, &given, &values, out.cloned())
     }
 }
 
@@ -115,24 +119,54 @@ impl Caller {
 type Targets<'py> = Vec<Option<Bound<'py, PyAny>>>;
 
 impl Parts {
+    /// The argument per input that is not fixed, and `out`; `None` where one is missing or too much.
+    fn placed<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> Option<(Given<'py>, Option<Bound<'py, PyAny>>)> {
+        let mut given: Given = args.iter().collect();
+        let Some(named) = named.filter(|n| !n.is_empty()) else { return Some((given, None)) };
+        let py = args.py();
+        for name in self.names.get(given.len()..)? {
+            given.push(named.get_item(name.as_ref()?).ok()??);
+        }
+        let out = if self.takes_out { named.get_item(pyo3::intern!(py, "out")).ok()? } else { None };
+        (given.len() - args.len() + usize::from(out.is_some()) == named.len()).then_some((given, out.filter(|o| !o.is_none())))
+    }
+
     /// Arguments that need no conversion, and the fixed ones.
-    fn arguments(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> Option<Values> {
-        if args.len() != self.n_free {
+    fn arguments(&self, py: Python<'_>, given: &[Bound<'_, PyAny>]) -> Option<Values> {
+        if given.len() != self.names.len() {
             return None;
         }
+        let mut given = given.iter();
         let slots = &self.function.bind(py).get().slots;
         let mut values = Values::new();
-        let mut at = 0;
         for ((slot, fixed), &strict) in slots.iter().zip(&self.fixed).zip(&self.strict) {
-            if let Some(fixed) = fixed {
-                values.push(fixed.clone());
-                continue;
-            }
-            let value = args.get_borrowed_item(at).ok()?;
-            values.push(slot.read(&value, strict)?);
-            at += 1;
+            values.push(match fixed {
+                Some(fixed) => fixed.clone(),
+                None => slot.read(given.next()?, strict)?,
+            });
         }
         Some(values)
+    }
+
+    fn call<'py>(
+        &self,
+        slf: &Bound<'py, Caller>,
+        given: &[Bound<'py, PyAny>],
+        values: &[Array],
+        out: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        guard_py(py, || match out {
+            None => self.results(py, self.run(py, values, &|_| Ok(()))?),
+            Some(out) => {
+                self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
+                Ok(out)
+            }
+        })
     }
 
     fn run(&self, py: Python<'_>, values: &[Array], accept: &(dyn Fn(&[Array]) -> Result<()> + Sync)) -> PyResult<Vec<Array>> {
@@ -181,10 +215,10 @@ impl Parts {
     }
 
     /// Runs and copies the outputs into the targets. Their extents are checked before shared variables are written.
-    fn run_into(&self, slf: &Bound<'_, Caller>, args: &Bound<'_, PyTuple>, values: &[Array], targets: &Targets) -> PyResult<()> {
+    fn run_into(&self, slf: &Bound<'_, Caller>, args: &[Bound<'_, PyAny>], values: &[Array], targets: &Targets) -> PyResult<()> {
         let py = slf.py();
-        let places = self.places(slf, args, targets)?;
-        let shapes: Vec<Option<Vec<usize>>> = places.iter().map(|p| p.as_ref().map(|p| p.shape.to_vec())).collect();
+        let shapes: Vec<Option<Vec<usize>>> =
+            self.places(slf, args, targets)?.iter().map(|p| p.as_ref().map(|p| p.shape.to_vec())).collect();
         let misfit: Mutex<Option<(usize, String)>> = Mutex::new(None);
         let accept = |outs: &[Array]| {
             let Some(i) = (0..outs.len()).find(|&i| shapes[i].as_deref().is_some_and(|s| s != outs[i].shape())) else { return Ok(()) };
@@ -208,12 +242,12 @@ impl Parts {
     }
 
     /// Where the targets lie, each fit for its output, and apart from each other and from the arguments.
-    fn places<'a>(&self, slf: &Bound<'_, Caller>, args: &Bound<'_, PyTuple>, targets: &'a Targets) -> PyResult<Vec<Option<Plain<'a>>>> {
+    fn places<'a>(&self, slf: &Bound<'_, Caller>, args: &[Bound<'_, PyAny>], targets: &'a Targets) -> PyResult<Vec<Option<Plain<'a>>>> {
         let function = self.function.get();
         let slots = function.slots.iter().zip(&self.fixed).filter(|(_, fixed)| fixed.is_none()).map(|(slot, _)| slot);
         let mut taken: Vec<(std::ops::Range<usize>, &str)> = slots
-            .zip(args.iter())
-            .filter_map(|(slot, arg)| plain(&arg, slot.descr.bind(slf.py())).map(|p| (p.range(slot.ty.dtype), "an argument")))
+            .zip(args)
+            .filter_map(|(slot, arg)| plain(arg, slot.descr.bind(slf.py())).map(|p| (p.range(slot.ty.dtype), "an argument")))
             .collect();
         let mut places = vec![];
         for (i, (target, ty)) in targets.iter().zip(&function.outputs).enumerate() {

@@ -48,6 +48,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::errors::install_hook();
+        scan_core::prelude::advise_with(super::array::advise);
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -27,6 +27,10 @@ macro_rules! elements {
             }
             /// True without elements.
             pub fn is_empty(&self) -> bool { self.len() == 0 }
+            /// True where nothing else sees the memory, and it is our own.
+            pub fn is_ours_alone(&self) -> bool {
+                match self { $(Data::$variant(v) => !v.is_foreign() && Arc::strong_count(v) == 1),+ }
+            }
             /// True where the memory is somebody else's.
             pub fn is_foreign(&self) -> bool {
                 match self { $(Data::$variant(v) => v.is_foreign()),+ }

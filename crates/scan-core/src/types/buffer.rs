@@ -4,13 +4,21 @@ use super::array::Element;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
 pub const LARGE: usize = 1 << 20;
 
 /// What is kept for later at most: so many vectors, and so many bytes in all.
 const KEPT: (usize, usize) = (16, 256 << 20);
+
+/// Told where large memory is before it is touched: who may talk to the system asks it for large pages.
+static ADVISE: OnceLock<fn(usize, usize)> = OnceLock::new();
+
+/// Says who is told the address and the length in bytes of large memory that is new. Only the first one is.
+pub fn advise_with(advise: fn(usize, usize)) {
+    ADVISE.get_or_init(|| advise);
+}
 
 /// Memory of somebody else. The slice stays where it is, and as long as it is, while this lives; it is never written here.
 pub type Foreign<T> = Box<dyn AsRef<[T]> + Send + Sync>;
@@ -53,7 +61,14 @@ impl<T: Element> Buffer<T> {
     }
     fn fresh(n: usize) -> Buffer<T> {
         let v = vec![T::default(); n];
-        Buffer(if n * size_of::<T>() < LARGE { Store::Own(v) } else { Store::Pooled(v) })
+        let bytes = size_of_val(&*v);
+        if bytes < LARGE {
+            return Buffer::from(v);
+        }
+        if let Some(advise) = ADVISE.get() {
+            advise(v.as_ptr().addr(), bytes);
+        }
+        Buffer(Store::Pooled(v))
     }
     /// True where the memory is somebody else's.
     pub fn is_foreign(&self) -> bool {
