@@ -152,8 +152,8 @@ impl Function {
     }
 }
 
-/// Whether a call keeps the interpreter lock. Giving it away and getting it back costs as much as a tiny function, and a whole
-/// time slice where other threads are busy; so it is kept where the last calls were brief.
+/// Whether a call keeps the interpreter lock. Giving it away and getting it back costs a tenth of a tiny call, and more where other
+/// threads take it meanwhile; so it is kept where the last call that was timed was brief.
 struct Lock {
     /// False where keeping it could hang: another call waits for the lock while this one waits for the call.
     allowed: bool,
