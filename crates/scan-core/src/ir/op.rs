@@ -555,7 +555,7 @@ impl<'a> EvalCx<'a> {
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
         EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, profile: None }
     }
-    /// Called once per node and step.
+    /// Called once per node and step. Only every 16th call looks at the clock.
     ///
     /// # Errors
     /// What `poll` returns: the caller wants to stop.
@@ -567,6 +567,14 @@ impl<'a> EvalCx<'a> {
             poll()?;
         }
         Ok(())
+    }
+    /// As [`EvalCx::check`], for callers who have worked for milliseconds: looks at the clock.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_clock(&mut self) -> Result<()> {
+        self.ticks |= 15;
+        self.check()
     }
 }
 

@@ -236,7 +236,11 @@ impl Ready {
         let portion = self.portion(&operands);
         let mut done = 0;
         while done < n {
-            cx.check()?;
+            if done == 0 {
+                cx.check()?
+            } else {
+                cx.check_clock()?
+            }
             let steps = portion.min(n - done);
             let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| moved(o, done)).collect();
             let ran = self.tier.run(&now, lanes, steps, done as i64);
