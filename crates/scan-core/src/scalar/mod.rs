@@ -5,6 +5,9 @@
 #[macro_use]
 mod table;
 
+#[allow(unsafe_code)]
+mod fast;
+pub mod host;
 pub mod int;
 pub mod lanes;
 pub mod math;
@@ -20,8 +23,9 @@ mod reference;
 #[cfg(test)]
 mod tests;
 
+pub use host::Host;
 pub use int::Int;
-pub use lanes::{Host, Lanes};
+pub use lanes::Lanes;
 pub use rows::{ElemOp, ROWS, Words};
 pub use table::{Outcome, Row, Rule};
 pub use term::Term;

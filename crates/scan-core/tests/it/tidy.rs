@@ -43,6 +43,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("backend/cpu/", "SIMD and machine code"),
     ("backend/cuda/", "a foreign interface"),
     ("backend/wgpu/", "a foreign interface"),
+    ("scalar/fast.rs", "functions compiled for processors with fma"),
     ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
 ];
 

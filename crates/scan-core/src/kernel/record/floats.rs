@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::kernel::kir::{Bin, Cmp, HostFn, Reg, Un};
-use crate::scalar::{ElemOp, Lanes, Outcome};
+use crate::scalar::{ElemOp, Lanes, Outcome, math};
 use crate::types::DType;
 use std::cell::RefCell;
 
@@ -46,7 +46,7 @@ impl Recorder<'_> {
 
 macro_rules! recorder {
     (un { $($un:ident $Un:ident),+ } bin { $($bin:ident $Bin:ident),+ } cmp { $($cmp:ident $Cmp:ident),+ }
-     int { $($int:ident $Int:ident),+ } call { $($call:ident $Call:ident),+ } call2 { $($call2:ident $Call2:ident),+ }) => {
+     int { $($int:ident $Int:ident),+ } call { $($call:ident $Call:ident),+ } written { $($written:ident),+ } call2 { $($call2:ident $Call2:ident),+ }) => {
         impl Lanes for Recorder<'_> {
             type V = Reg;
             type B = Reg;
@@ -103,6 +103,8 @@ macro_rules! recorder {
             $(fn $cmp(&self, x: Reg, y: Reg) -> Reg { self.cmp(Cmp::$Cmp, x, y) })+
             $(fn $int(&self, i: Reg, j: Reg) -> Reg { self.bin(Bin::$Int, i, j) })+
             $(fn $call(&self, x: Reg) -> Reg { self.call(HostFn::$Call, &[x]) })+
+            // Once for all rows: their bodies are long.
+            $(#[inline(never)] fn $written(&self, x: Reg) -> Reg { math::$written(self, x) })+
             $(fn $call2(&self, x: Reg, y: Reg) -> Reg { self.call(HostFn::$Call2, &[x, y]) })+
         }
     };
@@ -114,9 +116,10 @@ recorder! {
     cmp { eq Eq, ne Ne, lt Lt, le Le }
     int { int_add Add, int_sub Sub, int_and And, int_or Or, int_xor Xor }
     call {
-        exp Exp, exp2 Exp2, expm1 Expm1, log Log, log2 Log2, log10 Log10, log1p Log1p, sin Sin, cos Cos, tan Tan, asin Asin, acos Acos,
-        atan Atan, sinh Sinh, cosh Cosh, tanh Tanh, asinh Asinh, acosh Acosh, atanh Atanh, erf Erf, erfc Erfc, erfinv ErfInv,
+        machine_sin Sin, machine_cos Cos, tan Tan, asin Asin, acos Acos,
+        atan Atan, sinh Sinh, cosh Cosh, asinh Asinh, acosh Acosh, atanh Atanh, erf Erf, erfc Erfc, erfinv ErfInv,
         gammaln GammaLn, digamma Digamma, trigamma Trigamma, tetragamma Tetragamma
     }
+    written { exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos }
     call2 { pow Pow, hypot Hypot, atan2 Atan2, fmod Fmod }
 }

@@ -231,3 +231,38 @@ fn memory_and_carries_stand_where_they_were_asked_for() {
     assert_eq!((kernel.carries[carry].clone(), kernel.stores.len(), kernel.stop), (Carry { mem: state, next }, 1, Some(stop)));
     assert!(kernel.varying().iter().all(|v| !v));
 }
+
+/// Instructions that a row takes in a dtype, and how many of them cost nothing but a change of registers. Constants and the load
+/// are not counted.
+fn count(name: &str, dtype: DType) -> (usize, usize) {
+    let mut b = Builder::new();
+    let mem = b.mem(dtype, Lane::Unit);
+    let x = b.load(mem);
+    b.apply(ElemOp::parse(name).expect("a row"), &[x]).expect("is expressible");
+    let body = b.finish().body;
+    let counted = body.iter().filter(|i| !matches!(i.op, Op::Const(_) | Op::Load(_)));
+    (counted.clone().count(), counted.filter(|i| matches!(i.op, Op::Bits(_))).count())
+}
+
+#[test]
+fn elementary_functions_are_short() {
+    let most = [
+        ("exp", 31, 26),
+        ("exp2", 28, 25),
+        ("expm1", 40, 34),
+        ("log", 40, 34),
+        ("log2", 50, 44),
+        ("log10", 50, 46),
+        ("log1p", 55, 48),
+        ("tanh", 45, 40),
+        ("sigmoid", 38, 34),
+        ("softplus", 55, 46),
+        ("sin", 70, 62),
+        ("cos", 70, 62),
+    ];
+    for (name, wide, narrow) in most {
+        let (f64s, f32s) = (count(name, DType::F64), count(name, DType::F32));
+        println!("{name}: f64 {} of which {} Bits, f32 {} of which {}", f64s.0, f64s.1, f32s.0, f32s.1);
+        assert!(f64s.0 <= wide && f32s.0 <= narrow, "{name}: {} in f64, {} in f32", f64s.0, f32s.0);
+    }
+}

@@ -1,4 +1,17 @@
-//! Formulas of rows that take more than a line, written over [`Lanes`] without branches.
+//! Formulas of rows that take more than a line, and the elementary functions, written over [`Lanes`] without branches.
+
+#[cfg(test)]
+mod exact;
+mod exp;
+mod log;
+mod poly;
+#[cfg(test)]
+mod tests;
+mod trig;
+
+pub use exp::{exp, exp2, expm1, tanh};
+pub use log::{log, log1p, log2, log10};
+pub use trig::{cos, sin};
 
 use super::Lanes;
 
@@ -45,22 +58,32 @@ pub fn floor_div<C: Lanes>(c: &C, x: C::V, y: C::V) -> C::V {
     c.select(c.eq(y, c.num(0.0)), ratio, signed)
 }
 
-/// `1 / (1 + e⁻ˣ)`, without overflow on either side.
+/// `1 / (1 + e⁻ˣ)`, without overflow on either side. What the sum `1 + e` loses is given back.
+#[inline(always)]
 pub fn sigmoid<C: Lanes>(c: &C, x: C::V) -> C::V {
     let one = c.num(1.0);
-    let e = c.exp(c.neg(c.abs(x)));
-    c.div(c.select(c.lt(x, c.num(0.0)), e, one), c.add(one, e))
+    let e = exp::exp_of_low(c, c.neg(c.abs(x)));
+    let sum = c.add(one, e);
+    let excess = c.sub(c.sub(sum, one), e);
+    let quotient = c.div(c.select(c.lt(x, c.num(0.0)), e, one), sum);
+    c.fma(quotient, excess, quotient)
+}
+
+/// `log(1 + e^−|x|)`
+#[inline(always)]
+pub fn log1p_exp<C: Lanes>(c: &C, x: C::V) -> C::V {
+    log::log1p_of_unit(c, exp::exp_of_low(c, c.neg(c.abs(x))))
 }
 
 /// `log(1 + eˣ) = max(x, 0) + log1p(e^−|x|)`
 pub fn softplus<C: Lanes>(c: &C, x: C::V) -> C::V {
-    c.add(maximum(c, x, c.num(0.0)), c.log1p(c.exp(c.neg(c.abs(x)))))
+    c.add(maximum(c, x, c.num(0.0)), c.log1p_exp(x))
 }
 
 /// `log(eˣ + eʸ) = max(x, y) + log1p(e^−|x − y|)`; equal infinities give themselves.
 pub fn logaddexp<C: Lanes>(c: &C, x: C::V, y: C::V) -> C::V {
     let gap = c.select(c.eq(x, y), c.num(0.0), c.abs(c.sub(x, y)));
-    c.add(maximum(c, x, y), c.log1p(c.exp(c.neg(gap))))
+    c.add(maximum(c, x, y), c.log1p_exp(gap))
 }
 
 /// `x · log y`, 0 where x = 0 and y is not NaN.

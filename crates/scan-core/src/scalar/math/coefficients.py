@@ -1,0 +1,93 @@
+"""Prints the constants of exp.rs, log.rs and trig.rs: python coefficients.py (needs mpmath).
+
+Polynomials have the least greatest error, weighted as it enters the result, over the interval that the argument is reduced to. Constants in parts: the first parts have so few bits that their products with the integer that
+they are multiplied by are exact, with and without fma."""
+
+import struct
+
+from mpmath import cos, exp, floor, frexp, ldexp, log, lu_solve, matrix, mp, mpf, pi, polyval, sin, sqrt
+
+mp.dps = 60
+POINTS = 200
+
+
+def narrow(x):
+    return struct.unpack("f", struct.pack("f", float(x)))[0]
+
+
+def minimax(f, low, high, count, weight):
+    """Coefficients whose greatest weighted error is least: Lawson's iteration of weighted least squares."""
+    points = [(low + high) / 2 - (high - low) / 2 * cos(pi * (k + mpf(1) / 2) / POINTS) for k in range(POINTS)]
+    values, scale = [f(x) for x in points], [weight(x) for x in points]
+    share = [mpf(1) / POINTS] * POINTS
+    for _ in range(40):
+        normal, right = matrix(count, count), matrix(count, 1)
+        for x, y, s, w in zip(points, values, scale, share):
+            powers = [x**i for i in range(count)]
+            for i in range(count):
+                right[i] += w * s * s * powers[i] * y
+                for j in range(count):
+                    normal[i, j] += w * s * s * powers[i] * powers[j]
+        coefficients = lu_solve(normal, right)
+        errors = [abs(s * (polyval(list(coefficients)[::-1], x) - y)) for x, y, s in zip(points, values, scale)]
+        total = sum(w * e for w, e in zip(share, errors))
+        share = [w * e / total for w, e in zip(share, errors)]
+    return list(coefficients), max(errors)
+
+
+def fit(name, f, low, high, wide, single, weight):
+    for suffix, count, rounded in (("", wide, float), ("_F32", single, narrow)):
+        coefficients, error = minimax(f, low, high, count, weight)
+        values = ", ".join(repr(rounded(a)) for a in coefficients)
+        print(f"const {name}{suffix}: [f64; {count}] = [{values}];  // error {float(error):.1e}")
+
+
+def parts(name, x, bits, rounded):
+    out = []
+    for n in bits:
+        if n:
+            mantissa, exponent = frexp(x)
+            part = ldexp(floor(ldexp(mantissa, n)), exponent - n)
+        else:
+            part = mpf(rounded(x))
+        out.append(part)
+        x -= part
+    print(f"const {name}: [f64; {len(out)}] = [{', '.join(repr(float(p)) for p in out)}];")
+
+
+def quotient(numerator, at_zero, power):
+    """numerator(x) / x^power, near 0 by its first Taylor terms."""
+    return lambda x: numerator(x) / x**power if abs(x) > mpf(10) ** -12 else sum(c * x**k for k, c in enumerate(at_zero))
+
+
+def atanh_tail(z):
+    """(2·atanh(s) − 2s) / s³ at z = s²."""
+    s = sqrt(z) if z > 0 else mpf(0)
+    return (log((1 + s) / (1 - s)) - 2 * s) / s**3 if s > mpf(10) ** -8 else mpf(2) / 3 + mpf(2) / 5 * z
+
+
+def even(f, at_zero):
+    """f(r) as a function of z = r²."""
+    return lambda z: f(sqrt(z)) if z > mpf(10) ** -12 else sum(c * z**k for k, c in enumerate(at_zero))
+
+
+half = log(2) / 2 * (1 + mpf(2) ** -20)
+fit("EXP", quotient(lambda r: exp(r) - 1 - r, [mpf(1) / 2, mpf(1) / 6], 2), -half, half, 10, 5, lambda r: r**2)
+fit("EXPM1", quotient(lambda r: exp(r) - 1 - r, [mpf(1) / 2, mpf(1) / 6], 2), -half, half, 11, 6, abs)
+two = quotient(lambda r: mpf(2) ** r - 1, [log(2), log(2) ** 2 / 2], 1)
+fit("EXP2", two, mpf(-0.5) - mpf(2) ** -20, mpf(0.5) + mpf(2) ** -20, 11, 6, abs)
+fit("LOG", atanh_tail, mpf(0), mpf("0.02945"), 7, 3, lambda z: z)
+fit("LOG_UNIT", atanh_tail, mpf(0), mpf("0.04001"), 7, 3, lambda z: z)
+edge = (pi / 4 * (1 + mpf(2) ** -20)) ** 2
+fit("SIN", even(lambda r: (sin(r) - r) / r**3, [-mpf(1) / 6, mpf(1) / 120]), mpf(0), edge, 6, 4, lambda z: z)
+fit("COS", even(lambda r: (cos(r) - 1 + r**2 / 2) / r**4, [mpf(1) / 24, -mpf(1) / 720]), mpf(0), edge, 6, 3, lambda z: z**2)
+parts("LN2", log(2), [32, 0], float)
+parts("LN2_F32", log(2), [15, 0], narrow)
+parts("LOG2E", 1 / log(2), [21, 0], float)
+parts("LOG2E_F32", 1 / log(2), [12, 0], narrow)
+parts("LOG10E", 1 / log(10), [21, 0], float)
+parts("LOG10E_F32", 1 / log(10), [12, 0], narrow)
+parts("LOG10_2", log(2) / log(10), [32, 0], float)
+parts("LOG10_2_F32", log(2) / log(10), [15, 0], narrow)
+parts("HALF_PI", pi / 2, [33, 33, 33, 0], float)
+parts("HALF_PI_F32", pi / 2, [15, 15, 15, 0], narrow)
