@@ -144,7 +144,8 @@ pub enum Op {
     Convert(Reg),
     /// The same bits as the instruction's dtype, which has the same width: f32 and i32/u32, f64 and i64/u64.
     Bits(Reg),
-    /// A function of this machine on one or two f64 values, f64.
+    /// A function of this machine on one or two f64 values, f64. It has no effects: where only selections use it and none takes it, an
+    /// engine may leave it out.
     Call(HostFn, SmallVec<[Reg; 2]>),
 }
 

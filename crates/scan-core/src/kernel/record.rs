@@ -5,6 +5,7 @@ mod ints;
 #[cfg(test)]
 mod tests;
 
+use super::interp;
 use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 use crate::scalar::{ElemOp, Rule, lanes};
 use crate::types::{Array, DType};
@@ -198,12 +199,27 @@ impl Builder {
     }
     fn emit(&mut self, op: Op, dtype: DType) -> Reg {
         let inst = Inst { op, dtype };
+        if let Some(bits) = self.folded(&inst) {
+            return self.raw(dtype, bits);
+        }
         if let Some(&r) = self.known.get(&inst) {
             return r;
         }
         let r = self.kernel.body.push(inst.clone());
         self.known.insert(inst, r);
         r
+    }
+    /// The value of an instruction on constants; but not NaN, whose bits are the processor's choice.
+    fn folded(&self, inst: &Inst) -> Option<u64> {
+        let uses = inst.op.uses();
+        let constant = |r: &Reg| match self.kernel.body[*r].op {
+            Op::Const(bits) => Some(bits),
+            _ => None,
+        };
+        let args: SmallVec<[u64; 3]> = uses.iter().map(constant).collect::<Option<_>>()?;
+        let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..)))?);
+        let bits = interp::compute(inst, from, &args);
+        (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)
     }
 }
 

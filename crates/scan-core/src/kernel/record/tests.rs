@@ -3,6 +3,7 @@
 use super::*;
 use crate::ir;
 use crate::ir::EvalCx;
+use crate::kernel::interp;
 use crate::scalar::ROWS;
 use crate::types::dtype::DTYPES;
 
@@ -10,101 +11,17 @@ fn f(dtype: DType, bits: u64) -> f64 {
     if dtype == DType::F32 { f32::from_bits(bits as u32) as f64 } else { f64::from_bits(bits) }
 }
 
-/// Sign-extended.
-fn signed(dtype: DType, bits: u64) -> i64 {
-    let gap = 64 - 8 * dtype.size() as u32;
-    ((bits << gap) as i64) >> gap
-}
-
-fn order(dtype: DType, x: u64, y: u64) -> Option<std::cmp::Ordering> {
-    match dtype {
-        _ if dtype.is_float() => f(dtype, x).partial_cmp(&f(dtype, y)),
-        _ if dtype.is_signed_int() => Some(signed(dtype, x).cmp(&signed(dtype, y))),
-        _ => Some(x.cmp(&y)),
-    }
-}
-
-macro_rules! in_float {
-    ($dtype:expr, ($($x:ident),+) $e:expr) => {
-        if $dtype == DType::F32 {
-            $(let $x = f32::from_bits($x as u32);)+
-            $e.to_bits() as u64
-        } else {
-            $(let $x = f64::from_bits($x);)+
-            $e.to_bits()
-        }
-    };
-}
-
-fn un(un: Un, d: DType, x: u64) -> u64 {
-    match un {
-        Un::Neg if d.is_float() => x ^ (1 << (8 * d.size() - 1)),
-        Un::Neg => x.wrapping_neg() & mask(d),
-        Un::Abs => x & (mask(d) >> 1),
-        Un::Not if d == DType::Bool => x ^ 1,
-        Un::Not => !x & mask(d),
-        Un::Sqrt => in_float!(d, (x) x.sqrt()),
-        Un::Floor => in_float!(d, (x) x.floor()),
-        Un::Ceil => in_float!(d, (x) x.ceil()),
-        Un::Trunc => in_float!(d, (x) x.trunc()),
-        Un::Round => in_float!(d, (x) x.round_ties_even()),
-    }
-}
-
-fn bin(bin: Bin, d: DType, x: u64, y: u64) -> u64 {
-    match bin {
-        Bin::Add if d.is_float() => in_float!(d, (x, y)(x + y)),
-        Bin::Sub if d.is_float() => in_float!(d, (x, y)(x - y)),
-        Bin::Mul if d.is_float() => in_float!(d, (x, y)(x * y)),
-        Bin::Div => in_float!(d, (x, y)(x / y)),
-        Bin::Add => x.wrapping_add(y) & mask(d),
-        Bin::Sub => x.wrapping_sub(y) & mask(d),
-        Bin::Mul => x.wrapping_mul(y) & mask(d),
-        Bin::And => x & y,
-        Bin::Or => x | y,
-        Bin::Xor => x ^ y,
-        Bin::Shl | Bin::Shr => {
-            assert!(y < 8 * d.size() as u64, "a shift by {y}");
-            match bin {
-                Bin::Shl => (x << y) & mask(d),
-                _ if d.is_signed_int() => (signed(d, x) >> y) as u64 & mask(d),
-                _ => x >> y,
-            }
-        }
-    }
-}
-
 /// The values of a kernel without carries in one lane of one step, given what its operands hold.
 fn interpret(k: &Kernel, mems: &[u64]) -> Vec<u64> {
     let mut v: Vec<u64> = vec![];
     for inst in k.body.iter() {
-        let at = |r: &Reg| v[r.0 as usize];
-        let d = inst.dtype;
-        let value = match &inst.op {
-            Op::Const(bits) => *bits,
+        let uses = inst.op.uses();
+        let args: Vec<u64> = uses.iter().map(|r| v[r.0 as usize]).collect();
+        let value = match inst.op {
             Op::Load(m) => mems[m.0 as usize],
-            Op::Un(op, x) => un(*op, d, at(x)),
-            Op::Bin(op, x, y) => bin(*op, d, at(x), at(y)),
-            Op::Fma(x, y, z) => {
-                let (x, y, z) = (at(x), at(y), at(z));
-                in_float!(d, (x, y, z) x.mul_add(y, z))
-            }
-            Op::Cmp(cmp, x, y) => {
-                let o = order(k.dtype(*x), at(x), at(y));
-                (match cmp {
-                    Cmp::Eq => o.is_some_and(|o| o.is_eq()),
-                    Cmp::Ne => o.is_none_or(|o| o.is_ne()),
-                    Cmp::Lt => o.is_some_and(|o| o.is_lt()),
-                    Cmp::Le => o.is_some_and(|o| o.is_le()),
-                }) as u64
-            }
-            Op::Select(c, x, y) => [at(y), at(x)][at(c) as usize],
-            Op::Convert(x) => array(k.dtype(*x), at(x)).cast(d).bits()[0] & mask(d),
-            Op::Bits(x) => at(x),
-            Op::Call(f, args) => f.value(f64::from_bits(at(&args[0])), f64::from_bits(at(args.last().expect("an argument")))).to_bits(),
-            Op::Step | Op::Carry(_) => unreachable!("not recorded by rows"),
+            _ => interp::compute(inst, uses.first().map_or(inst.dtype, |&r| k.dtype(r)), &args),
         };
-        assert_eq!(value & !mask(d), 0, "{inst:?} is not zero-extended");
+        assert_eq!(value & !mask(inst.dtype), 0, "{inst:?} is not zero-extended");
         v.push(value);
     }
     v
