@@ -188,8 +188,8 @@ pub fn expm1<C: Lanes>(c: &C, x: C::V) -> C::V {
 #[inline(always)]
 pub fn tanh<C: Lanes>(c: &C, x: C::V) -> C::V {
     let size = at_most(c, c.abs(x), pick(c, 22.0, 10.0));
-    let Reduced { shifted, r, .. } = reduce(c, c.add(size, size), BIAS);
-    let s = c.fma(c.mul(r, r), polynomial(c, r, &EXPM1, &EXPM1_F32), r);
+    let Expm1 { shifted, r, rest } = expm1_of_rest(c, c.add(size, size), BIAS);
+    let s = c.add(r, rest);
     let (power, one) = (power_of_two(c, shifted), c.num(1.0));
     let base = c.add(power, one);
     let high = c.fma(power, s, base);
