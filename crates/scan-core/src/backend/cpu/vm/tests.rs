@@ -49,3 +49,8 @@ fn kernels_stop_where_the_interpreter_does() {
 fn long_bodies_reuse_their_slots() {
     sweep(4000..4040, &Options { insts: 200..=400, lanes: 60..=300, steps: 2..=3, dtypes: vec![DType::F64, DType::I64], ..everything() });
 }
+
+#[test]
+fn a_row_that_stays_may_be_overwritten_on_the_way() {
+    sweep(0..2500, &Options { dtypes: vec![DType::F64], insts: 4..=14, lanes: 1..=4, steps: 3..=5, calls: false, ..everything() });
+}
