@@ -1,7 +1,7 @@
 //! THE list of passes.
 
 use super::driver::Cx;
-use super::passes::{fma, scan_dce, scan_hoist_non_seq, scan_keep_last};
+use super::passes::{fma, scan_dce, scan_hoist_non_seq, scan_keep_last, scan_merge, scan_merge_slots, scan_narrow, scan_unroll};
 use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
 use crate::base::Result;
 use crate::ir::Graph;
@@ -125,6 +125,30 @@ pub static PASSES: &[Pass] = &[
         run: Run::Rules(&[release::RULES]),
     },
     Pass {
+        name: "scan_unroll",
+        theano: &["one_step_scan"],
+        doc: "Writes out loops of one or two steps.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_unroll::run),
+    },
+    Pass {
+        name: "scan_merge",
+        theano: &["ScanMerge"],
+        doc: "Makes loops beside each other one loop.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_merge::run),
+    },
+    Pass {
+        name: "scan_merge_slots",
+        theano: &["scan_merge_inouts"],
+        doc: "Makes states of a loop that are always equal one.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_merge_slots::run),
+    },
+    Pass {
         name: "scan_dce",
         theano: &["remove_constants_and_unused_inputs_scan", "scan_eqopt1"],
         doc: "Drops states, outputs and inputs of loops that nobody needs.",
@@ -147,6 +171,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_keep_last::run),
+    },
+    Pass {
+        name: "scan_narrow",
+        theano: &[],
+        doc: "Narrows the window of a state to what its steps hand to each other.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_narrow::run),
     },
     Pass {
         name: "fma",

@@ -1,6 +1,7 @@
 //! The gradient of a loop is a loop. With R the reads and W the writes of a state, its cotangent buffer is a state that reads
 //! and writes R ∪ W while the window moves backwards: the old value at W is consumed by the step and zeroed, the step's
-//! cotangents are added at R. What the step saw is read again from the rows that the loop returned, so the step is recomputed.
+//! cotangents are added at R. What the step saw is read again from the rows that the loop returned, so the step is recomputed;
+//! where the gradient uses what the step wrote, that is read again, too.
 //!
 //! ```text
 //! before  scan n { seq x; state h reads R writes W; const c;  next h = f(x, h, c) }        with ct(h), a cotangent of every row
@@ -21,7 +22,7 @@ use crate::grad::{self, Seeds};
 use crate::ir::op::*;
 use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
 use crate::types::{DType, Dim, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Adds the backward loop; the cotangents of the loop's inputs.
@@ -45,6 +46,8 @@ struct StepVjp {
     written: FxHashMap<(StateId, usize), Value>,
     /// Cotangent of each parameter of the forward body.
     given: Vec<Option<Value>>,
+    /// What the step computes, where the loop returns every row of it: read again instead of computed again.
+    stored: Vec<(Value, StateId)>,
 }
 
 impl StepVjp {
@@ -70,7 +73,10 @@ impl StepVjp {
         let found = grad::vjp(&mut graph, &seeds, &wrt)?;
         let found: FxHashMap<Value, Option<Value>> = wrt.into_iter().zip(found).collect();
         let given = params.iter().map(|p| found.get(p).copied().flatten()).collect();
-        Ok(StepVjp { graph, params, written, given })
+        let whole = scan.states.enumerate().filter(|(_, s)| s.keep == Keep::All && s.writes.len() == 1 && s.stable());
+        let stored = whole.map(|(id, _)| (results[scan.write_results(id).start], id));
+        let stored = stored.filter(|(v, _)| graph.node_of(*v).is_some_and(|n| !matches!(n.op, Op::Const(_)))).collect();
+        Ok(StepVjp { graph, params, written, given, stored })
     }
 }
 
@@ -224,6 +230,9 @@ impl<'a> Backward<'a> {
                 self.backward_seq(buffer, offset, self.step.params[at]);
             }
         }
+        for &(v, id) in self.step.stored.iter().filter(|(v, _)| used.contains(v)) {
+            self.backward_seq(self.site.outs[scan.state_output(id)], scan.states[id].writes[0], v);
+        }
         for id in const_ids {
             self.captured.push((self.site.ins[scan.captured_input(id)], self.step.params[scan.captured_param(id)]));
         }
@@ -367,12 +376,16 @@ impl<'a> Backward<'a> {
 }
 
 impl StepVjp {
-    /// Parameters of the step that some cotangent uses.
-    fn used(&self) -> std::collections::HashSet<Value> {
-        let wanted: Vec<Value> = self.given.iter().flatten().copied().collect();
-        let live = self.graph.needed(&wanted);
-        let nodes = self.graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
-        nodes.flat_map(|(_, n)| n.ins.iter().copied()).chain(wanted.iter().copied()).collect()
+    /// Values of the step that some cotangent uses, not looking behind what is stored.
+    fn used(&self) -> FxHashSet<Value> {
+        let mut used = FxHashSet::default();
+        let mut stack: Vec<Value> = self.given.iter().flatten().copied().collect();
+        while let Some(v) = stack.pop() {
+            if used.insert(v) && !self.stored.iter().any(|s| s.0 == v) {
+                stack.extend(self.graph.node_of(v).iter().flat_map(|n| n.ins.iter().copied()));
+            }
+        }
+        used
     }
 }
 

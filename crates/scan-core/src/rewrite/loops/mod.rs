@@ -4,5 +4,6 @@ pub mod facts;
 pub mod parts;
 pub mod readers;
 pub mod rows;
+pub mod tails;
 
 pub use parts::{CapturedPart, Parts, SeqPart, StatePart};

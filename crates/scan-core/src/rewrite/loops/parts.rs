@@ -3,7 +3,7 @@
 
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::scan::NonSeq;
-use crate::ir::{Def, Graph, Keep, Node, Op, Outs, Scan, Seq, State, StateId, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Outs, Scan, Seq, State, StateId, Value};
 use crate::rewrite::rebuild::Rebuild;
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
@@ -67,7 +67,7 @@ pub struct Parts {
     pub until: Option<Value>,
     /// The gradient covers the last so many steps.
     pub truncate: Option<usize>,
-    /// Values of the body with others that take their place: parameters, constants, or what is computed before.
+    /// Values of the body with others that take their place.
     aliases: FxHashMap<Value, Value>,
 }
 
@@ -107,7 +107,7 @@ impl Parts {
             aliases: FxHashMap::default(),
         }
     }
-    /// Lets another value of the body take the place of one: a parameter, a constant, or what is computed before it.
+    /// Lets another value of the body, which must not depend on it, take the place of one.
     pub fn alias(&mut self, old: Value, new: Value) {
         self.aliases.insert(old, new);
     }
@@ -180,15 +180,25 @@ impl Parts {
             copy.images[p.idx()].get_or_insert(image);
         }
         let constants = |c: bool| self.body.nodes().enumerate().filter(move |(_, n)| matches!(n.op, Op::Const(_)) == c);
-        for (id, node) in constants(true).chain(constants(false)) {
-            if !node.outs.iter().any(|v| live[v.idx()] && copy.images[v.idx()].is_none()) {
-                continue;
+        let wanted = |node: &Node, copy: &Copy| node.outs.iter().any(|v| live[v.idx()] && copy.images[v.idx()].is_none());
+        let mut pending: Vec<(NodeId, &Node)> = constants(true).chain(constants(false)).filter(|(_, n)| wanted(n, &copy)).collect();
+        while !pending.is_empty() {
+            let mut waiting = vec![];
+            for &(id, node) in &pending {
+                let ins: Option<Vec<Value>> = node.ins.iter().map(|&v| copy.images[self.resolve(v).idx()]).collect();
+                let Some(ins) = ins else {
+                    waiting.push((id, node));
+                    continue;
+                };
+                let outs: Outs<Value> = copy.body.copy(&self.body, id, &node.op, &ins)?;
+                for (old, new) in node.outs.iter().zip(outs) {
+                    copy.images[old.idx()].get_or_insert(new);
+                }
             }
-            let ins: Vec<Value> = node.ins.iter().map(|&v| copy.image(self.resolve(v))).collect::<Result<_>>()?;
-            let outs: Outs<Value> = copy.body.copy(&self.body, id, &node.op, &ins)?;
-            for (old, new) in node.outs.iter().zip(outs) {
-                copy.images[old.idx()].get_or_insert(new);
+            if waiting.len() == pending.len() {
+                return Err(Diagnostic::internal("a loop in pieces whose step depends on itself"));
             }
+            pending = waiting;
         }
         let results: Vec<Value> = self.results().into_iter().map(|v| copy.image(self.resolve(v))).collect::<Result<_>>()?;
         copy.body.set_results(results);

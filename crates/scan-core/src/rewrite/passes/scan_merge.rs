@@ -1,0 +1,174 @@
+//! Makes loops beside each other one loop.
+//!
+//! ```text
+//! before  %0 = scan n { seq x; state a;  next a = f(a, exp(x)) };   %1 = scan n { seq x; state b;  next b = g(b, exp(x)) }
+//! after   %0 = scan n { seq x; state a; state b;  e = exp(x); next a = f(a, e); next b = g(b, e) }
+//! ```
+//!
+//! The loops run the same number of steps, none has a condition that may stop it, none prints, draws from the outside or asserts,
+//! none needs what another returns, every evaluation of the graph computes them all, and they share a sequence or an initial
+//! state: so a loop that a gradient asks for a second time, with more rows, becomes one with the first.
+
+use crate::base::{Id, Result};
+use crate::ir::{Graph, NodeId, Op, Scan, StateId, Value};
+use crate::rewrite::Cx;
+use crate::rewrite::loops::facts::{eager, has_effects};
+use crate::rewrite::loops::parts::title;
+use crate::rewrite::loops::rows::Prover;
+use crate::rewrite::loops::{CapturedPart, Parts, SeqPart, StatePart};
+use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::types::Dim;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+const NAME: &str = "scan_merge";
+
+/// The graph with fewer loops.
+///
+/// # Errors
+/// Internal ones.
+pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
+    let groups = groups(graph);
+    if groups.is_empty() {
+        return Ok(None);
+    }
+    copy_with(graph, |rebuild, id, node| {
+        if node.outs.iter().all(|&v| rebuild.image(v).is_ok()) {
+            return Ok(true);
+        }
+        let Some(group) = groups.iter().find(|g| g[0] == id) else { return Ok(false) };
+        let first = node.op.as_scan().map_or_else(String::new, |s| title(s));
+        cx.done(NAME, first, format!("one loop with {} others", group.len() - 1));
+        inputs_first(rebuild, group)?;
+        merge(rebuild, group)
+    })
+}
+
+/// Loops that become one, in order.
+fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
+    let (eager, mut prover) = (eager(g), Prover::new(g));
+    let scans: Vec<(NodeId, &Arc<Scan>, Dim)> = g
+        .nodes()
+        .enumerate()
+        .filter(|(_, n)| n.outs.iter().any(|v| eager[v.idx()]))
+        .filter_map(|(id, n)| Some((id, n.op.as_scan()?, prover.scalar(n.ins[Scan::N_STEPS]))))
+        .filter(|(_, s, _)| !s.until && !has_effects(&s.body))
+        .collect();
+    let mut groups: Vec<Vec<NodeId>> = vec![];
+    for (at, (id, _, n)) in scans.iter().enumerate() {
+        if groups.iter().any(|g| g.contains(id)) {
+            continue;
+        }
+        let mut group = vec![*id];
+        for (other, _, m) in &scans[at + 1..] {
+            let free = !groups.iter().any(|g| g.contains(other));
+            let beside = || group.iter().any(|&a| shares(g, a, *other)) && group.iter().all(|&a| !depends(g, *other, a));
+            if free && n == m && beside() {
+                group.push(*other);
+            }
+        }
+        if group.len() > 1 && !groups.iter().any(|g2| crosses(g, g2, &group)) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// True where merging both groups would make a circle.
+fn crosses(g: &Graph, a: &[NodeId], b: &[NodeId]) -> bool {
+    let needs = |x: &[NodeId], y: &[NodeId]| x.iter().any(|&p| y.iter().any(|&q| depends(g, p, q)));
+    needs(a, b) && needs(b, a)
+}
+
+/// True where a node needs what another computes.
+fn depends(g: &Graph, node: NodeId, on: NodeId) -> bool {
+    node > on && g.needed(&g.nodes()[node].ins)[on.idx()]
+}
+
+/// True where two loops have a sequence or initial rows in common.
+fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
+    let rows = |id: NodeId| -> Vec<Value> {
+        let node = &g.nodes()[id];
+        let Op::Scan(scan) = &node.op else { return vec![] };
+        let seqs = scan.seqs.ids().map(|s| node.ins[scan.seq_input(s)]);
+        let inits = scan.states.ids().filter_map(|s| scan.init_input(s)).map(|at| node.ins[at]).filter(|v| g.const_value(*v).is_none());
+        seqs.chain(inits).collect()
+    };
+    let other = rows(b);
+    rows(a).iter().any(|v| other.contains(v))
+}
+
+/// Copies what the later loops of a group need.
+fn inputs_first(rebuild: &mut Rebuild, group: &[NodeId]) -> Result<()> {
+    let old = rebuild.old;
+    let wanted: Vec<Value> = group.iter().flat_map(|id| old.nodes()[*id].ins.iter().copied()).collect();
+    let live = old.needed(&wanted);
+    for (id, node) in old.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+        if node.outs.iter().any(|&v| rebuild.image(v).is_err()) {
+            rebuild.copy(id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts one loop in the place of a group.
+fn merge(rebuild: &mut Rebuild, group: &[NodeId]) -> Result<bool> {
+    let old = rebuild.old;
+    let first = &old.nodes()[group[0]];
+    let Op::Scan(scan) = &first.op else { return Ok(false) };
+    let mut parts = Parts::open(scan, &rebuild.images(&first.ins)?);
+    let mut starts = vec![];
+    for &id in &group[1..] {
+        let node = &old.nodes()[id];
+        let Op::Scan(scan) = &node.op else { return Ok(false) };
+        starts.push(parts.states.len());
+        join(&mut parts, Parts::open(scan, &rebuild.images(&node.ins)?))?;
+    }
+    let outs = parts.put(rebuild, first)?;
+    for (&id, start) in group[1..].iter().zip(starts) {
+        let node = &old.nodes()[id];
+        let Op::Scan(scan) = &node.op else { return Ok(false) };
+        for state in scan.states.ids() {
+            let at = scan.state_output(state);
+            rebuild.set(node.outs[at], outs[start + StateId::idx(state)]);
+        }
+        rebuild.set(node.outs[scan.steps_output()], outs[outs.len() - 1]);
+    }
+    Ok(true)
+}
+
+/// Adds the pieces of another loop.
+fn join(parts: &mut Parts, other: Parts) -> Result<()> {
+    let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+    map.insert(other.step, parts.step);
+    let param = |parts: &mut Parts, v: Value| parts.body.param(other.body.ty(v).clone(), other.body.name(v).map(|n| &**n));
+    for seq in &other.seqs {
+        let found = parts.seqs.iter().find(|s| s.rows == seq.rows && s.slot.reverse == seq.slot.reverse).map(|s| s.param);
+        let image = found.unwrap_or_else(|| {
+            let new = param(parts, seq.param);
+            parts.seqs.push(SeqPart { param: new, ..seq.clone() });
+            new
+        });
+        map.insert(seq.param, image);
+    }
+    for captured in &other.captured {
+        let found = parts.captured.iter().find(|c| c.value == captured.value).map(|c| c.param);
+        let image = found.unwrap_or_else(|| {
+            let new = param(parts, captured.param);
+            parts.captured.push(CapturedPart { param: new, ..captured.clone() });
+            new
+        });
+        map.insert(captured.param, image);
+    }
+    let mut states = vec![];
+    for state in &other.states {
+        let params: Vec<Value> = state.params.iter().map(|&p| param(parts, p)).collect();
+        map.extend(state.params.iter().copied().zip(params.iter().copied()));
+        states.push(StatePart { id: None, params, ..state.clone() });
+    }
+    for mut state in states {
+        state.results = parts.body.inline(&other.body, &map, &state.results)?;
+        parts.states.push(state);
+    }
+    Ok(())
+}
