@@ -1,7 +1,10 @@
 //! THE list of passes.
 
 use super::driver::Cx;
-use super::passes::{fma, scan_dce, scan_hoist_non_seq, scan_keep_last, scan_merge, scan_merge_slots, scan_narrow, scan_unroll};
+use super::passes::{
+    fma, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_merge, scan_merge_slots, scan_narrow,
+    scan_sum_in_loop, scan_unroll,
+};
 use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
 use crate::base::Result;
 use crate::ir::Graph;
@@ -165,6 +168,22 @@ pub static PASSES: &[Pass] = &[
         run: Run::Graph(scan_hoist_non_seq::run),
     },
     Pass {
+        name: "scan_hoist_seq",
+        theano: &["PushOutSeqScan", "scan_pushout_seq", "scanOp_pushout_seqs_ops"],
+        doc: "Multiplies all rows of a sequence with a matrix at once, before the loop.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_hoist_seq::run),
+    },
+    Pass {
+        name: "scan_sum_in_loop",
+        theano: &[],
+        doc: "Sums the rows of an output inside the loop, so that they need not be kept.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_sum_in_loop::run),
+    },
+    Pass {
         name: "scan_keep_last",
         theano: &["ScanSaveMem", "scan_save_mem", "scanOp_save_mem"],
         doc: "Keeps only those rows of a loop's output that something reads.",
@@ -179,6 +198,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_narrow::run),
+    },
+    Pass {
+        name: "scan_dot_out",
+        theano: &["PushOutDot1", "scan_pushout_dot1"],
+        doc: "Multiplies once, after the loop, what a loop multiplies and adds up step by step.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_dot_out::run),
     },
     Pass {
         name: "fma",

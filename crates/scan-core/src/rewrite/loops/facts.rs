@@ -122,3 +122,28 @@ pub fn used(g: &Graph) -> Vec<bool> {
     }
     used
 }
+
+/// Positions of inputs of which an op reads the shape alone.
+pub fn shape_only(op: &Op) -> &'static [usize] {
+    match op {
+        Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) => &[1],
+        Op::DimOf(_) => &[0],
+        _ => &[],
+    }
+}
+
+/// True per value that the results need for its elements, not only for its shape.
+pub fn for_values(g: &Graph) -> Vec<bool> {
+    let mut live = vec![false; g.n_values()];
+    let mut stack = g.results().to_vec();
+    while let Some(v) = stack.pop() {
+        if std::mem::replace(&mut live[v.idx()], true) {
+            continue;
+        }
+        if let Some(node) = g.node_of(v) {
+            let shapes = shape_only(&node.op);
+            stack.extend(node.ins.iter().enumerate().filter(|(k, _)| !shapes.contains(k)).map(|(_, v)| *v));
+        }
+    }
+    live
+}

@@ -2,9 +2,12 @@
 
 pub mod fma;
 pub mod scan_dce;
+pub mod scan_dot_out;
 pub mod scan_hoist_non_seq;
+pub mod scan_hoist_seq;
 pub mod scan_keep_last;
 pub mod scan_merge;
 pub mod scan_merge_slots;
 pub mod scan_narrow;
+pub mod scan_sum_in_loop;
 pub mod scan_unroll;

@@ -1,0 +1,229 @@
+//! Multiplies once, after the loop, what a loop multiplies and adds up step by step.
+//!
+//! ```text
+//! before  scan n { state acc init=a0;  next acc = acc + transpose(x_t) @ g_t }        of which only the last row is kept
+//! after   scan n { state gs;           next gs = g_t }
+//!         a0 + transpose(reshape(x, n·b, k)) @ reshape(gs, n·b, p)
+//! ```
+//!
+//! This is what gradients with respect to weights look like. Factors that are rows of sequences are taken as they are, others
+//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. A sum of rows that are kept
+//! anyway is taken outside, too. The order of summation changes: floats may be rounded otherwise.
+
+use crate::base::{Id, Result};
+use crate::ir::op::{Flip, Index, MatMul, Reshape};
+use crate::ir::{Graph, Keep, Node, Offsets, Op, State, StateId, Tag, Value};
+use crate::rewrite::Cx;
+use crate::rewrite::loops::facts::has_effects;
+use crate::rewrite::loops::parts::title;
+use crate::rewrite::loops::rows::Prover;
+use crate::rewrite::loops::{Parts, StatePart};
+use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::scalar::ElemOp;
+use rustc_hash::FxHashMap;
+
+const NAME: &str = "scan_dot_out";
+
+/// The graph with accumulated products after its loops.
+///
+/// # Errors
+/// Internal ones.
+pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
+    let mut prover = Prover::new(graph);
+    copy_with(graph, |rebuild, _, node| {
+        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !has_effects(&s.body)) else { return Ok(false) };
+        let mut parts = Parts::open(scan, &node.ins);
+        let found = accumulators(&parts);
+        if found.is_empty() {
+            return Ok(false);
+        }
+        cx.done(NAME, title(scan), format!("{} products", found.len()));
+        let exact = parts.seqs.iter().map(|s| (s.param, has_rows(&mut prover, s.rows, parts.n_steps))).collect();
+        parts.fill(|v| rebuild.image(v))?;
+        let n_steps = parts.n_steps;
+        let shapes: FxHashMap<Value, Value> = parts.captured.iter().map(|c| (c.param, c.value)).collect();
+        let inits: FxHashMap<StateId, Value> = parts.states.iter().filter_map(|s| Some((s.id?, s.init?))).collect();
+        let mut stacks = Stacks {
+            exact,
+            stored: vec![],
+            seqs: parts.seqs.iter().map(|s| (s.param, s.rows, s.slot.reverse)).collect(),
+            expanded: expanded(&parts),
+        };
+        for acc in &found {
+            stacks.store(&mut parts, acc.left);
+            stacks.store(&mut parts, acc.right);
+        }
+        parts.states.retain(|s| !found.iter().any(|acc| s.id == Some(acc.state)));
+        let first = parts.states.iter().filter(|s| s.id.is_some()).count();
+        let outs = parts.put(rebuild, node)?;
+        for acc in found {
+            let left = stacks.rows(&mut rebuild.new, acc.left, n_steps, &outs[first..]);
+            let right = stacks.rows(&mut rebuild.new, acc.right, n_steps, &outs[first..]);
+            let product = product(&mut rebuild.new, left, right, inits[&acc.state]);
+            let like = acc.like.iter().map(|v| shapes[v]);
+            let total = like.fold(product, |total, like| rebuild.new.sum_to(total, like));
+            let image = after(rebuild, inits[&acc.state], total, n_steps);
+            rebuild.set(node.outs[scan.state_output(acc.state)], image);
+        }
+        Ok(true)
+    })
+}
+
+/// Rows of sequences to which the step adds axes, with the positions of these axes among all rows.
+fn expanded(parts: &Parts) -> Vec<(Value, Value, Vec<usize>)> {
+    let of = |n: &Node| match &n.op {
+        Op::Expand(e) if parts.seqs.iter().any(|s| s.param == n.ins[0]) => {
+            Some((n.outs[0], n.ins[0], e.axes.iter().map(|a| a + 1).collect()))
+        }
+        _ => None,
+    };
+    parts.body.nodes().iter().filter_map(of).collect()
+}
+
+fn has_rows(prover: &mut Prover, rows: Value, n_steps: Value) -> bool {
+    let rows = prover.rows(rows);
+    rows.relies.is_none() && rows.form == prover.scalar(n_steps)
+}
+
+/// A state that adds up products.
+struct Accumulator {
+    state: StateId,
+    /// The factor that is transposed, before it is.
+    left: Value,
+    right: Value,
+    /// Captured values to whose shape products are summed, in the order in which that happens.
+    like: Vec<Value>,
+}
+
+fn accumulators(parts: &Parts) -> Vec<Accumulator> {
+    let mut users = vec![0usize; parts.body.n_values()];
+    let live = parts.live();
+    parts.body.nodes().iter().filter(|n| n.outs.iter().any(|v| live[v.idx()])).for_each(|n| n.ins.iter().for_each(|v| users[v.idx()] += 1));
+    parts.results().iter().for_each(|v| users[v.idx()] += 1);
+    parts.states.iter().filter_map(|s| accumulator(parts, s, &users)).collect()
+}
+
+fn accumulator(parts: &Parts, state: &StatePart, users: &[usize]) -> Option<Accumulator> {
+    let slot = &state.slot;
+    let plain = slot.reads[..] == [0] && slot.writes[..] == [1] && slot.keep == Keep::Last(1) && slot.row.rank() == 2;
+    if !plain || !slot.row.dtype.is_float() {
+        return None;
+    }
+    let (before, after) = (state.params[0], state.results[0]);
+    let sum = node_of(parts, after, |op| matches!(op, Op::Elem(ElemOp::Add)))?;
+    if users[before.idx()] != 1 || users[after.idx()] != 1 || !sum.ins.contains(&before) {
+        return None;
+    }
+    let mut part = if sum.ins[0] == before { sum.ins[1] } else { sum.ins[0] };
+    let mut like = vec![];
+    while let Some(node) = node_of(parts, part, |op| matches!(op, Op::SumTo(_))) {
+        parts.captured.iter().find(|c| c.param == node.ins[1])?;
+        like.insert(0, node.ins[1]);
+        part = node.ins[0];
+    }
+    let product = node_of(parts, part, |op| matches!(op, Op::MatMul(_)))?;
+    let left = node_of(parts, product.ins[0], |op| matches!(op, Op::Transpose(t) if t.perm == [1, 0]))?.ins[0];
+    let right = product.ins[1];
+    let fits = [left, right].iter().all(|&v| parts.body.ty(v).rank() == 2 && parts.body.ty(v).dtype == slot.row.dtype);
+    Some(Accumulator { state: state.id?, left, right, like }).filter(|_| fits)
+}
+
+fn node_of(parts: &Parts, v: Value, wanted: impl Fn(&Op) -> bool) -> Option<&Node> {
+    parts.body.node_of(v).filter(|n| wanted(&n.op))
+}
+
+/// Where the rows of factors are.
+struct Stacks {
+    /// Sequences whose rows are as many as the steps.
+    exact: FxHashMap<Value, bool>,
+    seqs: Vec<(Value, Value, bool)>,
+    /// Rows of sequences with new axes.
+    expanded: Vec<(Value, Value, Vec<usize>)>,
+    /// Values kept for all steps.
+    stored: Vec<Value>,
+}
+
+/// Rows of all steps.
+#[derive(Clone, Copy)]
+struct Rows {
+    value: Value,
+    /// The first step's row is the last.
+    reverse: bool,
+    /// Kept for this purpose.
+    stored: bool,
+}
+
+impl Stacks {
+    /// Lets the loop keep a value for all steps, where it is not a row of a sequence.
+    fn store(&mut self, parts: &mut Parts, v: Value) {
+        let given = self.seqs.iter().any(|s| s.0 == v) || self.expanded.iter().any(|e| e.0 == v);
+        if given || self.stored.contains(&v) {
+            return;
+        }
+        self.stored.push(v);
+        let slot = State {
+            row: parts.body.ty(v).clone(),
+            init: false,
+            reads: Offsets::new(),
+            writes: Offsets::from_slice(&[0]),
+            keep: Keep::All,
+            tag: Tag::Cotangent,
+            name: parts.body.name(v).cloned(),
+        };
+        parts.states.push(StatePart { id: None, slot, init: None, params: vec![], results: vec![v] });
+    }
+    /// The rows of all steps, in the copy.
+    fn rows(&self, g: &mut Graph, v: Value, n: Value, outs: &[Value]) -> Rows {
+        if let Some((_, row, axes)) = self.expanded.iter().find(|e| e.0 == v) {
+            let rows = self.rows(g, *row, n, outs);
+            return Rows { value: g.expand(rows.value, axes), ..rows };
+        }
+        let Some(&(_, rows, reverse)) = self.seqs.iter().find(|s| s.0 == v) else {
+            let at = self.stored.iter().position(|s| *s == v).unwrap_or(0);
+            return Rows { value: outs[at], reverse: false, stored: true };
+        };
+        let value = match (self.exact[&v], reverse) {
+            (true, _) => rows,
+            (false, false) => g.emit(Index { pattern: ":e".into() }, &[rows, n]),
+            (false, true) => {
+                let len = g.dim(rows, 0);
+                let start = g.sub(len, n);
+                g.emit(Index { pattern: "s:".into() }, &[rows, start])
+            }
+        };
+        Rows { value, reverse, stored: false }
+    }
+}
+
+/// `Σ transpose(left_t) @ right_t`, with the shape of the initial rows where there is no row: nothing tells the factors' then.
+fn product(g: &mut Graph, left: Rows, right: Rows, init: Value) -> Value {
+    let turn = |g: &mut Graph, rows: Rows| g.emit(Flip { axis: 0 }, &[rows.value]);
+    let (left, right) = match (left.reverse == right.reverse, left.stored) {
+        (true, _) => (left.value, right.value),
+        (false, true) => (turn(g, left), right.value),
+        (false, false) => (left.value, turn(g, right)),
+    };
+    let (left, right) = (flat(g, left, init, 1), flat(g, right, init, 2));
+    let left = g.transpose(left, &[1, 0]);
+    g.emit(MatMul {}, &[left, right])
+}
+
+/// n matrices of b rows as one of n·b rows.
+fn flat(g: &mut Graph, x: Value, init: Value, axis: usize) -> Value {
+    let (n, b, k) = (g.dim(x, 0), g.dim(x, 1), g.dim(x, 2));
+    let (rows, zero, fitting) = (g.mul(n, b), g.int(0), g.dim(init, axis));
+    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
+    let width = g.select(some, k, fitting);
+    g.emit(Reshape {}, &[x, rows, width])
+}
+
+/// What the loop returned: one row, none where no step ran.
+fn after(rebuild: &mut Rebuild, init: Value, total: Value, n: Value) -> Value {
+    let g = &mut rebuild.new;
+    let (zero, one) = (g.int(0), g.int(1));
+    let init = g.slice_rows(init, zero, one);
+    let total = g.expand(total, &[0]);
+    let sum = g.add(init, total);
+    let rows = g.minimum(n, one);
+    g.emit(Index { pattern: ":e".into() }, &[sum, rows])
+}

@@ -1,0 +1,106 @@
+//! Multiplies all rows of a sequence with a matrix at once, before the loop.
+//!
+//! ```text
+//! before  scan n { seq x; state h; const W, U;   next h = tanh(x @ W + h @ U) }
+//! after   y = reshape(reshape(x, n·b, k) @ W, n, b, p)
+//!         scan n { seq y; state h; const U;      next h = tanh(y + h @ U) }
+//! ```
+//!
+//! One large product is faster than many small ones, so this pays for products; elementwise work stays inside, where it costs
+//! no memory. The loop has no condition that may stop it, and every step computes the product, and for its values: not only for
+//! its shape. Where no step runs, the product must not fail although its extents may not fit: no rows have any extent.
+//! Floats may be rounded otherwise, since a product's order of summation depends on its extents.
+
+use crate::base::{Id, Result};
+use crate::ir::op::{Index, MatMul, Reshape};
+use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::rewrite::Cx;
+use crate::rewrite::loops::facts::{eager, for_values, has_effects};
+use crate::rewrite::loops::parts::title;
+use crate::rewrite::loops::rows::Prover;
+use crate::rewrite::loops::{Parts, SeqPart};
+use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::scalar::ElemOp;
+
+const NAME: &str = "scan_hoist_seq";
+
+/// The graph with products of sequences before its loops.
+///
+/// # Errors
+/// Internal ones.
+pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
+    let mut prover = Prover::new(graph);
+    copy_with(graph, |rebuild, _, node| {
+        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !has_effects(&s.body)) else { return Ok(false) };
+        let mut parts = Parts::open(scan, &node.ins);
+        let products = products(&parts);
+        if products.is_empty() {
+            return Ok(false);
+        }
+        cx.done(NAME, title(scan), format!("{} products", products.len()));
+        let exact: Vec<bool> = parts.seqs.iter().map(|s| has_rows(&mut prover, s.rows, parts.n_steps)).collect();
+        parts.fill(|v| rebuild.image(v))?;
+        for product in products {
+            let seq = parts.seqs[product.seq].clone();
+            let x = if exact[product.seq] { seq.rows } else { cut(&mut rebuild.new, &seq, parts.n_steps) };
+            let rows = at_once(rebuild, x, parts.captured[product.captured].value);
+            parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
+        }
+        parts.put(rebuild, node).map(|_| true)
+    })
+}
+
+/// A product of a row of a sequence with a captured matrix.
+struct Product {
+    seq: usize,
+    captured: usize,
+    value: Value,
+}
+
+fn products(parts: &Parts) -> Vec<Product> {
+    let (eager, values) = (eager(&parts.body), for_values(&parts.body));
+    let found = |(_, node): (NodeId, &Node)| {
+        let value = node.outs[0];
+        let wanted = matches!(node.op, Op::MatMul(_)) && eager[value.idx()] && values[value.idx()];
+        let seq = parts.seqs.iter().position(|s| wanted && s.param == node.ins[0])?;
+        let captured = parts.captured.iter().position(|c| c.param == node.ins[1])?;
+        let (x, w) = (parts.body.ty(node.ins[0]), parts.body.ty(node.ins[1]));
+        (matches!(x.rank(), 1 | 2) && w.rank() == 2 && x.dtype == w.dtype).then_some(Product { seq, captured, value })
+    };
+    parts.body.nodes().enumerate().filter_map(found).collect()
+}
+
+/// True where a value has exactly as many rows as the loop has steps.
+fn has_rows(prover: &mut Prover, rows: Value, n_steps: Value) -> bool {
+    let rows = prover.rows(rows);
+    rows.relies.is_none() && rows.form == prover.scalar(n_steps)
+}
+
+/// Those rows of a sequence that the loop sees.
+fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
+    if seq.slot.reverse {
+        let len = g.dim(seq.rows, 0);
+        let start = g.sub(len, n);
+        return g.emit(Index { pattern: "s:".into() }, &[seq.rows, start]);
+    }
+    g.emit(Index { pattern: ":e".into() }, &[seq.rows, n])
+}
+
+/// The product of all rows.
+fn at_once(rebuild: &mut Rebuild, x: Value, w: Value) -> Value {
+    let g = &mut rebuild.new;
+    let rank = g.ty(x).rank();
+    let (n, zero) = (g.dim(x, 0), g.int(0));
+    let (k, fitting, p) = (g.dim(x, rank - 1), g.dim(w, 0), g.dim(w, 1));
+    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
+    let inner = g.select(some, k, fitting);
+    if rank == 2 {
+        let flat = g.emit(Reshape {}, &[x, n, inner]);
+        return g.emit(MatMul {}, &[flat, w]);
+    }
+    let b = g.dim(x, 1);
+    let rows = g.mul(n, b);
+    let flat = g.emit(Reshape {}, &[x, rows, inner]);
+    let product = g.emit(MatMul {}, &[flat, w]);
+    g.emit(Reshape {}, &[product, n, b, p])
+}
