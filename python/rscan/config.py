@@ -14,12 +14,18 @@ class Config:
 
     #: The dtype of float variables made without one, and of Python floats that meet nothing else.
     floatX: str = "float64"
+    #: How much functions are optimised: "fast_run", "fast_compile" (no passes over loops) or "none".
+    passes: str = "fast_run"
+    #: Names of passes that do not run in any function.
+    excluding: tuple[str, ...] = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not hasattr(type(self), name):
             raise RscanValueError(f"there is no setting named `{name}`", code="E0808")
         if name == "floatX" and value not in ("float32", "float64"):
             raise RscanValueError(f"floatX is 'float32' or 'float64', not {value!r}", code="E0808")
+        if name == "passes" and value not in ("fast_run", "fast_compile", "none"):
+            raise RscanValueError(f"passes is 'fast_run', 'fast_compile' or 'none', not {value!r}", code="E0808")
         object.__setattr__(self, name, value)
 
     @contextlib.contextmanager

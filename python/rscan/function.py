@@ -37,6 +37,7 @@ def function(
     allow_input_downcast: bool | None = None,
     no_default_updates: Any = False,
     profile: bool | str = False,
+    excluding: Iterable[str] = (),
 ) -> Function:
     """Compiles expressions of inputs.
 
@@ -47,8 +48,10 @@ def function(
     allow_input_downcast: True lets arguments lose precision on the way to their input's dtype.
     no_default_updates: True, or a list of shared variables, whose `default_update` is left out.
     profile: True or a name: `f.profile` tells where the time of the calls went, per loop and operation.
+    excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     """
-    return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile)
+    passes = (config.passes, [*_names(config.excluding), *_names(excluding)])
+    return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
 
 
 class Function(Caller):
@@ -75,8 +78,10 @@ class Function(Caller):
         allow_input_downcast: bool | None,
         no_default_updates: Any,
         profile: Any = False,
+        passes: tuple[str, list[str]] | None = None,
     ) -> None:
         self.name = name
+        self._passes = passes
         self.inputs = [item if isinstance(item, In) else In(_input(item)) for item in _listed(inputs)]
         self._single, self._keys, self.outputs = _structure(outputs)
         self._allow_downcast = allow_input_downcast
@@ -105,6 +110,7 @@ class Function(Caller):
             [(shared._v, value._v) for shared, value in self.updates],
             [(old._v, new._v) for old, new in self._givens],
             self.name,
+            self._passes,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,9 +145,9 @@ class Function(Caller):
         inputs = ", ".join(slot.name or "?" for slot in self.inputs)
         return f"<rscan function {self.name or ''}({inputs})>"
 
-    def text(self) -> str:
-        """The graph in text form."""
-        return self._native.text()
+    def text(self, optimised: bool = False) -> str:
+        """The graph in text form: as it was written, or, optimised, as it runs."""
+        return self._native.text(optimised)
 
     def explain(self) -> Explanation:
         """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
@@ -177,6 +183,10 @@ class Function(Caller):
 
 
 # What a function is made of.
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _listed(inputs: Any) -> list[Any]:

@@ -7,7 +7,7 @@ use crate::var::{Var, unwrap, unwrap_pairs};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
-use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LoopInfo, LoopTimes, Type};
+use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LoopInfo, LoopTimes, PassOptions, Type};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,15 @@ pub struct Function {
     lock: Lock,
 }
 
+/// Pass, place, whether something was done, and what or why not.
+type Row = (&'static str, String, bool, String);
+
+/// Every pass, in order: its name, Theano's names for it, what it does, and whether it keeps every bit.
+#[pyfunction]
+pub fn passes() -> Vec<(&'static str, Vec<&'static str>, &'static str, bool)> {
+    core::PASSES.iter().map(|p| (p.name, p.theano.to_vec(), p.doc, p.exact == core::Exact::Yes)).collect()
+}
+
 /// What an argument has to be.
 pub struct Slot {
     /// Its type.
@@ -37,7 +46,7 @@ pub struct Slot {
 #[pymethods]
 impl Function {
     #[new]
-    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None))]
+    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None, passes=None))]
     fn new(
         py: Python<'_>,
         inputs: Vec<Var>,
@@ -45,19 +54,15 @@ impl Function {
         updates: Vec<(Var, Var)>,
         givens: Vec<(Var, Var)>,
         name: Option<String>,
+        passes: Option<(String, Vec<String>)>,
     ) -> PyResult<Function> {
         let slots = inputs.iter().map(|v| Slot::new(py, v.0.ty().clone())).collect::<PyResult<_>>()?;
         let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
         let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
-        let spec = FunctionSpec {
-            name: name.clone(),
-            inputs,
-            outputs,
-            updates: unwrap_pairs(&updates),
-            givens: unwrap_pairs(&givens),
-            ..FunctionSpec::default()
-        };
+        let (updates, givens) = (unwrap_pairs(&updates), unwrap_pairs(&givens));
         guard(py, || {
+            let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
+            let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, passes, ..FunctionSpec::default() };
             let inner = core::Function::new(spec)?;
             let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);
             let shared = inner.shared().iter().map(leaf).collect();
@@ -89,9 +94,17 @@ impl Function {
     fn loops(&self) -> Vec<LoopRow> {
         self.inner.loops().into_iter().map(loop_row).collect()
     }
-    /// The graph in text form.
-    fn text(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, || Ok(crate::reflect::text(self.inner.graph(), self.name.as_deref().unwrap_or("f"))))
+    /// The graph in text form, as the user wrote it or as it runs.
+    #[pyo3(signature = (optimised=false))]
+    fn text(&self, py: Python<'_>, optimised: bool) -> PyResult<String> {
+        let graph = if optimised { self.inner.optimised() } else { self.inner.graph() };
+        guard(py, || Ok(crate::reflect::text(graph, self.name.as_deref().unwrap_or("f"))))
+    }
+    /// What the passes did and left: (pass, loop or operation, done, text), and how often their rules were applied: (pass, rule, times).
+    fn report(&self) -> (Vec<Row>, Vec<(&'static str, &'static str, usize)>) {
+        let report = self.inner.report();
+        let rows = report.entries.iter().map(|e| (e.pass, e.place.clone(), e.done, e.text.clone()));
+        (rows.collect(), report.fired.iter().map(|((pass, rule), n)| (*pass, *rule, *n)).collect())
     }
 }
 

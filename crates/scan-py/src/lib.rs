@@ -23,7 +23,7 @@ mod _native {
     #[pymodule_export]
     use super::call::Function;
     #[pymodule_export]
-    use super::call::release;
+    use super::call::{passes, release};
     #[pymodule_export]
     use super::caller::Caller;
     #[pymodule_export]

@@ -9,6 +9,7 @@ use crate::exec::native::{self, Engine};
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
+use crate::rewrite::{Options, Report, optimise};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
 use rustc_hash::FxHashSet;
@@ -29,11 +30,15 @@ pub struct FunctionSpec {
     pub givens: Vec<(Var, Var)>,
     /// What it runs on; `None`: as the environment says.
     pub engine: Option<Engine>,
+    /// The passes that optimise it.
+    pub passes: Options,
 }
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
 pub struct Function {
     graph: Graph,
+    optimised: Arc<Graph>,
+    report: Report,
     walk: Walk<Arc<Graph>>,
     inputs: Vec<Var>,
     shared: Vec<Shared>,
@@ -49,7 +54,8 @@ impl Function {
     ///
     /// # Errors
     /// `E0501` for an output that depends on an input not given; `E0502` for two updates of one variable; `E0503` for an
-    /// update of another dtype or rank; `E0505` for an input given twice; `E0115` for an update of something not shared.
+    /// update of another dtype or rank; `E0505` for an input given twice; `E0115` for an update of something not shared;
+    /// `E0509` where the environment names a pass that does not exist.
     pub fn new(spec: FunctionSpec) -> Result<Function> {
         let updated = updated(&spec.updates)?;
         let values: Vec<Var> = spec.outputs.iter().chain(spec.updates.iter().map(|u| &u.1)).cloned().collect();
@@ -65,18 +71,20 @@ impl Function {
         let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
-        let walk = Walk::new(Arc::new(Self::plan(&graph, spec.engine.unwrap_or_else(Engine::from_env))?));
-        Ok(Function { graph, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+        let (optimised, report) = optimise(graph.clone(), &spec.passes.with_environment()?)?;
+        let optimised = Arc::new(optimised);
+        let walk = Walk::new(Self::plan(&optimised, spec.engine.unwrap_or_else(Engine::from_env))?);
+        Ok(Function { graph, optimised, report, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
     }
 
-    fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
+    fn plan(graph: &Arc<Graph>, engine: Engine) -> Result<Arc<Graph>> {
         if engine == Engine::Eval {
             return Ok(graph.clone());
         }
         if let Err(text) = Isa::detect() {
             bail!(Value, "E0511", "{text}");
         }
-        native::plan(graph, engine)
+        native::plan(graph, engine).map(Arc::new)
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -112,7 +120,15 @@ impl Function {
         Ok(values)
     }
 
-    /// Its graph: parameters are the inputs, then the shared variables; results the outputs, then the updates.
+    /// What runs: the graph after the passes, with the same parameters and results.
+    pub fn optimised(&self) -> &Graph {
+        &self.optimised
+    }
+    /// What the passes did.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+    /// Its graph as the user wrote it: parameters are the inputs, then the shared variables; results the outputs, then the updates.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -182,7 +182,8 @@ impl Local<'_> {
         let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true } };
         let node = &self.g.nodes()[id];
         let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && self.never_fails(&node.op, &node.ins);
-        let same = |x: &&Value| safe && self.same_shape(v, **x);
+        let lazy = matches!(node.op, Op::IfElse(_));
+        let same = |x: &&Value| safe && !lazy && self.same_shape(v, **x);
         let shape_of = node.ins.iter().find(same).map_or(v, |x| self.facts[x.idx()].shape_of);
         Fact { shape_of, safe }
     }
@@ -197,7 +198,7 @@ impl Local<'_> {
                 let x = &self.ty(ins[0]).dims;
                 extents.is_some_and(|e| x.len() <= e.len() && x.iter().rev().zip(e.iter().rev()).all(|(x, e)| x.is_one() || x == e))
             }
-            Op::Extern(_) => false,
+            Op::Extern(_) | Op::SLogDet(_) => false,
             _ => !op.def().can_fail(),
         }
     }

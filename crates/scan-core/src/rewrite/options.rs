@@ -35,6 +35,19 @@ impl Options {
     pub fn none() -> Options {
         Options { level: Level::None, ..Options::default() }
     }
+    /// The passes of a level, `none`, `fast_compile` or `fast_run`, without some.
+    ///
+    /// # Errors
+    /// `E0509` for a name that no level or no pass has.
+    pub fn named<S: AsRef<str>>(level: &str, excluding: &[S]) -> Result<Options> {
+        let level = match level {
+            "none" => Level::None,
+            "fast_compile" => Level::FastCompile,
+            "fast_run" => Level::FastRun,
+            _ => bail!(Value, "E0509", "passes are `none`, `fast_compile` or `fast_run`, not `{level}`"),
+        };
+        Options::full().at(level).excluding(excluding)
+    }
     /// Every pass that keeps every bit.
     pub fn exact() -> Options {
         let others = PASSES.iter().filter(|p| p.exact == Exact::No).map(|p| p.name);

@@ -57,9 +57,9 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// True for each of its names.
+    /// True for each of its names; passes over loops have that of Theano's group, too.
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.theano.contains(&name)
+        self.name == name || self.theano.contains(&name) || (name == "scan" && self.stage == Stage::Loops)
     }
 }
 
@@ -218,7 +218,28 @@ pub static PASSES: &[Pass] = &[
 ];
 
 /// Names of Theano's optimisations and of their groups that have no pass of their own here: accepted where passes are excluded.
-static THEANO: &[&str] = &["fast_run", "fast_compile", "fusion", "elemwise_fusion", "inplace", "inplace_opt", "inplace_elemwise_optimizer"];
+#[rustfmt::skip]
+static THEANO: &[&str] = &[
+    "fast_run", "fast_compile", "gpu", "inplace", "inplace_opt",
+    "inplace_elemwise_optimizer", "inplace_elemwise_opt", "inplace_setsubtensor", "fusion", "elemwise_fusion",
+    "local_elemwise_fusion", "local_careduce_fusion", "composite_elemwise_fusion", "more_mem", "uncanonicalize",
+    "local_dimshuffle_lift", "local_fill_to_alloc", "local_fill_sink", "local_sum_prod_mul_by_scalar", "local_elemwise_alloc",
+    "local_subtensor_lift", "local_incsubtensor_of_zeros_to_setsubtensor", "local_setsubtensor_of_constants", "local_useless_inc_subtensor", "local_useless_split",
+    "local_useless_rebroadcast", "local_rebroadcast_lift", "local_join_1", "local_join_empty", "local_join_make_vector",
+    "local_reduce_join", "local_remove_switch_const_cond", "local_useless_switch", "local_mul_switch_sink", "local_div_switch_sink",
+    "local_merge_switch_same_cond", "local_upcast_elemwise_constant_inputs", "local_grad_log_erfc_neg", "local_greedy_distributor", "local_dot_to_dot22",
+    "local_dot22_to_dot22scalar", "local_gemm_to_gemv", "local_gemm_to_ger", "local_inplace_gemm", "BlasOpt",
+    "blas_opt_inplace", "c_blas", "specialize_device", "conv_gemm", "local_abstractconv_gemm",
+    "conv_meta", "add_destroy_handler", "AddDestroyHandler", "random_make_inplace", "make_c_gemv_destructive",
+    "useless", "ifelse", "cond_make_inplace", "local_remove_all_assert", "unsafe",
+    "local_max_and_argmax", "local_crossentropy_to_crossentropy_with_softmax", "crossentropy_to_crossentropy_with_softmax", "local_advanced_indexing_crossentropy_onehot", "local_softmax_with_bias",
+    "gpu_opt", "gpu_after_fusion", "gpu_local_optimizations", "dnn", "cudnn",
+    "local_cut_gpu_transfers", "scan_make_inplace", "scanOp_make_inplace", "ScanInplaceOptimizer", "scan_eqopt2",
+    "scan_to_gpu", "local_pow_specialize", "local_pow_canonicalize", "local_neg_neg", "local_neg_div_neg",
+    "local_mul_zero", "local_zero_div", "local_intdiv_by_one", "local_mul_to_sqr", "local_add_specialize",
+    "local_mul_specialize", "local_div_to_inv", "local_inv_canon", "local_cast_cast", "local_opt_alloc",
+    "local_sum_make_vector", "topo_constant_folding",
+];
 
 /// True for a name of Theano's without a pass of its own.
 pub fn known_theano(name: &str) -> bool {

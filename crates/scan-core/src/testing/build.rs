@@ -288,9 +288,29 @@ fn unary(op: Unary, a: &Var) -> Result<Var> {
         Unary::Square => ElemOp::Square,
         Unary::Sigmoid => ElemOp::Sigmoid,
         Unary::Abs => ElemOp::Abs,
-        Unary::Log1pSquare => return apply(Op::Elem(ElemOp::Log1p), &[&apply(Op::Elem(ElemOp::Square), &[a])?]),
+        Unary::Log1pSquare => return elem(ElemOp::Log1p, &[&elem(ElemOp::Square, &[a])?]),
+        formula => return by_hand(formula, a),
     };
-    apply(Op::Elem(e), &[a])
+    elem(e, &[a])
+}
+
+fn elem(e: ElemOp, ins: &[&Var]) -> Result<Var> {
+    apply(Op::Elem(e), ins)
+}
+
+/// Formulas of several functions, as users write them.
+fn by_hand(formula: Unary, a: &Var) -> Result<Var> {
+    let (one, two) = (float(1.0), float(2.0));
+    match formula {
+        Unary::LogOnePlusExp => elem(ElemOp::Log, &[&elem(ElemOp::Add, &[&one, &elem(ElemOp::Exp, &[a])?])?]),
+        Unary::LogSigmoid => elem(ElemOp::Log, &[&elem(ElemOp::Sigmoid, &[a])?]),
+        Unary::Logistic => {
+            let power = elem(ElemOp::Exp, &[&elem(ElemOp::Neg, &[a])?])?;
+            elem(ElemOp::Div, &[&one, &elem(ElemOp::Add, &[&one, &power])?])
+        }
+        Unary::ExpMinusOne => elem(ElemOp::Sub, &[&elem(ElemOp::Exp, &[a])?, &one]),
+        _ => elem(ElemOp::Pow, &[a, &two]),
+    }
 }
 
 fn binary(op: Binary, a: &Var, b: &Var) -> Result<Var> {

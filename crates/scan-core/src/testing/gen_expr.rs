@@ -177,17 +177,21 @@ impl Generator {
     fn unary(&mut self, shape: &[usize], depth: usize) -> Id {
         use Unary::*;
         self.mark("elementwise");
-        let op = *self.random.pick(&[Neg, Tanh, Tanh, Tanh, Sin, Sin, Cos, Exp, Square, Sigmoid, Log1pSquare, Abs]);
+        let formulas = [LogOnePlusExp, LogSigmoid, Logistic, ExpMinusOne, Power];
+        let plain = [Neg, Tanh, Tanh, Tanh, Sin, Sin, Cos, Exp, Square, Sigmoid, Log1pSquare, Abs];
+        let op = *if self.random.percent(15) { self.random.pick(&formulas) } else { self.random.pick(&plain) };
         let mut x = self.expr(Kind::Float, shape, depth - 1);
-        if op == Exp {
+        if matches!(op, Exp | ExpMinusOne) {
             x = self.within(x, 1.0);
         }
         let b = self.bound(x);
         let bound = match op {
             Neg | Abs => b,
             Tanh | Sin | Cos | Sigmoid => 1.0,
-            Exp => b.exp(),
-            Square => b * b,
+            Exp | ExpMinusOne => b.exp(),
+            Square | Power => b * b,
+            LogOnePlusExp | LogSigmoid => b + 1.0,
+            Logistic => 1.0,
             Log1pSquare => (1.0 + b * b).ln(),
         };
         self.add(Expr::Unary(op, x), Kind::Float, shape, bound)

@@ -136,6 +136,16 @@ pub enum Unary {
     Sigmoid,
     Log1pSquare,
     Abs,
+    /// `log(1 + eˣ)`, as written.
+    LogOnePlusExp,
+    /// `log(sigmoid(x))`, as written.
+    LogSigmoid,
+    /// `1 / (1 + e⁻ˣ)`, as written.
+    Logistic,
+    /// `eˣ − 1`, as written.
+    ExpMinusOne,
+    /// `x ** 2`.
+    Power,
 }
 
 /// Functions of two values.

@@ -300,6 +300,11 @@ fn unary(op: Unary, a: &Nd) -> Nd {
         Unary::Sigmoid => |x| 1.0 / (1.0 + (-x).exp()),
         Unary::Log1pSquare => |x| (1.0 + x * x).ln(),
         Unary::Abs => f64::abs,
+        Unary::LogOnePlusExp => |x| x.exp().ln_1p(),
+        Unary::LogSigmoid => |x| -(-x).exp().ln_1p(),
+        Unary::Logistic => |x| 1.0 / (1.0 + (-x).exp()),
+        Unary::ExpMinusOne => f64::exp_m1,
+        Unary::Power => |x| x * x,
     };
     a.map(a.kind, f)
 }

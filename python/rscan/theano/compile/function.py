@@ -75,7 +75,7 @@ def function(
     """Compiles expressions of inputs."""
     from ..config import config
 
-    get_mode(mode)
+    passes = get_mode(mode).passes()
     if isinstance(inputs, Variable) or not isinstance(inputs, (list, tuple)):
         raise RscanTypeError("the inputs of a function are a list of variables", code="E0809", labels=[(here(), "")])
     slots = [_slot(item) for item in inputs]
@@ -83,6 +83,7 @@ def function(
     if len(set(seen)) < len(seen):
         raise RscanValueError("a variable occurs twice among the inputs", code="E0502", labels=[(here(), "")])
     spec = _Spec(slots, outputs, _pairs(updates, "updates"), _pairs(givens, "givens"), name, no_default_updates, allow_input_downcast)
+    spec.passes = passes
     return Function(spec, on_unused_input or config.on_unused_input, profile, trust_input)
 
 
@@ -137,6 +138,7 @@ class _Spec:
     def __init__(self, slots: Any, outputs: Any, updates: Any, givens: Any, name: Any, no_default_updates: Any, downcast: Any) -> None:
         self.slots, self.outputs, self.updates, self.givens, self.name = slots, outputs, updates, givens, name
         self.no_default_updates, self.downcast = no_default_updates, downcast
+        self.passes: tuple[str, list[str]] | None = None
 
 
 def _as_output(item: Any) -> Any:
@@ -167,9 +169,9 @@ class Function(base.Function):
         self._quick = not news
         action = "ignore" if news else on_unused_input
         given = (spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
-        super().__init__(*given, profile)
+        super().__init__(*given, profile, spec.passes)
         if news:
-            self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True)
+            self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True, False, spec.passes)
 
     def _call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call whose arguments have to be converted, or have names, or whose inputs have updates."""

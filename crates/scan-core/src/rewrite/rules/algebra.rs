@@ -88,14 +88,15 @@ fn with_negated(l: &mut Local, _: ElemOp, to: ElemOp, x: Value, minus: Value) ->
     l.elem(to, &[x, y])
 }
 
+/// Where the result is no larger than what was negated; further out the sign may vanish.
 fn minus_out(l: &mut Local, op: ElemOp, minus: Value, y: Value) -> Option<Value> {
-    let x = negated(l, minus, y).filter(|_| op == Mul || l.dtype(minus).is_float())?;
+    let x = negated(l, minus, y).filter(|_| (op == Mul || l.dtype(minus).is_float()) && l.absorbs_shape(minus, y))?;
     let inner = l.elem(op, &[x, y])?;
     l.elem(Neg, &[inner])
 }
 
 fn minus_under(l: &mut Local, x: Value, minus: Value) -> Option<Value> {
-    let y = negated(l, minus, x).filter(|_| l.dtype(minus).is_float())?;
+    let y = negated(l, minus, x).filter(|_| l.dtype(minus).is_float() && l.absorbs_shape(minus, x))?;
     let inner = l.elem(Div, &[x, y])?;
     l.elem(Neg, &[inner])
 }

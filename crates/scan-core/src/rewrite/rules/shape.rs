@@ -38,7 +38,7 @@ fn earlier_dim(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
         return l.make(op.clone(), &[source]);
     }
     let dim = extent(l, op, x)?;
-    let ins = l.node(x).filter(|(made, _)| made.as_scan().is_none())?.1.to_vec();
+    let ins = l.node(x).filter(|(made, _)| !matches!(made, Op::Scan(_) | Op::IfElse(_)))?.1.to_vec();
     if !l.safe(x) {
         return None;
     }

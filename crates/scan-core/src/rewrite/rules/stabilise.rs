@@ -39,11 +39,6 @@ pub static RULES: &[Rule] = &[
         apply: |l, _, ins| if is_one(l, ins[1], ins[0]) { sigmoid(l, ins[1]) } else { None },
     },
     Rule { doc: "1 / (1 + e⁻ˣ) → sigmoid(x)", on: &["reciprocal"], apply: |l, _, ins| sigmoid(l, ins[0]) },
-    Rule {
-        doc: "1 − sigmoid(x) → sigmoid(−x)",
-        on: &["sub"],
-        apply: |l, _, ins| if is_one(l, ins[1], ins[0]) { other_sigmoid(l, ins[1]) } else { None },
-    },
     Rule { doc: "xⁿ → x · x, x or 1 / x", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1]) },
 ];
 
@@ -95,12 +90,6 @@ fn not_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
     let x = l.of(s, Sigmoid).filter(|&x| l.dtype(x) == l.dtype(s))?;
     let x = negated(l, x)?;
     l.elem(LogSigmoid, &[x])
-}
-
-fn other_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
-    let x = l.of(s, Sigmoid).filter(|&x| l.dtype(x) == l.dtype(s))?;
-    let x = negated(l, x)?;
-    l.elem(Sigmoid, &[x])
 }
 
 fn log_sigmoid(l: &mut Local, s: Value) -> Option<Value> {

@@ -1,0 +1,83 @@
+//! How long the passes take, and that their time grows with the number of nodes: `cargo run --release -p scan-core --example pass_times`.
+
+use scan_core::ir::Graph;
+use scan_core::prelude::*;
+use scan_core::rewrite::optimise;
+use std::time::Instant;
+
+/// The fastest of several runs in milliseconds, and the optimised graph.
+fn time(graph: &Graph, options: &PassOptions) -> Result<(f64, Graph)> {
+    let mut best = (f64::INFINITY, graph.clone());
+    for _ in 0..7 {
+        let copy = graph.clone();
+        let start = Instant::now();
+        let (better, _) = optimise(copy, options)?;
+        let spent = start.elapsed().as_secs_f64() * 1e3;
+        if spent < best.0 {
+            best = (spent, better);
+        }
+    }
+    Ok(best)
+}
+
+/// Nodes, those in loops included.
+fn nodes(graph: &Graph) -> usize {
+    graph.nodes().iter().map(|n| 1 + n.op.as_scan().map_or(0, |s| nodes(&s.body))).sum()
+}
+
+/// So many elementwise nodes one after the other; some of them say nothing.
+fn chain(length: usize) -> Graph {
+    let mut g = Graph::new();
+    let x = g.param(Type::unknown(DType::F64, 1), Some("x"));
+    let y = g.param(Type::scalar(DType::F64), Some("y"));
+    let mut v = x;
+    for i in 0..length / 5 {
+        let c = g.number(DType::F64, 1.0 + i as f64);
+        let product = g.mul(v, c);
+        let sum = g.add(product, y);
+        let minus = g.neg(sum);
+        let difference = g.sub(x, minus);
+        v = g.exp(difference);
+    }
+    g.set_results([v]);
+    g
+}
+
+/// The likelihood of a GARCH(1, 1) model with its gradient.
+fn garch() -> Result<Graph> {
+    let r = Var::float("r", 1);
+    let parameters: Vec<Var> = ["omega", "alpha", "beta"].iter().map(|n| Var::float(n, 0)).collect();
+    let mut step = LoopBuilder::new(LoopOptions::default())?;
+    let taps = step.sequence(&r, &[-1, 0], Some("r"))?;
+    let start = Var::float("h0", 0);
+    let h = step.state(&start, &[-1], Some("h"))?.remove(0);
+    let news = parameters[1].mul(&taps[0].square()?)?;
+    let h_t = parameters[0].add(&news)?.add(&parameters[2].mul(&h)?)?;
+    let term = h_t.log()?.add(&taps[1].square()?.div(&h_t)?)?;
+    let out = step.finish(&[(Some(0), h_t), (None, term)], &[], None)?;
+    let loss = out.outputs[1].sum()?;
+    let slopes = grad(Some(&loss), &parameters, &GradOptions::default())?;
+    let outputs = std::iter::once(loss).chain(slopes.into_iter().flatten()).collect();
+    let inputs = [r, start].into_iter().chain(parameters).collect();
+    let f = Function::new(FunctionSpec { inputs, outputs, passes: PassOptions::none(), ..Default::default() })?;
+    Ok(f.graph().clone())
+}
+
+fn main() -> Result<()> {
+    println!("{:<28} {:>8} {:>8} {:>10} {:>12}", "graph", "nodes", "after", "ms", "ns per node");
+    let row = |name: &str, graph: &Graph, options: &PassOptions| -> Result<()> {
+        let (ms, better) = time(graph, options)?;
+        let n = nodes(graph);
+        println!("{name:<28} {n:>8} {:>8} {ms:>10.3} {:>12.0}", nodes(&better), ms * 1e6 / n as f64);
+        Ok(())
+    };
+    for length in [1_250, 2_500, 5_000, 10_000, 20_000] {
+        row("chain", &chain(length), &PassOptions::full())?;
+    }
+    let graph = garch()?;
+    row("garch with gradient", &graph, &PassOptions::full())?;
+    for pass in PASSES {
+        row(&format!("  {} alone", pass.name), &graph, &PassOptions::only(&[pass.name])?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+"""Which passes run, and that results do not depend on it."""
+
+import numpy as np
+import pytest
+
+import rscan as rs
+from rscan import _native
+
+
+def _loop():
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    rows, _ = rs.scan(lambda h, x: rs.tanh(h * 1.0 + x) ** 2, outputs_info=rs.ones_like(x), non_sequences=x, n_steps=n)
+    last = rows[-1]
+    return [x, n], [last, rs.grad(last.sum(), x)]
+
+
+def test_results_do_not_depend_on_the_passes():
+    inputs, outputs = _loop()
+    args = (np.array([0.5, -1.0, 2.0]), 7)
+    want = rs.function(inputs, outputs)(*args)
+    for name, *_ in _native.passes():
+        for got, value in zip(rs.function(inputs, outputs, excluding=[name])(*args), want, strict=True):
+            np.testing.assert_allclose(got, value, rtol=1e-12)
+    for level in ("none", "fast_compile", "fast_run"):
+        with rs.config.override(passes=level):
+            f = rs.function(inputs, outputs)
+        for got, value in zip(f(*args), want, strict=True):
+            np.testing.assert_allclose(got, value, rtol=1e-12)
+
+
+def test_the_text_is_the_users_and_the_optimised_text_what_runs():
+    x = rs.dscalar("x")
+    f = rs.function([x], rs.log(1.0 + rs.exp(x * 1.0)))
+    assert "softplus" not in f.text() and "mul" in f.text()
+    assert "softplus(x)" in f.text(optimised=True)
+    assert rs.function([x], f.outputs, excluding="stabilise").text(optimised=True).count("softplus") == 0
+    assert f(1000.0) == 1000.0
+
+
+def test_unused_inputs_are_those_of_the_users_graph():
+    n = rs.lscalar("n")
+    f = rs.function([n], n * 0)
+    assert "n" not in f.text(optimised=True).split("{")[1]
+    assert f(3) == 0
+
+
+def test_passes_are_excluded_by_our_names_and_theanos():
+    x = rs.dscalar("x")
+    y = rs.log(1.0 + rs.exp(x))
+    for name in ("stabilise", "stabilize"):
+        assert "softplus" not in rs.function([x], y, excluding=[name]).text(optimised=True)
+        with rs.config.override(excluding=(name,)):
+            assert "softplus" not in rs.function([x], y).text(optimised=True)
+    assert "softplus" in rs.function([x], y, excluding=["fusion", "inplace"]).text(optimised=True)
+
+
+def test_a_pass_that_is_not_there_is_an_error_with_the_names():
+    x = rs.dscalar("x")
+    with pytest.raises(rs.RscanValueError, match="stabilise") as error:
+        rs.function([x], x * 2, excluding=["stabilize_everything"])
+    assert error.value.code == "E0509"
+    with pytest.raises(rs.RscanValueError, match="fast_compile"):
+        rs.config.passes = "faster"
+
+
+def test_the_environment_switches_passes_off(monkeypatch):
+    x = rs.dscalar("x")
+    y = rs.log(1.0 + rs.exp(x))
+    monkeypatch.setenv("RSCAN_EXCLUDE", "stabilise, fma")
+    assert "softplus" not in rs.function([x], y).text(optimised=True)
+    monkeypatch.setenv("RSCAN_EXCLUDE", "")
+    monkeypatch.setenv("RSCAN_PASSES", "0")
+    f = rs.function([x], y)
+    assert f.text(optimised=True) == f.text()
+
+
+def test_functions_keep_their_passes_when_pickled():
+    import pickle
+
+    x = rs.dscalar("x")
+    f = rs.function([x], rs.log(1.0 + rs.exp(x)), excluding=["stabilise"])
+    assert "softplus" not in pickle.loads(pickle.dumps(f)).text(optimised=True)
+
+
+def test_assertions_and_errors_stay():
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    f = rs.function([x, n], x[n] * 0.0)
+    with pytest.raises(IndexError):
+        f([1.0, 2.0], 2)
+    rows, _ = rs.scan(lambda h: h * 2.0, outputs_info=rs.ones_like(x), n_steps=n)
+    g = rs.function([x, n], rows[-1])
+    assert g([1.0], 3) == [8.0]
+    with pytest.raises(IndexError):
+        g([1.0], 0)
