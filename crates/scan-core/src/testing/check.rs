@@ -14,6 +14,7 @@ use crate::expr::gradient::{GradOptions, jvp, vjp};
 use crate::ir::EvalCx;
 use crate::ir::parse::parse;
 use crate::ir::verify::verify;
+use crate::rewrite::Options;
 use crate::types::{Array, DType};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -79,11 +80,12 @@ impl Case<'_> {
     }
 
     fn function(&self, outputs: Vec<Var>) -> Result<Function> {
-        self.function_on(Engine::Eval, outputs)
+        self.function_on(Engine::Eval, Options::none(), outputs)
     }
 
-    fn function_on(&self, engine: Engine, outputs: Vec<Var>) -> Result<Function> {
-        Function::new(FunctionSpec { inputs: self.leaves.inputs.clone(), outputs, engine: Some(engine), ..FunctionSpec::default() })
+    fn function_on(&self, engine: Engine, passes: Options, outputs: Vec<Var>) -> Result<Function> {
+        let inputs = self.leaves.inputs.clone();
+        Function::new(FunctionSpec { inputs, outputs, engine: Some(engine), passes, ..FunctionSpec::default() })
     }
 
     fn eval(&self, stage: &'static str, outputs: &[Var]) -> Outcomes<Vec<Nd>> {
@@ -91,8 +93,11 @@ impl Case<'_> {
         let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         if matches!(stage, "looped values" | "gradient" | "second") {
             self.text(&f, &values)?;
+            let optimised = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
+            let better = told(stage, optimised.call(&mut EvalCx::new(), &self.args()))?;
             for engine in [Engine::Vm, Engine::Jit] {
-                self.engine(engine, stage, outputs, &values)?;
+                self.engine(engine, Options::none(), stage, outputs, &values)?;
+                self.engine(engine, Options::full(), stage, outputs, &better)?;
             }
         }
         if matches!(stage, "looped values" | "gradient" | "jvp" | "second" | "third") {
@@ -104,14 +109,14 @@ impl Case<'_> {
     }
 
     /// An engine gives the evaluator's bits.
-    fn engine(&self, engine: Engine, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
-        let f = told(stage, self.function_on(engine, outputs.to_vec()))?;
+    fn engine(&self, engine: Engine, passes: Options, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
+        let f = told(stage, self.function_on(engine, passes, outputs.to_vec()))?;
         let got = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         count_engines(&f);
         match got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
             None => Ok(()),
             Some(i) => {
-                let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.graph().to_text("f"));
+                let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.optimised().to_text("f"));
                 Err(Fault { stage: if engine == Engine::Vm { "vm = eval" } else { "jit = eval" }, text })
             }
         }
