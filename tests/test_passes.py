@@ -14,6 +14,15 @@ def _loop():
     return [x, n], [last, rs.grad(last.sum(), x)]
 
 
+def test_explain_tells_what_passes_did_and_left():
+    inputs, outputs = _loop()
+    found = rs.function(inputs, outputs).explain()
+    assert ("algebra", "x · 1 → x") in [rule[:2] for rule in found.rules]
+    assert {"scan_keep_last"} <= {note.name for note in found.passes}
+    assert "x · 1 → x" in str(found)
+    assert rs.function(inputs, outputs, excluding=[name for name, *_ in _native.passes()]).explain().rules == []
+
+
 def test_results_do_not_depend_on_the_passes():
     inputs, outputs = _loop()
     args = (np.array([0.5, -1.0, 2.0]), 7)

@@ -66,11 +66,26 @@ class LoopPlan:
 
 
 @dataclasses.dataclass(frozen=True)
+class PassNote:
+    """What a pass did to a loop or operation, or why it left it as it is."""
+
+    name: str
+    place: str
+    done: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.place}: {'' if self.done else 'not done: '}{self.text}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What became of a function: its loops, outer ones first."""
+    """What became of a function: its loops, outer ones first; what its passes did, and how often their rules were applied."""
 
     name: str | None
     loops: list[LoopPlan]
+    passes: list[PassNote]
+    rules: list[tuple[str, str, int]]
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
@@ -78,7 +93,9 @@ class Explanation:
 
     def __str__(self) -> str:
         head = f"function {self.name or ''}".rstrip()
-        return "\n".join([f"{head}: {len(self.loops)} loops", *map(str, self.loops)])
+        lines = [f"{head}: {len(self.loops)} loops", *map(str, self.loops), *map(str, self.passes)]
+        times = [f"{name}: {rule}: {n} {'time' if n == 1 else 'times'}" for name, rule, n in self.rules]
+        return "\n".join([*lines, *times])
 
 
 def explain(function: _native.Function, name: str | None) -> Explanation:
@@ -89,4 +106,5 @@ def explain(function: _native.Function, name: str | None) -> Explanation:
         file, line = (None, None) if place is None else place[:2]
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
         loops.append(LoopPlan(loop_name, file, line, depth, plans, made))
-    return Explanation(name, loops)
+    notes, rules = function.report()
+    return Explanation(name, loops, [PassNote(*note) for note in notes], rules)
