@@ -12,6 +12,7 @@ from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
+from .config import config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .explain import Explanation, explain
 from .profile import Profile
