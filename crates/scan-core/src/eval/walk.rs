@@ -1,6 +1,6 @@
 //! One walk over the nodes in order. A branch of `ifelse` that is not taken is not evaluated.
 
-use crate::base::{Diagnostic, Result};
+use crate::base::{Diagnostic, Result, Span};
 use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::types::Array;
 use rustc_hash::FxHashSet;
@@ -106,7 +106,7 @@ impl<G: Deref<Target = Graph>> Walk<G> {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
         let start = cx.profile.is_some().then(Instant::now);
-        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, node))?;
+        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
             profile.op(node.op.name(), start.elapsed());
         }
@@ -169,9 +169,11 @@ fn eager_missing(graph: &Graph, values: &[Value], slots: &Slots) -> Vec<bool> {
 }
 
 /// Adds the user's line to an error: of the op, and of every loop around it.
-fn blame(e: Box<Diagnostic>, node: &Node) -> Box<Diagnostic> {
-    match node.op {
-        Op::Scan(_) if !e.labels.is_empty() => e.also(node.span, "in this loop"),
-        _ => e.at(node.span),
-    }
+pub fn blame(e: Box<Diagnostic>, op: &Op, span: Span) -> Box<Diagnostic> {
+    let is_loop = match op {
+        Op::Scan(_) => true,
+        Op::Native(native) => native.0.is_loop(),
+        _ => false,
+    };
+    if is_loop && !e.labels.is_empty() { e.also(span, "in this loop") } else { e.at(span) }
 }

@@ -1,6 +1,6 @@
 //! A function: inputs, outputs, updates of shared variables.
 
-use crate::backend::cpu::Isa;
+use crate::backend::cpu::{Isa, team};
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::eval::Walk;
@@ -81,7 +81,7 @@ impl Function {
         if engine == Engine::Eval {
             return Ok(graph.clone());
         }
-        if let Err(text) = Isa::detect() {
+        if let Err(text) = Isa::detect().and(team::size()) {
             bail!(Value, "E0511", "{text}");
         }
         native::plan(graph, engine).map(Arc::new)

@@ -509,6 +509,10 @@ pub trait NativeOp: Send + Sync {
     /// # Errors
     /// What the nodes report in whose place it runs.
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>>;
+    /// True where it stands for a loop.
+    fn is_loop(&self) -> bool {
+        false
+    }
     /// Itself, for `explain`.
     fn as_any(&self) -> &dyn std::any::Any;
 }

@@ -172,6 +172,9 @@ impl NativeOp for NativeLoop {
         }
         step::run(&self.plain, cx, ins)
     }
+    fn is_loop(&self) -> bool {
+        true
+    }
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }

@@ -4,8 +4,8 @@ use super::held::Held;
 use super::plan::native;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Memory, Operand, array_at, bytes, cells, clear, copy, with_slices, write_array};
-use crate::base::Result;
-use crate::eval::Walk;
+use crate::base::{Diagnostic, Result, Span};
+use crate::eval::{Walk, blame};
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Graph, Op, Scan};
 use crate::lower::Window;
@@ -35,6 +35,10 @@ enum Part {
 }
 
 impl Part {
+    /// Adds the user's line to an error.
+    fn blame(&self, e: Box<Diagnostic>, span: Span) -> Box<Diagnostic> {
+        if let Part::Call(op) = self { blame(e, op, span) } else { e.at(span) }
+    }
     /// As profiles show it.
     fn name(&self) -> &str {
         match self {
@@ -117,7 +121,7 @@ impl Mixed {
             write_array(&memories.arena(0), &Array::scalar(done as i64));
             for (part, item) in self.parts.iter().zip(&self.plan.items) {
                 let start = cx.profile.is_some().then(Instant::now);
-                self.part(scan, cx, part, item, &memories).map_err(|e| step::in_step(e.at(item.span), scan, done))?;
+                self.part(scan, cx, part, item, &memories).map_err(|e| step::in_step(part.blame(e, item.span), scan, done))?;
                 if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                     profile.op(part.name(), start.elapsed());
                 }
@@ -184,7 +188,7 @@ impl Mixed {
                 let outs: Outs<Array> = op.def().eval(cx, &mut ins)?;
                 for (place, out) in item.outs.iter().zip(&outs) {
                     if out.shape() != &place.shape[..] || out.dtype() != place.dtype {
-                        return Err(crate::base::Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), out.ty(), place.shape)));
+                        return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), out.ty(), place.shape)));
                     }
                     write_array(&at(place), out);
                 }

@@ -1,6 +1,7 @@
 //! Which engine runs a kernel: the vm at once, machine code as soon as it pays.
 
-use crate::backend::cpu::{Code, Operand, Refusal, native, run, vm};
+use crate::backend::cpu::team::{self, run_parallel};
+use crate::backend::cpu::{Code, Operand, Refusal, native, vm};
 use crate::kernel::Kernel;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +77,7 @@ impl Tiered {
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-        run(self.code(), &self.kernel, operands, lanes, steps, first)
+        run_parallel(self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
     }
     /// The engine in use, and why it is not machine code where that was tried.
     pub fn describe(&self) -> (&'static str, Option<&str>) {
