@@ -13,6 +13,8 @@ pub struct Held {
     pub rows: Array,
     /// The rows that one step hands to the next.
     pub window: Array,
+    /// True where there is a buffer.
+    used: bool,
     /// Number of initial rows.
     init: usize,
     /// The buffer holds so many rows at a time; `None`: all.
@@ -30,8 +32,8 @@ pub struct HeldCells<'a> {
 }
 
 impl Held {
-    /// Memory for at most n steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
-    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize) -> Held {
+    /// Memory for `room` steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
+    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], room: usize) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
@@ -41,24 +43,32 @@ impl Held {
             }
         }
         let none = !window.stored && !window.entering;
-        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, n) };
-        Held { rows, window: kept, init, sliding: None, base: 0 }
+        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, room) };
+        Held { rows, window: kept, used: !none, init, sliding: None, base: 0 }
     }
 
-    /// Memory for at most n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them.
-    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize) -> Held {
+    /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them.
+    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize, room: usize) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
-        let room = match scan.states[id].keep {
+        let sliding = match scan.states[id].keep {
             Keep::Last(k) if !window.entering && capacity(window, k) < n + window.span => Some(capacity(window, k)),
             _ => None,
         };
-        let rows = match room {
-            None => all_rows(at, window, ins, n),
-            Some(room) => first_rows(at, window, ins, room),
+        let rows = match sliding {
+            None => all_rows(at, window, ins, room),
+            Some(rows) => first_rows(at, window, ins, rows),
         };
         let empty = Array::zeros(window.dtype, &[0]);
-        Held { rows, window: empty, init, sliding: room, base: 0 }
+        Held { rows, window: empty, used: true, init, sliding, base: 0 }
+    }
+
+    /// Memory for more steps.
+    pub fn grow(&mut self, window: &Window, room: usize) {
+        let total = (room + window.span).max(self.init);
+        if self.used && self.sliding.is_none() && self.rows.shape()[0] < total {
+            self.rows.resize_rows(total);
+        }
     }
 
     /// As bytes.
@@ -92,6 +102,18 @@ impl Held {
             }
         }
     }
+}
+
+/// So many bytes of rows are laid out before it is known that the loop runs so long.
+const FORESEEN: usize = 1 << 30;
+/// The same where the loop may stop.
+const FORESEEN_UNTIL: usize = 1 << 20;
+
+/// Steps for which memory is laid out at first, of n at most. Where they are not enough the memory grows.
+pub fn room(scan: &Scan, windows: &[Window], n: usize) -> usize {
+    let row: usize = windows.iter().map(Window::row_bytes).sum();
+    let bytes = if scan.until { FORESEEN_UNTIL } else { FORESEEN };
+    n.min((bytes / row.max(1)).max(1))
 }
 
 /// A buffer of all rows: the initial ones, then zeros.

@@ -1,6 +1,6 @@
 //! A loop as one kernel, with its states' memory.
 
-use super::held::{Held, HeldCells};
+use super::held::{Held, HeldCells, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
@@ -119,10 +119,11 @@ impl NativeLoop {
         let scan = &*self.scan;
         let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let windows = &ready.plan.windows;
-        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::new(scan, id, w, ins, n)).collect();
+        let room = room(scan, windows, n);
+        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::new(scan, id, w, ins, room)).collect();
         let steps = self.timed(cx, |cx| {
             let start = cx.profile.is_some().then(Instant::now);
-            let ran = ready.steps(scan, cx, ins, &before, &mut held, n);
+            let ran = ready.steps(scan, cx, ins, &before, &mut held, n, room);
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
@@ -136,8 +137,9 @@ impl NativeLoop {
     fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = mixed.windows();
-        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::in_memory(scan, id, w, ins, n)).collect();
-        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n))?;
+        let room = room(scan, windows, n);
+        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::in_memory(scan, id, w, ins, n, room)).collect();
+        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n, room))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
         Ok(rows.chain([Array::scalar(steps as i64)]).collect())
@@ -229,30 +231,55 @@ impl Ready {
         walk.run(cx, &mut walk.slots(), &mut args)
     }
 
-    /// Runs at most n steps; how many ran.
-    fn steps(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], before: &[Array], held: &mut [Held], n: usize) -> Result<usize> {
-        let lanes = self.plan.lanes;
-        self.tier.expect(lanes, n);
+    /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.
+    fn steps(
+        &self,
+        scan: &Scan,
+        cx: &mut EvalCx,
+        ins: &[Array],
+        before: &[Array],
+        held: &mut [Held],
+        n: usize,
+        mut room: usize,
+    ) -> Result<usize> {
+        self.tier.expect(self.plan.lanes, n);
+        let (mut done, mut stopped) = (0, false);
+        while done < n && !stopped {
+            if done == room {
+                room = n.min(2 * room);
+                held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
+            }
+            stopped = self.segment(scan, cx, ins, before, held, &mut done, room)?;
+        }
+        Ok(done)
+    }
+
+    /// Runs from step `done` up to step `end`; true where the loop has stopped.
+    fn segment(
+        &self,
+        scan: &Scan,
+        cx: &mut EvalCx,
+        ins: &[Array],
+        before: &[Array],
+        held: &mut [Held],
+        done: &mut usize,
+        end: usize,
+    ) -> Result<bool> {
         let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(scan, *p, ins, before, &memory, &stopped)).collect();
         let portion = self.portion(&operands);
-        let mut done = 0;
-        while done < n {
-            if done == 0 {
+        while *done < end && stopped[0].get() == 0 {
+            if *done == 0 {
                 cx.check()?
             } else {
                 cx.check_clock()?
             }
-            let steps = portion.min(n - done);
-            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| moved(o, done)).collect();
-            let ran = self.tier.run(&now, lanes, steps, done as i64);
-            done += ran;
-            if stopped[0].get() != 0 {
-                break;
-            }
+            let steps = portion.min(end - *done);
+            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| moved(o, *done)).collect();
+            *done += self.tier.run(&now, self.plan.lanes, steps, *done as i64);
         }
-        Ok(done)
+        Ok(stopped[0].get() != 0)
     }
 
     /// Steps per call of the kernel.

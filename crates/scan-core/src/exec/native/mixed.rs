@@ -97,11 +97,11 @@ impl Mixed {
         (engines.collect(), calls.collect())
     }
 
-    /// Runs at most n steps on the states' memory; how many ran.
+    /// Runs at most n steps on the states' memory, which is laid out for `room` of them and grows; how many ran.
     ///
     /// # Errors
     /// What the ops report, with the step.
-    pub fn run(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], held: &mut [Held], n: usize) -> Result<usize> {
+    pub fn run(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], held: &mut [Held], n: usize, mut room: usize) -> Result<usize> {
         let before = self.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
         self.parts.iter().for_each(|p| {
@@ -109,38 +109,45 @@ impl Mixed {
                 tier.expect(*lanes, n);
             }
         });
-        let limits: Vec<Option<usize>> = held.iter().map(|h| h.sliding).collect();
-        let rows: Vec<&[Cell<u8>]> = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
-        let base = vec![0; rows.len()];
-        let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, base, step: 0 };
-        let mut done = 0;
-        while done < n {
-            cx.check()?;
-            memories.step = done;
-            self.slide(&mut memories, &limits);
-            write_array(&memories.arena(0), &Array::scalar(done as i64));
-            for (part, item) in self.parts.iter().zip(&self.plan.items) {
-                let start = cx.profile.is_some().then(Instant::now);
-                self.part(scan, cx, part, item, &memories).map_err(|e| step::in_step(part.blame(e, item.span), scan, done))?;
-                if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-                    profile.op(part.name(), start.elapsed());
-                }
+        let (mut done, mut stopped) = (0, false);
+        while done < n && !stopped {
+            if done == room {
+                room = n.min(2 * room);
+                held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
             }
-            for (id, offset, place) in &self.plan.writes {
-                let to = memories.operand(scan, &self.plan.windows, &At::Row(*id, *offset));
-                copy(&memories.operand(scan, &self.plan.windows, &place.at), &to, count(&place.shape) * place.dtype.size());
+            let base: Vec<usize> = held.iter().map(|h| h.base).collect();
+            let limits: Vec<Option<usize>> = held.iter().map(|h| h.sliding).collect();
+            let rows: Vec<&[Cell<u8>]> = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
+            let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, base, step: done };
+            while done < room && !stopped {
+                cx.check()?;
+                memories.step = done;
+                self.slide(&mut memories, &limits);
+                stopped = self.step(scan, cx, &memories).map_err(|e| step::in_step(e, scan, done))?;
+                done += 1;
             }
-            done += 1;
-            if let Some(stop) = &self.plan.stop {
-                let stop = array_at(&memories.operand(scan, &self.plan.windows, &stop.at), stop.dtype, &[1]);
-                if stop.item_f64().is_some_and(|x| x != 0.0) {
-                    break;
-                }
+            let base = memories.base;
+            held.iter_mut().zip(base).for_each(|(h, base)| h.base = base);
+        }
+        Ok(done)
+    }
+
+    /// One step; true where it stops the loop.
+    fn step(&self, scan: &Scan, cx: &mut EvalCx, memories: &Memories) -> Result<bool> {
+        let at = |at: &At| memories.operand(scan, &self.plan.windows, at);
+        write_array(&memories.arena(0), &Array::scalar(memories.step as i64));
+        for (part, item) in self.parts.iter().zip(&self.plan.items) {
+            let start = cx.profile.is_some().then(Instant::now);
+            self.part(scan, cx, part, item, memories).map_err(|e| part.blame(e, item.span))?;
+            if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+                profile.op(part.name(), start.elapsed());
             }
         }
-        let base = memories.base;
-        held.iter_mut().zip(base).for_each(|(h, base)| h.base = base);
-        Ok(done)
+        for (id, offset, place) in &self.plan.writes {
+            copy(&at(&place.at), &at(&At::Row(*id, *offset)), count(&place.shape) * place.dtype.size());
+        }
+        let stop = self.plan.stop.as_ref().map(|stop| array_at(&at(&stop.at), stop.dtype, &[1]));
+        Ok(stop.and_then(|s| s.item_f64()).is_some_and(|x| x != 0.0))
     }
 
     fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
