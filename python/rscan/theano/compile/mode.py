@@ -75,7 +75,7 @@ def _known() -> frozenset[str]:
 FAST_COMPILE = Mode("py", "fast_compile", "FAST_COMPILE")
 FAST_RUN = Mode("cvm", "fast_run", "FAST_RUN")
 JAX = Mode("jax", "fast_run", "JAX")
-predefined_modes = {"FAST_COMPILE": FAST_COMPILE, "FAST_RUN": FAST_RUN, "Mode": FAST_RUN, "JAX": JAX}
+predefined_modes = {"FAST_COMPILE": FAST_COMPILE, "FAST_RUN": FAST_RUN, "Mode": Mode("cvm", "default", "Mode"), "JAX": JAX}
 predefined_linkers = {name: name for name in ("py", "c", "c|py", "c&py", "vm", "cvm", "vm_nogc", "cvm_nogc", "jax")}
 predefined_optimizers = {name: name for name in ("None", "fast_compile", "fast_run", "merge", "o1", "o2", "o3", "o4")}
 
