@@ -25,6 +25,8 @@ pub struct Held {
 
 /// The same as bytes.
 pub struct HeldCells<'a> {
+    /// The number of the first row in the buffer.
+    pub base: usize,
     /// The buffer.
     pub rows: &'a [Cell<u8>],
     /// The rows that one step hands to the next.
@@ -33,7 +35,8 @@ pub struct HeldCells<'a> {
 
 impl Held {
     /// Memory for `room` steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
-    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], room: usize) -> Held {
+    /// The first `skip` rows are not returned: where they can, they are left away.
+    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], room: usize, skip: usize) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
@@ -43,8 +46,9 @@ impl Held {
             }
         }
         let none = !window.stored && !window.entering;
-        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, room) };
-        Held { rows, window: kept, used: !none, init, sliding: None, base: 0 }
+        let base = if window.entering || skip > window.first_write { 0 } else { skip };
+        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, room, base) };
+        Held { rows, window: kept, used: !none, init, sliding: None, base }
     }
 
     /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them.
@@ -56,8 +60,8 @@ impl Held {
             _ => None,
         };
         let rows = match sliding {
-            None => all_rows(at, window, ins, room),
-            Some(rows) => first_rows(at, window, ins, rows),
+            None => all_rows(at, window, ins, room, 0),
+            Some(rows) => first_rows(at, window, ins, 0, rows),
         };
         let empty = Array::zeros(window.dtype, &[0]);
         Held { rows, window: empty, used: true, init, sliding, base: 0 }
@@ -65,7 +69,7 @@ impl Held {
 
     /// Memory for more steps.
     pub fn grow(&mut self, window: &Window, room: usize) {
-        let total = (room + window.span).max(self.init);
+        let total = (room + window.span).max(self.init) - self.base;
         if self.used && self.sliding.is_none() && self.rows.shape()[0] < total {
             self.rows.resize_rows(total);
         }
@@ -73,14 +77,14 @@ impl Held {
 
     /// As bytes.
     pub fn cells(&mut self) -> HeldCells<'_> {
-        HeldCells { rows: cells(&mut self.rows), window: cells(&mut self.window) }
+        HeldCells { base: self.base, rows: cells(&mut self.rows), window: cells(&mut self.window) }
     }
 
     /// What a loop that is one kernel returns.
     pub fn finish(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         if window.stored {
             for (k, j) in window.carried_offsets().enumerate().filter(|c| c.1 >= window.first_write) {
-                self.rows.set_row(steps + j, &self.window.row(k));
+                self.rows.set_row(steps + j - self.base, &self.window.row(k));
             }
             return self.finish_in_memory(keep, window, steps);
         }
@@ -93,7 +97,7 @@ impl Held {
     pub fn finish_in_memory(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         match keep {
             Keep::All => {
-                self.rows.resize_rows((steps + window.span).max(self.init));
+                self.rows.resize_rows((steps + window.span).max(self.init) - self.base);
                 self.rows
             }
             Keep::Last(k) => {
@@ -116,11 +120,11 @@ pub fn room(scan: &Scan, windows: &[Window], n: usize) -> usize {
     n.min((bytes / row.max(1)).max(1))
 }
 
-/// A buffer of all rows: the initial ones, then zeros.
-fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize) -> Array {
+/// A buffer of all rows from `base` on: the initial ones, then zeros where a step may see them.
+fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, base: usize) -> Array {
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let total = (n + window.span).max(init);
-    let Some(at) = at.filter(|_| window.entering) else { return first_rows(at, window, ins, total) };
+    let Some(at) = at.filter(|_| window.entering) else { return first_rows(at, window, ins, base, total - base) };
     let mut rows = std::mem::replace(&mut ins[at], Array::scalar(false));
     if rows.shape()[0] < total {
         rows.resize_rows(total);
@@ -128,15 +132,16 @@ fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize) -> 
     rows
 }
 
-/// A buffer of so many rows that begins with the initial ones. No step sees the others before it, or one before it, wrote them.
-fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], total: usize) -> Array {
+/// A buffer of so many rows from `base` on that begins with the initial ones. No step sees the others before it, or one before
+/// it, wrote them.
+fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
     let mut rows = Array::dirty(window.dtype, &with_rows(total, &window.shape));
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let zeros = Array::zeros(window.dtype, &window.shape);
-    for i in 0..init.max(window.span).min(total) {
+    for i in base..init.max(window.span).min(base + total) {
         match at.filter(|_| i < init) {
-            Some(at) => rows.set_row(i, &ins[at].row(i)),
-            None => rows.set_row(i, &zeros),
+            Some(at) => rows.set_row(i - base, &ins[at].row(i)),
+            None => rows.set_row(i - base, &zeros),
         }
     }
     rows

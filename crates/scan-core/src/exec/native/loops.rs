@@ -25,6 +25,8 @@ pub struct NativeLoop {
     /// The loop for the evaluator, its body planned.
     plain: Arc<Scan>,
     types: Outs<Type>,
+    /// Per state: as many of the first rows are not returned.
+    skip: Vec<usize>,
     engine: Engine,
     variants: RwLock<Vec<Arc<Variant>>>,
 }
@@ -58,13 +60,13 @@ const PORTION: usize = 1 << 20;
 const BLOCK_BYTES: usize = 1 << 18;
 
 impl NativeLoop {
-    /// The loop with output types `types`.
+    /// The loop with output types `types`, which leave away the first `skip` rows of each state.
     ///
     /// # Errors
     /// An internal error where the body is not consistent.
-    pub fn new(scan: Arc<Scan>, types: Outs<Type>, engine: Engine) -> Result<NativeLoop> {
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, engine: Engine) -> Result<NativeLoop> {
         let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
-        Ok(NativeLoop { scan, plain, types, engine, variants: RwLock::default() })
+        Ok(NativeLoop { scan, plain, types, skip, engine, variants: RwLock::default() })
     }
 
     /// The loop.
@@ -120,7 +122,8 @@ impl NativeLoop {
         let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let windows = &ready.plan.windows;
         let room = room(scan, windows, n);
-        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::new(scan, id, w, ins, room)).collect();
+        let states = scan.states.ids().zip(windows).zip(&self.skip);
+        let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, room, skip)).collect();
         let steps = self.timed(cx, |cx| {
             let start = cx.profile.is_some().then(Instant::now);
             let ran = ready.steps(scan, cx, ins, &before, &mut held, n, room);
@@ -129,8 +132,11 @@ impl NativeLoop {
             }
             ran
         })?;
-        let states = scan.states.iter().zip(windows).zip(held);
-        let rows = states.map(|((state, window), held)| held.finish(state.keep, window, steps));
+        let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
+        let rows = states.map(|(((state, window), held), skip)| {
+            let left = skip - held.base;
+            from_row(held.finish(state.keep, window, steps), left)
+        });
         Ok(rows.chain([Array::scalar(steps as i64)]).collect())
     }
 
@@ -142,7 +148,15 @@ impl NativeLoop {
         let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n, room))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
-        Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+        Ok(self.skipped(rows.chain([Array::scalar(steps as i64)]).collect()))
+    }
+
+    /// Outputs without the rows that are not returned.
+    fn skipped(&self, mut outs: Outs<Array>) -> Outs<Array> {
+        for (out, &skip) in outs.iter_mut().zip(&self.skip).filter(|s| *s.1 > 0) {
+            *out = from_row(std::mem::replace(out, Array::scalar(false)), skip);
+        }
+        outs
     }
 
     fn timed(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<usize>) -> Result<usize> {
@@ -172,7 +186,7 @@ impl NativeOp for NativeLoop {
                 _ => {}
             }
         }
-        step::run(&self.plain, cx, ins)
+        Ok(self.skipped(step::run(&self.plain, cx, ins)?))
     }
     fn is_loop(&self) -> bool {
         true
@@ -312,8 +326,9 @@ impl Ready {
             Place::Row { id, offset, at } => {
                 let window = &self.plan.windows[id.0 as usize];
                 let row = window.row_bytes();
-                let memory = Memory::Write(held[id.0 as usize].rows);
-                Operand { memory, offset: offset * row + at * window.dtype.size(), stride: row as isize }
+                let HeldCells { base, rows, .. } = held[id.0 as usize];
+                let memory = Memory::Write(rows);
+                Operand { memory, offset: (offset - base) * row + at * window.dtype.size(), stride: row as isize }
             }
             Place::Window { id, row, at } => {
                 let window = &self.plan.windows[id.0 as usize];
@@ -323,6 +338,12 @@ impl Ready {
             }
         }
     }
+}
+
+/// An array without its first rows, as a slice does it: there may be fewer.
+fn from_row(rows: Array, first: usize) -> Array {
+    let n = rows.shape()[0];
+    if first == 0 { rows } else { rows.rows(first.min(n), n) }
 }
 
 /// An operand so many steps further on.

@@ -4,10 +4,11 @@ use super::loops::NativeLoop;
 use super::maps::NativeMap;
 use super::tier::Engine;
 use crate::base::Result;
-use crate::ir::op::NativeRef;
-use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::ir::op::{NativeRef, Outs};
+use crate::ir::{Def, Graph, Node, NodeId, Op, Value};
 use crate::lower::expressible;
 use crate::lower::groups::Groups;
+use crate::types::Type;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -25,12 +26,17 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
         image.insert(p, q);
     }
     let live = graph.needed(graph.results());
+    let skips = Skips::new(graph, &live);
     for (id, node) in graph.nodes().enumerate() {
+        if let Some(&rows) = skips.slices.get(&node.outs[0]) {
+            image.insert(node.outs[0], image[&rows]);
+            continue;
+        }
         if !live[id.0 as usize] || groups.is_inner(id) {
             continue;
         }
         out.set_span(node.span);
-        let (op, ins) = planned(graph, &groups, id, engine)?;
+        let (op, ins) = planned(graph, &groups, &skips, id, engine)?;
         let ins: Vec<Value> = ins.iter().map(|v| image[v]).collect();
         let outs = out.apply(op, &ins)?;
         node.outs.iter().zip(outs).for_each(|(&old, new)| {
@@ -46,22 +52,69 @@ fn gains(graph: &Graph, node: &Node) -> bool {
     graph.ty(node.outs[0]).rank() > 0 && matches!(node.op, Op::Elem(_) | Op::Cast(_))
 }
 
-fn planned(graph: &Graph, groups: &Groups, id: NodeId, engine: Engine) -> Result<(Op, Vec<Value>)> {
+fn planned(graph: &Graph, groups: &Groups, skips: &Skips, id: NodeId, engine: Engine) -> Result<(Op, Vec<Value>)> {
     let node = &graph.nodes()[id];
     if let Some((inner, ins)) = groups.graph(graph, id)? {
         return Ok((Op::Native(NativeRef(Arc::new(NativeMap::new(inner, engine)))), ins));
     }
-    let types = || node.outs.iter().map(|&v| graph.ty(v).clone()).collect();
-    Ok((native(&node.op, types(), engine)?, node.ins.to_vec()))
+    let types = node.outs.iter().map(|v| graph.ty(*skips.of.get(v).map_or(v, |s| &s.1)).clone()).collect();
+    let skip = node.outs.iter().map(|v| skips.of.get(v).map_or(0, |s| s.0)).collect();
+    Ok((native_without(&node.op, types, skip, engine)?, node.ins.to_vec()))
 }
 
 /// An op as the plan has it: loops are compiled.
 ///
 /// # Errors
 /// An internal error where a body is not consistent.
-pub fn native(op: &Op, types: crate::ir::op::Outs<crate::types::Type>, engine: Engine) -> Result<Op> {
+pub fn native(op: &Op, types: Outs<Type>, engine: Engine) -> Result<Op> {
+    let none = vec![0; types.len()];
+    native_without(op, types, none, engine)
+}
+
+fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, engine: Engine) -> Result<Op> {
     Ok(match op {
-        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, engine)?))),
+        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, engine)?))),
         op => op.clone(),
     })
+}
+
+/// Rows of states of which only `rows[k:]` is read, with one k: the loop then returns that.
+struct Skips {
+    /// k and the slice, by the rows of the state.
+    of: FxHashMap<Value, (usize, Value)>,
+    /// Rows by slice.
+    slices: FxHashMap<Value, Value>,
+}
+
+impl Skips {
+    fn new(graph: &Graph, live: &[bool]) -> Skips {
+        let mut slices: FxHashMap<Value, Option<(usize, Value)>> = FxHashMap::default();
+        let mut all: Vec<(Value, Value)> = vec![];
+        for (_, node) in graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
+            let slice = first_of_slice(graph, node);
+            for &v in &node.ins {
+                let found = slice.filter(|_| v == node.ins[0]).map(|k| (k, node.outs[0]));
+                let first = slices.entry(v).or_insert(found);
+                if first.map(|f| f.0) != found.map(|f| f.0) {
+                    *first = None;
+                }
+                all.extend(found.map(|f| (v, f.1)));
+            }
+        }
+        graph.results().iter().for_each(|v| _ = slices.insert(*v, None));
+        let is_rows = |v: Value| match graph.def(v) {
+            Def::Out(id, k) => matches!(&graph.nodes()[id].op, Op::Scan(scan) if k < scan.states.len()),
+            Def::Param(_) => false,
+        };
+        let of: FxHashMap<Value, (usize, Value)> = slices.into_iter().filter(|s| is_rows(s.0)).filter_map(|(v, s)| Some((v, s?))).collect();
+        let slices = all.into_iter().filter(|s| of.contains_key(&s.0)).map(|(rows, slice)| (slice, rows)).collect();
+        Skips { of, slices }
+    }
+}
+
+/// k of a node `x[k:]`.
+fn first_of_slice(graph: &Graph, node: &Node) -> Option<usize> {
+    let Op::Index(index) = &node.op else { return None };
+    let k = graph.const_value(*node.ins.get(1)?)?.item_i64()?;
+    if index.pattern == "s:" { usize::try_from(k).ok() } else { None }
 }
