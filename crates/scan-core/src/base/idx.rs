@@ -48,6 +48,10 @@ impl<I: Id, T> IdxVec<I, T> {
         self.items.push(item);
         I::new(self.items.len() - 1)
     }
+    /// Makes room for so many more items.
+    pub fn reserve(&mut self, more: usize) {
+        self.items.reserve(more);
+    }
     /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -84,6 +88,14 @@ impl<I: Id, T> Index<I> for IdxVec<I, T> {
 impl<I: Id, T> IndexMut<I> for IdxVec<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.idx()]
+    }
+}
+
+impl<I: Id, T> IntoIterator for IdxVec<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
     }
 }
 

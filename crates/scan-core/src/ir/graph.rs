@@ -1,10 +1,11 @@
 //! The graph: nodes in topological order, values in SSA form, equal pure nodes made once.
 
 use super::op::{Arg, Op, Outs};
-use crate::base::{Diagnostic, IdxVec, Result, Span};
+use crate::base::{Diagnostic, Id, IdxVec, Result, Span};
 use crate::types::{Array, Dim, Sym, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 crate::id! {
@@ -36,9 +37,6 @@ pub struct Node {
     pub span: Span,
 }
 
-/// What makes a node equal to another.
-type Key = (Op, SmallVec<[Value; 4]>);
-
 #[derive(Clone, Debug)]
 struct Data {
     ty: Type,
@@ -54,7 +52,8 @@ pub struct Graph {
     values: IdxVec<Value, Data>,
     params: Vec<Value>,
     results: Vec<Value>,
-    memo: FxHashMap<Key, NodeId>,
+    /// Pure nodes by the hash of op and inputs; where hashes are equal, at the next numbers.
+    memo: FxHashMap<u64, NodeId>,
     span: Span,
 }
 
@@ -62,6 +61,14 @@ impl Graph {
     /// An empty graph.
     pub fn new() -> Graph {
         Graph::default()
+    }
+    /// An empty graph with room for so many nodes and values.
+    pub fn with_room(nodes: usize, values: usize) -> Graph {
+        let mut g = Graph::default();
+        g.nodes.reserve(nodes);
+        g.values.reserve(values);
+        g.memo.reserve(nodes);
+        g
     }
     /// Adds a parameter.
     pub fn param(&mut self, ty: Type, name: Option<&str>) -> Value {
@@ -76,24 +83,38 @@ impl Graph {
     /// What the op's type inference reports, at the current span.
     pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Outs<Value>> {
         let op = op.into();
-        let pure = !matches!(&op, Op::Extern(e) if !e.0.pure());
-        let key = (op, SmallVec::from_slice(ins));
-        if let Some(&node) = self.memo.get(&key).filter(|_| pure) {
-            return Ok(self.nodes[node].outs.clone());
-        }
-        let args: Vec<Arg> = ins.iter().map(|&v| self.arg(v)).collect();
-        let def = key.0.def();
+        let place = match self.seek(&op, ins) {
+            Ok(node) => return Ok(self.nodes[node].outs.clone()),
+            Err(place) => place,
+        };
+        let args: SmallVec<[Arg; 3]> = ins.iter().map(|&v| self.arg(v)).collect();
+        let def = op.def();
         let types = def.infer(&args).map_err(|e| e.at(self.span))?;
         let dim = def.dim(&args);
-        Ok(self.push(key, pure, types.into_iter().map(|ty| (ty, dim.clone()))))
+        Ok(self.push(op, ins, place, types.into_iter().map(|ty| (ty, dim.clone()))))
     }
-    fn push(&mut self, key: Key, pure: bool, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
+    /// The equal node, or the place in the memo where it would stand; none for an op of which each evaluation counts.
+    fn seek(&self, op: &Op, ins: &[Value]) -> std::result::Result<NodeId, Option<u64>> {
+        if matches!(op, Op::Extern(e) if !e.0.pure()) {
+            return Err(None);
+        }
+        let mut place = FxBuildHasher.hash_one((op, ins));
+        while let Some(&node) = self.memo.get(&place) {
+            let found = &self.nodes[node];
+            if found.ins[..] == *ins && found.op == *op {
+                return Ok(node);
+            }
+            place = place.wrapping_add(1);
+        }
+        Err(Some(place))
+    }
+    fn push(&mut self, op: Op, ins: &[Value], place: Option<u64>, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
         let node = NodeId(self.nodes.len() as u32);
         let data = types.enumerate().map(|(i, (ty, dim))| Data { ty, def: Def::Out(node, i), name: None, dim });
         let outs: Outs<Value> = data.map(|data| self.values.push(data)).collect();
-        self.nodes.push(Node { op: key.0.clone(), ins: key.1.clone(), outs: outs.clone(), span: self.span });
-        if pure {
-            self.memo.insert(key, node);
+        self.nodes.push(Node { op, ins: SmallVec::from_slice(ins), outs: outs.clone(), span: self.span });
+        if let Some(place) = place {
+            self.memo.insert(place, node);
         }
         outs
     }
@@ -120,12 +141,44 @@ impl Graph {
     }
     /// The node on inputs of which as much is known as there: types need no inference.
     fn repeat(&mut self, from: &Graph, node: &Node, ins: &[Value]) -> Outs<Value> {
-        let pure = !matches!(&node.op, Op::Extern(e) if !e.0.pure());
-        let key = (node.op.clone(), SmallVec::from_slice(ins));
-        if let Some(&found) = self.memo.get(&key).filter(|_| pure) {
-            return self.nodes[found].outs.clone();
+        match self.seek(&node.op, ins) {
+            Ok(found) => self.nodes[found].outs.clone(),
+            Err(place) => {
+                let known = node.outs.iter().map(|&v| (from.values[v].ty.clone(), from.values[v].dim.clone()));
+                self.push(node.op.clone(), ins, place, known)
+            }
         }
-        self.push(key, pure, node.outs.iter().map(|&v| (from.values[v].ty.clone(), from.values[v].dim.clone())))
+    }
+    /// The graph without nodes that no result needs.
+    pub fn pruned(self) -> Graph {
+        let live = self.needed(&self.results);
+        if live.iter().all(|l| *l) {
+            return self;
+        }
+        let mut new = Graph::with_room(live.iter().filter(|l| **l).count(), self.values.len());
+        new.span = self.span;
+        let mut data: Vec<Option<Data>> = self.values.into_iter().map(Some).collect();
+        let mut image = vec![Value(u32::MAX); data.len()];
+        let mut moved = |new: &mut Graph, old: Value, def: Def| {
+            let v = data[old.idx()].take().map(|data| new.values.push(Data { def, ..data })).unwrap_or(image[old.idx()]);
+            image[old.idx()] = v;
+            v
+        };
+        for (i, p) in self.params.into_iter().enumerate() {
+            let v = moved(&mut new, p, Def::Param(i));
+            new.params.push(v);
+        }
+        for (mut node, _) in self.nodes.into_iter().zip(&live).filter(|(_, live)| **live) {
+            let id = NodeId(new.nodes.len() as u32);
+            node.ins.iter_mut().for_each(|v| *v = moved(&mut new, *v, Def::Param(0)));
+            node.outs.iter_mut().enumerate().for_each(|(i, v)| *v = moved(&mut new, *v, Def::Out(id, i)));
+            if let Err(Some(place)) = new.seek(&node.op, &node.ins) {
+                new.memo.insert(place, id);
+            }
+            new.nodes.push(node);
+        }
+        new.results = self.results.into_iter().map(|v| moved(&mut new, v, Def::Param(0))).collect();
+        new
     }
     fn apply_again(&mut self, from: &Graph, node: &Node, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
         let since = Sym::fresh();
@@ -153,8 +206,8 @@ impl Graph {
     }
     /// The first output of a node, where there is such a node.
     pub fn find(&self, op: &Op, ins: &[Value]) -> Option<Value> {
-        let node = self.memo.get(&(op.clone(), SmallVec::from_slice(ins)))?;
-        self.nodes[*node].outs.first().copied()
+        let node = self.seek(op, ins).ok()?;
+        self.nodes[node].outs.first().copied()
     }
     /// Adds a node whose types are known to fit; returns its first output.
     ///

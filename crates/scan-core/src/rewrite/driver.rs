@@ -3,7 +3,7 @@
 use super::local::{self, Index};
 use super::options::Options;
 use super::pipeline::{PASSES, Pass, Run, Stage};
-use super::rebuild::{copy_with, without_dead};
+use super::rebuild::copy_with;
 use super::report::{Entry, FAILED, Report};
 use crate::base::Result;
 use crate::ir::verify::verify;
@@ -82,7 +82,7 @@ impl Driver {
                     let index = Index::new(group);
                     self.one(group[0], &mut |cx, graph| local::run(cx, graph, &index))?
                 }
-                Run::Graph(pass) => self.one(group[0], &mut |cx, graph| pass(cx, graph))?,
+                Run::Graph(pass) => self.one(group[0], &mut |cx, graph| if idle(group[0], graph) { Ok(None) } else { pass(cx, graph) })?,
             };
         }
         Ok(changed)
@@ -91,7 +91,7 @@ impl Driver {
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
         match everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run) {
             Ok(None) => return Ok(false),
-            Ok(Some(graph)) => self.graph = without_dead(&graph)?.unwrap_or(graph),
+            Ok(Some(graph)) => self.graph = graph.pruned(),
             Err(e) => {
                 self.cx.left(pass.name, FAILED, &e.title);
                 return Ok(false);
@@ -102,6 +102,11 @@ impl Driver {
         }
         Ok(true)
     }
+}
+
+/// True for a pass over loops on a graph without loops.
+fn idle(pass: &Pass, graph: &Graph) -> bool {
+    pass.stage == Stage::Loops && !graph.nodes().iter().any(|n| n.op.as_scan().is_some())
 }
 
 /// A pass on a graph, after the bodies of its loops.
@@ -127,8 +132,7 @@ fn bodies(
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
             let body = everywhere(cx, &scan.body, loops, run)?;
-            let body = body.map(|b| without_dead(&b).map(|pruned| pruned.unwrap_or(b))).transpose()?;
-            loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b))));
+            loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned()))));
         }
         changed |= loops[scan] != *scan;
     }

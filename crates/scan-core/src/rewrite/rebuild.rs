@@ -16,7 +16,7 @@ pub struct Rebuild<'g> {
 impl<'g> Rebuild<'g> {
     /// Begins with the parameters.
     pub fn new(old: &'g Graph) -> Rebuild<'g> {
-        let mut new = Graph::new();
+        let mut new = Graph::with_room(old.nodes().len(), old.n_values());
         let mut images = vec![None; old.n_values()];
         for &p in old.params() {
             images[p.idx()] = Some(new.param(old.ty(p).clone(), old.name(p).map(|n| &**n)));
@@ -94,20 +94,4 @@ pub fn copy_with(graph: &Graph, mut visit: impl FnMut(&mut Rebuild, NodeId, &Nod
         rebuild.new.set_span(outer);
     }
     if changed { rebuild.finish().map(Some) } else { Ok(None) }
-}
-
-/// The graph without nodes that no result needs; `None` where there are none.
-///
-/// # Errors
-/// Internal ones.
-pub fn without_dead(graph: &Graph) -> Result<Option<Graph>> {
-    let live = graph.needed(graph.results());
-    if live.iter().all(|l| *l) {
-        return Ok(None);
-    }
-    let mut rebuild = Rebuild::new(graph);
-    for id in graph.nodes().ids().filter(|id| live[id.idx()]) {
-        rebuild.copy(id)?;
-    }
-    rebuild.finish().map(Some)
 }

@@ -26,6 +26,13 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         return Ok(None);
     }
     let uses = uses(graph);
+    let contracts = |n: &crate::ir::Node| {
+        let sum = |&v: &Value| n.outs.first().is_some_and(|&out| product(graph, &uses, v, out).is_some());
+        matches!(n.op, Op::Elem(Add | Sub)) && n.ins.iter().any(sum)
+    };
+    if !graph.nodes().iter().any(contracts) {
+        return Ok(None);
+    }
     copy_with(graph, |rebuild, _, node| {
         let (&Op::Elem(op @ (Add | Sub)), &[x, y], &[out]) = (&node.op, &node.ins[..], &node.outs[..]) else { return Ok(false) };
         let product = |v: Value| product(graph, &uses, v, out);
