@@ -14,7 +14,7 @@ PYTEST_FLAGS ?= -q --timeout=300
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
+.PHONY: accept-engines help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -72,6 +72,9 @@ accept-random: $(VENV)/installed  ## N random programs from SEED on, against a r
 
 accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core)
 	cargo test --release --package scan-core --lib -- --ignored --nocapture errors_over_all
+
+accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
+	cd benchmarks && ../$(PY) engines.py
 
 accept-bugs:  ## plant deliberate bugs in loops and gradients, one at a time, and count those that the tests catch
 	python3 tools/planted_bugs.py

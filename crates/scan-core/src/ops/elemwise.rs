@@ -129,7 +129,12 @@ fn cotangent(op: ElemOp, g: &mut Graph, i: usize, site: &Site, ct: Value, dtype:
     if !own.is_float() || !op.row().differentiable {
         return None;
     }
-    let full = {
+    let full = if op == ElemOp::Pow && i == 0 && is_two(g, site.ins[1]) {
+        // Theano's programs write squares as powers: their slope is no power again.
+        let x = g.cast(input, dtype);
+        let (two, product) = (g.number(dtype, 2.0), g.mul(ct, x));
+        g.mul(product, two)
+    } else {
         let cell = RefCell::new(&mut *g);
         let term = |v: Value| Node { g: &cell, v, dtype };
         let ins: SmallVec<[Node; 3]> = site.ins.iter().enumerate().map(|(k, &v)| term(operand_value(op, &cell, k, v, dtype))).collect();
@@ -137,6 +142,10 @@ fn cotangent(op: ElemOp, g: &mut Graph, i: usize, site: &Site, ct: Value, dtype:
     };
     let full = g.sum_to(full, input);
     Some(g.cast(full, own))
+}
+
+fn is_two(g: &Graph, v: Value) -> bool {
+    g.const_value(v).is_some_and(|a| a.rank() == 0 && a.item_f64() == Some(2.0))
 }
 
 /// An input in the dtype computed in; the condition of `where` as it is.
