@@ -124,13 +124,12 @@ fn map(op: ElemOp, dtype: DType, operands: &Operands) -> Option<Array> {
 
 /// The cotangent of input `i` in its own dtype and shape.
 fn cotangent(op: ElemOp, g: &mut Graph, i: usize, site: &Site, ct: Value, dtype: DType) -> Option<Value> {
-    let input = site.ins[i];
-    let own = g.ty(input).dtype;
+    let (input, own) = (site.ins[i], g.ty(site.ins[i]).dtype);
     if !own.is_float() || !op.row().differentiable {
         return None;
     }
-    let full = if op == ElemOp::Pow && i == 0 && is_two(g, site.ins[1]) {
-        // Theano's programs write squares as powers: their slope is no power again.
+    let squares = op == ElemOp::Pow && i == 0 && g.const_value(site.ins[1]).and_then(Array::item_f64) == Some(2.0);
+    let full = if squares {
         let x = g.cast(input, dtype);
         let (two, product) = (g.number(dtype, 2.0), g.mul(ct, x));
         g.mul(product, two)
@@ -142,10 +141,6 @@ fn cotangent(op: ElemOp, g: &mut Graph, i: usize, site: &Site, ct: Value, dtype:
     };
     let full = g.sum_to(full, input);
     Some(g.cast(full, own))
-}
-
-fn is_two(g: &Graph, v: Value) -> bool {
-    g.const_value(v).is_some_and(|a| a.rank() == 0 && a.item_f64() == Some(2.0))
 }
 
 /// An input in the dtype computed in; the condition of `where` as it is.
