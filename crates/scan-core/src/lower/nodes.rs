@@ -136,9 +136,7 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if matches!(node.op, Op::DimOf(_)) || shape_only(&node.op, i) => {
-                    args.push(Array::zeros(DType::Bool, shape))
-                }
+                Val::Regs(shape, _) if shape_only(&node.op, i) => args.push(Array::zeros(DType::Bool, shape)),
                 Val::Regs(..) => return None,
             }
         }
@@ -204,7 +202,7 @@ impl<'a> Lowering<'a> {
         }
         let kept: Extents = shape.iter().enumerate().map(|(i, &n)| if axes.contains(&i) { 1 } else { n }).collect();
         let mut groups = vec![vec![]; count(&kept)];
-        for (i, at) in group_positions(&shape, &kept).into_iter().enumerate() {
+        for (i, at) in broadcast_positions(&kept, &shape).into_iter().enumerate() {
             groups[at].push(regs[i]);
         }
         Ok(groups)
@@ -329,11 +327,6 @@ pub fn expressible(graph: &Graph, node: &Node) -> bool {
         ins.push(builder.load(mem));
     }
     builder.apply(*op, &ins).is_some()
-}
-
-/// Per element of `shape`: the position in `kept` (extent 1 on reduced axes) that it is reduced into.
-fn group_positions(shape: &[usize], kept: &[usize]) -> Vec<usize> {
-    broadcast_positions(kept, shape)
 }
 
 /// The graph with parameters of known types, and so, where nothing depends on values, with all extents known.

@@ -96,8 +96,8 @@ pub fn some_step(g: &Graph, n_steps: Value) -> bool {
     form.is_some_and(|d| not_negative(&d.add(&Dim::from_parts([], -1))))
 }
 
-/// True per value that every evaluation computes: not only a branch of `ifelse` that may not be taken.
-pub fn eager(g: &Graph) -> Vec<bool> {
+/// True per value that the results lead to, going from a node to those of its inputs (by position) that `follows` admits.
+fn reached(g: &Graph, follows: impl Fn(&Op, usize) -> bool) -> Vec<bool> {
     let mut live = vec![false; g.n_values()];
     let mut stack = g.results().to_vec();
     while let Some(v) = stack.pop() {
@@ -105,11 +105,15 @@ pub fn eager(g: &Graph) -> Vec<bool> {
             continue;
         }
         if let Some(node) = g.node_of(v) {
-            let always = if matches!(node.op, Op::IfElse(_)) { 1 } else { node.ins.len() };
-            stack.extend(&node.ins[..always]);
+            stack.extend(node.ins.iter().enumerate().filter(|(k, _)| follows(&node.op, *k)).map(|(_, v)| *v));
         }
     }
     live
+}
+
+/// True per value that every evaluation computes: not only a branch of `ifelse` that may not be taken.
+pub fn eager(g: &Graph) -> Vec<bool> {
+    reached(g, |op, input| input == 0 || !matches!(op, Op::IfElse(_)))
 }
 
 /// True per value that a live node or a result reads.
@@ -134,16 +138,5 @@ pub fn shape_only(op: &Op) -> &'static [usize] {
 
 /// True per value that the results need for its elements, not only for its shape.
 pub fn for_values(g: &Graph) -> Vec<bool> {
-    let mut live = vec![false; g.n_values()];
-    let mut stack = g.results().to_vec();
-    while let Some(v) = stack.pop() {
-        if std::mem::replace(&mut live[v.idx()], true) {
-            continue;
-        }
-        if let Some(node) = g.node_of(v) {
-            let shapes = shape_only(&node.op);
-            stack.extend(node.ins.iter().enumerate().filter(|(k, _)| !shapes.contains(k)).map(|(_, v)| *v));
-        }
-    }
-    live
+    reached(g, |op, input| !shape_only(op).contains(&input))
 }
