@@ -57,7 +57,12 @@ impl Groups {
 
     /// True for a node that is part of another node's group.
     pub fn is_inner(&self, id: NodeId) -> bool {
-        self.of[id.0 as usize].is_some_and(|root| root != id)
+        self.root(id) != id
+    }
+
+    /// The node with whose group a node runs: itself, where it is in none.
+    pub fn root(&self, id: NodeId) -> NodeId {
+        self.of[id.0 as usize].unwrap_or(id)
     }
 
     /// The group of a root as a graph of its own, and the values that are its parameters. Constants become part of it.

@@ -1,14 +1,17 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::groups::Groups;
+use super::inplace::{Order, may_alias};
 use super::moves::{Source, moved_inputs, shape_only, sources};
 use super::nodes::expressible;
 use super::scan::{Kind, Kinds, known_shape, lower_map, prepared};
 use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::Span;
+use crate::ir::op::{GatherWrite, IndexWrite, Write};
 use crate::ir::{Graph, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::Kernel;
+use crate::ops::select::Selector;
 use crate::types::shape::{Extents, count};
 use crate::types::{DType, Type};
 use rustc_hash::FxHashMap;
@@ -60,6 +63,10 @@ pub enum Work {
     Move(Vec<Run>),
     /// A product of two matrices, or of a matrix and a vector: `[m, k, n]`.
     MatMul([usize; 3]),
+    /// Elements read by an index: operands are the array, then the index.
+    Read(Selector),
+    /// Elements written by an index into the result: operands are what is written, then the index.
+    Write(Selector, Write),
     /// An op, as the law evaluates it.
     Call(Op, Vec<Type>),
 }
@@ -86,6 +93,8 @@ pub struct MixedLoop {
     pub arena: usize,
     /// How the states are kept.
     pub windows: Vec<Window>,
+    /// Per state: a step writes over the row that it read.
+    pub in_place: Vec<bool>,
     /// Rows written after the items: state, offset, value.
     pub writes: Vec<(StateId, usize, Place)>,
     /// The value that stops the loop.
@@ -120,15 +129,16 @@ struct Planner<'a> {
     items: Vec<Item>,
     slots: Vec<usize>,
     windows: Vec<Window>,
+    rows: FxHashMap<Value, StateId>,
 }
 
 /// The slot of the number of the step.
-const STEP: usize = 0;
+pub(super) const STEP: usize = 0;
 
 impl<'a> Planner<'a> {
     fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds) -> Lowered<Self> {
         let mut planner =
-            Planner { scan, body, kinds, places: FxHashMap::default(), roots: vec![], items: vec![], slots: vec![8], windows: vec![] };
+            Planner { scan, body, kinds, places: FxHashMap::default(), roots: vec![], items: vec![], slots: vec![8], windows: vec![], rows: FxHashMap::default() };
         let params = body.params();
         planner.put(params[Scan::STEP], At::Slot(STEP))?;
         for id in scan.seqs.ids() {
@@ -196,15 +206,14 @@ impl<'a> Planner<'a> {
     fn plan(mut self) -> Lowered<MixedLoop> {
         let (body, kinds, scan) = (self.body, self.kinds, self.scan);
         let groups = Groups::new(body, &|n| kinds.of(n.outs[0]) == Kind::Step && expressible(body, n));
-        let live = body.needed(body.results());
-        for (id, node) in body.nodes().enumerate() {
-            let step = node.outs.iter().any(|&v| kinds.of(v) == Kind::Step);
-            if live[id.0 as usize] && step && !groups.is_inner(id) {
-                self.node(id, &groups)?;
-            }
+        let order = Order::new(scan, body, kinds, &groups);
+        self.rows = order.rows;
+        let in_place: Vec<bool> = scan.states.ids().map(|id| self.rows.values().any(|&s| s == id)).collect();
+        for id in order.nodes {
+            self.node(id, &groups)?;
         }
         let mut writes = vec![];
-        for (id, state) in scan.states.enumerate() {
+        for (id, state) in scan.states.enumerate().filter(|s| !in_place[s.0.0 as usize]) {
             for (at, &offset) in scan.write_results(id).zip(&state.writes) {
                 let place = self.kept(body.results()[at])?;
                 if place.shape != self.windows[id.0 as usize].shape {
@@ -216,7 +225,8 @@ impl<'a> Planner<'a> {
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
         let mut before = body.clone();
         before.set_results(std::mem::take(&mut self.roots));
-        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, writes, stop };
+        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop };
+        plan.write_rows(scan);
         plan.lay_out(&self.slots);
         Ok(plan)
     }
@@ -238,7 +248,7 @@ impl<'a> Planner<'a> {
                 _ => return refuse("elementwise nodes that are no kernel"),
             }
         }
-        if self.alias(id)? || self.moved(id)? || self.product(id)? {
+        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.read(id)? || self.product(id)? {
             return Ok(());
         }
         let ins = self.places(&node.ins)?;
@@ -255,15 +265,8 @@ impl<'a> Planner<'a> {
     fn alias(&mut self, id: NodeId) -> Lowered<bool> {
         let node = &self.body.nodes()[id];
         let same = match &node.op {
-            Op::Reshape(_)
-            | Op::ReshapeLike(_)
-            | Op::Expand(_)
-            | Op::Squeeze(_)
-            | Op::BroadcastTo(_)
-            | Op::BroadcastLike(_)
-            | Op::SumTo(_) => true,
             Op::Transpose(t) => t.perm.iter().filter(|&&i| self.body.ty(node.ins[0]).dims[i].value() != Some(1)).is_sorted(),
-            _ => false,
+            op => may_alias(op),
         };
         let (from, to) = (known_shape(self.body, node.ins[0]), known_shape(self.body, node.outs[0])?);
         if !same || from.is_ok_and(|s| count(&s) != count(&to)) {
@@ -303,6 +306,39 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
+    /// A read by an index that changes from step to step.
+    fn read(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let (Op::Index(_) | Op::Gather(_), Some(selector)) = (&node.op, Selector::of(&node.op)) else { return Ok(false) };
+        let ins = self.places(&node.ins)?;
+        let out = self.slot(node.outs[0])?;
+        self.items.push(Item { work: Work::Read(selector), ins, outs: vec![out], span: node.span });
+        Ok(true)
+    }
+
+    /// A write by an index: into the state's row, where that is allowed, else into a copy.
+    fn written(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let (Op::IndexWrite(IndexWrite { mode, .. }) | Op::GatherWrite(GatherWrite { mode, .. })) = node.op else { return Ok(false) };
+        let (to, Some(selector)) = (node.outs[0], Selector::of(&node.op)) else { return Ok(false) };
+        let ins = self.places(&node.ins[1..])?;
+        let out = match self.rows.get(&to) {
+            Some(&state) => {
+                self.put(to, At::Row(state, 0))?;
+                self.places[&to].clone()
+            }
+            None if node.ins[1..].iter().all(|&v| self.body.const_value(v).is_some()) => return Ok(false),
+            None => {
+                let (from, out) = (self.place(node.ins[0])?, self.slot(to)?);
+                let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n: count(&out.shape) }]);
+                self.items.push(Item { work, ins: vec![from], outs: vec![out.clone()], span: node.span });
+                out
+            }
+        };
+        self.items.push(Item { work: Work::Write(selector, mode), ins, outs: vec![out], span: node.span });
+        Ok(true)
+    }
+
     fn product(&mut self, id: NodeId) -> Lowered<bool> {
         let node = &self.body.nodes()[id];
         let Op::MatMul(_) = node.op else { return Ok(false) };
@@ -339,64 +375,18 @@ fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
 }
 
 impl MixedLoop {
-    /// Gives each temporary a place in the arena; those that are never alive together may share one.
-    fn lay_out(&mut self, slots: &[usize]) {
-        let mut last = vec![0; slots.len()];
-        let mut used = |place: &Place, at: usize| {
-            if let At::Slot(s) = place.at {
-                last[s] = at;
+    /// Lets the parts that make the rows of states write them where they belong, where no step sees the row before.
+    fn write_rows(&mut self, scan: &Scan) {
+        for k in 0..self.writes.len() {
+            let (id, offset, Place { at, .. }) = self.writes[k];
+            let made = self.items.iter().any(|item| item.outs.iter().any(|out| out.at == at));
+            if !matches!(at, At::Slot(_)) || !made || scan.states[id].reads.contains(&offset) {
+                continue;
             }
-        };
-        for (k, item) in self.items.iter().enumerate() {
-            item.ins.iter().chain(&item.outs).for_each(|p| used(p, k));
+            let places = self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs));
+            let all = places.chain(self.writes.iter_mut().map(|w| &mut w.2)).chain(&mut self.stop);
+            all.filter(|p| p.at == at).for_each(|p| p.at = At::Row(id, offset));
         }
-        let end = self.items.len();
-        self.writes.iter().map(|w| &w.2).chain(&self.stop).for_each(|p| used(p, end));
-        let mut arena = Arena { places: vec![None; slots.len()], end: 0, free: vec![] };
-        arena.take(STEP, slots[STEP]);
-        last[STEP] = end;
-        for (k, item) in self.items.iter().enumerate() {
-            for place in &item.outs {
-                if let At::Slot(s) = place.at {
-                    arena.take(s, slots[s]);
-                }
-            }
-            for s in (0..slots.len()).filter(|&s| last[s] == k && s != STEP) {
-                arena.give(s);
-            }
-        }
-        let settle = |place: &mut Place| {
-            if let At::Slot(s) = place.at {
-                place.at = At::Arena(arena.places[s].map_or(0, |p| p.0));
-            }
-        };
-        self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs)).for_each(settle);
-        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(settle);
-        self.arena = arena.end;
-    }
-}
-
-struct Arena {
-    /// Offset and size of each temporary.
-    places: Vec<Option<(usize, usize)>>,
-    end: usize,
-    /// Free places: offset and size.
-    free: Vec<(usize, usize)>,
-}
-
-impl Arena {
-    fn take(&mut self, slot: usize, size: usize) {
-        let size = size.next_multiple_of(64).max(64);
-        let best = (0..self.free.len()).filter(|&i| self.free[i].1 >= size).min_by_key(|&i| self.free[i].1);
-        self.places[slot] = Some(match best {
-            Some(i) if self.free[i].1 <= 2 * size => self.free.swap_remove(i),
-            _ => {
-                self.end += size;
-                (self.end - size, size)
-            }
-        });
-    }
-    fn give(&mut self, slot: usize) {
-        self.free.extend(self.places[slot]);
+        self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
     }
 }

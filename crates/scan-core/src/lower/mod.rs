@@ -1,7 +1,9 @@
 //! From graphs to kernels: one step of a loop, or a group of elementwise nodes, becomes straight-line code over scalars.
 //! What has no place in a kernel is refused with a reason, and stays with the evaluator.
 
+mod arena;
 pub mod groups;
+mod inplace;
 pub mod mixed;
 mod moves;
 mod nodes;

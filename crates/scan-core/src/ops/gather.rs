@@ -44,18 +44,18 @@ fn check(op: &str, axes: &[usize], x: &Arg, idxs: &[Arg]) -> Result<Dims> {
 }
 
 /// The selected elements: positions are `before + spot + after`, then `run` in a row; the region's shape lists their order.
-struct Places {
-    shape: Extents,
+pub struct Places {
+    pub(super) shape: Extents,
     before: Vec<usize>,
     spots: Vec<usize>,
     after: Vec<usize>,
-    run: usize,
+    pub(super) run: usize,
 }
 
 impl Places {
     /// # Errors
     /// `E0202` where an index lies outside its axis, `E0201` where index arrays do not broadcast together.
-    fn new(shape: &[usize], axes: &[usize], idxs: &[Array]) -> Result<Places> {
+    pub(super) fn new(shape: &[usize], axes: &[usize], idxs: &[Array]) -> Result<Places> {
         let common = broadcast_shapes(&idxs.iter().map(Array::shape).collect::<Vec<_>>())?;
         let steps = strides(shape);
         let mut spots = vec![0; count(&common)];
@@ -75,7 +75,7 @@ impl Places {
     }
 
     /// Calls `visit(position)` per run, in row-major order of the result.
-    fn runs(&self, mut visit: impl FnMut(usize)) {
+    pub(super) fn runs(&self, mut visit: impl FnMut(usize)) {
         for before in &self.before {
             for spot in &self.spots {
                 self.after.iter().for_each(|after| visit(before + spot + after));

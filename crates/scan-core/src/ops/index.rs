@@ -98,8 +98,8 @@ impl Pattern {
     ///
     /// # Errors
     /// `E0202` where an integer lies outside its axis.
-    pub(super) fn region(&self, shape: &[usize], idxs: &[Array]) -> Result<Region> {
-        let mut rest = idxs.iter().map(integer);
+    pub(super) fn region(&self, shape: &[usize], idxs: &[i64]) -> Result<Region> {
+        let mut rest = idxs.iter().copied();
         let mut region = Region { offset: 0, axes: SmallVec::new() };
         for (axis, (&extent, stride)) in shape.iter().zip(strides(shape)).enumerate() {
             match self.items.get(axis).copied().unwrap_or(Item::ALL) {
@@ -115,6 +115,10 @@ impl Pattern {
         }
         Ok(region)
     }
+}
+
+fn integers(idxs: &[Array]) -> SmallVec<[i64; 4]> {
+    idxs.iter().map(integer).collect()
 }
 
 fn parse_item(word: &str) -> Option<Item> {
@@ -208,7 +212,7 @@ impl OpDef for Index {
         Ok(one(Type { dtype: ins[0].ty.dtype, dims: pattern.dims(&ins[0].ty, &ins[1..]) }))
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let region = Pattern::parse(&self.pattern)?.region(ins[0].shape(), &ins[1..])?;
+        let region = Pattern::parse(&self.pattern)?.region(ins[0].shape(), &integers(&ins[1..]))?;
         Ok(one(region.read(&ins[0])))
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -248,7 +252,7 @@ impl OpDef for IndexWrite {
         Ok(one(ins[0].ty.clone()))
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let region = Pattern::parse(&self.pattern)?.region(ins[0].shape(), &ins[2..])?;
+        let region = Pattern::parse(&self.pattern)?.region(ins[0].shape(), &integers(&ins[2..]))?;
         let mut x = std::mem::replace(&mut ins[0], Array::scalar(false));
         write_region(&mut x, &region, &ins[1], self.mode)?;
         Ok(one(x))

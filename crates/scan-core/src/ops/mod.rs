@@ -17,6 +17,7 @@ mod random;
 mod reduce;
 mod region;
 mod scan_op;
+pub(crate) mod select;
 mod shape;
 mod softmax;
 mod sort;

@@ -226,6 +226,23 @@ pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
     crate::dispatch!(dtype, T => Array::new(shape, unsafe { from.slice::<T>(n) }.to_vec()))
 }
 
+/// The integer at an operand; u64 beyond i64 saturate.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory, or floats lie there.
+pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
+    macro_rules! read {
+        ($($name:ident $t:ty),+) => {
+            match dtype {
+                // SAFETY: the slice dies here.
+                $(DType::$name => i64::try_from(unsafe { from.slice::<$t>(1) }[0]).unwrap_or(i64::MAX),)+
+                other => panic!("{other} is no index"),
+            }
+        };
+    }
+    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
 /// Writes the elements of an array.
 pub fn write_array(to: &Operand, array: &Array) {
     // SAFETY: the array's buffer is its own; the slice dies here.

@@ -17,10 +17,21 @@ pub struct Held {
     used: bool,
     /// Number of initial rows.
     init: usize,
-    /// The buffer holds so many rows at a time; `None`: all.
-    pub sliding: Option<usize>,
+    /// How the buffer is used.
+    pub kind: Rows,
     /// The number of the first row in the buffer.
     pub base: usize,
+}
+
+/// What the buffer of a state holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rows {
+    /// All rows.
+    All,
+    /// So many at a time.
+    Sliding(usize),
+    /// One, which each step writes over.
+    One,
 }
 
 /// The same as bytes.
@@ -48,29 +59,32 @@ impl Held {
         let none = !window.stored && !window.entering;
         let base = if window.entering || skip > window.first_write { 0 } else { skip };
         let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, room, base) };
-        Held { rows, window: kept, used: !none, init, sliding: None, base }
+        Held { rows, window: kept, used: !none, init, kind: Rows::All, base }
     }
 
-    /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them.
-    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], n: usize, room: usize) -> Held {
+    /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them, or is
+    /// the one row of a state that steps write in place.
+    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], [n, room]: [usize; 2], in_place: bool) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
-        let sliding = match scan.states[id].keep {
-            Keep::Last(k) if !window.entering && capacity(window, k) < n + window.span => Some(capacity(window, k)),
-            _ => None,
+        let kind = match scan.states[id].keep {
+            _ if in_place => Rows::One,
+            Keep::Last(k) if !window.entering && capacity(window, k) < n + window.span => Rows::Sliding(capacity(window, k)),
+            _ => Rows::All,
         };
-        let rows = match sliding {
-            None => all_rows(at, window, ins, room, 0),
-            Some(rows) => first_rows(at, window, ins, 0, rows),
+        let rows = match kind {
+            Rows::One => first_row(at, window, ins),
+            Rows::All => all_rows(at, window, ins, room, 0),
+            Rows::Sliding(rows) => first_rows(at, window, ins, 0, rows),
         };
         let empty = Array::zeros(window.dtype, &[0]);
-        Held { rows, window: empty, used: true, init, sliding, base: 0 }
+        Held { rows, window: empty, used: true, init, kind, base: 0 }
     }
 
     /// Memory for more steps.
     pub fn grow(&mut self, window: &Window, room: usize) {
         let total = (room + window.span).max(self.init) - self.base;
-        if self.used && self.sliding.is_none() && self.rows.shape()[0] < total {
+        if self.used && self.kind == Rows::All && self.rows.shape()[0] < total {
             self.rows.resize_rows(total);
         }
     }
@@ -96,6 +110,7 @@ impl Held {
     /// What a loop whose states lie in memory returns.
     pub fn finish_in_memory(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         match keep {
+            Keep::Last(k) if self.kind == Rows::One => self.rows.rows(1 - k.min(steps), 1),
             Keep::All => {
                 self.rows.resize_rows((steps + window.span).max(self.init) - self.base);
                 self.rows
@@ -130,6 +145,14 @@ fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, bas
         rows.resize_rows(total);
     }
     rows
+}
+
+/// A buffer of the first row alone; the caller's array itself, where it has no more.
+fn first_row(at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
+    match at {
+        Some(at) if ins[at].shape()[0] == 1 => std::mem::replace(&mut ins[at], Array::scalar(false)),
+        _ => first_rows(at, window, ins, 0, 1),
+    }
 }
 
 /// A buffer of so many rows from `base` on that begins with the initial ones. No step sees the others before it, or one before

@@ -144,7 +144,8 @@ impl NativeLoop {
         let scan = &*self.scan;
         let windows = mixed.windows();
         let room = room(scan, windows, n);
-        let mut held: Vec<Held> = scan.states.ids().zip(windows).map(|(id, w)| Held::in_memory(scan, id, w, ins, n, room)).collect();
+        let states = scan.states.ids().zip(windows).zip(mixed.in_place());
+        let mut held: Vec<Held> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
         let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n, room))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));

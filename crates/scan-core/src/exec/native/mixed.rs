@@ -1,16 +1,18 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
-use super::held::Held;
+use super::held::{Held, Rows};
+use super::indexed::{Given, read, write};
 use super::plan::native;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Memory, Operand, array_at, bytes, cells, clear, copy, with_slices, write_array};
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::{Walk, blame};
-use crate::ir::op::Outs;
+use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Graph, Op, Scan};
 use crate::lower::Window;
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::matmul::Product;
+use crate::ops::select::Selector;
 use crate::scan::step;
 use crate::types::shape::count;
 use crate::types::{Array, DType};
@@ -31,6 +33,8 @@ enum Part {
     Map(Box<Tiered>, usize),
     Move,
     MatMul([usize; 3]),
+    Read(Selector),
+    Write(Selector, Write),
     Call(Op),
 }
 
@@ -45,6 +49,8 @@ impl Part {
             Part::Map(..) => "kernel",
             Part::Move => "move",
             Part::MatMul(_) => "matmul",
+            Part::Read(_) => "index",
+            Part::Write(..) => "index_write",
             Part::Call(op) => op.name(),
         }
     }
@@ -59,6 +65,8 @@ struct Memories<'a> {
     before: &'a [Array],
     arena: &'a [Cell<u8>],
     rows: Vec<&'a [Cell<u8>]>,
+    /// How each buffer is used.
+    kinds: Vec<Rows>,
     /// Number of the row with which each buffer begins.
     base: Vec<usize>,
     step: usize,
@@ -79,6 +87,8 @@ impl Mixed {
                     Part::Move
                 }
                 Work::MatMul(extents) => Part::MatMul(extents),
+                Work::Read(selector) => Part::Read(selector),
+                Work::Write(selector, mode) => Part::Write(selector, mode),
                 Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)?),
             });
         }
@@ -89,6 +99,10 @@ impl Mixed {
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
+    }
+    /// Per state: a step writes over the row that it read.
+    pub fn in_place(&self) -> &[bool] {
+        &self.plan.in_place
     }
     /// The engines of the kernels, and the names of the ops that are called.
     pub fn describe(&self) -> (Vec<&'static str>, Vec<String>) {
@@ -116,13 +130,13 @@ impl Mixed {
                 held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
             }
             let base: Vec<usize> = held.iter().map(|h| h.base).collect();
-            let limits: Vec<Option<usize>> = held.iter().map(|h| h.sliding).collect();
+            let kinds: Vec<Rows> = held.iter().map(|h| h.kind).collect();
             let rows: Vec<&[Cell<u8>]> = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
-            let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, base, step: done };
+            let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, kinds, base, step: done };
             while done < room && !stopped {
                 cx.check()?;
                 memories.step = done;
-                self.slide(&mut memories, &limits);
+                self.slide(&mut memories);
                 stopped = self.step(scan, cx, &memories).map_err(|e| step::in_step(e, scan, done))?;
                 done += 1;
             }
@@ -133,7 +147,7 @@ impl Mixed {
     }
 
     /// One step; true where it stops the loop.
-    fn step(&self, scan: &Scan, cx: &mut EvalCx, memories: &Memories) -> Result<bool> {
+    fn step<'a>(&'a self, scan: &Scan, cx: &mut EvalCx, memories: &Memories<'a>) -> Result<bool> {
         let at = |at: &At| memories.operand(scan, &self.plan.windows, at);
         write_array(&memories.arena(0), &Array::scalar(memories.step as i64));
         for (part, item) in self.parts.iter().zip(&self.plan.items) {
@@ -159,9 +173,9 @@ impl Mixed {
     }
 
     /// Moves the rows that are still needed to the front of full buffers.
-    fn slide(&self, memories: &mut Memories, limits: &[Option<usize>]) {
+    fn slide(&self, memories: &mut Memories) {
         for (k, window) in self.plan.windows.iter().enumerate() {
-            let Some(capacity) = limits[k] else { continue };
+            let Rows::Sliding(capacity) = memories.kinds[k] else { continue };
             let row = window.row_bytes();
             if memories.step + window.span - memories.base[k] < capacity {
                 continue;
@@ -175,8 +189,9 @@ impl Mixed {
         }
     }
 
-    fn part(&self, scan: &Scan, cx: &mut EvalCx, part: &Part, item: &Item, memories: &Memories) -> Result<()> {
+    fn part<'a>(&self, scan: &Scan, cx: &mut EvalCx, part: &Part, item: &'a Item, memories: &Memories<'a>) -> Result<()> {
         let at = |p: &Place| memories.operand(scan, &self.plan.windows, &p.at);
+        let given = |place: &'a Place| Given { at: at(place), place };
         match (part, &item.work) {
             (Part::Map(tier, lanes), _) => {
                 let operands: SmallVec<[Operand; 12]> = item.ins.iter().chain(&item.outs).map(at).collect();
@@ -189,6 +204,14 @@ impl Mixed {
             (Part::MatMul(extents), _) => {
                 let operands = [&at(&item.ins[0]), &at(&item.ins[1]), &at(&item.outs[0])];
                 if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
+            }
+            (Part::Read(selector), _) => {
+                let ins: SmallVec<[Given; 4]> = item.ins.iter().map(given).collect();
+                read(selector, ins[0], &ins[1..], given(&item.outs[0]))?;
+            }
+            (Part::Write(selector, mode), _) => {
+                let ins: SmallVec<[Given; 4]> = item.ins.iter().map(given).collect();
+                write(selector, *mode, given(&item.outs[0]), ins[0], &ins[1..])?;
             }
             (Part::Call(op), _) => {
                 let mut ins: Vec<Array> = item.ins.iter().map(|p| array_at(&at(p), p.dtype, &p.shape)).collect();
@@ -236,7 +259,7 @@ impl<'a> Memories<'a> {
             At::Before(k) => Operand { memory: Memory::Read(bytes(&self.before[k])), offset: 0, stride: 0 },
             At::Row(id, offset) => {
                 let k = id.0 as usize;
-                let row = self.step + offset - self.base[k];
+                let row = if self.kinds[k] == Rows::One { 0 } else { self.step + offset - self.base[k] };
                 Operand { memory: Memory::Write(self.rows[k]), offset: row * windows[k].row_bytes(), stride: 0 }
             }
         }

@@ -2,6 +2,7 @@
 //! stays as it is, and the evaluator walks over both.
 
 mod held;
+mod indexed;
 mod loops;
 mod maps;
 mod mixed;

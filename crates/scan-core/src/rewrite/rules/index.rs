@@ -5,6 +5,7 @@ use crate::ir::Value;
 use crate::ir::op::{Index, Op, Write};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::local::Local;
+use crate::scalar::ElemOp;
 use crate::types::Dim;
 use smallvec::SmallVec;
 
@@ -14,6 +15,7 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "x[i][j] → x[i, j]", on: &["index"], apply: index_twice },
     Rule { doc: "join(x, y)[i] → x[i] or y[j]", on: &["index"], apply: of_join },
     Rule { doc: "expand(x)[0] → x", on: &["index"], apply: of_expand },
+    Rule { doc: "broadcast_to(x, n, …)[-k:] → broadcast_to(x, min(n, k), …), likewise [:k]", on: &["index"], apply: of_repeated },
     Rule { doc: "set(x, y, i)[i] → y", on: &["index"], apply: of_write },
 ];
 
@@ -130,6 +132,29 @@ fn of_expand(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
         return None;
     }
     if others.is_empty() { Some(x) } else { index(l, x, &others) }
+}
+
+/// Fewer of equal rows: zeros of which the last row matters are not made for all rows.
+fn of_repeated(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let [(Item::Slice { start, end, step: 1 }, own)] = &items(op, ins)?[..] else { return None };
+    let (Op::BroadcastTo(repeat), before) = l.node(ins[0])? else { return None };
+    let (repeat, x, n, others) = (Op::BroadcastTo(repeat.clone()), before[0], before[1], before[2..].to_vec());
+    if l.ty(x).rank() > others.len() && !l.ty(x).dims[0].is_one() {
+        return None;
+    }
+    let k = l.int(*own.first()?)?;
+    let rows = match (start, end) {
+        (true, false) if k < 0 => least(l, n, k.checked_neg()?)?,
+        (false, true) if k >= 0 => least(l, n, k)?,
+        _ => return None,
+    };
+    let all: Ins = [x, rows].into_iter().chain(others).collect();
+    l.make(repeat, &all)
+}
+
+fn least(l: &mut Local, n: Value, k: i64) -> Option<Value> {
+    let k = l.g.int(k);
+    l.make(Op::Elem(ElemOp::Minimum), &[n, k])
 }
 
 /// What was set, where it has the shape of the place and the place certainly exists.

@@ -1,0 +1,147 @@
+//! States of which a step writes a part over the row that it read (`buf[i] = x`): one row of memory, and no step copies it.
+//!
+//! A row may be written over where everything that reads what was there runs before: the step's parts are put into such an
+//! order. Where that is not possible (something reads the old row and needs the new one, too) the state has rows of its own.
+
+use super::groups::Groups;
+use super::scan::{Kind, Kinds};
+use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The nodes of a step in the order in which they run, and what they write over.
+pub(super) struct Order {
+    /// Nodes that depend on the step; of a group its root.
+    pub nodes: Vec<NodeId>,
+    /// Values that lie in the one row of a state.
+    pub rows: FxHashMap<Value, StateId>,
+}
+
+/// The first must run before the second.
+type Before = (NodeId, NodeId);
+
+impl Order {
+    /// The order of a step in which as many states as possible are written in place.
+    pub fn new(scan: &Scan, body: &Graph, kinds: &Kinds, groups: &Groups) -> Order {
+        let uses = Uses::new(body, kinds, groups);
+        let mut order = Order { nodes: uses.sorted(&[]).unwrap_or_default(), rows: FxHashMap::default() };
+        let mut agreed: Vec<Before> = vec![];
+        for id in scan.states.ids() {
+            let Some((chain, before)) = uses.chain(scan, id) else { continue };
+            let wanted = [&agreed[..], &before].concat();
+            if let Some(nodes) = uses.sorted(&wanted) {
+                order.nodes = nodes;
+                order.rows.extend(chain.into_iter().map(|v| (v, id)));
+                agreed = wanted;
+            }
+        }
+        order
+    }
+}
+
+/// True for an op whose result may be its first input's memory under another shape.
+pub(super) fn may_alias(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Reshape(_)
+            | Op::ReshapeLike(_)
+            | Op::Expand(_)
+            | Op::Squeeze(_)
+            | Op::BroadcastTo(_)
+            | Op::BroadcastLike(_)
+            | Op::SumTo(_)
+            | Op::Transpose(_)
+    )
+}
+
+/// Who reads what in a step.
+struct Uses<'a> {
+    body: &'a Graph,
+    groups: &'a Groups,
+    /// Nodes that depend on the step, groups' inner ones too.
+    nodes: Vec<NodeId>,
+    users: FxHashMap<Value, Vec<NodeId>>,
+}
+
+impl<'a> Uses<'a> {
+    fn new(body: &'a Graph, kinds: &Kinds, groups: &'a Groups) -> Uses<'a> {
+        let live = body.needed(body.results());
+        let step = |id: &NodeId| live[id.0 as usize] && body.nodes()[*id].outs.iter().any(|&v| kinds.of(v) == Kind::Step);
+        let nodes: Vec<NodeId> = body.nodes().ids().filter(step).collect();
+        let mut users: FxHashMap<Value, Vec<NodeId>> = FxHashMap::default();
+        for &id in &nodes {
+            body.nodes()[id].ins.iter().for_each(|&v| users.entry(v).or_default().push(id));
+        }
+        Uses { body, groups, nodes, users }
+    }
+
+    /// The values that follow each other in a state's row, and what must run before what if they do.
+    fn chain(&self, scan: &Scan, id: StateId) -> Option<(Vec<Value>, Vec<Before>)> {
+        let state = &scan.states[id];
+        if state.reads[..] != [0] || state.writes[..] != [1] || !matches!(state.keep, Keep::Last(0 | 1)) {
+            return None;
+        }
+        let (read, written) = (scan.read_params(id).next()?, scan.write_results(id).next()?);
+        let (first, last) = (self.body.params()[read], self.body.results()[written]);
+        let (mut chain, mut before, mut now) = (vec![last], vec![], last);
+        while now != first {
+            let Def::Out(writer, 0) = self.body.def(now) else { return None };
+            let node = &self.body.nodes()[writer];
+            if !matches!(node.op, Op::IndexWrite(_) | Op::GatherWrite(_)) {
+                return None;
+            }
+            now = node.ins[0];
+            before.extend(self.readers(now, writer)?.into_iter().map(|reader| (reader, writer)));
+            chain.push(now);
+        }
+        Some((chain, before))
+    }
+
+    /// What reads a value before `writer` writes over it; `None` where something needs it later.
+    fn readers(&self, v: Value, writer: NodeId) -> Option<Vec<NodeId>> {
+        let (mut same, mut next, mut readers) = (FxHashSet::from_iter([v]), vec![v], vec![]);
+        while let Some(v) = next.pop() {
+            if self.body.results().contains(&v) {
+                return None;
+            }
+            for &user in self.users.get(&v).map_or(&[][..], |u| u).iter().filter(|&&u| u != writer) {
+                let node = &self.body.nodes()[user];
+                readers.push(self.groups.root(user));
+                if may_alias(&node.op) && same.insert(node.outs[0]) {
+                    next.push(node.outs[0]);
+                }
+            }
+        }
+        let given = &self.body.nodes()[writer].ins[1..];
+        (!given.iter().any(|v| same.contains(v))).then_some(readers)
+    }
+
+    /// The nodes, those of a group together, in an order that keeps to their inputs and to `before`; else as they stand.
+    fn sorted(&self, before: &[Before]) -> Option<Vec<NodeId>> {
+        let root = |id: NodeId| self.groups.root(id);
+        let mut after: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+        let mut waits: FxHashMap<NodeId, usize> = self.nodes.iter().map(|&id| (root(id), 0)).collect();
+        let inputs = self.nodes.iter().flat_map(|&id| self.body.nodes()[id].ins.iter().map(move |&v| (v, id)));
+        let made = inputs.filter_map(|(v, id)| if let Def::Out(maker, _) = self.body.def(v) { Some((root(maker), root(id))) } else { None });
+        for (first, second) in made.chain(before.iter().copied()).filter(|(a, b)| a != b) {
+            if waits.contains_key(&first) {
+                after.entry(first).or_default().push(second);
+                *waits.entry(second).or_default() += 1;
+            }
+        }
+        let mut ready: BinaryHeap<Reverse<u32>> = waits.iter().filter(|w| *w.1 == 0).map(|w| Reverse(w.0.0)).collect();
+        let mut sorted = vec![];
+        while let Some(Reverse(id)) = ready.pop() {
+            sorted.push(NodeId(id));
+            for next in after.remove(&NodeId(id)).unwrap_or_default() {
+                let left = waits.get_mut(&next)?;
+                *left -= 1;
+                if *left == 0 {
+                    ready.push(Reverse(next.0));
+                }
+            }
+        }
+        (sorted.len() == waits.len()).then_some(sorted)
+    }
+}

@@ -1,0 +1,77 @@
+//! What an index selects of an array, for those who have arrays in memory of their own.
+
+use super::gather::Places;
+use super::index::Pattern;
+use super::region::Region;
+use crate::base::Result;
+use crate::ir::Op;
+use crate::types::Array;
+use crate::types::shape::Extents;
+use smallvec::SmallVec;
+
+pub use super::region::{spread, write_run};
+pub(crate) use super::support::Number;
+
+/// The way in which an op names elements of an array.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Selector {
+    /// By integers and slices, whose bounds are inputs.
+    Basic(Pattern),
+    /// By index arrays along these axes.
+    Advanced(Vec<usize>),
+}
+
+/// The elements that were named.
+pub enum Selected {
+    /// A part with strides.
+    Region(Region),
+    /// Places in any order.
+    Places(Places),
+}
+
+impl Selector {
+    /// That of an op that reads or writes by an index.
+    pub fn of(op: &Op) -> Option<Selector> {
+        match op {
+            Op::Index(o) => Pattern::parse(&o.pattern).ok().map(Selector::Basic),
+            Op::IndexWrite(o) => Pattern::parse(&o.pattern).ok().map(Selector::Basic),
+            Op::Gather(o) => Some(Selector::Advanced(o.axes.clone())),
+            Op::GatherWrite(o) => Some(Selector::Advanced(o.axes.clone())),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array of this shape; the index inputs are asked for as integers or as arrays.
+    ///
+    /// # Errors
+    /// `E0202` where an index lies outside its axis, `E0201` where index arrays do not broadcast together.
+    pub fn select(&self, shape: &[usize], integer: &dyn Fn(usize) -> i64, array: &dyn Fn(usize) -> Array) -> Result<Selected> {
+        Ok(match self {
+            Selector::Basic(pattern) => {
+                let idxs: SmallVec<[i64; 4]> = (0..pattern.inputs()).map(integer).collect();
+                Selected::Region(pattern.region(shape, &idxs)?)
+            }
+            Selector::Advanced(axes) => {
+                let idxs: Vec<Array> = (0..axes.len()).map(array).collect();
+                Selected::Places(Places::new(shape, axes, &idxs)?)
+            }
+        })
+    }
+}
+
+impl Selected {
+    /// Extents of what is selected.
+    pub fn shape(&self) -> Extents {
+        match self {
+            Selected::Region(region) => region.shape(),
+            Selected::Places(places) => places.shape.clone(),
+        }
+    }
+    /// Calls `visit(position, length)` per run of consecutive elements, in row-major order of what is selected.
+    pub fn runs(&self, mut visit: impl FnMut(usize, usize)) {
+        match self {
+            Selected::Region(region) => region.runs(visit),
+            Selected::Places(places) => places.runs(|at| visit(at, places.run)),
+        }
+    }
+}
