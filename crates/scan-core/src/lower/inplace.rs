@@ -123,7 +123,8 @@ impl<'a> Uses<'a> {
         let mut after: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
         let mut waits: FxHashMap<NodeId, usize> = self.nodes.iter().map(|&id| (root(id), 0)).collect();
         let inputs = self.nodes.iter().flat_map(|&id| self.body.nodes()[id].ins.iter().map(move |&v| (v, id)));
-        let made = inputs.filter_map(|(v, id)| if let Def::Out(maker, _) = self.body.def(v) { Some((root(maker), root(id))) } else { None });
+        let made =
+            inputs.filter_map(|(v, id)| if let Def::Out(maker, _) = self.body.def(v) { Some((root(maker), root(id))) } else { None });
         for (first, second) in made.chain(before.iter().copied()).filter(|(a, b)| a != b) {
             if waits.contains_key(&first) {
                 after.entry(first).or_default().push(second);

@@ -137,8 +137,17 @@ pub(super) const STEP: usize = 0;
 
 impl<'a> Planner<'a> {
     fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds) -> Lowered<Self> {
-        let mut planner =
-            Planner { scan, body, kinds, places: FxHashMap::default(), roots: vec![], items: vec![], slots: vec![8], windows: vec![], rows: FxHashMap::default() };
+        let mut planner = Planner {
+            scan,
+            body,
+            kinds,
+            places: FxHashMap::default(),
+            roots: vec![],
+            items: vec![],
+            slots: vec![8],
+            windows: vec![],
+            rows: FxHashMap::default(),
+        };
         let params = body.params();
         planner.put(params[Scan::STEP], At::Slot(STEP))?;
         for id in scan.seqs.ids() {

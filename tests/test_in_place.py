@@ -1,0 +1,190 @@
+"""States of which a step writes a part: one row of memory, whatever else reads it."""
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+N = 6
+
+
+def run(step, init, sequences, n_outputs=1, **options):
+    """The last row of the first output, and all rows of the others."""
+    outputs, _ = rs.scan(step, sequences=sequences, outputs_info=init, **options)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    return [outputs[0][-1], *outputs[1:n_outputs]]
+
+
+@pytest.fixture
+def xs():
+    return np.random.default_rng(3).normal(size=9)
+
+
+def expected(xs, update, width=N):
+    buf = np.zeros(width)
+    for i, x in enumerate(xs):
+        update(buf, i, x)
+    return buf
+
+
+def check(xs, step, update, sequences=None, width=N):
+    x, b0 = rs.dvector("x"), rs.dvector("b0")
+    (last,) = run(step, [b0], [rs.arange(x.shape[0]), x] if sequences is None else sequences(x))
+    f = rs.function([x, b0], last)
+    init = np.zeros(width)
+    np.testing.assert_array_equal(f(xs, init), expected(xs, update, width))
+    assert not init.any(), "the caller's array"
+    return f
+
+
+def test_a_row_is_set(xs):
+    def update(buf, i, x):
+        buf[i % N] = x
+
+    f = check(xs, lambda i, x, buf: buf.at[i % N].set(x), update)
+
+
+def test_what_is_read_is_read_before_it_is_written(xs):
+    def step(i, x, buf):
+        new = buf.at[i % N].set(x + buf[(i + 1) % N])
+        return new, buf[i % N], new[i % N], buf.sum()
+
+    x = rs.dvector("x")
+    init = [rs.zeros(N), None, None, None]
+    outs = run(step, init, [rs.arange(x.shape[0]), x], 4)
+    buf, olds, news, sums = np.zeros(N), [], [], []
+    for i, value in enumerate(xs):
+        olds.append(buf[i % N])
+        sums.append(buf.sum())
+        buf[i % N] = value + buf[(i + 1) % N]
+        news.append(buf[i % N])
+    for got, want in zip(rs.function([x], outs)(xs), [buf, olds, news, sums], strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+
+
+def test_what_needs_the_new_row_and_the_old_one_copies(xs):
+    def step(i, x, buf):
+        new = buf.at[i % N].set(x)
+        return new, (buf * new[0]).sum()
+
+    x = rs.dvector("x")
+    outs = run(step, [rs.zeros(N), None], [rs.arange(x.shape[0]), x], 2)
+    f = rs.function([x], outs)
+    buf, sums = np.zeros(N), []
+    for i, value in enumerate(xs):
+        old = buf.copy()
+        buf[i % N] = value
+        sums.append((old * buf[0]).sum())
+    got = f(xs)
+    np.testing.assert_array_equal(got[0], buf)
+    np.testing.assert_allclose(got[1], sums, rtol=1e-13)
+
+
+def test_the_old_row_as_an_output(xs):
+    x = rs.dvector("x")
+    outs = run(lambda i, v, buf: (buf.at[i % N].set(v), buf), [rs.zeros(N), None], [rs.arange(x.shape[0]), x], 2)
+    last, rows = rs.function([x], outs)(xs)
+    buf = np.zeros(N)
+    for i, value in enumerate(xs):
+        np.testing.assert_array_equal(rows[i], buf)
+        buf[i % N] = value
+    np.testing.assert_array_equal(last, buf)
+
+
+def test_written_with_a_view_of_itself(xs):
+    def update(buf, i, x):
+        buf[1:3] = buf[::-1][1:3] + x
+        buf[:3] = buf.reshape(2, 3)[1].copy()
+
+    check(xs, lambda i, x, buf: (b := buf.at[1:3].set(buf[::-1][1:3] + x)).at[:3].set(b.reshape((2, 3))[1]), update)
+
+
+def test_chains_of_writes(xs):
+    def update(buf, i, x):
+        buf[i % N] = x
+        buf[(2 * i) % N] += buf[i % N] * x
+        buf[-1] -= 1
+
+    def step(i, x, buf):
+        one = buf.at[i % N].set(x)
+        two = one.at[(2 * i) % N].add(one[i % N] * x)
+        return two.at[-1].add(-1.0)
+
+    check(xs, step, update)
+
+
+def test_index_arrays(xs):
+    def update(buf, i, x):
+        buf[[i % N, (i + 2) % N]] += [x, 2 * x]
+
+    def step(i, x, buf):
+        return buf.at[rs.stack([i % N, (i + 2) % N])].add(rs.stack([x, 2 * x]))
+
+    check(xs, step, update)
+
+
+def test_rows_of_a_matrix(xs):
+    m = rs.dmatrix("m")
+    last, _ = rs.scan(
+        lambda i, table: table.at[i % 3, 1:].set(table[(i + 1) % 3, :-1] + i), sequences=rs.arange(7), outputs_info=m
+    )
+    start = np.arange(12.0).reshape(3, 4)
+    want = start.copy()
+    for i in range(7):
+        want[i % 3, 1:] = want[(i + 1) % 3, :-1] + i
+    np.testing.assert_array_equal(rs.function([m], last[-1])(start), want)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "int32", "float32", "float64"])
+def test_every_dtype(dtype):
+    b = rs.vector("b", dtype=dtype)
+    last, _ = rs.scan(lambda i, buf: buf.at[i % 4].set(buf[(i + 1) % 4]), sequences=rs.arange(5), outputs_info=b)
+    start = np.array([0, 1, 1, 0]).astype(dtype)
+    want = start.copy()
+    for i in range(5):
+        want[i % 4] = want[(i + 1) % 4]
+    got = rs.function([b], last[-1])(start)
+    assert got.dtype == want.dtype
+    np.testing.assert_array_equal(got, want)
+
+
+def test_until_and_no_steps(xs):
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    bufs, _ = rs.scan(
+        lambda i, v, buf: (buf.at[i % N].set(v), {}, rs.until(i >= 4)),
+        sequences=[rs.arange(n), x],
+        outputs_info=[rs.zeros(N)],
+        n_steps=n,
+    )
+    f = rs.function([x, n], bufs[-1:])
+    np.testing.assert_array_equal(f(xs, 9), [[*xs[:5], 0]])
+    assert f(xs, 0).shape == (0, N)
+
+
+def test_an_index_that_is_out_of_range_is_an_error(xs):
+    x = rs.dvector("x")
+    last, _ = rs.scan(lambda i, v, buf: buf.at[i].set(v), sequences=[rs.arange(x.shape[0]), x], outputs_info=rs.zeros(N))
+    with pytest.raises(rs.RscanIndexError, match=r"index 6 is out of range for axis 0 with extent 6"):
+        rs.function([x], last[-1])(xs)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_gradients(n):
+    x, a = rs.dvector("x"), rs.dscalar("a")
+
+    def step(i, v, h, buf):
+        h = a * h + rs.tanh(buf[i // 2]) * v
+        return h, buf.at[i].set(h * v).at[0].add(a * buf[-1])
+
+    (h, buf), _ = rs.scan(step, sequences=[rs.arange(x.shape[0]), x], outputs_info=[1.0, rs.ones(x.shape[0])])
+    cost = (buf[-1] ** 2).sum() + h[-1]
+    f = rs.function([x, a], [cost, *rs.grad(cost, [x, a])])
+    values = np.random.default_rng(n).normal(size=n)
+    _, dx, da = f(values, 0.7)
+    eps = 1e-6
+    for k in range(n):
+        up, down = values.copy(), values.copy()
+        up[k] += eps
+        down[k] -= eps
+        assert dx[k] == pytest.approx((f(up, 0.7)[0] - f(down, 0.7)[0]) / (2 * eps), rel=1e-6, abs=1e-8)
+    assert da == pytest.approx((f(values, 0.7 + eps)[0] - f(values, 0.7 - eps)[0]) / (2 * eps), rel=1e-6, abs=1e-8)
