@@ -96,8 +96,7 @@ def _(i):
     xs, _ = rs.scan(step, outputs_info=x0, n_steps=i["n_max"])
     return call([M, c, x0, eps], [xs[-1]], i)
 
-@impl("09_garch_grad")
-def _(i):
+def _garch(i):
     @rs.compile
     def nll(p, y, e_init, s0):
         c, phi, th1, th2, om, al, be = (p[k] for k in range(7))
@@ -106,8 +105,15 @@ def _(i):
             return dict(e=y_t - c - phi * y_tm1 - th1 * e_tm1 - th2 * e_tm2, s=om + al * e_tm1 ** 2 + be * s)
         out = rs.loop(step, over=dict(y=rs.taps(y, -1, 0)), init=dict(e=rs.taps(e_init, -2, -1), s=s0))
         return 0.5 * rs.sum(rs.log(out.s) + out.e ** 2 / out.s)
-    f = rs.value_and_grad(nll)
+    return nll
+@impl("09_garch_grad")
+def _(i):
+    f = rs.value_and_grad(_garch(i))
     return lambda: list(f(i["p"], i["y"], i["e_init"], i["s0"]))
+@impl("09a_garch_fwd")
+def _(i):
+    f = _garch(i)
+    return lambda: [f(i["p"], i["y"], i["e_init"], i["s0"])]
 
 @impl("10a_lorenz_scalar")
 def _(i):

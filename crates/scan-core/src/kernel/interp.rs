@@ -292,7 +292,7 @@ mod tests {
     fn running_sum() -> Kernel {
         let mut k = Kernel::default();
         for lane in [Lane::Unit, Lane::Uniform, Lane::Unit] {
-            k.mems.push(Mem { dtype: DType::F64, lane });
+            k.mems.push(Mem { dtype: DType::F64, lane, stride: None });
         }
         let x = k.body.push(inst(Op::Load(MemId(0)), DType::F64));
         let s = k.body.push(inst(Op::Carry(crate::kernel::CarryId(0)), DType::F64));

@@ -40,6 +40,9 @@ pub struct Mem {
     pub dtype: DType,
     /// How it depends on the lane.
     pub lane: Lane,
+    /// How many bytes it moves from one step to the next, where every call says the same. What does not move (0) and is not written
+    /// by way of this operand is not written during a call by way of another either: an engine may read it once.
+    pub stride: Option<i32>,
 }
 
 /// A value that one step hands to the next. Before the first step it is loaded from its operand, after the last it is stored

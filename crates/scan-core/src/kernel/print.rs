@@ -17,7 +17,9 @@ use std::fmt;
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, mem) in self.mems.enumerate() {
-            writeln!(f, "m{}: {}{}", id.0, mem.dtype.short(), if mem.lane == Lane::Unit { " per lane" } else { "" })?;
+            write!(f, "m{}: {}{}", id.0, mem.dtype.short(), if mem.lane == Lane::Unit { " per lane" } else { "" })?;
+            mem.stride.map_or(Ok(()), |stride| write!(f, " by {stride}"))?;
+            writeln!(f)?;
         }
         for (id, carry) in self.carries.enumerate() {
             writeln!(f, "c{}: m{} <- r{}", id.0, carry.mem.0, carry.next.0)?;
@@ -80,8 +82,8 @@ mod tests {
     #[test]
     fn the_text_form() {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: F64, lane: Lane::Unit });
-        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform });
+        k.mems.push(Mem { dtype: F64, lane: Lane::Unit, stride: None });
+        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform, stride: Some(-8) });
         k.carries.push(Carry { mem: MemId(1), next: Reg(3) });
         let ops = [
             (Op::Load(MemId(0)), F64),
@@ -98,7 +100,7 @@ mod tests {
         }
         k.stores.push(Store { mem: MemId(0), value: Reg(3) });
         k.stop = Some(Reg(7));
-        let expected = "m0: f64 per lane\nm1: f64\nc0: m1 <- r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
+        let expected = "m0: f64 per lane\nm1: f64 by -8\nc0: m1 <- r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
             r2: f64 = call pow r0 r1\nr3: f64 = add r2 r1\nr4: f64 = const 0.1\nr5: i8 = const -1\nr6: i64 = step\n\
             r7: bool = le r4 r3\nstore m0 <- r3\nstop r7\n";
         assert_eq!(k.to_string(), expected);

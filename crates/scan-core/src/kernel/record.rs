@@ -40,7 +40,11 @@ impl Builder {
 
     /// A new operand.
     pub fn mem(&mut self, dtype: DType, lane: Lane) -> MemId {
-        self.kernel.mems.push(Mem { dtype, lane })
+        self.mem_by(dtype, lane, None)
+    }
+    /// A new operand that moves by so many bytes a step, where that is known.
+    pub fn mem_by(&mut self, dtype: DType, lane: Lane, stride: Option<i32>) -> MemId {
+        self.kernel.mems.push(Mem { dtype, lane, stride })
     }
     /// A value that one step hands to the next, with what this step sees of it. Until [`set_next`](Builder::set_next) says
     /// otherwise it stays as it is.

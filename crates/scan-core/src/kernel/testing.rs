@@ -202,7 +202,15 @@ impl Generator<'_> {
 
     fn mem(&mut self, dtype: DType, lane: Lane, operand: Operand) -> MemId {
         self.case.operands.push(operand);
-        self.case.kernel.mems.push(Mem { dtype, lane })
+        self.case.kernel.mems.push(Mem { dtype, lane, stride: None })
+    }
+
+    /// Often tells the kernel how far an operand moves.
+    fn know_stride(&mut self, mem: MemId) {
+        if self.case.seed.is_multiple_of(3) && self.random.one_in(2) {
+            let stride = self.case.operands[mem.0 as usize].stride;
+            self.case.kernel.mems[mem].stride = i32::try_from(stride).ok();
+        }
     }
 
     fn push(&mut self, op: Op, dtype: DType) -> Reg {
@@ -214,6 +222,7 @@ impl Generator<'_> {
             let (dtype, lane) = (self.dtype(), self.lane());
             let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
             let mem = self.mem(dtype, lane, rows.operand(0));
+            self.know_stride(mem);
             self.push(Op::Load(mem), dtype);
         }
         for _ in 0..self.random.below(3) {
@@ -368,6 +377,7 @@ impl Generator<'_> {
             let (dtype, lane) = (self.dtype(), self.lane());
             let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
             let mem = self.mem(dtype, lane, rows.operand(0));
+            self.know_stride(mem);
             self.pending.push(mem);
         }
         for mem in std::mem::take(&mut self.pending) {
@@ -384,7 +394,7 @@ impl Generator<'_> {
 
     /// A value that may be written to an operand.
     fn fitting(&mut self, mem: MemId) -> Reg {
-        let Mem { dtype, lane } = self.case.kernel.mems[mem];
+        let Mem { dtype, lane, .. } = self.case.kernel.mems[mem];
         if lane == Lane::Uniform { self.uniform(dtype) } else { self.value(dtype) }
     }
 

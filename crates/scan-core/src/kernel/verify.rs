@@ -106,8 +106,8 @@ mod tests {
 
     fn base() -> Kernel {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit });
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform });
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit, stride: None });
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride: None });
         k.body.push(Inst { op: Op::Load(MemId(0)), dtype: DType::F64 });
         k.body.push(Inst { op: Op::Const(0), dtype: DType::F64 });
         k

@@ -1,6 +1,6 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
-use super::groups::Groups;
+use super::groups::{Groups, Part};
 use super::inplace::{Order, may_alias};
 use super::moves::{Source, moved_inputs, shape_only, sources};
 use super::nodes::expressible;
@@ -243,7 +243,7 @@ impl<'a> Planner<'a> {
     fn node(&mut self, id: NodeId, groups: &Groups) -> Lowered<()> {
         let node = &self.body.nodes()[id];
         let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-        if let Some((inner, ins)) = groups.graph(self.body, id).map_err(told)? {
+        if let Some(Part { graph: inner, ins, .. }) = groups.graph(self.body, id).map_err(told)? {
             let places = self.places(&ins)?;
             let lanes = count(&known_shape(self.body, node.outs[0])?);
             let mask: Vec<bool> = places.iter().map(|p| count(&p.shape) == 1).collect();

@@ -2,11 +2,12 @@
 
 use super::nodes::{Lowering, specialise};
 use super::value::{Layout, Val};
-use super::window::{Mems, Open, Window};
+use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
+use crate::scalar::ElemOp;
 use crate::types::Type;
 use crate::types::shape::{Extents, count};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -97,11 +98,13 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     let step = lowering.builder.step();
     lowering.bind(body.params()[Scan::STEP], Val::Regs(Extents::new(), vec![step]));
     for id in scan.seqs.ids() {
-        load(&mut lowering, &mut mems, body.params()[scan.seq_param(id)], &|at| Place::Seq { id, at })?;
+        let row = body.params()[scan.seq_param(id)];
+        let bytes = count(&known_shape(body, row)?) * body.ty(row).dtype.size();
+        load(&mut lowering, &mut mems, row, known_stride(layout, bytes, scan.seqs[id].reverse), &|at| Place::Seq { id, at })?;
     }
     let roots = kinds.roots(body, layout);
     for (value, &root) in roots.iter().enumerate() {
-        load(&mut lowering, &mut mems, root, &|at| Place::Before { value, at })?;
+        load(&mut lowering, &mut mems, root, known_stride(layout, 0, false), &|at| Place::Before { value, at })?;
     }
     let mut open = vec![];
     for (id, state) in scan.states.enumerate() {
@@ -132,7 +135,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
 }
 
 /// Binds a value to operands in memory.
-fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, place: &dyn Fn(usize) -> Place) -> Lowered<()> {
+fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>, place: &dyn Fn(usize) -> Place) -> Lowered<()> {
     let graph = lowering.graph();
     let (shape, dtype) = (known_shape(graph, v)?, graph.ty(v).dtype);
     let layout = lowering.layout();
@@ -140,7 +143,7 @@ fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, place: &dyn Fn(usize
     let lane = mems.lane(layout, count(&shape));
     let regs = (0..mems.scalars(layout, count(&shape)))
         .map(|at| {
-            let mem = mems.add(&mut lowering.builder, dtype, lane, place(at));
+            let mem = mems.add_by(&mut lowering.builder, dtype, lane, place(at), stride);
             lowering.builder.load(mem)
         })
         .collect();
@@ -210,14 +213,21 @@ impl Kinds {
         let spread = |v: Value| layout != Layout::Elements && body.const_value(v).is_some_and(|a| !is_uniform(a));
         let mut seen = FxHashSet::default();
         let mut roots = vec![];
-        let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step));
+        let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step || within(body, layout, v)));
         for v in steps.flat_map(|n| n.ins.iter().copied()).chain(body.results().iter().copied()) {
-            if (self.of(v) == Kind::Before || spread(v)) && seen.insert(v) {
+            if (self.of(v) == Kind::Before && !within(body, layout, v) || spread(v)) && seen.insert(v) {
                 roots.push(v);
             }
         }
         roots
     }
+}
+
+/// A number that an instruction of the kernel makes faster than a node makes it before the loop; engines do that before the first step.
+fn within(body: &Graph, layout: Layout, v: Value) -> bool {
+    let crate::ir::Def::Out(id, _) = body.def(v) else { return false };
+    let cheap = matches!(body.nodes()[id].op, Op::Elem(ElemOp::Neg | ElemOp::Add | ElemOp::Sub | ElemOp::Mul));
+    layout == Layout::Elements && cheap && body.ty(v).rank() == 0 && body.ty(v).dtype.is_float()
 }
 
 fn is_uniform(a: &crate::types::Array) -> bool {
@@ -297,7 +307,7 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     let mut lowering = Lowering::new(&known, Layout::Lanes(LANES));
     let mut mems = Mems::default();
     for (at, &p) in known.params().iter().enumerate() {
-        load(&mut lowering, &mut mems, p, &|_| Place::Before { value: at, at: 0 })?;
+        load(&mut lowering, &mut mems, p, None, &|_| Place::Before { value: at, at: 0 })?;
     }
     lowering.run(known.results())?;
     for &v in known.results() {

@@ -59,6 +59,10 @@ impl Window {
     pub fn row_bytes(&self) -> usize {
         count(&self.shape) * self.dtype.size()
     }
+    /// How far operands in the buffer move, where a kernel may know it.
+    fn stride(&self, layout: Layout) -> Option<i32> {
+        known_stride(layout, self.row_bytes(), false)
+    }
     /// Offsets of the rows that are handed on.
     pub fn carried_offsets(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.span).filter(|&j| self.carried[j])
@@ -91,7 +95,8 @@ impl Open {
                 .collect();
             open.carries.push(carries);
             let enter = open.window.entering.then(|| {
-                let mem = mems.add(&mut lowering.builder, open.window.dtype, lane, Place::Row { id, offset: open.window.span, at });
+                let (place, stride) = (Place::Row { id, offset: open.window.span, at }, open.window.stride(lowering.layout()));
+                let mem = mems.add_by(&mut lowering.builder, open.window.dtype, lane, place, stride);
                 lowering.builder.load(mem)
             });
             open.entering.push(enter);
@@ -132,13 +137,20 @@ impl Open {
             }
             if self.window.stored {
                 let offset = self.window.first_write;
-                let mem = mems.add(&mut lowering.builder, self.window.dtype, lane, Place::Row { id: self.id, offset, at });
+                let (place, stride) = (Place::Row { id: self.id, offset, at }, self.window.stride(lowering.layout()));
+                let mem = mems.add_by(&mut lowering.builder, self.window.dtype, lane, place, stride);
                 let Some(value) = after(offset) else { return refuse("a row that nothing writes") };
                 lowering.builder.store(mem, value);
             }
         }
         Ok(self.window)
     }
+}
+
+/// How far an operand in rows of so many bytes moves, where a kernel may know it: with lanes, that engines may split, it does not.
+pub(super) fn known_stride(layout: Layout, row_bytes: usize, reverse: bool) -> Option<i32> {
+    let bytes = i32::try_from(row_bytes).ok().filter(|_| layout == Layout::Elements);
+    bytes.map(|bytes| if reverse { -bytes } else { bytes })
 }
 
 /// Operands of a kernel under construction, with their places.
@@ -158,7 +170,18 @@ impl Mems {
     }
     /// A new operand.
     pub(super) fn add(&mut self, builder: &mut crate::kernel::Builder, dtype: DType, lane: Lane, place: Place) -> MemId {
+        self.add_by(builder, dtype, lane, place, None)
+    }
+    /// A new operand that moves by so many bytes a step.
+    pub(super) fn add_by(
+        &mut self,
+        builder: &mut crate::kernel::Builder,
+        dtype: DType,
+        lane: Lane,
+        place: Place,
+        stride: Option<i32>,
+    ) -> MemId {
         self.places.push(place);
-        builder.mem(dtype, lane)
+        builder.mem_by(dtype, lane, stride)
     }
 }

@@ -4,12 +4,12 @@ use super::args::{expect_count, expect_int_scalar, extents, integer};
 use super::reduce::sum_axes;
 use super::shape::{signed_strides, view};
 use super::support::{exactly, none, one};
-use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::shape::tuple;
+use crate::types::shape::{count, tuple};
 use crate::types::{Array, Dims, Type};
+use crate::{bail, dispatch};
 use smallvec::SmallVec;
 
 /// x repeated along new leading axes and along axes of extent 1. Where it cannot be: `E0201`.
@@ -133,6 +133,9 @@ fn broadcast(x: &Array, shape: &[usize]) -> Result<Array> {
     }
     if x.rank() > shape.len() || aligned(x.shape(), shape).any(|(&x, &n)| x != 1 && x != n) {
         return Err(no_broadcast(&tuple(x.shape()), &tuple(shape)));
+    }
+    if x.len() == 1 {
+        return Ok(dispatch!(x.dtype(), T => Array::new(shape, vec![x.as_slice::<T>()[0]; count(shape)])));
     }
     let mut steps: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len() - x.rank());
     steps.extend(signed_strides(x.shape()).iter().zip(x.shape()).map(|(&step, &n)| if n == 1 { 0 } else { step }));

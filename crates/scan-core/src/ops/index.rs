@@ -52,6 +52,14 @@ impl Pattern {
     /// # Errors
     /// `E0221` where an item is none of these, or its step is 0.
     pub fn parse(text: &str) -> Result<Pattern> {
+        let plain = |start, end| Ok(Pattern { items: SmallVec::from_slice(&[Item::Slice { start, end, step: 1 }]) });
+        match text {
+            "i" => return Ok(Pattern { items: SmallVec::from_slice(&[Item::At]) }),
+            "s:" => return plain(true, false),
+            ":e" => return plain(false, true),
+            "s:e" => return plain(true, true),
+            _ => {}
+        }
         let mut items = SmallVec::new();
         for word in text.split(',').filter(|_| !text.is_empty()) {
             match parse_item(word) {

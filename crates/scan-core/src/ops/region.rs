@@ -49,12 +49,11 @@ impl Region {
         }
     }
 
-    /// A copy of the elements.
+    /// The elements.
     pub fn read(&self, x: &Array) -> Array {
         let shape = self.shape();
-        if self.offset == 0 && count(&shape) == x.len() && self.axes.iter().zip(strides(&shape)).all(|(a, s)| a.0 == 1 || a.1 == s as isize)
-        {
-            return x.reshaped(&shape);
+        if count(&shape) > 0 && self.axes.iter().zip(strides(&shape)).all(|(a, s)| a.0 == 1 || a.1 == s as isize) {
+            return x.part(self.offset, &shape);
         }
         dispatch!(x.dtype(), T => {
             let from = x.as_slice::<T>();

@@ -46,6 +46,12 @@ macro_rules! elements {
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
+            fn share(data: &Data) -> Arc<Buffer<$t>> {
+                match data {
+                    Data::$variant(v) => v.clone(),
+                    other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
+                }
+            }
             fn take(data: Data) -> Vec<$t> {
                 match data {
                     Data::$variant(v) => Arc::try_unwrap(v).map_or_else(|shared| shared.to_vec(), Buffer::into_vec),
@@ -124,6 +130,8 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::
     fn wrap(data: Buffer<Self>) -> Data;
     /// The elements; panics where the buffer has another dtype (a fault of rscan).
     fn slice(data: &Data) -> &[Self];
+    /// The buffer; panics on another dtype (a fault of rscan).
+    fn share(data: &Data) -> Arc<Buffer<Self>>;
     /// The buffer itself where nothing else holds it, else a copy; panics on another dtype (a fault of rscan).
     fn take(data: Data) -> Vec<Self>;
     /// The buffer for writing; copies a shared one first.
@@ -182,6 +190,9 @@ macro_rules! dispatch_float {
         }
     };
 }
+
+/// So many bytes are copied rather than looked at where they are.
+const WINDOW: usize = 2048;
 
 /// A row-major host array.
 #[derive(Clone, Debug)]
@@ -279,15 +290,23 @@ impl Array {
         let n = count(&self.shape[1..]);
         dispatch!(self.dtype(), T => Array::new(&self.shape[1..], self.as_slice::<T>()[i * n..(i + 1) * n].to_vec()))
     }
-    /// Rows `lo..hi` along the first axis, copied (O(1) where that is all of them).
+    /// Rows `lo..hi` along the first axis, as [`Array::part`] gives them.
     pub fn rows(&self, lo: usize, hi: usize) -> Array {
-        if lo == 0 && hi == self.shape[0] {
-            return self.clone();
-        }
-        let n = count(&self.shape[1..]);
         let mut shape = self.shape.clone();
         shape[0] = hi - lo;
-        dispatch!(self.dtype(), T => Array::new(&shape, self.as_slice::<T>()[lo * n..hi * n].to_vec()))
+        self.part(lo * count(&self.shape[1..]), &shape)
+    }
+    /// Elements that follow each other from the one at `first` on, under a shape. All of them, or many of them that are most, are
+    /// where they were; others are copied.
+    pub fn part(&self, first: usize, shape: &[usize]) -> Array {
+        let n = count(shape);
+        if n == self.len() {
+            return self.reshaped(shape);
+        }
+        dispatch!(self.dtype(), T => match 2 * n >= self.len() && n * size_of::<T>() >= WINDOW {
+            true => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::part(T::share(&self.data), first, n)) },
+            false => Array::new(shape, self.as_slice::<T>()[first..first + n].to_vec()),
+        })
     }
     /// The same rows along the first axis, cut or filled with zeros to `n`.
     pub fn resize_rows(&mut self, n: usize) {

@@ -4,7 +4,7 @@ use super::array::Element;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
 pub const LARGE: usize = 1 << 20;
@@ -42,6 +42,11 @@ impl<T: Element> Buffer<T> {
     /// Memory of somebody else.
     pub fn foreign(owner: Foreign<T>) -> Buffer<T> {
         Buffer(Store::Foreign(owner))
+    }
+    /// `n` elements of another buffer from the one at `first` on, where they are: as memory of somebody else, who keeps them as they are.
+    pub fn part(whole: Arc<Buffer<T>>, first: usize, n: usize) -> Buffer<T> {
+        debug_assert!(first + n <= whole.len(), "a part of a buffer");
+        Buffer::foreign(Box::new(Part { whole, first, n }))
     }
     /// `n` elements of any value: what a vector held before, or zeros. Only for what is overwritten as a whole.
     pub fn dirty(n: usize) -> Buffer<T> {
@@ -98,6 +103,19 @@ impl<T: Element> Buffer<T> {
     /// The elements as a vector, without a copy where there is one.
     pub fn into_vec(mut self) -> Vec<T> {
         std::mem::take(self.as_mut_vec())
+    }
+}
+
+/// Elements of a buffer that others hold, too: nobody writes to it meanwhile.
+struct Part<T: Element> {
+    whole: Arc<Buffer<T>>,
+    first: usize,
+    n: usize,
+}
+
+impl<T: Element> AsRef<[T]> for Part<T> {
+    fn as_ref(&self) -> &[T] {
+        &self.whole[self.first..self.first + self.n]
     }
 }
 
@@ -224,6 +242,23 @@ mod tests {
     fn lent() -> (Arc<[f64]>, Array) {
         let memory: Arc<[f64]> = Arc::from(vec![1.0, 2.0, 3.0, 4.0]);
         (memory.clone(), Array::foreign(&[2, 2], Lent(memory)))
+    }
+
+    #[test]
+    fn most_of_an_array_is_read_where_it_is_and_never_written_through() {
+        let whole = Array::new(&[500, 2], (0..1000).map(f64::from).collect());
+        let part = whole.rows(1, 499);
+        assert_eq!((part.shape(), part.as_slice::<f64>().as_ptr()), (&[498, 2][..], whole.as_slice::<f64>()[2..].as_ptr()));
+        assert_ne!(whole.rows(0, 200).as_slice::<f64>().as_ptr(), whole.as_slice::<f64>().as_ptr(), "a small part keeps no large memory");
+        let inner = part.part(3, &[900]);
+        assert_eq!((inner.to_f64_vec()[0], inner.to_f64_vec()[899]), (5.0, 904.0));
+        let (mut written, mut base) = (part.clone(), whole.clone());
+        written.as_mut_slice::<f64>()[0] = -1.0;
+        base.as_mut_slice::<f64>()[2] = -2.0;
+        assert_eq!((whole.to_f64_vec()[2], part.to_f64_vec()[0], written.to_f64_vec()[0], base.to_f64_vec()[2]), (2.0, 2.0, -1.0, -2.0));
+        drop((whole, base));
+        let own = part.owned();
+        assert!(!own.data().is_foreign() && own.to_f64_vec()[..2] == [2.0, 3.0]);
     }
 
     #[test]

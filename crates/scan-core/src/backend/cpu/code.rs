@@ -120,6 +120,7 @@ fn check(kernel: &Kernel, id: MemId, operand: &Operand, lanes: usize, steps: usi
     let span = if carried { 0 } else { operand.stride.checked_mul(steps as isize - 1).expect("a stride that fits") };
     let row = if mem.lane == Lane::Unit { lanes * size } else { size } as isize;
     let (low, high) = (operand.offset as isize + span.min(0), operand.offset as isize + span.max(0) + row);
+    assert!(mem.stride.is_none_or(|s| s as isize == operand.stride), "operand {id:?} does not move by {}", operand.stride);
     assert!(low >= 0 && high as usize <= operand.memory.len(), "operand {id:?} reaches from {low} to {high} of {}", operand.memory.len());
     let address = operand.memory.ptr().addr() + operand.offset;
     assert!(address.is_multiple_of(size) && (carried || operand.stride % size as isize == 0), "operand {id:?} is misaligned");

@@ -216,7 +216,8 @@ impl Whole<'_> {
     }
 }
 
-/// True where no uniform operand that is written is read by way of another: parts would see what the first one writes.
+/// True where no uniform operand that is written is read by way of another (parts would see what the first one writes), and all may
+/// be told to stay where they are.
 fn separable(kernel: &Kernel, operands: &[Operand], steps: usize) -> bool {
     let reach = |m: usize| {
         let (from, size) = (operands[m].ptr().addr() as isize, kernel.mems[MemId(m as u32)].dtype.size() as isize);
@@ -228,6 +229,9 @@ fn separable(kernel: &Kernel, operands: &[Operand], steps: usize) -> bool {
     let mut stores = kernel.stores.iter().map(|s| s.mem).filter(uniform);
     kernel.stop.is_none()
         && stores.all(|s| {
+            if kernel.mems[s].stride.is_some_and(|stride| stride != 0) {
+                return false;
+            }
             let (low, high) = reach(s.0 as usize);
             loads().all(|l| reach(l.0 as usize).1 <= low || high <= reach(l.0 as usize).0)
         })

@@ -13,7 +13,7 @@ use crate::ir::{Def, EvalCx, Graph, Scan, StateId};
 use crate::lower::mixed;
 use crate::lower::scan::{LoopKernel, Place, lower};
 use crate::scan::{retype, step};
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::{Arc, RwLock};
@@ -29,7 +29,12 @@ pub struct NativeLoop {
     skip: Vec<usize>,
     engine: Engine,
     variants: RwLock<Vec<Arc<Variant>>>,
+    /// What the last call was given, and what served it.
+    last: RwLock<Option<(Given, Arc<Variant>)>>,
 }
+
+/// Dtypes and extents of all inputs.
+type Given = Vec<(DType, Extents)>;
 
 /// A loop for rows of certain types.
 struct Variant {
@@ -66,7 +71,7 @@ impl NativeLoop {
     /// An internal error where the body is not consistent.
     pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, engine: Engine) -> Result<NativeLoop> {
         let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
-        Ok(NativeLoop { scan, plain, types, skip, engine, variants: RwLock::default() })
+        Ok(NativeLoop { scan, plain, types, skip, engine, variants: RwLock::default(), last: RwLock::default() })
     }
 
     /// The loop.
@@ -84,6 +89,19 @@ impl NativeLoop {
     }
 
     fn variant(&self, ins: &[Array]) -> Option<Arc<Variant>> {
+        let same = |given: &Given| given.iter().zip(ins).all(|(g, a)| g.0 == a.dtype() && g.1[..] == *a.shape());
+        let last = self.last.read().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, variant)) = last.as_ref().filter(|l| same(&l.0)) {
+            return Some(variant.clone());
+        }
+        drop(last);
+        let found = self.variant_of(ins)?;
+        let given = ins.iter().map(|a| (a.dtype(), Extents::from_slice(a.shape()))).collect();
+        *self.last.write().unwrap_or_else(|e| e.into_inner()) = Some((given, found.clone()));
+        Some(found)
+    }
+
+    fn variant_of(&self, ins: &[Array]) -> Option<Arc<Variant>> {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
         let find = |known: &[Arc<Variant>]| known.iter().find(|v| v.types == types).cloned();

@@ -6,16 +6,17 @@ use crate::base::Result;
 use crate::eval::Walk;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Graph};
+use crate::kernel::{Kernel, Lane};
 use crate::lower::scan::lower_map;
-use crate::types::shape::{broadcast_shapes, count};
-use crate::types::{Array, Extents, Type};
+use crate::types::shape::count;
+use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
 use std::sync::{Arc, RwLock};
 
 /// Which operands have one element only.
 type Mask = SmallVec<[bool; 8]>;
 
-/// A group of elementwise nodes with one result.
+/// A group of elementwise nodes.
 pub struct NativeMap {
     graph: Arc<Graph>,
     walk: Walk<Arc<Graph>>,
@@ -34,17 +35,26 @@ impl NativeMap {
         &self.graph
     }
 
-    /// The common shape, where each operand has it or one element. Constants of the group count with their axes.
-    fn shape(&self, ins: &[Array]) -> Option<Extents> {
-        let mut shape: Extents = match ins {
-            [first, rest @ ..] if rest.iter().all(|a| a.shape() == first.shape()) => SmallVec::from_slice(first.shape()),
-            _ => broadcast_shapes(&ins.iter().map(Array::shape).collect::<SmallVec<[&[usize]; 8]>>()).ok()?,
-        };
-        while shape.len() < self.graph.ty(self.graph.results()[0]).rank() {
-            shape.insert(0, 1);
-        }
-        let n = count(&shape);
-        (n > 0 && ins.iter().all(|a| a.len() == 1 || a.len() == n)).then_some(shape)
+    /// The one shape of all operands but those of one element, where they have one.
+    fn shape(&self, ins: &[Array], mask: &Mask) -> Option<Extents> {
+        let mut full = ins.iter().zip(mask).filter(|m| !m.1).map(|m| m.0);
+        let Some(first) = full.next() else { return Some(Extents::new()) };
+        (!first.is_empty() && full.all(|a| a.shape() == first.shape())).then(|| SmallVec::from_slice(first.shape()))
+    }
+
+    /// A result of this rank: as the operands, or of one element.
+    fn result(dtype: DType, rank: usize, shape: &Extents, full: bool) -> Option<Array> {
+        let ones = if full { rank.checked_sub(shape.len())? } else { rank };
+        let mut own: Extents = SmallVec::from_elem(1, ones);
+        own.extend(shape.iter().copied().filter(|_| full));
+        Some(Array::dirty(dtype, &own))
+    }
+
+    /// Its results, not computed yet.
+    fn results(&self, kernel: &Kernel, n_ins: usize, shape: &Extents) -> Option<Outs<Array>> {
+        let lanes = kernel.mems.iter().skip(n_ins).map(|m| m.lane == Lane::Unit);
+        let types = self.graph.results().iter().map(|&v| self.graph.ty(v));
+        types.zip(lanes).map(|(ty, full)| NativeMap::result(ty.dtype, ty.rank(), shape, full)).collect()
     }
 
     fn variant(&self, mask: &Mask) -> Option<Arc<Tiered>> {
@@ -70,22 +80,20 @@ impl NativeOp for NativeMap {
         self.graph.results().iter().map(|&v| self.graph.ty(v).clone()).collect()
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let shape = self.shape(ins);
         let mask: Mask = ins.iter().map(|a| a.len() == 1).collect();
-        let (Some(shape), Some(tier)) = (shape, self.variant(&mask)) else {
+        let found = self.shape(ins, &mask).and_then(|shape| Some((self.variant(&mask)?, shape)));
+        let ready = found.and_then(|(tier, shape)| Some((self.results(tier.kernel(), ins.len(), &shape)?, tier, count(&shape))));
+        let Some((mut outs, tier, lanes)) = ready else {
             let outs = self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())?;
             return Ok(outs.into_iter().collect());
         };
-        let dtype = self.graph.ty(self.graph.results()[0]).dtype;
-        let lanes = count(&shape);
         tier.expect(lanes, 1);
-        let mut out = Array::dirty(dtype, &shape);
-        let mut operands: SmallVec<[Operand; 8]> =
-            ins.iter().map(|a| Operand { memory: Memory::Read(bytes(a)), offset: 0, stride: 0 }).collect();
-        operands.push(Operand { memory: Memory::Write(cells(&mut out)), offset: 0, stride: 0 });
+        let read = ins.iter().map(|a| Memory::Read(bytes(a)));
+        let memory = read.chain(outs.iter_mut().map(|a| Memory::Write(cells(a))));
+        let operands: SmallVec<[Operand; 8]> = memory.map(|memory| Operand { memory, offset: 0, stride: 0 }).collect();
         tier.run(&operands, lanes, 1, 0);
         drop(operands);
-        Ok(smallvec::smallvec![out])
+        Ok(outs)
     }
     fn as_any(&self) -> &dyn std::any::Any {
         self

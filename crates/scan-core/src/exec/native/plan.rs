@@ -7,7 +7,7 @@ use crate::base::Result;
 use crate::ir::op::{NativeRef, Outs};
 use crate::ir::{Def, Graph, Node, NodeId, Op, Value};
 use crate::lower::expressible;
-use crate::lower::groups::Groups;
+use crate::lower::groups::{Groups, Part};
 use crate::types::Type;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// # Errors
 /// An internal error where the graph is not consistent.
 pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
-    let mut groups = Groups::new(graph, &|n| expressible(graph, n));
+    let mut groups = Groups::large(graph, &|n| expressible(graph, n));
     groups.retain(&|root, size| size > 1 || gains(graph, &graph.nodes()[root]));
     let mut out = Graph::new();
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -36,10 +36,10 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
             continue;
         }
         out.set_span(node.span);
-        let (op, ins) = planned(graph, &groups, &skips, id, engine)?;
+        let (op, ins, outs) = planned(graph, &groups, &skips, id, engine)?;
         let ins: Vec<Value> = ins.iter().map(|v| image[v]).collect();
-        let outs = out.apply(op, &ins)?;
-        node.outs.iter().zip(outs).for_each(|(&old, new)| {
+        let made = out.apply(op, &ins)?;
+        outs.iter().zip(made).for_each(|(&old, new)| {
             image.insert(old, new);
         });
     }
@@ -52,14 +52,15 @@ fn gains(graph: &Graph, node: &Node) -> bool {
     graph.ty(node.outs[0]).rank() > 0 && matches!(node.op, Op::Elem(_) | Op::Cast(_))
 }
 
-fn planned(graph: &Graph, groups: &Groups, skips: &Skips, id: NodeId, engine: Engine) -> Result<(Op, Vec<Value>)> {
+/// What stands in the place of a node: an op, its inputs and its results.
+fn planned(graph: &Graph, groups: &Groups, skips: &Skips, id: NodeId, engine: Engine) -> Result<(Op, Vec<Value>, Vec<Value>)> {
     let node = &graph.nodes()[id];
-    if let Some((inner, ins)) = groups.graph(graph, id)? {
-        return Ok((Op::Native(NativeRef(Arc::new(NativeMap::new(inner, engine)))), ins));
+    if let Some(Part { graph: inner, ins, outs }) = groups.graph(graph, id)? {
+        return Ok((Op::Native(NativeRef(Arc::new(NativeMap::new(inner, engine)))), ins, outs));
     }
     let types = node.outs.iter().map(|v| graph.ty(*skips.of.get(v).map_or(v, |s| &s.1)).clone()).collect();
     let skip = node.outs.iter().map(|v| skips.of.get(v).map_or(0, |s| s.0)).collect();
-    Ok((native_without(&node.op, types, skip, engine)?, node.ins.to_vec()))
+    Ok((native_without(&node.op, types, skip, engine)?, node.ins.to_vec(), node.outs.to_vec()))
 }
 
 /// An op as the plan has it: loops are compiled.
@@ -117,4 +118,79 @@ fn first_of_slice(graph: &Graph, node: &Node) -> Option<usize> {
     let Op::Index(index) = &node.op else { return None };
     let k = graph.const_value(*node.ins.get(1)?)?.item_i64()?;
     if index.pattern == "s:" { usize::try_from(k).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::run;
+    use crate::ir::EvalCx;
+    use crate::ir::op::{BroadcastLike, SumTo};
+    use crate::types::{Array, DType};
+
+    fn maps(graph: &Graph) -> usize {
+        graph.nodes().iter().filter(|n| matches!(&n.op, Op::Native(op) if op.0.name() == "map")).count()
+    }
+
+    /// Values and slopes of log s + e²/s, as a gradient writes them: with extents that nothing is known of.
+    fn likelihood() -> Graph {
+        let mut g = Graph::new();
+        let s = g.param(Type::unknown(DType::F64, 1), Some("s"));
+        let e = g.param(Type::unknown(DType::F64, 1), Some("e"));
+        let k = g.param(Type::scalar(DType::F64), Some("k"));
+        let square = g.mul(e, e);
+        let ratio = g.div(square, s);
+        let log = g.log(s);
+        let sum = g.add(log, ratio);
+        let total = g.sum(sum, &[0], false);
+        let ones = g.emit(BroadcastLike {}, &[k, sum]);
+        let ct = g.emit(SumTo {}, &[ones, ratio]);
+        let slope = g.div(ct, s);
+        let slope = g.emit(SumTo {}, &[slope, square]);
+        let slope = g.mul(slope, e);
+        let other = g.emit(SumTo {}, &[ones, log]);
+        let other = g.div(other, s);
+        let other = g.emit(SumTo {}, &[other, s]);
+        g.set_results([total, slope, other, ratio]);
+        g
+    }
+
+    #[test]
+    fn what_reads_the_same_arrays_is_one_kernel_of_several_results() {
+        let graph = likelihood();
+        let planned = plan(&graph, Engine::Jit).unwrap();
+        assert_eq!((maps(&planned), planned.nodes().len() < 6), (1, true), "{}", planned.to_text("plan"));
+        let array = |n: usize, from: f64| Array::new(&[n], (0..n).map(|i| from + i as f64 * 0.37).collect());
+        for (n, m) in [(7, 7), (300, 300), (1, 1), (0, 0), (1, 5), (5, 1)] {
+            let args = [array(n, 1.0), array(m, -3.0), Array::scalar(0.5)];
+            let (law, found) = (run(&graph, &mut EvalCx::new(), &args), run(&planned, &mut EvalCx::new(), &args));
+            assert_eq!(law.unwrap(), found.unwrap(), "{n} and {m}");
+        }
+        let args = [array(3, 1.0), array(4, 1.0), Array::scalar(0.5)];
+        let error = |g: &Graph| run(g, &mut EvalCx::new(), &args).expect_err("extents that do not fit").title;
+        assert_eq!(error(&graph), error(&planned));
+    }
+
+    #[test]
+    fn a_group_is_not_put_before_what_it_reads_or_where_a_branch_may_be_left_out() {
+        let mut g = Graph::new();
+        let x = g.param(Type::unknown(DType::F64, 1), Some("x"));
+        let (y, z) = (g.exp(x), g.number(DType::F64, 2.0));
+        let sum = g.sum(y, &[0], false);
+        let w = g.mul(x, sum);
+        let w = g.mul(w, z);
+        g.set_results([y, w]);
+        let planned = plan(&g, Engine::Vm).unwrap();
+        assert_eq!(maps(&planned), 2, "{}", planned.to_text("plan"));
+        let args = [Array::vector(&[0.5, -1.0, 2.0])];
+        assert_eq!(run(&g, &mut EvalCx::new(), &args).unwrap(), run(&planned, &mut EvalCx::new(), &args).unwrap());
+        let first = g.int(0);
+        let taken = g.row(x, first);
+        let zero = g.number(DType::F64, 0.0);
+        let taken = g.emit(Op::Elem(crate::scalar::ElemOp::Gt), &[taken, zero]);
+        let left = g.log(x);
+        let chosen = g.emit(crate::ir::op::IfElse {}, &[taken, y, left]);
+        g.set_results([chosen]);
+        assert_eq!(maps(&plan(&g, Engine::Vm).unwrap()), 2);
+    }
 }

@@ -5,7 +5,7 @@
 //! after   %1 = fma(a, b, c)
 //! ```
 //!
-//! An addition contracts with its first product. The product must be used here alone and have the shape and the dtype of the sum.
+//! An addition contracts with its first product, a difference of two products with the second, whose sign costs nothing. The product must be used here alone and have the shape and the dtype of the sum.
 //! No engine contracts by itself, so that all of them give the bits of the evaluator.
 
 use crate::base::{Id, Result};
@@ -38,6 +38,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let product = |v: Value| product(graph, &uses, v, out);
         let since = Sym::fresh();
         let ins = match (product(x), product(y)) {
+            (Some(_), Some([a, b])) if op == Sub && fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
             (Some([a, b]), _) if fits(graph, y, out) => sum(rebuild, op, a, b, y)?,
             (_, Some([a, b])) if fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
             _ => return Ok(false),

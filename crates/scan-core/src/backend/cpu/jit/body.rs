@@ -49,7 +49,7 @@ pub struct Start<'a> {
     pub carries: IdxVec<CarryId, Value>,
     /// The number of the step.
     pub step: Value,
-    /// Constants that are in registers.
+    /// Constants that are in registers, and what is read once.
     pub constants: &'a FxHashMap<Reg, Value>,
 }
 

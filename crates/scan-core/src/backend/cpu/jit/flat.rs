@@ -11,10 +11,11 @@ use smallvec::SmallVec;
 pub struct Flat(Vec<isize>);
 
 impl Flat {
-    /// None where a kernel sees which step it runs.
+    /// None where a kernel sees which step it runs, or knows how far operands move.
     pub fn of(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Option<Flat> {
         let counts = kernel.body.enumerate().any(|(r, inst)| needed[r] && inst.op == Op::Step);
-        if counts || kernel.stop.is_some() || !kernel.carries.is_empty() {
+        let known = kernel.mems.iter().any(|m| m.stride.is_some());
+        if counts || known || kernel.stop.is_some() || !kernel.carries.is_empty() {
             return None;
         }
         Some(Flat(kernel.mems.iter().map(|m| if m.lane == Lane::Unit { m.dtype.size() as isize } else { 0 }).collect()))

@@ -1,7 +1,7 @@
 //! The loops around a step: lanes outside, time inside.
 //!
 //! ```text
-//! entry      the frame; uniform carries
+//! entry      the frame; constants, elements that no step moves away from; uniform carries
 //! lane       addresses of this lane; its carries                 (once, where no operand depends on the lane)
 //! step       loads, arithmetic, stores, addresses of the next step; to `leave` where `stop` holds
 //! next       to `step` while steps remain
@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::walk::{self, Walk};
 use crate::backend::cpu::Frame;
 use crate::base::IdxVec;
-use crate::kernel::{CarryId, Kernel, Lane, MemId, Op, Reg};
+use crate::kernel::{CarryId, Inst, Kernel, Lane, MemId, Op, Reg};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
@@ -32,7 +32,7 @@ struct Loops<'a, 'b> {
     /// Operands that a step reads or writes.
     touched: Vec<MemId>,
     frame: Fields,
-    /// Constants that are in registers.
+    /// Constants that are in registers, and what is read once.
     constants: FxHashMap<Reg, Value>,
 }
 
@@ -53,8 +53,13 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: 
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let frame = fields(builder, entry, word);
-    let constants = constants(builder, kernel, word, pool);
-    let touched = touched(kernel, needed);
+    let mut constants = constants(builder, kernel, word, pool);
+    let still: Vec<(Reg, MemId)> = still(kernel, needed);
+    for &(r, m) in &still {
+        let address = walk::first(builder, kernel, word, &frame, m, None);
+        constants.insert(r, builder.ins().load(machine(kernel.dtype(r)), flags(), address, 0));
+    }
+    let touched = touched(kernel, needed, &still);
     let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants };
     let uniform = loops.load_carries(Lane::Uniform, None);
     let (last, remaining) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
@@ -88,10 +93,24 @@ fn constants(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, pool: &
     pool.places.iter().map(|&(r, place)| (r, load(r, place))).collect()
 }
 
-fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Vec<MemId> {
+/// Loads of elements that stay what they are: read once, before the first step.
+fn still(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Vec<(Reg, MemId)> {
+    let fixed = |m: MemId| kernel.mems[m].stride == Some(0) && kernel.mems[m].lane == Lane::Uniform;
+    let written = |m: MemId| kernel.stores.iter().any(|s| s.mem == m);
+    let load = |(r, inst): (Reg, &Inst)| match inst.op {
+        Op::Load(m) if needed[r] && fixed(m) && !written(m) => Some((r, m)),
+        _ => None,
+    };
+    kernel.body.enumerate().filter_map(load).take(STILL).collect()
+}
+
+/// More would be stored aside, from where they are as far away.
+const STILL: usize = 64;
+
+fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>, still: &[(Reg, MemId)]) -> Vec<MemId> {
     let reads = |m: MemId| kernel.body.enumerate().any(|(r, inst)| needed[r] && inst.op == Op::Load(m));
     let writes = |m: MemId| kernel.stores.iter().any(|s| s.mem == m);
-    kernel.mems.ids().filter(|&m| reads(m) || writes(m)).collect()
+    kernel.mems.ids().filter(|&m| (reads(m) || writes(m)) && !still.iter().any(|s| s.1 == m)).collect()
 }
 
 /// Values of carries, none for those not asked for.
@@ -156,9 +175,9 @@ impl Loops<'_, '_> {
 
     /// The loop over time. Its variables: the number of steps that remain, the carries, the addresses.
     fn steps(&mut self, lane: Option<Value>, carries: Vec<Value>) -> (Carries, Value) {
-        let (walk, addresses) = Walk::begin(self.builder, self.kernel, self.word, &self.frame, &self.touched, lane);
+        let (walk, begin) = Walk::begin(self.builder, self.kernel, self.word, &self.frame, &self.touched, lane);
         let step = self.builder.create_block();
-        let initial: Vec<Value> = [self.frame.steps].into_iter().chain(carries).chain(addresses).collect();
+        let initial: Vec<Value> = [self.frame.steps].into_iter().chain(carries).chain(begin).collect();
         let variables: Vec<Value> = initial.iter().map(|&v| self.variable(step, v)).collect();
         self.jump(step, &initial);
         self.builder.switch_to_block(step);

@@ -65,7 +65,7 @@ fn push(k: &mut Kernel, op: Op, dtype: DType) -> Reg {
 }
 
 fn mem(k: &mut Kernel, dtype: DType) -> MemId {
-    k.mems.push(Mem { dtype, lane: Lane::Uniform })
+    k.mems.push(Mem { dtype, lane: Lane::Uniform, stride: None })
 }
 
 /// A kernel that computes one value from operands, an element a step.

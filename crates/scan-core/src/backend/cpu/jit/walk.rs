@@ -1,5 +1,6 @@
-//! Where operands are at each step. A machine has few registers, so only the first operands get two each (where it is, how far
-//! it moves); the next get one; of all others the place is computed from the number of the step.
+//! Where operands are at each step. What moves by a known stride lies so far behind where it begins as all that move alike: one
+//! variable serves them all. Of the others, a machine has few registers for them: the first get two each (where it is, how far it
+//! moves); the next get one; of all the rest the place is computed from the number of the step.
 
 use super::body::flags;
 use super::shape::Fields;
@@ -17,6 +18,10 @@ const MANY: usize = 8;
 pub struct Walk<'a> {
     kernel: &'a Kernel,
     word: Type,
+    /// Those that move by known strides, with where they begin.
+    known: Vec<(MemId, Value)>,
+    /// The strides of these, but for 0.
+    ways: Vec<i32>,
     /// Those whose address is a variable of the loop.
     moving: Vec<MemId>,
     /// How far they move, where that is in registers.
@@ -45,7 +50,7 @@ pub fn first(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, frame: 
 }
 
 impl<'a> Walk<'a> {
-    /// Before the first step: the walk, and where the moving operands begin.
+    /// Before the first step: the walk, and what its variables begin with.
     pub fn begin(
         builder: &mut FunctionBuilder,
         kernel: &'a Kernel,
@@ -54,16 +59,27 @@ impl<'a> Walk<'a> {
         touched: &[MemId],
         lane: Option<Value>,
     ) -> (Walk<'a>, Vec<Value>) {
+        let (known, touched): (Vec<MemId>, Vec<MemId>) = touched.iter().partition(|&&m| kernel.mems[m].stride.is_some());
+        let known: Vec<(MemId, Value)> = known.into_iter().map(|m| (m, first(builder, kernel, word, frame, m, lane))).collect();
+        let mut ways: Vec<i32> = known.iter().filter_map(|k| kernel.mems[k.0].stride).filter(|&s| s != 0).collect();
+        ways.sort_unstable();
+        ways.dedup();
         let few = touched.len() <= FEW;
         let (moving, computed) = touched.split_at(if few { touched.len() } else { touched.len().min(MANY) });
-        let addresses = moving.iter().map(|&m| first(builder, kernel, word, frame, m, lane)).collect();
+        let far = ways.iter().map(|_| builder.ins().iconst(word, 0)).collect::<Vec<_>>();
+        let variables = far.into_iter().chain(moving.iter().map(|&m| first(builder, kernel, word, frame, m, lane))).collect();
         let strides = if few { moving.iter().map(|&m| entry(builder, word, frame.strides, m)).collect() } else { vec![] };
-        (Walk { kernel, word, moving: moving.to_vec(), strides, computed: computed.to_vec(), lane }, addresses)
+        (Walk { kernel, word, known, ways, moving: moving.to_vec(), strides, computed: computed.to_vec(), lane }, variables)
     }
 
-    /// In a step, the t-th: the addresses of all operands, given those of the moving ones.
-    pub fn addresses(&self, builder: &mut FunctionBuilder, frame: &Fields, moving: &[Value], t: Value) -> IdxVec<MemId, Option<Value>> {
+    /// In a step, the t-th: the addresses of all operands, given the variables.
+    pub fn addresses(&self, builder: &mut FunctionBuilder, frame: &Fields, variables: &[Value], t: Value) -> IdxVec<MemId, Option<Value>> {
         let mut addresses: IdxVec<MemId, Option<Value>> = self.kernel.mems.iter().map(|_| None).collect();
+        let (far, moving) = variables.split_at(self.ways.len());
+        for &(m, base) in &self.known {
+            let way = self.ways.iter().position(|&w| Some(w) == self.kernel.mems[m].stride);
+            addresses[m] = Some(way.map_or(base, |way| builder.ins().iadd(base, far[way])));
+        }
         self.moving.iter().zip(moving).for_each(|(&m, &a)| addresses[m] = Some(a));
         for &m in &self.computed {
             let stride = entry(builder, self.word, frame.strides, m);
@@ -74,15 +90,17 @@ impl<'a> Walk<'a> {
         addresses
     }
 
-    /// At the end of a step: where the moving operands go.
-    pub fn advance(&self, builder: &mut FunctionBuilder, frame: &Fields, moving: &[Value]) -> Vec<Value> {
-        let next = |(i, &address): (usize, &Value)| {
+    /// At the end of a step: the variables of the next.
+    pub fn advance(&self, builder: &mut FunctionBuilder, frame: &Fields, variables: &[Value]) -> Vec<Value> {
+        let (far, moving) = variables.split_at(self.ways.len());
+        let mut next: Vec<Value> = far.iter().zip(&self.ways).map(|(&far, &way)| builder.ins().iadd_imm_s(far, way as i64)).collect();
+        for (i, &address) in moving.iter().enumerate() {
             let stride = match self.strides.get(i) {
                 Some(&stride) => stride,
                 None => entry(builder, self.word, frame.strides, self.moving[i]),
             };
-            builder.ins().iadd(address, stride)
-        };
-        moving.iter().enumerate().map(next).collect()
+            next.push(builder.ins().iadd(address, stride));
+        }
+        next
     }
 }
