@@ -14,7 +14,7 @@ PYTEST_FLAGS ?= -q --timeout=300
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: accept-engines help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
+.PHONY: accept-engines accept-passes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -75,6 +75,9 @@ accept-ulp:  ## measure the errors of the elementary functions: every f32, a mil
 
 accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py
+
+accept-passes: $(VENV)/built  ## what each pass over loops is good for, and that results do not depend on it
+	$(PY) tools/accept_passes.py
 
 accept-bugs:  ## plant deliberate bugs in loops and gradients, one at a time, and count those that the tests catch
 	python3 tools/planted_bugs.py

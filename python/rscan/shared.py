@@ -31,7 +31,8 @@ class SharedVariable(Variable):
         """The Python object of a shared leaf found in a graph."""
         shared = native.shared
         assert shared is not None
-        return _updated.get(shared.id) or cls(shared)
+        known = _updated.get(shared.id)
+        return cls(shared) if known is None else known
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -1,5 +1,6 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
+use super::moves::shape_only;
 use super::nodes::{Lowering, specialise};
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
@@ -257,7 +258,35 @@ fn extent(body: &Graph, node: &Node) -> Option<usize> {
     body.ty(node.ins[0]).dims.get(dim.axis)?.value()
 }
 
-/// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants.
+/// What only hands on an array of the same extents: its input.
+fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
+    let like = matches!(node.op, Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+    let same = |v: Value| known_shape(body, v).ok() == known_shape(body, node.outs[0]).ok();
+    (like && same(node.ins[0])).then(|| node.ins[0])
+}
+
+/// True per value whose computation cannot fail, all extents being known and having been found to fit.
+fn sure(body: &Graph) -> Vec<bool> {
+    let mut sure = vec![true; body.n_values()];
+    for node in body.nodes().iter() {
+        let fits = matches!(node.op, Op::Elem(_) | Op::MatMul(_) | Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+        let never = !matches!(node.op, Op::Extern(_) | Op::Scan(_) | Op::SLogDet(_)) && (fits || !node.op.def().can_fail());
+        let sure_here = never && node.ins.iter().all(|v| sure[v.0 as usize]);
+        node.outs.iter().for_each(|v| sure[v.0 as usize] = sure_here);
+    }
+    sure
+}
+
+/// Zeros of an extent that is known, where nothing but the shape of a value is read.
+fn shape_alone(out: &mut Graph, body: &Graph, v: Value) -> crate::base::Result<Option<Value>> {
+    let Ok(shape) = known_shape(body, v) else { return Ok(None) };
+    let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
+    let zero = out.number(body.ty(v).dtype, 0.0);
+    Ok(Some(out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0]))
+}
+
+/// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants, and what
+/// is computed for its shape alone is not computed.
 fn widened(body: &Graph) -> crate::base::Result<Graph> {
     let mut out = Graph::new();
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -265,9 +294,13 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         let q = out.param(body.ty(p).clone(), body.name(p).map(|n| &**n));
         image.insert(p, q);
     }
-    let live = body.needed(body.results());
+    let (live, sure) = (body.needed(body.results()), sure(body));
     for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
         out.set_span(node.span);
+        if let Some(v) = unchanged(body, node).filter(|_| sure[node.ins[1].0 as usize]) {
+            image.insert(node.outs[0], image[&v]);
+            continue;
+        }
         if let Some(n) = extent(body, node) {
             let n = out.int(n as i64);
             image.insert(node.outs[0], n);
@@ -275,7 +308,12 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         }
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
         let mut ins = vec![];
-        for &v in &node.ins {
+        for (k, &v) in node.ins.iter().enumerate() {
+            if shape_only(&node.op, k) && sure[v.0 as usize] && body.node_of(v).is_some() {
+                let alone = shape_alone(&mut out, body, v)?;
+                ins.push(alone.unwrap_or(image[&v]));
+                continue;
+            }
             let size = known_shape(body, v).map_or(1, |s| count(&s));
             let mut new = image[&v];
             if let Some(shape) = shape.as_ref().filter(|s| size != 1 && size != count(s)) {

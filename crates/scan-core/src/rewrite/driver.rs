@@ -38,21 +38,9 @@ const ROUNDS: usize = 3;
 /// # Errors
 /// Internal ones: a pass broke the graph.
 pub fn optimise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
-    run(graph, options, |_| true)
-}
-
-/// The graph simplified by the rules alone that may run before a gradient is taken: what stops or changes gradients stays.
-///
-/// # Errors
-/// Internal ones: a pass broke the graph.
-pub fn canonicalise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
-    run(graph, options, |pass| pass.stage == Stage::Always)
-}
-
-fn run(graph: Graph, options: &Options, wanted: impl Fn(&Pass) -> bool) -> Result<(Graph, Report)> {
-    let passes: Vec<&Pass> = PASSES.iter().filter(|p| wanted(p) && options.runs(p.name)).collect();
-    let of = |stages: &[Stage]| passes.iter().copied().filter(|p| stages.contains(&p.stage)).collect::<Vec<&Pass>>();
-    let (rules, loops, last) = (of(&[Stage::Always, Stage::Execution]), of(&[Stage::Loops]), of(&[Stage::Last]));
+    let passes: Vec<&Pass> = PASSES.iter().filter(|p| options.runs(p.name)).collect();
+    let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
+    let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
     let mut driver = Driver { cx: Cx::default(), graph };
     driver.all(&rules)?;
     for round in 0..ROUNDS {

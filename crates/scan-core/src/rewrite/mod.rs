@@ -16,7 +16,7 @@ pub mod rebuild;
 pub mod report;
 pub mod rules;
 
-pub use driver::{Cx, canonicalise, optimise};
+pub use driver::{Cx, optimise};
 pub use options::{Level, Options};
 pub use pipeline::{Exact, Pass, Run, Stage};
 pub use rebuild::{Rebuild, copy_with};

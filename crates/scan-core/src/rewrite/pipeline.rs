@@ -2,8 +2,8 @@
 
 use super::driver::Cx;
 use super::passes::{
-    fma, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_merge, scan_merge_slots, scan_narrow,
-    scan_sum_in_loop, scan_unroll,
+    dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_merge,
+    scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
 };
 use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
 use crate::base::Result;
@@ -12,10 +12,8 @@ use crate::ir::Graph;
 /// When a pass runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// First, and again after loops were changed; before gradients are taken, too.
+    /// First, and again after loops were changed.
     Always,
-    /// As `Always`, but not before gradients are taken: it removes what tells gradients apart.
-    Execution,
     /// After these: passes over loops, repeated while they find something.
     Loops,
     /// At the end.
@@ -27,7 +25,7 @@ pub enum Stage {
 pub enum Exact {
     /// It does.
     Yes,
-    /// Floats may be rounded otherwise.
+    /// Floats may be rounded otherwise, or a zero have another sign.
     No,
 }
 
@@ -123,14 +121,14 @@ pub static PASSES: &[Pass] = &[
         name: "release",
         theano: &["local_remove_useless_assert"],
         doc: "Removes what only gradients look at.",
-        stage: Stage::Execution,
+        stage: Stage::Always,
         exact: Exact::Yes,
         run: Run::Rules(&[release::RULES]),
     },
     Pass {
         name: "scan_unroll",
         theano: &["one_step_scan"],
-        doc: "Writes out loops of one or two steps.",
+        doc: "Writes out loops of one to four steps.",
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_unroll::run),
@@ -142,6 +140,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_merge::run),
+    },
+    Pass {
+        name: "scan_residuals",
+        theano: &[],
+        doc: "Keeps what a loop's gradient would compute again, where that costs less.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Graph(scan_residuals::run),
     },
     Pass {
         name: "scan_merge_slots",
@@ -168,12 +174,28 @@ pub static PASSES: &[Pass] = &[
         run: Run::Graph(scan_hoist_non_seq::run),
     },
     Pass {
+        name: "scan_vectorize",
+        theano: &[],
+        doc: "Makes array operations of loops that hand nothing from step to step.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_vectorize::run),
+    },
+    Pass {
         name: "scan_hoist_seq",
         theano: &["PushOutSeqScan", "scan_pushout_seq", "scanOp_pushout_seqs_ops"],
         doc: "Multiplies all rows of a sequence with a matrix at once, before the loop.",
         stage: Stage::Loops,
         exact: Exact::No,
         run: Run::Graph(scan_hoist_seq::run),
+    },
+    Pass {
+        name: "dot_merge",
+        theano: &[],
+        doc: "Multiplies once where a step multiplies a value with several matrices.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(dot_merge::run),
     },
     Pass {
         name: "scan_sum_in_loop",
@@ -196,8 +218,16 @@ pub static PASSES: &[Pass] = &[
         theano: &[],
         doc: "Narrows the window of a state to what its steps hand to each other.",
         stage: Stage::Loops,
-        exact: Exact::Yes,
+        exact: Exact::No,
         run: Run::Graph(scan_narrow::run),
+    },
+    Pass {
+        name: "scan_sink_output",
+        theano: &["PushOutScanOutput", "scan_pushout_output", "scanOp_pushout_output"],
+        doc: "Computes after the loop, for all steps at once, what only feeds its outputs.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_sink_output::run),
     },
     Pass {
         name: "scan_dot_out",
@@ -206,6 +236,22 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::No,
         run: Run::Graph(scan_dot_out::run),
+    },
+    Pass {
+        name: "linalg_share",
+        theano: &[],
+        doc: "Factorises a matrix once for several right sides.",
+        stage: Stage::Last,
+        exact: Exact::Yes,
+        run: Run::Graph(linalg_share::run),
+    },
+    Pass {
+        name: "join_writes",
+        theano: &[],
+        doc: "Joins what is written beside each other into zeros and added up.",
+        stage: Stage::Last,
+        exact: Exact::Yes,
+        run: Run::Graph(join_writes::run),
     },
     Pass {
         name: "fma",

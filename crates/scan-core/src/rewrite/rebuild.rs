@@ -3,6 +3,8 @@
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::{Graph, Node, NodeId, Op, Outs, Value};
 use smallvec::SmallVec;
+use std::cell::OnceCell;
+use std::ops::{Deref, DerefMut};
 
 /// A copy under construction.
 pub struct Rebuild<'g> {
@@ -75,23 +77,70 @@ impl<'g> Rebuild<'g> {
     }
 }
 
+/// A copy that begins where something is first asked of it: a pass that finds nothing copies nothing.
+pub struct Lazy<'g> {
+    old: &'g Graph,
+    live: Vec<bool>,
+    at: NodeId,
+    copy: OnceCell<Rebuild<'g>>,
+}
+
+impl<'g> Lazy<'g> {
+    /// The copy of everything before the node at hand.
+    fn begun(&self) -> Rebuild<'g> {
+        let mut rebuild = Rebuild::new(self.old);
+        for (id, _) in self.old.nodes().enumerate().take(self.at.idx()).filter(|(id, _)| self.live[id.idx()]) {
+            // What cannot be copied has no image, which is an error where it is asked for.
+            drop(rebuild.copy(id));
+        }
+        rebuild.new.set_span(self.old.nodes()[self.at].span);
+        rebuild
+    }
+}
+
+impl<'g> Deref for Lazy<'g> {
+    type Target = Rebuild<'g>;
+    fn deref(&self) -> &Rebuild<'g> {
+        self.copy.get_or_init(|| self.begun())
+    }
+}
+
+impl<'g> DerefMut for Lazy<'g> {
+    fn deref_mut(&mut self) -> &mut Rebuild<'g> {
+        if self.copy.get().is_none() {
+            self.copy = OnceCell::from(self.begun());
+        }
+        self.copy.get_mut().unwrap_or_else(|| unreachable!("it was just made"))
+    }
+}
+
 /// The graph with some nodes replaced: `visit` sees each live node in order and returns true where it has set what stands for
 /// all outputs of the node; the others are copied. New nodes get the line of the node that is visited. `None` where nothing was
 /// replaced.
 ///
 /// # Errors
 /// What `visit` and type inference report.
-pub fn copy_with(graph: &Graph, mut visit: impl FnMut(&mut Rebuild, NodeId, &Node) -> Result<bool>) -> Result<Option<Graph>> {
+pub fn copy_with(graph: &Graph, mut visit: impl FnMut(&mut Lazy, NodeId, &Node) -> Result<bool>) -> Result<Option<Graph>> {
     let live = graph.needed(graph.results());
-    let mut rebuild = Rebuild::new(graph);
+    let mut lazy = Lazy { old: graph, live, at: NodeId::new(0), copy: OnceCell::new() };
     let mut changed = false;
-    for (id, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
-        let outer = rebuild.new.set_span(node.span);
-        match visit(&mut rebuild, id, node)? {
-            true => changed = true,
-            false => drop(rebuild.copy(id)?),
+    for (id, node) in graph.nodes().enumerate() {
+        if !lazy.live[id.idx()] {
+            continue;
         }
-        rebuild.new.set_span(outer);
+        lazy.at = id;
+        let outer = lazy.copy.get_mut().map(|c| c.new.set_span(node.span)).unwrap_or_default();
+        let replaced = visit(&mut lazy, id, node)?;
+        changed |= replaced;
+        if let Some(copy) = lazy.copy.get_mut() {
+            if !replaced {
+                copy.copy(id)?;
+            }
+            copy.new.set_span(outer);
+        }
     }
-    if changed { rebuild.finish().map(Some) } else { Ok(None) }
+    match lazy.copy.into_inner().filter(|_| changed) {
+        Some(copy) => copy.finish().map(Some),
+        None => Ok(None),
+    }
 }

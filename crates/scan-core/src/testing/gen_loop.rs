@@ -89,7 +89,8 @@ impl Generator {
     }
 
     fn top_loop(&mut self) -> Vec<Id> {
-        let (id, mut returned) = self.one_loop(0);
+        let network = !self.long && self.random.percent(20);
+        let (id, mut returned) = if network { self.network() } else { self.one_loop(0) };
         let Expr::Loop(l) = &self.program.items[id].expr else { return returned };
         let updated: Vec<Id> = l.updates.iter().map(|u| u.0).collect();
         for (k, leaf) in updated.into_iter().enumerate() {
@@ -265,7 +266,8 @@ impl Generator {
         self.loop_item(l, steps.n, dynamic)
     }
 
-    fn loop_item(&mut self, l: Loop, n: usize, dynamic: bool) -> (Id, Vec<Id>) {
+    /// The item of a loop, and what can be returned of it.
+    pub fn loop_item(&mut self, l: Loop, n: usize, dynamic: bool) -> (Id, Vec<Id>) {
         let rows: Vec<Id> = l.outputs.iter().map(|o| o.1).collect();
         let id = self.add(Expr::Loop(Box::new(l)), Kind::Float, &[], 0.0);
         let mut returned = vec![];

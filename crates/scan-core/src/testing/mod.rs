@@ -8,6 +8,7 @@ pub mod build;
 pub mod check;
 pub mod gen_expr;
 pub mod gen_loop;
+pub mod gen_models;
 pub mod linear;
 pub mod nd;
 pub mod optimised;

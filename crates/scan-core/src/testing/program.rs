@@ -384,4 +384,5 @@ pub const FEATURES: &[&str] = &[
     "extent 1",
     "extent 0",
     "symbolic extents",
+    "network",
 ];

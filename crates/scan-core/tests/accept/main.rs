@@ -4,6 +4,7 @@
 //!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
+use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::run;
 
@@ -17,6 +18,9 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     let report = run(setting("RSCAN_RANDOM_SEED", 0), count, setting("RSCAN_RANDOM_STOP", 0) != 0);
     println!("{report}");
     let rare: Vec<&str> = FEATURES.iter().copied().filter(|f| (report.features.get(f).map_or(0, |r| r.0) as u64) < count / 20).collect();
+    let few = |pass: &&str| (report.passes.get(pass).copied().unwrap_or(0) as u64) < count / 100;
+    let idle: Vec<&str> = PASSES.iter().map(|p| p.name).filter(few).collect();
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
+    assert!(idle.is_empty(), "passes that find something in fewer than one program in 100: {idle:?}");
 }

@@ -68,6 +68,12 @@ impl<'g> Prover<'g> {
         self.g.arg(v).dim.unwrap_or_else(|| Dim::sym(*self.symbols.entry(v).or_insert_with(Sym::fresh)))
     }
 
+    /// As [`Prover::scalar`], for values that are integer scalars.
+    pub fn scalar_of(&mut self, v: Value) -> Option<Dim> {
+        let ty = self.g.ty(v);
+        (ty.rank() == 0 && ty.dtype.is_int()).then(|| self.scalar(v))
+    }
+
     /// Extent of the first axis.
     pub fn rows(&mut self, v: Value) -> Rows {
         if let Some(rows) = self.known.get(&v) {

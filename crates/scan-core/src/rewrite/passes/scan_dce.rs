@@ -10,13 +10,17 @@
 //!   step prints, draws from the outside or asserts stays. An error of a computation that nobody asked for goes with it.
 //! - A sequence goes where the step does not read it *and* it provably has a row for every step: else a call must find
 //!   out that it is too short. Equal sequences, and equal captured values, become one.
+//! - A slice that cuts rows off a sequence where no step reads them is left away, where the loop provably has a row for every step:
+//!   at the end, or, where the sequence is read in reverse, at the front.
 //! - Small constants move into the body, where they may be folded.
+//! - The number of steps that ran is the number asked for, where nothing stops the loop and that cannot be negative.
 
 use crate::base::{Id, Result};
-use crate::ir::{Graph, Node, Scan, Value};
+use crate::ir::{Graph, Node, Op, Scan, Value};
+use crate::ops::index::{Item, Pattern};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
-use crate::rewrite::loops::facts::{effect, used};
+use crate::rewrite::loops::facts::{effect, integer, not_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::copy_with;
@@ -37,25 +41,67 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan() else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
-        let what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
+        let mut what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
+        note(&mut what, whole_sequences(graph, &mut prover, &mut parts), "slice");
+        let counted = told_before(graph, scan, node, &used);
+        note(&mut what, usize::from(counted), "number of steps");
         if what.is_empty() {
             return Ok(false);
         }
         cx.done(NAME, title(scan), what);
         parts.fill(|v| rebuild.image(v))?;
-        parts.put(rebuild, node).map(|_| true)
+        let n_steps = parts.n_steps;
+        parts.put(rebuild, node)?;
+        if counted {
+            rebuild.set(node.outs[scan.steps_output()], n_steps);
+        }
+        Ok(true)
     })
+}
+
+fn note(what: &mut String, n: usize, of: &str) {
+    if n > 0 {
+        let comma = if what.is_empty() { "" } else { ", " };
+        let _ = write!(what, "{comma}{n} {of}{}", if n > 1 { "s" } else { "" });
+    }
+}
+
+/// True where the number of steps is read after a loop that runs as many as it was asked for, and that runs for its rows anyway.
+fn told_before(g: &Graph, scan: &Scan, node: &Node, used: &[bool]) -> bool {
+    let n = node.ins[Scan::N_STEPS];
+    let never_negative = integer(g, n).is_some_and(|n| n >= 0) || g.arg(n).dim.is_some_and(|d| not_negative(&d));
+    let runs = scan.states.ids().any(|id| used[node.outs[scan.state_output(id)].idx()]);
+    !scan.until && used[node.outs[scan.steps_output()].idx()] && runs && never_negative
+}
+
+/// Lets the loop read sequences as they were before rows were cut off that no step sees; how many.
+fn whole_sequences(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
+    let n_steps = parts.n_steps;
+    let mut count = 0;
+    for seq in &mut parts.seqs {
+        while let Some(x) = uncut(g, prover, seq.rows, seq.slot.reverse).filter(|_| prover.covers(seq.rows, n_steps, 0)) {
+            seq.rows = x;
+            count += 1;
+        }
+    }
+    count
+}
+
+/// What a slice cuts rows off, at the end that a loop does not begin with.
+fn uncut(g: &Graph, prover: &mut Prover, v: Value, reverse: bool) -> Option<Value> {
+    let node = g.node_of(v)?;
+    let Op::Index(op) = &node.op else { return None };
+    let pattern = Pattern::parse(&op.pattern).ok()?;
+    let [Item::Slice { start, end, step: 1 }] = pattern.items[..] else { return None };
+    let from_front = !start || integer(g, node.ins[1]) == Some(0);
+    let to_end = !end || prover.scalar(node.ins[1 + usize::from(start)]) == prover.rows(node.ins[0]).form;
+    (if reverse { to_end } else { from_front }).then_some(node.ins[0])
 }
 
 /// Drops what can go; says what went.
 fn shrink(graph: &Graph, prover: &mut Prover, scan: &Scan, node: &Node, used: &[bool], parts: &mut Parts) -> String {
     let mut what = String::new();
-    let mut note = |n: usize, of: &str| {
-        if n > 0 {
-            let comma = if what.is_empty() { "" } else { ", " };
-            let _ = write!(what, "{comma}{n} {of}{}", if n > 1 { "s" } else { "" });
-        }
-    };
+    let mut note = |n: usize, of: &str| note(&mut what, n, of);
     let asked: Vec<bool> = scan.states.ids().map(|id| used[node.outs[scan.state_output(id)].idx()]).collect();
     note(drop_states(parts, &asked), "state");
     note(move_constants(graph, parts), "constant");

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! This is what gradients with respect to weights look like. Factors that are rows of sequences are taken as they are, others
-//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. A sum of rows that are kept
-//! anyway is taken outside, too. The order of summation changes: floats may be rounded otherwise.
+//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. The order of summation changes:
+//! floats may be rounded otherwise.
 
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index, MatMul, Reshape};
@@ -17,6 +17,7 @@ use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::has_effects;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
+use crate::rewrite::loops::steady::steady;
 use crate::rewrite::loops::{Parts, StatePart};
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::scalar::ElemOp;
@@ -100,7 +101,9 @@ fn accumulators(parts: &Parts) -> Vec<Accumulator> {
     let live = parts.live();
     parts.body.nodes().iter().filter(|n| n.outs.iter().any(|v| live[v.idx()])).for_each(|n| n.ins.iter().for_each(|v| users[v.idx()] += 1));
     parts.results().iter().for_each(|v| users[v.idx()] += 1);
-    parts.states.iter().filter_map(|s| accumulator(parts, s, &users)).collect()
+    let steady = steady(parts);
+    let same = |acc: &Accumulator| [acc.left, acc.right].iter().all(|v| steady[v.idx()]);
+    parts.states.iter().filter_map(|s| accumulator(parts, s, &users).filter(same)).collect()
 }
 
 fn accumulator(parts: &Parts, state: &StatePart, users: &[usize]) -> Option<Accumulator> {

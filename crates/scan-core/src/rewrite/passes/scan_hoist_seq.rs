@@ -12,15 +12,15 @@
 //! Floats may be rounded otherwise, since a product's order of summation depends on its extents.
 
 use crate::base::{Id, Result};
-use crate::ir::op::{Index, MatMul, Reshape};
+use crate::ir::op::Index;
 use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::rewrite::Cx;
+use crate::rewrite::loops::batch::product as product_of_all;
 use crate::rewrite::loops::facts::{eager, for_values, has_effects};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{Parts, SeqPart};
-use crate::rewrite::rebuild::{Rebuild, copy_with};
-use crate::scalar::ElemOp;
+use crate::rewrite::rebuild::copy_with;
 
 const NAME: &str = "scan_hoist_seq";
 
@@ -43,7 +43,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         for product in products {
             let seq = parts.seqs[product.seq].clone();
             let x = if exact[product.seq] { seq.rows } else { cut(&mut rebuild.new, &seq, parts.n_steps) };
-            let rows = at_once(rebuild, x, parts.captured[product.captured].value);
+            let rows = product_of_all(&mut rebuild.new, x, parts.captured[product.captured].value);
             parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
         }
         parts.put(rebuild, node).map(|_| true)
@@ -84,23 +84,4 @@ fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
         return g.emit(Index { pattern: "s:".into() }, &[seq.rows, start]);
     }
     g.emit(Index { pattern: ":e".into() }, &[seq.rows, n])
-}
-
-/// The product of all rows.
-fn at_once(rebuild: &mut Rebuild, x: Value, w: Value) -> Value {
-    let g = &mut rebuild.new;
-    let rank = g.ty(x).rank();
-    let (n, zero) = (g.dim(x, 0), g.int(0));
-    let (k, fitting, p) = (g.dim(x, rank - 1), g.dim(w, 0), g.dim(w, 1));
-    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
-    let inner = g.select(some, k, fitting);
-    if rank == 2 {
-        let flat = g.emit(Reshape {}, &[x, n, inner]);
-        return g.emit(MatMul {}, &[flat, w]);
-    }
-    let b = g.dim(x, 1);
-    let rows = g.mul(n, b);
-    let flat = g.emit(Reshape {}, &[x, rows, inner]);
-    let product = g.emit(MatMul {}, &[flat, w]);
-    g.emit(Reshape {}, &[product, n, b, p])
 }

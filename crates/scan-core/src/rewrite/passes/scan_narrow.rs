@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - A row that no step writes before it is read comes from the initial rows: it becomes a row of a sequence, where the initial
-//!   rows provably reach that far, or is zero, where they provably end or are zero before. `x + 0` is then x.
+//!   rows provably reach that far, or is zero, where they provably end or are zero before. `x + 0` is then x, which changes the sign
+//!   of a zero where x is −0.
 //! - A row that no later step reads, and that is not among the rows kept, need not be written.
 //!
 //! This is what gradients of loops look like: initial rows are the cotangents of all rows, and mostly zero.

@@ -1,12 +1,13 @@
-//! Writes out loops of one or two steps.
+//! Writes out loops of few steps.
 //!
 //! ```text
 //! before  scan 2 { seq x; state h init=h0;  next h = f(h, x) }       all rows of h
 //! after   a = f(h0[0], x[0]); b = f(a, x[1]);   join(h0, a, b)
 //! ```
 //!
-//! The number of steps is a constant 1 or 2, nothing stops the loop between, sequences and initial rows are provably long enough,
-//! and every row provably has the type of its state. What prints, draws from the outside or asserts stays a loop.
+//! The number of steps is a constant from 1 to 4, and all steps together are no more than some hundred operations; nothing stops the
+//! loop between, sequences and initial rows are provably long enough, and every row provably has the type of its state. What prints,
+//! draws from the outside or asserts stays a loop.
 
 use crate::base::Result;
 use crate::ir::op::Index;
@@ -22,7 +23,9 @@ use rustc_hash::FxHashMap;
 const NAME: &str = "scan_unroll";
 
 /// Loops of so many steps are written out.
-const FEW: i64 = 2;
+const FEW: i64 = 4;
+/// Loops of more than two steps become at most so many nodes.
+const NODES: usize = 300;
 
 /// The graph without loops of few steps.
 ///
@@ -33,12 +36,27 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan() else { return Ok(false) };
         let Some(n) = integer(graph, node.ins[Scan::N_STEPS]).filter(|n| (1..=FEW).contains(n)) else { return Ok(false) };
-        if scan.until && n > 1 || has_effects(&scan.body) || !certain(graph, &mut prover, node, scan) {
+        if let Some(why) = stays(graph, &mut prover, node, scan, n as usize) {
+            cx.left(NAME, title(scan), why);
             return Ok(false);
         }
         cx.done(NAME, title(scan), format!("{n} steps written out"));
         write_out(rebuild, node, scan, n as usize)
     })
+}
+
+/// Why a loop of so many steps stays a loop.
+fn stays(g: &Graph, prover: &mut Prover, node: &Node, scan: &Scan, n: usize) -> Option<&'static str> {
+    if scan.until && n > 1 {
+        return Some("a condition may stop it between");
+    }
+    if has_effects(&scan.body) {
+        return Some("a step can be noticed");
+    }
+    if n > 2 && n * scan.body.nodes().len() > NODES {
+        return Some("its steps are long");
+    }
+    (!certain(g, prover, node, scan)).then_some("rows may be missing, or change their shape")
 }
 
 /// True where the steps cannot fail for want of rows, or because rows change their shape.

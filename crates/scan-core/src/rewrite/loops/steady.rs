@@ -1,0 +1,50 @@
+//! Which values of a step have the same shape at every step: those may become rows of an output.
+
+use super::Parts;
+use crate::base::Id;
+use crate::ir::{Graph, Node, Op, Scan, Value};
+use crate::ops::index::{Item, Pattern};
+
+/// What can change from step to step.
+#[derive(Clone, Copy, Default)]
+struct Change {
+    /// Elements.
+    value: bool,
+    /// Extents.
+    shape: bool,
+}
+
+/// True per value of the step whose extents certainly are the same at every step.
+pub fn steady(parts: &Parts) -> Vec<bool> {
+    let body = &parts.body;
+    let mut changes = vec![Change::default(); body.n_values()];
+    let rows = parts.seqs.iter().map(|s| s.param).chain(parts.states.iter().flat_map(|s| s.params.iter().copied()));
+    rows.chain([parts.step]).for_each(|p| changes[p.idx()].value = true);
+    for node in body.nodes().iter() {
+        let value = |v: &Value| changes[v.idx()].value;
+        let shape = node.ins.iter().any(|v| changes[v.idx()].shape);
+        let change = match &node.op {
+            Op::DimOf(_) => Change { value: shape, shape: false },
+            _ => Change { value: shape || node.ins.iter().any(value), shape: shape || by_values(body, node, &value) },
+        };
+        node.outs.iter().for_each(|v| changes[v.idx()] = change);
+    }
+    changes.iter().map(|c| !c.shape).collect()
+}
+
+/// True where extents of a node's outputs depend on elements of inputs that change.
+fn by_values(body: &Graph, node: &Node, changes: &dyn Fn(&Value) -> bool) -> bool {
+    let any = |ins: &[Value]| ins.iter().any(changes);
+    match &node.op {
+        Op::Index(op) => match Pattern::parse(&op.pattern) {
+            Ok(pattern) => pattern.items.iter().any(|i| *i != Item::At && *i != Item::ALL) && any(&node.ins[1..]),
+            Err(_) => true,
+        },
+        Op::BroadcastTo(_) | Op::Reshape(_) | Op::RandomUniform(_) | Op::RandomNormal(_) | Op::RandomPermutation(_) => any(&node.ins[1..]),
+        Op::RandomIntegers(_) | Op::LegacyDraw(_) => any(&node.ins[3..]),
+        Op::Arange(_) | Op::Eye(_) | Op::Nonzero(_) | Op::Extern(_) => any(&node.ins),
+        Op::Scan(scan) => scan.until || changes(&node.ins[Scan::N_STEPS]),
+        Op::IfElse(_) => changes(&node.ins[0]) && body.ty(node.ins[1]) != body.ty(node.ins[2]),
+        _ => false,
+    }
+}
