@@ -49,7 +49,8 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, id, node| {
         let Some(scan) = node.op.as_scan() else { return Ok(false) };
         let (given, taken) = (plan.kept.get(&id), plan.reads.get(&id));
-        let shapes = plan.shapes.get(&id);
+        // What is kept for a later loop may need their elements: the next round looks again.
+        let shapes = plan.shapes.get(&id).filter(|_| given.is_none());
         if given.is_none() && taken.is_none() && shapes.is_none() {
             return Ok(false);
         }
@@ -114,10 +115,7 @@ impl Plan {
         let (Op::Scan(first), Op::Scan(scan)) = (&graph.nodes()[early].op, &graph.nodes()[late].op) else { return };
         let parts = Parts::open(scan, &graph.nodes()[late].ins);
         let again = Again::new(first, &parts, &twin);
-        if again.wanted.is_empty() {
-            return;
-        }
-        if !several_kernels(&first.body) {
+        if !again.wanted.is_empty() && !several_kernels(&first.body) {
             cx.left(NAME, title(scan), "computing the step again is cheaper than memory: it is one kernel");
             return;
         }
