@@ -63,6 +63,10 @@ const VARIANTS: usize = 8;
 const PORTION: usize = 1 << 20;
 /// Bytes that the rows of a block of steps may take where a kernel walks over the lanes in several columns.
 const BLOCK_BYTES: usize = 1 << 18;
+/// The same where all steps together take more than caches keep ([`CACHED_BYTES`]): so few rows at a time that the processor sees them
+/// coming.
+const STREAM_BYTES: usize = 1 << 16;
+const CACHED_BYTES: usize = 1 << 24;
 
 impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state.
@@ -227,7 +231,7 @@ impl Variant {
                     reason: refusal.map(str::to_string),
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
-                    block: ready.portion(&[]),
+                    block: ready.portion(&[], 0),
                 }
             }
             Made::Mixed(mixed, why) => {
@@ -301,7 +305,7 @@ impl Ready {
         let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(scan, *p, ins, before, &memory, &stopped)).collect();
-        let portion = self.portion(&operands);
+        let portion = self.portion(&operands, end - *done);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
                 cx.check()?
@@ -315,11 +319,12 @@ impl Ready {
         Ok(stopped[0].get() != 0)
     }
 
-    /// Steps per call of the kernel.
-    fn portion(&self, operands: &[Operand]) -> usize {
+    /// Steps per call of the kernel, of so many in all.
+    fn portion(&self, operands: &[Operand], steps: usize) -> usize {
         let most = (PORTION / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1);
         let moving = operands.iter().filter(|o| o.stride != 0).map(|o| o.stride.unsigned_abs()).sum::<usize>();
-        if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((BLOCK_BYTES / moving).max(16)) }
+        let (bytes, rows) = if moving.saturating_mul(steps) > CACHED_BYTES { (STREAM_BYTES, 4) } else { (BLOCK_BYTES, 16) };
+        if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
     }
 
     fn operand<'a>(

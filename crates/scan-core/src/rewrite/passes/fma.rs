@@ -5,7 +5,8 @@
 //! after   %1 = fma(a, b, c)
 //! ```
 //!
-//! An addition contracts with its first product, a difference of two products with the second, whose sign costs nothing. The product must be used here alone and have the shape and the dtype of the sum.
+//! An addition contracts with its first product, a difference of two products with the second, whose sign costs nothing. The product
+//! must be used here alone, and have the dtype of the sum and, as far as is known, its shape.
 //! No engine contracts by itself, so that all of them give the bits of the evaluator.
 
 use crate::base::{Id, Result};
@@ -64,8 +65,14 @@ fn uses(graph: &Graph) -> Vec<u32> {
 fn product(graph: &Graph, uses: &[u32], v: Value, sum: Value) -> Option<[Value; 2]> {
     let node = graph.node_of(v)?;
     let (Op::Elem(Mul), &[a, b]) = (&node.op, &node.ins[..]) else { return None };
-    let alone = uses[v.idx()] == 1 && graph.ty(v) == graph.ty(sum);
+    let alone = uses[v.idx()] == 1 && as_large(graph, v, sum);
     (alone && fits(graph, a, sum) && fits(graph, b, sum)).then_some([a, b])
+}
+
+/// True where a product has the extents of the sum, as far as that is known: two symbols are equal unless one is 1.
+fn as_large(graph: &Graph, product: Value, sum: Value) -> bool {
+    let (product, sum) = (&graph.ty(product).dims, &graph.ty(sum).dims);
+    product.len() == sum.len() && product.iter().zip(sum.iter()).all(|(p, s)| p == s || p.value().is_none())
 }
 
 /// True for a float of the dtype of the sum.

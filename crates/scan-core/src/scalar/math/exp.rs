@@ -78,7 +78,12 @@ struct Reduced<V> {
 #[inline(always)]
 fn reduce<C: Lanes>(c: &C, x: C::V, bias: [f64; 2]) -> Reduced<C::V> {
     let large = magic(c, bias);
-    let shifted = c.fma(x, c.num(LOG2_E), large);
+    rest(c, x, c.fma(x, c.num(LOG2_E), large), large)
+}
+
+/// What `n = shifted − large` leaves of x.
+#[inline(always)]
+fn rest<C: Lanes>(c: &C, x: C::V, shifted: C::V, large: C::V) -> Reduced<C::V> {
     let n = c.sub(shifted, large);
     let high = c.fma(n, pick(c, -LN2[0], -LN2_F32[0]), x);
     let r = c.fma(n, pick(c, -LN2[1], -LN2_F32[1]), high);
@@ -152,6 +157,42 @@ pub fn exp2<C: Lanes>(c: &C, x: C::V) -> C::V {
     let r = c.sub(x, c.sub(shifted, large));
     let slope = c.fma(r, polynomial(c, r, &EXP2[1..], &EXP2_F32[1..]), pick(c, EXP2[0], EXP2_F32[0]));
     scale(c, c.fma(r, slope, c.num(1.0)), shifted)
+}
+
+/// The bias of [`sigmoid`]: 2ⁿ is made so much larger that it is a normal number for every n.
+const RAISED: [f64; 2] = [BIAS[0] + 64.0, BIAS[1] + 32.0];
+/// `2⁻⁶⁴`, `2⁻³²`
+const LOWER: [f64; 2] = [1.0 / 18446744073709551616.0, 1.0 / 4294967296.0];
+/// The least n for which 2ⁿ is a number other than 0, with that bias.
+const LEAST: [f64; 2] = [RAISED[0] - 1074.0, RAISED[1] - 149.0];
+
+/// The coefficients of a polynomial in −x.
+const fn mirrored<const N: usize>(mut terms: [f64; N]) -> [f64; N] {
+    let mut i = 1;
+    while i < N {
+        terms[i] = -terms[i];
+        i += 2;
+    }
+    terms
+}
+
+const EXP_DOWN: [f64; 10] = mirrored(EXP);
+const EXP_DOWN_F32: [f64; 5] = mirrored(EXP_F32);
+
+/// `1 / (1 + e⁻ˣ) = 2ⁿ / (2ⁿ + e⁻ʳ)` with `x = n·log 2 + r`: one division, on both sides of 0. The sum is `(2ⁿ + 1) + (e⁻ʳ − 1)`, so that
+/// one rounding is enough; what its first part has lost, if anything, is taken from the r that the second is a multiple of. Where 2ⁿ
+/// would round to 0, n stays and r grows.
+#[inline(always)]
+pub fn sigmoid<C: Lanes>(c: &C, x: C::V) -> C::V {
+    let held = at_least(c, at_most(c, x, pick(c, 40.0, 18.0)), pick(c, -746.0, -104.0));
+    let large = magic(c, RAISED);
+    let shifted = at_least(c, c.fma(held, c.num(LOG2_E), large), magic(c, LEAST));
+    let Reduced { r, .. } = rest(c, held, shifted, large);
+    let (power, one) = (c.mul(power_of_two(c, shifted), pick(c, LOWER[0], LOWER[1])), c.num(1.0));
+    let base = c.add(power, one);
+    let lost = c.add(power, c.sub(one, base));
+    let slope = c.fma(r, polynomial(c, r, &EXP_DOWN, &EXP_DOWN_F32), c.num(-1.0));
+    c.div(power, c.fma(c.sub(r, lost), slope, base))
 }
 
 /// `eʳ − 1` in two parts: r, and what the part of r that its rounding has lost and the rest of the series make.

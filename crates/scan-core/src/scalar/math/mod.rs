@@ -9,7 +9,7 @@ mod poly;
 mod tests;
 mod trig;
 
-pub use exp::{exp, exp2, expm1, tanh};
+pub use exp::{exp, exp2, expm1, sigmoid, tanh};
 pub use log::{log, log1p, log2, log10};
 pub use trig::{cos, sin};
 
@@ -56,17 +56,6 @@ pub fn floor_div<C: Lanes>(c: &C, x: C::V, y: C::V) -> C::V {
     let ratio = c.div(x, y);
     let signed = c.select(c.eq(q, c.num(0.0)), c.copysign(c.num(0.0), ratio), low);
     c.select(c.eq(y, c.num(0.0)), ratio, signed)
-}
-
-/// `1 / (1 + e⁻ˣ)`, without overflow on either side. What the sum `1 + e` loses is given back.
-#[inline(always)]
-pub fn sigmoid<C: Lanes>(c: &C, x: C::V) -> C::V {
-    let one = c.num(1.0);
-    let e = exp::exp_of_low(c, c.neg(c.abs(x)));
-    let sum = c.add(one, e);
-    let excess = c.sub(c.sub(sum, one), e);
-    let quotient = c.div(c.select(c.lt(x, c.num(0.0)), e, one), sum);
-    c.fma(quotient, excess, quotient)
 }
 
 /// `log(1 + e^−|x|)`

@@ -6,7 +6,8 @@ use super::codes as code;
 use super::memory::Pointers;
 use super::select::{Birth, Class, Program, Val};
 use crate::backend::cpu::isa::Isa;
-use crate::base::IdxVec;
+use crate::base::{Id, IdxVec};
+use crate::kernel::{Lane, MemId};
 use iced_x86::{Code, Register};
 
 /// One version of a kernel's code.
@@ -20,6 +21,8 @@ pub(super) struct Shape {
     pub streams: bool,
     /// There is one step: what is the same for all blocks is computed before the first of them.
     pub hoists: bool,
+    /// Operands, a bit each, that all steps read at the same place and none writes: they are read before the first step.
+    pub held: u64,
 }
 
 /// What is done, and for which copy.
@@ -52,11 +55,13 @@ pub(super) enum Home {
     Slot(i64),
 }
 
-/// A carry of a copy.
+/// A carry of a copy, or what it reads before the first step and keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    /// Which carry.
-    pub carry: usize,
+    /// Its operand.
+    pub mem: MemId,
+    /// Which carry; none where it is only read.
+    pub carry: Option<usize>,
     /// Its value in a step.
     pub now: usize,
     /// Its value in the next.
@@ -90,6 +95,8 @@ pub(super) struct Emitter<'a> {
     pub homes: u32,
     /// The home that a value would best be made in.
     preferred: Vec<Option<u8>>,
+    /// Values that are read before the first step.
+    kept: Vec<bool>,
     free_slots: Vec<i64>,
     /// Slots that the current item may still read.
     leaving: Vec<i64>,
@@ -97,14 +104,28 @@ pub(super) struct Emitter<'a> {
     pub frame: i64,
 }
 
+/// Which operands are read before the first step, and whether registers hold them all. Else they are in the frame, aligned to whole
+/// vectors, which they need not be at home; one element for all lanes is as well where it is.
+fn kept(program: &Program, shape: Shape, registers: usize) -> (u64, bool) {
+    let copies = |uniform: bool| if uniform { 1 } else { shape.copies };
+    let held = program.values.iter().filter(|v| v.held(shape.held).is_some());
+    let carried = program.carries.iter().map(|c| copies(program.values[c.now].uniform)).sum::<usize>();
+    let count = held.map(|v| copies(v.uniform)).sum::<usize>() + carried;
+    let fits = count + super::order::need(program, super::order::side_by_side(program, shape.copies)) <= registers;
+    let unit = program.mems.enumerate().take(64).filter(|(_, m)| m.lane == Lane::Unit).fold(0, |mask, (id, _)| mask | 1u64 << id.idx());
+    (if fits { shape.held } else { shape.held & unit }, fits)
+}
+
 impl<'a> Emitter<'a> {
     /// An emitter before the first operation; carries have homes.
     pub(super) fn new(program: &'a Program, shape: Shape) -> Emitter<'a> {
-        let pointers = Pointers::new(program);
-        let frame = pointers.frame;
         let vectors = if program.isa == Isa::Avx512 { u32::MAX } else { 0xffff };
         let masks = if shape.masked { 0b1111_1100 } else { 0b1111_1110 };
+        let (held, all_held) = kept(program, shape, vectors.count_ones() as usize);
+        let shape = Shape { held, ..shape };
         let (items, ahead) = super::layout::items(program, shape);
+        let pointers = Pointers::new(program, held);
+        let frame = pointers.frame;
         let mut e = Emitter {
             program,
             shape,
@@ -123,13 +144,14 @@ impl<'a> Emitter<'a> {
             carried: vec![],
             homes: 0,
             preferred: vec![],
+            kept: vec![],
             free_slots: vec![],
             leaving: vec![],
             frame,
         };
         e.reserve_tail_masks();
         e.number();
-        e.settle_homes();
+        e.settle_homes(all_held);
         e
     }
     fn number(&mut self) {
@@ -139,6 +161,7 @@ impl<'a> Emitter<'a> {
             self.virtuals.extend((0..copies).map(|copy| Virtual { val, copy, reg: None, slot: None, cursor: 0, end: 0 }));
         }
         self.preferred = vec![None; self.virtuals.len()];
+        self.kept = self.virtuals.iter().map(|v| self.program.values[v.val].held(self.shape.held).is_some()).collect();
         let mut pairs: Vec<(usize, u32)> = vec![];
         for (at, &(item, copy)) in self.items.iter().enumerate() {
             match item {
@@ -150,6 +173,7 @@ impl<'a> Emitter<'a> {
             let copies = if self.program.values[handed.now].uniform { 1 } else { self.shape.copies };
             pairs.extend((0..copies).map(|c| (self.of(handed.next, c), self.items.len() as u32)));
         }
+        pairs.extend((0..self.kept.len()).filter(|&v| self.kept[v]).map(|v| (v, self.items.len() as u32)));
         pairs.sort_by_key(|p| p.0);
         let mut at = 0;
         for (v, this) in self.virtuals.iter_mut().enumerate() {
@@ -161,20 +185,25 @@ impl<'a> Emitter<'a> {
         }
         self.uses = pairs.into_iter().map(|p| p.1).collect();
     }
-    /// Carries that are used first get registers, as long as some remain for the step itself.
-    fn settle_homes(&mut self) {
+    /// Carries that are used first get registers, as long as some remain for the step itself; then what is only read.
+    fn settle_homes(&mut self, all_held: bool) {
         for (carry, handed) in self.program.carries.iter().enumerate() {
             let copies = if self.program.values[handed.now].uniform { 1 } else { self.shape.copies };
             for copy in 0..copies {
                 let (now, next) = (self.of(handed.now, copy), self.of(handed.next, copy));
-                self.carried.push(Carried { carry, now, next, home: Home::Slot(0) });
+                self.carried.push(Carried { mem: handed.mem, carry: Some(carry), now, next, home: Home::Slot(0) });
             }
         }
         let room = (self.usable[0].count_ones() as usize).saturating_sub(6);
         let mut order: Vec<usize> = (0..self.carried.len()).filter(|&i| self.class(self.carried[i].now) == Class::Vector).collect();
         order.sort_by_key(|&i| self.next_use(self.carried[i].now));
+        order.truncate(room);
+        let read = self.settle_kept();
+        if all_held {
+            order.extend(read);
+        }
         let mut free: Vec<u8> = (0..32).filter(|r| self.usable[0] >> r & 1 == 1).rev().collect();
-        for &i in order.iter().take(room) {
+        for i in order {
             let reg = free.pop().unwrap_or(0);
             self.carried[i].home = Home::Reg(reg);
             self.homes |= 1 << reg;
@@ -193,6 +222,16 @@ impl<'a> Emitter<'a> {
             }
         }
     }
+    /// Adds what is only read to the carries.
+    fn settle_kept(&mut self) -> std::ops::Range<usize> {
+        let first = self.carried.len();
+        for v in 0..self.kept.len() {
+            if let Some(mem) = self.program.values[self.virtuals[v].val].held(self.shape.held) {
+                self.carried.push(Carried { mem, carry: None, now: v, next: v, home: Home::Slot(0) });
+            }
+        }
+        first..self.carried.len()
+    }
 
     /// The value of a copy.
     pub(super) fn of(&self, val: Val, copy: usize) -> usize {
@@ -205,6 +244,9 @@ impl<'a> Emitter<'a> {
         self.program.bytes(self.virtuals[v].val)
     }
     pub(super) fn birth(&self, v: usize) -> Birth {
+        if self.kept[v] {
+            return Birth::Carry;
+        }
         self.program.values[self.virtuals[v].val].birth
     }
     fn side(&self, v: usize) -> usize {
@@ -351,7 +393,7 @@ impl<'a> Emitter<'a> {
     /// is better loaded.
     pub(super) fn foldable(&self, v: usize) -> Option<Place> {
         let this = &self.virtuals[v];
-        let (once, wide) = (this.end - this.cursor == 1, self.program.isa == Isa::Avx512);
+        let (once, wide) = (this.end - this.cursor == 1 + usize::from(self.kept[v]), self.program.isa == Isa::Avx512);
         if this.reg.is_some() || self.class(v) == Class::Mask {
             return None;
         }

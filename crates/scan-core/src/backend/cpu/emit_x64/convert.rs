@@ -1,9 +1,9 @@
-//! Comparisons, shifts and conversions in machine operations.
+//! Comparisons, choices, shifts and conversions in machine operations.
 
 use super::codes::{self as code, Row};
 use super::select::{Form, Logic, Selector, Val, float_predicate, pair, refuse};
 use crate::backend::cpu::Refusal;
-use crate::kernel::{Bin, Cmp};
+use crate::kernel::{Bin, Cmp, Op, Reg};
 use crate::types::DType;
 
 /// True where a conversion changes no bit.
@@ -67,6 +67,44 @@ impl Selector<'_> {
         let args = pair(cmp == Cmp::Lt, x, y);
         let greater = self.vector(Form::Binary(false), if size == 8 { &code::GT_I64 } else { &code::GT_I32 }, size, &args);
         if cmp == Cmp::Lt { greater } else { self.flip(greater, u64::MAX, size) }
+    }
+
+    /// `x < y ? x : y` and `x < y ? y : x` of floats, which are an instruction each: the second operand where they are equal or one is
+    /// NaN.
+    pub(super) fn bounded(&mut self, c: Reg, x: Reg, y: Reg, dtype: DType) -> Option<Val> {
+        let rows: [&'static Row; 2] = match self.kernel.body[c].op {
+            Op::Cmp(Cmp::Lt, a, b) if dtype.is_float() && (a, b) == (x, y) => [&code::MIN_F32, &code::MIN_F64],
+            Op::Cmp(Cmp::Lt, a, b) if dtype.is_float() && (a, b) == (y, x) => [&code::MAX_F32, &code::MAX_F64],
+            _ => return None,
+        };
+        let size = self.size(dtype);
+        Some(self.vector(Form::Binary(false), rows[usize::from(size == 8)], size, &[self.map[x], self.map[y]]))
+    }
+    pub(super) fn choose(&mut self, c: Val, x: Val, y: Val, dtype: DType) -> Val {
+        let size = self.size(dtype);
+        let double = size == 8;
+        if !self.wide() {
+            let c = self.mask_of(c, size);
+            return self.vector(Form::BlendVector, if double { &code::BLENDV_F64 } else { &code::BLENDV_F32 }, size, &[c, x, y]);
+        }
+        if dtype == DType::Bool {
+            let (both, other) = (self.logic(Logic::And, &[c, x]), self.logic(Logic::AndNot, &[c, y]));
+            return self.logic(Logic::Or, &[both, other]);
+        }
+        self.vector(Form::BlendMask, if double { &code::BLEND_F64 } else { &code::BLEND_F32 }, size, &[c, x, y])
+    }
+    /// A mask for lanes of a size, on AVX2.
+    pub(super) fn mask_of(&mut self, mask: Val, size: u8) -> Val {
+        let found = self.program.values[mask].size;
+        match found.cmp(&size) {
+            std::cmp::Ordering::Less => self.vector(Form::Unary, &code::I32_TO_I64, 8, &[mask]),
+            std::cmp::Ordering::Equal => mask,
+            std::cmp::Ordering::Greater => self.halves(mask),
+        }
+    }
+    /// A 64-bit mask or integer as 32 bits, on AVX2.
+    pub(super) fn halves(&mut self, x: Val) -> Val {
+        self.vector(Form::Halves, &code::SHUFFLE, 4, &[x])
     }
 
     /// `a << b` or `a >> b`.

@@ -9,6 +9,7 @@ use crate::backend::cpu::isa::Isa;
 use crate::base::Id;
 use crate::kernel::{Lane, MemId};
 use iced_x86::{Code, Register};
+use std::ops::Range;
 
 /// What the function is given.
 #[repr(C)]
@@ -44,23 +45,31 @@ const FRAME: i64 = 128 * 1024;
 
 const SAVED: [Register; 6] = [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// What a step does, copy beside copy so that their chains of dependencies overlap; and how much of it is done before the first
-/// block.
+/// What a step does, some copies side by side so that their chains of dependencies overlap; and how much of it is done before the
+/// first block.
 pub(super) fn items(program: &Program, shape: Shape) -> (Vec<(Item, usize)>, usize) {
     let fixed = if shape.hoists { super::order::fixed(program) } else { vec![false; program.operations.len()] };
     let mut items: Vec<(Item, usize)> = (0..fixed.len()).filter(|&o| fixed[o]).map(|o| (Item::Operation(o), 0)).collect();
     let ahead = items.len();
-    for bundle in super::order::bundles(program) {
-        for copy in 0..shape.copies {
-            let uniform = |o: usize| program.values[program.operations[o].dst].uniform;
-            let mine = bundle.clone().filter(|&o| !fixed[o] && (copy == 0 || !uniform(o)));
-            items.extend(mine.map(|o| (Item::Operation(o), copy)));
+    let bundles = super::order::bundles(program);
+    let size = super::order::side_by_side(program, shape.copies);
+    let once = |o: usize| program.values[program.operations[o].dst].uniform;
+    let uniform = |s: usize| program.mems[program.stores[s].0].lane == Lane::Uniform;
+    let stores = |copies: Range<usize>, s: usize| copies.filter(move |&c| c == 0 || !uniform(s)).map(move |copy| (Item::Store(s), copy));
+    for first in (0..shape.copies).step_by(size) {
+        let copies = first..shape.copies.min(first + size);
+        for bundle in &bundles {
+            for copy in copies.clone() {
+                let mine = bundle.clone().filter(|&o| !fixed[o] && (copy == 0 || !once(o)));
+                items.extend(mine.map(|o| (Item::Operation(o), copy)));
+            }
         }
+        // What differs between lanes can go at once: lanes do not see each other.
+        let early = (0..program.stores.len()).filter(|&s| size < shape.copies && !uniform(s));
+        items.extend(early.flat_map(|s| stores(copies.clone(), s)));
     }
-    for (s, (mem, _)) in program.stores.iter().enumerate() {
-        let copies = if program.mems[*mem].lane == Lane::Uniform { 1 } else { shape.copies };
-        items.extend((0..copies).map(|copy| (Item::Store(s), copy)));
-    }
+    let late = (0..program.stores.len()).filter(|&s| size >= shape.copies || uniform(s));
+    items.extend(late.flat_map(|s| stores(0..shape.copies, s)));
     (items, ahead)
 }
 
@@ -198,10 +207,10 @@ impl Emitter<'_> {
         [top, 31 - (free & !(1 << top)).leading_zeros() as u8]
     }
     fn carry_place(&mut self, carried: Carried, out: bool) -> (MemId, Place, usize) {
-        let mem = self.program.carries.iter().nth(carried.carry).expect("a carry of the kernel").mem;
+        let mem = carried.mem;
         let copy = self.virtuals[carried.now].copy;
-        let aside = out && self.program.mems[mem].lane == Lane::Uniform;
-        let entry = if aside { self.program.mems.len() + carried.carry } else { mem.idx() };
+        let aside = carried.carry.filter(|_| out && self.program.mems[mem].lane == Lane::Uniform);
+        let entry = aside.map_or(mem.idx(), |carry| self.program.mems.len() + carry);
         self.asm.fetch(Code::Mov_r64_rm64, TEMP, self.entry(entry));
         (mem, Place::at(TEMP, offset(self.program, mem, copy)), copy)
     }
@@ -250,7 +259,7 @@ impl Emitter<'_> {
     }
     /// Writes carries back and goes back for the next block.
     fn end_block(&mut self, block: u64) {
-        for carried in self.carried.clone() {
+        for carried in self.carried.clone().into_iter().filter(|c| c.carry.is_some()) {
             self.store_carry(carried);
         }
         for (mem, m) in self.program.mems.enumerate().filter(|(_, m)| m.lane == Lane::Unit) {
@@ -277,7 +286,8 @@ impl Emitter<'_> {
         self.hand_over_masks();
         let mut moves: Vec<Move> = vec![];
         for c in self.carried.clone() {
-            if self.class(c.next) == Class::Mask {
+            let stays = c.carry.is_none() && matches!(c.home, Home::Slot(_));
+            if self.class(c.next) == Class::Mask || stays {
                 continue;
             }
             let this = &self.virtuals[c.next];

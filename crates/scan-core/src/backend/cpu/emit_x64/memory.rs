@@ -46,10 +46,11 @@ pub(super) struct Pointers {
 }
 
 impl Pointers {
-    /// Operands that the step touches most get registers.
-    pub(super) fn new(program: &Program) -> Pointers {
+    /// Operands that the step touches most get registers. It does not touch those that are `held`.
+    pub(super) fn new(program: &Program, held: u64) -> Pointers {
         let mut touched = vec![0usize; program.mems.len()];
-        let loads = program.values.iter().filter_map(|v| if let Birth::Load(m) = v.birth { Some(m) } else { None });
+        let read = program.values.iter().filter(|v| v.held(held).is_none());
+        let loads = read.filter_map(|v| if let Birth::Load(m) = v.birth { Some(m) } else { None });
         let direct = program.operations.iter().filter_map(|o| if let Form::Load(m) = o.form { Some(m) } else { None });
         for m in loads.chain(direct).chain(program.stores.iter().map(|s| s.0)) {
             touched[m.idx()] += 1;

@@ -60,7 +60,7 @@ fn emitted(kernel: &Kernel, isa: Isa) -> Result<Emitted, Refusal> {
 }
 
 /// The version that does any number of lanes, one vector after the other.
-const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false };
+const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false, held: 0 };
 
 /// A function in executable memory.
 struct Native {
@@ -94,6 +94,8 @@ struct Emitted {
     handed: Vec<(usize, usize, usize)>,
     /// Calls of one step have something to compute before the first block.
     hoists: bool,
+    /// Operands that are read before the first step, if they are found where they were in the first call of many steps.
+    held: OnceLock<u64>,
     /// Bytes that a lane writes in a step.
     written: usize,
     /// Bytes written by one call from which on stores go past the caches.
@@ -105,6 +107,9 @@ struct Emitted {
 struct Role {
     stored: bool,
     loaded: bool,
+    carried: bool,
+    /// Nothing prevents that it is read before the first step, if it stays where it is.
+    keeps: bool,
     lane: Lane,
     size: usize,
 }
@@ -128,9 +133,9 @@ impl Emitted {
         let written = roles.iter().filter(|r| r.stored && r.lane == Lane::Unit).map(|r| r.size).sum();
         let uniform = program.carries.iter().enumerate().filter(|(_, c)| program.mems[c.mem].lane == Lane::Uniform);
         let handed = uniform.map(|(i, c)| (i, c.mem.idx(), program.mems[c.mem].dtype.size())).collect();
-        let versions = (0..5 * copies).map(|_| OnceLock::new()).collect();
+        let versions = (0..10 * copies).map(|_| OnceLock::new()).collect();
         let hoists = program.carries.is_empty() && order::fixed(&program).contains(&true);
-        Emitted { program, copies, versions, roles, handed, hoists, written, large: LARGE }
+        Emitted { program, copies, versions, roles, handed, hoists, held: OnceLock::new(), written, large: LARGE }
     }
     fn build(&self, shape: Shape) -> Result<Native, Refusal> {
         let code = layout::function(&self.program, shape)?;
@@ -138,19 +143,19 @@ impl Emitted {
     }
     fn version(&self, shape: Shape) -> &OnceLock<Option<Native>> {
         let kind = if shape.masked { 0 } else { 1 + usize::from(shape.streams) + 2 * usize::from(shape.hoists) };
-        &self.versions[5 * (shape.copies - 1) + kind]
+        &self.versions[10 * (shape.copies - 1) + kind + if shape.held == 0 { 0 } else { 5 }]
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
         self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
     }
     /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
-    fn blocks(&self, lanes: usize, streams: bool, hoists: bool) -> Blocks {
+    fn blocks(&self, lanes: usize, streams: bool, hoists: bool, held: u64) -> Blocks {
         let vectors = lanes.div_ceil(self.program.width);
         let count = vectors.div_ceil(self.copies);
         let copies = vectors.div_ceil(count);
         let large = vectors - count * (copies - 1);
-        let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1 }, count);
+        let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1, held }, count);
         let mut blocks = Blocks::from_slice(&[shape(copies, large), shape(copies - 1, count - large)]);
         blocks.retain(|b| b.1 > 0);
         if let (false, Some(last)) = (lanes.is_multiple_of(self.program.width), blocks.last_mut()) {
@@ -183,6 +188,22 @@ impl Emitted {
         });
         (even && apart && (first == 0 || frame.steps == 1) && first < frame.lanes).then_some(first)
     }
+    /// Operands that stay where they are for many steps and are not written meanwhile, a bit each.
+    fn held(&self, table: &[Entry], frame: &Frame) -> u64 {
+        if frame.steps < MANY {
+            return 0;
+        }
+        let roles = || self.roles.iter().zip(table).enumerate().take(64);
+        let stays = roles().filter(|(_, (role, entry))| role.keeps && entry[1].is_null()).fold(0, |mask, (i, _)| mask | 1u64 << i);
+        let held = *self.held.get_or_init(|| stays);
+        let read = || roles().filter(|(i, _)| held >> i & 1 == 1).map(|(_, (role, entry))| range(role, entry, frame));
+        let mut written = self.roles.iter().zip(table).filter(|(role, _)| role.stored || role.carried);
+        let apart = written.all(|(role, entry)| {
+            let (low, high) = range(role, entry, frame);
+            read().all(|(from, to)| to <= low || high <= from)
+        });
+        if held & !stays == 0 && apart { held } else { 0 }
+    }
     /// True where every step writes an operand at the same distance from whole vectors.
     fn even(&self, role: &Role, entry: &Entry, frame: &Frame) -> bool {
         let bytes = role.size * self.program.width;
@@ -201,9 +222,12 @@ impl Emitted {
 /// Bytes written by one call that no cache keeps.
 const LARGE: usize = 16 << 20;
 
+/// From so many steps on it pays to read what stays once.
+const MANY: usize = 2;
+
 /// The addresses that a call touches of an operand.
 fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
-    let (start, stride) = (entry[0].addr() as isize, entry[1].addr() as isize);
+    let (start, stride) = (entry[0].addr() as isize, if role.carried { 0 } else { entry[1].addr() as isize });
     let span = stride.wrapping_mul(frame.steps as isize - 1);
     let row = (if role.lane == Lane::Unit { frame.lanes } else { 1 } * role.size) as isize;
     (start + span.min(0), start + span.max(0) + row)
@@ -212,9 +236,11 @@ fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
 impl Program {
     fn role(&self, mem: crate::kernel::MemId) -> Role {
         let (lane, size) = (self.mems[mem].lane, self.mems[mem].dtype.size());
-        let loaded = self.values.iter().any(|v| v.birth == select::Birth::Load(mem))
-            || self.operations.iter().any(|o| o.form == select::Form::Load(mem));
-        Role { stored: self.stores.iter().any(|s| s.0 == mem), loaded, lane, size }
+        let at_its_place = self.operations.iter().any(|o| o.form == select::Form::Load(mem));
+        let loaded = at_its_place || self.values.iter().any(|v| v.birth == select::Birth::Load(mem));
+        let stored = self.stores.iter().any(|s| s.0 == mem);
+        let keeps = loaded && !at_its_place && !stored;
+        Role { stored, loaded, carried: self.carries.iter().any(|c| c.mem == mem), keeps, lane, size }
     }
 }
 
@@ -230,7 +256,7 @@ impl Code for Emitted {
         // SAFETY: the places are within `aside`.
         let place = |at: usize| unsafe { places.add(at) }.cast::<u8>();
         table.extend((0..self.program.carries.len()).map(|c| [place(c), std::ptr::null_mut()]));
-        if let Some(native) = self.one_block(frame) {
+        if let Some(native) = self.one_block(&table, frame) {
             let tail = (frame.lanes - 1) % self.program.width + 1;
             // SAFETY: the caller's promise; the version is that for these lanes.
             unsafe { native.call(&mut Task::new(&mut table, 1, frame, tail)) };
@@ -251,12 +277,12 @@ impl Code for Emitted {
 
 impl Emitted {
     /// The version that does all lanes at once, if there is one and the call is not large.
-    fn one_block(&self, frame: &Frame) -> Option<&Native> {
+    fn one_block(&self, table: &[Entry], frame: &Frame) -> Option<&Native> {
         let width = self.program.width;
         let copies = (frame.lanes - 1) / width + 1;
         let masked = !frame.lanes.is_multiple_of(width);
         let small = copies <= self.copies && !self.is_large(frame);
-        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false }))?
+        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false, held: self.held(table, frame) }))?
     }
     /// True where a call writes more than caches keep.
     fn is_large(&self, frame: &Frame) -> bool {
@@ -297,7 +323,7 @@ impl Emitted {
     fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
         let streams = self.streams(table, frame);
         let first = streams.unwrap_or(0);
-        let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1);
+        let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1, self.held(table, frame));
         if parts.iter().any(|b| self.native(b.0).is_none()) {
             parts = self.single(frame.lanes - first);
         }

@@ -8,6 +8,8 @@ use std::ops::Range;
 const BUNDLE: usize = 12;
 /// Most operations of a step of all copies together, so that the loop stays in the caches of instructions.
 const OPERATIONS: usize = 3000;
+/// From so many operations on a step is long: the processor does not see the next one while it works on the first of it.
+const LONG: usize = 16;
 /// A value that is not used for more operations than that may as well be in memory meanwhile.
 const RESTS: usize = 8;
 
@@ -121,7 +123,24 @@ pub(super) fn copies(program: &Program) -> usize {
     let room = registers + registers / 2;
     let fitting = pressure(program).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
     let short = OPERATIONS / program.operations.len().max(1);
-    fitting.unwrap_or(8).min(short).clamp(1, 8)
+    let most = if waits(program) { 6 } else { 8 };
+    fitting.unwrap_or(8).min(short).clamp(1, most)
+}
+
+/// How many of a block's copies go side by side. Where a step needs the one before, half of them: while the last operations of one
+/// half wait for each other (a quotient, above all), the other half has work.
+pub(super) fn side_by_side(program: &Program, copies: usize) -> usize {
+    if waits(program) { copies.div_ceil(2) } else { copies }
+}
+
+/// How many registers a step needs for so many copies side by side.
+pub(super) fn need(program: &Program, copies: usize) -> usize {
+    pressure(program).into_iter().map(|(each, shared)| each * copies + shared).max().unwrap_or(0).max(6)
+}
+
+/// True where steps are long and need the ones before.
+fn waits(program: &Program) -> bool {
+    !program.carries.is_empty() && program.operations.len() >= LONG
 }
 
 /// At each operation: how many vectors of each copy, and how many of all, are used soon before and soon after.

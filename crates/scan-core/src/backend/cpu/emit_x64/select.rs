@@ -49,6 +49,16 @@ pub(super) struct Value {
     pub birth: Birth,
 }
 
+impl Value {
+    /// The operand that it is an element of, where that is one of some: a bit each.
+    pub(super) fn held(&self, mems: u64) -> Option<MemId> {
+        match self.birth {
+            Birth::Load(mem) if mem.idx() < 64 && mems >> mem.idx() & 1 == 1 => Some(mem),
+            _ => None,
+        }
+    }
+}
+
 /// The shape of an operation; `row` has its instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
@@ -319,7 +329,10 @@ impl<'a> Selector<'a> {
                 self.vector(Form::Fma, if size == 8 { &code::FMA213_F64 } else { &code::FMA213_F32 }, size, &args)
             }
             Op::Cmp(cmp, x, y) => self.compare(*cmp, self.map[*x], self.map[*y], self.kernel.dtype(*x)),
-            Op::Select(c, x, y) => self.choose(self.map[*c], self.map[*x], self.map[*y], dtype),
+            Op::Select(c, x, y) => match self.bounded(*c, *x, *y, dtype) {
+                Some(value) => value,
+                None => self.choose(self.map[*c], self.map[*x], self.map[*y], dtype),
+            },
             Op::Convert(x) => self.convert(self.map[*x], self.kernel.dtype(*x), dtype)?,
             Op::Bits(x) => self.map[*x],
             Op::Call(f, args) => self.call(*f, args)?,
@@ -442,32 +455,6 @@ impl<'a> Selector<'a> {
         let args: SmallVec<[Val; 2]> = args.iter().map(|&a| self.map[a]).collect();
         let uniform = args.iter().all(|&a| self.program.values[a].uniform);
         Ok(self.make(Form::Call(f), None, None, Class::Vector, 8, uniform, &args))
-    }
-    pub(super) fn choose(&mut self, c: Val, x: Val, y: Val, dtype: DType) -> Val {
-        let size = self.size(dtype);
-        let double = size == 8;
-        if !self.wide() {
-            let c = self.mask_of(c, size);
-            return self.vector(Form::BlendVector, if double { &code::BLENDV_F64 } else { &code::BLENDV_F32 }, size, &[c, x, y]);
-        }
-        if dtype == DType::Bool {
-            let (both, other) = (self.logic(Logic::And, &[c, x]), self.logic(Logic::AndNot, &[c, y]));
-            return self.logic(Logic::Or, &[both, other]);
-        }
-        self.vector(Form::BlendMask, if double { &code::BLEND_F64 } else { &code::BLEND_F32 }, size, &[c, x, y])
-    }
-    /// A mask for lanes of a size, on AVX2.
-    pub(super) fn mask_of(&mut self, mask: Val, size: u8) -> Val {
-        let found = self.program.values[mask].size;
-        match found.cmp(&size) {
-            std::cmp::Ordering::Less => self.vector(Form::Unary, &code::I32_TO_I64, 8, &[mask]),
-            std::cmp::Ordering::Equal => mask,
-            std::cmp::Ordering::Greater => self.halves(mask),
-        }
-    }
-    /// A 64-bit mask or integer as 32 bits, on AVX2.
-    pub(super) fn halves(&mut self, x: Val) -> Val {
-        self.vector(Form::Halves, &code::SHUFFLE, 4, &[x])
     }
 }
 

@@ -5,7 +5,7 @@ use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
 use crate::base::Id;
 use crate::kernel::testing::{Case, Options, case};
-use crate::kernel::{Lane, MemId, Op};
+use crate::kernel::{Builder, Cmp, Lane, MemId, Op, interp};
 use crate::types::DType;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
@@ -96,7 +96,8 @@ fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
 /// How many versions of a kind have been written.
 fn written(code: &Emitted, kind: impl Fn(Shape) -> bool) -> usize {
     let flags = [(false, false), (true, false), (false, true), (true, true)];
-    let shapes = (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists }));
+    let shapes =
+        (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists, held: 0 }));
     shapes.filter(|&s| kind(s) && code.version(s).get().is_some_and(Option::is_some)).count()
 }
 
@@ -114,6 +115,65 @@ fn what_all_blocks_share_is_computed_once() {
         }
     }
     assert!(hoisted > 50 || isas().count() < 2, "{hoisted} versions");
+}
+
+#[test]
+fn what_stays_is_read_before_the_first_step() {
+    let options = Options { steps: 2..=9, lanes: 1..=300, calls: true, ..options(&[DType::F64, DType::F32, DType::I64, DType::Bool]) };
+    let (mut held, mut written_to) = (0, 0);
+    for seed in 0..600 {
+        let options = Options { insts: if seed % 5 == 0 { 60..=120 } else { 1..=24 }, overlaps: seed % 2 == 0, ..options.clone() };
+        let mut case = case(seed, &options);
+        let stored = |m: MemId| case.kernel.stores.iter().any(|s| s.mem == m) || case.kernel.carries.iter().any(|c| c.mem == m);
+        let still: Vec<MemId> = case.kernel.mems.ids().filter(|&m| !stored(m)).collect();
+        for m in still {
+            case.operands[m.idx()].stride = 0;
+            case.kernel.mems[m].stride = None;
+        }
+        for isa in isas() {
+            let Ok(code) = emitted(&case.kernel, isa) else { continue };
+            let difference = case.difference(&case.expected().0, &run(&code, &case));
+            assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
+            let found = code.held.get().is_some_and(|&held| held != 0);
+            let made = (0..code.versions.len()).any(|i| i % 10 >= 5 && code.versions[i].get().is_some());
+            held += usize::from(found && made);
+            written_to += usize::from(found && !made);
+        }
+    }
+    assert!(held > 200 && written_to > 0 || isas().count() < 2, "{held} held, {written_to} might be written to");
+}
+
+/// Every pair of special values, and of some of either sign: the lesser and the greater by comparison and choice.
+fn choices_by_size(dtype: DType) -> Case {
+    let values = [0.0, -0.0, 1.0, -2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let pairs = || values.iter().flat_map(|&x| values.iter().map(move |&y| [x, y]));
+    let bytes = |i: usize| -> Vec<u8> {
+        pairs().flat_map(|p| if dtype == DType::F64 { p[i].to_le_bytes().to_vec() } else { (p[i] as f32).to_le_bytes().to_vec() }).collect()
+    };
+    let mut b = Builder::new();
+    let mems: Vec<MemId> = (0..6).map(|_| b.mem(dtype, Lane::Unit)).collect();
+    let (x, y) = (b.load(mems[0]), b.load(mems[1]));
+    let [less, more] = [b.cmp(Cmp::Lt, x, y), b.cmp(Cmp::Lt, y, x)];
+    for (i, (c, p, q)) in [(less, x, y), (less, y, x), (more, x, y), (more, y, x)].into_iter().enumerate() {
+        let chosen = b.select(c, p, q);
+        b.store(mems[2 + i], chosen);
+    }
+    let (lanes, empty) = (pairs().count(), vec![0u8; bytes(0).len()]);
+    let operands = (0..6).map(|memory| interp::Operand { memory, offset: 0, stride: 0 }).collect();
+    let memories = [bytes(0), bytes(1)].into_iter().chain(vec![empty; 4]).collect();
+    Case { seed: 0, kernel: b.finish(), memories, dtypes: vec![dtype; 6], operands, lanes, steps: 1, first: 0 }
+}
+
+#[test]
+fn the_lesser_and_the_greater_are_one_instruction() {
+    for dtype in [DType::F32, DType::F64] {
+        let case = choices_by_size(dtype);
+        assert!(check(&case) == isas().count());
+        for isa in isas() {
+            let operations = emitted(&case.kernel, isa).map_or(0, |e| e.program.operations.len());
+            assert_eq!(operations, 4, "{}", isa.name());
+        }
+    }
 }
 
 /// The same with the stores of large calls, however small the call is, on operands that begin anywhere.
