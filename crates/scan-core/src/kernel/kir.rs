@@ -40,8 +40,8 @@ pub struct Mem {
     pub dtype: DType,
     /// How it depends on the lane.
     pub lane: Lane,
-    /// How many bytes it moves from one step to the next, where every call says the same. What does not move (0) and is not written
-    /// by way of this operand is not written during a call by way of another either: an engine may read it once.
+    /// How many bytes it moves from one step to the next, where every call says the same. What such an operand does not write is not
+    /// written during a call by way of another either: an engine may read it whenever it likes, and once where it does not move.
     pub stride: Option<i32>,
 }
 

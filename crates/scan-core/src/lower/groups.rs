@@ -133,6 +133,11 @@ impl Groups {
         });
     }
 
+    /// True for a value that a group makes.
+    pub fn makes(&self, graph: &Graph, v: Value) -> bool {
+        self.maker(graph, v).is_some()
+    }
+
     /// True for a node that is part of another node's group.
     pub fn is_inner(&self, id: NodeId) -> bool {
         self.root(id) != id

@@ -95,8 +95,8 @@ impl Open {
                 .collect();
             open.carries.push(carries);
             let enter = open.window.entering.then(|| {
-                let (place, stride) = (Place::Row { id, offset: open.window.span, at }, open.window.stride(lowering.layout()));
-                let mem = mems.add_by(&mut lowering.builder, open.window.dtype, lane, place, stride);
+                // Rows that are written move through what is read here.
+                let mem = mems.add(&mut lowering.builder, open.window.dtype, lane, Place::Row { id, offset: open.window.span, at });
                 lowering.builder.load(mem)
             });
             open.entering.push(enter);

@@ -9,8 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 /// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
 pub const LARGE: usize = 1 << 20;
 
-/// What is kept for later at most: so many vectors, and so many bytes in all.
+/// From so many bytes on, memory that is overwritten as a whole is used again: nothing need clear it first.
+const MEDIUM: usize = 1 << 14;
+
+/// What is kept for later at most: so many large vectors, and so many bytes in all.
 const KEPT: (usize, usize) = (16, 256 << 20);
+/// The same of vectors that are not large.
+const KEPT_MEDIUM: (usize, usize) = (24, 4 << 20);
 
 /// Told where large memory is before it is touched: who may talk to the system asks it for large pages.
 static ADVISE: OnceLock<fn(usize, usize)> = OnceLock::new();
@@ -29,7 +34,7 @@ pub struct Buffer<T: Element>(Store<T>);
 enum Store<T> {
     One(T),
     Own(Vec<T>),
-    /// A large vector that goes back to the pool.
+    /// A vector that goes back to the pool.
     Pooled(Vec<T>),
     Foreign(Foreign<T>),
 }
@@ -50,8 +55,13 @@ impl<T: Element> Buffer<T> {
     }
     /// `n` elements of any value: what a vector held before, or zeros. Only for what is overwritten as a whole.
     pub fn dirty(n: usize) -> Buffer<T> {
-        let idle = if n * size_of::<T>() < LARGE { None } else { take(n) };
-        idle.map_or_else(|| Buffer::fresh(n), |v| Buffer(Store::Pooled(v)))
+        let bytes = n * size_of::<T>();
+        let idle = if bytes < MEDIUM { None } else { take(n) };
+        match idle {
+            Some(v) => Buffer(Store::Pooled(v)),
+            None if (MEDIUM..LARGE).contains(&bytes) => Buffer(Store::Pooled(vec![T::default(); n])),
+            None => Buffer::fresh(n),
+        }
     }
     /// `n` zeros (`false` for bool).
     pub fn zeros(n: usize) -> Buffer<T> {
@@ -167,6 +177,7 @@ impl<T: Element> Drop for Buffer<T> {
 struct Pool {
     free: VecDeque<Idle>,
     bytes: usize,
+    most: (usize, usize),
 }
 
 struct Idle {
@@ -174,10 +185,13 @@ struct Idle {
     bytes: usize,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { free: VecDeque::new(), bytes: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool { free: VecDeque::new(), bytes: 0, most: KEPT });
+static MEDIUM_POOL: Mutex<Pool> = Mutex::new(Pool { free: VecDeque::new(), bytes: 0, most: KEPT_MEDIUM });
 
-fn pool() -> MutexGuard<'static, Pool> {
-    POOL.lock().unwrap_or_else(|e| e.into_inner())
+/// The pool of vectors of so many bytes.
+fn pool(bytes: usize) -> MutexGuard<'static, Pool> {
+    let pool = if bytes < LARGE { &MEDIUM_POOL } else { &POOL };
+    pool.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// A vector of `n` elements, the smallest idle one that has room for them and is not much larger.
@@ -185,7 +199,7 @@ fn take<T: Element>(n: usize) -> Option<Vec<T>> {
     let wanted = n * size_of::<T>();
     let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
     let idle = {
-        let mut pool = pool();
+        let mut pool = pool(wanted);
         let found = pool.free.iter().enumerate().filter(|(_, idle)| fits(idle)).min_by_key(|(_, idle)| idle.bytes)?.0;
         let idle = pool.free.remove(found)?;
         pool.bytes -= idle.bytes;
@@ -199,15 +213,15 @@ fn take<T: Element>(n: usize) -> Option<Vec<T>> {
 /// Keeps a vector for later; what is kept for longest goes where that is too much.
 fn keep<T: Element>(vector: Vec<T>) {
     let bytes = vector.capacity() * size_of::<T>();
-    if !(LARGE..=KEPT.1).contains(&bytes) {
+    if !(MEDIUM..=KEPT.1).contains(&bytes) {
         return;
     }
     let vector: Box<dyn Any + Send> = Box::new(vector);
     let mut freed = vec![];
-    let mut pool = pool();
+    let mut pool = pool(bytes);
     pool.free.push_back(Idle { vector, bytes });
     pool.bytes += bytes;
-    while pool.free.len() > KEPT.0 || pool.bytes > KEPT.1 {
+    while pool.free.len() > pool.most.0 || pool.bytes > pool.most.1 {
         let Some(oldest) = pool.free.pop_front() else { break };
         pool.bytes -= oldest.bytes;
         freed.push(oldest);
@@ -218,12 +232,10 @@ fn keep<T: Element>(vector: Vec<T>) {
 
 /// Gives all memory that is kept for later back to the system; the number of bytes.
 pub fn release() -> usize {
-    let (freed, bytes) = {
-        let mut pool = pool();
-        (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes))
-    };
-    drop(freed);
-    bytes
+    let of = |pool: &mut Pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes));
+    let (medium, large) = (of(&mut pool(0)), of(&mut pool(LARGE)));
+    drop((medium.0, large.0));
+    medium.1 + large.1
 }
 
 #[cfg(test)]

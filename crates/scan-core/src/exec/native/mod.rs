@@ -3,9 +3,11 @@
 
 mod held;
 mod indexed;
+mod last_row;
 mod loops;
 mod maps;
 mod mixed;
+mod padded;
 mod plan;
 mod tier;
 

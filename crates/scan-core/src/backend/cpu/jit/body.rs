@@ -127,7 +127,9 @@ impl Body<'_, '_> {
 
     fn load(&mut self, m: MemId) -> Value {
         let address = self.start.addresses[m].expect("the address of an operand that is read");
-        self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags(), address, 0)
+        let constant = self.kernel.mems[m].stride.is_some() && self.kernel.stores.iter().all(|s| s.mem != m);
+        let flags = if constant { flags().with_readonly() } else { flags() };
+        self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags, address, 0)
     }
 
     fn un(&mut self, dtype: DType, un: Un, x: Reg) -> Value {

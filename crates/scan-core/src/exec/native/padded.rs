@@ -1,0 +1,87 @@
+//! Rows added into zeros: what the slope of `x[k:]` is. One pass instead of three over the memory.
+
+use crate::base::Result;
+use crate::dispatch;
+use crate::eval::Walk;
+use crate::ir::op::{BroadcastLike, IndexWrite, NativeOp, Outs, Write};
+use crate::ir::{EvalCx, Graph, Node, Op, Value};
+use crate::ops::support::Number;
+use crate::types::shape::count;
+use crate::types::{Array, Type};
+use std::sync::Arc;
+
+/// `0 + y` in the rows from `k` on of zeros that are as large as another array.
+pub struct Padded {
+    /// The law: parameters are the array that gives the extents, and y.
+    walk: Walk<Arc<Graph>>,
+    k: usize,
+}
+
+impl Padded {
+    /// Where a node does that: the op, its inputs. `once` tells whether a value is used by one node alone.
+    ///
+    /// # Errors
+    /// An internal error where the graph is not consistent.
+    pub fn of(graph: &Graph, node: &Node, once: impl Fn(Value) -> bool) -> Result<Option<(Padded, Vec<Value>)>> {
+        let Op::IndexWrite(IndexWrite { mode: Write::Inc, pattern }) = &node.op else { return Ok(None) };
+        let [zeros, y, start] = node.ins[..] else { return Ok(None) };
+        let made = graph.node_of(zeros).filter(|n| pattern == "s:" && matches!(n.op, Op::BroadcastLike(BroadcastLike {})));
+        let k = graph.const_value(start).and_then(Array::item_i64).and_then(|k| usize::try_from(k).ok());
+        let (Some(made), Some(k)) = (made, k) else { return Ok(None) };
+        let zero = graph.const_value(made.ins[0]).is_some_and(|a| a.len() == 1 && a.bits()[0] == 0);
+        if !zero || !once(zeros) || graph.ty(y).dtype != graph.ty(zeros).dtype || graph.ty(zeros).rank() == 0 {
+            return Ok(None);
+        }
+        let ins = vec![made.ins[1], y];
+        Ok(law(graph, &ins, &node.outs)?.map(|walk| (Padded { walk, k }, ins)))
+    }
+
+    /// Where y has all the rows from k on.
+    fn quick(&self, like: &[usize], y: &Array) -> Option<Array> {
+        let (rows, rest) = like.split_first()?;
+        if y.rank() != like.len() || y.shape()[1..] != *rest || y.shape()[0] + self.k != *rows {
+            return None;
+        }
+        let lead = self.k * count(rest);
+        Some(dispatch!(y.dtype(), T => {
+            let mut out: Vec<T> = Vec::with_capacity(lead + y.len());
+            out.resize(lead, T::default());
+            out.extend(y.as_slice::<T>().iter().map(|&x| T::ZERO.plus(x)));
+            Array::new(like, out)
+        }))
+    }
+}
+
+/// What the law computes: results of a graph from some of its values, where these differ.
+///
+/// # Errors
+/// An internal error where the graph is not consistent.
+pub fn law(graph: &Graph, ins: &[Value], outs: &[Value]) -> Result<Option<Walk<Arc<Graph>>>> {
+    let mut law = Graph::new();
+    let mut image = rustc_hash::FxHashMap::default();
+    for &v in ins {
+        image.entry(v).or_insert_with(|| law.param(graph.ty(v).clone(), None));
+    }
+    let results = law.inline(graph, &image, outs)?;
+    law.set_results(results);
+    Ok((law.params().len() == ins.len()).then(|| Walk::new(Arc::new(law))))
+}
+
+impl NativeOp for Padded {
+    fn name(&self) -> &str {
+        "index_write"
+    }
+    fn types(&self) -> Outs<Type> {
+        let law = self.walk.graph();
+        law.results().iter().map(|&v| law.ty(v).clone()).collect()
+    }
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        if let Some(out) = self.quick(ins[0].shape(), &ins[1]) {
+            return Ok(smallvec::smallvec![out]);
+        }
+        Ok(self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())?.into_iter().collect())
+    }
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+}
