@@ -1,6 +1,7 @@
 """Where the time of calls goes: `profile` of a function and of a loop."""
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -33,6 +34,24 @@ def test_steps_and_operations_are_counted(of):
     assert outside.ops["scan"][0] == 3
     inside = sum(seconds for _, seconds in waves.ops.values())
     assert 0.0 < inside <= waves.seconds <= outside.ops["scan"][1]
+
+
+def test_lines_add_up_to_what_calls_take():
+    n, x, v = rs.lscalar("n"), rs.dscalar("x"), rs.dvector("v")
+    h = rs.scan(lambda h, x: rs.sin(h) * rs.exp(x), outputs_info=v, non_sequences=x, n_steps=n)[0][-1]
+    loss = rs.sum(h**2 + rs.log(v)[: h.shape[0]])
+    f = rs.function([n, x, v], [loss, rs.grad(loss, x)], profile=True)
+    start = time.perf_counter()
+    for rows in (3, 3, 1):
+        f(rows, 0.1, np.arange(1.0, 9.0))
+    wall = time.perf_counter() - start
+    outside, *loops = f.profile.loops
+    assert outside.calls == 3 and 0.0 < outside.seconds <= wall
+    assert sum(loop.seconds for loop in loops) <= outside.ops["scan"][1] + 1e-9
+    for loop in f.profile.loops:
+        assert loop.around > -1e-9, loop
+        assert sum(seconds for _, seconds in loop.ops.values()) + loop.around == pytest.approx(loop.seconds)
+    assert str(f.profile).count("around these") == len(f.profile.loops)
 
 
 def test_the_name_of_a_profile_names_the_loop():

@@ -19,10 +19,15 @@ class LoopProfile:
     #: How often the loop ran, and the steps of all these runs.
     calls: int = 0
     steps: int = 0
-    #: Seconds of all these runs, with the loops inside.
+    #: Seconds of all these runs, with the loops inside; of what stands outside all loops: of all calls.
     seconds: float = 0.0
     #: Per operation: how often it was evaluated, and for how many seconds. A loop inside is the operation `scan`.
     ops: dict[str, tuple[int, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def around(self) -> float:
+        """Seconds between its operations: what they are given is looked up, and what nobody needs any more is given back."""
+        return self.seconds - sum(spent for _, spent in self.ops.values())
 
     def add(self, calls: int, steps: int, seconds: float, ops: list[tuple[str, int, float]]) -> None:
         """Adds what one call of the function took."""
@@ -68,11 +73,12 @@ class Profile:
     def __str__(self) -> str:
         lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
         for loop in self.loops:
-            head = loop.name
+            head = f"{loop.name}: {loop.seconds:.6f} s"
             if loop.name != OUTSIDE:
                 per_step = loop.seconds / loop.steps * 1e6 if loop.steps else 0.0
-                head += f": {loop.calls} runs, {loop.steps} steps, {loop.seconds:.6f} s, {per_step:.3f} us per step"
+                head = f"{loop.name}: {loop.calls} runs, {loop.steps} steps, {loop.seconds:.6f} s, {per_step:.3f} us per step"
             lines.append(head)
             for op, (count, spent) in sorted(loop.ops.items(), key=lambda item: -item[1][1]):
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
+            lines.append(f"  {loop.around:12.6f} s                around these")
         return "\n".join(lines)

@@ -156,7 +156,11 @@ impl Function {
                 cx.profile = profile.then(Default::default);
                 let start = Instant::now();
                 let result = self.inner.call_if(&mut cx, values, accept);
-                self.lock.took(start.elapsed());
+                let took = start.elapsed();
+                self.lock.took(took);
+                if let Some(outside) = cx.profile.as_mut().and_then(|p| p.loops.first_mut()) {
+                    (outside.calls, outside.total) = (1, took);
+                }
                 (result, cx.profile)
             })
         };

@@ -559,6 +559,13 @@ impl<'a> EvalCx<'a> {
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
         EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, profile: None }
     }
+    /// Runs what is one operation to the profile, whatever it consists of.
+    pub fn as_one<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let profile = self.profile.take();
+        let out = run(self);
+        self.profile = profile;
+        out
+    }
     /// Called once per node and step. Only every 16th call looks at the clock.
     ///
     /// # Errors

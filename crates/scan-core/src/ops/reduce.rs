@@ -131,7 +131,11 @@ fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T,
     }
     let mut part = [unit; 8];
     match lane.slice(lo, hi) {
-        Some(x) => x.chunks(8).for_each(|x| part.iter_mut().zip(x).for_each(|(p, &x)| *p = op(*p, x))),
+        Some(x) => {
+            let (eights, rest) = x.as_chunks::<8>();
+            eights.iter().for_each(|x| part.iter_mut().zip(x).for_each(|(p, &x)| *p = op(*p, x)));
+            part.iter_mut().zip(rest).for_each(|(p, &x)| *p = op(*p, x));
+        }
         None => (lo..hi).for_each(|k| part[(k - lo) % 8] = op(part[(k - lo) % 8], lane.get(k))),
     }
     let [a, b, c, d, e, f, g, h] = part;

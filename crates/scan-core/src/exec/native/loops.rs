@@ -141,18 +141,18 @@ impl NativeLoop {
 
     fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
-        let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let windows = &ready.plan.windows;
-        let room = room(scan, windows, n);
-        let states = scan.states.ids().zip(windows).zip(&self.skip);
-        let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, room, skip)).collect();
-        let steps = self.timed(cx, |cx| {
+        let (steps, held) = self.timed(cx, |cx| {
+            let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+            let room = room(scan, windows, n);
+            let states = scan.states.ids().zip(windows).zip(&self.skip);
+            let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, room, skip)).collect();
             let start = cx.profile.is_some().then(Instant::now);
             let ran = ready.steps(scan, cx, ins, &before, &mut held, n, room);
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
-            ran
+            Ok((ran?, held))
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
@@ -168,7 +168,7 @@ impl NativeLoop {
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
         let mut held: Vec<Held> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
-        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, &mut held, n, room))?;
+        let (steps, ()) = self.timed(cx, |cx| Ok((mixed.run(scan, cx, ins, &mut held, n, room)?, ())))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
         Ok(self.skipped(rows.chain([Array::scalar(steps as i64)]).collect()))
@@ -182,11 +182,12 @@ impl NativeLoop {
         outs
     }
 
-    fn timed(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<usize>) -> Result<usize> {
+    /// Runs; the profile is told how long that took, and how many steps ran.
+    fn timed<T>(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<(usize, T)>) -> Result<(usize, T)> {
         let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(&self.scan).addr(), self.scan.name.as_deref()));
         let ran = run(cx);
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-            profile.leave(start, *ran.as_ref().unwrap_or(&0));
+            profile.leave(start, ran.as_ref().map_or(0, |r| r.0));
         }
         ran
     }

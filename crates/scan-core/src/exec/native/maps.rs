@@ -84,8 +84,7 @@ impl NativeOp for NativeMap {
         let found = self.shape(ins, &mask).and_then(|shape| Some((self.variant(&mask)?, shape)));
         let ready = found.and_then(|(tier, shape)| Some((self.results(tier.kernel(), ins.len(), &shape)?, tier, count(&shape))));
         let Some((mut outs, tier, lanes)) = ready else {
-            let outs = self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())?;
-            return Ok(outs.into_iter().collect());
+            return cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec);
         };
         tier.expect(lanes, 1);
         let read = ins.iter().map(|a| Memory::Read(bytes(a)));

@@ -44,10 +44,11 @@ impl Padded {
         }
         let lead = self.k * count(rest);
         Some(dispatch!(y.dtype(), T => {
-            let mut out: Vec<T> = Vec::with_capacity(lead + y.len());
-            out.resize(lead, T::default());
-            out.extend(y.as_slice::<T>().iter().map(|&x| T::ZERO.plus(x)));
-            Array::new(like, out)
+            let mut out = Array::dirty(y.dtype(), like);
+            let (zeros, rows) = out.as_mut_slice::<T>().split_at_mut(lead);
+            zeros.fill(T::ZERO);
+            rows.iter_mut().zip(y.as_slice::<T>()).for_each(|(to, &x)| *to = T::ZERO.plus(x));
+            out
         }))
     }
 }
@@ -79,7 +80,7 @@ impl NativeOp for Padded {
         if let Some(out) = self.quick(ins[0].shape(), &ins[1]) {
             return Ok(smallvec::smallvec![out]);
         }
-        Ok(self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())?.into_iter().collect())
+        cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec)
     }
     fn as_any(&self) -> &dyn std::any::Any {
         self

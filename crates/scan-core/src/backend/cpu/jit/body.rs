@@ -128,7 +128,7 @@ impl Body<'_, '_> {
     fn load(&mut self, m: MemId) -> Value {
         let address = self.start.addresses[m].expect("the address of an operand that is read");
         let constant = self.kernel.mems[m].stride.is_some() && self.kernel.stores.iter().all(|s| s.mem != m);
-        let flags = if constant { flags().with_readonly() } else { flags() };
+        let flags = if constant { flags().with_readonly().with_can_move() } else { flags() };
         self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags, address, 0)
     }
 
