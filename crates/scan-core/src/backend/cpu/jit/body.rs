@@ -127,7 +127,9 @@ impl Body<'_, '_> {
 
     fn load(&mut self, m: MemId) -> Value {
         let address = self.start.addresses[m].expect("the address of an operand that is read");
-        let constant = self.kernel.mems[m].stride.is_some() && self.kernel.stores.iter().all(|s| s.mem != m);
+        // What moves may be read where it is used; what does not would leave the loop, and take registers there.
+        let moves = self.kernel.mems[m].stride.is_some_and(|stride| stride != 0);
+        let constant = moves && self.kernel.stores.iter().all(|s| s.mem != m);
         let flags = if constant { flags().with_readonly().with_can_move() } else { flags() };
         self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags, address, 0)
     }

@@ -101,11 +101,16 @@ fn still(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Vec<(Reg, MemId)> {
         Op::Load(m) if needed[r] && fixed(m) && !written(m) => Some((r, m)),
         _ => None,
     };
-    kernel.body.enumerate().filter_map(load).take(STILL).collect()
+    let carried = kernel.carries.iter().filter(|c| kernel.dtype(c.next).is_float()).count();
+    let (floats, others): (Vec<_>, Vec<_>) = kernel.body.enumerate().filter_map(load).partition(|l| kernel.dtype(l.0).is_float());
+    floats.into_iter().take(REGISTERS.saturating_sub(carried)).chain(others.into_iter().take(OTHERS)).collect()
 }
 
-/// More would be stored aside, from where they are as far away.
-const STILL: usize = 64;
+/// So many floats are in registers from step to step, carries first: the others are needed for what a step computes. A carry that has no
+/// register waits in each step for the memory that the step before wrote; what is read anew waits for nothing.
+const REGISTERS: usize = 11;
+/// The same of other dtypes, beside what tells where operands are.
+const OTHERS: usize = 3;
 
 fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>, still: &[(Reg, MemId)]) -> Vec<MemId> {
     let reads = |m: MemId| kernel.body.enumerate().any(|(r, inst)| needed[r] && inst.op == Op::Load(m));
