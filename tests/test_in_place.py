@@ -41,7 +41,7 @@ def test_a_row_is_set(xs):
     def update(buf, i, x):
         buf[i % N] = x
 
-    f = check(xs, lambda i, x, buf: buf.at[i % N].set(x), update)
+    check(xs, lambda i, x, buf: buf.at[i % N].set(x), update)
 
 
 def test_what_is_read_is_read_before_it_is_written(xs):

@@ -29,6 +29,8 @@ class Variant:
     engine: 'jit' (scalars in registers), 'avx512' or 'avx2' (wide rows as lanes), 'vm', 'eval', or what the steps are made of.
     reason: why it is not one kernel, or not machine code; None where it is.
     block: steps between two looks at whether the caller wants to stop.
+    copies: what each step copies without computing anything, a state's name or a description, with the bytes; best if empty.
+    stored: bytes that each step stores in rows that the loop returns: steps times this is what a gradient's tape takes.
     """
 
     engine: str
@@ -36,12 +38,18 @@ class Variant:
     lanes: int
     instructions: int
     block: int
+    copies: list[tuple[str, int]]
+    stored: int
 
     def __str__(self) -> str:
         text = f"runs on {self.engine}"
         if self.instructions:
             text += f": {self.lanes} lanes, {self.instructions} instructions a step, blocks of {self.block} steps"
-        return text if self.reason is None else f"{text}, because {self.reason}"
+        if self.reason is not None:
+            text += f", because {self.reason}"
+        copies = [f"    copies {what}: {size:,} bytes a step" for what, size in self.copies]
+        stores = [f"    stores {self.stored:,} bytes a step"] if self.stored else []
+        return "\n".join([text, *copies, *stores])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +67,8 @@ class LoopPlan:
         head = "loop" if self.name is None else f"loop {self.name!r}"
         if self.file is not None:
             head += f"  ({os.path.basename(self.file)}:{self.line})"
-        lines = [head, *(f"  {state}" for state in self.states), *(f"  {variant}" for variant in self.variants)]
+        lines = [head, *(f"  {state}" for state in self.states)]
+        lines += [f"  {line}" for variant in self.variants for line in str(variant).splitlines()]
         if not self.variants:
             lines.append("  not called yet: loops are compiled at their first call")
         return "\n".join("  " * self.depth + line for line in lines)

@@ -32,7 +32,7 @@ pub struct StateInfo {
 }
 
 /// A loop for rows of certain types.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct VariantInfo {
     /// `jit`, `emit` or `vm` where the loop is one kernel; else what its steps are made of, or `eval`.
     pub engine: String,
@@ -44,6 +44,17 @@ pub struct VariantInfo {
     pub instructions: usize,
     /// Steps per block.
     pub block: usize,
+    /// What each step copies from one place to another, though it computes nothing: state, bytes.
+    pub copies: Vec<(String, usize)>,
+    /// Bytes that the loop stores a step, in rows that it returns.
+    pub stored: usize,
+}
+
+impl VariantInfo {
+    /// Not one kernel, and why.
+    pub fn other(engine: impl Into<String>, reason: impl Into<String>) -> VariantInfo {
+        VariantInfo { engine: engine.into(), reason: Some(reason.into()), lanes: 1, block: 1, ..VariantInfo::default() }
+    }
 }
 
 /// The loops of a plan, outer ones first.
@@ -64,13 +75,7 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
                 }
             }
             Op::Scan(scan) => {
-                let eval = VariantInfo {
-                    engine: "eval".into(),
-                    reason: Some("no engine was asked for".into()),
-                    lanes: 1,
-                    instructions: 0,
-                    block: 1,
-                };
+                let eval = VariantInfo::other("eval", "no engine was asked for");
                 found.push(info(scan, node.span, depth, vec![eval]));
                 collect(&scan.body, depth + 1, found);
             }
@@ -108,6 +113,12 @@ impl Display for LoopInfo {
                 write!(f, ": {} lanes, {} instructions a step, blocks of {} steps", v.lanes, v.instructions, v.block)?;
             }
             writeln!(f)?;
+            for (what, bytes) in &v.copies {
+                writeln!(f, "{pad}    copies {what} each step: {bytes} bytes")?;
+            }
+            if v.stored > 0 {
+                writeln!(f, "{pad}    stores {} bytes a step", v.stored)?;
+            }
         }
         Ok(())
     }

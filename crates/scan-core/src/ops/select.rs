@@ -1,12 +1,12 @@
 //! What an index selects of an array, for those who have arrays in memory of their own.
 
 use super::gather::Places;
-use super::index::Pattern;
+use super::index::{Item, Pattern, position};
 use super::region::Region;
 use crate::base::Result;
 use crate::ir::Op;
 use crate::types::Array;
-use crate::types::shape::Extents;
+use crate::types::shape::{Extents, count};
 use smallvec::SmallVec;
 
 pub use super::region::{spread, write_run};
@@ -39,6 +39,21 @@ impl Selector {
             Op::GatherWrite(o) => Some(Selector::Advanced(o.axes.clone())),
             _ => None,
         }
+    }
+
+    /// Position and number of the elements that an index of integers alone names in an array of this shape; `None` for others.
+    ///
+    /// # Errors
+    /// `E0202` where an integer lies outside its axis.
+    pub fn spot(&self, shape: &[usize], integer: &dyn Fn(usize) -> i64) -> Option<Result<(usize, usize)>> {
+        let Selector::Basic(pattern) = self else { return None };
+        if pattern.items.iter().any(|item| *item != Item::At) {
+            return None;
+        }
+        let axes = pattern.items.len();
+        let at = (0..axes).try_fold(0, |at, k| Ok(at * shape[k] + position(integer(k), k, shape[k])?));
+        let run = count(&shape[axes..]);
+        Some(at.map(|at| (at * run, run)))
     }
 
     /// The elements of an array of this shape; the index inputs are asked for as integers or as arrays.

@@ -12,15 +12,34 @@ struct Counting;
 
 thread_local! {
     pub static COUNT: Cell<usize> = const { Cell::new(0) };
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-// SAFETY: all is left to the system's allocator; the counter allocates nothing.
+/// The most bytes that this thread held at a time while `f` ran, beyond those it held before.
+pub fn peak(f: impl FnOnce()) -> usize {
+    let before = LIVE.get();
+    PEAK.set(before);
+    f();
+    (PEAK.get() - before) as usize
+}
+
+fn held(bytes: isize) {
+    let _ = LIVE.try_with(|live| {
+        live.set(live.get() + bytes);
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(live.get())));
+    });
+}
+
+// SAFETY: all is left to the system's allocator; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = COUNT.try_with(|c| c.set(c.get() + 1));
+        held(layout.size() as isize);
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        held(-(layout.size() as isize));
         unsafe { System.dealloc(at, layout) }
     }
 }

@@ -3,7 +3,9 @@
 use crate::kernel::{Kernel, Lane, MemId};
 use crate::types::array::Data;
 use crate::types::{Array, DType, Element};
+use smallvec::SmallVec;
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 /// What compiled code is given. `ptrs` and `strides` have an entry per operand.
 #[repr(C)]
@@ -50,7 +52,11 @@ pub struct Operand<'a> {
     pub stride: isize,
 }
 
-impl Operand<'_> {
+impl<'a> Operand<'a> {
+    /// The same so many steps further on.
+    pub fn after(&self, steps: usize) -> Operand<'a> {
+        Operand { offset: (self.offset as isize + steps as isize * self.stride) as usize, ..*self }
+    }
     /// The element of lane 0 at the first step.
     pub(super) fn ptr(&self) -> *mut u8 {
         self.memory.ptr().wrapping_add(self.offset)
@@ -90,12 +96,47 @@ pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize,
     if !checked(kernel, operands, lanes, steps) {
         return if lanes == 0 { steps } else { 0 };
     }
-    let ptrs: smallvec::SmallVec<[*mut u8; 16]> = operands.iter().map(Operand::ptr).collect();
-    let strides: smallvec::SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
+    let ptrs: SmallVec<[*mut u8; 16]> = operands.iter().map(Operand::ptr).collect();
+    let strides: SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
     let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first, whole: lanes };
     // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
     // may be; lanes and steps are positive.
     unsafe { code.run(&frame) }
+}
+
+/// Compiled code with operands that were checked for so many steps, which are run one at a time.
+pub struct Stepwise<'a> {
+    code: &'a dyn Code,
+    ptrs: SmallVec<[*mut u8; 12]>,
+    strides: SmallVec<[isize; 12]>,
+    lanes: usize,
+    left: usize,
+    /// The memory of the operands.
+    memory: PhantomData<&'a Cell<u8>>,
+}
+
+impl<'a> Stepwise<'a> {
+    /// Code of a kernel, which hands nothing from step to step, with operands for so many steps.
+    ///
+    /// # Panics
+    /// As [`run`].
+    pub fn new(code: &'a dyn Code, kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Stepwise<'a> {
+        let left = if checked(kernel, operands, lanes, steps) { steps } else { 0 };
+        let ptrs = operands.iter().map(Operand::ptr).collect();
+        Stepwise { code, ptrs, strides: operands.iter().map(|o| o.stride).collect(), lanes, left, memory: PhantomData }
+    }
+    /// Runs the next step.
+    ///
+    /// # Panics
+    /// Where there is none.
+    pub fn step(&mut self) {
+        self.left = self.left.checked_sub(1).expect("a step that was checked");
+        let frame =
+            Frame { ptrs: self.ptrs.as_ptr(), strides: self.strides.as_ptr(), lanes: self.lanes, steps: 1, first: 0, whole: self.lanes };
+        // SAFETY: `new` has checked the elements of this step, in memory that is borrowed as long as `self` lives.
+        unsafe { self.code.run(&frame) };
+        self.ptrs.iter_mut().zip(&self.strides).for_each(|(ptr, &stride)| *ptr = ptr.wrapping_offset(stride));
+    }
 }
 
 /// Checks the operands of a call as [`run`] does; false where there is nothing to run.
@@ -242,6 +283,15 @@ pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
         };
     }
     read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+/// True where the element at an operand is not zero.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory.
+pub fn truth_at(from: &Operand, dtype: DType) -> bool {
+    // SAFETY: the slice dies here.
+    crate::dispatch!(dtype, T => unsafe { from.slice::<T>(1) }[0] != T::default())
 }
 
 /// Writes the elements of an array.

@@ -17,7 +17,10 @@ pub mod vm;
 pub mod emit_x64;
 pub mod isa;
 
-pub use code::{Code, Frame, Memory, Operand, Refusal, array_at, bytes, cells, clear, copy, integer_at, run, with_slices, write_array};
+pub use code::{
+    Code, Frame, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, integer_at, run, truth_at, with_slices,
+    write_array,
+};
 pub use isa::Isa;
 
 use crate::kernel::Kernel;

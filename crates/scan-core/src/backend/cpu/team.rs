@@ -116,6 +116,11 @@ pub fn run_parallel(
     }
 }
 
+/// True where a call of a kernel may be split.
+pub fn splits(kernel: &Kernel, lanes: usize, steps: usize) -> bool {
+    size().is_ok_and(|n| n > 1) && lanes_of_part(kernel, lanes, steps).is_some_and(|part| part < lanes)
+}
+
 /// How many lanes a part has, by the shape alone; none where one thread is as good.
 fn lanes_of_part(kernel: &Kernel, lanes: usize, steps: usize) -> Option<usize> {
     let per_lane = weight(kernel).saturating_mul(steps);

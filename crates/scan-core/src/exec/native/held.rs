@@ -1,7 +1,6 @@
 //! The memory of a state while its loop runs.
 
-use super::mixed::capacity;
-use crate::backend::cpu::cells;
+use crate::backend::cpu::{Memory, Operand, cells, copy};
 use crate::ir::{Keep, Scan, StateId};
 use crate::lower::Window;
 use crate::types::{Array, Extents};
@@ -28,10 +27,29 @@ pub struct Held {
 pub enum Rows {
     /// All rows.
     All,
-    /// So many at a time.
-    Sliding(usize),
+    /// So many at a time, of which the last are kept where it is full.
+    Sliding {
+        /// How many.
+        capacity: usize,
+        /// How many are kept.
+        kept: usize,
+    },
     /// One, which each step writes over.
     One,
+}
+
+/// Bytes of rows that are kept behind a state of which only the last are returned, before they are moved to the front: moving them
+/// must be rare. The first for lists, the second for kernels, whose steps are so much shorter.
+const LIST_SPARE: usize = 1 << 12;
+const KERNEL_SPARE: usize = 1 << 15;
+
+/// How a buffer of n steps slides over rows of which the last are returned, with so many spare bytes; `None` where it must not, or
+/// need not.
+fn sliding(keep: Keep, window: &Window, n: usize, spare: usize) -> Option<Rows> {
+    let Keep::Last(last) = keep else { return None };
+    let kept = window.span + last.max(1);
+    let capacity = kept + (spare / window.row_bytes().max(1)).clamp(32, 4096);
+    (!window.entering && capacity < n + window.span).then_some(Rows::Sliding { capacity, kept })
 }
 
 /// The same as bytes.
@@ -45,9 +63,9 @@ pub struct HeldCells<'a> {
 }
 
 impl Held {
-    /// Memory for `room` steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
+    /// Memory for `room` of n steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
     /// The first `skip` rows are not returned: where they can, they are left away.
-    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], room: usize, skip: usize) -> Held {
+    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], [n, room]: [usize; 2], skip: usize) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
@@ -58,8 +76,13 @@ impl Held {
         }
         let none = !window.stored && !window.entering;
         let base = if window.entering || skip > window.first_write { 0 } else { skip };
-        let rows = if none { Array::zeros(window.dtype, &[0]) } else { all_rows(at, window, ins, room, base) };
-        Held { rows, window: kept, used: !none, init, kind: Rows::All, base }
+        let kind = sliding(scan.states[id].keep, window, n, KERNEL_SPARE).filter(|_| window.stored).unwrap_or(Rows::All);
+        let rows = match kind {
+            _ if none => Array::zeros(window.dtype, &[0]),
+            Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
+            _ => all_rows(at, window, ins, room, base),
+        };
+        Held { rows, window: kept, used: !none, init, kind, base: if kind == Rows::All { base } else { 0 } }
     }
 
     /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them, or is
@@ -67,15 +90,12 @@ impl Held {
     pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], [n, room]: [usize; 2], in_place: bool) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
-        let kind = match scan.states[id].keep {
-            _ if in_place => Rows::One,
-            Keep::Last(k) if !window.entering && capacity(window, k) < n + window.span => Rows::Sliding(capacity(window, k)),
-            _ => Rows::All,
-        };
+        let slides = sliding(scan.states[id].keep, window, n, LIST_SPARE).unwrap_or(Rows::All);
+        let kind = if in_place { Rows::One } else { slides };
         let rows = match kind {
             Rows::One => first_row(at, window, ins),
             Rows::All => all_rows(at, window, ins, room, 0),
-            Rows::Sliding(rows) => first_rows(at, window, ins, 0, rows),
+            Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
         };
         let empty = Array::zeros(window.dtype, &[0]);
         Held { rows, window: empty, used: true, init, kind, base: 0 }
@@ -87,6 +107,19 @@ impl Held {
         if self.used && self.kind == Rows::All && self.rows.shape()[0] < total {
             self.rows.resize_rows(total);
         }
+    }
+
+    /// Moves the rows that are still needed to the front of a full buffer; the step before which it is full the next time.
+    pub fn slide(&mut self, window: &Window, step: usize) -> usize {
+        let Rows::Sliding { capacity, kept } = self.kind else { return usize::MAX };
+        if step + window.span - self.base >= capacity {
+            let (row, first) = (window.row_bytes(), step + window.span - kept);
+            let memory = Memory::Write(cells(&mut self.rows));
+            let from = Operand { memory, offset: (first - self.base) * row, stride: 0 };
+            copy(&from, &Operand { memory, offset: 0, stride: 0 }, kept * row);
+            self.base = first;
+        }
+        self.base + capacity - window.span
     }
 
     /// As bytes.

@@ -1,6 +1,6 @@
 //! A loop as one kernel, with its states' memory.
 
-use super::held::{Held, HeldCells, room};
+use super::held::{Held, HeldCells, Rows, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
@@ -9,9 +9,9 @@ use crate::base::Result;
 use crate::eval::Walk;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
-use crate::ir::{Def, EvalCx, Graph, Scan, StateId};
-use crate::lower::mixed;
+use crate::ir::{Def, EvalCx, Graph, Keep, Scan, StateId};
 use crate::lower::scan::{LoopKernel, Place, lower};
+use crate::lower::{Window, mixed};
 use crate::scan::{retype, step};
 use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
@@ -89,7 +89,7 @@ impl NativeLoop {
     /// What became of it for the row types of its calls.
     pub fn variants(&self) -> Vec<VariantInfo> {
         let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
-        variants.iter().map(|v| v.info()).collect()
+        variants.iter().map(|v| v.info(&self.scan)).collect()
     }
 
     fn variant(&self, ins: &[Array]) -> Option<Arc<Variant>> {
@@ -146,7 +146,7 @@ impl NativeLoop {
             let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
             let states = scan.states.ids().zip(windows).zip(&self.skip);
-            let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, room, skip)).collect();
+            let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip)).collect();
             let start = cx.profile.is_some().then(Instant::now);
             let ran = ready.steps(scan, cx, ins, &before, &mut held, n, room);
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
@@ -156,7 +156,7 @@ impl NativeLoop {
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
-            let left = skip - held.base;
+            let left = if held.kind == Rows::All { skip - held.base } else { 0 };
             from_row(held.finish(state.keep, window, steps), left)
         });
         Ok(rows.chain([Array::scalar(steps as i64)]).collect())
@@ -221,9 +221,7 @@ impl NativeOp for NativeLoop {
 }
 
 impl Variant {
-    fn info(&self) -> VariantInfo {
-        let other =
-            |engine: String, reason: &String| VariantInfo { engine, reason: Some(reason.clone()), lanes: 1, instructions: 0, block: 1 };
+    fn info(&self, scan: &Scan) -> VariantInfo {
         match &self.made {
             Made::Kernel(ready) => {
                 let (engine, refusal) = ready.tier.describe();
@@ -233,6 +231,8 @@ impl Variant {
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
                     block: ready.portion(&[], 0),
+                    copies: vec![],
+                    stored: stored(scan, &ready.plan.windows),
                 }
             }
             Made::Mixed(mixed, why) => {
@@ -241,11 +241,17 @@ impl Variant {
                 engines.dedup();
                 let calls = calls.join(", ");
                 let called = if calls.is_empty() { String::new() } else { format!(" and calls of {calls}") };
-                other(format!("steps of {} kernels{called}", engines.join("+")), why)
+                let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
+                VariantInfo { copies, stored, ..VariantInfo::other(format!("steps of {} kernels{called}", engines.join("+")), why) }
             }
-            Made::Refused(why) => other("eval".into(), why),
+            Made::Refused(why) => VariantInfo::other("eval", why),
         }
     }
+}
+
+/// Bytes of the rows that a step stores and the loop returns.
+fn stored(scan: &Scan, windows: &[Window]) -> usize {
+    scan.states.iter().zip(windows).filter(|(state, _)| state.keep == Keep::All).map(|(_, window)| window.row_bytes()).sum()
 }
 
 impl Ready {
@@ -287,7 +293,8 @@ impl Ready {
                 room = n.min(2 * room);
                 held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
             }
-            stopped = self.segment(scan, cx, ins, before, held, &mut done, room)?;
+            let full = held.iter_mut().zip(&self.plan.windows).map(|(h, w)| h.slide(w, done)).min();
+            stopped = self.segment(scan, cx, ins, before, held, &mut done, room.min(full.unwrap_or(room)))?;
         }
         Ok(done)
     }
@@ -305,7 +312,9 @@ impl Ready {
     ) -> Result<bool> {
         let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
-        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(scan, *p, ins, before, &memory, &stopped)).collect();
+        let first = *done;
+        let operand = |p: &Place| self.operand(scan, *p, ins, before, &memory, &stopped, first);
+        let operands: Vec<Operand> = self.plan.places.iter().map(operand).collect();
         let portion = self.portion(&operands, end - *done);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
@@ -314,7 +323,7 @@ impl Ready {
                 cx.check_clock()?
             }
             let steps = portion.min(end - *done);
-            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| moved(o, *done)).collect();
+            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| o.after(*done - first)).collect();
             *done += self.tier.run(&now, self.plan.lanes, steps, *done as i64);
         }
         Ok(stopped[0].get() != 0)
@@ -328,6 +337,7 @@ impl Ready {
         if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
     }
 
+    /// A place as step `first` sees it.
     fn operand<'a>(
         &self,
         scan: &Scan,
@@ -336,13 +346,15 @@ impl Ready {
         before: &'a [Array],
         held: &[HeldCells<'a>],
         stopped: &'a [Cell<u8>],
+        first: usize,
     ) -> Operand<'a> {
         match place {
             Place::Seq { id, at } => {
                 let x = &ins[scan.seq_input(id)];
                 let row = bytes(x).len() / x.shape()[0];
-                let (first, stride) = if scan.seqs[id].reverse { ((x.shape()[0] - 1) * row, -(row as isize)) } else { (0, row as isize) };
-                Operand { memory: Memory::Read(bytes(x)), offset: first + at * x.dtype().size(), stride }
+                let reverse = scan.seqs[id].reverse;
+                let (from, stride) = if reverse { (x.shape()[0] - 1 - first, -(row as isize)) } else { (first, row as isize) };
+                Operand { memory: Memory::Read(bytes(x)), offset: from * row + at * x.dtype().size(), stride }
             }
             Place::Before { value, at } => {
                 Operand { memory: Memory::Read(bytes(&before[value])), offset: at * before[value].dtype().size(), stride: 0 }
@@ -353,7 +365,7 @@ impl Ready {
                 let row = window.row_bytes();
                 let HeldCells { base, rows, .. } = held[id.0 as usize];
                 let memory = Memory::Write(rows);
-                Operand { memory, offset: (offset - base) * row + at * window.dtype.size(), stride: row as isize }
+                Operand { memory, offset: (first + offset - base) * row + at * window.dtype.size(), stride: row as isize }
             }
             Place::Window { id, row, at } => {
                 let window = &self.plan.windows[id.0 as usize];
@@ -369,9 +381,4 @@ impl Ready {
 fn from_row(rows: Array, first: usize) -> Array {
     let n = rows.shape()[0];
     if first == 0 { rows } else { rows.rows(first.min(n), n) }
-}
-
-/// An operand so many steps further on.
-fn moved<'a>(o: &Operand<'a>, steps: usize) -> Operand<'a> {
-    Operand { offset: (o.offset as isize + steps as isize * o.stride) as usize, ..*o }
 }

@@ -1,14 +1,15 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
-use super::held::{Held, Rows};
+use super::held::Held;
 use super::indexed::{Given, read, write};
+use super::memories::Memories;
 use super::plan::native;
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Memory, Operand, array_at, bytes, cells, clear, copy, with_slices, write_array};
+use crate::backend::cpu::{Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_slices, write_array};
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::{Walk, blame};
 use crate::ir::op::{Outs, Write};
-use crate::ir::{EvalCx, Graph, Op, Scan};
+use crate::ir::{EvalCx, Graph, Op, Scan, StateId};
 use crate::lower::Window;
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::matmul::Product;
@@ -17,7 +18,6 @@ use crate::scan::step;
 use crate::types::shape::count;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,22 +54,6 @@ impl Part {
             Part::Call(op) => op.name(),
         }
     }
-}
-
-/// So many rows are kept behind a state of which only the last are returned, before they are moved to the front.
-const SPARE: usize = 32;
-
-/// The memory of one run.
-struct Memories<'a> {
-    ins: &'a [Array],
-    before: &'a [Array],
-    arena: &'a [Cell<u8>],
-    rows: Vec<&'a [Cell<u8>]>,
-    /// How each buffer is used.
-    kinds: Vec<Rows>,
-    /// Number of the row with which each buffer begins.
-    base: Vec<usize>,
-    step: usize,
 }
 
 impl Mixed {
@@ -111,6 +95,19 @@ impl Mixed {
         (engines.collect(), calls.collect())
     }
 
+    /// What a step copies without computing anything: rows that are written after the step's parts, and rows that are copied
+    /// before a part of them is written. State or op, and bytes.
+    pub fn copies(&self, scan: &Scan) -> Vec<(String, usize)> {
+        let bytes = |place: &Place| count(&place.shape) * place.dtype.size();
+        let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
+        let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes(place)));
+        let pairs = self.plan.items.windows(2).zip(self.parts.windows(2));
+        let before =
+            pairs.filter(|(items, parts)| matches!(parts, [Part::Move, Part::Write(..)]) && items[0].outs[0].at == items[1].outs[0].at);
+        let copied = before.map(|(items, _)| ("a row of which a part is written".to_string(), bytes(&items[0].outs[0])));
+        rows.chain(copied).collect()
+    }
+
     /// Runs at most n steps on the states' memory, which is laid out for `room` of them and grows; how many ran.
     ///
     /// # Errors
@@ -129,39 +126,49 @@ impl Mixed {
                 room = n.min(2 * room);
                 held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
             }
-            let base: Vec<usize> = held.iter().map(|h| h.base).collect();
-            let kinds: Vec<Rows> = held.iter().map(|h| h.kind).collect();
-            let rows: Vec<&[Cell<u8>]> = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
-            let mut memories = Memories { ins, before: &before, arena: cells(&mut arena), rows, kinds, base, step: done };
-            while done < room && !stopped {
-                cx.check()?;
-                memories.step = done;
-                self.slide(&mut memories);
-                stopped = self.step(scan, cx, &memories).map_err(|e| step::in_step(e, scan, done))?;
-                done += 1;
-            }
-            let base = memories.base;
-            held.iter_mut().zip(base).for_each(|(h, base)| h.base = base);
+            let full = held.iter_mut().zip(&self.plan.windows).map(|(h, w)| h.slide(w, done)).min();
+            let memories = Memories::new(scan, &self.plan.windows, [ins, &before], cells(&mut arena), held);
+            stopped = self.segment(cx, &memories, &mut done, room.min(full.unwrap_or(room)))?;
         }
         Ok(done)
     }
 
-    /// One step; true where it stops the loop.
-    fn step<'a>(&'a self, scan: &Scan, cx: &mut EvalCx, memories: &Memories<'a>) -> Result<bool> {
-        let at = |at: &At| memories.operand(scan, &self.plan.windows, at);
-        write_array(&memories.arena(0), &Array::scalar(memories.step as i64));
-        for (part, item) in self.parts.iter().zip(&self.plan.items) {
+    /// Runs from step `done` up to step `end`, in memory that does not move; true where the loop has stopped.
+    fn segment(&self, cx: &mut EvalCx, memories: &Memories, done: &mut usize, end: usize) -> Result<bool> {
+        let (first, steps) = (*done, end - *done);
+        let at = |at: &At| memories.operand(at, first);
+        let items = self.parts.iter().zip(&self.plan.items);
+        let mut bound: Vec<Bound> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
+        let writes: Vec<[Operand; 2]> = self.plan.writes.iter().map(|(id, offset, p)| [at(&p.at), at(&At::Row(*id, *offset))]).collect();
+        let stop = self.plan.stop.as_ref().map(|stop| (at(&stop.at), stop.dtype));
+        let mut stopped = false;
+        while *done < end && !stopped {
+            cx.check()?;
+            memories.count(*done);
+            let k = *done - first;
+            self.step(cx, &mut bound, k).map_err(|e| step::in_step(e, memories.scan(), *done))?;
+            for ([from, to], (_, _, place)) in writes.iter().zip(&self.plan.writes) {
+                copy(&from.after(k), &to.after(k), count(&place.shape) * place.dtype.size());
+            }
+            stopped = stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype));
+            *done += 1;
+        }
+        Ok(stopped)
+    }
+
+    /// The parts of one step, the k-th of a segment.
+    fn step(&self, cx: &mut EvalCx, bound: &mut [Bound], k: usize) -> Result<()> {
+        for ((part, item), bound) in self.parts.iter().zip(&self.plan.items).zip(bound) {
             let start = cx.profile.is_some().then(Instant::now);
-            self.part(scan, cx, part, item, memories).map_err(|e| part.blame(e, item.span))?;
+            match bound {
+                Bound::Kernel(kernel) => kernel.step(),
+                Bound::Operands(operands) => run_part(cx, part, item, operands, k).map_err(|e| part.blame(e, item.span))?,
+            }
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op(part.name(), start.elapsed());
             }
         }
-        for (id, offset, place) in &self.plan.writes {
-            copy(&at(&place.at), &at(&At::Row(*id, *offset)), count(&place.shape) * place.dtype.size());
-        }
-        let stop = self.plan.stop.as_ref().map(|stop| array_at(&at(&stop.at), stop.dtype, &[1]));
-        Ok(stop.and_then(|s| s.item_f64()).is_some_and(|x| x != 0.0))
+        Ok(())
     }
 
     fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
@@ -171,62 +178,61 @@ impl Mixed {
         }
         self.before.run(cx, &mut self.before.slots(), &mut args)
     }
+}
 
-    /// Moves the rows that are still needed to the front of full buffers.
-    fn slide(&self, memories: &mut Memories) {
-        for (k, window) in self.plan.windows.iter().enumerate() {
-            let Rows::Sliding(capacity) = memories.kinds[k] else { continue };
-            let row = window.row_bytes();
-            if memories.step + window.span - memories.base[k] < capacity {
-                continue;
-            }
-            let kept = capacity - SPARE;
-            let first = memories.step + window.span - kept;
-            let from = Operand { memory: Memory::Write(memories.rows[k]), offset: (first - memories.base[k]) * row, stride: 0 };
-            let to = Operand { memory: Memory::Write(memories.rows[k]), offset: 0, stride: 0 };
-            copy(&from, &to, kept * row);
-            memories.base[k] = first;
-        }
+/// A part with its operands, for the steps of a segment.
+enum Bound<'a> {
+    /// A kernel.
+    Kernel(Stepwise<'a>),
+    /// Inputs, then results, of the first step.
+    Operands(SmallVec<[Operand<'a>; 4]>),
+}
+
+impl<'a> Bound<'a> {
+    fn new(part: &'a Part, item: &Item, at: &dyn Fn(&At) -> Operand<'a>, steps: usize) -> Bound<'a> {
+        let operands: SmallVec<[Operand; 4]> = item.ins.iter().chain(&item.outs).map(|p| at(&p.at)).collect();
+        let kernel = if let Part::Map(tier, lanes) = part { tier.stepwise(&operands, *lanes, steps) } else { None };
+        kernel.map_or(Bound::Operands(operands), Bound::Kernel)
     }
+}
 
-    fn part<'a>(&self, scan: &Scan, cx: &mut EvalCx, part: &Part, item: &'a Item, memories: &Memories<'a>) -> Result<()> {
-        let at = |p: &Place| memories.operand(scan, &self.plan.windows, &p.at);
-        let given = |place: &'a Place| Given { at: at(place), place };
-        match (part, &item.work) {
-            (Part::Map(tier, lanes), _) => {
-                let operands: SmallVec<[Operand; 12]> = item.ins.iter().chain(&item.outs).map(at).collect();
-                tier.run(&operands, *lanes, 1, 0);
-            }
-            (Part::Move, Work::Move(runs)) => {
-                let ins: SmallVec<[Operand; 4]> = item.ins.iter().map(at).collect();
-                runs.iter().for_each(|run| moved(run, &ins, &at(&item.outs[0]), item.outs[0].dtype.size()));
-            }
-            (Part::MatMul(extents), _) => {
-                let operands = [&at(&item.ins[0]), &at(&item.ins[1]), &at(&item.outs[0])];
-                if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
-            }
-            (Part::Read(selector), _) => {
-                let ins: SmallVec<[Given; 4]> = item.ins.iter().map(given).collect();
-                read(selector, ins[0], &ins[1..], given(&item.outs[0]))?;
-            }
-            (Part::Write(selector, mode), _) => {
-                let ins: SmallVec<[Given; 4]> = item.ins.iter().map(given).collect();
-                write(selector, *mode, given(&item.outs[0]), ins[0], &ins[1..])?;
-            }
-            (Part::Call(op), _) => {
-                let mut ins: Vec<Array> = item.ins.iter().map(|p| array_at(&at(p), p.dtype, &p.shape)).collect();
-                let outs: Outs<Array> = op.def().eval(cx, &mut ins)?;
-                for (place, out) in item.outs.iter().zip(&outs) {
-                    if out.shape() != &place.shape[..] || out.dtype() != place.dtype {
-                        return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), out.ty(), place.shape)));
-                    }
-                    write_array(&at(place), out);
+fn run_part(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand], k: usize) -> Result<()> {
+    let now: SmallVec<[Operand; 4]> = operands.iter().map(|o| o.after(k)).collect();
+    let (ins, outs) = now.split_at(item.ins.len());
+    match (part, &item.work) {
+        (Part::Map(tier, lanes), _) => {
+            tier.run(&now, *lanes, 1, 0);
+        }
+        (Part::Move, Work::Move(runs)) => runs.iter().for_each(|run| moved(run, ins, &outs[0], item.outs[0].dtype.size())),
+        (Part::MatMul(extents), _) => {
+            let operands = [&ins[0], &ins[1], &outs[0]];
+            if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
+        }
+        (Part::Read(selector), _) => {
+            let given = givens(ins, &item.ins);
+            read(selector, given[0], &given[1..], Given { at: outs[0], place: &item.outs[0] })?;
+        }
+        (Part::Write(selector, mode), _) => {
+            let given = givens(ins, &item.ins);
+            write(selector, *mode, Given { at: outs[0], place: &item.outs[0] }, given[0], &given[1..])?;
+        }
+        (Part::Call(op), _) => {
+            let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();
+            let results: Outs<Array> = op.def().eval(cx, &mut arrays)?;
+            for ((to, place), result) in outs.iter().zip(&item.outs).zip(&results) {
+                if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
+                    return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));
                 }
+                write_array(to, result);
             }
-            (Part::Move, _) => {}
         }
-        Ok(())
+        (Part::Move, _) => {}
     }
+    Ok(())
+}
+
+fn givens<'a>(operands: &[Operand<'a>], places: &'a [Place]) -> SmallVec<[Given<'a>; 4]> {
+    operands.iter().zip(places).map(|(&at, place)| Given { at, place }).collect()
 }
 
 fn multiply<T: Product>(operands: [&Operand; 3], [m, k, n]: [usize; 3]) {
@@ -240,33 +246,4 @@ fn moved(run: &Run, ins: &[Operand], out: &Operand, size: usize) {
         Some(i) => copy(&Operand { offset: ins[i].offset + run.from * size, ..ins[i] }, &to, run.n * size),
         None => clear(&to, run.n * size),
     }
-}
-
-impl<'a> Memories<'a> {
-    fn arena(&self, offset: usize) -> Operand<'a> {
-        Operand { memory: Memory::Write(self.arena), offset, stride: 0 }
-    }
-    fn operand(&self, scan: &Scan, windows: &[Window], at: &At) -> Operand<'a> {
-        match *at {
-            At::Arena(offset) => self.arena(offset),
-            At::Slot(_) => unreachable!("laid out"),
-            At::Seq(id) => {
-                let x = &self.ins[scan.seq_input(id)];
-                let rows = x.shape()[0];
-                let row = if scan.seqs[id].reverse { rows - 1 - self.step } else { self.step };
-                Operand { memory: Memory::Read(bytes(x)), offset: row * (bytes(x).len() / rows), stride: 0 }
-            }
-            At::Before(k) => Operand { memory: Memory::Read(bytes(&self.before[k])), offset: 0, stride: 0 },
-            At::Row(id, offset) => {
-                let k = id.0 as usize;
-                let row = if self.kinds[k] == Rows::One { 0 } else { self.step + offset - self.base[k] };
-                Operand { memory: Memory::Write(self.rows[k]), offset: row * windows[k].row_bytes(), stride: 0 }
-            }
-        }
-    }
-}
-
-/// Rows that a buffer of which only the last rows are returned has room for.
-pub fn capacity(window: &Window, last: usize) -> usize {
-    window.span + last.max(1) + SPARE
 }

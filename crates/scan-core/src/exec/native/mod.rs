@@ -6,6 +6,7 @@ mod indexed;
 mod last_row;
 mod loops;
 mod maps;
+mod memories;
 mod mixed;
 mod padded;
 mod plan;

@@ -1,7 +1,7 @@
 //! Which engine runs a kernel: the vm at once, machine code as soon as it pays.
 
 use crate::backend::cpu::team::{self, run_parallel};
-use crate::backend::cpu::{Code, Operand, Refusal, native, vm};
+use crate::backend::cpu::{Code, Operand, Refusal, Stepwise, native, vm};
 use crate::kernel::Kernel;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,6 +74,11 @@ impl Tiered {
             Some(Ok(code)) => code.as_ref(),
             _ => self.vm.get_or_init(|| vm(&self.kernel)).as_ref(),
         }
+    }
+    /// A kernel that hands nothing from step to step, with operands that are checked once for all of so many steps, of which each
+    /// is run on its own; `None` where a step is worth several threads.
+    pub fn stepwise<'a>(&'a self, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Option<Stepwise<'a>> {
+        (!team::splits(&self.kernel, lanes, 1)).then(|| Stepwise::new(self.code(), &self.kernel, operands, lanes, steps))
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {

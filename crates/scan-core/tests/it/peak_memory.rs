@@ -1,0 +1,62 @@
+//! Loops of which a few rows matter hold a few rows, however long they run.
+
+use crate::vm_allocations::peak;
+use scan_core::ir::op::Index;
+use scan_core::prelude::*;
+use scan_core::types::DType;
+
+/// What is wanted of the rows of a loop.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    Last,
+    LastRows(i64),
+    Sum,
+}
+
+impl Wanted {
+    /// As a function that gets the rows would write it.
+    fn of(self, rows: &Var) -> Var {
+        match self {
+            Wanted::Last => rows.row(-1),
+            Wanted::LastRows(k) => Var::apply1(Index { pattern: "s:".into() }, &[rows.clone(), Var::int(-k)], Span::NONE),
+            Wanted::Sum => rows.sum(),
+        }
+        .unwrap_or_else(|e| panic!("{}", e.title))
+    }
+}
+
+/// x(t) = a · x(t − lag) + 1 for n steps, or until it is beyond a limit.
+fn function(wanted: Wanted, lag: i64, until: bool) -> Function {
+    let (a, limit) = (Var::float("a", 0), Var::float("limit", 0));
+    let n = Var::input(Type::scalar(DType::I64), Some("n"), Span::NONE);
+    let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
+    let start = Var::constant(Array::zeros(DType::F64, if lag == 1 { &[][..] } else { &[3][..] }), Span::NONE);
+    let x = step.state(&start, &[-lag], Some("x")).expect("a state").remove(0);
+    let next = a.mul(&x).and_then(|y| y.add(&Var::number(1.0))).expect("a step");
+    let stop = until.then(|| next.gt(&limit).expect("a condition"));
+    let rows = step.finish(&[(Some(0), next)], &[], stop.as_ref()).expect("a loop").outputs.remove(0);
+    let output = wanted.of(&rows);
+    let spec = FunctionSpec { inputs: vec![a, limit, n], outputs: vec![output], engine: Some(Engine::Auto), ..Default::default() };
+    Function::new(spec).unwrap_or_else(|e| panic!("{}", e.title))
+}
+
+fn bytes(f: &Function, steps: i64) -> usize {
+    let call = |n: i64| {
+        let args = [Array::scalar(0.5), Array::scalar(1e300), Array::scalar(n)];
+        f.call(&mut EvalCx::new(), &args).unwrap_or_else(|e| panic!("{}", e.title))
+    };
+    drop(call(100_000));
+    peak(|| drop(call(steps)))
+}
+
+#[test]
+fn ten_million_steps_take_the_memory_of_ten_thousand() {
+    for wanted in [Wanted::Last, Wanted::LastRows(5), Wanted::Sum] {
+        for (lag, until) in [(1, false), (3, false), (1, true)] {
+            let f = function(wanted, lag, until);
+            let (few, many) = (bytes(&f, 10_000), bytes(&f, 10_000_000));
+            println!("{wanted:?}, tap -{lag}{}: {few} and {many} bytes", if until { ", until" } else { "" });
+            assert!(many <= few + 1024, "{wanted:?}, tap -{lag}, until {until}: {few} and {many} bytes");
+        }
+    }
+}
