@@ -370,6 +370,15 @@ table! {
 
     /// `matmul(a, b)` as `numpy.matmul`: ranks 1 and up, leading axes broadcast.
     "matmul" MatMul;
+    /// `log_matmul(a, w, top, power)`: `log Σᵢ exp(aᵢ + wᵢⱼ)` for a vector or every row of a matrix a. `top = logsumexp(w)` over the rows
+    /// and `power = exp(w − top)`, 0 where `top` is −∞, are what it computes with where that is accurate.
+    "log_matmul" LogMatMul;
+    /// `log_matmul_sums(a, power)`: `Σᵢ exp(aᵢ − max a)·powerᵢⱼ` for a vector or every row of a matrix a.
+    "log_matmul_sums" LogMatMulSums;
+    /// `log_matmul_left(ct, a, w, sums, top, power)`: the cotangent of a for `log_matmul(a, w, …)`; `power` is transposed.
+    "log_matmul_left" LogMatMulLeft;
+    /// `log_matmul_right(ct, a, w, sums, top, power)`: the cotangent of w for `log_matmul(a, w, top, power)`.
+    "log_matmul_right" LogMatMulRight;
 
     /// `reshape(x, d0, d1, …)`: one extent may be −1.
     "reshape" Reshape;

@@ -9,8 +9,9 @@ use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::Span;
 use crate::ir::op::{GatherWrite, IndexWrite, Write};
-use crate::ir::{Graph, NodeId, Op, Scan, SeqId, StateId, Value};
+use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::Kernel;
+use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::types::shape::{Extents, count};
 use crate::types::{DType, Type};
@@ -56,7 +57,7 @@ pub struct Run {
 }
 
 /// A part of a step.
-pub enum Work {
+pub(crate) enum Work {
     /// A kernel of one step over so many lanes; operands are the inputs, then the results.
     Map(Kernel, usize),
     /// Elements moved.
@@ -67,12 +68,14 @@ pub enum Work {
     Read(Selector),
     /// Elements written by an index into the result: operands are what is written, then the index.
     Write(Selector, Write),
+    /// An op on slices.
+    Direct(Direct, Op),
     /// An op, as the law evaluates it.
     Call(Op, Vec<Type>),
 }
 
 /// A part of a step with its operands.
-pub struct Item {
+pub(crate) struct Item {
     /// What.
     pub work: Work,
     /// Inputs.
@@ -88,7 +91,7 @@ pub struct MixedLoop {
     /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
     pub before: Graph,
     /// One step.
-    pub items: Vec<Item>,
+    pub(crate) items: Vec<Item>,
     /// Bytes of the arena. It begins with the number of the step.
     pub arena: usize,
     /// How the states are kept.
@@ -261,6 +264,11 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let ins = self.places(&node.ins)?;
+        if let Some(direct) = self.direct(node, &ins)? {
+            let out = self.slot(node.outs[0])?;
+            self.items.push(Item { work: Work::Direct(direct, node.op.clone()), ins, outs: vec![out], span: node.span });
+            return Ok(());
+        }
         let mut outs = vec![];
         for &v in &node.outs {
             outs.push(self.slot(v)?);
@@ -268,6 +276,16 @@ impl<'a> Planner<'a> {
         let types = node.outs.iter().map(|&v| self.body.ty(v).clone()).collect();
         self.items.push(Item { work: Work::Call(node.op.clone(), types), ins, outs, span: node.span });
         Ok(())
+    }
+
+    /// The node as an op on slices.
+    fn direct(&self, node: &Node, ins: &[Place]) -> Lowered<Option<Direct>> {
+        let (shape, dtype) = (known_shape(self.body, node.outs[0])?, self.body.ty(node.outs[0]).dtype);
+        if !dtype.is_float() || ins.iter().any(|p| p.dtype != dtype) {
+            return Ok(None);
+        }
+        let shapes: Vec<&[usize]> = ins.iter().map(|p| &p.shape[..]).collect();
+        Ok(Direct::new(&node.op, &shapes, &shape, dtype == DType::F64))
     }
 
     /// The same elements under another shape.

@@ -5,6 +5,7 @@ mod broadcast;
 mod control;
 mod create;
 mod cumulate;
+pub(crate) mod direct;
 mod elemwise;
 mod factor;
 mod gather;
@@ -12,6 +13,7 @@ pub mod index;
 mod join;
 mod legacy;
 mod linalg;
+pub(crate) mod log_matmul;
 pub(crate) mod matmul;
 mod random;
 mod reduce;
@@ -19,7 +21,7 @@ mod region;
 mod scan_op;
 pub(crate) mod select;
 mod shape;
-mod softmax;
+pub(crate) mod softmax;
 mod sort;
 pub(crate) mod support;
 #[cfg(test)]
@@ -53,6 +55,10 @@ impl Op {
             Op::Sort(x) => x,
             Op::ArgSort(x) => x,
             Op::MatMul(x) => x,
+            Op::LogMatMul(x) => x,
+            Op::LogMatMulSums(x) => x,
+            Op::LogMatMulLeft(x) => x,
+            Op::LogMatMulRight(x) => x,
             Op::Reshape(x) => x,
             Op::ReshapeLike(x) => x,
             Op::Transpose(x) => x,

@@ -124,7 +124,7 @@ const BLOCK: usize = 256;
 /// A lane folded in one fixed order, whose rounding error grows with the logarithm of a long lane's length: up to
 /// [`BLOCK`] elements as eight strided partials (`k mod 8`), then a tree over the partials; longer lanes in two parts,
 /// the first a multiple of [`BLOCK`].
-fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
+pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
     if hi - lo > BLOCK {
         let mid = lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK);
         return op(fold(lane, lo, mid, unit, op), fold(lane, mid, hi, unit, op));
@@ -140,6 +140,19 @@ fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T,
     }
     let [a, b, c, d, e, f, g, h] = part;
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))
+}
+
+/// Lanes reduced into `out`; extremes only of lanes that are not empty.
+pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &mut [T]) {
+    for (out, start) in out.iter_mut().zip(lanes.starts()) {
+        let lane = Lane::new(x, lanes, start);
+        *out = match kind {
+            ReduceKind::Prod => fold(lane, 0, lane.n, T::ONE, T::times),
+            ReduceKind::Max => lane.get(extreme(lane, Extreme::Max)),
+            ReduceKind::Min => lane.get(extreme(lane, Extreme::Min)),
+            _ => fold(lane, 0, lane.n, T::ZERO, T::plus),
+        };
+    }
 }
 
 fn sum_lanes(x: &Array, lanes: Lanes, shape: &[usize]) -> Array {

@@ -5,7 +5,7 @@ use super::support::{check_axes, drop_axes, exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::shape::{count, strides, tuple};
+use crate::types::shape::{strides, tuple};
 use crate::types::{Array, Dim, Dims, Element, Extents, Type};
 use crate::{bail, dispatch};
 use smallvec::SmallVec;
@@ -188,21 +188,21 @@ pub(super) fn permuted(x: &Array, perm: &[usize]) -> Array {
 
 /// The strided view of x that starts at element `start`, as a new array.
 pub(super) fn view(x: &Array, start: isize, shape: &[usize], steps: &[isize]) -> Array {
-    dispatch!(x.dtype(), T => {
-        let mut out: Vec<T> = Vec::with_capacity(count(shape));
-        if count(shape) > 0 {
-            copy(x.as_slice::<T>(), start, shape, steps, &mut out);
-        }
-        Array::new(shape, out)
-    })
+    let mut out = Array::dirty(x.dtype(), shape);
+    if !out.is_empty() {
+        dispatch!(x.dtype(), T => copy(x.as_slice::<T>(), start, shape, steps, out.as_mut_slice::<T>()));
+    }
+    out
 }
 
-fn copy<T: Element>(data: &[T], start: isize, shape: &[usize], steps: &[isize], out: &mut Vec<T>) {
+fn copy<T: Element>(data: &[T], start: isize, shape: &[usize], steps: &[isize], out: &mut [T]) {
     match (shape, steps) {
-        ([n], [1]) => out.extend_from_slice(&data[start as usize..start as usize + n]),
-        ([n], [step]) => out.extend((0..*n as isize).map(|k| data[(start + k * step) as usize])),
-        ([n, shape @ ..], [step, steps @ ..]) => (0..*n as isize).for_each(|k| copy(data, start + k * step, shape, steps, out)),
-        _ => out.push(data[start as usize]),
+        ([n], [1]) => out.copy_from_slice(&data[start as usize..start as usize + n]),
+        ([_], [step]) => out.iter_mut().zip(0..).for_each(|(out, k)| *out = data[(start + k * step) as usize]),
+        ([n, shape @ ..], [step, steps @ ..]) => {
+            out.chunks_exact_mut(out.len() / n).zip(0..).for_each(|(out, k)| copy(data, start + k * step, shape, steps, out));
+        }
+        _ => out[0] = data[start as usize],
     }
 }
 

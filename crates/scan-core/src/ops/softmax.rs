@@ -1,10 +1,11 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
-use super::reduce::keep_axes;
-use super::support::{Lane, Lanes, check_axes, drop_axes, exactly, is_float, lanes_over, none, one, per_lane};
+use super::reduce::{fold, keep_axes};
+use super::support::{Lane, Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::scalar::{Host, Lanes as _, slices};
 use crate::types::{Array, DType, Dim, Extents, Type};
 
 /// `m + log Σ exp(x − m)` with m the maximum; −∞ for an empty axis or one that holds only −∞.
@@ -17,8 +18,8 @@ impl OpDef for LogSumExp {
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape: Extents = drop_axes(ins[0].shape(), &self.axes, self.keepdims.then_some(1)).collect();
-        let (x, lanes) = lanes_over(&ins[0].cast(DType::F64), &self.axes);
-        Ok(one(per_lane(&x, lanes, &shape, log_sum_exp).cast(ins[0].dtype().to_float())))
+        let (x, lanes) = lanes_over(&ins[0].cast(ins[0].dtype().to_float()), &self.axes);
+        Ok(one(computed(Of::LogSumExp, &x, lanes, &shape)))
     }
 
     /// `ct · exp(x − y)`, where the elements that equal y weigh 1, or 0 where y is −∞.
@@ -27,13 +28,18 @@ impl OpDef for LogSumExp {
         let (Some(ct), true) = (cts[0], is_float(g, x)) else { return Ok(none(1)) };
         let ct = keep_axes(g, ct, &self.axes, self.keepdims);
         let y = keep_axes(g, site.outs[0], &self.axes, self.keepdims);
-        let (zero, low) = (g.number(g.ty(x).dtype, 0.0), g.number(g.ty(x).dtype, f64::NEG_INFINITY));
-        let (is_top, is_low, difference) = (g.eq(x, y), g.eq(y, low), g.sub(x, y));
-        let top = g.select(is_low, low, zero);
-        let exponent = g.select(is_top, top, difference);
-        let weight = g.exp(exponent);
+        let weight = weights(g, x, y);
         Ok(vec![Some(g.mul(ct, weight))])
     }
+}
+
+/// `exp(x − y)`, where the elements that equal y weigh 1, or 0 where y is −∞.
+pub(crate) fn weights(g: &mut Graph, x: Value, y: Value) -> Value {
+    let (zero, low) = (g.number(g.ty(x).dtype, 0.0), g.number(g.ty(x).dtype, f64::NEG_INFINITY));
+    let (is_top, is_low, difference) = (g.eq(x, y), g.eq(y, low), g.sub(x, y));
+    let top = g.select(is_low, low, zero);
+    let exponent = g.select(is_top, top, difference);
+    g.exp(exponent)
 }
 
 /// `exp(x − m) / Σ exp(x − m)`; NaN where the axis holds +∞ or only −∞.
@@ -43,10 +49,7 @@ impl OpDef for Softmax {
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        Ok(one(map_lanes(&ins[0], self.axis, |lane| {
-            let (m, sum) = maximum_and_sum(lane);
-            move |x| (x - m).exp() / sum
-        })))
+        Ok(one(along(Of::Softmax, &ins[0], self.axis)))
     }
 
     /// `y · (ct − Σ ct·y)`.
@@ -67,11 +70,7 @@ impl OpDef for LogSoftmax {
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        Ok(one(map_lanes(&ins[0], self.axis, |lane| {
-            let (m, sum) = maximum_and_sum(lane);
-            let log = sum.ln();
-            move |x| (x - m) - log
-        })))
+        Ok(one(along(Of::LogSoftmax, &ins[0], self.axis)))
     }
 
     /// `ct − exp(y) · Σ ct`.
@@ -90,33 +89,71 @@ fn infer(op: &str, axis: usize, ins: &[Arg]) -> Result<Outs<Type>> {
     Ok(one(x.ty.with_dtype(x.ty.dtype.to_float())))
 }
 
-/// Each element mapped by the function that `f` makes of its lane. Computed in f64, given in the float dtype of x.
-fn map_lanes<F: Fn(f64) -> f64>(x: &Array, axis: usize, f: impl Fn(Lane<f64>) -> F) -> Array {
-    let wide = x.cast(DType::F64);
-    let (data, lanes) = (wide.as_slice::<f64>(), Lanes::along(x.shape(), axis));
-    let mut out = vec![0.0; data.len()];
-    for start in lanes.starts() {
-        let lane = Lane::new(data, lanes, start);
-        let map = f(lane);
-        (0..lane.n).for_each(|k| out[start + k * lanes.step] = map(lane.get(k)));
+/// What is computed of a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Of {
+    /// One number.
+    LogSumExp,
+    /// As many as it has.
+    Softmax,
+    /// As many as it has.
+    LogSoftmax,
+}
+
+fn along(of: Of, x: &Array, axis: usize) -> Array {
+    let x = x.cast(x.dtype().to_float());
+    computed(of, &x, Lanes::along(x.shape(), axis), x.shape())
+}
+
+/// What is computed of the lanes of x, a float, as an array of this shape.
+fn computed(of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
+    let mut out = Array::zeros(x.dtype(), shape);
+    match x.dtype() {
+        DType::F32 => compute::<f32>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![]),
+        _ => compute::<f64>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![]),
     }
-    Array::new(x.shape(), out).cast(x.dtype().to_float())
+    out
 }
 
-/// The maximum m and `Σ exp(x − m)`.
-fn maximum_and_sum(lane: Lane<f64>) -> (f64, f64) {
-    let m = maximum(lane);
-    (m, lane.iter().map(|x| (x - m).exp()).sum())
+/// As [`Of`] says, lane by lane in f64. With the maximum m of the numbers of a lane the sum `Σ exp(x − m)` is taken in the order of
+/// every sum.
+pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>) {
+    let n = lanes.n;
+    scratch.resize(2 * n, 0.0);
+    let (wide, powers) = scratch.split_at_mut(n);
+    for (at, start) in lanes.starts().enumerate() {
+        wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[start + k * lanes.step].wide());
+        let m = slices::largest(wide);
+        slices::exp_of_differences(wide, m, powers);
+        let sum = sum(powers);
+        let place = |k: usize| start + k * lanes.step;
+        match of {
+            Of::LogSumExp => out[at] = T::narrow(log_of_sum(m, sum, wide)),
+            Of::Softmax => powers.iter().enumerate().for_each(|(k, p)| out[place(k)] = T::narrow(p / sum)),
+            Of::LogSoftmax => {
+                let log = Host::<f64>::CX.log(sum);
+                wide.iter().enumerate().for_each(|(k, x)| out[place(k)] = T::narrow((x - m) - log));
+            }
+        }
+    }
 }
 
-/// The maximum; NaN wins, and −∞ is that of an empty lane.
-fn maximum(lane: Lane<f64>) -> f64 {
-    lane.iter().fold(f64::NEG_INFINITY, |m, x| if x > m || x.is_nan() { x } else { m })
+fn sum(x: &[f64]) -> f64 {
+    fold(Lane::new(x, Lanes::along(&[x.len()], 0), 0), 0, x.len(), 0.0, |a, b| a + b)
 }
 
-fn log_sum_exp(lane: Lane<f64>) -> f64 {
-    let (m, sum) = maximum_and_sum(lane);
-    if m.is_finite() { m + sum.ln() } else { m }
+fn log_of_sum(m: f64, sum: f64, x: &[f64]) -> f64 {
+    match m.is_finite() {
+        true => m + Host::<f64>::CX.log(sum),
+        false => x.iter().copied().find(|x| x.is_nan()).unwrap_or(m),
+    }
+}
+
+/// `log Σ exp(x)`; `powers` is as long as x and overwritten.
+pub(super) fn log_sum_exp(x: &[f64], powers: &mut [f64]) -> f64 {
+    let m = slices::largest(x);
+    slices::exp_of_differences(x, m, powers);
+    log_of_sum(m, sum(powers), x)
 }
 
 #[cfg(test)]

@@ -93,14 +93,40 @@ numbers! {
     f64: 0.0, 1.0, |a, b| a + b, |a, b| a * b;
 }
 
+/// Floats, which may be computed with in f64.
+pub(crate) trait Real: Number {
+    /// As f64.
+    fn wide(self) -> f64;
+    /// The nearest to x.
+    fn narrow(x: f64) -> Self;
+}
+
+impl Real for f32 {
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+    fn narrow(x: f64) -> f32 {
+        x as f32
+    }
+}
+
+impl Real for f64 {
+    fn wide(self) -> f64 {
+        self
+    }
+    fn narrow(x: f64) -> f64 {
+        x
+    }
+}
+
 /// True for NaN.
 pub(super) fn is_nan<T: Element>(x: T) -> bool {
     x.partial_cmp(&x).is_none()
 }
 
 /// An array seen as `outer × n × inner`, lanes of `n` elements in the middle.
-#[derive(Clone, Copy)]
-pub(super) struct Lanes {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
     outer: usize,
     /// Elements of a lane.
     pub n: usize,
@@ -117,6 +143,11 @@ impl Lanes {
     fn over(shape: &[usize], lo: usize, hi: usize) -> Lanes {
         Lanes { outer: shape[..lo].iter().product(), n: shape[lo..hi].iter().product(), step: shape[hi..].iter().product() }
     }
+    /// Lanes over axes; `None` where others lie between them.
+    pub fn side_by_side(shape: &[usize], axes: &[usize]) -> Option<Lanes> {
+        let lo = axes.first().copied().unwrap_or(shape.len());
+        axes.iter().enumerate().all(|(i, &axis)| axis == lo + i).then(|| Lanes::over(shape, lo, lo + axes.len()))
+    }
     /// Position of each lane's first element, lanes in row-major order.
     pub fn starts(self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.step).map(move |i| o * self.n * self.step + i))
@@ -125,9 +156,8 @@ impl Lanes {
 
 /// x with its `axes` side by side, and the lanes over them.
 pub(super) fn lanes_over(x: &Array, axes: &[usize]) -> (Array, Lanes) {
-    let lo = axes.first().copied().unwrap_or(x.rank());
-    if axes.iter().enumerate().all(|(i, &axis)| axis == lo + i) {
-        return (x.clone(), Lanes::over(x.shape(), lo, lo + axes.len()));
+    if let Some(lanes) = Lanes::side_by_side(x.shape(), axes) {
+        return (x.clone(), lanes);
     }
     let kept = (0..x.rank()).filter(|axis| !axes.contains(axis));
     let perm: Extents = kept.chain(axes.iter().copied()).collect();

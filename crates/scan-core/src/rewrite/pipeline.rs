@@ -2,8 +2,8 @@
 
 use super::driver::Cx;
 use super::passes::{
-    dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_merge,
-    scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
+    dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
+    scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
 };
 use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
 use crate::base::Result;
@@ -140,6 +140,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Loops,
         exact: Exact::Yes,
         run: Run::Graph(scan_merge::run),
+    },
+    Pass {
+        name: "scan_log_matmul",
+        theano: &[],
+        doc: "Makes products of a logsumexp whose matrix is the same at every step.",
+        stage: Stage::Loops,
+        exact: Exact::No,
+        run: Run::Graph(scan_log_matmul::run),
     },
     Pass {
         name: "scan_residuals",

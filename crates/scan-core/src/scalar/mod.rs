@@ -14,6 +14,8 @@ pub mod math;
 pub mod mt19937;
 pub mod philox;
 pub mod rows;
+#[allow(unsafe_code)]
+pub mod slices;
 pub mod special;
 pub mod term;
 pub mod walk;

@@ -7,13 +7,16 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
-pub const LARGE: usize = 1 << 20;
+pub const LARGE: usize = 1 << 17;
+
+/// From so many bytes on, large pages are worth asking for.
+const ADVISED: usize = 1 << 20;
 
 /// From so many bytes on, memory that is overwritten as a whole is used again: nothing need clear it first.
 const MEDIUM: usize = 1 << 14;
 
 /// What is kept for later at most: so many large vectors, and so many bytes in all.
-const KEPT: (usize, usize) = (16, 256 << 20);
+const KEPT: (usize, usize) = (32, 256 << 20);
 /// The same of vectors that are not large.
 const KEPT_MEDIUM: (usize, usize) = (24, 4 << 20);
 
@@ -80,7 +83,7 @@ impl<T: Element> Buffer<T> {
         if bytes < LARGE {
             return Buffer::from(v);
         }
-        if let Some(advise) = ADVISE.get() {
+        if let Some(advise) = ADVISE.get().filter(|_| bytes >= ADVISED) {
             advise(v.as_ptr().addr(), bytes);
         }
         Buffer(Store::Pooled(v))

@@ -311,3 +311,15 @@ pub fn with_slices<T: Element>(operands: [&Operand; 3], n: [usize; 3], f: impl F
     // SAFETY: the written slice is apart from the read ones, as asserted, and all die before anything else runs.
     unsafe { f(a.slice(n[0]), b.slice(n[1]), c.slice_mut(n[2])) }
 }
+
+/// Runs `f(ins, out)` on operands of these numbers of elements, out for writing and apart from the others.
+///
+/// # Panics
+/// Where out overlaps another operand, or one reaches beyond its memory.
+pub fn with_inputs<T: Element>(ins: &[(Operand, usize)], out: (&Operand, usize), f: impl FnOnce(&[&[T]], &mut [T])) {
+    let size = size_of::<T>();
+    assert!(!ins.iter().any(|(x, n)| out.0.overlaps(out.1 * size, x, n * size)), "a result over its operand");
+    // SAFETY: the written slice is apart from the read ones, as asserted, and all die before anything else runs.
+    let (ins, out): (SmallVec<[&[T]; 6]>, _) = unsafe { (ins.iter().map(|(x, n)| x.slice(*n)).collect(), out.0.slice_mut(out.1)) };
+    f(&ins, out);
+}

@@ -5,13 +5,14 @@ use super::indexed::{Given, read, write};
 use super::memories::Memories;
 use super::plan::native;
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_slices, write_array};
+use crate::backend::cpu::{Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_inputs, with_slices, write_array};
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::{Walk, blame};
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Graph, Op, Scan, StateId};
 use crate::lower::Window;
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
+use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::Selector;
 use crate::scan::step;
@@ -35,13 +36,14 @@ enum Part {
     MatMul([usize; 3]),
     Read(Selector),
     Write(Selector, Write),
+    Direct(Direct, Op),
     Call(Op),
 }
 
 impl Part {
     /// Adds the user's line to an error.
     fn blame(&self, e: Box<Diagnostic>, span: Span) -> Box<Diagnostic> {
-        if let Part::Call(op) = self { blame(e, op, span) } else { e.at(span) }
+        if let Part::Call(op) | Part::Direct(_, op) = self { blame(e, op, span) } else { e.at(span) }
     }
     /// As profiles show it.
     fn name(&self) -> &str {
@@ -51,7 +53,7 @@ impl Part {
             Part::MatMul(_) => "matmul",
             Part::Read(_) => "index",
             Part::Write(..) => "index_write",
-            Part::Call(op) => op.name(),
+            Part::Call(op) | Part::Direct(_, op) => op.name(),
         }
     }
 }
@@ -73,6 +75,7 @@ impl Mixed {
                 Work::MatMul(extents) => Part::MatMul(extents),
                 Work::Read(selector) => Part::Read(selector),
                 Work::Write(selector, mode) => Part::Write(selector, mode),
+                Work::Direct(direct, op) => Part::Direct(direct, op),
                 Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)?),
             });
         }
@@ -141,12 +144,12 @@ impl Mixed {
         let mut bound: Vec<Bound> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
         let writes: Vec<[Operand; 2]> = self.plan.writes.iter().map(|(id, offset, p)| [at(&p.at), at(&At::Row(*id, *offset))]).collect();
         let stop = self.plan.stop.as_ref().map(|stop| (at(&stop.at), stop.dtype));
-        let mut stopped = false;
+        let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
             cx.check()?;
             memories.count(*done);
             let k = *done - first;
-            self.step(cx, &mut bound, k).map_err(|e| step::in_step(e, memories.scan(), *done))?;
+            self.step(cx, &mut bound, k, &mut scratch).map_err(|e| step::in_step(e, memories.scan(), *done))?;
             for ([from, to], (_, _, place)) in writes.iter().zip(&self.plan.writes) {
                 copy(&from.after(k), &to.after(k), count(&place.shape) * place.dtype.size());
             }
@@ -157,12 +160,12 @@ impl Mixed {
     }
 
     /// The parts of one step, the k-th of a segment.
-    fn step(&self, cx: &mut EvalCx, bound: &mut [Bound], k: usize) -> Result<()> {
+    fn step(&self, cx: &mut EvalCx, bound: &mut [Bound], k: usize, scratch: &mut Vec<f64>) -> Result<()> {
         for ((part, item), bound) in self.parts.iter().zip(&self.plan.items).zip(bound) {
             let start = cx.profile.is_some().then(Instant::now);
             match bound {
                 Bound::Kernel(kernel) => kernel.step(),
-                Bound::Operands(operands) => run_part(cx, part, item, operands, k).map_err(|e| part.blame(e, item.span))?,
+                Bound::Operands(operands) => run_part(cx, part, item, operands, k, scratch).map_err(|e| part.blame(e, item.span))?,
             }
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op(part.name(), start.elapsed());
@@ -196,7 +199,7 @@ impl<'a> Bound<'a> {
     }
 }
 
-fn run_part(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand], k: usize) -> Result<()> {
+fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'a>], k: usize, scratch: &mut Vec<f64>) -> Result<()> {
     let now: SmallVec<[Operand; 4]> = operands.iter().map(|o| o.after(k)).collect();
     let (ins, outs) = now.split_at(item.ins.len());
     match (part, &item.work) {
@@ -215,6 +218,15 @@ fn run_part(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand], k: 
         (Part::Write(selector, mode), _) => {
             let given = givens(ins, &item.ins);
             write(selector, *mode, Given { at: outs[0], place: &item.outs[0] }, given[0], &given[1..])?;
+        }
+        (Part::Direct(direct, _), _) => {
+            let sized = |(at, place): (&Operand<'a>, &Place)| (*at, count(&place.shape));
+            let given: SmallVec<[(Operand, usize); 6]> = ins.iter().zip(&item.ins).map(sized).collect();
+            let out = (&outs[0], count(&item.outs[0].shape));
+            match item.outs[0].dtype {
+                DType::F32 => with_inputs(&given, out, |ins, out| direct.run_f32(ins, out, scratch)),
+                _ => with_inputs(&given, out, |ins, out| direct.run_f64(ins, out, scratch)),
+            }
         }
         (Part::Call(op), _) => {
             let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();

@@ -9,6 +9,7 @@ pub mod scan_dot_out;
 pub mod scan_hoist_non_seq;
 pub mod scan_hoist_seq;
 pub mod scan_keep_last;
+pub mod scan_log_matmul;
 pub mod scan_merge;
 pub mod scan_merge_slots;
 pub mod scan_narrow;

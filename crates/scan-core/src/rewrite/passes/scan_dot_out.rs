@@ -7,11 +7,12 @@
 //! ```
 //!
 //! This is what gradients with respect to weights look like. Factors that are rows of sequences are taken as they are, others
-//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. The order of summation changes:
-//! floats may be rounded otherwise.
+//! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. The gradients of products in log
+//! space (`log_matmul_right`), which sum over rows, are taken the same way. The order of summation changes: floats may be rounded
+//! otherwise.
 
 use crate::base::{Id, Result};
-use crate::ir::op::{Flip, Index, MatMul, Reshape};
+use crate::ir::op::{Flip, Index, LogMatMulRight, MatMul, Reshape};
 use crate::ir::{Graph, Keep, Node, Offsets, Op, State, StateId, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::has_effects;
@@ -50,17 +51,17 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             seqs: parts.seqs.iter().map(|s| (s.param, s.rows, s.slot.reverse)).collect(),
             expanded: expanded(&parts),
         };
-        for acc in &found {
-            stacks.store(&mut parts, acc.left);
-            stacks.store(&mut parts, acc.right);
-        }
+        found.iter().for_each(|acc| acc.product.rows().iter().for_each(|&v| stacks.store(&mut parts, v)));
         parts.states.retain(|s| !found.iter().any(|acc| s.id == Some(acc.state)));
         let first = parts.states.iter().filter(|s| s.id.is_some()).count();
         let outs = parts.put(rebuild, node)?;
         for acc in found {
-            let left = stacks.rows(&mut rebuild.new, acc.left, n_steps, &outs[first..]);
-            let right = stacks.rows(&mut rebuild.new, acc.right, n_steps, &outs[first..]);
-            let product = product(&mut rebuild.new, left, right, inits[&acc.state]);
+            let rows: Vec<Rows> = acc.product.rows().iter().map(|&v| stacks.rows(&mut rebuild.new, v, n_steps, &outs[first..])).collect();
+            let init = inits[&acc.state];
+            let product = match acc.product {
+                Product::Plain(_) => product(&mut rebuild.new, rows[0], rows[1], init),
+                Product::Log { fixed, turned, .. } => log_product(&mut rebuild.new, &rows, fixed.map(|v| shapes[&v]), turned, init),
+            };
             let like = acc.like.iter().map(|v| shapes[v]);
             let total = like.fold(product, |total, like| rebuild.new.sum_to(total, like));
             let image = after(rebuild, inits[&acc.state], total, n_steps);
@@ -89,11 +90,27 @@ fn has_rows(prover: &mut Prover, rows: Value, n_steps: Value) -> bool {
 /// A state that adds up products.
 struct Accumulator {
     state: StateId,
-    /// The factor that is transposed, before it is.
-    left: Value,
-    right: Value,
+    product: Product,
     /// Captured values to whose shape products are summed, in the order in which that happens.
     like: Vec<Value>,
+}
+
+/// What is added up, with the values that are different at every step.
+#[derive(Clone, Copy)]
+enum Product {
+    /// The factors; the first is transposed, and stands here before it is.
+    Plain([Value; 2]),
+    /// `log_matmul_right` of these rows (cotangents, a and sums) and captured values, transposed after where `turned`.
+    Log { rows: [Value; 3], fixed: [Value; 3], turned: bool },
+}
+
+impl Product {
+    fn rows(&self) -> &[Value] {
+        match self {
+            Product::Plain(rows) => rows,
+            Product::Log { rows, .. } => rows,
+        }
+    }
 }
 
 fn accumulators(parts: &Parts) -> Vec<Accumulator> {
@@ -102,7 +119,7 @@ fn accumulators(parts: &Parts) -> Vec<Accumulator> {
     parts.body.nodes().iter().filter(|n| n.outs.iter().any(|v| live[v.idx()])).for_each(|n| n.ins.iter().for_each(|v| users[v.idx()] += 1));
     parts.results().iter().for_each(|v| users[v.idx()] += 1);
     let steady = steady(parts);
-    let same = |acc: &Accumulator| [acc.left, acc.right].iter().all(|v| steady[v.idx()]);
+    let same = |acc: &Accumulator| acc.product.rows().iter().all(|v| steady[v.idx()]);
     parts.states.iter().filter_map(|s| accumulator(parts, s, &users).filter(same)).collect()
 }
 
@@ -124,11 +141,33 @@ fn accumulator(parts: &Parts, state: &StatePart, users: &[usize]) -> Option<Accu
         like.insert(0, node.ins[1]);
         part = node.ins[0];
     }
+    let product = match factors(parts, part) {
+        Some(factors) => Product::Plain(factors),
+        None => log(parts, part)?,
+    };
+    let fits = |v: &Value| parts.body.ty(*v).dtype == slot.row.dtype;
+    product.rows().iter().all(fits).then_some(Accumulator { state: state.id?, product, like })
+}
+
+fn factors(parts: &Parts, part: Value) -> Option<[Value; 2]> {
     let product = node_of(parts, part, |op| matches!(op, Op::MatMul(_)))?;
-    let left = node_of(parts, product.ins[0], |op| matches!(op, Op::Transpose(t) if t.perm == [1, 0]))?.ins[0];
-    let right = product.ins[1];
-    let fits = [left, right].iter().all(|&v| parts.body.ty(v).rank() == 2 && parts.body.ty(v).dtype == slot.row.dtype);
-    Some(Accumulator { state: state.id?, left, right, like }).filter(|_| fits)
+    let left = transposed(parts, product.ins[0])?;
+    let factors = [left, product.ins[1]];
+    factors.iter().all(|&v| parts.body.ty(v).rank() == 2).then_some(factors)
+}
+
+fn log(parts: &Parts, part: Value) -> Option<Product> {
+    let inner = transposed(parts, part);
+    let node = node_of(parts, inner.unwrap_or(part), |op| matches!(op, Op::LogMatMulRight(_)))?;
+    let [ct, a, w, sums, top, power] = node.ins[..].try_into().ok()?;
+    let fixed = [w, top, power];
+    let captured = fixed.iter().all(|v| parts.captured.iter().any(|c| c.param == *v));
+    captured.then_some(Product::Log { rows: [ct, a, sums], fixed, turned: inner.is_some() })
+}
+
+/// What is transposed to a matrix.
+fn transposed(parts: &Parts, v: Value) -> Option<Value> {
+    node_of(parts, v, |op| matches!(op, Op::Transpose(t) if t.perm == [1, 0])).map(|n| n.ins[0])
 }
 
 fn node_of(parts: &Parts, v: Value, wanted: impl Fn(&Op) -> bool) -> Option<&Node> {
@@ -209,6 +248,19 @@ fn product(g: &mut Graph, left: Rows, right: Rows, init: Value) -> Value {
     let (left, right) = (flat(g, left, init, 1), flat(g, right, init, 2));
     let left = g.transpose(left, &[1, 0]);
     g.emit(MatMul {}, &[left, right])
+}
+
+/// `log_matmul_right` of the rows of all steps.
+fn log_product(g: &mut Graph, rows: &[Rows], [w, top, power]: [Value; 3], turned: bool, init: Value) -> Value {
+    let some_turn = rows.iter().any(|r| r.reverse);
+    let axes = if turned { [1, 2, 1] } else { [2, 1, 2] };
+    let mut given: Vec<Value> = vec![];
+    for (rows, axis) in rows.iter().zip(axes) {
+        let value = if some_turn && !rows.reverse { g.emit(Flip { axis: 0 }, &[rows.value]) } else { rows.value };
+        given.push(if g.ty(value).rank() == 3 { flat(g, value, init, axis) } else { value });
+    }
+    let right = g.emit(LogMatMulRight {}, &[given[0], given[1], w, given[2], top, power]);
+    if turned { g.transpose(right, &[1, 0]) } else { right }
 }
 
 /// n matrices of b rows as one of n·b rows.

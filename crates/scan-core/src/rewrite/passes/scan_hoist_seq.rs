@@ -1,4 +1,4 @@
-//! Multiplies all rows of a sequence with a matrix at once, before the loop.
+//! Multiplies all rows of a sequence with a matrix at once, before the loop, also in log space.
 //!
 //! ```text
 //! before  scan n { seq x; state h; const W, U;   next h = tanh(x @ W + h @ U) }
@@ -12,7 +12,7 @@
 //! Floats may be rounded otherwise, since a product's order of summation depends on its extents.
 
 use crate::base::{Id, Result};
-use crate::ir::op::Index;
+use crate::ir::op::{Index, Reshape};
 use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::batch::product as product_of_all;
@@ -21,6 +21,7 @@ use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{Parts, SeqPart};
 use crate::rewrite::rebuild::copy_with;
+use crate::scalar::ElemOp;
 
 const NAME: &str = "scan_hoist_seq";
 
@@ -43,17 +44,19 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         for product in products {
             let seq = parts.seqs[product.seq].clone();
             let x = if exact[product.seq] { seq.rows } else { cut(&mut rebuild.new, &seq, parts.n_steps) };
-            let rows = product_of_all(&mut rebuild.new, x, parts.captured[product.captured].value);
+            let fixed: Vec<Value> = product.captured.iter().map(|&c| parts.captured[c].value).collect();
+            let rows = at_once(&mut rebuild.new, &product.op, x, &fixed);
             parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
         }
         parts.put(rebuild, node).map(|_| true)
     })
 }
 
-/// A product of a row of a sequence with a captured matrix.
+/// A product of a row of a sequence with a captured matrix, and whatever else of captured values it takes.
 struct Product {
+    op: Op,
     seq: usize,
-    captured: usize,
+    captured: Vec<usize>,
     value: Value,
 }
 
@@ -61,11 +64,13 @@ fn products(parts: &Parts) -> Vec<Product> {
     let (eager, values) = (eager(&parts.body), for_values(&parts.body));
     let found = |(_, node): (NodeId, &Node)| {
         let value = node.outs[0];
-        let wanted = matches!(node.op, Op::MatMul(_)) && eager[value.idx()] && values[value.idx()];
+        let product = matches!(node.op, Op::MatMul(_) | Op::LogMatMul(_) | Op::LogMatMulSums(_));
+        let wanted = product && eager[value.idx()] && values[value.idx()];
         let seq = parts.seqs.iter().position(|s| wanted && s.param == node.ins[0])?;
-        let captured = parts.captured.iter().position(|c| c.param == node.ins[1])?;
+        let captured = node.ins[1..].iter().map(|v| parts.captured.iter().position(|c| c.param == *v)).collect::<Option<Vec<_>>>()?;
         let (x, w) = (parts.body.ty(node.ins[0]), parts.body.ty(node.ins[1]));
-        (matches!(x.rank(), 1 | 2) && w.rank() == 2 && x.dtype == w.dtype).then_some(Product { seq, captured, value })
+        let fits = matches!(x.rank(), 1 | 2) && w.rank() == 2 && x.dtype == w.dtype;
+        fits.then(|| Product { op: node.op.clone(), seq, captured, value })
     };
     parts.body.nodes().enumerate().filter_map(found).collect()
 }
@@ -84,4 +89,26 @@ fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
         return g.emit(Index { pattern: "s:".into() }, &[seq.rows, start]);
     }
     g.emit(Index { pattern: ":e".into() }, &[seq.rows, n])
+}
+
+/// The product of all rows with what is fixed, of which the matrix is the first. In log space no rows fit every matrix.
+fn at_once(g: &mut Graph, op: &Op, x: Value, fixed: &[Value]) -> Value {
+    if matches!(op, Op::MatMul(_)) {
+        return product_of_all(g, x, fixed[0]);
+    }
+    let product = |g: &mut Graph, rows: Value| {
+        let ins: Vec<Value> = std::iter::once(rows).chain(fixed.iter().copied()).collect();
+        g.emit(op.clone(), &ins)
+    };
+    if g.ty(x).rank() == 2 {
+        return product(g, x);
+    }
+    let (n, b, k, p, zero) = (g.dim(x, 0), g.dim(x, 1), g.dim(x, 2), g.dim(fixed[0], 1), g.int(0));
+    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
+    let fitting = g.dim(fixed[0], 0);
+    let inner = g.select(some, k, fitting);
+    let rows = g.mul(n, b);
+    let flat = g.emit(Reshape {}, &[x, rows, inner]);
+    let product = product(g, flat);
+    g.emit(Reshape {}, &[product, n, b, p])
 }

@@ -1,0 +1,99 @@
+//! Ops on slices: what a loop evaluates at every step without making arrays. Each computes what `eval` of its op computes.
+
+use super::log_matmul::{self, Size};
+use super::reduce;
+use super::softmax::{self, Of};
+use super::support::{Lanes, Real, drop_axes};
+use crate::ir::op::*;
+use crate::types::shape::Extents;
+
+/// An op for operands of certain extents, all of one float dtype.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Direct {
+    /// `log_matmul`
+    LogMatMul(Size),
+    /// `log_matmul_sums`
+    LogMatMulSums(Size),
+    /// `log_matmul_left`
+    LogMatMulLeft(Size),
+    /// `log_matmul_right`
+    LogMatMulRight(Size),
+    /// logsumexp and its kin.
+    Lanes(Of, Lanes),
+    /// A sum or product, a maximum or minimum.
+    Reduce(ReduceKind, Lanes),
+}
+
+impl Direct {
+    /// The op, where it works on slices: given the shapes of its inputs and output, of f64 where `wide`, else of f32.
+    pub fn new(op: &Op, ins: &[&[usize]], out: &[usize], wide: bool) -> Option<Direct> {
+        let direct = match (op, ins) {
+            (Op::LogMatMul(_), [a, w, top, power]) if wide => Direct::LogMatMul(Size::of(a, w, top, power)?),
+            (Op::LogMatMulSums(_), [a, power]) if wide => Direct::LogMatMulSums(Size::of(a, power, &power[1..], power)?),
+            (Op::LogMatMulLeft(_), [_, a, w, _, top, power]) if wide => Direct::LogMatMulLeft(Size::of(a, w, top, power)?),
+            (Op::LogMatMulRight(_), [_, a, w, _, top, power]) if wide => Direct::LogMatMulRight(Size::of(a, w, top, power)?),
+            (Op::LogSumExp(op), [x]) => Direct::Lanes(Of::LogSumExp, Lanes::side_by_side(x, &op.axes)?),
+            (Op::Softmax(op), [x]) => Direct::Lanes(Of::Softmax, Lanes::along(x, op.axis)),
+            (Op::LogSoftmax(op), [x]) => Direct::Lanes(Of::LogSoftmax, Lanes::along(x, op.axis)),
+            (Op::Reduce(op), [x]) => Direct::reduce(op.kind, x, &op.axes)?,
+            (Op::SumTo(_), [x, like]) => {
+                let new = x.len().checked_sub(like.len())?;
+                let axes: Vec<usize> = (0..x.len()).filter(|&i| i < new || like[i - new] == 1 && x[i] != 1).collect();
+                let kept: Extents = drop_axes(x, &axes, None).filter(|&n| n != 1).collect();
+                let same = kept.iter().eq(like.iter().filter(|&&n| n != 1));
+                Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same)?
+            }
+            _ => return None,
+        };
+        let count = |shape: &[usize]| shape.iter().product::<usize>();
+        let elements = match direct {
+            Direct::LogMatMul(size) | Direct::LogMatMulSums(size) => size.results(),
+            Direct::LogMatMulLeft(size) => {
+                let given = [0, 3].iter().all(|&i| count(ins[i]) == size.results());
+                if given { count(ins[1]) } else { return None }
+            }
+            Direct::LogMatMulRight(size) => {
+                let given = [0, 3].iter().all(|&i| count(ins[i]) == size.results());
+                if given { count(ins[2]) } else { return None }
+            }
+            Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => lanes.starts().count(),
+            Direct::Lanes(..) => count(ins[0]),
+        };
+        (elements == count(out)).then_some(direct)
+    }
+
+    fn reduce(kind: ReduceKind, x: &[usize], axes: &[usize]) -> Option<Direct> {
+        let lanes = Lanes::side_by_side(x, axes)?;
+        let fits = match kind {
+            ReduceKind::Sum | ReduceKind::Prod => true,
+            ReduceKind::Max | ReduceKind::Min => lanes.n > 0,
+            ReduceKind::Any | ReduceKind::All => false,
+        };
+        fits.then_some(Direct::Reduce(kind, lanes))
+    }
+
+    /// On f64.
+    pub fn run_f64(&self, ins: &[&[f64]], out: &mut [f64], scratch: &mut Vec<f64>) {
+        let six = || std::array::from_fn(|i| ins[i]);
+        match *self {
+            Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out, scratch),
+            Direct::LogMatMulSums(size) => log_matmul::sums(size, ins[0], ins[1], out, scratch),
+            Direct::LogMatMulLeft(size) => log_matmul::left(size, six(), out, scratch),
+            Direct::LogMatMulRight(size) => log_matmul::right(size, six(), out, scratch),
+            _ => self.run_lanes(ins, out, scratch),
+        }
+    }
+
+    /// On f32.
+    pub fn run_f32(&self, ins: &[&[f32]], out: &mut [f32], scratch: &mut Vec<f64>) {
+        self.run_lanes(ins, out, scratch);
+    }
+
+    fn run_lanes<T: Real>(&self, ins: &[&[T]], out: &mut [T], scratch: &mut Vec<f64>) {
+        match *self {
+            Direct::Lanes(of, lanes) => softmax::compute(of, lanes, ins[0], out, scratch),
+            Direct::Reduce(kind, lanes) => reduce::compute(kind, lanes, ins[0], out),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Loops over slices, written once and compiled for the vectors of this processor: AVX-512, AVX2 or whatever there always is. The
+//! order of every sum is fixed, and `x·y + z` is rounded as [`fused`] says, so that the bits do not depend on the width of vectors.
+
+use super::host::Plain;
+use super::lanes::fused;
+use super::{Lanes, math};
+use std::sync::OnceLock;
+
+/// The vectors that loops are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// 64 bytes.
+    Avx512,
+    /// 32 bytes.
+    Avx2,
+    /// Those that every processor has.
+    Plain,
+}
+
+/// The vectors in use; `RSCAN_ISA` may ask for less than there is.
+fn width() -> Width {
+    static WIDTH: OnceLock<Width> = OnceLock::new();
+    *WIDTH.get_or_init(|| match std::env::var("RSCAN_ISA").as_deref() {
+        Ok("portable") => Width::Plain,
+        Ok("avx2") if machine() == Width::Avx512 => Width::Avx2,
+        _ => machine(),
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn machine() -> Width {
+    macro_rules! has {
+        ($($feature:tt)+) => { $(std::is_x86_feature_detected!($feature))&&+ };
+    }
+    match has!("avx2" "fma") {
+        true if has!("avx512f" "avx512vl" "avx512dq" "avx512bw") => Width::Avx512,
+        true => Width::Avx2,
+        false => Width::Plain,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn machine() -> Width {
+    Width::Plain
+}
+
+macro_rules! slices {
+    ($($(#[$doc:meta])+ pub fn $name:ident($($x:ident: $ty:ty),*) $(-> $out:ty)? = $body:ident of $t:ident;)+) => {$(
+        $(#[$doc])+
+        pub fn $name($($x: $ty),*) $(-> $out)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                fn widest($($x: $ty),*) $(-> $out)? { $body(&Plain::<$t, true>::CX, $($x),*) }
+                #[target_feature(enable = "avx2,fma")]
+                fn wide($($x: $ty),*) $(-> $out)? { $body(&Plain::<$t, true>::CX, $($x),*) }
+                match width() {
+                    // SAFETY: `width` has asked the processor for these features.
+                    Width::Avx512 => return unsafe { widest($($x),*) },
+                    // SAFETY: as above.
+                    Width::Avx2 => return unsafe { wide($($x),*) },
+                    Width::Plain => {}
+                }
+            }
+            match fused() {
+                true => $body(&Plain::<$t, true>::CX, $($x),*),
+                false => $body(&Plain::<$t, false>::CX, $($x),*),
+            }
+        }
+    )+};
+}
+
+slices! {
+    /// The largest element that is a number; −∞ where there is none.
+    pub fn largest(x: &[f64]) -> f64 = largest_of of f64;
+    /// `out = exp(x − less)`
+    pub fn exp_of_differences(x: &[f64], less: f64, out: &mut [f64]) = exp_of_differences_of of f64;
+    /// `outⱼ += Σₚ factorsₚ · rowsₚⱼ`, from the first p to the last; rows are as long as `out`.
+    pub fn add_rows(factors: &[f64], rows: &[f64], out: &mut [f64]) = add_rows_of of f64;
+    /// As [`add_rows`].
+    pub fn add_rows_f32(factors: &[f32], rows: &[f32], out: &mut [f32]) = add_rows_of of f32;
+    /// `outᵢ = Σₚ rowsᵢₚ · xₚ`: eight strided partial sums (`p mod 8`), then a tree over them.
+    pub fn row_products(rows: &[f64], x: &[f64], out: &mut [f64]) = row_products_of of f64;
+    /// As [`row_products`].
+    pub fn row_products_f32(rows: &[f32], x: &[f32], out: &mut [f32]) = row_products_of of f32;
+    /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
+    pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
+    /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else 0; true where that
+    /// is so everywhere.
+    pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) -> bool = quotients_of of f64;
+    /// `out = out · x`
+    pub fn scale(x: &[f64], out: &mut [f64]) = scale_of of f64;
+}
+
+#[inline(always)]
+fn largest_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
+    let mut part = [f64::NEG_INFINITY; 8];
+    let greater = |m: f64, x: f64| if x > m { x } else { m };
+    let (whole, rest) = x.as_chunks::<8>();
+    for x in whole {
+        (0..8).for_each(|l| part[l] = greater(part[l], x[l]));
+    }
+    rest.iter().chain(&part).fold(f64::NEG_INFINITY, |m, &x| greater(m, x))
+}
+
+#[inline(always)]
+fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &mut [f64]) {
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out = math::exp(c, x - less));
+}
+
+#[inline(always)]
+fn add_rows_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
+    let n = out.len();
+    if n == 0 {
+        return;
+    }
+    let (blocks, rest) = factors.as_chunks::<8>();
+    for (f, block) in blocks.iter().zip(rows.chunks_exact(8 * n)) {
+        let (r0, block) = block.split_at(n);
+        let (r1, block) = block.split_at(n);
+        let (r2, block) = block.split_at(n);
+        let (r3, block) = block.split_at(n);
+        let (r4, block) = block.split_at(n);
+        let (r5, block) = block.split_at(n);
+        let (r6, r7) = block.split_at(n);
+        // One zip of all: its length is compared once, so that the loop has neither checks nor a last round of its own.
+        let low = r0.iter().zip(r1).zip(r2).zip(r3);
+        let high = r4.iter().zip(r5).zip(r6).zip(r7);
+        for (out, ((((&x0, &x1), &x2), &x3), (((&x4, &x5), &x6), &x7))) in out.iter_mut().zip(low.zip(high)) {
+            let low = c.fma(f[3], x3, c.fma(f[2], x2, c.fma(f[1], x1, c.fma(f[0], x0, *out))));
+            *out = c.fma(f[7], x7, c.fma(f[6], x6, c.fma(f[5], x5, c.fma(f[4], x4, low))));
+        }
+    }
+    for (&f, row) in rest.iter().zip(rows[blocks.len() * 8 * n..].chunks_exact(n)) {
+        out.iter_mut().zip(row).for_each(|(out, &x)| *out = c.fma(f, x, *out));
+    }
+}
+
+#[inline(always)]
+fn row_products_of<C: Lanes>(c: &C, rows: &[C::V], x: &[C::V], out: &mut [C::V]) {
+    let zero = c.num(0.0);
+    if x.is_empty() {
+        return out.fill(zero);
+    }
+    let (whole, rest) = x.as_chunks::<8>();
+    for (out, row) in out.iter_mut().zip(rows.chunks_exact(x.len())) {
+        let (blocks, tail) = row.as_chunks::<8>();
+        let mut part = [zero; 8];
+        for (r, x) in blocks.iter().zip(whole) {
+            (0..8).for_each(|l| part[l] = c.fma(r[l], x[l], part[l]));
+        }
+        for (part, (&r, &x)) in part.iter_mut().zip(tail.iter().zip(rest)) {
+            *part = c.fma(r, x, *part);
+        }
+        let [p, q, r, s, t, u, v, w] = part;
+        *out = c.add(c.add(c.add(p, t), c.add(r, v)), c.add(c.add(q, u), c.add(s, w)));
+    }
+}
+
+#[inline(always)]
+fn logs_of_sums_of<C: Lanes<V = f64>>(c: &C, base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool {
+    let most = 1.0 / least;
+    let mut outside = 0u64;
+    for (out, (&top, &sum)) in out.iter_mut().zip(tops.iter().zip(sums)) {
+        *out = (base + top) + math::log(c, sum);
+        outside += u64::from(!((sum >= least) & (sum <= most) & (out.abs() < f64::INFINITY)));
+    }
+    outside == 0
+}
+
+#[inline(always)]
+fn quotients_of<C: Lanes<V = f64>>(_: &C, cts: &[f64], sums: &[f64], tops: &[f64], least: f64, bound: f64, out: &mut [f64]) -> bool {
+    let most = 1.0 / least;
+    let mut outside = 0u64;
+    for (out, ((&top, &sum), &ct)) in out.iter_mut().zip(tops.iter().zip(sums).zip(cts)) {
+        let quotient = ct / sum;
+        let inside = (sum >= least) & (sum <= most) & (top.abs() < f64::INFINITY) & (quotient.abs() <= bound);
+        *out = if inside { quotient } else { 0.0 };
+        outside += u64::from(!inside);
+    }
+    outside == 0
+}
+
+#[inline(always)]
+fn scale_of<C: Lanes<V = f64>>(_: &C, x: &[f64], out: &mut [f64]) {
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out *= x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed;
+        let mut next = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64 * 8.0 - 4.0
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_the_width_of_vectors() {
+        for n in [0, 1, 3, 8, 13, 64, 70] {
+            for k in [0, 1, 7, 8, 9, 33] {
+                let (factors, rows) = (numbers(k, 1), numbers(k * n, 2));
+                let (mut out, mut want) = (numbers(n, 3), numbers(n, 3));
+                add_rows(&factors, &rows, &mut out);
+                for p in 0..k {
+                    (0..n).for_each(|j| want[j] = crate::scalar::Host::<f64>::CX.fma(factors[p], rows[p * n + j], want[j]));
+                }
+                assert_eq!(out, want, "{k} rows of {n}");
+                let mut products = vec![0.0; k];
+                row_products(&rows, &numbers(n, 4), &mut products);
+                let mut again = vec![0.0; k];
+                match fused() {
+                    true => row_products_of(&Plain::<f64, true>::CX, &rows, &numbers(n, 4), &mut again),
+                    false => row_products_of(&Plain::<f64, false>::CX, &rows, &numbers(n, 4), &mut again),
+                }
+                assert_eq!(products, again, "{k} rows of {n}");
+            }
+            let x = numbers(n, 5);
+            let mut powers = vec![0.0; n];
+            exp_of_differences(&x, 0.5, &mut powers);
+            assert_eq!(powers, x.iter().map(|x| crate::scalar::Host::<f64>::CX.exp(x - 0.5)).collect::<Vec<_>>());
+            assert_eq!(largest(&x), x.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_is_told() {
+        let (inf, mut out) = (f64::INFINITY, [0.0; 1]);
+        assert!(logs_of_sums(1.0, &[2.0], &[1.0], 1e-70, &mut out) && out == [3.0]);
+        for (base, sum) in [(1.0, 0.0), (1.0, f64::NAN), (1.0, 1e-80), (inf, 1.0), (1.0, inf), (-inf, 1.0)] {
+            assert!(!logs_of_sums(base, &[2.0], &[sum], 1e-70, &mut out), "{base} {sum}");
+        }
+        assert!(quotients(&[6.0], &[0.5], &[3.0], 1e-70, 1e9, &mut out) && out == [12.0]);
+        for (ct, sum, top) in
+            [(1.0, f64::NAN, 0.0), (0.0, 1e-71, 0.0), (0.0, 1.0, inf), (1e10, 1.0, 0.0), (f64::NAN, 1.0, 0.0), (inf, 1.0, 0.0)]
+        {
+            assert!(!quotients(&[ct], &[sum], &[top], 1e-70, 1e9, &mut out) && out == [0.0], "{ct} {sum} {top}");
+        }
+        assert_eq!(largest(&[f64::NAN, -inf]), -inf);
+    }
+}
