@@ -6,6 +6,7 @@ use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Graph, Node, Op, Value};
 use crate::kernel::{Builder, Reg};
+use crate::ops::matmul::LOOPS;
 use crate::scalar::{ElemOp, Rule};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
@@ -286,7 +287,7 @@ impl<'a> Lowering<'a> {
         let k = a.shape()[a.shape().len() - 1];
         let n = if b.shape().len() == 2 { b.shape()[1] } else { 1 };
         let m = if a.shape().len() == 2 { a.shape()[0] } else { 1 };
-        if m * k * n > 1024 {
+        if m * k * n > LOOPS {
             return refuse(format!("a product of {m}×{k} and {k}×{n}"));
         }
         let dtype = self.graph.ty(node.outs[0]).dtype;

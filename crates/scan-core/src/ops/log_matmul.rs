@@ -136,9 +136,9 @@ pub(crate) fn forward(size: Size, [a, w, top, power]: [&[f64]; 4], y: &mut [f64]
         sums.fill(0.0);
         slices::add_rows(powers, power, sums);
         if !slices::logs_of_sums(m, top, sums, LEAST, y) {
-            for j in 0..n {
-                if !(LEAST..=1.0 / LEAST).contains(&sums[j]) || !y[j].is_finite() {
-                    y[j] = factors.exact(t, j);
+            for (j, (y, sum)) in y.iter_mut().zip(&*sums).enumerate() {
+                if !(LEAST..=1.0 / LEAST).contains(sum) || !y.is_finite() {
+                    *y = factors.exact(t, j);
                 }
             }
         }

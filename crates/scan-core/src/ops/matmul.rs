@@ -4,6 +4,7 @@ use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::scalar::slices;
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
 use crate::types::{Array, Dim, Extents, Type};
 use crate::{bail, dispatch};
@@ -101,7 +102,8 @@ fn position(i: usize, target: &[usize], shape: &[usize]) -> usize {
     (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / from[new + axis] % shape[axis] * to[axis]).sum()
 }
 
-/// Products of row-major matrices. Ints are done by loops; floats too where they are small.
+/// Products of row-major matrices. Ints are done by loops; floats too where they are small. Larger products of floats round
+/// `x·y + z` once, where the processor can.
 pub(crate) trait Product: Number {
     /// `c = a·b` for extents `[m, k, n]`, c being zeros.
     fn multiply(extents: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
@@ -120,13 +122,18 @@ impl Product for u32 {}
 impl Product for u64 {}
 
 macro_rules! float_product {
-    ($t:ty, $gemm:path) => {
+    ($t:ty, $gemm:path, $add_rows:path, $row_products:path) => {
         impl Product for $t {
             #[allow(unsafe_code)]
             fn multiply(extents: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
                 let [m, k, n] = extents;
-                if m < 4 || n < 4 || m * k * n < SMALL {
-                    return multiply_by_loops(extents, a, b, c);
+                match extents {
+                    _ if m * k * n <= LOOPS || (2..4).contains(&n) => return multiply_by_loops(extents, a, b, c),
+                    [_, _, 1] => return $row_products(a, b, c),
+                    _ if m < ROWS || m * k * n < SMALL => {
+                        return a.chunks_exact(k).zip(c.chunks_exact_mut(n)).for_each(|(a, c)| $add_rows(a, b, c));
+                    }
+                    _ => {}
                 }
                 assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "extents of a product");
                 // SAFETY: with these strides and extents exactly the elements of the three slices are reached, as
@@ -137,11 +144,15 @@ macro_rules! float_product {
     };
 }
 
-float_product!(f32, matrixmultiply::sgemm);
-float_product!(f64, matrixmultiply::dgemm);
+float_product!(f32, matrixmultiply::sgemm, slices::add_rows_f32, slices::row_products_f32);
+float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::row_products);
 
+/// Up to as many multiplications a kernel may compute a product, element by element, and both round every product and sum.
+pub(crate) const LOOPS: usize = 1024;
 /// Below as many multiplications, packing costs more than it saves.
 const SMALL: usize = 4096;
+/// So few rows are multiplied one after the other: the right side is read as often as it would be to pack it.
+const ROWS: usize = 8;
 
 fn multiply_by_loops<T: Number>([m, k, n]: [usize; 3], a: &[T], b: &[T], c: &mut [T]) {
     if n == 1 {

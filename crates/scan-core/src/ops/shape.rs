@@ -300,7 +300,7 @@ mod tests {
     }
 
     fn range(shape: &[usize]) -> Array {
-        Array::new(shape, (0..count(shape)).map(|i| i as f64).collect())
+        Array::new(shape, (0..crate::types::shape::count(shape)).map(|i| i as f64).collect())
     }
 
     #[test]

@@ -252,6 +252,9 @@ impl Generator {
     }
 
     fn reduction(&mut self, shape: &[usize], depth: usize) -> Id {
+        if matches!(shape.len(), 1 | 2) && self.random.percent(25) {
+            return self.log_product(shape, depth);
+        }
         self.mark("reduction");
         let ones: Vec<usize> = (0..shape.len()).filter(|&i| shape[i] == 1).collect();
         let keep = !ones.is_empty() && self.random.percent(50);

@@ -7,6 +7,7 @@
 pub mod build;
 pub mod check;
 pub mod gen_expr;
+mod gen_log;
 pub mod gen_loop;
 pub mod gen_models;
 pub mod linear;
