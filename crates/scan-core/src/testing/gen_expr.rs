@@ -158,6 +158,9 @@ impl Generator {
         if depth == 0 {
             return self.leaf(Kind::Float, shape);
         }
+        if self.scopes.len() > 1 && matches!(shape.len(), 1 | 2) && !shape.contains(&0) && self.random.percent(5) {
+            return self.log_product(shape, depth);
+        }
         match self.random.below(20) {
             0..=3 => self.unary(shape, depth),
             4..=8 => self.binary(shape, depth),
@@ -252,9 +255,6 @@ impl Generator {
     }
 
     fn reduction(&mut self, shape: &[usize], depth: usize) -> Id {
-        if matches!(shape.len(), 1 | 2) && self.random.percent(25) {
-            return self.log_product(shape, depth);
-        }
         self.mark("reduction");
         let ones: Vec<usize> = (0..shape.len()).filter(|&i| shape[i] == 1).collect();
         let keep = !ones.is_empty() && self.random.percent(50);

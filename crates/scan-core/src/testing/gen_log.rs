@@ -8,7 +8,7 @@ impl Generator {
     /// `logsumexp` over the sum of rows and a matrix from outside, either side of which may hold the columns.
     pub(super) fn log_product(&mut self, shape: &[usize], depth: usize) -> Id {
         self.mark("product in log space");
-        let (k, n, batch) = (1 + self.random.below(3), shape[shape.len() - 1], &shape[..shape.len() - 1]);
+        let (k, n, batch) = (2 + self.random.below(2), shape[shape.len() - 1], &shape[..shape.len() - 1]);
         let turned = self.random.percent(40);
         let with = |last: &[usize]| [batch, last].concat();
         let rows = self.expr(Kind::Float, &with(&[k]), depth - 1);

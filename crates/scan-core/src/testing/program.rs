@@ -381,6 +381,7 @@ pub const FEATURES: &[&str] = &[
     "matmul",
     "linalg",
     "reduction",
+    "product in log space",
     "extent 1",
     "extent 0",
     "symbolic extents",
