@@ -67,14 +67,14 @@ def test_nested_loops_and_gradients_have_entries_of_their_own():
     n, x = rs.lscalar("n"), rs.dscalar("x")
 
     def outer(h):
-        return rs.scan(lambda s: s * 0.5 + 1.0, outputs_info=h, n_steps=3, name="inner")[0][-1]
+        return rs.scan(lambda s: s * 0.5 + 1.0, outputs_info=h, n_steps=9, name="inner")[0][-1]
 
     out = rs.scan(outer, outputs_info=x, n_steps=n, name="outer")[0][-1]
     f = rs.function([n, x], [out, rs.grad(out, x)], profile=True)
-    assert np.allclose(f(2, 1.0)[1], 0.5**6)
+    assert np.allclose(f(2, 1.0)[1], 0.5**18)
     found = {loop.name: loop.steps for loop in f.profile.loops[1:]}
-    # The gradient computes no step again: 2 · 3 steps of the inner loop forward, and its gradient's on the way back.
-    assert found["outer"] == 2 and found["inner"] == 6
+    # The gradient computes no step again: 2 · 9 steps of the inner loop forward, and its gradient's on the way back.
+    assert found["outer"] == 2 and found["inner"] == 18
     assert found["grad of outer"] == 2
 
 
@@ -96,10 +96,10 @@ def test_a_profile_travels_with_its_function():
 
 def test_theanos_profile(capsys):
     x = T.dscalar("x")
-    out, _ = theano.scan(lambda h: T.sin(h), outputs_info=x, n_steps=4, profile="sines")
+    out, _ = theano.scan(lambda h: T.sin(h), outputs_info=x, n_steps=9, profile="sines")
     f = theano.function([x], out[-1])
     f(1.0)
     f(1.0)
     assert f.profile.fct_callcount == 2
     f.profile.summary()
-    assert "sines: 2 runs, 8 steps" in capsys.readouterr().err
+    assert "sines: 2 runs, 18 steps" in capsys.readouterr().err
