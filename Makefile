@@ -14,7 +14,7 @@ PYTEST_FLAGS ?= -q --timeout=300
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: accept-engines accept-passes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -75,6 +75,9 @@ accept-ulp:  ## measure the errors of the elementary functions: every f32, a mil
 
 accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py
+
+accept-slopes: $(VENV)/built  ## how time grows with the steps of loops that carry a buffer
+	cd benchmarks && ../$(PY) slopes.py
 
 accept-passes: $(VENV)/built  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py

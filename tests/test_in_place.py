@@ -188,3 +188,20 @@ def test_gradients(n):
         down[k] -= eps
         assert dx[k] == pytest.approx((f(up, 0.7)[0] - f(down, 0.7)[0]) / (2 * eps), rel=1e-6, abs=1e-8)
     assert da == pytest.approx((f(values, 0.7 + eps)[0] - f(values, 0.7 - eps)[0]) / (2 * eps), rel=1e-6, abs=1e-8)
+
+
+def test_a_gradient_does_not_keep_the_buffers_of_all_steps(xs):
+    x, a = rs.dvector("x"), rs.dscalar("a")
+
+    def step(i, v, buf):
+        one = buf.at[i].set(a * buf[rs.maximum(i - 3, 0)] + v)
+        return one.at[0].add(one[i] * buf[1])
+
+    buf, _ = rs.scan(step, sequences=[rs.arange(x.shape[0]), x], outputs_info=rs.zeros(x.shape[0]), name="recall")
+    f = rs.function([x, a], rs.grad((buf[-1] ** 2).sum(), [x, a]))
+    g = rs.function([x, a], rs.grad((buf[-1] ** 2).sum(), [x, a]), excluding=["scan_residuals"])
+    for got, want in zip(f(xs, 0.3), g(xs, 0.3), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+    forward = next(loop for loop in f.explain().loops if loop.name == "recall")
+    assert next(state.keeps for state in forward.states if state.name == "buf") == 1
+    assert [variant.copies for loop in f.explain().loops for variant in loop.variants] == [[], []]

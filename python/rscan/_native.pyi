@@ -122,7 +122,7 @@ class Function:
             int,
             int,
             list[tuple[str | None, str, int | None]],
-            list[tuple[str, str | None, int, int, int]],
+            list[tuple[str, str | None, int, int, int, list[tuple[str, int]], int]],
         ]
     ]: ...
     def text(self, optimised: bool = False) -> str: ...

@@ -5,7 +5,7 @@ use super::passes::{
     dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
     scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
 };
-use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, shape, spread, stabilise, structure};
+use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, scatter, shape, spread, stabilise, structure};
 use crate::base::Result;
 use crate::ir::Graph;
 
@@ -116,6 +116,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Always,
         exact: Exact::No,
         run: Run::Rules(&[stabilise::RULES]),
+    },
+    Pass {
+        name: "scatter",
+        theano: &["local_IncSubtensor_serialize"],
+        doc: "Adds parts of an array where they belong, without zeros around them.",
+        stage: Stage::Always,
+        exact: Exact::No,
+        run: Run::Rules(&[scatter::RULES]),
     },
     Pass {
         name: "release",

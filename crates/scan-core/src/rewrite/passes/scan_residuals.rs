@@ -12,6 +12,7 @@
 //! keeping a value costs its bytes, computing it again what its ops cost. So products and functions like `tanh` are kept, sums and
 //! slices are not, and nothing is that does not depend on the step.
 //!
+//! - What is read of a row of which each step writes a part (`buf[i]`) is kept: the rows need not be, and the step writes in place.
 //! - Both loops run the same steps: where a gradient covers the last steps alone, all is computed again.
 //! - Rows of a loop inside the step are never kept: who wrote a loop of loops may have done so to save memory.
 //! - A product of which only the shape is read becomes zeros of that shape: it cannot fail, since the earlier loop has computed it.
@@ -20,6 +21,7 @@ use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{Graph, Keep, Node, NodeId, Offsets, Op, Scan, Seq, State, Tag, Value};
 use crate::rewrite::Cx;
+use crate::rewrite::loops::buffers::parts_of_rows;
 use crate::rewrite::loops::cost::{computing, keeping, several_kernels};
 use crate::rewrite::loops::cut::{Cut, NEVER};
 use crate::rewrite::loops::facts::{eager, shape_only};
@@ -35,6 +37,9 @@ const NAME: &str = "scan_residuals";
 
 /// Steps of more nodes are left as they are.
 const MOST: usize = 4000;
+
+/// What it costs to read a part of a row which nobody would keep otherwise: more than to keep the part.
+const DEAR: u64 = NEVER >> 10;
 
 /// The graph with loops that return what later ones need.
 ///
@@ -115,7 +120,7 @@ impl Plan {
         let (Op::Scan(first), Op::Scan(scan)) = (&graph.nodes()[early].op, &graph.nodes()[late].op) else { return };
         let parts = Parts::open(scan, &graph.nodes()[late].ins);
         let again = Again::new(first, &parts, &twin);
-        if !again.wanted.is_empty() && !several_kernels(&first.body) {
+        if !again.wanted.is_empty() && again.parts.is_empty() && !several_kernels(&first.body) {
             cx.left(NAME, title(scan), "computing the step again is cheaper than memory: it is one kernel");
             return;
         }
@@ -176,6 +181,8 @@ struct Again<'a> {
     steady: Vec<bool>,
     /// Values of the later step that are the same at every step.
     fixed: Vec<bool>,
+    /// Values that are read of rows of which each step writes a part.
+    parts: FxHashSet<Value>,
     /// Values that are computed again and read by something that is not.
     wanted: Vec<Value>,
 }
@@ -191,7 +198,9 @@ impl<'a> Again<'a> {
                 node.outs.iter().for_each(|v| fixed[v.idx()] = true);
             }
         }
-        let mut again = Again { early, body, twin, live, sure: eager(&early.body), steady: steady(parts), fixed, wanted: vec![] };
+        let of_rows = parts_of_rows(early, body, &live, &twin.image);
+        let mut again =
+            Again { early, body, twin, live, parts: of_rows, sure: eager(&early.body), steady: steady(parts), fixed, wanted: vec![] };
         again.wanted = again.readings();
         again
     }
@@ -224,7 +233,8 @@ impl<'a> Again<'a> {
             }
             let ins: Vec<usize> = node.ins.iter().filter_map(|v| places.get(v).copied()).collect();
             for &v in &node.outs {
-                let at = cut.value(self.price(node, v), computing(self.body, node), &ins);
+                let make = if self.parts.contains(&v) { DEAR } else { computing(self.body, node) };
+                let at = cut.value(self.price(node, v), make, &ins);
                 places.insert(v, at);
                 values.push(v);
             }

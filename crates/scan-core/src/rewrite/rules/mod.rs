@@ -9,6 +9,7 @@ pub mod const_fold;
 pub mod cse;
 pub mod index;
 pub mod release;
+pub mod scatter;
 pub mod shape;
 pub mod spread;
 pub mod stabilise;
