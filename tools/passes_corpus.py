@@ -239,6 +239,22 @@ def inverse_and_system():
     rs.function([a, c, n], h)(regular(3), normal(3, dtype="float64"), N)
 
 
+def chain_of_states():
+    log_a, log_b = rs.dmatrix("logA"), rs.dmatrix("logB")
+    step = lambda b, a: rs.logsumexp(log_a + a[:, None], axis=0) + b
+    a, _ = rs.scan(step, sequences=log_b, outputs_info=log_b[0])
+    i = hmm()
+    call([log_a, log_b], rs.logsumexp(a[-1]), [log_a, log_b], [i["logA"], i["logB"]])
+
+
+def messages_backwards():
+    log_a, log_b = rs.dmatrix("logA"), rs.dmatrix("logB")
+    step = lambda b, m: rs.logsumexp(log_a + (b + m)[None, :], axis=1)
+    m, _ = rs.scan(step, sequences=log_b, outputs_info=rs.zeros_like(log_b[0]), go_backwards=True)
+    i = hmm()
+    call([log_a, log_b], rs.logsumexp(m[-1]), [log_a, log_b], [i["logA"], i["logB"]])
+
+
 #: By name.
 SHOWN = {
     f.__name__: f
@@ -246,5 +262,6 @@ SHOWN = {
         unrolled, merged, merged_maps, equal_states, equal_states_of_three, equal_states_with_gradient, unused_states, invariant, summed,
         accumulated_products, read_out, read_out_of_vectors, read_out_until, array_operations, array_operations_on_vectors,
         sums_of_exponentials, gates, gates_of_batches, two_readings, two_systems, filter_of_known_extents, inverse_and_system,
+        chain_of_states, messages_backwards,
     )
 }  # fmt: skip
