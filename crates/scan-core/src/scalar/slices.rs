@@ -142,19 +142,40 @@ fn row_products_of<C: Lanes>(c: &C, rows: &[C::V], x: &[C::V], out: &mut [C::V])
     if x.is_empty() {
         return out.fill(zero);
     }
-    let (whole, rest) = x.as_chunks::<8>();
-    for (out, row) in out.iter_mut().zip(rows.chunks_exact(x.len())) {
+    // Four rows at a time: their sums do not wait for each other, and x is read once.
+    let k = x.len();
+    let (fours, rest) = out.as_chunks_mut::<4>();
+    let (rows, others) = rows.split_at(fours.len() * 4 * k);
+    let (whole, last) = x.as_chunks::<8>();
+    for (out, rows) in fours.iter_mut().zip(rows.chunks_exact(4 * k)) {
+        let [(r0, t0), (r1, t1), (r2, t2), (r3, t3)] = std::array::from_fn(|r| rows[r * k..(r + 1) * k].as_chunks::<8>());
+        let (mut p0, mut p1, mut p2, mut p3) = ([zero; 8], [zero; 8], [zero; 8], [zero; 8]);
+        for ((((r0, r1), r2), r3), x) in r0.iter().zip(r1).zip(r2).zip(r3).zip(whole) {
+            (0..8).for_each(|l| p0[l] = c.fma(r0[l], x[l], p0[l]));
+            (0..8).for_each(|l| p1[l] = c.fma(r1[l], x[l], p1[l]));
+            (0..8).for_each(|l| p2[l] = c.fma(r2[l], x[l], p2[l]));
+            (0..8).for_each(|l| p3[l] = c.fma(r3[l], x[l], p3[l]));
+        }
+        *out = [sum_of(c, p0, t0, last), sum_of(c, p1, t1, last), sum_of(c, p2, t2, last), sum_of(c, p3, t3, last)];
+    }
+    for (out, row) in rest.iter_mut().zip(others.chunks_exact(k)) {
         let (blocks, tail) = row.as_chunks::<8>();
         let mut part = [zero; 8];
         for (r, x) in blocks.iter().zip(whole) {
             (0..8).for_each(|l| part[l] = c.fma(r[l], x[l], part[l]));
         }
-        for (part, (&r, &x)) in part.iter_mut().zip(tail.iter().zip(rest)) {
-            *part = c.fma(r, x, *part);
-        }
-        let [p, q, r, s, t, u, v, w] = part;
-        *out = c.add(c.add(c.add(p, t), c.add(r, v)), c.add(c.add(q, u), c.add(s, w)));
+        *out = sum_of(c, part, tail, last);
     }
+}
+
+/// Eight partial sums with what is left of a row, as one.
+#[inline(always)]
+fn sum_of<C: Lanes>(c: &C, mut part: [C::V; 8], tail: &[C::V], x: &[C::V]) -> C::V {
+    for (part, (&r, &x)) in part.iter_mut().zip(tail.iter().zip(x)) {
+        *part = c.fma(r, x, *part);
+    }
+    let [p, q, r, s, t, u, v, w] = part;
+    c.add(c.add(c.add(p, t), c.add(r, v)), c.add(c.add(q, u), c.add(s, w)))
 }
 
 #[inline(always)]
