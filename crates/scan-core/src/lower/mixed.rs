@@ -1,7 +1,7 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::groups::{Groups, Part};
-use super::inplace::{Order, may_alias};
+use super::in_place::{Order, may_alias};
 use super::moves::{Source, moved_inputs, shape_only, sources};
 use super::nodes::expressible;
 use super::scan::{Kind, Kinds, known_shape, lower_map, prepared};

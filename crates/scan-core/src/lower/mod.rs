@@ -3,7 +3,7 @@
 
 mod arena;
 pub mod groups;
-mod inplace;
+mod in_place;
 pub mod mixed;
 mod moves;
 mod nodes;

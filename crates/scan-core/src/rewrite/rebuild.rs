@@ -25,6 +25,21 @@ impl<'g> Rebuild<'g> {
         }
         Rebuild { old, new, images }
     }
+    /// Copies what nodes of the old graph read, as far as it is not there yet.
+    ///
+    /// # Errors
+    /// As [`Rebuild::copy`].
+    pub fn inputs_of(&mut self, group: &[NodeId]) -> Result<()> {
+        let old = self.old;
+        let wanted: Vec<Value> = group.iter().flat_map(|id| old.nodes()[*id].ins.iter().copied()).collect();
+        let live = old.needed(&wanted);
+        for (id, node) in old.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+            if node.outs.iter().any(|&v| self.image(v).is_err()) {
+                self.copy(id)?;
+            }
+        }
+        Ok(())
+    }
     /// What stands for a value of the old graph.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What a loop means: types, one step after the other, and the gradient.
 
+pub mod in_place;
 pub mod infer;
 pub mod inspect;
 pub mod replay;

@@ -1,36 +1,18 @@
 //! States of which each step writes a part. Left alone they are one row of memory; whoever wants all rows makes each step copy one.
 
 use crate::base::Id;
-use crate::ir::{Def, Graph, Keep, Op, Scan, StateId, Value};
+use crate::ir::{Graph, Keep, Scan, Value};
 use crate::rewrite::loops::facts::shape_only;
+use crate::scan::in_place;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// The values that follow each other in the row of a state whose steps write parts of it, the last one first.
-fn chain(scan: &Scan, id: StateId) -> Option<Vec<Value>> {
-    let state = &scan.states[id];
-    if state.reads[..] != [0] || state.writes[..] != [1] {
-        return None;
-    }
-    let first = scan.body.params()[scan.read_params(id).next()?];
-    let mut chain = vec![scan.body.results()[scan.write_results(id).next()?]];
-    while *chain.last()? != first {
-        let Def::Out(writer, 0) = scan.body.def(*chain.last()?) else { return None };
-        let node = &scan.body.nodes()[writer];
-        if !matches!(node.op, Op::IndexWrite(_) | Op::GatherWrite(_)) {
-            return None;
-        }
-        chain.push(node.ins[0]);
-    }
-    (chain.len() > 1).then_some(chain)
-}
 
 /// Values of a later step (whose `image` lists equal values of the earlier one) that are small parts of such a row, where nothing
 /// but these is read of it: with them kept, nobody wants the rows.
 pub fn parts_of_rows(early: &Scan, late: &Graph, live: &[bool], image: &FxHashMap<Value, Value>) -> FxHashSet<Value> {
     let mut found = FxHashSet::default();
     for id in early.states.ids().filter(|&id| early.states[id].keep == Keep::All) {
-        let Some(chain) = chain(early, id) else { continue };
-        let in_row = |v: Value| image.get(&v).is_some_and(|of| chain.contains(of));
+        let Some(rows) = in_place::rows(early, &early.body, id).filter(|rows| rows.len() > 1) else { continue };
+        let in_row = |v: Value| image.get(&v).is_some_and(|of| rows.contains(of));
         if let Some(parts) = parts(late, live, &in_row, &|v| image.contains_key(&v)) {
             found.extend(parts);
         }

@@ -3,7 +3,7 @@
 
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::scan::NonSeq;
-use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Outs, Scan, Seq, State, StateId, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Offsets, Op, Outs, Scan, Seq, State, StateId, Tag, Value};
 use crate::rewrite::rebuild::Rebuild;
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
@@ -72,6 +72,19 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Lets the loop return a value of every step.
+    pub fn keep(&mut self, v: Value, tag: Tag) {
+        let slot = State {
+            row: self.body.ty(v).clone(),
+            init: false,
+            reads: Offsets::new(),
+            writes: Offsets::from_slice(&[0]),
+            keep: Keep::All,
+            tag,
+            name: self.body.name(v).cloned(),
+        };
+        self.states.push(StatePart { id: None, slot, init: None, params: vec![], results: vec![v] });
+    }
     /// Takes a loop apart; `ins` are the inputs of its node.
     pub fn open(scan: &Scan, ins: &[Value]) -> Parts {
         let params = scan.body.params();

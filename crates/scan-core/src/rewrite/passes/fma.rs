@@ -12,6 +12,7 @@
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Op, Value};
 use crate::rewrite::driver::Cx;
+use crate::rewrite::loops::facts::uses;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::rewrite::rules::const_fold::evaluated;
 use crate::scalar::ElemOp::{Add, Fma, Mul, Neg, Sub};
@@ -50,15 +51,6 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         *cx.report.fired.entry(("fma", "a · b + c → fma(a, b, c)")).or_default() += 1;
         Ok(true)
     })
-}
-
-/// How often each value is used by nodes that are needed, and as a result.
-fn uses(graph: &Graph) -> Vec<u32> {
-    let live = graph.needed(graph.results());
-    let mut uses = vec![0; graph.n_values()];
-    let nodes = graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]);
-    nodes.flat_map(|(_, n)| &n.ins).chain(graph.results()).for_each(|v| uses[v.idx()] += 1);
-    uses
 }
 
 /// The factors of a product that is as large as the sum and used once.

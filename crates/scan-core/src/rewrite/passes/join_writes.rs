@@ -14,7 +14,7 @@ use crate::ir::op::{Index, IndexWrite, Join, Write};
 use crate::ir::{Graph, NodeId, Op, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::driver::Cx;
-use crate::rewrite::loops::facts::integer;
+use crate::rewrite::loops::facts::{integer, uses};
 use crate::rewrite::rebuild::copy_with;
 use crate::scalar::ElemOp;
 use crate::types::Sym;
@@ -56,15 +56,6 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
 
 fn pattern(axis: usize, slice: &str) -> String {
     format!("{}{slice}", ":,".repeat(axis))
-}
-
-/// How often each value is used by nodes that are needed, and as a result.
-fn uses(graph: &Graph) -> Vec<u32> {
-    let live = graph.needed(graph.results());
-    let mut uses = vec![0; graph.n_values()];
-    let nodes = graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]);
-    nodes.flat_map(|(_, n)| &n.ins).chain(graph.results()).for_each(|v| uses[v.idx()] += 1);
-    uses
 }
 
 /// Something written into zeros.

@@ -96,13 +96,7 @@ fn rows(g: &Graph, id: NodeId) -> crate::types::Dim {
 /// Solutions of all systems of a group. What the later ones read is copied first.
 fn solve_all(rebuild: &mut Rebuild, group: &[NodeId]) -> Result<Vec<Value>> {
     let old = rebuild.old;
-    let wanted: Vec<Value> = group.iter().flat_map(|id| old.nodes()[*id].ins.iter().copied()).collect();
-    let live = old.needed(&wanted);
-    for (id, node) in old.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
-        if node.outs.iter().any(|&v| rebuild.image(v).is_err()) {
-            rebuild.copy(id)?;
-        }
-    }
+    rebuild.inputs_of(group)?;
     let matrix = rebuild.image(old.nodes()[group[0]].ins[0])?;
     let kind = kind_of(old, group[0]).unwrap_or(MatrixKind::General);
     let mut sides = vec![];

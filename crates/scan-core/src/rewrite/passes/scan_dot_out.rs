@@ -13,7 +13,7 @@
 
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index, LogMatMulRight, MatMul, Reshape};
-use crate::ir::{Graph, Keep, Node, Offsets, Op, State, StateId, Tag, Value};
+use crate::ir::{Graph, Keep, Node, Op, StateId, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::has_effects;
 use crate::rewrite::loops::parts::title;
@@ -203,16 +203,7 @@ impl Stacks {
             return;
         }
         self.stored.push(v);
-        let slot = State {
-            row: parts.body.ty(v).clone(),
-            init: false,
-            reads: Offsets::new(),
-            writes: Offsets::from_slice(&[0]),
-            keep: Keep::All,
-            tag: Tag::Cotangent,
-            name: parts.body.name(v).cloned(),
-        };
-        parts.states.push(StatePart { id: None, slot, init: None, params: vec![], results: vec![v] });
+        parts.keep(v, Tag::Cotangent);
     }
     /// The rows of all steps, in the copy.
     fn rows(&self, g: &mut Graph, v: Value, n: Value, outs: &[Value]) -> Rows {

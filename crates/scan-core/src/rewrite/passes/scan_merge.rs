@@ -39,7 +39,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let Some(group) = groups.iter().find(|g| g[0] == id) else { return Ok(false) };
         let first = node.op.as_scan().map_or_else(String::new, |s| title(s));
         cx.done(NAME, first, format!("one loop with {} others", group.len() - 1));
-        inputs_first(rebuild, group)?;
+        rebuild.inputs_of(group)?;
         merge(rebuild, group)
     })
 }
@@ -96,19 +96,6 @@ fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
     };
     let other = rows(b);
     rows(a).iter().any(|v| other.contains(v))
-}
-
-/// Copies what the later loops of a group need.
-fn inputs_first(rebuild: &mut Rebuild, group: &[NodeId]) -> Result<()> {
-    let old = rebuild.old;
-    let wanted: Vec<Value> = group.iter().flat_map(|id| old.nodes()[*id].ins.iter().copied()).collect();
-    let live = old.needed(&wanted);
-    for (id, node) in old.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
-        if node.outs.iter().any(|&v| rebuild.image(v).is_err()) {
-            rebuild.copy(id)?;
-        }
-    }
-    Ok(())
 }
 
 /// Puts one loop in the place of a group.

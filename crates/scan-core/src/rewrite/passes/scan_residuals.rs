@@ -19,7 +19,7 @@
 
 use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;
-use crate::ir::{Graph, Keep, Node, NodeId, Offsets, Op, Scan, Seq, State, Tag, Value};
+use crate::ir::{Graph, Keep, Node, NodeId, Op, Scan, Seq, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::buffers::parts_of_rows;
 use crate::rewrite::loops::cost::{computing, keeping, several_kernels};
@@ -29,7 +29,7 @@ use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::steady::steady;
 use crate::rewrite::loops::twins::{Direction, Twin, twin};
-use crate::rewrite::loops::{Parts, SeqPart, StatePart};
+use crate::rewrite::loops::{Parts, SeqPart};
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -71,7 +71,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         }
         shapes.into_iter().flatten().for_each(|&v| without_elements(&mut parts, v));
         let first = parts.states.len();
-        given.into_iter().flatten().for_each(|&v| keep(&mut parts, v));
+        given.into_iter().flatten().for_each(|&v| parts.keep(v, Tag::Cotangent));
         let outs = parts.put(rebuild, node)?;
         for (k, &v) in given.into_iter().flatten().enumerate() {
             rows.insert((id, v), outs[first + k]);
@@ -295,20 +295,6 @@ fn written(rebuild: &mut Rebuild, graph: &Graph, read: &Read) -> Result<Value> {
     let lo = g.int(offset as i64);
     let hi = g.add(steps, lo);
     Ok(g.slice_rows(buffer, lo, hi))
-}
-
-/// Lets a loop return a value of every step.
-fn keep(parts: &mut Parts, v: Value) {
-    let slot = State {
-        row: parts.body.ty(v).clone(),
-        init: false,
-        reads: Offsets::new(),
-        writes: Offsets::from_slice(&[0]),
-        keep: Keep::All,
-        tag: Tag::Cotangent,
-        name: parts.body.name(v).cloned(),
-    };
-    parts.states.push(StatePart { id: None, slot, init: None, params: vec![], results: vec![v] });
 }
 
 /// Which input and axis each axis of a product comes from.

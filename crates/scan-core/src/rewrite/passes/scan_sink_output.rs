@@ -12,7 +12,7 @@
 //! otherwise, since a product's order of summation depends on its extents.
 
 use crate::base::{Id, Result};
-use crate::ir::{Graph, Keep, Node, Offsets, Scan, State, StateId, Tag, Value};
+use crate::ir::{Graph, Keep, Node, Scan, StateId, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::{has_effects, some_step};
 use crate::rewrite::loops::outside::{Outputs, only_written, rows_of};
@@ -75,7 +75,7 @@ fn sink(
     for &v in &frontier {
         let given = parts.seqs.iter().any(|s| s.param == v) || parts.states.iter().any(|s| returned(s, v).is_some());
         if !given {
-            keep(&mut parts, v);
+            parts.keep(v, Tag::Output);
         }
     }
     let place = |v: Value| parts.states.iter().enumerate().find_map(|(at, s)| Some((v, (at, returned(s, v)?))));
@@ -119,18 +119,4 @@ fn from_offset(g: &mut Graph, buffer: Value, offset: usize, steps: Value) -> Val
     let lo = g.int(offset as i64);
     let hi = g.add(steps, lo);
     g.slice_rows(buffer, lo, hi)
-}
-
-/// Lets the loop return a value of every step.
-fn keep(parts: &mut Parts, v: Value) {
-    let slot = State {
-        row: parts.body.ty(v).clone(),
-        init: false,
-        reads: Offsets::new(),
-        writes: Offsets::from_slice(&[0]),
-        keep: Keep::All,
-        tag: Tag::Output,
-        name: parts.body.name(v).cloned(),
-    };
-    parts.states.push(StatePart { id: None, slot, init: None, params: vec![], results: vec![v] });
 }

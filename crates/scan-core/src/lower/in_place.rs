@@ -6,6 +6,7 @@
 use super::groups::Groups;
 use super::scan::{Kind, Kinds};
 use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
+use crate::scan::in_place::rows;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -78,24 +79,13 @@ impl<'a> Uses<'a> {
 
     /// The values that follow each other in a state's row, and what must run before what if they do.
     fn chain(&self, scan: &Scan, id: StateId) -> Option<(Vec<Value>, Vec<Before>)> {
-        let state = &scan.states[id];
-        if state.reads[..] != [0] || state.writes[..] != [1] || !matches!(state.keep, Keep::Last(0 | 1)) {
-            return None;
+        let rows = rows(scan, self.body, id).filter(|_| matches!(scan.states[id].keep, Keep::Last(0 | 1)))?;
+        let mut before = vec![];
+        for link in rows.windows(2) {
+            let Def::Out(writer, _) = self.body.def(link[0]) else { return None };
+            before.extend(self.readers(link[1], writer)?.into_iter().map(|reader| (reader, writer)));
         }
-        let (read, written) = (scan.read_params(id).next()?, scan.write_results(id).next()?);
-        let (first, last) = (self.body.params()[read], self.body.results()[written]);
-        let (mut chain, mut before, mut now) = (vec![last], vec![], last);
-        while now != first {
-            let Def::Out(writer, 0) = self.body.def(now) else { return None };
-            let node = &self.body.nodes()[writer];
-            if !matches!(node.op, Op::IndexWrite(_) | Op::GatherWrite(_)) {
-                return None;
-            }
-            now = node.ins[0];
-            before.extend(self.readers(now, writer)?.into_iter().map(|reader| (reader, writer)));
-            chain.push(now);
-        }
-        Some((chain, before))
+        Some((rows, before))
     }
 
     /// What reads a value before `writer` writes over it; `None` where something needs it later.
