@@ -26,6 +26,14 @@ def counter(nested=False):
     return rs.function([n], [], updates=updates), total
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts():
+    """As in a terminal: a process that was started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_soon():
     timer = threading.Timer(0.3, _thread.interrupt_main, [signal.SIGINT])
     timer.start()
