@@ -7,7 +7,7 @@ use super::padded::Padded;
 use super::tier::Engine;
 use crate::base::Result;
 use crate::ir::op::{NativeRef, Outs};
-use crate::ir::{Def, Graph, Node, NodeId, Op, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::lower::expressible;
 use crate::lower::groups::{Groups, Part};
 use crate::types::Type;
@@ -127,7 +127,10 @@ impl Skips {
         }
         graph.results().iter().for_each(|v| _ = slices.insert(*v, None));
         let is_rows = |v: Value| match graph.def(v) {
-            Def::Out(id, k) => matches!(&graph.nodes()[id].op, Op::Scan(scan) if k < scan.states.len()),
+            // Of a loop that returns the last rows alone, the first of these are not the first rows that it makes.
+            Def::Out(id, k) => {
+                matches!(&graph.nodes()[id].op, Op::Scan(scan) if scan.states.iter().nth(k).is_some_and(|s| s.keep == Keep::All))
+            }
             Def::Param(_) => false,
         };
         let of: FxHashMap<Value, (usize, Value)> = slices.into_iter().filter(|s| is_rows(s.0)).filter_map(|(v, s)| Some((v, s?))).collect();
@@ -153,6 +156,26 @@ mod tests {
 
     fn maps(graph: &Graph) -> usize {
         graph.nodes().iter().filter(|n| matches!(&n.op, Op::Native(op) if op.0.name() == "map")).count()
+    }
+
+    #[test]
+    fn slices_of_the_last_rows_are_cut_from_these() {
+        let text = "fn f(n: i64) {
+  %0 = scan n_steps=n {
+    state x init=f64[1]{0.0} reads=[0] writes=[1] keep=last(3)
+    step t
+    %1 = add(x, 1.0:f64)
+    next x = %1
+  }
+  %2 = index[pattern=\"s:\"](%0.x, 1:i64)
+  return %2
+}";
+        let graph = crate::ir::parse::parse(text).unwrap().1;
+        let planned = plan(&graph, Engine::Vm).unwrap();
+        for n in [1i64, 2, 3, 5, 9000] {
+            let found = run(&planned, &mut EvalCx::new(), &[Array::scalar(n)]).unwrap();
+            assert_eq!(found, run(&graph, &mut EvalCx::new(), &[Array::scalar(n)]).unwrap(), "{n} steps");
+        }
     }
 
     /// Values and slopes of log s + e²/s, as a gradient writes them: with extents that nothing is known of.
