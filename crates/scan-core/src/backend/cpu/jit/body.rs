@@ -45,8 +45,8 @@ pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
 pub struct Start<'a> {
     /// The address of each operand's element at this step; none where the step does not touch it.
     pub addresses: IdxVec<MemId, Option<Value>>,
-    /// The values of the carries.
-    pub carries: IdxVec<CarryId, Value>,
+    /// The values of the carries that the step reads.
+    pub carries: IdxVec<CarryId, Option<Value>>,
     /// The number of the step.
     pub step: Value,
     /// Constants that are in registers, and what is read once.
@@ -96,7 +96,7 @@ impl Body<'_, '_> {
             Op::Const(bits) => self.constant(inst.dtype, *bits),
             Op::Step => self.start.step,
             Op::Load(m) => self.load(*m),
-            Op::Carry(c) => self.start.carries[*c],
+            Op::Carry(c) => self.start.carries[*c].expect("a carry that the step reads"),
             Op::Un(un, x) => self.un(inst.dtype, *un, *x),
             Op::Bin(bin, x, y) => self.bin(inst.dtype, *bin, *x, *y),
             Op::Fma(x, y, z) => {

@@ -17,6 +17,8 @@ const FLAGS: &[(&str, &str)] = &[
     ("enable_table_access_spectre_mitigation", "false"),
     ("unwind_info", "false"),
     ("is_pic", "false"),
+    // Tells where loops lie.
+    ("machine_code_cfg_info", "true"),
     // Calls may reach further than a short relocation does.
     ("use_colocated_libcalls", "false"),
 ];

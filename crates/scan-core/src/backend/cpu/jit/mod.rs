@@ -4,6 +4,7 @@ mod body;
 mod convert;
 mod flat;
 mod isa;
+mod place;
 mod pool;
 mod select;
 mod shape;
@@ -100,9 +101,11 @@ fn free(module: JITModule) {
 fn generate(module: &mut JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Result<Entry, Refusal> {
     let mut context = function(module, kernel, needed, pool);
     let id = module.declare_anonymous_function(&context.func.signature).map_err(refusal)?;
-    module.define_function(id, &mut context).map_err(refusal)?;
+    context.compile(module.isa(), &mut Default::default()).map_err(|e| Refusal(format!("code generator: {:?}", e.inner)))?;
+    let placed = place::place(&context, id);
+    module.define_function_bytes(id, place::LINE as u64, &placed.bytes, &placed.relocs).map_err(refusal)?;
     module.finalize_definitions().map_err(refusal)?;
-    let entry = module.get_finalized_function(id);
+    let entry = module.get_finalized_function(id).wrapping_add(placed.entry);
     // SAFETY: the function was generated with this signature and the calling convention of the host.
     Ok(unsafe { std::mem::transmute::<*const u8, Entry>(entry) })
 }

@@ -3,8 +3,9 @@
 //! ```text
 //! entry      the frame; constants, elements that no step moves away from; uniform carries
 //! lane       addresses of this lane; its carries                 (once, where no operand depends on the lane)
-//! step       loads, arithmetic, stores, addresses of the next step; to `leave` where `stop` holds
-//! next       to `step` while steps remain
+//! step       loads, arithmetic, stores, addresses of the next step; to `halt` where `stop` holds
+//! go         to `step` while steps remain
+//! halt       how many steps ran
 //! leave      the lane's carries; to `lane` while lanes remain
 //! done       uniform carries; how many steps ran
 //! ```
@@ -13,7 +14,7 @@ use super::body::{self, Start, flags, machine};
 use super::pool::Pool;
 use super::walk::{self, Walk};
 use crate::backend::cpu::Frame;
-use crate::base::IdxVec;
+use crate::base::{Id, IdxVec};
 use crate::kernel::{CarryId, Inst, Kernel, Lane, MemId, Op, Reg};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Type, Value, types};
@@ -62,9 +63,8 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: 
     let touched = touched(kernel, needed, &still);
     let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants };
     let uniform = loops.load_carries(Lane::Uniform, None);
-    let (last, remaining) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
+    let (last, ran) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
     loops.store_carries(Lane::Uniform, None, &last);
-    let ran = loops.builder.ins().isub(loops.frame.steps, remaining);
     loops.builder.ins().return_(&[ran]);
     builder.seal_all_blocks();
 }
@@ -169,7 +169,7 @@ impl Loops<'_, '_> {
         last
     }
 
-    /// One lane over time: its carries afterwards, and how many steps were left.
+    /// One lane over time: its carries afterwards, and how many steps ran.
     fn lane(&mut self, lane: Option<Value>, uniform: &Carries) -> (Carries, Value) {
         let unit = self.load_carries(Lane::Unit, lane);
         let before: Vec<Value> = self.kernel.carries.ids().filter_map(|c| uniform[c].or(unit[c])).collect();
@@ -178,30 +178,44 @@ impl Loops<'_, '_> {
         after
     }
 
-    /// The loop over time. Its variables: the number of steps that remain, the carries, the addresses.
+    /// The loop over time. Its variables: the number of steps that remain, the carries that a step reads, the addresses.
     fn steps(&mut self, lane: Option<Value>, carries: Vec<Value>) -> (Carries, Value) {
         let (walk, begin) = Walk::begin(self.builder, self.kernel, self.word, &self.frame, &self.touched, lane);
         let step = self.builder.create_block();
-        let initial: Vec<Value> = [self.frame.steps].into_iter().chain(carries).chain(begin).collect();
+        let read: Vec<CarryId> = self.kernel.carries.ids().filter(|&c| self.reads(c)).collect();
+        let carried = read.iter().map(|c| carries[c.idx()]);
+        let initial: Vec<Value> = [self.frame.steps].into_iter().chain(carried).chain(begin).collect();
         let variables: Vec<Value> = initial.iter().map(|&v| self.variable(step, v)).collect();
         self.jump(step, &initial);
         self.builder.switch_to_block(step);
-        let (carries, moving) = variables[1..].split_at(self.kernel.carries.len());
-        let values = self.step(&walk, variables[0], carries, moving);
-        let after: Carries = self.kernel.carries.iter().map(|c| values[c.next]).collect();
+        let (carried, moving) = variables[1..].split_at(read.len());
+        let mut before: Carries = self.kernel.carries.iter().map(|_| None).collect();
+        read.iter().zip(carried).for_each(|(&c, &v)| before[c] = Some(v));
+        let values = self.step(&walk, variables[0], before, moving);
         let moved = walk.advance(self.builder, &self.frame, moving);
-        let left = self.builder.ins().iadd_imm_s(variables[0], -1);
-        let next: Vec<Value> = [left].into_iter().chain(after.iter().flatten().copied()).chain(moved).collect();
-        self.again(step, &next, self.kernel.stop.and_then(|r| values[r]), left);
-        (after, left)
+        let after = |c: CarryId| values[self.kernel.carries[c].next];
+        let next: Vec<Value> = read.iter().filter_map(|&c| after(c)).chain(moved).collect();
+        let (ran, stopped) = self.again(step, variables[0], &next, self.kernel.stop.and_then(|r| values[r]));
+        let after = |c: CarryId| if self.tells_stop(c) { stopped } else { after(c) };
+        (self.kernel.carries.ids().map(after).collect(), ran)
+    }
+
+    /// True where a step needs what the step before handed on.
+    fn reads(&self, c: CarryId) -> bool {
+        self.kernel.body.enumerate().any(|(r, inst)| self.needed[r] && inst.op == Op::Carry(c))
+    }
+
+    /// True where a carry is nothing but whether the loop stops: by which way it is left tells that.
+    fn tells_stop(&self, c: CarryId) -> bool {
+        Some(self.kernel.carries[c].next) == self.kernel.stop && !self.reads(c)
     }
 
     /// One step with its stores.
-    fn step(&mut self, walk: &Walk, remaining: Value, carries: &[Value], moving: &[Value]) -> IdxVec<Reg, Option<Value>> {
+    fn step(&mut self, walk: &Walk, remaining: Value, carries: Carries, moving: &[Value]) -> IdxVec<Reg, Option<Value>> {
         let t = self.builder.ins().isub(self.frame.steps, remaining);
         let start = Start {
             addresses: walk.addresses(self.builder, &self.frame, moving, t),
-            carries: carries.iter().copied().collect(),
+            carries,
             step: self.number(t),
             constants: &self.constants,
         };
@@ -219,17 +233,36 @@ impl Loops<'_, '_> {
         self.builder.ins().iadd(self.frame.first, t)
     }
 
-    /// To the next step, or out of the loop: the block that follows is the current one.
-    fn again(&mut self, step: Block, next: &[Value], stop: Option<Value>, left: Value) {
-        let leave = self.builder.create_block();
-        if let Some(stop) = stop {
-            let go = self.builder.create_block();
-            self.builder.ins().brif(stop, leave, &[], go, &[]);
-            self.builder.switch_to_block(go);
-        }
-        let args: Vec<BlockArg> = next.iter().map(|&v| BlockArg::Value(v)).collect();
-        self.builder.ins().brif(left, step, &args, leave, &[]);
+    /// To the next step, or out of the loop: the block that follows is the current one. How many steps ran, and whether the loop
+    /// stopped. Each way out makes its own, so that no step does.
+    fn again(&mut self, step: Block, remaining: Value, next: &[Value], stop: Option<Value>) -> (Value, Option<Value>) {
+        let Some(stop) = stop else {
+            let leave = self.builder.create_block();
+            self.count(step, remaining, next, leave);
+            self.builder.switch_to_block(leave);
+            return (self.frame.steps, None);
+        };
+        let [halt, go, end, leave] = [(); 4].map(|()| self.builder.create_block());
+        let (ran, stopped) = (self.builder.append_block_param(leave, self.word), self.builder.append_block_param(leave, types::I8));
+        self.builder.ins().brif(stop, halt, &[], go, &[]);
+        self.builder.switch_to_block(go);
+        self.count(step, remaining, next, end);
+        self.builder.switch_to_block(end);
+        let no = self.builder.ins().iconst(types::I8, 0);
+        self.jump(leave, &[self.frame.steps, no]);
+        self.builder.switch_to_block(halt);
+        let before = self.builder.ins().isub(self.frame.steps, remaining);
+        let (all, yes) = (self.builder.ins().iadd_imm_s(before, 1), self.builder.ins().iconst(types::I8, 1));
+        self.jump(leave, &[all, yes]);
         self.builder.switch_to_block(leave);
+        (ran, Some(stopped))
+    }
+
+    /// To the next step while steps remain.
+    fn count(&mut self, step: Block, remaining: Value, next: &[Value], end: Block) {
+        let left = self.builder.ins().iadd_imm_s(remaining, -1);
+        let args: Vec<BlockArg> = std::iter::once(&left).chain(next).map(|&v| BlockArg::Value(v)).collect();
+        self.builder.ins().brif(left, step, &args, end, &[]);
     }
 
     /// A variable of a loop.
