@@ -305,6 +305,7 @@ impl Array {
         }
         dispatch!(self.dtype(), T => match 2 * n >= self.len() && n * size_of::<T>() >= WINDOW {
             true => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::part(T::share(&self.data), first, n)) },
+            false if n == 1 => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::one(self.as_slice::<T>()[first])) },
             false => Array::new(shape, self.as_slice::<T>()[first..first + n].to_vec()),
         })
     }
@@ -313,6 +314,11 @@ impl Array {
         let row = count(&self.shape[1..]);
         self.shape[0] = n;
         dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).as_mut_vec().resize(n * row, T::default()));
+    }
+    /// Overwrites row `i` along the first axis with row `j` of an array of such rows.
+    pub fn copy_row(&mut self, i: usize, from: &Array, j: usize) {
+        let n = count(&self.shape[1..]);
+        dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[i * n..(i + 1) * n].copy_from_slice(&from.as_slice::<T>()[j * n..(j + 1) * n]));
     }
     /// Overwrites row `i` along the first axis.
     pub fn set_row(&mut self, i: usize, row: &Array) {

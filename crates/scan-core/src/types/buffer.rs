@@ -78,6 +78,9 @@ impl<T: Element> Buffer<T> {
         }
     }
     fn fresh(n: usize) -> Buffer<T> {
+        if n == 1 {
+            return Buffer::one(T::default());
+        }
         let v = vec![T::default(); n];
         let bytes = size_of_val(&*v);
         if bytes < LARGE {

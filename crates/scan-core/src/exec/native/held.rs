@@ -71,7 +71,7 @@ impl Held {
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
         for (k, j) in window.carried_offsets().enumerate() {
             if let Some(at) = at.filter(|_| j < init) {
-                kept.set_row(k, &ins[at].row(j));
+                kept.copy_row(k, &ins[at], j);
             }
         }
         let none = !window.stored && !window.entering;
@@ -131,7 +131,7 @@ impl Held {
     pub fn finish(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         if window.stored {
             for (k, j) in window.carried_offsets().enumerate().filter(|c| c.1 >= window.first_write) {
-                self.rows.set_row(steps + j - self.base, &self.window.row(k));
+                self.rows.copy_row(steps + j - self.base, &self.window, k);
             }
             return self.finish_in_memory(keep, window, steps);
         }
@@ -193,11 +193,11 @@ fn first_row(at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
 fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
     let mut rows = Array::dirty(window.dtype, &with_rows(total, &window.shape));
     let init = at.map_or(0, |at| ins[at].shape()[0]);
-    let zeros = Array::zeros(window.dtype, &window.shape);
+    let zeros = Array::zeros(window.dtype, &with_rows(1, &window.shape));
     for i in base..init.max(window.span).min(base + total) {
         match at.filter(|_| i < init) {
-            Some(at) => rows.set_row(i - base, &ins[at].row(i)),
-            None => rows.set_row(i - base, &zeros),
+            Some(at) => rows.copy_row(i - base, &ins[at], i),
+            None => rows.copy_row(i - base, &zeros, 0),
         }
     }
     rows

@@ -1,6 +1,7 @@
 //! The plan of a function: its graph with loops and groups of elementwise nodes replaced by compiled kernels. What has no kernel
 //! stays as it is, and the evaluator walks over both.
 
+mod gathered;
 mod held;
 mod indexed;
 mod last_row;
@@ -10,6 +11,7 @@ mod memories;
 mod mixed;
 mod padded;
 mod plan;
+mod tail;
 mod tier;
 
 pub use loops::NativeLoop;

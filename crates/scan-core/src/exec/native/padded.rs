@@ -28,8 +28,7 @@ impl Padded {
         let made = graph.node_of(zeros).filter(|n| pattern == "s:" && matches!(n.op, Op::BroadcastLike(BroadcastLike {})));
         let k = graph.const_value(start).and_then(Array::item_i64).and_then(|k| usize::try_from(k).ok());
         let (Some(made), Some(k)) = (made, k) else { return Ok(None) };
-        let zero = graph.const_value(made.ins[0]).is_some_and(|a| a.len() == 1 && a.bits()[0] == 0);
-        if !zero || !once(zeros) || graph.ty(y).dtype != graph.ty(zeros).dtype || graph.ty(zeros).rank() == 0 {
+        if !of_zero(graph, made) || !once(zeros) || graph.ty(y).dtype != graph.ty(zeros).dtype || graph.ty(zeros).rank() == 0 {
             return Ok(None);
         }
         let ins = vec![made.ins[1], y];
@@ -51,6 +50,11 @@ impl Padded {
             out
         }))
     }
+}
+
+/// True where a node repeats a zero, +0.
+pub fn of_zero(graph: &Graph, node: &Node) -> bool {
+    graph.const_value(node.ins[0]).is_some_and(|a| a.len() == 1 && a.bits()[0] == 0)
 }
 
 /// What the law computes: results of a graph from some of its values, where these differ.

@@ -1,9 +1,11 @@
 //! From a graph to a plan: a graph again, in which kernels stand for loops and for groups of elementwise nodes.
 
+use super::gathered::{Found, Gathered};
 use super::last_row::LastRow;
 use super::loops::NativeLoop;
 use super::maps::NativeMap;
 use super::padded::Padded;
+use super::tail::Tail;
 use super::tier::Engine;
 use crate::base::Result;
 use crate::ir::op::{NativeRef, Outs};
@@ -11,7 +13,7 @@ use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::lower::expressible;
 use crate::lower::groups::{Groups, Part};
 use crate::types::Type;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The plan of a graph: the same parameters and results.
@@ -53,15 +55,24 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
     Ok(out)
 }
 
-/// Nodes that, with another one whose value nothing else reads, are quicker as one.
+/// Nodes that, with others whose values nothing else reads, are quicker as one.
 fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<FxHashMap<NodeId, (NativeRef, Vec<Value>)>> {
     let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
     let all = || graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
     all().flat_map(|(_, n)| n.ins.iter()).chain(graph.results()).for_each(|&v| *uses.entry(v).or_default() += 1);
     let once = |v: Value| uses.get(&v) == Some(&1) && !groups.makes(graph, v);
     let mut found = FxHashMap::default();
-    for (id, node) in all() {
-        if let Some((op, ins)) = Padded::of(graph, node, once)? {
+    let mut inside: FxHashSet<Value> = FxHashSet::default();
+    for (id, node) in all().rev().filter(|(_, n)| !n.outs.is_empty()) {
+        if inside.contains(&node.outs[0]) {
+            continue;
+        }
+        if let Some(Found { op, ins, inner }) = Gathered::of(graph, node, once)? {
+            inside.extend(inner);
+            found.insert(id, (NativeRef(Arc::new(op)), ins));
+        } else if let Some((op, ins)) = Tail::of(graph, node)? {
+            found.insert(id, (NativeRef(Arc::new(op)), ins));
+        } else if let Some((op, ins)) = Padded::of(graph, node, once)? {
             found.insert(id, (NativeRef(Arc::new(op)), ins));
         } else if let Some((op, ins)) = LastRow::of(graph, node, once)? {
             found.insert(id, (NativeRef(Arc::new(op)), ins));
@@ -151,7 +162,7 @@ mod tests {
     use super::*;
     use crate::eval::run;
     use crate::ir::EvalCx;
-    use crate::ir::op::{BroadcastLike, IndexWrite, SumTo, Write};
+    use crate::ir::op::{BroadcastLike, BroadcastTo, DimOf, Flip, Index, IndexWrite, SumTo, Write};
     use crate::types::{Array, DType};
 
     fn maps(graph: &Graph) -> usize {
@@ -238,6 +249,49 @@ mod tests {
             let args = [array(like[0], like[1]), array(y[0], y[1])];
             let (law, found) = (run(&g, &mut EvalCx::new(), &args), run(&planned, &mut EvalCx::new(), &args));
             assert_eq!(law.map_err(|e| e.title), found.map_err(|e| e.title), "{like:?} and {y:?}");
+        }
+    }
+
+    /// Slopes of a few elements, with last rows among them; the last rows of an array, flipped.
+    fn slopes() -> Graph {
+        let mut g = Graph::new();
+        let p = g.param(Type::unknown(DType::F64, 1), Some("p"));
+        let y = g.param(Type::unknown(DType::F64, 1), Some("y"));
+        let k = g.param(Type::scalar(DType::F64), Some("k"));
+        let (zero, first) = (g.number(DType::F64, 0.0), g.constant(Array::vector(&[7.0])));
+        let (last, two, three) = (g.int(-1), g.int(2), g.int(3));
+        let all = g.join_rows(&[first, y]);
+        let row = g.row(all, last);
+        let mut sum = g.emit(BroadcastLike {}, &[zero, p]);
+        for (element, at) in [(k, last), (row, two), (k, two)] {
+            sum = g.emit(IndexWrite { mode: Write::Inc, pattern: "i".into() }, &[sum, element, at]);
+        }
+        let have = g.emit(DimOf { axis: 0 }, &[p]);
+        let have = g.minimum(have, three);
+        let zeros = g.emit(BroadcastTo {}, &[zero, have]);
+        let least = g.int(-3);
+        let end = g.emit(Index { pattern: "s:".into() }, &[y, least]);
+        let (rows, written) = (g.emit(DimOf { axis: 0 }, &[zeros]), g.emit(DimOf { axis: 0 }, &[end]));
+        let start = g.sub(rows, written);
+        let end = g.emit(IndexWrite { mode: Write::Inc, pattern: "s:".into() }, &[zeros, end, start]);
+        let end = g.emit(Flip { axis: 0 }, &[end]);
+        g.set_results([sum, end]);
+        g
+    }
+
+    #[test]
+    fn slopes_of_elements_and_last_rows_are_the_laws() {
+        let graph = slopes();
+        let planned = plan(&graph, Engine::Vm).unwrap();
+        let live = planned.needed(planned.results());
+        let names: Vec<&str> = planned.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]).map(|(_, n)| n.op.name()).collect();
+        assert_eq!(names.iter().filter(|n| **n != "const").count(), 2, "{}", planned.to_text("plan"));
+        let array = |n: usize| Array::new(&[n], (0..n).map(|i| if i % 3 == 0 { -0.0 } else { i as f64 }).collect());
+        for (p, y) in [(5, 4), (5, 2), (5, 0), (3, 9), (4, 1), (2, 4), (2, 1), (0, 0), (3, 0)] {
+            let args = [array(p), array(y), Array::scalar(-0.0)];
+            let (law, found) = (run(&graph, &mut EvalCx::new(), &args), run(&planned, &mut EvalCx::new(), &args));
+            let bits = |r: Result<Vec<Array>>| r.map(|a| a.iter().map(Array::bits).collect::<Vec<_>>()).map_err(|e| e.title);
+            assert_eq!(bits(law), bits(found), "{p} and {y}");
         }
     }
 

@@ -31,14 +31,26 @@ pub fn flags() -> MemFlagsData {
 /// True per value that a store, a carry or the stop needs.
 pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
     let mut needed: IdxVec<Reg, bool> = kernel.body.iter().map(|_| false).collect();
-    let roots = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop);
-    roots.for_each(|r| needed[r] = true);
+    roots(kernel).for_each(|r| needed[r] = true);
     for (r, inst) in kernel.body.enumerate().rev() {
         if needed[r] {
             inst.op.uses().iter().for_each(|&u| needed[u] = true);
         }
     }
     needed
+}
+
+/// How often instructions that are needed, stores, carries and the stop use each value.
+fn uses(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> IdxVec<Reg, usize> {
+    let mut uses: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();
+    let all = kernel.body.enumerate().filter(|(r, _)| needed[*r]).flat_map(|(_, inst)| inst.op.uses());
+    all.chain(roots(kernel)).for_each(|r| uses[r] += 1);
+    uses
+}
+
+/// What a step computes for others than itself.
+fn roots(kernel: &Kernel) -> impl Iterator<Item = Reg> {
+    kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop)
 }
 
 /// What a step finds at its beginning.
@@ -60,6 +72,8 @@ pub struct Body<'a, 'b> {
     start: &'a Start<'a>,
     values: IdxVec<Reg, Option<Value>>,
     signatures: [Option<SigRef>; 2],
+    /// How often each value is used.
+    uses: IdxVec<Reg, usize>,
     /// Of bools that choose between floats of a dtype.
     pub masks: FxHashMap<(Reg, DType), Value>,
     /// Per bool that is made of comparisons of floats alone, their dtype.
@@ -74,6 +88,7 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg,
         start,
         values: IdxVec::new(),
         signatures: [None, None],
+        uses: uses(kernel, needed),
         masks: FxHashMap::default(),
         compared: compared(kernel),
     };
@@ -100,6 +115,7 @@ impl Body<'_, '_> {
             Op::Un(un, x) => self.un(inst.dtype, *un, *x),
             Op::Bin(bin, x, y) => self.bin(inst.dtype, *bin, *x, *y),
             Op::Fma(x, y, z) => {
+                let (x, y) = if self.dies(*y) && !self.dies(*x) { (y, x) } else { (x, y) };
                 let (x, y, z) = (self.get(*x), self.get(*y), self.get(*z));
                 self.builder.ins().fma(x, y, z)
             }
@@ -115,6 +131,18 @@ impl Body<'_, '_> {
             Op::Bits(x) => self.bits(inst.dtype, *x),
             Op::Call(f, args) => self.call(*f, args),
         }
+    }
+
+    /// True for a value that nothing else uses, in this step or the next. Its register may become that of the first factor's product:
+    /// any other value is copied first.
+    fn dies(&self, r: Reg) -> bool {
+        let ends = match self.kernel.body[r].op {
+            Op::Const(_) => false,
+            // Part of the product's instruction.
+            Op::Un(Un::Neg, x) => self.dies(x),
+            _ => true,
+        };
+        ends && self.uses[r] == 1 && !self.start.constants.contains_key(&r)
     }
 
     fn constant(&mut self, dtype: DType, bits: u64) -> Value {

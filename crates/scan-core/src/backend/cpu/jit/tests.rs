@@ -353,6 +353,53 @@ fn a_loop_stops_after_the_stores_of_its_step() {
     assert_eq!(sums(&kernel, &*code), (4, [10.25, 4.25, 7.25, 9.25, 10.25]));
 }
 
+/// The same with a carry that tells whether it stopped.
+fn told_sum(limit: f64) -> Kernel {
+    let mut k = running_sum(limit);
+    let told = mem(&mut k, DType::Bool);
+    k.carries.push(Carry { mem: told, next: k.stop.expect("it stops") });
+    k
+}
+
+#[test]
+fn whether_a_loop_has_stopped_is_told_by_the_way_out() {
+    for (limit, ran, stopped) in [(7.0, 2, 1), (4.0, 1, 1), (10.0, 4, 1), (f64::INFINITY, 4, 0)] {
+        let kernel = told_sum(limit);
+        let code = compile(&kernel).expect("compiles");
+        let (mut xs, mut state, mut told) =
+            ([1.0f64, 2.0, 3.0, 4.0].map(f64::to_bits), [0.25f64, 9.0, 9.0, 9.0, 9.0].map(f64::to_bits), [9]);
+        let (xs, out, flag) = (bytes(&mut xs), bytes(&mut state), bytes(&mut told));
+        let operand = |memory, offset, stride| Operand { memory: Memory::Write(memory), offset, stride };
+        let operands = [operand(xs, 24, -8), operand(out, 0, 0), operand(out, 8, 8), operand(flag, 0, 0)];
+        assert_eq!(code::run(&*code, &kernel, &operands, 1, 4, 0), ran);
+        assert_eq!(told[0], stopped, "{limit}");
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_loop_that_stops_compares_once() {
+    let listing = super::listing(&told_sum(7.0)).expect("compiles");
+    assert!(listing.matches("ucomisd").count() == 1 && !listing.contains("set"), "{listing}");
+}
+
+/// The step of `s ← c·s + y` needs no copy of c, though c is the first factor.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_product_takes_the_register_of_a_factor_that_is_not_needed_any_more() {
+    if !std::arch::is_x86_feature_detected!("fma") {
+        return;
+    }
+    let mut k = Kernel::default();
+    let [c, s, y] = [Some(0), None, Some(8)].map(|stride| k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride }));
+    let (factor, element) = (push(&mut k, Op::Load(c), DType::F64), push(&mut k, Op::Load(y), DType::F64));
+    let sum = push(&mut k, Op::Carry(CarryId(0)), DType::F64);
+    let next = push(&mut k, Op::Fma(factor, sum, element), DType::F64);
+    k.carries.push(Carry { mem: s, next });
+    let listing = super::listing(&k).expect("compiles");
+    assert!(listing.contains("vfmadd") && !loop_of(&listing).iter().any(|l| l.starts_with("mov")), "{listing}");
+}
+
 #[test]
 fn threads_compile_and_run_side_by_side() {
     let shared_kernel = running_sum(7.0);
