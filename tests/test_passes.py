@@ -101,3 +101,54 @@ def test_assertions_and_errors_stay():
     assert g([1.0], 3) == [8.0]
     with pytest.raises(IndexError):
         g([1.0], 0)
+
+
+def _chain(steps, states, batch, turned):
+    """A chain of messages in log space, the derivatives of its sum, and arguments with impossible transitions."""
+    log_a, log_b = rs.dmatrix("log_a"), rs.dtensor3("log_b") if batch else rs.dmatrix("log_b")
+
+    def step(b, a):
+        wide = a[..., None, :] + log_a if turned else a[..., :, None] + log_a
+        return rs.logsumexp(wide, axis=-1 if turned else -2) + b
+
+    a, _ = rs.scan(step, sequences=log_b[1:], outputs_info=log_b[0])
+    total = rs.sum(rs.logsumexp(a[-1] if steps > 1 else log_b[0], axis=-1))
+    rng = np.random.default_rng(steps * states)
+    weights = rng.normal(size=(states, states)) * 3
+    weights[rng.random((states, states)) < 0.4] = -np.inf
+    np.fill_diagonal(weights, 0.0)
+    rows = rng.normal(size=(steps, 3, states) if batch else (steps, states))
+    return [log_a, log_b], [total, *rs.grad(total, [log_a, log_b])], [weights, rows]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(("steps", "states"), [(2, 3), (3, 5), (40, 1), (40, 9), (200, 20)])
+def test_chains_in_log_space_are_those_of_the_formula(steps, states, batch, turned):
+    inputs, outputs, args = _chain(steps, states, batch, turned)
+    f = rs.function(inputs, outputs)
+    assert ("log_matmul_left" in f.text(optimised=True)) == ("log_matmul" in f.text(optimised=True))
+    got, want = f(*args), rs.function(inputs, outputs, excluding=["scan_log_matmul"])(*args)
+    for x, y in zip(got, want, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12 * np.abs(y).max())
+    with rs.config.override(passes="none"):
+        plain = rs.function(inputs, outputs)(*args)
+    for x, y in zip(got, plain, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12 * np.abs(y).max())
+
+
+def test_slopes_of_chains_in_log_space_match_differences():
+    inputs, outputs, (weights, rows) = _chain(30, 6, False, False)
+    f, rng = rs.function(inputs, outputs), np.random.default_rng(1)
+    ways = [rng.normal(size=weights.shape), rng.normal(size=rows.shape)]
+    value, *slopes = f(weights, rows)
+    up, down = (f(weights + h * ways[0], rows + h * ways[1])[0] for h in (1e-6, -1e-6))
+    slope = sum((g * way)[np.isfinite(g)].sum() for g, way in zip(slopes, ways, strict=True))
+    assert abs((up - down) / 2e-6 - slope) <= 1e-6 * abs(value)
+
+
+def test_a_chain_keeps_what_its_gradient_needs():
+    inputs, outputs, _ = _chain(30, 6, False, False)
+    text = rs.function(inputs, outputs).text(optimised=True)
+    assert [text.count(f"= log_matmul{name}") for name in ("(", "_powers", "_sums", "_quotients", "_left", "_right")] == [1] * 6
+    assert "log_matmul_right[reverse=true]" in text

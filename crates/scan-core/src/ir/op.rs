@@ -370,15 +370,19 @@ table! {
 
     /// `matmul(a, b)` as `numpy.matmul`: ranks 1 and up, leading axes broadcast.
     "matmul" MatMul;
-    /// `log_matmul(a, w, top, power)`: `log Σᵢ exp(aᵢ + wᵢⱼ)` for a vector or every row of a matrix a. `top = logsumexp(w)` over the rows
-    /// and `power = exp(w − top)`, 0 where `top` is −∞, are what it computes with where that is accurate.
+    /// `log_matmul(a, w, sums, top)`: `log Σᵢ exp(aᵢ + wᵢⱼ)` for a vector or every row of a matrix a. `top = logsumexp(w)` over the rows
+    /// of w and `log_matmul_sums` of both are what it computes with where that is accurate.
     "log_matmul" LogMatMul;
-    /// `log_matmul_sums(a, power)`: `Σᵢ exp(aᵢ − max a)·powerᵢⱼ` for a vector or every row of a matrix a.
+    /// `log_matmul_powers(a)`: `exp(a − max a)` along the last axis.
+    "log_matmul_powers" LogMatMulPowers;
+    /// `log_matmul_sums(powers, power)`: the product of rows and `power = exp(w − top)`, which is 0 where `top` is −∞.
     "log_matmul_sums" LogMatMulSums;
-    /// `log_matmul_left(ct, a, w, sums, top, power)`: the cotangent of a for `log_matmul(a, w, …)`; `power` is transposed.
+    /// `log_matmul_quotients(ct, sums, top)`: `ct / sums`, NaN where that is not accurate.
+    "log_matmul_quotients" LogMatMulQuotients;
+    /// `log_matmul_left(ct, quotients, powers, a, w, power)`: the cotangent of a for `log_matmul(a, w, …)`; `power` is transposed.
     "log_matmul_left" LogMatMulLeft;
-    /// `log_matmul_right(ct, a, w, sums, top, power)`: the cotangent of w for `log_matmul(a, w, top, power)`.
-    "log_matmul_right" LogMatMulRight;
+    /// `log_matmul_right(ct, quotients, powers, a, w, power)`: the cotangent of w for `log_matmul(a, w, …)`.
+    "log_matmul_right" LogMatMulRight { /** The rows of ct and quotients are in the order opposite to that of the others. */ reverse: bool };
 
     /// `reshape(x, d0, d1, …)`: one extent may be −1.
     "reshape" Reshape;

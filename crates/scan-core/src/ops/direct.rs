@@ -12,12 +12,16 @@ use crate::types::shape::Extents;
 pub(crate) enum Direct {
     /// `log_matmul`
     LogMatMul(Size),
+    /// `log_matmul_powers`, of rows of so many elements.
+    LogMatMulPowers(usize),
     /// `log_matmul_sums`
     LogMatMulSums(Size),
+    /// `log_matmul_quotients`, of rows of so many elements.
+    LogMatMulQuotients(usize),
     /// `log_matmul_left`
     LogMatMulLeft(Size),
     /// `log_matmul_right`
-    LogMatMulRight(Size),
+    LogMatMulRight(Size, bool),
     /// logsumexp and its kin.
     Lanes(Of, Lanes),
     /// A sum or product, a maximum or minimum.
@@ -28,10 +32,12 @@ impl Direct {
     /// The op, where it works on slices: given the shapes of its inputs and output, of f64 where `wide`, else of f32.
     pub fn new(op: &Op, ins: &[&[usize]], out: &[usize], wide: bool) -> Option<Direct> {
         let direct = match (op, ins) {
-            (Op::LogMatMul(_), [a, w, top, power]) if wide => Direct::LogMatMul(Size::of(a, w, top, power)?),
-            (Op::LogMatMulSums(_), [a, power]) if wide => Direct::LogMatMulSums(Size::of(a, power, &power[1..], power)?),
-            (Op::LogMatMulLeft(_), [_, a, w, _, top, power]) if wide => Direct::LogMatMulLeft(Size::of(a, w, top, power)?),
-            (Op::LogMatMulRight(_), [_, a, w, _, top, power]) if wide => Direct::LogMatMulRight(Size::of(a, w, top, power)?),
+            (Op::LogMatMul(_), [a, w, ..]) if wide => Direct::LogMatMul(Size::of(a, w)?),
+            (Op::LogMatMulPowers(_), [a]) if wide => Direct::LogMatMulPowers(*a.last()?),
+            (Op::LogMatMulSums(_), [powers, power]) if wide => Direct::LogMatMulSums(Size::of(powers, power)?),
+            (Op::LogMatMulQuotients(_), [ct, ..]) if wide => Direct::LogMatMulQuotients(*ct.last()?),
+            (Op::LogMatMulLeft(_), [_, _, _, a, w, _]) if wide => Direct::LogMatMulLeft(Size::of(a, w)?),
+            (Op::LogMatMulRight(op), [_, _, _, a, w, _]) if wide => Direct::LogMatMulRight(Size::of(a, w)?, op.reverse),
             (Op::LogSumExp(op), [x]) => Direct::Lanes(Of::LogSumExp, Lanes::side_by_side(x, &op.axes)?),
             (Op::Softmax(op), [x]) => Direct::Lanes(Of::Softmax, Lanes::along(x, op.axis)),
             (Op::LogSoftmax(op), [x]) => Direct::Lanes(Of::LogSoftmax, Lanes::along(x, op.axis)),
@@ -46,20 +52,22 @@ impl Direct {
             _ => return None,
         };
         let count = |shape: &[usize]| shape.iter().product::<usize>();
-        let elements = match direct {
-            Direct::LogMatMul(size) | Direct::LogMatMulSums(size) => size.results(),
-            Direct::LogMatMulLeft(size) => {
-                let given = [0, 3].iter().all(|&i| count(ins[i]) == size.results());
-                if given { count(ins[1]) } else { return None }
-            }
-            Direct::LogMatMulRight(size) => {
-                let given = [0, 3].iter().all(|&i| count(ins[i]) == size.results());
-                if given { count(ins[2]) } else { return None }
-            }
-            Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => lanes.starts().count(),
-            Direct::Lanes(..) => count(ins[0]),
+        let (wanted, elements): (Vec<usize>, usize) = match direct {
+            Direct::LogMatMul(size) => (vec![size.given(), size.weights(), size.results(), ins[1][1]], size.results()),
+            Direct::LogMatMulSums(size) => (vec![size.given(), size.weights()], size.results()),
+            Direct::LogMatMulQuotients(n) => (vec![count(ins[0]), count(ins[0]), n], count(ins[0])),
+            Direct::LogMatMulLeft(size) => (Direct::of_cotangent(size), size.given()),
+            Direct::LogMatMulRight(size, _) => (Direct::of_cotangent(size), size.weights()),
+            Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.starts().count()),
+            Direct::Lanes(..) | Direct::LogMatMulPowers(_) => (vec![], count(ins[0])),
         };
-        (elements == count(out)).then_some(direct)
+        let given = ins.iter().zip(&wanted).all(|(shape, n)| count(shape) == *n);
+        (given && elements == count(out)).then_some(direct)
+    }
+
+    /// Elements of the operands of a cotangent.
+    fn of_cotangent(size: Size) -> Vec<usize> {
+        vec![size.results(), size.results(), size.given(), size.given(), size.weights(), size.weights()]
     }
 
     fn reduce(kind: ReduceKind, x: &[usize], axes: &[usize]) -> Option<Direct> {
@@ -76,10 +84,12 @@ impl Direct {
     pub fn run_f64(&self, ins: &[&[f64]], out: &mut [f64], scratch: &mut Vec<f64>) {
         let six = || std::array::from_fn(|i| ins[i]);
         match *self {
-            Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out, scratch),
-            Direct::LogMatMulSums(size) => log_matmul::sums(size, ins[0], ins[1], out, scratch),
-            Direct::LogMatMulLeft(size) => log_matmul::left(size, six(), out, scratch),
-            Direct::LogMatMulRight(size) => log_matmul::right(size, six(), out, scratch),
+            Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out),
+            Direct::LogMatMulPowers(k) => log_matmul::powers(k, ins[0], out),
+            Direct::LogMatMulSums(size) => log_matmul::sums(size, ins[0], ins[1], out),
+            Direct::LogMatMulQuotients(n) => log_matmul::quotients(n, [ins[0], ins[1], ins[2]], out),
+            Direct::LogMatMulLeft(size) => log_matmul::left(size, six(), out),
+            Direct::LogMatMulRight(size, reverse) => log_matmul::right(size, reverse, six(), out),
             _ => self.run_lanes(ins, out, scratch),
         }
     }

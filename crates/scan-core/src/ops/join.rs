@@ -45,6 +45,10 @@ impl OpDef for Join {
             shape[self.axis] += part.shape()[self.axis];
         }
         ins.iter_mut().filter(|x| x.dtype() != dtype).for_each(|x| *x = x.cast(dtype));
+        let mut rest = ins.iter().filter(|x| x.shape()[self.axis] > 0);
+        if let (Some(only), None) = (rest.next(), rest.next()) {
+            return Ok(one(only.clone()));
+        }
         Ok(one(dispatch!(dtype, T => join::<T>(ins, self.axis, &shape))))
     }
 
@@ -118,7 +122,9 @@ mod tests {
         assert_eq!(apply(Join { axis: 0 }, &[a.clone(), a.clone()]), Array::new(&[4, 1], vec![1i32, 2, 1, 2]));
         assert_eq!(apply(Join { axis: 0 }, &[a.clone()]), a);
         let empty = Array::zeros(DType::Bool, &[0, 1]);
-        assert_eq!(apply(Join { axis: 0 }, &[empty, a.clone()]), a);
+        assert_eq!(apply(Join { axis: 0 }, &[empty.clone(), a.clone()]), a);
+        assert_eq!(apply(Join { axis: 0 }, &[empty.clone(), a.clone(), empty.clone()]), a);
+        assert_eq!(apply(Join { axis: 0 }, &[empty.clone(), empty.clone()]), empty);
     }
 
     #[test]

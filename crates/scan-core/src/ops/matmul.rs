@@ -147,6 +147,27 @@ macro_rules! float_product {
 float_product!(f32, matrixmultiply::sgemm, slices::add_rows_f32, slices::row_products_f32);
 float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::row_products);
 
+/// `c = aᵀ·b` for a of extents `[p, m]` and b of `[p, n]`, whose rows count from the last one where `reverse`; c being zeros.
+#[allow(unsafe_code)]
+pub(crate) fn multiply_columns([m, p, n]: [usize; 3], a: &[f64], b: &[f64], reverse: bool, c: &mut [f64]) {
+    assert!(a.len() == m * p && b.len() == p * n && c.len() == m * n, "extents of a product");
+    let row = |t: usize| if reverse { p - 1 - t } else { t };
+    if p < ROWS || m * p * n < SMALL {
+        for (t, a) in a.chunks_exact(m.max(1)).enumerate() {
+            let b = &b[row(t) * n..(row(t) + 1) * n];
+            a.chunks_exact(1).zip(c.chunks_exact_mut(n.max(1))).for_each(|(x, c)| slices::add_rows(x, b, c));
+        }
+        return;
+    }
+    let stride = if reverse { -(n as isize) } else { n as isize };
+    // SAFETY: with these strides and extents exactly the elements of the three slices are reached, as asserted above: p is not 0, and the
+    // rows of b are counted from the first or down from the last one; c is borrowed exclusively.
+    unsafe {
+        let b = b.as_ptr().add(row(0) * n);
+        matrixmultiply::dgemm(m, p, n, 1.0, a.as_ptr(), 1, m as isize, b, stride, 1, 0.0, c.as_mut_ptr(), n as isize, 1);
+    }
+}
+
 /// Up to as many multiplications a kernel may compute a product, element by element, and both round every product and sum.
 pub(crate) const LOOPS: usize = 1024;
 /// Below as many multiplications, packing costs more than it saves.
@@ -291,6 +312,22 @@ mod tests {
         assert_close(&product(&a, &b).to_f64_vec(), &c, 1e-13, "f64");
         let single = product(&a.cast(DType::F32), &b.cast(DType::F32));
         assert_close(&single.to_f64_vec(), &c, 1e-5, "f32");
+    }
+
+    #[test]
+    fn products_of_columns_read_rows_either_way() {
+        for [m, p, n] in [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0]] {
+            let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
+            let back: Vec<f64> = b.as_slice::<f64>().chunks(n.max(1)).rev().flatten().copied().collect();
+            let turned = apply(Transpose { perm: vec![1, 0] }, std::slice::from_ref(&a));
+            let mut want = vec![0.0; m * n];
+            multiply_by_loops([m, p, n], turned.as_slice(), b.as_slice(), &mut want);
+            for (b, reverse) in [(b.as_slice::<f64>(), false), (&back, true)] {
+                let mut c = vec![0.0; m * n];
+                multiply_columns([m, p, n], a.as_slice(), b, reverse, &mut c);
+                assert_close(&c, &want, 1e-13, &format!("{m} {p} {n} {reverse}"));
+            }
+        }
     }
 
     #[test]

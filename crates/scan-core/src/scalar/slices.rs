@@ -85,9 +85,10 @@ slices! {
     pub fn row_products_f32(rows: &[f32], x: &[f32], out: &mut [f32]) = row_products_of of f32;
     /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
     pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
-    /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else 0; true where that
-    /// is so everywhere.
-    pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) -> bool = quotients_of of f64;
+    /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
+    pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) = quotients_of of f64;
+    /// True where an element is NaN.
+    pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
     /// `out = out · x`
     pub fn scale(x: &[f64], out: &mut [f64]) = scale_of of f64;
 }
@@ -190,16 +191,18 @@ fn logs_of_sums_of<C: Lanes<V = f64>>(c: &C, base: f64, tops: &[f64], sums: &[f6
 }
 
 #[inline(always)]
-fn quotients_of<C: Lanes<V = f64>>(_: &C, cts: &[f64], sums: &[f64], tops: &[f64], least: f64, bound: f64, out: &mut [f64]) -> bool {
+fn quotients_of<C: Lanes<V = f64>>(_: &C, cts: &[f64], sums: &[f64], tops: &[f64], least: f64, bound: f64, out: &mut [f64]) {
     let most = 1.0 / least;
-    let mut outside = 0u64;
     for (out, ((&top, &sum), &ct)) in out.iter_mut().zip(tops.iter().zip(sums).zip(cts)) {
         let quotient = ct / sum;
         let inside = (sum >= least) & (sum <= most) & (top.abs() < f64::INFINITY) & (quotient.abs() <= bound);
-        *out = if inside { quotient } else { 0.0 };
-        outside += u64::from(!inside);
+        *out = if inside { quotient } else { f64::NAN };
     }
-    outside == 0
+}
+
+#[inline(always)]
+fn any_nan_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> bool {
+    x.iter().map(|x| u64::from(x.is_nan())).sum::<u64>() > 0
 }
 
 #[inline(always)]
@@ -255,11 +258,13 @@ mod tests {
         for (base, sum) in [(1.0, 0.0), (1.0, f64::NAN), (1.0, 1e-80), (inf, 1.0), (1.0, inf), (-inf, 1.0)] {
             assert!(!logs_of_sums(base, &[2.0], &[sum], 1e-70, &mut out), "{base} {sum}");
         }
-        assert!(quotients(&[6.0], &[0.5], &[3.0], 1e-70, 1e9, &mut out) && out == [12.0]);
+        quotients(&[6.0], &[0.5], &[3.0], 1e-70, 1e9, &mut out);
+        assert!(out == [12.0] && !any_nan(&out));
         for (ct, sum, top) in
             [(1.0, f64::NAN, 0.0), (0.0, 1e-71, 0.0), (0.0, 1.0, inf), (1e10, 1.0, 0.0), (f64::NAN, 1.0, 0.0), (inf, 1.0, 0.0)]
         {
-            assert!(!quotients(&[ct], &[sum], &[top], 1e-70, 1e9, &mut out) && out == [0.0], "{ct} {sum} {top}");
+            quotients(&[ct], &[sum], &[top], 1e-70, 1e9, &mut out);
+            assert!(any_nan(&out), "{ct} {sum} {top}");
         }
         assert_eq!(largest(&[f64::NAN, -inf]), -inf);
     }

@@ -312,14 +312,22 @@ pub fn with_slices<T: Element>(operands: [&Operand; 3], n: [usize; 3], f: impl F
     unsafe { f(a.slice(n[0]), b.slice(n[1]), c.slice_mut(n[2])) }
 }
 
-/// Runs `f(ins, out)` on operands of these numbers of elements, out for writing and apart from the others.
+/// As many inputs [`with_inputs`] takes.
+pub const INPUTS: usize = 6;
+
+/// Runs `f(ins, out)` on operands of these numbers of elements so many steps further on, out for writing and apart from the others.
 ///
 /// # Panics
-/// Where out overlaps another operand, or one reaches beyond its memory.
-pub fn with_inputs<T: Element>(ins: &[(Operand, usize)], out: (&Operand, usize), f: impl FnOnce(&[&[T]], &mut [T])) {
-    let size = size_of::<T>();
-    assert!(!ins.iter().any(|(x, n)| out.0.overlaps(out.1 * size, x, n * size)), "a result over its operand");
-    // SAFETY: the written slice is apart from the read ones, as asserted, and all die before anything else runs.
-    let (ins, out): (SmallVec<[&[T]; 6]>, _) = unsafe { (ins.iter().map(|(x, n)| x.slice(*n)).collect(), out.0.slice_mut(out.1)) };
-    f(&ins, out);
+/// Where out overlaps another operand, or one reaches beyond its memory, or there are more than [`INPUTS`].
+pub fn with_inputs<T: Element>(ins: &[(Operand, usize)], out: &(Operand, usize), k: usize, f: impl FnOnce(&[&[T]], &mut [T])) {
+    let (size, (to, n)) = (size_of::<T>(), (out.0.after(k), out.1));
+    let mut slices: [&[T]; INPUTS] = [&[]; INPUTS];
+    for (slice, (x, len)) in slices[..ins.len()].iter_mut().zip(ins) {
+        let x = x.after(k);
+        assert!(!to.overlaps(n * size, &x, len * size), "a result over its operand");
+        // SAFETY: the slice is only read, apart from the written one, as asserted, and dies before anything else runs.
+        *slice = unsafe { x.slice(*len) };
+    }
+    // SAFETY: the written slice is apart from the read ones, as asserted, and dies before anything else runs.
+    f(&slices[..ins.len()], unsafe { to.slice_mut(n) });
 }

@@ -18,7 +18,7 @@ pub mod emit_x64;
 pub mod isa;
 
 pub use code::{
-    Code, Frame, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, integer_at, run, truth_at, with_inputs,
+    Code, Frame, INPUTS, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, integer_at, run, truth_at, with_inputs,
     with_slices, write_array,
 };
 pub use isa::Isa;

@@ -2,18 +2,52 @@
 
 use super::held::{Held, Rows};
 use crate::backend::cpu::{Memory, Operand, bytes, cells};
+use crate::dispatch;
 use crate::ir::Scan;
 use crate::lower::Window;
 use crate::lower::mixed::At;
 use crate::types::Array;
 use std::cell::Cell;
+use std::ops::RangeInclusive;
+
+/// A value that all steps read.
+pub struct Steady {
+    array: Array,
+    /// Where it begins, in bytes.
+    offset: usize,
+}
+
+/// So many bytes lie in a line of the cache, and in the widest vector.
+const LINE: usize = 64;
+/// Bytes of matrices that are read from caches at every step.
+const CACHED: RangeInclusive<usize> = 1 << 10..=1 << 20;
+/// In so few steps a copy does not pay.
+const FEW: usize = 8;
+
+impl Steady {
+    /// A value for so many steps. Matrices that stay in the cache begin at a line of it: a vector that crosses a line costs twice.
+    pub fn new(array: Array, steps: usize) -> Steady {
+        let there = bytes(&array);
+        let matrix = array.rank() == 2 && array.dtype().is_float() && CACHED.contains(&there.len());
+        if !matrix || steps <= FEW || there.as_ptr().addr().is_multiple_of(LINE) {
+            return Steady { array, offset: 0 };
+        }
+        dispatch!(array.dtype(), T => {
+            let more = LINE / size_of::<T>();
+            let mut copy = Array::dirty(array.dtype(), &[array.len() + more]);
+            let first = (LINE - bytes(&copy).as_ptr().addr() % LINE) % LINE / size_of::<T>();
+            copy.as_mut_slice::<T>()[first..first + array.len()].copy_from_slice(array.as_slice::<T>());
+            Steady { array: copy, offset: first * size_of::<T>() }
+        })
+    }
+}
 
 /// The memory of a run, as long as it does not move.
 pub struct Memories<'a> {
     scan: &'a Scan,
     windows: &'a [Window],
     ins: &'a [Array],
-    before: &'a [Array],
+    before: &'a [Steady],
     arena: &'a [Cell<u8>],
     rows: Vec<&'a [Cell<u8>]>,
     /// How each buffer is used.
@@ -27,7 +61,8 @@ impl<'a> Memories<'a> {
     pub fn new(
         scan: &'a Scan,
         windows: &'a [Window],
-        [ins, before]: [&'a [Array]; 2],
+        ins: &'a [Array],
+        before: &'a [Steady],
         arena: &'a [Cell<u8>],
         held: &'a mut [Held],
     ) -> Memories<'a> {
@@ -58,7 +93,10 @@ impl<'a> Memories<'a> {
                 let at = if reverse { rows - 1 - step } else { step };
                 Operand { memory: Memory::Read(bytes(x)), offset: at * row, stride: if reverse { -(row as isize) } else { row as isize } }
             }
-            At::Before(k) => Operand { memory: Memory::Read(bytes(&self.before[k])), offset: 0, stride: 0 },
+            At::Before(k) => {
+                let Steady { array, offset } = &self.before[k];
+                Operand { memory: Memory::Read(bytes(array)), offset: *offset, stride: 0 }
+            }
             At::Row(id, offset) => {
                 let k = id.0 as usize;
                 let memory = Memory::Write(self.rows[k]);
@@ -67,6 +105,28 @@ impl<'a> Memories<'a> {
                 }
                 let row = self.windows[k].row_bytes();
                 Operand { memory, offset: (step + offset - self.base[k]) * row, stride: row as isize }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::DType;
+
+    #[test]
+    fn matrices_begin_at_a_line_of_the_cache() {
+        for dtype in [DType::F32, DType::F64] {
+            for n in [1, 16, 33, 64] {
+                let matrix = Array::vector(&(0..n * n).map(|i| i as f64).collect::<Vec<_>>()).cast(dtype).reshaped(&[n, n]);
+                let steady = Steady::new(matrix.clone(), 100);
+                let there = &bytes(&steady.array)[steady.offset..][..bytes(&matrix).len()];
+                assert_eq!(there, bytes(&matrix), "{dtype} {n}");
+                let large = bytes(&matrix).len() >= 1024;
+                assert!(!large || there.as_ptr().addr().is_multiple_of(LINE), "{dtype} {n}");
+                let few = Steady::new(matrix.clone(), 1);
+                assert!(few.offset == 0 && bytes(&few.array) == bytes(&matrix));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use super::held::Held;
 use super::indexed::{Given, read, write};
-use super::memories::Memories;
+use super::memories::{Memories, Steady};
 use super::plan::native;
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_inputs, with_slices, write_array};
+use crate::backend::cpu::{INPUTS, Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_inputs, with_slices, write_array};
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::{Walk, blame};
 use crate::ir::op::{Outs, Write};
@@ -117,6 +117,7 @@ impl Mixed {
     /// What the ops report, with the step.
     pub fn run(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], held: &mut [Held], n: usize, mut room: usize) -> Result<usize> {
         let before = self.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let before: Vec<Steady> = before.into_iter().map(|array| Steady::new(array, n)).collect();
         let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
         self.parts.iter().for_each(|p| {
             if let Part::Map(tier, lanes) = p {
@@ -130,7 +131,7 @@ impl Mixed {
                 held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
             }
             let full = held.iter_mut().zip(&self.plan.windows).map(|(h, w)| h.slide(w, done)).min();
-            let memories = Memories::new(scan, &self.plan.windows, [ins, &before], cells(&mut arena), held);
+            let memories = Memories::new(scan, &self.plan.windows, ins, &before, cells(&mut arena), held);
             stopped = self.segment(cx, &memories, &mut done, room.min(full.unwrap_or(room)))?;
         }
         Ok(done)
@@ -165,7 +166,11 @@ impl Mixed {
             let start = cx.profile.is_some().then(Instant::now);
             match bound {
                 Bound::Kernel(kernel) => kernel.step(),
-                Bound::Operands(operands) => run_part(cx, part, item, operands, k, scratch).map_err(|e| part.blame(e, item.span))?,
+                Bound::Direct(direct, dtype, ins, out) => match dtype {
+                    DType::F32 => with_inputs(ins, out, k, |ins, out| direct.run_f32(ins, out, scratch)),
+                    _ => with_inputs(ins, out, k, |ins, out| direct.run_f64(ins, out, scratch)),
+                },
+                Bound::Operands(operands) => run_part(cx, part, item, operands, k).map_err(|e| part.blame(e, item.span))?,
             }
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op(part.name(), start.elapsed());
@@ -187,19 +192,25 @@ impl Mixed {
 enum Bound<'a> {
     /// A kernel.
     Kernel(Stepwise<'a>),
+    /// An op on slices of such a dtype: its inputs and its result, at the first step, with their numbers of elements.
+    Direct(&'a Direct, DType, SmallVec<[(Operand<'a>, usize); INPUTS]>, (Operand<'a>, usize)),
     /// Inputs, then results, of the first step.
     Operands(SmallVec<[Operand<'a>; 4]>),
 }
 
 impl<'a> Bound<'a> {
     fn new(part: &'a Part, item: &Item, at: &dyn Fn(&At) -> Operand<'a>, steps: usize) -> Bound<'a> {
+        if let Part::Direct(direct, _) = part {
+            let sized = |p: &Place| (at(&p.at), count(&p.shape));
+            return Bound::Direct(direct, item.outs[0].dtype, item.ins.iter().map(sized).collect(), sized(&item.outs[0]));
+        }
         let operands: SmallVec<[Operand; 4]> = item.ins.iter().chain(&item.outs).map(|p| at(&p.at)).collect();
         let kernel = if let Part::Map(tier, lanes) = part { tier.stepwise(&operands, *lanes, steps) } else { None };
         kernel.map_or(Bound::Operands(operands), Bound::Kernel)
     }
 }
 
-fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'a>], k: usize, scratch: &mut Vec<f64>) -> Result<()> {
+fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'a>], k: usize) -> Result<()> {
     let now: SmallVec<[Operand; 4]> = operands.iter().map(|o| o.after(k)).collect();
     let (ins, outs) = now.split_at(item.ins.len());
     match (part, &item.work) {
@@ -219,15 +230,6 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
             let given = givens(ins, &item.ins);
             write(selector, *mode, Given { at: outs[0], place: &item.outs[0] }, given[0], &given[1..])?;
         }
-        (Part::Direct(direct, _), _) => {
-            let sized = |(at, place): (&Operand<'a>, &Place)| (*at, count(&place.shape));
-            let given: SmallVec<[(Operand, usize); 6]> = ins.iter().zip(&item.ins).map(sized).collect();
-            let out = (&outs[0], count(&item.outs[0].shape));
-            match item.outs[0].dtype {
-                DType::F32 => with_inputs(&given, out, |ins, out| direct.run_f32(ins, out, scratch)),
-                _ => with_inputs(&given, out, |ins, out| direct.run_f64(ins, out, scratch)),
-            }
-        }
         (Part::Call(op), _) => {
             let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();
             let results: Outs<Array> = op.def().eval(cx, &mut arrays)?;
@@ -238,7 +240,7 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
                 write_array(to, result);
             }
         }
-        (Part::Move, _) => {}
+        (Part::Move | Part::Direct(..), _) => {}
     }
     Ok(())
 }

@@ -3,18 +3,20 @@
 use crate::base::Result;
 use crate::dispatch;
 use crate::eval::Walk;
-use crate::ir::op::{BroadcastLike, IndexWrite, NativeOp, Outs, Write};
+use crate::ir::op::{BroadcastLike, Flip, IndexWrite, NativeOp, Outs, Write};
 use crate::ir::{EvalCx, Graph, Node, Op, Value};
 use crate::ops::support::Number;
 use crate::types::shape::count;
 use crate::types::{Array, Type};
 use std::sync::Arc;
 
-/// `0 + y` in the rows from `k` on of zeros that are as large as another array.
+/// `0 + y` in the rows from `k` on of zeros that are as large as another array, or the same of y flipped.
 pub struct Padded {
-    /// The law: parameters are the array that gives the extents, and y.
+    /// The law: parameters are the array that gives the extents, and y before it is flipped.
     walk: Walk<Arc<Graph>>,
     k: usize,
+    /// The rows of y come from the last to the first, as those of a gradient.
+    flipped: bool,
 }
 
 impl Padded {
@@ -31,8 +33,9 @@ impl Padded {
         if !of_zero(graph, made) || !once(zeros) || graph.ty(y).dtype != graph.ty(zeros).dtype || graph.ty(zeros).rank() == 0 {
             return Ok(None);
         }
-        let ins = vec![made.ins[1], y];
-        Ok(law(graph, &ins, &node.outs)?.map(|walk| (Padded { walk, k }, ins)))
+        let turned = graph.node_of(y).filter(|n| matches!(n.op, Op::Flip(Flip { axis: 0 })) && once(y));
+        let ins = vec![made.ins[1], turned.map_or(y, |n| n.ins[0])];
+        Ok(law(graph, &ins, &node.outs)?.map(|walk| (Padded { walk, k, flipped: turned.is_some() }, ins)))
     }
 
     /// Where y has all the rows from k on.
@@ -41,12 +44,16 @@ impl Padded {
         if y.rank() != like.len() || y.shape()[1..] != *rest || y.shape()[0] + self.k != *rows {
             return None;
         }
-        let lead = self.k * count(rest);
+        let (width, lead) = (count(rest), self.k * count(rest));
         Some(dispatch!(y.dtype(), T => {
             let mut out = Array::dirty(y.dtype(), like);
             let (zeros, rows) = out.as_mut_slice::<T>().split_at_mut(lead);
             zeros.fill(T::ZERO);
-            rows.iter_mut().zip(y.as_slice::<T>()).for_each(|(to, &x)| *to = T::ZERO.plus(x));
+            let add = |to: &mut [T], from: &[T]| to.iter_mut().zip(from).for_each(|(to, &x)| *to = T::ZERO.plus(x));
+            match self.flipped && width > 0 {
+                true => rows.chunks_exact_mut(width).zip(y.as_slice::<T>().chunks_exact(width).rev()).for_each(|(to, from)| add(to, from)),
+                false => add(rows, y.as_slice()),
+            }
             out
         }))
     }

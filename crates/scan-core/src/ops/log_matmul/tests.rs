@@ -1,7 +1,10 @@
 //! The products against the formula, on numbers of all sizes.
 
-use super::*;
+use super::defs::Weights;
+use crate::ir::op::*;
+use crate::ir::{Graph, Op, Value};
 use crate::ops::testing::*;
+use crate::types::{Array, DType};
 
 /// Random numbers, some of them such that factors underflow or are not finite.
 struct Numbers(u64);
@@ -43,8 +46,32 @@ fn scaled(w: &Array) -> [Array; 2] {
     eval_graph(&g, std::slice::from_ref(w), &[top, power]).unwrap().try_into().unwrap()
 }
 
+fn powers_of(a: &Array) -> Array {
+    apply(LogMatMulPowers {}, std::slice::from_ref(a))
+}
+
 fn sums_of(a: &Array, power: &Array) -> Array {
-    apply(LogMatMulSums {}, &[a.clone(), power.clone()])
+    apply(LogMatMulSums {}, &[powers_of(a), power.clone()])
+}
+
+/// `log_matmul` of a and w, with what a loop computes of them.
+fn value(a: &Array, w: &Array) -> Array {
+    let [top, power] = scaled(w);
+    apply(LogMatMul {}, &[a.clone(), w.clone(), sums_of(a, &power), top])
+}
+
+/// The cotangents of a and w, the latter also from rows in the opposite order.
+fn cotangents(a: &Array, w: &Array, ct: &Array) -> [Array; 3] {
+    let [top, power] = scaled(w);
+    let quotients = apply(LogMatMulQuotients {}, &[ct.clone(), sums_of(a, &power), top]);
+    let rest = |power: &Array| [powers_of(a), a.clone(), w.clone(), power.clone()];
+    let with = |ct: &Array, quotients: &Array, power: &Array| [&[ct.clone(), quotients.clone()], &rest(power)[..]].concat();
+    let back = |x: &Array| if x.rank() == 2 { apply(Flip { axis: 0 }, std::slice::from_ref(x)) } else { x.clone() };
+    [
+        apply(LogMatMulLeft {}, &with(ct, &quotients, &turned(&power))),
+        apply(LogMatMulRight { reverse: false }, &with(ct, &quotients, &power)),
+        apply(LogMatMulRight { reverse: true }, &with(&back(ct), &back(&quotients), &power)),
+    ]
 }
 
 fn turned(x: &Array) -> Array {
@@ -83,17 +110,31 @@ fn values_and_cotangents_are_those_of_the_formula() {
         let with = |x: usize| rows.iter().copied().chain([x]).collect::<Vec<usize>>();
         let a = numbers.array(&with(k), kind_a);
         let (w, ct) = (numbers.array(&[k, n], kind_w), numbers.array(&with(n), kind_ct));
-        let [top, power] = scaled(&w);
         let [y, left, right] = formula(&a, &w, &ct);
         let what = format!("round {round}, {kind_a} {kind_w} {kind_ct}");
-        let got = apply(LogMatMul {}, &[a.clone(), w.clone(), top.clone(), power.clone()]);
-        close(&got, &y, 1.0, &what);
+        close(&value(&a, &w), &y, 1.0, &what);
         let scale = ct.to_f64_vec().iter().filter(|x| x.is_finite()).map(|x| x.abs()).sum::<f64>();
-        let sums = sums_of(&a, &power);
-        let got = apply(LogMatMulLeft {}, &[ct.clone(), a.clone(), w.clone(), sums.clone(), top.clone(), turned(&power)]);
-        close(&got, &left, scale, &format!("left, {what}"));
-        let got = apply(LogMatMulRight {}, &[ct, a, w, sums, top, power]);
-        close(&got, &right, scale, &format!("right, {what}"));
+        let got = cotangents(&a, &w, &ct);
+        close(&got[0], &left, scale, &format!("left, {what}"));
+        close(&got[1], &right, scale, &format!("right, {what}"));
+        close(&got[2], &right, scale, &format!("right reversed, {what}"));
+    }
+}
+
+#[test]
+fn many_rows_are_as_accurate_as_one() {
+    // Enough rows for products of matrices, of which a few go to the formula.
+    for kinds in [(0, 0), (1, 0), (2, 2), (3, 1)] {
+        let mut numbers = Numbers(11);
+        let (a, w) = (numbers.array(&[70, 24], kinds.0), numbers.array(&[24, 20], kinds.1));
+        let ct = numbers.array(&[70, 20], 0);
+        let [y, left, right] = formula(&a, &w, &ct);
+        let scale = ct.to_f64_vec().iter().map(|x| x.abs()).sum::<f64>();
+        close(&value(&a, &w), &y, 1.0, "y");
+        let got = cotangents(&a, &w, &ct);
+        close(&got[0], &left, scale, "left");
+        close(&got[1], &right, scale, "right");
+        close(&got[2], &right, scale, "right reversed");
     }
 }
 
@@ -102,8 +143,7 @@ fn sums_that_nearly_underflow_are_right() {
     for gap in [0.0, 100.0, 176.0, 178.0, 300.0, 700.0, 744.0, 746.0, 1e4] {
         let a = Array::vector(&[0.0, -gap]);
         let w = Array::new(&[2, 2], vec![-gap, 0.0, 0.0, 0.0]);
-        let [top, power] = scaled(&w);
-        let got = apply(LogMatMul {}, &[a, w, top, power]).to_f64_vec();
+        let got = value(&a, &w).to_f64_vec();
         assert!((got[0] - (2f64.ln() - gap)).abs() <= 1e-13 * (1.0 + gap), "{gap}: {}", got[0]);
     }
 }
@@ -117,20 +157,22 @@ fn extents_of_one_and_no_rows() {
         let mut shape = a.shape().to_vec();
         shape[a.rank() - 1] = w.shape()[1];
         let ct = numbers.array(&shape, 0);
-        let [top, power] = scaled(&w);
         let [y, left, right] = formula(&a, &w, &ct);
-        close(&apply(LogMatMul {}, &[a.clone(), w.clone(), top.clone(), power.clone()]), &y, 1.0, "y");
-        let sums = sums_of(&a, &power);
-        let got = apply(LogMatMulLeft {}, &[ct.clone(), a.clone(), w.clone(), sums.clone(), top.clone(), turned(&power)]);
-        close(&got, &left, 10.0, "left");
-        let got = apply(LogMatMulRight {}, &[ct, a, w.clone(), sums, top, power]);
-        let summed = if w.shape()[0] == got.shape()[0] { got } else { apply(SumTo {}, &[got, w]) };
-        close(&summed, &right, 10.0, "right");
+        close(&value(&a, &w), &y, 1.0, "y");
+        let got = cotangents(&a, &w, &ct);
+        close(&got[0], &left, 10.0, "left");
+        for got in got[1..].iter().cloned() {
+            let summed = if w.shape()[0] == got.shape()[0] { got } else { apply(SumTo {}, &[got, w.clone()]) };
+            close(&summed, &right, 10.0, "right");
+        }
     }
     let [a, ct, w] = [Array::zeros(DType::F64, &[0, 7]), Array::zeros(DType::F64, &[0, 3]), Array::zeros(DType::F64, &[4, 3])];
     let [top, power] = scaled(&w);
-    assert_eq!(run(LogMatMul {}, &[&a, &w, &top, &power]).shape(), [0, 3]);
-    assert_eq!(run(LogMatMulRight {}, &[&ct, &a, &w, &ct, &top, &power]).shape(), [4, 3]);
+    assert_eq!(run(LogMatMulPowers {}, &[&a]).shape(), [0, 7]);
+    assert_eq!(run(LogMatMulSums {}, &[&a, &power]).shape(), [0, 3]);
+    assert_eq!(run(LogMatMulQuotients {}, &[&ct, &ct, &top]).shape(), [0, 3]);
+    assert_eq!(run(LogMatMul {}, &[&a, &w, &ct, &top]).shape(), [0, 3]);
+    assert_eq!(run(LogMatMulRight { reverse: true }, &[&ct, &ct, &a, &a, &w, &power]).shape(), [4, 3]);
 }
 
 fn run(op: impl Into<Op>, ins: &[&Array]) -> Array {
@@ -141,17 +183,32 @@ fn run(op: impl Into<Op>, ins: &[&Array]) -> Array {
 #[test]
 fn what_does_not_fit_is_an_error() {
     let [w, top] = [Array::zeros(DType::F64, &[4, 3]), Array::zeros(DType::F64, &[3])];
-    let a = Array::zeros(DType::F64, &[5]);
-    assert_eq!(build_error(LogMatMul {}, &[a.clone(), w.clone(), top.clone(), w.clone()]).code, "E0201");
-    assert_eq!(build_error(LogMatMul {}, &[a, w.clone(), w.clone(), w]).code, "E0208");
+    let (a, fits) = (Array::zeros(DType::F64, &[5]), Array::zeros(DType::F64, &[4]));
+    let (six, single) = (Array::zeros(DType::F64, &[6, 3]), Array::zeros(DType::F32, &[4]));
+    assert_eq!(build_error(LogMatMul {}, &[a.clone(), w.clone(), top.clone(), top.clone()]).code, "E0201");
+    assert_eq!(build_error(LogMatMul {}, &[fits.clone(), w.clone(), top.clone(), w.clone()]).code, "E0208");
+    assert_eq!(build_error(LogMatMulPowers {}, &[single.clone()]).code, "E0208");
+    assert_eq!(build_error(LogMatMulSums {}, &[single, w.clone()]).code, "E0208");
+    let unfit = |op: Op, ins: &[&Array]| {
+        let mut ins: Vec<Array> = ins.iter().map(|&x| x.clone()).collect();
+        op.def().eval(&mut EvalCx::new(), &mut ins).unwrap_err().code
+    };
+    assert_eq!(unfit(LogMatMul {}.into(), &[&a, &w, &top, &top]), "E0208");
+    assert_eq!(unfit(LogMatMul {}.into(), &[&fits, &w, &a, &top]), "E0208");
+    assert_eq!(unfit(LogMatMulSums {}.into(), &[&fits, &six]), "E0208");
+    assert_eq!(unfit(LogMatMulQuotients {}.into(), &[&top, &a, &top]), "E0208");
+    assert_eq!(unfit(LogMatMulLeft {}.into(), &[&top, &top, &a, &fits, &w, &turned(&w)]), "E0208");
+    assert_eq!(unfit(LogMatMulRight { reverse: true }.into(), &[&top, &a, &fits, &fits, &w, &w]), "E0208");
 }
 
-/// `log_matmul` of a and w alone, with what a loop hoists.
-fn product(g: &mut Graph, a: Value, w: Value) -> [Value; 3] {
+/// What a loop computes of a and w: the result, then top, power, powers and sums.
+fn product(g: &mut Graph, a: Value, w: Value) -> [Value; 5] {
     let top = g.emit(LogSumExp { axes: vec![0], keepdims: false }, &[w]);
     let spread = g.expand(top, &[0]);
     let power = crate::ops::softmax::weights(g, w, spread);
-    [g.emit(LogMatMul {}, &[a, w, top, power]), top, power]
+    let powers = g.emit(LogMatMulPowers {}, &[a]);
+    let sums = g.emit(LogMatMulSums {}, &[powers, power]);
+    [g.emit(LogMatMul {}, &[a, w, sums, top]), top, power, powers, sums]
 }
 
 #[test]
@@ -165,27 +222,38 @@ fn gradients_match_differences() {
             let v = wide(g, v);
             product(g, v[0], v[1])[0]
         };
-        let back = |left: bool| {
+        // The cotangents of a, of w, and of w from rows in the opposite order.
+        let back = |which: usize| {
             move |g: &mut Graph, v: &[Value]| {
                 let v = wide(g, v);
-                let [_, top, power] = product(g, v[0], v[1]);
-                let sums = g.emit(LogMatMulSums {}, &[v[0], power]);
-                match left {
-                    true => {
-                        let power = g.transpose(power, &[1, 0]);
-                        g.emit(LogMatMulLeft {}, &[v[2], v[0], v[1], sums, top, power])
-                    }
-                    false => g.emit(LogMatMulRight {}, &[v[2], v[0], v[1], sums, top, power]),
-                }
+                let [_, top, power, powers, sums] = product(g, v[0], v[1]);
+                let reverse = which == 2 && g.ty(v[0]).rank() == 2;
+                let quotients = g.emit(LogMatMulQuotients {}, &[v[2], sums, top]);
+                let mut turn = |v: Value| if reverse { g.emit(Flip { axis: 0 }, &[v]) } else { v };
+                let given = [turn(v[2]), turn(quotients), powers, v[0], v[1]];
+                let power = if which == 0 { g.transpose(power, &[1, 0]) } else { power };
+                let op: Op = if which == 0 { LogMatMulLeft {}.into() } else { LogMatMulRight { reverse }.into() };
+                g.emit(op, &[&given[..], &[power]].concat())
             }
         };
         check_vjp(forward, &ins[..2]);
-        check_vjp(back(true), &ins);
-        check_vjp(back(false), &ins);
+        (0..3).for_each(|which| check_vjp(back(which), &ins));
+        let powers = |g: &mut Graph, v: &[Value]| {
+            let v = wide(g, v);
+            g.emit(LogMatMulPowers {}, &[v[0]])
+        };
+        check_vjp(powers, &ins[..1]);
         let sums = |g: &mut Graph, v: &[Value]| {
             let v = wide(g, v);
             g.emit(LogMatMulSums {}, &[v[0], v[1]])
         };
         check_vjp(sums, &ins[..2]);
+        let quotients = |g: &mut Graph, v: &[Value]| {
+            let v = wide(g, v);
+            let (sums, top) = (g.exp(v[1]), Array::zeros(DType::F64, &[4]));
+            let top = g.constant(top);
+            g.emit(LogMatMulQuotients {}, &[v[0], sums, top])
+        };
+        check_vjp(quotients, &[sample(&y, 3), sample(&y, 4)]);
     }
 }

@@ -27,7 +27,8 @@ pub fn computing(g: &Graph, node: &Node) -> u64 {
     let wide = |dtype: DType| if dtype == DType::F32 { 1 } else { 2 };
     match &node.op {
         Op::Elem(op) => elements(out) * if simple(*op) { 50 } else { 600 * wide(out.dtype) },
-        Op::MatMul(_) => 100_000 + elements(out) * last(g.ty(node.ins[0]), 1) * 50 * wide(out.dtype),
+        Op::LogMatMulPowers(_) => elements(out) * 600 * wide(out.dtype),
+        Op::MatMul(_) | Op::LogMatMulSums(_) => 100_000 + elements(out) * last(g.ty(node.ins[0]), 1) * 50 * wide(out.dtype),
         Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => elements(g.ty(node.ins[0])) * 800 * wide(out.dtype),
         Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) => {
             let n = last(g.ty(node.ins[0]), 1);
@@ -93,5 +94,6 @@ pub fn several_kernels(body: &Graph) -> bool {
     let certain = |n: &Node| n.outs.iter().all(|v| body.ty(*v).dims.iter().all(|d| d.value().is_some()));
     let total: u64 = nodes().flat_map(|n| &n.outs).map(|v| elements(body.ty(*v))).sum();
     let written_out = nodes().all(certain) && total <= WRITTEN_OUT as u64;
-    nodes().any(|n| heavy(body, n)) && !written_out
+    let in_log_space = |n: &Node| matches!(n.op, Op::LogMatMulSums(_) | Op::LogMatMulLeft(_));
+    nodes().any(|n| in_log_space(n) || heavy(body, n) && !written_out)
 }

@@ -95,8 +95,8 @@ impl<'g> Prover<'g> {
             Op::Flip(_) | Op::Cast(_) | Op::StopGradient(_) | Op::Hold(_) | Op::IndexWrite(_) | Op::GatherWrite(_) => {
                 Some(self.rows(ins[0]))
             }
-            Op::LogMatMul(_) | Op::LogMatMulSums(_) => Some(self.rows(ins[0])),
-            Op::LogMatMulLeft(_) => Some(self.rows(ins[1])),
+            Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) => Some(self.rows(ins[0])),
+            Op::LogMatMulLeft(_) => Some(self.rows(ins[3])),
             Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) => Some(self.rows(ins[1])),
             Op::BroadcastTo(_) => Some(Rows::exactly(self.scalar(ins[1]))),
             Op::Elem(_) => self.common(v, &ins),

@@ -100,8 +100,8 @@ struct Accumulator {
 enum Product {
     /// The factors; the first is transposed, and stands here before it is.
     Plain([Value; 2]),
-    /// `log_matmul_right` of these rows (cotangents, a and sums) and captured values, transposed after where `turned`.
-    Log { rows: [Value; 3], fixed: [Value; 3], turned: bool },
+    /// `log_matmul_right` of these rows (cotangents, quotients, powers and a) and captured values, transposed after where `turned`.
+    Log { rows: [Value; 4], fixed: [Value; 2], turned: bool },
 }
 
 impl Product {
@@ -159,10 +159,10 @@ fn factors(parts: &Parts, part: Value) -> Option<[Value; 2]> {
 fn log(parts: &Parts, part: Value) -> Option<Product> {
     let inner = transposed(parts, part);
     let node = node_of(parts, inner.unwrap_or(part), |op| matches!(op, Op::LogMatMulRight(_)))?;
-    let [ct, a, w, sums, top, power] = node.ins[..].try_into().ok()?;
-    let fixed = [w, top, power];
+    let [ct, quotients, powers, a, w, power] = node.ins[..].try_into().ok()?;
+    let fixed = [w, power];
     let captured = fixed.iter().all(|v| parts.captured.iter().any(|c| c.param == *v));
-    captured.then_some(Product::Log { rows: [ct, a, sums], fixed, turned: inner.is_some() })
+    captured.then_some(Product::Log { rows: [ct, quotients, powers, a], fixed, turned: inner.is_some() })
 }
 
 /// What is transposed to a matrix.
@@ -242,15 +242,20 @@ fn product(g: &mut Graph, left: Rows, right: Rows, init: Value) -> Value {
 }
 
 /// `log_matmul_right` of the rows of all steps.
-fn log_product(g: &mut Graph, rows: &[Rows], [w, top, power]: [Value; 3], turned: bool, init: Value) -> Value {
-    let some_turn = rows.iter().any(|r| r.reverse);
-    let axes = if turned { [1, 2, 1] } else { [2, 1, 2] };
+fn log_product(g: &mut Graph, rows: &[Rows], [w, power]: [Value; 2], turned: bool, init: Value) -> Value {
+    // Cotangents of a backward loop meet rows of a forward one: the product reads the former from the last on. Rows of a batch are in
+    // order within each step.
+    let pairs = rows[0].reverse == rows[1].reverse && rows[2].reverse == rows[3].reverse && rows.iter().all(|r| g.ty(r.value).rank() == 2);
+    let reverse = pairs && rows[0].reverse != rows[2].reverse;
+    let some_turn = !reverse && rows.iter().any(|r| r.reverse);
+    let axes = if turned { [1, 1, 2, 2] } else { [2, 2, 1, 1] };
     let mut given: Vec<Value> = vec![];
     for (rows, axis) in rows.iter().zip(axes) {
         let value = if some_turn && !rows.reverse { g.emit(Flip { axis: 0 }, &[rows.value]) } else { rows.value };
         given.push(if g.ty(value).rank() == 3 { flat(g, value, init, axis) } else { value });
     }
-    let right = g.emit(LogMatMulRight {}, &[given[0], given[1], w, given[2], top, power]);
+    given.extend([w, power]);
+    let right = g.emit(LogMatMulRight { reverse }, &given);
     if turned { g.transpose(right, &[1, 0]) } else { right }
 }
 

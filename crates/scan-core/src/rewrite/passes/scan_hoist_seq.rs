@@ -42,35 +42,60 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let exact: Vec<bool> = parts.seqs.iter().map(|s| has_rows(&mut prover, s.rows, parts.n_steps)).collect();
         parts.fill(|v| rebuild.image(v))?;
         for product in products {
+            let ins = product.ins.iter().map(|given| match *given {
+                Given::Captured(at) => parts.captured[at].value,
+                Given::Row(at) if exact[at] => parts.seqs[at].rows,
+                Given::Row(at) => cut(&mut rebuild.new, &parts.seqs[at], parts.n_steps),
+            });
+            let ins: Vec<Value> = ins.collect();
+            let rows = at_once(&mut rebuild.new, &product.op, &ins);
             let seq = parts.seqs[product.seq].clone();
-            let x = if exact[product.seq] { seq.rows } else { cut(&mut rebuild.new, &seq, parts.n_steps) };
-            let fixed: Vec<Value> = product.captured.iter().map(|&c| parts.captured[c].value).collect();
-            let rows = at_once(&mut rebuild.new, &product.op, x, &fixed);
             parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
         }
         parts.put(rebuild, node).map(|_| true)
     })
 }
 
-/// A product of a row of a sequence with a captured matrix, and whatever else of captured values it takes.
+/// A product of a row of a sequence with a captured matrix, or a part of one in log space.
 struct Product {
     op: Op,
+    ins: Vec<Given>,
+    /// The sequence of its first operand.
     seq: usize,
-    captured: Vec<usize>,
     value: Value,
+}
+
+/// An operand.
+enum Given {
+    /// A row of a sequence.
+    Row(usize),
+    /// A captured value.
+    Captured(usize),
 }
 
 fn products(parts: &Parts) -> Vec<Product> {
     let (eager, values) = (eager(&parts.body), for_values(&parts.body));
     let found = |(_, node): (NodeId, &Node)| {
         let value = node.outs[0];
-        let product = matches!(node.op, Op::MatMul(_) | Op::LogMatMul(_) | Op::LogMatMulSums(_));
-        let wanted = product && eager[value.idx()] && values[value.idx()];
-        let seq = parts.seqs.iter().position(|s| wanted && s.param == node.ins[0])?;
-        let captured = node.ins[1..].iter().map(|v| parts.captured.iter().position(|c| c.param == *v)).collect::<Option<Vec<_>>>()?;
-        let (x, w) = (parts.body.ty(node.ins[0]), parts.body.ty(node.ins[1]));
-        let fits = matches!(x.rank(), 1 | 2) && w.rank() == 2 && x.dtype == w.dtype;
-        fits.then(|| Product { op: node.op.clone(), seq, captured, value })
+        // How many of the operands are rows.
+        let rows = match node.op {
+            Op::MatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) => [0].as_slice(),
+            Op::LogMatMul(_) => &[0, 2],
+            _ => return None,
+        };
+        if !eager[value.idx()] || !values[value.idx()] {
+            return None;
+        }
+        let given = |(at, v): (usize, &Value)| match rows.contains(&at) {
+            true => parts.seqs.iter().position(|s| s.param == *v).map(Given::Row),
+            false => parts.captured.iter().position(|c| c.param == *v).map(Given::Captured),
+        };
+        let ins = node.ins.iter().enumerate().map(given).collect::<Option<Vec<Given>>>()?;
+        let seqs: Vec<usize> = ins.iter().filter_map(|given| if let Given::Row(at) = given { Some(*at) } else { None }).collect();
+        let x = parts.body.ty(node.ins[0]);
+        let plain = node.ins.get(1).is_none_or(|w| parts.body.ty(*w).rank() == 2 && parts.body.ty(*w).dtype == x.dtype);
+        let same_way = seqs.iter().all(|&at| parts.seqs[at].slot.reverse == parts.seqs[seqs[0]].slot.reverse);
+        (matches!(x.rank(), 1 | 2) && plain && same_way).then(|| Product { op: node.op.clone(), ins, seq: seqs[0], value })
     };
     parts.body.nodes().enumerate().filter_map(found).collect()
 }
@@ -91,24 +116,27 @@ fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
     g.emit(Index { pattern: ":e".into() }, &[seq.rows, n])
 }
 
-/// The product of all rows with what is fixed, of which the matrix is the first. In log space no rows fit every matrix.
-fn at_once(g: &mut Graph, op: &Op, x: Value, fixed: &[Value]) -> Value {
-    if matches!(op, Op::MatMul(_)) {
-        return product_of_all(g, x, fixed[0]);
+/// The product of all rows with what is fixed. In log space no rows fit every matrix.
+fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Value {
+    let (x, rank) = (ins[0], g.ty(ins[0]).rank());
+    match op {
+        Op::MatMul(_) => return product_of_all(g, x, ins[1]),
+        _ if rank == 2 || ins.len() == 1 => return g.emit(op.clone(), ins),
+        _ => {}
     }
-    let product = |g: &mut Graph, rows: Value| {
-        let ins: Vec<Value> = std::iter::once(rows).chain(fixed.iter().copied()).collect();
-        g.emit(op.clone(), &ins)
-    };
-    if g.ty(x).rank() == 2 {
-        return product(g, x);
-    }
-    let (n, b, k, p, zero) = (g.dim(x, 0), g.dim(x, 1), g.dim(x, 2), g.dim(fixed[0], 1), g.int(0));
-    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
-    let fitting = g.dim(fixed[0], 0);
-    let inner = g.select(some, k, fitting);
+    let (n, b, w, zero) = (g.dim(x, 0), g.dim(x, 1), ins[1], g.int(0));
+    let (fitting, p) = (g.dim(w, 0), g.dim(w, 1));
     let rows = g.mul(n, b);
-    let flat = g.emit(Reshape {}, &[x, rows, inner]);
-    let product = product(g, flat);
+    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
+    let mut flat = |v: Value, fitting: Value| {
+        if g.ty(v).rank() < 3 {
+            return v;
+        }
+        let own = g.dim(v, 2);
+        let width = g.select(some, own, fitting);
+        g.emit(Reshape {}, &[v, rows, width])
+    };
+    let ins: Vec<Value> = ins.iter().enumerate().map(|(at, &v)| flat(v, if at == 0 { fitting } else { p })).collect();
+    let product = g.emit(op.clone(), &ins);
     g.emit(Reshape {}, &[product, n, b, p])
 }

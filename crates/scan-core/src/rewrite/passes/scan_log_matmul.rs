@@ -3,16 +3,17 @@
 //! ```text
 //! before  scan n { state a; const w;            next a = logsumexp(expand(a) + w) }
 //! after   top = logsumexp(w); power = exp(w − top)                                   once scan_hoist_non_seq has moved them
-//!         scan n { state a; const w, top, power; next a = log_matmul(a, w, top, power) }
+//!         scan n { state a; const w, top, power; s = log_matmul_sums(log_matmul_powers(a), power); next a = log_matmul(a, w, s, top) }
 //! ```
 //!
 //! A step then takes as many exponentials as a has elements instead of as many as w has. `ops/log_matmul.rs` bounds the error (about
 //! 10⁻¹³), and computes by the formula what would be less accurate. The weights that a gradient multiplies with, `exp(x − logsumexp(x))`, are
-//! not made where they are only summed: over the columns for the cotangent of a, over steps for that of w. The matrix may be
+//! not made where they are only summed: over the columns for the cotangent of a, over steps for that of w. What both loops compute
+//! (`log_matmul_powers`, `log_matmul_sums`) `scan_residuals` keeps. The matrix may be
 //! transposed, and a may be a batch of rows. Numbers are f64; for f32 the formula, which computes in f64, is more accurate.
 
 use crate::base::{Id, Result, Span};
-use crate::ir::op::{LogMatMul, LogMatMulLeft, LogMatMulRight, LogMatMulSums, LogSumExp};
+use crate::ir::op::{LogMatMul, LogMatMulLeft, LogMatMulPowers, LogMatMulQuotients, LogMatMulRight, LogMatMulSums, LogSumExp};
 use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::softmax::weights;
 use crate::rewrite::Cx;
@@ -128,12 +129,14 @@ fn at_line_of(g: &mut Graph, v: Value) -> Span {
     g.set_span(span)
 }
 
-/// The operands of a product, in the body.
+/// A product with its operands, in the body.
 struct Product {
     a: Value,
     w: Value,
     top: Value,
     power: Value,
+    powers: Value,
+    sums: Value,
 }
 
 impl Product {
@@ -147,11 +150,13 @@ impl Product {
         let top = g.emit(LogSumExp { axes: vec![0], keepdims: false }, &[w]);
         let spread = g.expand(top, &[0]);
         let power = weights(g, w, spread);
-        let y = g.emit(LogMatMul {}, &[a, w, top, power]);
+        let powers = g.emit(LogMatMulPowers {}, &[a]);
+        let sums = g.emit(LogMatMulSums {}, &[powers, power]);
+        let y = g.emit(LogMatMul {}, &[a, w, sums, top]);
         let y = if site.keepdims { g.expand(y, &[site.axis]) } else { y };
         g.set_span(outer);
         parts.alias(site.y, y);
-        Product { a, w, top, power }
+        Product { a, w, top, power, powers, sums }
     }
 }
 
@@ -161,9 +166,8 @@ fn gradients(parts: &mut Parts, site: &Site, product: &Product) -> usize {
     if found.is_empty() {
         return 0;
     }
-    let sums = parts.body.emit(LogMatMulSums {}, &[product.a, product.power]);
-    found.iter().for_each(|w| sum(parts, site, product, sums, w));
-    shaped(parts, site, sums);
+    found.iter().for_each(|w| sum(parts, site, product, w));
+    shaped(parts, site, product.sums);
     found.len()
 }
 
@@ -250,26 +254,27 @@ fn readers(parts: &Parts, site: &Site, value: Value, cts: Value) -> Option<Weigh
     (!found.whole || site.rank == 2).then_some(found)
 }
 
-fn sum(parts: &mut Parts, site: &Site, product: &Product, sums: Value, weighted: &Weighted) {
-    let &Product { a, w, top, power } = product;
+fn sum(parts: &mut Parts, site: &Site, product: &Product, weighted: &Weighted) {
+    let &Product { a, w, top, power, powers, sums } = product;
     let outer = at_line_of(&mut parts.body, weighted.value);
     let g = &mut parts.body;
     let ct = without(g, weighted.cts, site.axis);
+    let quotients = g.emit(LogMatMulQuotients {}, &[ct, sums, top]);
     if !weighted.to_a.is_empty() {
         let turned = g.transpose(power, &[1, 0]);
-        let left = g.emit(LogMatMulLeft {}, &[ct, a, w, sums, top, turned]);
+        let left = g.emit(LogMatMulLeft {}, &[ct, quotients, powers, a, w, turned]);
         let left = if g.ty(site.a).rank() == site.rank { g.expand(left, &[site.columns()]) } else { left };
         weighted.to_a.iter().for_each(|&v| parts.alias(v, left));
     }
     if weighted.whole || !weighted.to_w.is_empty() {
-        sum_to_w(parts, site, weighted, [ct, a, w, sums, top, power]);
+        sum_to_w(parts, site, weighted, [ct, quotients, powers, a, w, power]);
     }
     parts.body.set_span(outer);
 }
 
 fn sum_to_w(parts: &mut Parts, site: &Site, weighted: &Weighted, ins: [Value; 6]) {
     let g = &mut parts.body;
-    let right = g.emit(LogMatMulRight {}, &ins);
+    let right = g.emit(LogMatMulRight { reverse: false }, &ins);
     let right = if site.turned() { g.transpose(right, &[1, 0]) } else { right };
     for &(v, like) in &weighted.to_w {
         let g = &mut parts.body;

@@ -17,6 +17,7 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "expand(x)[0] → x", on: &["index"], apply: of_expand },
     Rule { doc: "broadcast_to(x, n, …)[-k:] → broadcast_to(x, min(n, k), …), likewise [:k]", on: &["index"], apply: of_repeated },
     Rule { doc: "set(x, y, i)[i] → y", on: &["index"], apply: of_write },
+    Rule { doc: "join(x, y) → x, where y has no rows, and fits", on: &["join"], apply: with_nothing },
 ];
 
 type Ins = SmallVec<[Value; 4]>;
@@ -112,6 +113,17 @@ fn of_join(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let all: Vec<(Item, Ins)> = std::iter::once((Item::At, Ins::from_slice(&[at]))).chain(others).collect();
     let row = index(l, part, &all)?;
     l.cast(row, dtype)
+}
+
+/// The only part that may have rows.
+fn with_nothing(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let Op::Join(join) = op else { return None };
+    let axis = join.axis;
+    let mut some = ins.iter().copied().filter(|&v| l.ty(v).dims[axis].value() != Some(0));
+    let (Some(only), None) = (some.next(), some.next()) else { return None };
+    let others = |v: Value| l.ty(v).dims.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, d)| d.clone()).collect::<Vec<Dim>>();
+    let fits = ins.iter().all(|&v| l.dtype(v) == l.dtype(only) && others(v) == others(only));
+    (fits && ins.iter().all(|&v| v == only || l.safe(v))).then_some(only)
 }
 
 fn part_with<'a>(l: &Local, parts: impl Iterator<Item = &'a Value>, mut k: i64) -> Option<(Value, i64)> {
