@@ -24,7 +24,6 @@ use crate::rewrite::loops::facts::integer;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::readers::{Reader, Users, View, Want};
 use crate::rewrite::loops::rows::Prover;
-use crate::rewrite::loops::tails::Tails;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::types::Dim;
 use rustc_hash::FxHashMap;
@@ -42,7 +41,6 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         return Ok(None);
     }
     let mut sources: FxHashMap<(NodeId, StateId), Source> = FxHashMap::default();
-    let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, id, node| {
         if let Some((source, reader)) = plan.readers.get(&id) {
             let at = sources[source].rows(rebuild, reader.view);
@@ -64,13 +62,8 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             let (old, new) = (node.outs[scan.state_output(state)], outs[scan.state_output(state)]);
             rebuild.set(old, new);
             let span = scan.states[state].span();
-            let joined = |(of, reader): &((NodeId, StateId), Reader)| *of == (id, state) && reader.view.skip < span;
-            let front = match scan.init_input(state).filter(|_| plan.readers.values().any(joined)) {
-                Some(at) if rebuild.new.ty(ins[at]).dims[0] == Dim::known(span) => Some(ins[at]),
-                Some(at) => Some(Tails::new(graph, &mut prover).first(rebuild, node.ins[at], span)?),
-                None => None,
-            };
-            sources.insert((id, state), Source { last: new, front, span, steps: outs[scan.steps_output()] });
+            let init = scan.init_input(state).map(|at| ins[at]);
+            sources.insert((id, state), Source { last: new, init, span, steps: outs[scan.steps_output()] });
         }
         rebuild.set(node.outs[scan.steps_output()], outs[scan.steps_output()]);
         Ok(true)
@@ -161,8 +154,7 @@ fn rows_wanted(g: &Graph, users: &Users, prover: &mut Prover, node: &Node, scan:
 /// A shortened buffer in the copy.
 struct Source {
     last: Value,
-    /// The initial rows, where a reader sees some of them.
-    front: Option<Value>,
+    init: Option<Value>,
     span: usize,
     steps: Value,
 }
@@ -171,10 +163,13 @@ impl Source {
     /// A value with the last rows of a view, in its order.
     fn rows(&self, rebuild: &mut Rebuild, view: View) -> Value {
         let g = &mut rebuild.new;
-        let rows = match self.front.filter(|_| view.skip < self.span) {
+        let rows = match self.init.filter(|_| view.skip < self.span) {
             None => self.last,
-            Some(front) => {
+            Some(init) => {
+                let zero = g.int(0);
                 let skip = g.int(view.skip as i64);
+                let span = g.int(self.span as i64);
+                let front = if g.ty(init).dims[0] == Dim::known(self.span) { init } else { g.slice_rows(init, zero, span) };
                 let front = if view.skip == 0 { front } else { g.emit(Index { pattern: "s:".into() }, &[front, skip]) };
                 g.join_rows(&[front, self.last])
             }

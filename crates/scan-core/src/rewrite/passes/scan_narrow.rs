@@ -10,14 +10,15 @@
 //!   rows provably reach that far, or is zero, where they provably end or are zero before. `x + 0` is then x, which changes the sign
 //!   of a zero where x is −0.
 //! - A row that no later step reads, and that is not among the rows kept, need not be written.
+//! - Who else reads the first of these initial rows takes them from there: all initial rows need not be made then.
 //!
 //! This is what gradients of loops look like: initial rows are the cotangents of all rows, and mostly zero.
 
 use crate::base::Result;
 use crate::ir::op::{BroadcastLike, Index};
-use crate::ir::{Graph, Keep, Op, Seq, Value};
+use crate::ir::{Graph, Keep, Node, Op, Seq, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::has_effects;
+use crate::rewrite::loops::facts::{has_effects, integer};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::tails::{Tails, flipped};
@@ -25,6 +26,7 @@ use crate::rewrite::loops::{Parts, SeqPart, StatePart};
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::scalar::ElemOp;
 use crate::types::{Array, Dim};
+use rustc_hash::FxHashMap;
 
 const NAME: &str = "scan_narrow";
 
@@ -34,7 +36,12 @@ const NAME: &str = "scan_narrow";
 /// Internal ones.
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
+    let mut cut: FxHashMap<(Value, usize), Value> = FxHashMap::default();
     copy_with(graph, |rebuild, _, node| {
+        if let Some(&rows) = first_rows(graph, node).and_then(|of| cut.get(&of)) {
+            rebuild.set(node.outs[0], rows);
+            return Ok(true);
+        }
         let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let changes: Vec<Change> = (0..parts.states.len()).map(|at| narrow(graph, &mut prover, &mut parts, at)).collect();
@@ -52,7 +59,9 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             let (Some((param, row)), Some(init)) = (change.entering, inits[at]) else { continue };
             let what = if row == Enters::Zero { "zero" } else { "a sequence's" };
             cx.done(NAME, title(scan), format!("`{name}`: the row that enters is {what}"));
-            enter(graph, rebuild, &mut prover, &mut parts, Entering { at, init, param, row })?;
+            let span = parts.states[at].slot.span();
+            let rows = enter(graph, rebuild, &mut prover, &mut parts, Entering { at, init, param, row })?;
+            cut.insert((init, span), rows);
         }
         parts.put(rebuild, node).map(|_| true)
     })
@@ -135,19 +144,31 @@ struct Entering {
     row: Enters,
 }
 
-/// Puts what enters in the place of the row that was read, and cuts the initial rows.
-fn enter<'g>(g: &'g Graph, rebuild: &mut Rebuild, prover: &mut Prover<'g>, parts: &mut Parts, what: Entering) -> Result<()> {
+/// What a node cuts off: the first so many rows of a value.
+fn first_rows(g: &Graph, node: &Node) -> Option<(Value, usize)> {
+    let Op::Index(Index { pattern }) = &node.op else { return None };
+    let end = match &pattern[..] {
+        ":e" => node.ins[1],
+        "s:e" if integer(g, node.ins[1]) == Some(0) => node.ins[2],
+        _ => return None,
+    };
+    Some((node.ins[0], usize::try_from(integer(g, end)?).ok()?))
+}
+
+/// Puts what enters in the place of the row that was read, and cuts the initial rows, which it returns.
+fn enter<'g>(g: &'g Graph, rebuild: &mut Rebuild, prover: &mut Prover<'g>, parts: &mut Parts, what: Entering) -> Result<Value> {
     let Entering { at, init, param, row } = what;
     let slot = &parts.states[at].slot;
     let (span, name) = (slot.span(), slot.name.clone());
-    parts.states[at].init = Some(Tails::new(g, prover).first(rebuild, init, span)?);
+    let front = Tails::new(g, prover).first(rebuild, init, span)?;
+    parts.states[at].init = Some(front);
     if row == Enters::Zero {
         let like = parts.states[at].params[0];
         let zero = parts.body.constant(Array::full(parts.body.ty(param).dtype, &[], 0.0));
         absorb(parts, param);
         let zeros = if parts.body.ty(param).rank() == 0 { zero } else { parts.body.emit(BroadcastLike {}, &[zero, like]) };
         parts.alias(param, zeros);
-        return Ok(());
+        return Ok(front);
     }
     let (x, pattern, bound) = match flipped(g, init) {
         Some(x) => (x, ":e", -(span as i64)),
@@ -156,7 +177,7 @@ fn enter<'g>(g: &'g Graph, rebuild: &mut Rebuild, prover: &mut Prover<'g>, parts
     let (x, bound) = (rebuild.image(x)?, rebuild.new.int(bound));
     let rows = rebuild.new.emit(Index { pattern: pattern.into() }, &[x, bound]);
     parts.seqs.push(SeqPart { slot: Seq { reverse: pattern == ":e", name }, rows, param });
-    Ok(())
+    Ok(front)
 }
 
 /// Sums with the zero row become what is added to it.
