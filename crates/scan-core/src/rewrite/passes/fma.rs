@@ -5,8 +5,9 @@
 //! after   %1 = fma(a, b, c)
 //! ```
 //!
-//! An addition contracts with its first product, a difference of two products with the second, whose sign costs nothing. The product
-//! must be used here alone, and have the dtype of the sum and, as far as is known, its shape.
+//! An addition contracts with that of two products that is ready last, the other being computed meanwhile; with the first, if there is
+//! no telling. A difference of two products contracts with the second, whose sign costs nothing. The product must be used here alone, and
+//! have the dtype of the sum and, as far as is known, its shape.
 //! No engine contracts by itself, so that all of them give the bits of the evaluator.
 
 use crate::base::{Id, Result};
@@ -35,12 +36,14 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     if !graph.nodes().iter().any(contracts) {
         return Ok(None);
     }
+    let depth = depths(graph);
     copy_with(graph, |rebuild, _, node| {
         let (&Op::Elem(op @ (Add | Sub)), &[x, y], &[out]) = (&node.op, &node.ins[..], &node.outs[..]) else { return Ok(false) };
         let product = |v: Value| product(graph, &uses, v, out);
         let since = Sym::fresh();
         let ins = match (product(x), product(y)) {
             (Some(_), Some([a, b])) if op == Sub && fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
+            (Some(_), Some([a, b])) if depth[y.idx()] > depth[x.idx()] && fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
             (Some([a, b]), _) if fits(graph, y, out) => sum(rebuild, op, a, b, y)?,
             (_, Some([a, b])) if fits(graph, x, out) => difference(rebuild, op, x, a, b)?,
             _ => return Ok(false),
@@ -51,6 +54,16 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         *cx.report.fired.entry(("fma", "a · b + c → fma(a, b, c)")).or_default() += 1;
         Ok(true)
     })
+}
+
+/// Per value: how many operations come one after the other before it is known.
+fn depths(graph: &Graph) -> Vec<u32> {
+    let mut depth = vec![0; graph.n_values()];
+    for node in graph.nodes().iter() {
+        let own = node.ins.iter().map(|v| depth[v.idx()] + 1).max().unwrap_or(0);
+        node.outs.iter().for_each(|v| depth[v.idx()] = own);
+    }
+    depth
 }
 
 /// The factors of a product that is as large as the sum and used once.

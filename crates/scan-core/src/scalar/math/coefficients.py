@@ -5,7 +5,7 @@ they are multiplied by are exact, with and without fma."""
 
 import struct
 
-from mpmath import cos, exp, floor, frexp, ldexp, log, lu_solve, matrix, mp, mpf, pi, polyval, sin, sqrt
+from mpmath import cos, exp, floor, frexp, ldexp, log, lu_solve, matrix, mp, mpf, pi, polyval, sin, sqrt, tanh
 
 mp.dps = 60
 POINTS = 200
@@ -71,9 +71,25 @@ def even(f, at_zero):
     return lambda z: f(sqrt(z)) if z > mpf(10) ** -12 else sum(c * z**k for k, c in enumerate(at_zero))
 
 
+def sides(edge, counts, scale):
+    """even and odd with (even + r·odd) / (even − r·odd) = eʳ at the zeros of a Chebyshev polynomial in z = r² up to an edge."""
+    for suffix, count, rounded in (("", counts[0], float), ("_F32", counts[1], narrow)):
+        points = [edge / 2 * (1 - cos(pi * (k + mpf(1) / 2) / (2 * count - 2))) for k in range(2 * count - 2)]
+        system, right = matrix(len(points), len(points)), matrix(len(points), 1)
+        for i, z in enumerate(points):
+            ratio = tanh(sqrt(z) / 2) / sqrt(z)
+            right[i] = ratio - mpf(1) / 2
+            for k in range(1, count):
+                system[i, k - 1], system[i, count + k - 2] = z**k, -ratio * z**k
+        found = list(lu_solve(system, right))
+        for side, terms in (("EVEN", [mpf(1)] + found[count - 1 :]), ("ODD", [mpf(1) / 2] + found[: count - 1])):
+            print(f"const {side}{suffix}: [f64; {count}] = [{', '.join(repr(rounded(scale * a)) for a in terms)}];")
+
+
 half = log(2) / 2 * (1 + mpf(2) ** -20)
 fit("EXP", quotient(lambda r: exp(r) - 1 - r, [mpf(1) / 2, mpf(1) / 6], 2), -half, half, 10, 5, lambda r: r**2)
 fit("EXPM1", quotient(lambda r: exp(r) - 1 - r, [mpf(1) / 2, mpf(1) / 6], 2), -half, half, 11, 6, abs)
+sides(half**2, (3, 2), mpf("1.65"))
 two = quotient(lambda r: mpf(2) ** r - 1, [log(2), log(2) ** 2 / 2], 1)
 fit("EXP2", two, mpf(-0.5) - mpf(2) ** -20, mpf(0.5) + mpf(2) ** -20, 11, 6, abs)
 fit("LOG", atanh_tail, mpf(0), mpf("0.02945"), 7, 3, lambda z: z)

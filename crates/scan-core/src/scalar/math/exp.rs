@@ -4,7 +4,7 @@
 //! bits it then stands as an integer. The factor 2ⁿ is applied in two halves: results that overflow or lose bits below the
 //! smallest normal number come out right, rounded once. Constants: `coefficients.py`.
 
-use super::poly::{pick, polynomial};
+use super::poly::{horner, pick, polynomial};
 use crate::scalar::Lanes;
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -159,40 +159,32 @@ pub fn exp2<C: Lanes>(c: &C, x: C::V) -> C::V {
     scale(c, c.fma(r, slope, c.num(1.0)), shifted)
 }
 
-/// The bias of [`sigmoid`]: 2ⁿ is made so much larger that it is a normal number for every n.
-const RAISED: [f64; 2] = [BIAS[0] + 64.0, BIAS[1] + 32.0];
-/// `2⁻⁶⁴`, `2⁻³²`
-const LOWER: [f64; 2] = [1.0 / 18446744073709551616.0, 1.0 / 4294967296.0];
-/// The least n for which 2ⁿ is a number other than 0, with that bias.
-const LEAST: [f64; 2] = [RAISED[0] - 1074.0, RAISED[1] - 149.0];
+/// `eʳ = (even + r·odd) / (even − r·odd)`, both functions of r². Their common factor keeps both sides of the quotient below 2 and well
+/// above 1 for every r: rounding costs most just above a power of two.
+const EVEN: [f64; 3] = [1.65, 0.1833293608169819, 0.0016365075458294142];
+const EVEN_F32: [f64; 2] = [1.649999976158142, 0.16497640311717987];
+const ODD: [f64; 3] = [0.825, 0.022914680408491084, 5.453040550495062e-05];
+const ODD_F32: [f64; 2] = [0.824999988079071, 0.013738214038312435];
 
-/// The coefficients of a polynomial in −x.
-const fn mirrored<const N: usize>(mut terms: [f64; N]) -> [f64; N] {
-    let mut i = 1;
-    while i < N {
-        terms[i] = -terms[i];
-        i += 2;
-    }
-    terms
-}
+/// The power of two that [`sigmoid`] divides both sides of its quotient by, so that 2⁻ⁿ is finite for every n.
+const SMALLER: [u64; 2] = [80, 32];
 
-const EXP_DOWN: [f64; 10] = mirrored(EXP);
-const EXP_DOWN_F32: [f64; 5] = mirrored(EXP_F32);
-
-/// `1 / (1 + e⁻ˣ) = 2ⁿ / (2ⁿ + e⁻ʳ)` with `x = n·log 2 + r`: one division, on both sides of 0. The sum is `(2ⁿ + 1) + (e⁻ʳ − 1)`, so that
-/// one rounding is enough; what its first part has lost, if anything, is taken from the r that the second is a multiple of. Where 2ⁿ
-/// would round to 0, n stays and r grows.
+/// `1 / (1 + e⁻ˣ) = upper / (upper + 2⁻ⁿ·lower)` with `x = n·log 2 + r` and `eʳ = upper / lower`: one division for the exponential and the
+/// quotient. Lower is made from upper, `upper − 2·r·odd`, so that what upper has lost by rounding is nearly the same on both sides.
 #[inline(always)]
 pub fn sigmoid<C: Lanes>(c: &C, x: C::V) -> C::V {
     let held = at_least(c, at_most(c, x, pick(c, 40.0, 18.0)), pick(c, -746.0, -104.0));
-    let large = magic(c, RAISED);
-    let shifted = at_least(c, c.fma(held, c.num(LOG2_E), large), magic(c, LEAST));
-    let Reduced { r, .. } = rest(c, held, shifted, large);
-    let (power, one) = (c.mul(power_of_two(c, shifted), pick(c, LOWER[0], LOWER[1])), c.num(1.0));
-    let base = c.add(power, one);
-    let lost = c.add(power, c.sub(one, base));
-    let slope = c.fma(r, polynomial(c, r, &EXP_DOWN, &EXP_DOWN_F32), c.num(-1.0));
-    c.div(power, c.fma(c.sub(r, lost), slope, base))
+    let large = magic(c, [BIAS[0] - SMALLER[0] as f64, BIAS[1] - SMALLER[1] as f64]);
+    let shifted = c.fma(held, c.num(-LOG2_E), large);
+    let minus_n = c.sub(shifted, large);
+    let r = c.fma(minus_n, pick(c, LN2[1], LN2_F32[1]), c.fma(minus_n, pick(c, LN2[0], LN2_F32[0]), held));
+    let (power, z) = (power_of_two(c, shifted), c.mul(r, r));
+    let (even, odd) = (horner(c, z, &EVEN, &EVEN_F32), horner(c, z, &ODD, &ODD_F32));
+    let upper = c.fma(r, odd, even);
+    let lower = c.fma(c.neg(c.add(r, r)), odd, upper);
+    let exponent = if c.wide() { SMALLER[0] } else { SMALLER[1] } << fraction(c);
+    let smaller = c.of_bits(c.int_sub(c.bits(upper), c.int(exponent)));
+    c.div(smaller, c.fma(power, lower, smaller))
 }
 
 /// `eʳ − 1` in two parts: r, and what the part of r that its rounding has lost and the rest of the series make.

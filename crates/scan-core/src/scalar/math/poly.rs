@@ -26,6 +26,13 @@ pub(super) fn polynomial<C: Lanes>(c: &C, x: C::V, wide: &[f64], narrow: &[f64])
     sum
 }
 
+/// `Σ cₖ·xᵏ` of few terms, in the fewest operations.
+#[inline(always)]
+pub(super) fn horner<C: Lanes>(c: &C, x: C::V, wide: &[f64], narrow: &[f64]) -> C::V {
+    let terms = if c.wide() { wide } else { narrow };
+    terms[..terms.len() - 1].iter().rev().fold(c.num(terms[terms.len() - 1]), |sum, &term| c.fma(x, sum, c.num(term)))
+}
+
 /// `Σ cₖ·xᵏ`, two terms at a time.
 #[inline(always)]
 fn in_pairs<C: Lanes>(c: &C, x: C::V, x2: C::V, terms: &[f64]) -> C::V {

@@ -3,11 +3,11 @@
 
 use super::asm::{Asm, Masking, Place, Rm, mask, vector};
 use super::codes as code;
+use super::homes::{Carried, Home, kept};
 use super::memory::Pointers;
 use super::select::{Birth, Class, Program, Val};
 use crate::backend::cpu::isa::Isa;
-use crate::base::{Id, IdxVec};
-use crate::kernel::{Lane, MemId};
+use crate::base::IdxVec;
 use iced_x86::{Code, Register};
 
 /// One version of a kernel's code.
@@ -48,28 +48,6 @@ pub(super) struct Virtual {
     end: usize,
 }
 
-/// Where a carry is at the head of the time loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Home {
-    Reg(u8),
-    Slot(i64),
-}
-
-/// A carry of a copy, or what it reads before the first step and keeps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Carried {
-    /// Its operand.
-    pub mem: MemId,
-    /// Which carry; none where it is only read.
-    pub carry: Option<usize>,
-    /// Its value in a step.
-    pub now: usize,
-    /// Its value in the next.
-    pub next: usize,
-    /// Where it is between them.
-    pub home: Home,
-}
-
 /// Code under construction, with the state of registers at this point of it.
 pub(super) struct Emitter<'a> {
     pub program: &'a Program,
@@ -94,9 +72,9 @@ pub(super) struct Emitter<'a> {
     /// Vector registers that are homes.
     pub homes: u32,
     /// The home that a value would best be made in.
-    preferred: Vec<Option<u8>>,
-    /// Values that are read before the first step.
-    kept: Vec<bool>,
+    pub preferred: Vec<Option<u8>>,
+    /// Values that are read before the first step, and constants in registers.
+    pub kept: Vec<bool>,
     free_slots: Vec<i64>,
     /// Slots that the current item may still read.
     leaving: Vec<i64>,
@@ -104,24 +82,13 @@ pub(super) struct Emitter<'a> {
     pub frame: i64,
 }
 
-/// Which operands are read before the first step, and whether registers hold them all. Else they are in the frame, aligned to whole
-/// vectors, which they need not be at home; one element for all lanes is as well where it is.
-fn kept(program: &Program, shape: Shape, registers: usize) -> (u64, bool) {
-    let copies = |uniform: bool| if uniform { 1 } else { shape.copies };
-    let held = program.values.iter().filter(|v| v.held(shape.held).is_some());
-    let carried = program.carries.iter().map(|c| copies(program.values[c.now].uniform)).sum::<usize>();
-    let count = held.map(|v| copies(v.uniform)).sum::<usize>() + carried;
-    let fits = count + super::order::need(program, super::order::side_by_side(program, shape.copies)) <= registers;
-    let unit = program.mems.enumerate().take(64).filter(|(_, m)| m.lane == Lane::Unit).fold(0, |mask, (id, _)| mask | 1u64 << id.idx());
-    (if fits { shape.held } else { shape.held & unit }, fits)
-}
-
 impl<'a> Emitter<'a> {
     /// An emitter before the first operation; carries have homes.
     pub(super) fn new(program: &'a Program, shape: Shape) -> Emitter<'a> {
         let vectors = if program.isa == Isa::Avx512 { u32::MAX } else { 0xffff };
         let masks = if shape.masked { 0b1111_1100 } else { 0b1111_1110 };
-        let (held, all_held) = kept(program, shape, vectors.count_ones() as usize);
+        let kept = kept(program, shape, vectors.count_ones() as usize);
+        let held = kept.mems;
         let shape = Shape { held, ..shape };
         let (items, ahead) = super::layout::items(program, shape);
         let pointers = Pointers::new(program, held);
@@ -150,18 +117,19 @@ impl<'a> Emitter<'a> {
             frame,
         };
         e.reserve_tail_masks();
-        e.number();
-        e.settle_homes(all_held);
+        e.number(&kept.constants);
+        e.settle_homes(kept.all);
         e
     }
-    fn number(&mut self) {
+    fn number(&mut self, constants: &[Val]) {
         for val in self.program.values.ids() {
             self.first.push(self.virtuals.len());
             let copies = if self.program.values[val].uniform { 1 } else { self.shape.copies };
             self.virtuals.extend((0..copies).map(|copy| Virtual { val, copy, reg: None, slot: None, cursor: 0, end: 0 }));
         }
         self.preferred = vec![None; self.virtuals.len()];
-        self.kept = self.virtuals.iter().map(|v| self.program.values[v.val].held(self.shape.held).is_some()).collect();
+        let kept = |v: &Virtual| constants.contains(&v.val) || self.program.values[v.val].held(self.shape.held).is_some();
+        self.kept = self.virtuals.iter().map(kept).collect();
         let mut pairs: Vec<(usize, u32)> = vec![];
         for (at, &(item, copy)) in self.items.iter().enumerate() {
             match item {
@@ -185,53 +153,6 @@ impl<'a> Emitter<'a> {
         }
         self.uses = pairs.into_iter().map(|p| p.1).collect();
     }
-    /// Carries that are used first get registers, as long as some remain for the step itself; then what is only read.
-    fn settle_homes(&mut self, all_held: bool) {
-        for (carry, handed) in self.program.carries.iter().enumerate() {
-            let copies = if self.program.values[handed.now].uniform { 1 } else { self.shape.copies };
-            for copy in 0..copies {
-                let (now, next) = (self.of(handed.now, copy), self.of(handed.next, copy));
-                self.carried.push(Carried { mem: handed.mem, carry: Some(carry), now, next, home: Home::Slot(0) });
-            }
-        }
-        let room = (self.usable[0].count_ones() as usize).saturating_sub(6);
-        let mut order: Vec<usize> = (0..self.carried.len()).filter(|&i| self.class(self.carried[i].now) == Class::Vector).collect();
-        order.sort_by_key(|&i| self.next_use(self.carried[i].now));
-        order.truncate(room);
-        let read = self.settle_kept();
-        if all_held {
-            order.extend(read);
-        }
-        let mut free: Vec<u8> = (0..32).filter(|r| self.usable[0] >> r & 1 == 1).rev().collect();
-        for i in order {
-            let reg = free.pop().unwrap_or(0);
-            self.carried[i].home = Home::Reg(reg);
-            self.homes |= 1 << reg;
-            let next = self.carried[i].next;
-            self.preferred[next] = self.preferred[next].or(Some(reg));
-        }
-        for i in 0..self.carried.len() {
-            if self.carried[i].home == Home::Slot(0) {
-                self.carried[i].home = Home::Slot(self.new_slot());
-            }
-            let now = self.carried[i].now;
-            match self.carried[i].home {
-                Home::Reg(reg) if !self.dead(now) => self.hold(now, reg),
-                Home::Reg(_) => {}
-                Home::Slot(slot) => self.virtuals[now].slot = Some(slot),
-            }
-        }
-    }
-    /// Adds what is only read to the carries.
-    fn settle_kept(&mut self) -> std::ops::Range<usize> {
-        let first = self.carried.len();
-        for v in 0..self.kept.len() {
-            if let Some(mem) = self.program.values[self.virtuals[v].val].held(self.shape.held) {
-                self.carried.push(Carried { mem, carry: None, now: v, next: v, home: Home::Slot(0) });
-            }
-        }
-        first..self.carried.len()
-    }
 
     /// The value of a copy.
     pub(super) fn of(&self, val: Val, copy: usize) -> usize {
@@ -244,10 +165,10 @@ impl<'a> Emitter<'a> {
         self.program.bytes(self.virtuals[v].val)
     }
     pub(super) fn birth(&self, v: usize) -> Birth {
-        if self.kept[v] {
-            return Birth::Carry;
+        match self.program.values[self.virtuals[v].val].birth {
+            Birth::Load(_) if self.kept[v] => Birth::Carry,
+            birth => birth,
         }
-        self.program.values[self.virtuals[v].val].birth
     }
     fn side(&self, v: usize) -> usize {
         usize::from(self.class(v) == Class::Mask)
@@ -259,11 +180,11 @@ impl<'a> Emitter<'a> {
             Class::Mask => mask(reg),
         }
     }
-    fn next_use(&self, v: usize) -> u32 {
+    pub(super) fn next_use(&self, v: usize) -> u32 {
         let this = &self.virtuals[v];
         if this.cursor < this.end { self.uses[this.cursor] } else { u32::MAX }
     }
-    fn dead(&self, v: usize) -> bool {
+    pub(super) fn dead(&self, v: usize) -> bool {
         self.virtuals[v].cursor == self.virtuals[v].end
     }
     /// True where the current item is the last to use it.
@@ -271,7 +192,7 @@ impl<'a> Emitter<'a> {
         let this = &self.virtuals[v];
         this.end > this.cursor && self.uses[this.end - 1] == self.at
     }
-    fn hold(&mut self, v: usize, reg: u8) {
+    pub(super) fn hold(&mut self, v: usize, reg: u8) {
         let side = self.side(v);
         self.holder[side][reg as usize] = Some(v);
         self.virtuals[v].reg = Some(reg);

@@ -1,7 +1,8 @@
 //! The function around a step: blocks of lanes, and in each the loop over time.
 
-use super::alloc::{Carried, Emitter, Home, Item, Shape};
+use super::alloc::{Emitter, Item, Shape};
 use super::asm::{Asm, Place, mask, vector};
+use super::homes::{Carried, Home};
 use super::memory::{ENTRY, POOL, Pointer, STEP, STEPS, TABLE, TEMP, offset};
 use super::select::{Birth, Class, Program};
 use crate::backend::cpu::Refusal;
@@ -206,16 +207,16 @@ impl Emitter<'_> {
         let top = 31 - free.leading_zeros() as u8;
         [top, 31 - (free & !(1 << top)).leading_zeros() as u8]
     }
-    fn carry_place(&mut self, carried: Carried, out: bool) -> (MemId, Place, usize) {
-        let mem = carried.mem;
+    fn carry_place(&mut self, carried: Carried, mem: MemId, out: bool) -> (Place, usize) {
         let copy = self.virtuals[carried.now].copy;
         let aside = carried.carry.filter(|_| out && self.program.mems[mem].lane == Lane::Uniform);
         let entry = aside.map_or(mem.idx(), |carry| self.program.mems.len() + carry);
         self.asm.fetch(Code::Mov_r64_rm64, TEMP, self.entry(entry));
-        (mem, Place::at(TEMP, offset(self.program, mem, copy)), copy)
+        (Place::at(TEMP, offset(self.program, mem, copy)), copy)
     }
     fn load_carry(&mut self, carried: Carried) {
-        let (mem, place, copy) = self.carry_place(carried, false);
+        let Some(mem) = carried.mem else { return self.load_kept_constant(carried) };
+        let (place, copy) = self.carry_place(carried, mem, false);
         let spare = self.spare();
         match carried.home {
             Home::Reg(reg) => self.load_at(mem, place, copy, reg, None),
@@ -226,8 +227,15 @@ impl Emitter<'_> {
             }
         }
     }
+    fn load_kept_constant(&mut self, carried: Carried) {
+        match (carried.home, self.birth(carried.now)) {
+            (Home::Reg(reg), Birth::Const(offset)) => self.load_constant(carried.now, offset, reg),
+            _ => self.asm.fail("a constant is kept in a register"),
+        }
+    }
     fn store_carry(&mut self, carried: Carried) {
-        let (mem, place, copy) = self.carry_place(carried, true);
+        let Some(mem) = carried.mem else { return };
+        let (place, copy) = self.carry_place(carried, mem, true);
         let spare = self.spare();
         match carried.home {
             Home::Reg(reg) => self.store_at(mem, place, copy, reg, None, false),

@@ -15,6 +15,7 @@ mod asm;
 mod codes;
 mod convert;
 mod emit;
+mod homes;
 mod layout;
 mod memory;
 mod order;

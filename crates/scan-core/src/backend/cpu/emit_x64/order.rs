@@ -1,6 +1,6 @@
 //! The order of operations: what nothing uses goes, masks are made where they are used, and how many vectors run side by side.
 
-use super::select::{Birth, Class, Operation, Program, Val};
+use super::select::{Birth, Class, Operation, Program, Val, Value};
 use crate::base::Id;
 use std::ops::Range;
 
@@ -121,10 +121,9 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
 pub(super) fn copies(program: &Program) -> usize {
     let registers: usize = if program.vector() == 64 { 32 } else { 16 };
     let room = registers + registers / 2;
-    let fitting = pressure(program).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
+    let fitting = pressure(program, RESTS, lasts).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
     let short = OPERATIONS / program.operations.len().max(1);
-    let most = if waits(program) { 6 } else { 8 };
-    fitting.unwrap_or(8).min(short).clamp(1, most)
+    fitting.unwrap_or(8).min(short).clamp(1, 8)
 }
 
 /// How many of a block's copies go side by side. Where a step needs the one before, half of them: while the last operations of one
@@ -133,9 +132,23 @@ pub(super) fn side_by_side(program: &Program, copies: usize) -> usize {
     if waits(program) { copies.div_ceil(2) } else { copies }
 }
 
+/// Constants to be kept in registers over all steps, those first that are used most; as many as leave enough of `registers` for all
+/// that a step holds for so many copies side by side.
+pub(super) fn constants(program: &Program, copies: usize, registers: usize) -> Vec<Val> {
+    let made = |v: &Value| matches!(v.birth, Birth::Made | Birth::Load(_));
+    let step = pressure(program, usize::MAX, made).into_iter().map(|(each, shared)| each * copies + shared).max().unwrap_or(0).max(6);
+    let mut uses = vec![0usize; program.values.len()];
+    program.operations.iter().flat_map(|o| &o.args).for_each(|a| uses[a.idx()] += 1);
+    let constant = |v: &Val| matches!(program.values[*v].birth, Birth::Const(_)) && uses[v.idx()] > 0;
+    let mut found: Vec<Val> = program.values.ids().filter(constant).collect();
+    found.sort_by_key(|v| std::cmp::Reverse(uses[v.idx()]));
+    found.truncate(registers.saturating_sub(step));
+    found
+}
+
 /// How many registers a step needs for so many copies side by side.
 pub(super) fn need(program: &Program, copies: usize) -> usize {
-    pressure(program).into_iter().map(|(each, shared)| each * copies + shared).max().unwrap_or(0).max(6)
+    pressure(program, RESTS, lasts).into_iter().map(|(each, shared)| each * copies + shared).max().unwrap_or(0).max(6)
 }
 
 /// True where steps are long and need the ones before.
@@ -143,16 +156,22 @@ fn waits(program: &Program) -> bool {
     !program.carries.is_empty() && program.operations.len() >= LONG
 }
 
+/// True for what memory does not have at no cost.
+fn lasts(value: &Value) -> bool {
+    matches!(value.birth, Birth::Made | Birth::Carry)
+}
+
 /// At each operation: how many vectors of each copy, and how many of all, are used soon before and soon after.
-fn pressure(program: &Program) -> Vec<(usize, usize)> {
+/// Of values that `counts` holds for; what is not used for more than `rests` operations is elsewhere meanwhile.
+fn pressure(program: &Program, rests: usize, counts: impl Fn(&Value) -> bool) -> Vec<(usize, usize)> {
     let count = program.operations.len();
     let mut changes = vec![[0isize; 2]; count + 2];
     let mut touched: Vec<Option<usize>> = vec![None; program.values.len()];
     let mut touch = |v: Val, at: usize| {
         let value = program.values[v];
-        let held = value.class == Class::Vector && matches!(value.birth, Birth::Made | Birth::Carry);
+        let held = value.class == Class::Vector && counts(&value);
         let before = touched[v.idx()].replace(at);
-        if let Some(before) = before.filter(|b| held && at - b <= RESTS) {
+        if let Some(before) = before.filter(|b| held && at - b <= rests) {
             changes[before + 1][usize::from(value.uniform)] += 1;
             changes[at + 1][usize::from(value.uniform)] -= 1;
         }
