@@ -69,7 +69,8 @@ impl OpDef for BroadcastLike {
     }
 }
 
-/// The second input gives its shape only. The dtype stays that of x. Where y cannot have been broadcast to the shape of
+/// The second input gives its shape only. The dtype stays that of x. Where nothing is added up the elements are handed on as they
+/// are, the sign of a zero, too. Where y cannot have been broadcast to the shape of
 /// x: `E0201`.
 impl OpDef for SumTo {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
@@ -87,6 +88,9 @@ impl OpDef for SumTo {
         }
         if x.rank() < y.rank() || aligned(x.shape(), y.shape()).any(|(&x, &y)| y != 1 && y != x) {
             return Err(no_sum(&tuple(x.shape()), &tuple(y.shape())));
+        }
+        if count(x.shape()) == count(y.shape()) {
+            return Ok(one(x.reshaped(y.shape())));
         }
         let new = x.rank() - y.rank();
         let stretched = (new..x.rank()).filter(|&axis| x.shape()[axis] != y.shape()[axis - new]);

@@ -6,6 +6,7 @@ use super::optimised;
 use super::program::Program;
 use super::reference::{self, Outcome};
 use super::report::count_engines;
+use crate::backend::cpu::team::small;
 use crate::base::Result;
 use crate::eval;
 use crate::exec::{Engine, Function, FunctionSpec};
@@ -46,6 +47,8 @@ const MARGIN: f64 = 1e-3;
 const STEP: f64 = 1e-5;
 const SAME: f64 = 1e-8;
 const NEAR: f64 = 3e-6;
+/// Rows of the programs have a few lanes: most have more than one part.
+const LANES_OF_PART: usize = 2;
 
 /// Checks one program.
 ///
@@ -108,18 +111,20 @@ impl Case<'_> {
         Ok(values.iter().map(Nd::of).collect())
     }
 
-    /// An engine gives the evaluator's bits.
+    /// An engine gives the evaluator's bits, on one thread and with its lanes over two.
     fn engine(&self, engine: Engine, passes: Options, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
         let f = told(stage, self.function_on(engine, passes, outputs.to_vec()))?;
-        let got = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
+        let alone = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         count_engines(&f);
-        match got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
-            None => Ok(()),
-            Some(i) => {
+        let parts = told(stage, small::parts_of(LANES_OF_PART, || f.call(&mut EvalCx::new(), &self.args())))?;
+        let name = if engine == Engine::Vm { ["vm = eval", "vm on two threads = eval"] } else { ["jit = eval", "jit on two threads = eval"] };
+        for (stage_name, got) in name.into_iter().zip([alone, parts]) {
+            if let Some(i) = got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
                 let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.optimised().to_text("f"));
-                Err(Fault { stage: if engine == Engine::Vm { "vm = eval" } else { "jit = eval" }, text })
+                return Err(Fault { stage: stage_name, text });
             }
         }
+        Ok(())
     }
 
     /// The graph satisfies the verifier; printed and parsed back, it gives the same bits.

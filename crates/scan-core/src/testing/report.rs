@@ -4,6 +4,7 @@ use super::check::{Done, Fault, check};
 use super::gen_loop::generate;
 use super::program::{FEATURES, Program};
 use super::shrink::shrink;
+use crate::backend::cpu::team::small;
 use crate::exec::Function;
 use crate::rewrite::pipeline::PASSES;
 use std::collections::BTreeMap;
@@ -115,6 +116,7 @@ impl Display for Report {
         for (engine, n) in ENGINES.lock().unwrap_or_else(|e| e.into_inner()).iter() {
             writeln!(f, "{n:>10}  {engine}")?;
         }
+        writeln!(f, "{:>10}  calls of kernels over two threads", small::calls())?;
         for (seed, text) in &self.faults {
             writeln!(f, "\nseed {seed}: {text}")?;
         }

@@ -4,6 +4,7 @@
 //!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
+use scan_core::backend::cpu::team::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::run;
@@ -20,6 +21,7 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     let rare: Vec<&str> = FEATURES.iter().copied().filter(|f| (report.features.get(f).map_or(0, |r| r.0) as u64) < count / 20).collect();
     let few = |pass: &&str| (report.passes.get(pass).copied().unwrap_or(0) as u64) < count / 100;
     let idle: Vec<&str> = PASSES.iter().map(|p| p.name).filter(few).collect();
+    assert!(small::calls() as u64 > count, "few calls of kernels had lanes for two threads");
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
     assert!(idle.is_empty(), "passes that find something in fewer than one program in 100: {idle:?}");

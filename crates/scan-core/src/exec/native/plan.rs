@@ -189,6 +189,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_sum_over_one_element_hands_on_its_sign_in_kernels_and_lists() {
+        for call in ["%1 = add(%0, 1.0:f64)", "%1 = inverse(%0)"] {
+            let text = format!(
+                "fn f(n: i64, like: f64[n0], q: f64[n1, n2]) {{
+  %9 = scan n_steps=n {{
+    seq x = like
+    state h init=f64[1]{{0.0}} reads=[0] writes=[1] keep=all
+    state y: f64[n1, n2] reads=[] writes=[0] keep=last(1)
+    const %0 = q
+    step t
+    {call}
+    %2 = mul(h, 0.5:f64)
+    %3 = expand[axes=[0]](%2)
+    %4 = neg(%3)
+    %5 = sum_to(%4, x)
+    next h = %5
+    next y = %1
+  }}
+  return %9.h
+}}"
+            );
+            let graph = crate::ir::parse::parse(&text).unwrap().1;
+            let planned = plan(&graph, Engine::Vm).unwrap();
+            let args = [Array::scalar(3i64), Array::zeros(DType::F64, &[5]), Array::new(&[1, 1], vec![2.0])];
+            let (law, found) = (run(&graph, &mut EvalCx::new(), &args).unwrap(), run(&planned, &mut EvalCx::new(), &args).unwrap());
+            assert_eq!(law[0].to_f64_vec().iter().map(|x| x.to_bits()).collect::<Vec<_>>(), [0.0f64, -0.0, 0.0, -0.0].map(f64::to_bits));
+            assert_eq!(law[0].bits(), found[0].bits());
+        }
+    }
+
     /// Values and slopes of log s + e²/s, as a gradient writes them: with extents that nothing is known of.
     fn likelihood() -> Graph {
         let mut g = Graph::new();
