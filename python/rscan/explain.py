@@ -54,13 +54,17 @@ class Variant:
 
 @dataclasses.dataclass(frozen=True)
 class LoopPlan:
-    """One loop. `depth` loops stand around it; `variants` is empty before the first call."""
+    """One loop. `depth` loops stand around it; `variants` is empty before the first call.
+
+    ahead: what is computed of the sequences' rows before the steps that read them: in blocks that stay in the cache where the loop is long.
+    """
 
     name: str | None
     file: str | None
     line: int | None
     depth: int
     states: list[StatePlan]
+    ahead: list[str]
     variants: list[Variant]
 
     def __str__(self) -> str:
@@ -68,6 +72,8 @@ class LoopPlan:
         if self.file is not None:
             head += f"  ({os.path.basename(self.file)}:{self.line})"
         lines = [head, *(f"  {state}" for state in self.states)]
+        if self.ahead:
+            lines.append(f"  computed ahead, in blocks of rows where there are many: {', '.join(self.ahead)}")
         lines += [f"  {line}" for variant in self.variants for line in str(variant).splitlines()]
         if not self.variants:
             lines.append("  not called yet: loops are compiled at their first call")
@@ -110,10 +116,10 @@ class Explanation:
 def explain(function: _native.Function, name: str | None) -> Explanation:
     """What became of a compiled function."""
     loops = []
-    for loop_name, span, depth, states, variants in function.loops():
+    for loop_name, span, depth, states, ahead, variants in function.loops():
         place = _native.span_place(span)
         file, line = (None, None) if place is None else place[:2]
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
-        loops.append(LoopPlan(loop_name, file, line, depth, plans, made))
+        loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, made))
     notes, rules = function.report()
     return Explanation(name, loops, [PassNote(*note) for note in notes], rules)

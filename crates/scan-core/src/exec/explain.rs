@@ -16,6 +16,8 @@ pub struct LoopInfo {
     pub depth: usize,
     /// What each state keeps.
     pub states: Vec<StateInfo>,
+    /// What is computed of the sequences' rows before the steps that read them, a block at a time where the loop is long.
+    pub ahead: Vec<String>,
     /// One entry per row types that it was called with; none before the first call.
     pub variants: Vec<VariantInfo>,
 }
@@ -70,7 +72,8 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
         match &node.op {
             Op::Native(op) => {
                 if let Some(native) = op.0.as_any().downcast_ref::<NativeLoop>() {
-                    found.push(info(native.scan(), node.span, depth, native.variants()));
+                    let ahead = native.ahead().into_iter().map(str::to_string).collect();
+                    found.push(LoopInfo { ahead, ..info(native.scan(), node.span, depth, native.variants()) });
                     collect(&native.plain().body, depth + 1, found);
                 }
             }
@@ -86,7 +89,8 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
 
 fn info(scan: &Scan, span: Span, depth: usize, variants: Vec<VariantInfo>) -> LoopInfo {
     let state = |s: &crate::ir::State| StateInfo { name: s.name.as_deref().map(str::to_string), kind: s.kind(), keep: s.keep };
-    LoopInfo { name: scan.name.as_deref().map(str::to_string), span, depth, states: scan.states.iter().map(state).collect(), variants }
+    let (name, states) = (scan.name.as_deref().map(str::to_string), scan.states.iter().map(state).collect());
+    LoopInfo { name, span, depth, states, ahead: vec![], variants }
 }
 
 impl Display for LoopInfo {
@@ -102,6 +106,9 @@ impl Display for LoopInfo {
                 Keep::Last(n) => format!("the last {n} rows"),
             };
             writeln!(f, "{pad}  state {} ({}) keeps {keep}", state.name.as_deref().unwrap_or("?"), state.kind)?;
+        }
+        if !self.ahead.is_empty() {
+            writeln!(f, "{pad}  computes ahead, in blocks of rows where there are many: {}", self.ahead.join(", "))?;
         }
         if self.variants.is_empty() {
             writeln!(f, "{pad}  not called yet")?;

@@ -3,6 +3,7 @@
 
 mod arena;
 pub mod groups;
+pub mod heads;
 mod in_place;
 pub mod mixed;
 mod moves;

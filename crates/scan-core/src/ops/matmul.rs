@@ -83,16 +83,18 @@ fn matmul<T: Product>(a: &Array, b: &Array) -> Result<Array> {
     let shape: Extents = batch.iter().copied().chain(m.copied()).chain(n.copied()).collect();
     let (m, n) = (m.copied().unwrap_or(1), n.copied().unwrap_or(1));
     let (data_a, data_b) = (a.as_slice::<T>(), b.as_slice::<T>());
-    let mut out = vec![T::ZERO; count(&shape)];
+    let mut product = Array::dirty(a.dtype(), &shape);
+    let out = product.as_mut_slice::<T>();
+    out.fill(T::ZERO);
     if batch_b.is_empty() {
-        T::multiply([count(&batch) * m, k, n], data_a, data_b, &mut out);
-        return Ok(Array::new(&shape, out));
+        T::multiply([count(&batch) * m, k, n], data_a, data_b, out);
+        return Ok(product);
     }
     for i in 0..count(&batch) {
         let (at_a, at_b) = (position(i, &batch, batch_a) * m * k, position(i, &batch, batch_b) * k * n);
         T::multiply([m, k, n], &data_a[at_a..at_a + m * k], &data_b[at_b..at_b + k * n], &mut out[i * m * n..(i + 1) * m * n]);
     }
-    Ok(Array::new(&shape, out))
+    Ok(product)
 }
 
 /// The row-major position in `shape` of element `i` of `target`, to which it is broadcast.

@@ -9,6 +9,7 @@ use super::report::count_engines;
 use crate::backend::cpu::team::small;
 use crate::base::Result;
 use crate::eval;
+use crate::exec::native::head::small::blocks_of_two;
 use crate::exec::{Engine, Function, FunctionSpec};
 use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, jvp, vjp};
@@ -19,6 +20,7 @@ use crate::rewrite::Options;
 use crate::types::{Array, DType};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A disagreement.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ const SAME: f64 = 1e-8;
 const NEAR: f64 = 3e-6;
 /// Rows of the programs have a few lanes: most have more than one part.
 const LANES_OF_PART: usize = 2;
+/// Loops that ran with rows computed ahead in blocks.
+pub(super) static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
 /// Checks one program.
 ///
@@ -111,13 +115,17 @@ impl Case<'_> {
         Ok(values.iter().map(Nd::of).collect())
     }
 
-    /// An engine gives the evaluator's bits, on one thread and with its lanes over two.
+    /// An engine gives the evaluator's bits, on one thread and with its lanes over two and rows computed
+    /// ahead in blocks.
     fn engine(&self, engine: Engine, passes: Options, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
         let f = told(stage, self.function_on(engine, passes, outputs.to_vec()))?;
         let alone = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
         count_engines(&f);
-        let parts = told(stage, small::parts_of(LANES_OF_PART, || f.call(&mut EvalCx::new(), &self.args())))?;
-        let name = if engine == Engine::Vm { ["vm = eval", "vm on two threads = eval"] } else { ["jit = eval", "jit on two threads = eval"] };
+        let call = || small::parts_of(LANES_OF_PART, || f.call(&mut EvalCx::new(), &self.args()));
+        let (parts, blocks) = blocks_of_two(call);
+        BLOCKS.fetch_add(blocks, Ordering::Relaxed);
+        let parts = told(stage, parts)?;
+        let name = if engine == Engine::Vm { ["vm = eval", "vm in parts = eval"] } else { ["jit = eval", "jit in parts = eval"] };
         for (stage_name, got) in name.into_iter().zip([alone, parts]) {
             if let Some(i) = got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
                 let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.optimised().to_text("f"));

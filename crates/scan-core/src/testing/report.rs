@@ -1,6 +1,6 @@
 //! Many programs, and a table of what they used.
 
-use super::check::{Done, Fault, check};
+use super::check::{BLOCKS, Done, Fault, check};
 use super::gen_loop::generate;
 use super::program::{FEATURES, Program};
 use super::shrink::shrink;
@@ -117,6 +117,7 @@ impl Display for Report {
             writeln!(f, "{n:>10}  {engine}")?;
         }
         writeln!(f, "{:>10}  calls of kernels over two threads", small::calls())?;
+        writeln!(f, "{:>10}  loops with rows computed ahead in blocks", BLOCKS.load(Ordering::Relaxed))?;
         for (seed, text) in &self.faults {
             writeln!(f, "\nseed {seed}: {text}")?;
         }

@@ -296,6 +296,13 @@ impl Array {
         shape[0] = hi - lo;
         self.part(lo * count(&self.shape[1..]), &shape)
     }
+    /// Rows `lo..hi` along the first axis where they are: all of this array is kept as long as they are.
+    pub fn rows_shared(&self, lo: usize, hi: usize) -> Array {
+        let (row, mut shape) = (count(&self.shape[1..]), self.shape.clone());
+        shape[0] = hi - lo;
+        let n = count(&shape);
+        dispatch!(self.dtype(), T => Array { shape, data: T::wrap(Buffer::part(T::share(&self.data), lo * row, n)) })
+    }
     /// Elements that follow each other from the one at `first` on, under a shape. All of them, or many of them that are most, are
     /// where they were; others are copied.
     pub fn part(&self, first: usize, shape: &[usize]) -> Array {

@@ -60,3 +60,34 @@ fn ten_million_steps_take_the_memory_of_ten_thousand() {
         }
     }
 }
+
+/// h(t) = tanh(x(t)·w + h(t − 1)), whose products for all steps are one product that is computed ahead.
+fn wide() -> Function {
+    let (x, w, start) = (Var::float("x", 2), Var::float("w", 2), Var::float("start", 1));
+    let mut step = LoopBuilder::new(LoopOptions::default()).expect("a loop");
+    let row = step.sequence(&x, &[0], Some("x")).expect("a sequence").remove(0);
+    let h = step.state(&start, &[-1], Some("h")).expect("a state").remove(0);
+    let next = row.matmul(&w).and_then(|y| y.add(&h)).and_then(|y| y.tanh()).expect("a step");
+    let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
+    let spec = FunctionSpec {
+        inputs: vec![x, w, start],
+        outputs: vec![Wanted::Last.of(&rows)],
+        engine: Some(Engine::Auto),
+        passes: PassOptions::full(),
+        ..Default::default()
+    };
+    Function::new(spec).unwrap_or_else(|e| panic!("{}", e.title))
+}
+
+#[test]
+fn products_computed_ahead_take_the_memory_of_a_block() {
+    let f = wide();
+    let (steps, width) = (40_000, 64);
+    let args = [Array::zeros(DType::F64, &[steps, 4]), Array::zeros(DType::F64, &[4, width]), Array::zeros(DType::F64, &[width])];
+    let call = || f.call(&mut EvalCx::new(), &args).unwrap_or_else(|e| panic!("{}", e.title));
+    drop(call());
+    let (taken, all) = (peak(|| drop(call())), steps * width * 8);
+    println!("{taken} bytes, all products {all}");
+    assert!(taken < all / 10, "{taken} bytes, all products would take {all}\n{}", f.optimised().to_text("f"));
+    assert!(f.loops().iter().any(|l| l.ahead.iter().any(|op| op == "matmul")), "{:?}", f.loops());
+}

@@ -168,6 +168,16 @@ pub fn room(scan: &Scan, windows: &[Window], n: usize) -> usize {
     n.min((bytes / row.max(1)).max(1))
 }
 
+/// Sees to it that step `done` of n finds room: buffers of all rows grow where the `room` that they have is used up, sliding ones are
+/// moved. The step before which that is to be done again.
+pub fn make_room(held: &mut [Held], windows: &[Window], room: &mut usize, done: usize, n: usize) -> usize {
+    if done == *room {
+        *room = n.min(2 * *room);
+        held.iter_mut().zip(windows).for_each(|(h, w)| h.grow(w, *room));
+    }
+    held.iter_mut().zip(windows).map(|(h, w)| h.slide(w, done)).min().unwrap_or(usize::MAX).min(*room)
+}
+
 /// A buffer of all rows from `base` on: the initial ones, then zeros where a step may see them.
 fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, base: usize) -> Array {
     let init = at.map_or(0, |at| ins[at].shape()[0]);

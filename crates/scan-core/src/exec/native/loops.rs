@@ -1,6 +1,7 @@
 //! A loop as one kernel, with its states' memory.
 
-use super::held::{Held, HeldCells, Rows, room};
+use super::head::{Feed, Head};
+use super::held::{Held, HeldCells, Rows, make_room, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
@@ -28,13 +29,14 @@ pub struct NativeLoop {
     /// Per state: as many of the first rows are not returned.
     skip: Vec<usize>,
     engine: Engine,
+    pub(super) head: Option<Head>,
     variants: RwLock<Vec<Arc<Variant>>>,
     /// What the last call was given, and what served it.
-    last: RwLock<Option<(Given, Arc<Variant>)>>,
+    last: RwLock<Option<(Called, Arc<Variant>)>>,
 }
 
 /// Dtypes and extents of all inputs.
-type Given = Vec<(DType, Extents)>;
+type Called = Vec<(DType, Extents)>;
 
 /// A loop for rows of certain types.
 struct Variant {
@@ -57,6 +59,14 @@ struct Ready {
     before: Option<Walk<Arc<Graph>>>,
 }
 
+/// What the operands of a kernel lie in, but for the states.
+struct Given<'a> {
+    scan: &'a Scan,
+    ins: &'a [Array],
+    before: &'a [Array],
+    feed: &'a Feed<'a>,
+}
+
 /// As many row types are compiled per loop; for further ones the evaluator serves.
 const VARIANTS: usize = 8;
 /// lanes × steps × instructions between two looks at whether the caller wants to stop.
@@ -69,13 +79,14 @@ const STREAM_BYTES: usize = 1 << 16;
 const CACHED_BYTES: usize = 1 << 24;
 
 impl NativeLoop {
-    /// The loop with output types `types`, which leave away the first `skip` rows of each state.
+    /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
+    /// arguments follow the loop's, and what stands for the sequences that it makes is not read.
     ///
     /// # Errors
     /// An internal error where the body is not consistent.
-    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, engine: Engine) -> Result<NativeLoop> {
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, head: Option<Head>, engine: Engine) -> Result<NativeLoop> {
         let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
-        Ok(NativeLoop { scan, plain, types, skip, engine, variants: RwLock::default(), last: RwLock::default() })
+        Ok(NativeLoop { scan, plain, types, skip, engine, head, variants: RwLock::default(), last: RwLock::default() })
     }
 
     /// The loop.
@@ -86,6 +97,10 @@ impl NativeLoop {
     pub fn plain(&self) -> &Arc<Scan> {
         &self.plain
     }
+    /// The names of what is computed of the sequences' rows, a block at a time, ahead of the steps that read them.
+    pub fn ahead(&self) -> Vec<&str> {
+        self.head.as_ref().map_or(vec![], Head::ops)
+    }
     /// What became of it for the row types of its calls.
     pub fn variants(&self) -> Vec<VariantInfo> {
         let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
@@ -93,7 +108,7 @@ impl NativeLoop {
     }
 
     fn variant(&self, ins: &[Array]) -> Option<Arc<Variant>> {
-        let same = |given: &Given| given.iter().zip(ins).all(|(g, a)| g.0 == a.dtype() && g.1[..] == *a.shape());
+        let same = |given: &Called| given.iter().zip(ins).all(|(g, a)| g.0 == a.dtype() && g.1[..] == *a.shape());
         let last = self.last.read().unwrap_or_else(|e| e.into_inner());
         if let Some((_, variant)) = last.as_ref().filter(|l| same(&l.0)) {
             return Some(variant.clone());
@@ -139,7 +154,7 @@ impl NativeLoop {
         }
     }
 
-    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
+    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
         let (steps, held) = self.timed(cx, |cx| {
@@ -147,12 +162,7 @@ impl NativeLoop {
             let room = room(scan, windows, n);
             let states = scan.states.ids().zip(windows).zip(&self.skip);
             let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip)).collect();
-            let start = cx.profile.is_some().then(Instant::now);
-            let ran = ready.steps(scan, cx, ins, &before, &mut held, n, room);
-            if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-                profile.op("kernel", start.elapsed());
-            }
-            Ok((ran?, held))
+            Ok((ready.steps(scan, cx, ins, &before, feed, &mut held, [n, room])?, held))
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
@@ -162,13 +172,13 @@ impl NativeLoop {
         Ok(rows.chain([Array::scalar(steps as i64)]).collect())
     }
 
-    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], n: usize) -> Result<Outs<Array>> {
+    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = mixed.windows();
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
         let mut held: Vec<Held> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
-        let (steps, ()) = self.timed(cx, |cx| Ok((mixed.run(scan, cx, ins, &mut held, n, room)?, ())))?;
+        let (steps, ()) = self.timed(cx, |cx| Ok((mixed.run(scan, cx, ins, feed, &mut held, [n, room])?, ())))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
         Ok(self.skipped(rows.chain([Array::scalar(steps as i64)]).collect()))
@@ -191,6 +201,24 @@ impl NativeLoop {
         }
         ran
     }
+
+    /// Runs on inputs that are all there, or of which a feed makes the sequences.
+    fn eval_on(&self, cx: &mut EvalCx, ins: &mut [Array], mut feed: Feed) -> Result<Outs<Array>> {
+        let n = step::count_steps(&self.scan, ins)?;
+        let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
+        if n > 0 && !self.scan.states.ids().any(short) {
+            feed.advance(&self.scan, cx, ins, 0, n)?;
+            match self.variant(ins).as_deref().map(|v| &v.made) {
+                Some(Made::Kernel(ready)) => return self.run(ready, cx, ins, &mut feed, n),
+                Some(Made::Mixed(mixed, _)) => return self.run_mixed(mixed, cx, ins, &mut feed, n),
+                _ => {}
+            }
+        }
+        if let Some((head, args)) = feed.head() {
+            head.all(&self.scan, cx, ins, args)?;
+        }
+        Ok(self.skipped(step::run(&self.plain, cx, ins)?))
+    }
 }
 
 impl NativeOp for NativeLoop {
@@ -201,16 +229,17 @@ impl NativeOp for NativeLoop {
         self.types.clone()
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let n = step::count_steps(&self.scan, ins)?;
-        let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
-        if n > 0 && !self.scan.states.ids().any(short) {
-            match self.variant(ins).as_deref().map(|v| &v.made) {
-                Some(Made::Kernel(ready)) => return self.run(ready, cx, ins, n),
-                Some(Made::Mixed(mixed, _)) => return self.run_mixed(mixed, cx, ins, n),
-                _ => {}
+        let Some(head) = &self.head else { return self.eval_on(cx, ins, Feed::whole()) };
+        let (own, args) = ins.split_at_mut(self.scan.n_inputs());
+        let steps = own[Scan::N_STEPS].item_i64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let feed = match head.block(cx, args, steps)? {
+            Some(rows) => Feed::blocks(head, args, rows),
+            None => {
+                head.all(&self.scan, cx, own, args)?;
+                Feed::whole()
             }
-        }
-        Ok(self.skipped(step::run(&self.plain, cx, ins)?))
+        };
+        self.eval_on(cx, own, feed)
     }
     fn is_loop(&self) -> bool {
         true
@@ -240,9 +269,10 @@ impl Variant {
                 engines.sort_unstable();
                 engines.dedup();
                 let calls = calls.join(", ");
+                let kernels = if engines.is_empty() { "moves".to_string() } else { format!("{} kernels", engines.join("+")) };
                 let called = if calls.is_empty() { String::new() } else { format!(" and calls of {calls}") };
                 let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
-                VariantInfo { copies, stored, ..VariantInfo::other(format!("steps of {} kernels{called}", engines.join("+")), why) }
+                VariantInfo { copies, stored, ..VariantInfo::other(format!("steps of {kernels}{called}"), why) }
             }
             Made::Refused(why) => VariantInfo::other("eval", why),
         }
@@ -280,41 +310,31 @@ impl Ready {
         &self,
         scan: &Scan,
         cx: &mut EvalCx,
-        ins: &[Array],
+        ins: &mut [Array],
         before: &[Array],
+        feed: &mut Feed,
         held: &mut [Held],
-        n: usize,
-        mut room: usize,
+        [n, mut room]: [usize; 2],
     ) -> Result<usize> {
         self.tier.expect(self.plan.lanes, n);
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            if done == room {
-                room = n.min(2 * room);
-                held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
+            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
+            let start = cx.profile.is_some().then(Instant::now);
+            stopped = self.segment(cx, &Given { scan, ins, before, feed }, held, &mut done, end)?;
+            if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+                profile.op("kernel", start.elapsed());
             }
-            let full = held.iter_mut().zip(&self.plan.windows).map(|(h, w)| h.slide(w, done)).min();
-            stopped = self.segment(scan, cx, ins, before, held, &mut done, room.min(full.unwrap_or(room)))?;
         }
         Ok(done)
     }
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(
-        &self,
-        scan: &Scan,
-        cx: &mut EvalCx,
-        ins: &[Array],
-        before: &[Array],
-        held: &mut [Held],
-        done: &mut usize,
-        end: usize,
-    ) -> Result<bool> {
+    fn segment(&self, cx: &mut EvalCx, given: &Given, held: &mut [Held], done: &mut usize, end: usize) -> Result<bool> {
         let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let first = *done;
-        let operand = |p: &Place| self.operand(scan, *p, ins, before, &memory, &stopped, first);
-        let operands: Vec<Operand> = self.plan.places.iter().map(operand).collect();
+        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(given, *p, &memory, &stopped, first)).collect();
         let portion = self.portion(&operands, end - *done);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
@@ -340,10 +360,8 @@ impl Ready {
     /// A place as step `first` sees it.
     fn operand<'a>(
         &self,
-        scan: &Scan,
+        &Given { scan, ins, before, feed }: &Given<'a>,
         place: Place,
-        ins: &'a [Array],
-        before: &'a [Array],
         held: &[HeldCells<'a>],
         stopped: &'a [Cell<u8>],
         first: usize,
@@ -351,10 +369,10 @@ impl Ready {
         match place {
             Place::Seq { id, at } => {
                 let x = &ins[scan.seq_input(id)];
-                let row = bytes(x).len() / x.shape()[0];
-                let reverse = scan.seqs[id].reverse;
-                let (from, stride) = if reverse { (x.shape()[0] - 1 - first, -(row as isize)) } else { (first, row as isize) };
-                Operand { memory: Memory::Read(bytes(x)), offset: from * row + at * x.dtype().size(), stride }
+                let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
+                let stride = if scan.seqs[id].reverse { -(row as isize) } else { row as isize };
+                let offset = feed.row(scan, id, rows, first) * row + at * x.dtype().size();
+                Operand { memory: Memory::Read(bytes(x)), offset, stride }
             }
             Place::Before { value, at } => {
                 Operand { memory: Memory::Read(bytes(&before[value])), offset: at * before[value].dtype().size(), stride: 0 }

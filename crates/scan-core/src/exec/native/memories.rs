@@ -1,5 +1,6 @@
 //! The memory of a loop whose step is a list.
 
+use super::head::Feed;
 use super::held::{Held, Rows};
 use crate::backend::cpu::{Memory, Operand, bytes, cells};
 use crate::dispatch;
@@ -48,6 +49,7 @@ pub struct Memories<'a> {
     windows: &'a [Window],
     ins: &'a [Array],
     before: &'a [Steady],
+    feed: &'a Feed<'a>,
     arena: &'a [Cell<u8>],
     rows: Vec<&'a [Cell<u8>]>,
     /// How each buffer is used.
@@ -63,13 +65,14 @@ impl<'a> Memories<'a> {
         windows: &'a [Window],
         ins: &'a [Array],
         before: &'a [Steady],
+        feed: &'a Feed<'a>,
         arena: &'a [Cell<u8>],
         held: &'a mut [Held],
     ) -> Memories<'a> {
         let base = held.iter().map(|h| h.base).collect();
         let kinds = held.iter().map(|h| h.kind).collect();
         let rows = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
-        Memories { scan, windows, ins, before, arena, rows, kinds, base }
+        Memories { scan, windows, ins, before, feed, arena, rows, kinds, base }
     }
 
     /// The loop.
@@ -89,9 +92,8 @@ impl<'a> Memories<'a> {
             At::Seq(id) => {
                 let x = &self.ins[self.scan.seq_input(id)];
                 let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
-                let reverse = self.scan.seqs[id].reverse;
-                let at = if reverse { rows - 1 - step } else { step };
-                Operand { memory: Memory::Read(bytes(x)), offset: at * row, stride: if reverse { -(row as isize) } else { row as isize } }
+                let stride = if self.scan.seqs[id].reverse { -(row as isize) } else { row as isize };
+                Operand { memory: Memory::Read(bytes(x)), offset: self.feed.row(self.scan, id, rows, step) * row, stride }
             }
             At::Before(k) => {
                 let Steady { array, offset } = &self.before[k];

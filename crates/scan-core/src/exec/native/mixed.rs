@@ -1,6 +1,7 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
-use super::held::Held;
+use super::head::Feed;
+use super::held::{Held, make_room};
 use super::indexed::{Given, read, write};
 use super::memories::{Memories, Steady};
 use super::plan::native;
@@ -115,7 +116,15 @@ impl Mixed {
     ///
     /// # Errors
     /// What the ops report, with the step.
-    pub fn run(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], held: &mut [Held], n: usize, mut room: usize) -> Result<usize> {
+    pub fn run(
+        &self,
+        scan: &Scan,
+        cx: &mut EvalCx,
+        ins: &mut [Array],
+        feed: &mut Feed,
+        held: &mut [Held],
+        [n, mut room]: [usize; 2],
+    ) -> Result<usize> {
         let before = self.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let before: Vec<Steady> = before.into_iter().map(|array| Steady::new(array, n)).collect();
         let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
@@ -126,13 +135,9 @@ impl Mixed {
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            if done == room {
-                room = n.min(2 * room);
-                held.iter_mut().zip(&self.plan.windows).for_each(|(h, w)| h.grow(w, room));
-            }
-            let full = held.iter_mut().zip(&self.plan.windows).map(|(h, w)| h.slide(w, done)).min();
-            let memories = Memories::new(scan, &self.plan.windows, ins, &before, cells(&mut arena), held);
-            stopped = self.segment(cx, &memories, &mut done, room.min(full.unwrap_or(room)))?;
+            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
+            let memories = Memories::new(scan, &self.plan.windows, ins, &before, feed, cells(&mut arena), held);
+            stopped = self.segment(cx, &memories, &mut done, end)?;
         }
         Ok(done)
     }

@@ -1,6 +1,7 @@
 //! From a graph to a plan: a graph again, in which kernels stand for loops and for groups of elementwise nodes.
 
 use super::gathered::{Found, Gathered};
+use super::head::Head;
 use super::last_row::LastRow;
 use super::loops::NativeLoop;
 use super::maps::NativeMap;
@@ -12,6 +13,7 @@ use crate::ir::op::{NativeRef, Outs};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::lower::expressible;
 use crate::lower::groups::{Groups, Part};
+use crate::lower::heads::{self, Heads};
 use crate::types::Type;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -21,7 +23,9 @@ use std::sync::Arc;
 /// # Errors
 /// An internal error where the graph is not consistent.
 pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
-    let mut groups = Groups::large(graph, &|n| expressible(graph, n));
+    let live = graph.needed(graph.results());
+    let mut heads = Heads::new(graph, &live);
+    let mut groups = Groups::large(graph, &|n| expressible(graph, n) && !heads.has(n));
     groups.retain(&|root, size| size > 1 || gains(graph, &graph.nodes()[root]));
     let mut out = Graph::new();
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -29,7 +33,6 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
         let q = out.param(graph.ty(p).clone(), graph.name(p).map(|n| &**n));
         image.insert(p, q);
     }
-    let live = graph.needed(graph.results());
     let skips = Skips::new(graph, &live);
     let mut quick = quick(graph, &live, &groups)?;
     for (id, node) in graph.nodes().enumerate() {
@@ -37,13 +40,13 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
             image.insert(node.outs[0], image[&rows]);
             continue;
         }
-        if !live[id.0 as usize] || groups.is_inner(id) {
+        if !live[id.0 as usize] || groups.is_inner(id) || heads.has(node) {
             continue;
         }
         out.set_span(node.span);
         let (op, ins, outs) = match quick.remove(&id) {
             Some((op, ins)) => (Op::Native(op), ins, node.outs.to_vec()),
-            None => planned(graph, &groups, &skips, id, engine)?,
+            None => planned(graph, &groups, &skips, heads.take(id), id, engine)?,
         };
         let ins: Vec<Value> = ins.iter().map(|v| image[v]).collect();
         let made = out.apply(op, &ins)?;
@@ -87,14 +90,26 @@ fn gains(graph: &Graph, node: &Node) -> bool {
 }
 
 /// What stands in the place of a node: an op, its inputs and its results.
-fn planned(graph: &Graph, groups: &Groups, skips: &Skips, id: NodeId, engine: Engine) -> Result<(Op, Vec<Value>, Vec<Value>)> {
+fn planned(
+    graph: &Graph,
+    groups: &Groups,
+    skips: &Skips,
+    head: Option<heads::Head>,
+    id: NodeId,
+    engine: Engine,
+) -> Result<(Op, Vec<Value>, Vec<Value>)> {
     let node = &graph.nodes()[id];
     if let Some(Part { graph: inner, ins, outs }) = groups.graph(graph, id)? {
         return Ok((Op::Native(NativeRef(Arc::new(NativeMap::new(inner, engine)))), ins, outs));
     }
     let types = node.outs.iter().map(|v| graph.ty(*skips.of.get(v).map_or(v, |s| &s.1)).clone()).collect();
     let skip = node.outs.iter().map(|v| skips.of.get(v).map_or(0, |s| s.0)).collect();
-    Ok((native_without(&node.op, types, skip, engine)?, node.ins.to_vec(), node.outs.to_vec()))
+    let mut ins = node.ins.to_vec();
+    if let (Op::Scan(scan), Some(head)) = (&node.op, &head) {
+        head.seqs.iter().for_each(|&id| ins[scan.seq_input(id)] = head.ins[0]);
+        ins.extend(&head.ins);
+    }
+    Ok((native_without(&node.op, types, skip, head, engine)?, ins, node.outs.to_vec()))
 }
 
 /// An op as the plan has it: loops are compiled.
@@ -103,12 +118,13 @@ fn planned(graph: &Graph, groups: &Groups, skips: &Skips, id: NodeId, engine: En
 /// An internal error where a body is not consistent.
 pub fn native(op: &Op, types: Outs<Type>, engine: Engine) -> Result<Op> {
     let none = vec![0; types.len()];
-    native_without(op, types, none, engine)
+    native_without(op, types, none, None, engine)
 }
 
-fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, engine: Engine) -> Result<Op> {
+fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, head: Option<heads::Head>, engine: Engine) -> Result<Op> {
+    let head = head.map(|head| Head::new(head, engine)).transpose()?;
     Ok(match op {
-        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, engine)?))),
+        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, head, engine)?))),
         op => op.clone(),
     })
 }

@@ -1,0 +1,243 @@
+//! What is computed of rows before a loop reads the results row by row, and that nothing else reads. A loop can have it computed a
+//! block of rows at a time, so that the results stay in the cache and no memory for all of them is needed.
+
+use crate::ir::op::*;
+use crate::ir::{Graph, Node, NodeId, Scan, SeqId, Value};
+use crate::types::{Dim, Sym, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeSet;
+
+/// What a loop's sequences are made of, as a graph of its own: row i of a result depends on row i of the first parameters.
+pub struct Head {
+    /// Parameters: arrays of which a block of rows is given, then those that are given whole. Results: the sequences.
+    pub graph: Graph,
+    /// The parameters outside.
+    pub ins: Vec<Value>,
+    /// Number of the parameters that are cut into blocks.
+    pub cut: usize,
+    /// The sequences that the results are.
+    pub seqs: Vec<SeqId>,
+    /// Parameters that are matrices by which rows are multiplied.
+    pub factors: Vec<usize>,
+}
+
+/// The heads of the loops of a graph.
+#[derive(Default)]
+pub struct Heads {
+    of: FxHashMap<NodeId, Head>,
+    inner: FxHashSet<Value>,
+}
+
+impl Heads {
+    /// The heads of the loops among the live nodes.
+    pub fn new(graph: &Graph, live: &[bool]) -> Heads {
+        let mut heads = Heads::default();
+        if !graph.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
+            return heads;
+        }
+        let uses = Uses::new(graph, live);
+        for (id, node) in graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
+            let Op::Scan(scan) = &node.op else { continue };
+            let Some((nodes, seqs)) = uses.grown(graph, node, scan) else { continue };
+            let Some(head) = Builder::new(graph).head(&nodes, &seqs, node, scan) else { continue };
+            heads.inner.extend(nodes.iter().flat_map(|n| n.made.iter().copied()));
+            heads.of.insert(id, head);
+        }
+        heads
+    }
+    /// True for a node that is part of a head.
+    pub fn has(&self, node: &Node) -> bool {
+        node.outs.iter().any(|v| self.inner.contains(v))
+    }
+    /// The head of a loop.
+    pub fn take(&mut self, id: NodeId) -> Option<Head> {
+        self.of.remove(&id)
+    }
+}
+
+/// One node of a head, or a few that are the product of rows and a matrix.
+struct Rowwise {
+    op: Op,
+    ins: SmallVec<[Value; 4]>,
+    /// Inputs of which a row of the result reads one row.
+    cut: SmallVec<[bool; 4]>,
+    /// The result, and what is computed on the way to it.
+    made: SmallVec<[Value; 3]>,
+}
+
+/// How often values are read, by results of the graph, too.
+struct Uses(FxHashMap<Value, usize>);
+
+impl Uses {
+    fn new(graph: &Graph, live: &[bool]) -> Uses {
+        let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
+        let nodes = graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]);
+        nodes.flat_map(|(_, n)| n.ins.iter()).chain(graph.results()).for_each(|&v| *uses.entry(v).or_default() += 1);
+        Uses(uses)
+    }
+    fn count(&self, v: Value) -> usize {
+        self.0.get(&v).copied().unwrap_or(0)
+    }
+
+    /// The nodes that a loop's head consists of, the last first, and the sequences that they make.
+    fn grown(&self, graph: &Graph, node: &Node, scan: &Scan) -> Option<(Vec<Rowwise>, Vec<SeqId>)> {
+        let made = |id: &SeqId| graph.node_of(node.ins[scan.seq_input(*id)]).is_some_and(|n| !matches!(n.op, Op::Const(_)));
+        let reverse = scan.seqs[scan.seqs.ids().find(made)?].reverse;
+        let mut read: FxHashMap<Value, usize> = FxHashMap::default();
+        let mut open: BTreeSet<NodeId> = BTreeSet::new();
+        let seqs: Vec<SeqId> = scan.seqs.ids().filter(|&id| scan.seqs[id].reverse == reverse).collect();
+        for &id in &seqs {
+            note(graph, node.ins[scan.seq_input(id)], &mut read, &mut open);
+        }
+        let mut nodes = vec![];
+        while let Some(id) = open.pop_last() {
+            let inner = &graph.nodes()[id];
+            let own = inner.outs.len() == 1 && read.get(&inner.outs[0]) == Some(&self.count(inner.outs[0]));
+            let Some(rowwise) = own.then(|| self.rowwise(graph, inner)).flatten() else { continue };
+            for (&v, _) in rowwise.ins.iter().zip(&rowwise.cut).filter(|c| *c.1) {
+                note(graph, v, &mut read, &mut open);
+            }
+            nodes.push(rowwise);
+        }
+        let results: FxHashSet<Value> = nodes.iter().map(|n| n.made[0]).collect();
+        let seqs: Vec<SeqId> = seqs.into_iter().filter(|&id| results.contains(&node.ins[scan.seq_input(id)])).collect();
+        let wide = seqs.iter().any(|&id| graph.ty(node.ins[scan.seq_input(id)]).rank() > 1);
+        wide.then_some((nodes, seqs))
+    }
+
+    /// A node whose result has a row for each row of some inputs.
+    fn rowwise(&self, graph: &Graph, node: &Node) -> Option<Rowwise> {
+        if let Some(product) = self.product(graph, node) {
+            return Some(product);
+        }
+        let ty = |k: usize| graph.ty(node.ins[k]);
+        let rank = graph.ty(node.outs[0]).rank();
+        if rank == 0 || node.ins.is_empty() {
+            return None;
+        }
+        let first = |n: usize| -> SmallVec<[bool; 4]> { (0..n).map(|k| k == 0).collect() };
+        let cut = match &node.op {
+            Op::Elem(_) | Op::Cast(_) | Op::StopGradient(_) | Op::GradClip(_) => {
+                (0..node.ins.len()).map(|k| ty(k).rank() == rank && !ty(k).dims[0].is_one()).collect()
+            }
+            Op::MatMul(_) => factors(ty(0), ty(1))?,
+            Op::Index(op) if op.pattern == ":" || op.pattern.starts_with(":,") => first(node.ins.len()),
+            Op::Reduce(Reduce { axes, .. }) | Op::LogSumExp(LogSumExp { axes, .. }) | Op::Expand(Expand { axes }) if !axes.contains(&0) => {
+                first(1)
+            }
+            Op::Softmax(Softmax { axis }) | Op::LogSoftmax(LogSoftmax { axis }) | Op::Flip(Flip { axis }) if *axis > 0 => first(1),
+            Op::Transpose(op) if op.perm.first() == Some(&0) => first(1),
+            _ => return None,
+        };
+        cut.contains(&true).then(|| Rowwise {
+            op: node.op.clone(),
+            ins: node.ins.iter().copied().collect(),
+            cut,
+            made: smallvec![node.outs[0]],
+        })
+    }
+
+    /// `reshape(matmul(reshape(x), w))`, where that is x·w for rows that are vectors or matrices: the types tell that the last axis
+    /// alone changes.
+    fn product(&self, graph: &Graph, node: &Node) -> Option<Rowwise> {
+        let once = |v: Value| graph.node_of(v).filter(|_| self.count(v) == 1);
+        let mut made: SmallVec<[Value; 3]> = smallvec![node.outs[0]];
+        let matmul = match &node.op {
+            Op::MatMul(_) => node,
+            Op::Reshape(_) => {
+                made.push(node.ins[0]);
+                once(node.ins[0]).filter(|n| matches!(n.op, Op::MatMul(_)))?
+            }
+            _ => return None,
+        };
+        let [flat, w] = matmul.ins[..] else { return None };
+        made.push(flat);
+        let x = once(flat).filter(|n| matches!(n.op, Op::Reshape(_)))?.ins[0];
+        let (own, of, by) = (&graph.ty(node.outs[0]).dims, &graph.ty(x).dims, &graph.ty(w).dims);
+        let last = own.len().checked_sub(1).filter(|&last| last > 0 && own.len() == of.len() && by.len() == 2)?;
+        let fits = own[..last] == of[..last] && own[last] == by[1] && graph.ty(x).dtype == graph.ty(w).dtype;
+        (fits && !of[0].is_one()).then(|| Rowwise { op: MatMul {}.into(), ins: smallvec![x, w], cut: smallvec![true, false], made })
+    }
+}
+
+/// Which sides of a product have a row, or a matrix, per row of the result.
+fn factors(a: &Type, b: &Type) -> Option<SmallVec<[bool; 4]>> {
+    let many = |ty: &Type, rank: usize| ty.rank() == rank && !ty.dims[0].is_one();
+    match a.rank().max(b.rank()) {
+        0 | 1 => None,
+        2 => (many(a, 2)).then(|| smallvec![true, false]),
+        rank => Some(smallvec![many(a, rank), many(b, rank)]),
+    }
+}
+
+/// Counts that a value is read by rows.
+fn note(graph: &Graph, v: Value, read: &mut FxHashMap<Value, usize>, open: &mut BTreeSet<NodeId>) {
+    *read.entry(v).or_default() += 1;
+    if let crate::ir::Def::Out(id, _) = graph.def(v) {
+        open.insert(id);
+    }
+}
+
+/// Makes a graph of a head's nodes.
+struct Builder<'a> {
+    graph: &'a Graph,
+    rows: Sym,
+    head: Graph,
+    image: FxHashMap<Value, Value>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(graph: &'a Graph) -> Builder<'a> {
+        Builder { graph, rows: Sym::fresh(), head: Graph::new(), image: FxHashMap::default() }
+    }
+
+    /// Nothing where a value would be needed by its rows and whole, or rows are multiplied by a matrix that is a constant or computed
+    /// on the way.
+    fn head(mut self, nodes: &[Rowwise], seqs: &[SeqId], node: &Node, scan: &Scan) -> Option<Head> {
+        let inside: FxHashSet<Value> = nodes.iter().map(|n| n.made[0]).collect();
+        let reads = || nodes.iter().rev().flat_map(|n| n.ins.iter().copied().zip(n.cut.iter().copied())).filter(|r| !inside.contains(&r.0));
+        let mut seen = FxHashMap::default();
+        if reads().any(|(v, cut)| *seen.entry(v).or_insert(cut) != cut) {
+            return None;
+        }
+        let mut ins = self.params(reads().filter(|r| r.1).map(|r| r.0), true);
+        let cut = ins.len();
+        let whole = reads().filter(|r| !r.1 && self.graph.const_value(r.0).is_none()).map(|r| r.0);
+        ins.extend(self.params(whole, false));
+        for (v, _) in reads() {
+            if let Some(a) = self.graph.const_value(v).filter(|_| !self.image.contains_key(&v)) {
+                let new = self.head.constant(a.clone());
+                self.image.insert(v, new);
+            }
+        }
+        for n in nodes.iter().rev() {
+            let args: Vec<Value> = n.ins.iter().map(|v| self.image[v]).collect();
+            self.head.set_span(self.graph.node_of(n.made[0]).map_or(node.span, |n| n.span));
+            let Ok(made) = self.head.apply(n.op.clone(), &args) else { return None };
+            self.image.insert(n.made[0], made[0]);
+        }
+        let results: Vec<Value> = seqs.iter().map(|&id| self.image[&node.ins[scan.seq_input(id)]]).collect();
+        self.head.set_results(results);
+        let by = nodes.iter().filter(|n| matches!(n.op, Op::MatMul(_)) && !n.cut[1]).map(|n| n.ins[1]);
+        let factors: Option<Vec<usize>> = by.map(|w| ins.iter().position(|&v| v == w)).collect();
+        factors.map(|factors| Head { graph: self.head, ins, cut, seqs: seqs.to_vec(), factors })
+    }
+
+    /// Parameters for values, each once.
+    fn params(&mut self, values: impl Iterator<Item = Value>, cut: bool) -> Vec<Value> {
+        let mut new = vec![];
+        for v in values {
+            if self.image.contains_key(&v) {
+                continue;
+            }
+            let mut ty = self.graph.ty(v).clone();
+            if cut {
+                ty.dims[0] = Dim::sym(self.rows);
+            }
+            self.image.insert(v, self.head.param(ty, None));
+            new.push(v);
+        }
+        new
+    }
+}
