@@ -70,8 +70,8 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 accept-random: $(VENV)/installed  ## N random programs from SEED on, against a reference of their own and finite differences
 	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture
 
-accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core)
-	cargo test --release --package scan-core --lib -- --ignored --nocapture errors_over_all
+accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core; OF=exp,log: of these)
+	RSCAN_ULP_OF=$(OF) cargo test --profile wheel --package scan-core --lib -- --ignored --nocapture errors_over_all
 
 accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py

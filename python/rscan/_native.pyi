@@ -122,6 +122,7 @@ class Function:
             int,
             int,
             list[tuple[str | None, str, int | None]],
+            list[str],
             list[tuple[str, str | None, int, int, int, list[tuple[str, int]], int]],
         ]
     ]: ...
