@@ -1,37 +1,23 @@
 //! Single elements added into zeros, one after the other: what the slope of `p[0], p[1], …` is. One node instead of one per element,
 //! and of two where the element is the last row of a loop.
 
-use super::padded::{law, of_zero};
+use super::shortcut::{Found, Quick, of_zero};
 use crate::base::Result;
 use crate::dispatch;
-use crate::eval::Walk;
-use crate::ir::op::{BroadcastLike, Index, IndexWrite, Join, NativeOp, Outs, Write};
-use crate::ir::{EvalCx, Graph, Node, Op, Value};
+use crate::ir::op::{BroadcastLike, Index, IndexWrite, Join, Write};
+use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::support::Number;
-use crate::types::{Array, DType, Type};
-use std::sync::Arc;
+use crate::types::{Array, DType};
 
 /// `0 + y` at some places of zeros that are as long as another array.
 pub struct Gathered {
-    /// The law: parameters are the array that gives the extent, and where the elements come from.
-    walk: Walk<Arc<Graph>>,
     dtype: DType,
     /// Per element: its place, and which input ends with it.
     elements: Vec<(i64, usize)>,
 }
 
-/// Where nodes do that.
-pub struct Found {
-    /// The op.
-    pub op: Gathered,
-    /// Its inputs.
-    pub ins: Vec<Value>,
-    /// Values that it makes superfluous.
-    pub inner: Vec<Value>,
-}
-
 impl Gathered {
-    /// Where a node, with others before it, does that. `once` tells whether a value is used by one node alone.
+    /// Where a node, with others before it, does that, given the array that gives the extent, and where the elements come from. `once` tells whether a value is used by one node alone.
     ///
     /// # Errors
     /// An internal error where the graph is not consistent.
@@ -57,9 +43,12 @@ impl Gathered {
         });
         let place = |v: Value| ins.iter().position(|&x| x == v).unwrap_or(0);
         let elements = elements.iter().rev().map(|&(at, v)| (at, place(v))).collect();
-        let walk = law(graph, &ins, &node.outs)?;
-        Ok(walk.map(|walk| Found { op: Gathered { walk, dtype, elements }, ins, inner }))
+        Found::new(graph, node, ins, inner, Gathered { dtype, elements })
     }
+}
+
+impl Quick for Gathered {
+    const NAME: &'static str = "index_write";
 
     /// Where all places are there, and all elements.
     fn quick(&self, ins: &[Array]) -> Option<Array> {
@@ -93,23 +82,4 @@ fn last_of(graph: &Graph, element: Value, dtype: DType) -> Option<Value> {
     let last = pattern == "i" && graph.const_value(at).and_then(Array::item_i64) == Some(-1);
     let alike = joined.ins.iter().all(|&v| graph.ty(v).dtype == dtype && graph.ty(v).rank() == 1);
     joined.ins.last().copied().filter(|_| last && alike)
-}
-
-impl NativeOp for Gathered {
-    fn name(&self) -> &str {
-        "index_write"
-    }
-    fn types(&self) -> Outs<Type> {
-        let law = self.walk.graph();
-        law.results().iter().map(|&v| law.ty(v).clone()).collect()
-    }
-    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        if let Some(out) = self.quick(ins) {
-            return Ok(smallvec::smallvec![out]);
-        }
-        cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec)
-    }
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
 }

@@ -12,6 +12,7 @@ mod memories;
 mod mixed;
 mod padded;
 mod plan;
+mod shortcut;
 mod tail;
 mod tier;
 

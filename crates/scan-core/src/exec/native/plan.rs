@@ -1,11 +1,12 @@
 //! From a graph to a plan: a graph again, in which kernels stand for loops and for groups of elementwise nodes.
 
-use super::gathered::{Found, Gathered};
+use super::gathered::Gathered;
 use super::head::Head;
 use super::last_row::LastRow;
 use super::loops::NativeLoop;
 use super::maps::NativeMap;
 use super::padded::Padded;
+use super::shortcut::Found;
 use super::tail::Tail;
 use super::tier::Engine;
 use crate::base::Result;
@@ -70,15 +71,19 @@ fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<FxHashMap<Node
         if inside.contains(&node.outs[0]) {
             continue;
         }
-        if let Some(Found { op, ins, inner }) = Gathered::of(graph, node, once)? {
+        let mut shortcut = Gathered::of(graph, node, once)?;
+        if shortcut.is_none() {
+            shortcut = Tail::of(graph, node)?;
+        }
+        if shortcut.is_none() {
+            shortcut = Padded::of(graph, node, once)?;
+        }
+        if shortcut.is_none() {
+            shortcut = LastRow::of(graph, node, once)?;
+        }
+        if let Some(Found { op, ins, inner }) = shortcut {
             inside.extend(inner);
-            found.insert(id, (NativeRef(Arc::new(op)), ins));
-        } else if let Some((op, ins)) = Tail::of(graph, node)? {
-            found.insert(id, (NativeRef(Arc::new(op)), ins));
-        } else if let Some((op, ins)) = Padded::of(graph, node, once)? {
-            found.insert(id, (NativeRef(Arc::new(op)), ins));
-        } else if let Some((op, ins)) = LastRow::of(graph, node, once)? {
-            found.insert(id, (NativeRef(Arc::new(op)), ins));
+            found.insert(id, (op, ins));
         }
     }
     Ok(found)

@@ -1,36 +1,37 @@
 //! The last rows of an array, the last one first, with zeros behind where it has too few: what the gradient of a loop begins with.
 
-use super::padded::{law, of_zero};
+use super::shortcut::{Found, Quick, of_zero};
 use crate::base::Result;
 use crate::dispatch;
-use crate::eval::Walk;
-use crate::ir::op::{BroadcastTo, DimOf, Flip, Index, IndexWrite, NativeOp, Outs, Write};
-use crate::ir::{EvalCx, Graph, Node, Op, Value};
+use crate::ir::op::{BroadcastTo, DimOf, Flip, Index, IndexWrite, Write};
+use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::support::Number;
 use crate::scalar::ElemOp;
-use crate::types::{Array, Type};
-use std::sync::Arc;
+use crate::types::Array;
 
 /// `0 + y[-k:]` behind zeros, `min(n, rows)` elements in all, flipped; the rows are those of another array.
 pub struct Tail {
-    /// The law: parameters are the array that gives the rows, and y.
-    walk: Walk<Arc<Graph>>,
     n: usize,
     k: usize,
 }
 
 impl Tail {
-    /// Where a node, with others before it, does that: the op, its inputs.
+    /// Where a node, with others before it, does that, given the array that gives the rows, and y.
     ///
     /// # Errors
     /// An internal error where the graph is not consistent.
-    pub fn of(graph: &Graph, node: &Node) -> Result<Option<(Tail, Vec<Value>)>> {
+    pub fn of(graph: &Graph, node: &Node) -> Result<Option<Found>> {
         let Some((n, k, ins)) = parts(graph, node) else { return Ok(None) };
-        Ok(law(graph, &ins, &node.outs)?.map(|walk| (Tail { walk, n, k }, ins)))
+        Found::new(graph, node, ins, vec![], Tail { n, k })
     }
+}
+
+impl Quick for Tail {
+    const NAME: &'static str = "flip";
 
     /// Where there is room for the rows of y.
-    fn quick(&self, like: &Array, y: &Array) -> Option<Array> {
+    fn quick(&self, ins: &[Array]) -> Option<Array> {
+        let (like, y) = (&ins[0], &ins[1]);
         let (rows, have) = (like.shape().first()?.min(&self.n), y.len().min(self.k));
         let zeros = rows.checked_sub(have).filter(|_| y.rank() == 1)?;
         Some(dispatch!(y.dtype(), T => {
@@ -61,23 +62,4 @@ fn parts(graph: &Graph, node: &Node) -> Option<(usize, usize, Vec<Value>)> {
     let fits = types[0].dtype == types[1].dtype && types.iter().all(|t| t.rank() == 1) && from == "s:" && slice == "s:" && behind;
     let k = integer(k).filter(|&k| k < 0 && fits)?.unsigned_abs();
     Some((usize::try_from(n).ok()?, usize::try_from(k).ok()?, vec![like, y]))
-}
-
-impl NativeOp for Tail {
-    fn name(&self) -> &str {
-        "flip"
-    }
-    fn types(&self) -> Outs<Type> {
-        let law = self.walk.graph();
-        law.results().iter().map(|&v| law.ty(v).clone()).collect()
-    }
-    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        if let Some(out) = self.quick(&ins[0], &ins[1]) {
-            return Ok(smallvec::smallvec![out]);
-        }
-        cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec)
-    }
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
-    }
 }
