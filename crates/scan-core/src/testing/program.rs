@@ -312,8 +312,8 @@ impl Program {
     fn dependents(&self, leaves: &[Id]) -> Vec<bool> {
         let mut depends = vec![false; self.items.len()];
         for (id, item) in self.items.iter().enumerate() {
-            let body = if let Expr::Loop(l) = &item.expr { &l.body[..] } else { &[] };
-            depends[id] = leaves.contains(&id) || item.expr.reads().iter().chain(body).any(|&k| depends[k]);
+            let inside = if let Expr::Loop(l) = &item.expr { [&l.body[..], &l.results()].concat() } else { vec![] };
+            depends[id] = leaves.contains(&id) || item.expr.reads().iter().chain(&inside).any(|&k| depends[k]);
         }
         depends
     }

@@ -7,7 +7,7 @@
 use scan_core::backend::cpu::team::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
-use scan_core::testing::run;
+use scan_core::testing::{check, generate, run};
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -25,4 +25,13 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
     assert!(idle.is_empty(), "passes that find something in fewer than one program in 100: {idle:?}");
+}
+
+/// A sum over one element had another sign of zero in lists of kernels; a loop handed on a shared variable that a later one updates, and
+/// the reference did not see that this one computes the first anew.
+#[test]
+fn programs_that_once_disagreed() {
+    for seed in [20_946, 1_000_623] {
+        check(&generate(seed)).unwrap_or_else(|fault| panic!("seed {seed}: {}: {}", fault.stage, fault.text));
+    }
 }
