@@ -3,6 +3,8 @@
 pub mod codes;
 pub mod diag;
 pub mod idx;
+#[cfg(any(test, feature = "testing"))]
+pub mod small;
 pub mod span;
 
 pub use diag::{Diagnostic, Kind, Result};

@@ -2,7 +2,7 @@
 
 use crate::backend::cpu::{Isa, team};
 use crate::bail;
-use crate::base::{Diagnostic, Kind, Result};
+use crate::base::{Diagnostic, Id, Kind, Result};
 use crate::eval::Walk;
 use crate::exec::explain::{self, LoopInfo};
 use crate::exec::native::{self, Engine};
@@ -12,7 +12,6 @@ use crate::ir::{EvalCx, Graph, Value};
 use crate::rewrite::{Options, Report, optimise};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
-use rustc_hash::FxHashSet;
 use std::sync::{Arc, RwLock};
 
 /// What a function is made of.
@@ -150,10 +149,8 @@ impl Function {
     }
     /// Positions of inputs on which nothing depends.
     pub fn unused_inputs(&self) -> Vec<usize> {
-        let live = self.graph.needed(self.graph.results());
-        let nodes = self.graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
-        let used: FxHashSet<Value> = nodes.flat_map(|(_, n)| n.ins.iter().copied()).chain(self.graph.results().iter().copied()).collect();
-        (0..self.inputs.len()).filter(|&i| !used.contains(&self.graph.params()[i])).collect()
+        let uses = self.graph.uses();
+        (0..self.inputs.len()).filter(|&i| uses[self.graph.params()[i].idx()] == 0).collect()
     }
 
     fn check(&self, args: &[Array]) -> Result<()> {

@@ -313,6 +313,14 @@ impl Graph {
     pub fn needed(&self, values: &[Value]) -> Vec<bool> {
         self.needed_except(values, &FxHashMap::default())
     }
+    /// How often each value is used, by nodes that the results need and as a result.
+    pub fn uses(&self) -> Vec<u32> {
+        let live = self.needed(&self.results);
+        let mut uses = vec![0; self.n_values()];
+        let nodes = self.nodes.enumerate().filter(|(id, _)| live[id.idx()]);
+        nodes.flat_map(|(_, n)| &n.ins).chain(&self.results).for_each(|v| uses[v.idx()] += 1);
+        uses
+    }
     /// Copies the nodes behind `values` of another graph into this one, with some of its values replaced by values of this
     /// one; returns their images. Parameters that are needed must be among the replaced.
     ///

@@ -1,6 +1,7 @@
 //! What is computed of rows before a loop reads the results row by row, and that nothing else reads. A loop can have it computed a
 //! block of rows at a time, so that the results stay in the cache and no memory for all of them is needed.
 
+use crate::base::Id;
 use crate::ir::op::*;
 use crate::ir::{Graph, Node, NodeId, Scan, SeqId, Value};
 use crate::types::{Dim, Sym, Type};
@@ -36,7 +37,7 @@ impl Heads {
         if !graph.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
             return heads;
         }
-        let uses = Uses::new(graph, live);
+        let uses = Uses(graph.uses());
         for (id, node) in graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
             let Op::Scan(scan) = &node.op else { continue };
             let Some((nodes, seqs)) = uses.grown(graph, node, scan) else { continue };
@@ -67,17 +68,11 @@ struct Rowwise {
 }
 
 /// How often values are read, by results of the graph, too.
-struct Uses(FxHashMap<Value, usize>);
+struct Uses(Vec<u32>);
 
 impl Uses {
-    fn new(graph: &Graph, live: &[bool]) -> Uses {
-        let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
-        let nodes = graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]);
-        nodes.flat_map(|(_, n)| n.ins.iter()).chain(graph.results()).for_each(|&v| *uses.entry(v).or_default() += 1);
-        Uses(uses)
-    }
     fn count(&self, v: Value) -> usize {
-        self.0.get(&v).copied().unwrap_or(0)
+        self.0[v.idx()] as usize
     }
 
     /// The nodes that a loop's head consists of, the last first, and the sequences that they make.

@@ -4,7 +4,7 @@ use super::check::{BLOCKS, Done, Fault, check};
 use super::gen_loop::generate;
 use super::program::{FEATURES, Program};
 use super::shrink::shrink;
-use crate::backend::cpu::team::small;
+use crate::base::small;
 use crate::exec::Function;
 use crate::rewrite::pipeline::PASSES;
 use std::collections::BTreeMap;

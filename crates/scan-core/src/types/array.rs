@@ -298,10 +298,14 @@ impl Array {
     }
     /// Rows `lo..hi` along the first axis where they are: all of this array is kept as long as they are.
     pub fn rows_shared(&self, lo: usize, hi: usize) -> Array {
-        let (row, mut shape) = (count(&self.shape[1..]), self.shape.clone());
+        let mut shape = self.shape.clone();
         shape[0] = hi - lo;
+        self.shared(lo * count(&self.shape[1..]), shape)
+    }
+    /// Elements from the one at `first` on, under a shape, where they are.
+    fn shared(&self, first: usize, shape: Extents) -> Array {
         let n = count(&shape);
-        dispatch!(self.dtype(), T => Array { shape, data: T::wrap(Buffer::part(T::share(&self.data), lo * row, n)) })
+        dispatch!(self.dtype(), T => Array { shape, data: T::wrap(Buffer::part(T::share(&self.data), first, n)) })
     }
     /// Elements that follow each other from the one at `first` on, under a shape. All of them, or many of them that are most, are
     /// where they were; others are copied.
@@ -310,10 +314,12 @@ impl Array {
         if n == self.len() {
             return self.reshaped(shape);
         }
-        dispatch!(self.dtype(), T => match 2 * n >= self.len() && n * size_of::<T>() >= WINDOW {
-            true => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::part(T::share(&self.data), first, n)) },
-            false if n == 1 => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::one(self.as_slice::<T>()[first])) },
-            false => Array::new(shape, self.as_slice::<T>()[first..first + n].to_vec()),
+        if 2 * n >= self.len() && n * self.dtype().size() >= WINDOW {
+            return self.shared(first, SmallVec::from_slice(shape));
+        }
+        dispatch!(self.dtype(), T => match n {
+            1 => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::one(self.as_slice::<T>()[first])) },
+            _ => Array::new(shape, self.as_slice::<T>()[first..first + n].to_vec()),
         })
     }
     /// The same rows along the first axis, cut or filled with zeros to `n`.

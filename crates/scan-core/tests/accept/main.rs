@@ -4,7 +4,7 @@
 //!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
-use scan_core::backend::cpu::team::small;
+use scan_core::base::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::{check, generate, run};

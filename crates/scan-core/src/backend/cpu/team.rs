@@ -3,6 +3,8 @@
 //! Where lanes are cut depends on the shape alone, and they do not see each other, so no bit depends on the number of threads.
 
 use super::code::{self, Code, Frame, Operand};
+#[cfg(any(test, feature = "testing"))]
+use crate::base::small;
 use crate::kernel::{Bin, Kernel, Lane, MemId, Op, Un};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use smallvec::SmallVec;
@@ -110,7 +112,7 @@ pub fn run_parallel(
 ) -> usize {
     #[cfg(any(test, feature = "testing"))]
     if let Some(part) = small::lanes_of_part().filter(|&part| part < lanes) {
-        return run_in_parts(small::team(), code, kernel, operands, lanes, steps, first, small::THREADS, part);
+        return run_in_parts(small_team(), code, kernel, operands, lanes, steps, first, 2, part);
     }
     match lanes_of_part(kernel, lanes, steps) {
         Some(part) if threads > 1 && part < lanes => {
@@ -129,43 +131,12 @@ pub fn splits(kernel: &Kernel, lanes: usize, steps: usize) -> bool {
     size().is_ok_and(|n| n > 1) && lanes_of_part(kernel, lanes, steps).is_some_and(|part| part < lanes)
 }
 
-/// Parts far too small to pay, for tests: programs of a few lanes run in several threads, too.
+/// The team of calls in small parts.
 #[cfg(any(test, feature = "testing"))]
-pub mod small {
-    use super::Team;
-    use std::cell::Cell;
-    use std::sync::LazyLock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// Threads of a call in small parts.
-    pub const THREADS: usize = 2;
-
-    thread_local!(static LANES: Cell<Option<usize>> = const { Cell::new(None) });
-    static CALLS: AtomicUsize = AtomicUsize::new(0);
-    static TEAM: LazyLock<Team> = LazyLock::new(|| Team::new(THREADS));
-
-    /// Runs a job, in which this thread's calls of kernels are cut into parts of so many lanes.
-    pub fn parts_of<T>(lanes: usize, job: impl FnOnce() -> T) -> T {
-        let _before = Before(LANES.replace(Some(lanes)));
-        job()
-    }
-    struct Before(Option<usize>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            LANES.set(self.0);
-        }
-    }
-    /// How many calls of this process ran in small parts.
-    pub fn calls() -> usize {
-        CALLS.load(Ordering::Relaxed)
-    }
-    pub(super) fn lanes_of_part() -> Option<usize> {
-        LANES.get()
-    }
-    pub(super) fn team() -> &'static Team {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-        &TEAM
-    }
+fn small_team() -> &'static Team {
+    static TEAM: std::sync::LazyLock<Team> = std::sync::LazyLock::new(|| Team::new(2));
+    small::count_call();
+    &TEAM
 }
 
 /// How many lanes a part has, by the shape alone; none where one thread is as good.

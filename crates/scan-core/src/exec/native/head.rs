@@ -2,6 +2,8 @@
 
 use super::plan::plan;
 use super::tier::Engine;
+#[cfg(any(test, feature = "testing"))]
+use crate::base::small;
 use crate::base::{Kind, Result};
 use crate::eval::Walk;
 use crate::ir::{EvalCx, Graph, Scan, SeqId};
@@ -27,43 +29,16 @@ struct Row {
     high: usize,
 }
 
-/// When rows are computed in blocks, and how large these are.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Results of as many bytes in all are computed at once.
-    whole: usize,
-    /// Bytes of a block.
-    block: usize,
-    /// Rows from which the bytes of a row are learned; there must be many more to make blocks worth it.
-    trial: usize,
-    /// As many rows of matrices are multiplied at least, so that packing the right side is a small part of the work.
-    high: usize,
-    /// As many multiplications a product of a block has at least: the evaluator then multiplies its rows as it does all rows.
-    products: usize,
-}
-
-const SIZES: Sizes = Sizes { whole: 1 << 20, block: 1 << 18, trial: 16, high: 256, products: 1 << 12 };
-
-/// Blocks far too small to pay, for tests: programs of a few steps have several, too.
-#[cfg(any(test, feature = "testing"))]
-pub mod small {
-    use std::cell::Cell;
-
-    thread_local!(static BLOCKS: Cell<Option<usize>> = const { Cell::new(None) });
-
-    /// Runs a job, in which this thread's loops compute rows in blocks of two where they can; the number of these loops.
-    pub fn blocks_of_two<T>(job: impl FnOnce() -> T) -> (T, usize) {
-        BLOCKS.set(Some(0));
-        let result = job();
-        (result, BLOCKS.take().unwrap_or(0))
-    }
-    pub(super) fn wanted() -> bool {
-        BLOCKS.get().is_some()
-    }
-    pub(super) fn count() {
-        BLOCKS.set(BLOCKS.get().map(|n| n + 1));
-    }
-}
+/// Results of as many bytes in all are computed at once.
+const WHOLE: usize = 1 << 20;
+/// Bytes of a block.
+const BLOCK: usize = 1 << 18;
+/// Rows from which the bytes of a row are learned; there must be many more to make blocks worth it.
+const TRIAL: usize = 16;
+/// As many rows of matrices are multiplied at least, so that packing the right side is a small part of the work.
+const HIGH: usize = 256;
+/// As many multiplications a product of a block has at least: the evaluator then multiplies its rows as it does all rows.
+const PRODUCTS: usize = 1 << 12;
 
 impl Head {
     /// Prepares a head.
@@ -97,20 +72,20 @@ impl Head {
             return Ok(None);
         }
         #[cfg(any(test, feature = "testing"))]
-        if small::wanted() {
+        if small::in_blocks() {
             return self.small_block(cx, args, n);
         }
-        if n <= 4 * SIZES.trial {
+        if n <= 4 * TRIAL {
             return Ok(None);
         }
-        let row = match self.row(cx, args, SIZES.trial) {
+        let row = match self.row(cx, args, TRIAL) {
             Err(e) if e.kind != Kind::Interrupted => return Ok(None), // the error is that of all rows
             row => row?,
         };
         let smallest = self.factors.iter().map(|&k| args[k].len()).min();
-        let high = smallest.map_or(0, |len| SIZES.high.div_ceil(row.high).max(SIZES.products.div_ceil(len.max(1))));
-        let block = (SIZES.block / row.bytes.max(1)).max(high).max(SIZES.trial);
-        Ok((n * row.bytes > SIZES.whole && n >= 2 * block).then_some(block))
+        let high = smallest.map_or(0, |len| HIGH.div_ceil(row.high).max(PRODUCTS.div_ceil(len.max(1))));
+        let block = (BLOCK / row.bytes.max(1)).max(high).max(TRIAL);
+        Ok((n * row.bytes > WHOLE && n >= 2 * block).then_some(block))
     }
 
     /// Two, where the products are so small that the number of rows does not matter to the way of multiplying.
@@ -125,24 +100,23 @@ impl Head {
         let given = largest(&mut args[..self.cut].iter().map(Array::len));
         let wanted = self.factors.is_empty() || given * beside * columns <= crate::ops::matmul::LOOPS;
         if wanted {
-            small::count();
+            small::count_blocks();
         }
         Ok(wanted.then_some(2.min(n)))
     }
 
     /// What a row takes, learned from so many.
     fn row(&self, cx: &mut EvalCx, args: &[Array], trial: usize) -> Result<Row> {
-        let extents = |(k, a): (usize, &Array)| Extents::from_slice(&a.shape()[usize::from(k < self.cut)..]);
-        let given: Vec<Extents> = args.iter().enumerate().map(extents).collect();
+        let extents = || args.iter().enumerate().map(|(k, a)| &a.shape()[usize::from(k < self.cut)..]);
         let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, row)) = known.as_ref().filter(|k| k.0 == given) {
+        if let Some((_, row)) = known.as_ref().filter(|k| extents().eq(k.0.iter().map(|e| &e[..]))) {
             return Ok(*row);
         }
         let rows = self.run(cx, args, 0, trial)?;
         let bytes = rows.iter().map(|a| a.len() * a.dtype().size()).sum::<usize>() / trial;
         let high = rows.iter().map(|a| a.len() / trial / a.shape().last().copied().unwrap_or(1).max(1)).max();
         let row = Row { bytes, high: high.unwrap_or(1).max(1) };
-        *known = Some((given, row));
+        *known = Some((extents().map(Extents::from_slice).collect(), row));
         Ok(row)
     }
 
@@ -220,7 +194,7 @@ impl<'a> Feed<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::{Engine, NativeLoop, plan};
-    use super::small;
+    use crate::base::small;
     use crate::eval::run;
     use crate::ir::parse::parse;
     use crate::ir::{EvalCx, Graph, Op};

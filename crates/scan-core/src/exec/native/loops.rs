@@ -60,7 +60,7 @@ struct Ready {
 }
 
 /// What the operands of a kernel lie in, but for the states.
-struct Given<'a> {
+struct Sources<'a> {
     scan: &'a Scan,
     ins: &'a [Array],
     before: &'a [Array],
@@ -321,7 +321,7 @@ impl Ready {
         while done < n && !stopped {
             let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Given { scan, ins, before, feed }, held, &mut done, end)?;
+            stopped = self.segment(cx, &Sources { scan, ins, before, feed }, held, &mut done, end)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
@@ -330,11 +330,11 @@ impl Ready {
     }
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(&self, cx: &mut EvalCx, given: &Given, held: &mut [Held], done: &mut usize, end: usize) -> Result<bool> {
+    fn segment(&self, cx: &mut EvalCx, sources: &Sources, held: &mut [Held], done: &mut usize, end: usize) -> Result<bool> {
         let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let first = *done;
-        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(given, *p, &memory, &stopped, first)).collect();
+        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(sources, *p, &memory, &stopped, first)).collect();
         let portion = self.portion(&operands, end - *done);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
@@ -360,7 +360,7 @@ impl Ready {
     /// A place as step `first` sees it.
     fn operand<'a>(
         &self,
-        &Given { scan, ins, before, feed }: &Given<'a>,
+        &Sources { scan, ins, before, feed }: &Sources<'a>,
         place: Place,
         held: &[HeldCells<'a>],
         stopped: &'a [Cell<u8>],

@@ -9,7 +9,7 @@ use super::padded::Padded;
 use super::shortcut::Found;
 use super::tail::Tail;
 use super::tier::Engine;
-use crate::base::Result;
+use crate::base::{Id, Result};
 use crate::ir::op::{NativeRef, Outs};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::lower::expressible;
@@ -61,10 +61,9 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
 
 /// Nodes that, with others whose values nothing else reads, are quicker as one.
 fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<FxHashMap<NodeId, (NativeRef, Vec<Value>)>> {
-    let mut uses: FxHashMap<Value, usize> = FxHashMap::default();
+    let uses = graph.uses();
     let all = || graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
-    all().flat_map(|(_, n)| n.ins.iter()).chain(graph.results()).for_each(|&v| *uses.entry(v).or_default() += 1);
-    let once = |v: Value| uses.get(&v) == Some(&1) && !groups.makes(graph, v);
+    let once = |v: Value| uses[v.idx()] == 1 && !groups.makes(graph, v);
     let mut found = FxHashMap::default();
     let mut inside: FxHashSet<Value> = FxHashSet::default();
     for (id, node) in all().rev().filter(|(_, n)| !n.outs.is_empty()) {

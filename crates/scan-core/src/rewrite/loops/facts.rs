@@ -140,12 +140,3 @@ pub fn shape_only(op: &Op) -> &'static [usize] {
 pub fn for_values(g: &Graph) -> Vec<bool> {
     reached(g, |op, input| !shape_only(op).contains(&input))
 }
-
-/// How often each value is used by nodes that are needed, and as a result.
-pub fn uses(graph: &Graph) -> Vec<u32> {
-    let live = graph.needed(graph.results());
-    let mut uses = vec![0; graph.n_values()];
-    let nodes = graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]);
-    nodes.flat_map(|(_, n)| &n.ins).chain(graph.results()).for_each(|v| uses[v.idx()] += 1);
-    uses
-}

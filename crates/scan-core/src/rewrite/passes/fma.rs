@@ -13,7 +13,6 @@
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Op, Value};
 use crate::rewrite::driver::Cx;
-use crate::rewrite::loops::facts::uses;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::rewrite::rules::const_fold::evaluated;
 use crate::scalar::ElemOp::{Add, Fma, Mul, Neg, Sub};
@@ -28,7 +27,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     if !fused() {
         return Ok(None);
     }
-    let uses = uses(graph);
+    let uses = graph.uses();
     let contracts = |n: &crate::ir::Node| {
         let sum = |&v: &Value| n.outs.first().is_some_and(|&out| product(graph, &uses, v, out).is_some());
         matches!(n.op, Op::Elem(Add | Sub)) && n.ins.iter().any(sum)

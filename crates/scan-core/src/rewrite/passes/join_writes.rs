@@ -14,7 +14,7 @@ use crate::ir::op::{Index, IndexWrite, Join, Write};
 use crate::ir::{Graph, NodeId, Op, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::driver::Cx;
-use crate::rewrite::loops::facts::{integer, uses};
+use crate::rewrite::loops::facts::integer;
 use crate::rewrite::rebuild::copy_with;
 use crate::scalar::ElemOp;
 use crate::types::Sym;
@@ -29,7 +29,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     if !graph.nodes().iter().any(|n| matches!(n.op, Op::IndexWrite(_))) {
         return Ok(None);
     }
-    let uses = uses(graph);
+    let uses = graph.uses();
     copy_with(graph, |rebuild, id, node| {
         let Some(parts) = parts(graph, &uses, id) else { return Ok(false) };
         let (since, into) = (Sym::fresh(), rebuild.image(parts[0].into)?);

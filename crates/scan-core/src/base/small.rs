@@ -1,0 +1,58 @@
+//! Portions far too small to pay, for tests: programs of a few lanes run in several threads, and those of a few steps in several
+//! blocks. What a thread asks for here holds for its own calls alone.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+thread_local! {
+    static LANES: Cell<Option<usize>> = const { Cell::new(None) };
+    static BLOCKS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// What a switch was before: it is that again when this goes.
+struct Before(&'static std::thread::LocalKey<Cell<Option<usize>>>, Option<usize>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
+
+/// Runs a job, in which calls of kernels are cut into parts of so many lanes, for two threads.
+pub fn parts_of<T>(lanes: usize, job: impl FnOnce() -> T) -> T {
+    let _before = Before(&LANES, LANES.replace(Some(lanes)));
+    job()
+}
+
+/// Lanes of a part, where calls of kernels are to be cut.
+pub fn lanes_of_part() -> Option<usize> {
+    LANES.get()
+}
+
+/// Counts a call of a kernel that runs in such parts.
+pub fn count_call() {
+    CALLS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many calls of this process ran in such parts.
+pub fn calls() -> usize {
+    CALLS.load(Ordering::Relaxed)
+}
+
+/// Runs a job, in which loops compute rows ahead in blocks of two where they can; the number of these loops.
+pub fn blocks_of_two<T>(job: impl FnOnce() -> T) -> (T, usize) {
+    let _before = Before(&BLOCKS, BLOCKS.replace(Some(0)));
+    let result = job();
+    (result, BLOCKS.get().unwrap_or(0))
+}
+
+/// True where loops are to compute rows in blocks of two.
+pub fn in_blocks() -> bool {
+    BLOCKS.get().is_some()
+}
+
+/// Counts a loop that does.
+pub fn count_blocks() {
+    BLOCKS.set(BLOCKS.get().map(|n| n + 1));
+}
