@@ -124,6 +124,7 @@ class Function:
             list[tuple[str | None, str, int | None]],
             list[str],
             list[tuple[str, str | None, int, int, int, list[tuple[str, int]], int]],
+            int,
         ]
     ]: ...
     def text(self, optimised: bool = False) -> str: ...

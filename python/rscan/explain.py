@@ -56,6 +56,9 @@ class Variant:
 class LoopPlan:
     """One loop. `depth` loops stand around it; `variants` is empty before the first call.
 
+    compiled: for how many extents of rows it was compiled. Where that is more than there are variants, those not called for longest were
+    given up, and are compiled again when they are called again.
+
     ahead: what is computed of the sequences' rows before the steps that read them: in blocks that stay in the cache where the loop is long.
     """
 
@@ -66,6 +69,7 @@ class LoopPlan:
     states: list[StatePlan]
     ahead: list[str]
     variants: list[Variant]
+    compiled: int
 
     def __str__(self) -> str:
         head = "loop" if self.name is None else f"loop {self.name!r}"
@@ -77,6 +81,8 @@ class LoopPlan:
         lines += [f"  {line}" for variant in self.variants for line in str(variant).splitlines()]
         if not self.variants:
             lines.append("  not called yet: loops are compiled at their first call")
+        if self.compiled > len(self.variants):
+            lines.append(f"  compiled for {self.compiled} extents of rows, of which the last {len(self.variants)} are kept")
         return "\n".join("  " * self.depth + line for line in lines)
 
 
@@ -116,10 +122,10 @@ class Explanation:
 def explain(function: _native.Function, name: str | None) -> Explanation:
     """What became of a compiled function."""
     loops = []
-    for loop_name, span, depth, states, ahead, variants in function.loops():
+    for loop_name, span, depth, states, ahead, variants, compiled in function.loops():
         place = _native.span_place(span)
         file, line = (None, None) if place is None else place[:2]
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
-        loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, made))
+        loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, made, compiled))
     notes, rules = function.report()
     return Explanation(name, loops, [PassNote(*note) for note in notes], rules)

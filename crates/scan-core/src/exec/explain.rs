@@ -18,8 +18,10 @@ pub struct LoopInfo {
     pub states: Vec<StateInfo>,
     /// What is computed of the sequences' rows before the steps that read them, a block at a time where the loop is long.
     pub ahead: Vec<String>,
-    /// One entry per row types that it was called with; none before the first call.
+    /// One entry per row types of its last calls; none before the first call.
     pub variants: Vec<VariantInfo>,
+    /// For how many row types it was compiled; more than there are entries where those not called for longest were given up.
+    pub compiled: usize,
 }
 
 /// What is known of a state.
@@ -73,7 +75,8 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
             Op::Native(op) => {
                 if let Some(native) = op.0.as_any().downcast_ref::<NativeLoop>() {
                     let ahead = native.ahead().into_iter().map(str::to_string).collect();
-                    found.push(LoopInfo { ahead, ..info(native.scan(), node.span, depth, native.variants()) });
+                    let (variants, compiled) = native.variants();
+                    found.push(LoopInfo { ahead, compiled, ..info(native.scan(), node.span, depth, variants) });
                     collect(&native.plain().body, depth + 1, found);
                 }
             }
@@ -90,7 +93,7 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
 fn info(scan: &Scan, span: Span, depth: usize, variants: Vec<VariantInfo>) -> LoopInfo {
     let state = |s: &crate::ir::State| StateInfo { name: s.name.as_deref().map(str::to_string), kind: s.kind(), keep: s.keep };
     let (name, states) = (scan.name.as_deref().map(str::to_string), scan.states.iter().map(state).collect());
-    LoopInfo { name, span, depth, states, ahead: vec![], variants }
+    LoopInfo { name, span, depth, states, ahead: vec![], variants, compiled: 0 }
 }
 
 impl Display for LoopInfo {
@@ -112,6 +115,9 @@ impl Display for LoopInfo {
         }
         if self.variants.is_empty() {
             writeln!(f, "{pad}  not called yet")?;
+        }
+        if self.compiled > self.variants.len() {
+            writeln!(f, "{pad}  compiled for {} extents of rows, of which the last {} are kept", self.compiled, self.variants.len())?;
         }
         for v in &self.variants {
             let reason = v.reason.as_ref().map_or(String::new(), |r| format!(" because {r}"));

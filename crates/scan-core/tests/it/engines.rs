@@ -47,12 +47,36 @@ fn another_number_of_steps_needs_no_new_plan() {
 }
 
 #[test]
-fn more_shapes_than_are_compiled_still_run() {
-    let (f, law) = (linear(Engine::Vm, 1), linear(Engine::Eval, 1));
-    for width in 1..20 {
-        assert_eq!(call(&f, &args(width, 3)), call(&law, &args(width, 3)), "rows of {width}");
+fn ten_extents_in_turn_are_compiled_once_each() {
+    for engine in [Engine::Vm, Engine::Jit] {
+        let (f, law) = (linear(engine, 1), linear(Engine::Eval, 1));
+        let sweep = || {
+            for width in (0..5).flat_map(|_| 1..=10) {
+                assert_eq!(call(&f, &args(width, 3)), call(&law, &args(width, 3)), "rows of {width}");
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(sweep);
+            s.spawn(sweep);
+        });
+        let found = &f.loops()[0];
+        assert_eq!((found.variants.len(), found.compiled), (10, 10), "{engine:?}");
+        assert!(found.variants.iter().all(|v| v.engine != "eval"), "{found}");
     }
-    assert!(f.loops()[0].variants.len() < 19);
+}
+
+#[test]
+fn more_extents_than_are_kept_are_compiled_again() {
+    let (f, law) = (linear(Engine::Vm, 1), linear(Engine::Eval, 1));
+    let check = |width| assert_eq!(call(&f, &args(width, 3)), call(&law, &args(width, 3)), "rows of {width}");
+    (1..=200).for_each(check);
+    let kept = f.loops()[0].variants.len();
+    assert!((10..200).contains(&kept) && f.loops()[0].compiled == 200, "{kept}");
+    assert!(f.loops()[0].to_string().contains(&format!("compiled for 200 extents of rows, of which the last {kept} are kept")));
+    check(200);
+    assert_eq!(f.loops()[0].compiled, 200, "one of the last");
+    check(1);
+    assert_eq!((f.loops()[0].compiled, f.loops()[0].variants.len()), (201, kept), "one of the first");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::held::{Held, HeldCells, Rows, make_room, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
+use super::variants::Variants;
 use crate::backend::cpu::{Memory, Operand, bytes};
 use crate::base::Result;
 use crate::eval::Walk;
@@ -14,10 +15,10 @@ use crate::ir::{Def, EvalCx, Graph, Keep, Scan, StateId};
 use crate::lower::scan::{LoopKernel, Place, lower};
 use crate::lower::{Window, mixed};
 use crate::scan::{retype, step};
-use crate::types::{Array, DType, Extents, Type};
+use crate::types::{Array, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A loop, compiled for the row types of its calls.
@@ -30,21 +31,11 @@ pub struct NativeLoop {
     skip: Vec<usize>,
     engine: Engine,
     pub(super) head: Option<Head>,
-    variants: RwLock<Vec<Arc<Variant>>>,
-    /// What the last call was given, and what served it.
-    last: RwLock<Option<(Called, Arc<Variant>)>>,
+    variants: Variants<Variant>,
 }
-
-/// Dtypes and extents of all inputs.
-type Called = Vec<(DType, Extents)>;
 
 /// A loop for rows of certain types.
-struct Variant {
-    types: Vec<Type>,
-    made: Made,
-}
-
-enum Made {
+enum Variant {
     /// One kernel.
     Kernel(Box<Ready>),
     /// A list of kernels and calls; why it is not one kernel.
@@ -67,8 +58,6 @@ struct Sources<'a> {
     feed: &'a Feed<'a>,
 }
 
-/// As many row types are compiled per loop; for further ones the evaluator serves.
-const VARIANTS: usize = 8;
 /// lanes × steps × instructions between two looks at whether the caller wants to stop.
 const PORTION: usize = 1 << 20;
 /// Bytes that the rows of a block of steps may take where a kernel walks over the lanes in several columns.
@@ -86,7 +75,8 @@ impl NativeLoop {
     /// An internal error where the body is not consistent.
     pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, head: Option<Head>, engine: Engine) -> Result<NativeLoop> {
         let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
-        Ok(NativeLoop { scan, plain, types, skip, engine, head, variants: RwLock::default(), last: RwLock::default() })
+        let variants = Variants::new(&scan);
+        Ok(NativeLoop { scan, plain, types, skip, engine, head, variants })
     }
 
     /// The loop.
@@ -101,55 +91,24 @@ impl NativeLoop {
     pub fn ahead(&self) -> Vec<&str> {
         self.head.as_ref().map_or(vec![], Head::ops)
     }
-    /// What became of it for the row types of its calls.
-    pub fn variants(&self) -> Vec<VariantInfo> {
-        let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
-        variants.iter().map(|v| v.info(&self.scan)).collect()
+    /// What became of it for the row types of its last calls, and for how many it was compiled in all.
+    pub fn variants(&self) -> (Vec<VariantInfo>, usize) {
+        let (variants, made) = self.variants.all();
+        (variants.iter().map(|v| v.info(&self.scan)).collect(), made)
     }
 
-    fn variant(&self, ins: &[Array]) -> Option<Arc<Variant>> {
-        let same = |given: &Called| given.iter().zip(ins).all(|(g, a)| g.0 == a.dtype() && g.1[..] == *a.shape());
-        let last = self.last.read().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, variant)) = last.as_ref().filter(|l| same(&l.0)) {
-            return Some(variant.clone());
-        }
-        drop(last);
-        let found = self.variant_of(ins)?;
-        let given = ins.iter().map(|a| (a.dtype(), Extents::from_slice(a.shape()))).collect();
-        *self.last.write().unwrap_or_else(|e| e.into_inner()) = Some((given, found.clone()));
-        Some(found)
-    }
-
-    fn variant_of(&self, ins: &[Array]) -> Option<Arc<Variant>> {
+    fn make(&self, ins: &[Array]) -> Variant {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
-        let find = |known: &[Arc<Variant>]| known.iter().find(|v| v.types == types).cloned();
-        if let Some(found) = find(&self.variants.read().unwrap_or_else(|e| e.into_inner())) {
-            return Some(found);
-        }
-        let mut variants = self.variants.write().unwrap_or_else(|e| e.into_inner());
-        if let Some(found) = find(&variants) {
-            return Some(found);
-        }
-        if variants.len() >= VARIANTS {
-            return None;
-        }
-        let made = self.make(&types);
-        let variant = Arc::new(Variant { types, made });
-        variants.push(variant.clone());
-        Some(variant)
-    }
-
-    fn make(&self, types: &[Type]) -> Made {
-        let why = match lower(&self.scan, types) {
-            Ok(plan) => return Made::Kernel(Box::new(Ready::new(plan, self.engine))),
+        let why = match lower(&self.scan, &types) {
+            Ok(plan) => return Variant::Kernel(Box::new(Ready::new(plan, self.engine))),
             Err(e) => e.0,
         };
-        match mixed::lower(&self.scan, types) {
-            Err(e) => Made::Refused(e.0),
+        match mixed::lower(&self.scan, &types) {
+            Err(e) => Variant::Refused(e.0),
             Ok(plan) => match Mixed::new(plan, self.engine) {
-                Ok(mixed) => Made::Mixed(Box::new(mixed), why),
-                Err(e) => Made::Refused(e.title.clone()),
+                Ok(mixed) => Variant::Mixed(Box::new(mixed), why),
+                Err(e) => Variant::Refused(e.title.clone()),
             },
         }
     }
@@ -208,10 +167,10 @@ impl NativeLoop {
         let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
         if n > 0 && !self.scan.states.ids().any(short) {
             feed.advance(&self.scan, cx, ins, 0, n)?;
-            match self.variant(ins).as_deref().map(|v| &v.made) {
-                Some(Made::Kernel(ready)) => return self.run(ready, cx, ins, &mut feed, n),
-                Some(Made::Mixed(mixed, _)) => return self.run_mixed(mixed, cx, ins, &mut feed, n),
-                _ => {}
+            match &*self.variants.get(ins, || self.make(ins)) {
+                Variant::Kernel(ready) => return self.run(ready, cx, ins, &mut feed, n),
+                Variant::Mixed(mixed, _) => return self.run_mixed(mixed, cx, ins, &mut feed, n),
+                Variant::Refused(_) => {}
             }
         }
         if let Some((head, args)) = feed.head() {
@@ -251,8 +210,8 @@ impl NativeOp for NativeLoop {
 
 impl Variant {
     fn info(&self, scan: &Scan) -> VariantInfo {
-        match &self.made {
-            Made::Kernel(ready) => {
+        match self {
+            Variant::Kernel(ready) => {
                 let (engine, refusal) = ready.tier.describe();
                 VariantInfo {
                     engine: engine.to_string(),
@@ -264,7 +223,7 @@ impl Variant {
                     stored: stored(scan, &ready.plan.windows),
                 }
             }
-            Made::Mixed(mixed, why) => {
+            Variant::Mixed(mixed, why) => {
                 let (mut engines, calls) = mixed.describe();
                 engines.sort_unstable();
                 engines.dedup();
@@ -274,7 +233,7 @@ impl Variant {
                 let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
                 VariantInfo { copies, stored, ..VariantInfo::other(format!("steps of {kernels}{called}"), why) }
             }
-            Made::Refused(why) => VariantInfo::other("eval", why),
+            Variant::Refused(why) => VariantInfo::other("eval", why),
         }
     }
 }

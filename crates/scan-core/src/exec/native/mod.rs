@@ -15,6 +15,7 @@ mod plan;
 mod shortcut;
 mod tail;
 mod tier;
+mod variants;
 
 pub use loops::NativeLoop;
 pub use maps::NativeMap;
