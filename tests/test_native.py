@@ -1,5 +1,6 @@
 """The extension itself: random ops keep their promises and never panic; calls can be stopped and leave Python free."""
 
+import os
 import random
 import signal
 import threading
@@ -114,3 +115,33 @@ def test_what_a_loop_says_of_itself():
     assert [s["name"] for s in scan["seqs"]] == ["x"] and len(scan["captured"]) == 1
     assert [(s["kind"], s["reads"], s["writes"]) for s in scan["states"]] == [("sit_sot", [0], [1])]
     assert "mul(" in scan["text"]
+
+
+def test_loops_are_compiled_for_ten_extents_called_in_turn():
+    x = rs.vector("x")
+    rows, _ = rs.scan(lambda h: rs.tanh(h) * 1.5, outputs_info=x, n_steps=6)
+    f = rs.function([x], rows)
+    sizes = [np.linspace(0.1, 1.0, n) for n in range(11, 21)]
+    found = {}
+
+    def sweep(name):
+        found[name] = [[f(a) for a in sizes] for _ in range(4)]
+
+    threads = [threading.Thread(target=sweep, args=(name,)) for name in "ab"]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for sweeps in found.values():
+        for results in sweeps:
+            for a, result in zip(sizes, results, strict=True):
+                expected = [a := np.tanh(a) * 1.5 for _ in range(6)]
+                np.testing.assert_allclose(result, expected, rtol=1e-12)
+    loop = f.explain().loops[0]
+    if os.environ.get("RSCAN_ENGINE") != "eval":
+        assert (loop.compiled, len(loop.variants)) == (10, 10)
+        assert all(v.engine != "eval" for v in loop.variants)
+        assert "are kept" not in str(f.explain())
+        for n in range(21, 321):
+            f(np.ones(n))
+        loop = f.explain().loops[0]
+        assert loop.compiled == 310 and 10 <= len(loop.variants) < 310
+        assert f"compiled for 310 extents of rows, of which the last {len(loop.variants)} are kept" in str(f.explain())

@@ -101,7 +101,7 @@ impl<G: Deref<Target = Graph>> Walk<G> {
         if let Op::IfElse(_) = node.op {
             return self.choose(cx, slots, node);
         }
-        let mut ins: SmallVec<[Array; 4]> = SmallVec::new();
+        let mut ins: SmallVec<[Array; 8]> = SmallVec::new();
         for (&v, &last) in node.ins.iter().zip(last) {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }

@@ -6,6 +6,7 @@ use super::shape::{Extents, count};
 use super::{DType, Type};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 macro_rules! elements {
@@ -328,10 +329,18 @@ impl Array {
         self.shape[0] = n;
         dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).as_mut_vec().resize(n * row, T::default()));
     }
-    /// Overwrites row `i` along the first axis with row `j` of an array of such rows.
-    pub fn copy_row(&mut self, i: usize, from: &Array, j: usize) {
+    /// Overwrites rows along the first axis, from row `i` on, with rows of an array of such rows.
+    pub fn copy_rows(&mut self, i: usize, from: &Array, rows: Range<usize>) {
         let n = count(&self.shape[1..]);
-        dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[i * n..(i + 1) * n].copy_from_slice(&from.as_slice::<T>()[j * n..(j + 1) * n]));
+        let (to, from_rows) = (i * n..(i + rows.len()) * n, rows.start * n..rows.end * n);
+        dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[to].copy_from_slice(&from.as_slice::<T>()[from_rows]));
+    }
+    /// Sets rows along the first axis to zero.
+    pub fn clear_rows(&mut self, rows: Range<usize>) {
+        let n = count(&self.shape[1..]);
+        if !rows.is_empty() {
+            dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[rows.start * n..rows.end * n].fill(T::default()));
+        }
     }
     /// Overwrites row `i` along the first axis.
     pub fn set_row(&mut self, i: usize, row: &Array) {
@@ -359,7 +368,10 @@ impl Array {
     }
     /// The one element as i64 (floats truncate), where there is exactly one.
     pub fn item_i64(&self) -> Option<i64> {
-        (self.len() == 1).then(|| self.cast(DType::I64).as_slice::<i64>()[0])
+        match &self.data {
+            Data::I64(v) if v.len() == 1 => Some(v[0]),
+            _ => (self.len() == 1).then(|| self.cast(DType::I64).as_slice::<i64>()[0]),
+        }
     }
     /// The one element as f64, where there is exactly one.
     pub fn item_f64(&self) -> Option<f64> {

@@ -146,17 +146,27 @@ pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps
         return false;
     }
     assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
-    for (id, operand) in kernel.mems.ids().zip(operands) {
-        check(kernel, id, operand, lanes, steps);
+    let mut uses: SmallVec<[Use; 32]> = SmallVec::from_elem(Use::Read, operands.len());
+    kernel.stores.iter().for_each(|s| uses[s.mem.0 as usize] = Use::Stored);
+    kernel.carries.iter().for_each(|c| uses[c.mem.0 as usize] = Use::Carried);
+    for ((id, operand), of) in kernel.mems.ids().zip(operands).zip(uses) {
+        check(kernel, id, operand, of, lanes, steps);
     }
     true
 }
 
-fn check(kernel: &Kernel, id: MemId, operand: &Operand, lanes: usize, steps: usize) {
+/// What a kernel does with an operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Read,
+    Stored,
+    Carried,
+}
+
+fn check(kernel: &Kernel, id: MemId, operand: &Operand, of: Use, lanes: usize, steps: usize) {
     let mem = &kernel.mems[id];
     let size = mem.dtype.size();
-    let carried = kernel.carries.iter().any(|c| c.mem == id);
-    let written = carried || kernel.stores.iter().any(|s| s.mem == id);
+    let (carried, written) = (of == Use::Carried, of != Use::Read);
     assert!(!written || matches!(operand.memory, Memory::Write(_)), "operand {id:?} is written but only readable");
     let span = if carried { 0 } else { operand.stride.checked_mul(steps as isize - 1).expect("a stride that fits") };
     let row = if mem.lane == Lane::Unit { lanes * size } else { size } as isize;

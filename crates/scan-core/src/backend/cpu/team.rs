@@ -141,8 +141,11 @@ fn small_team() -> &'static Team {
 
 /// How many lanes a part has, by the shape alone; none where one thread is as good.
 fn lanes_of_part(kernel: &Kernel, lanes: usize, steps: usize) -> Option<usize> {
+    if lanes <= GRAIN {
+        return None;
+    }
     let per_lane = weight(kernel).saturating_mul(steps);
-    let worth = per_lane.saturating_mul(lanes) >= WORTH && lanes > GRAIN;
+    let worth = per_lane.saturating_mul(lanes) >= WORTH;
     worth.then(|| PART.div_ceil(per_lane.max(1)).max(lanes.div_ceil(PARTS)).next_multiple_of(GRAIN))
 }
 

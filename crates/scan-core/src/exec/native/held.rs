@@ -12,8 +12,6 @@ pub struct Held {
     pub rows: Array,
     /// The rows that one step hands to the next.
     pub window: Array,
-    /// True where there is a buffer.
-    used: bool,
     /// Number of initial rows.
     init: usize,
     /// How the buffer is used.
@@ -25,6 +23,8 @@ pub struct Held {
 /// What the buffer of a state holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rows {
+    /// None: the rows that one step hands to the next are all there is.
+    None,
     /// All rows.
     All,
     /// So many at a time, of which the last are kept where it is full.
@@ -71,18 +71,21 @@ impl Held {
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
         for (k, j) in window.carried_offsets().enumerate() {
             if let Some(at) = at.filter(|_| j < init) {
-                kept.copy_row(k, &ins[at], j);
+                kept.copy_rows(k, &ins[at], j..j + 1);
             }
         }
-        let none = !window.stored && !window.entering;
-        let base = if window.entering || skip > window.first_write { 0 } else { skip };
-        let kind = sliding(scan.states[id].keep, window, n, KERNEL_SPARE).filter(|_| window.stored).unwrap_or(Rows::All);
+        let kind = match window.stored {
+            false if !window.entering => Rows::None,
+            false => Rows::All,
+            true => sliding(scan.states[id].keep, window, n, KERNEL_SPARE).unwrap_or(Rows::All),
+        };
+        let base = if kind != Rows::All || window.entering || skip > window.first_write { 0 } else { skip };
         let rows = match kind {
-            _ if none => Array::zeros(window.dtype, &[0]),
+            Rows::None => Array::zeros(window.dtype, &[0]),
             Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
             _ => all_rows(at, window, ins, room, base),
         };
-        Held { rows, window: kept, used: !none, init, kind, base: if kind == Rows::All { base } else { 0 } }
+        Held { rows, window: kept, init, kind, base }
     }
 
     /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them, or is
@@ -94,17 +97,17 @@ impl Held {
         let kind = if in_place { Rows::One } else { slides };
         let rows = match kind {
             Rows::One => first_row(at, window, ins),
-            Rows::All => all_rows(at, window, ins, room, 0),
+            Rows::All | Rows::None => all_rows(at, window, ins, room, 0),
             Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
         };
         let empty = Array::zeros(window.dtype, &[0]);
-        Held { rows, window: empty, used: true, init, kind, base: 0 }
+        Held { rows, window: empty, init, kind, base: 0 }
     }
 
     /// Memory for more steps.
     pub fn grow(&mut self, window: &Window, room: usize) {
         let total = (room + window.span).max(self.init) - self.base;
-        if self.used && self.kind == Rows::All && self.rows.shape()[0] < total {
+        if self.kind == Rows::All && self.rows.shape()[0] < total {
             self.rows.resize_rows(total);
         }
     }
@@ -131,7 +134,7 @@ impl Held {
     pub fn finish(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         if window.stored {
             for (k, j) in window.carried_offsets().enumerate().filter(|c| c.1 >= window.first_write) {
-                self.rows.copy_row(steps + j - self.base, &self.window, k);
+                self.rows.copy_rows(steps + j - self.base, &self.window, k..k + 1);
             }
             return self.finish_in_memory(keep, window, steps);
         }
@@ -203,13 +206,12 @@ fn first_row(at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
 fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
     let mut rows = Array::dirty(window.dtype, &with_rows(total, &window.shape));
     let init = at.map_or(0, |at| ins[at].shape()[0]);
-    let zeros = Array::zeros(window.dtype, &with_rows(1, &window.shape));
-    for i in base..init.max(window.span).min(base + total) {
-        match at.filter(|_| i < init) {
-            Some(at) => rows.copy_row(i - base, &ins[at], i),
-            None => rows.copy_row(i - base, &zeros, 0),
-        }
+    let seen = init.max(window.span).clamp(base, base + total);
+    let given = init.clamp(base, seen);
+    if let Some(at) = at {
+        rows.copy_rows(0, &ins[at], base..given);
     }
+    rows.clear_rows(given - base..seen - base);
     rows
 }
 

@@ -1,5 +1,6 @@
 //! A loop as one kernel, with its states' memory.
 
+use super::before::Before;
 use super::head::{Feed, Head};
 use super::held::{Held, HeldCells, Rows, make_room, room};
 use super::mixed::Mixed;
@@ -8,14 +9,13 @@ use super::tier::{Engine, Tiered};
 use super::variants::Variants;
 use crate::backend::cpu::{Memory, Operand, bytes};
 use crate::base::Result;
-use crate::eval::Walk;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
-use crate::ir::{Def, EvalCx, Graph, Keep, Scan, StateId};
+use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
 use crate::lower::scan::{LoopKernel, Place, lower};
 use crate::lower::{Window, mixed};
 use crate::scan::{retype, step};
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -47,15 +47,25 @@ enum Variant {
 struct Ready {
     plan: LoopKernel,
     tier: Tiered,
-    before: Option<Walk<Arc<Graph>>>,
+    before: Before,
 }
 
 /// What the operands of a kernel lie in, but for the states.
 struct Sources<'a> {
     scan: &'a Scan,
     ins: &'a [Array],
-    before: &'a [Array],
+    /// What all steps read, where it is computed.
+    computed: &'a [Array],
     feed: &'a Feed<'a>,
+}
+
+/// An array that a kernel reads, from where the first step of a segment reads it, and the bytes of an element.
+type Base<'a> = (Operand<'a>, usize);
+
+/// The same, but for states: per sequence, and per value that all steps read.
+struct Bases<'a> {
+    seqs: SmallVec<[Base<'a>; 4]>,
+    before: SmallVec<[Base<'a>; 4]>,
 }
 
 /// lanes × steps × instructions between two looks at whether the caller wants to stop.
@@ -97,18 +107,25 @@ impl NativeLoop {
         (variants.iter().map(|v| v.info(&self.scan)).collect(), made)
     }
 
-    fn make(&self, ins: &[Array]) -> Variant {
+    /// The loop for these inputs, and how many instructions its steps have.
+    fn make(&self, ins: &[Array]) -> (Variant, usize) {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
         let why = match lower(&self.scan, &types) {
-            Ok(plan) => return Variant::Kernel(Box::new(Ready::new(plan, self.engine))),
+            Ok(plan) => {
+                let cost = plan.kernel.body.len();
+                return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
+            }
             Err(e) => e.0,
         };
         match mixed::lower(&self.scan, &types) {
-            Err(e) => Variant::Refused(e.0),
-            Ok(plan) => match Mixed::new(plan, self.engine) {
-                Ok(mixed) => Variant::Mixed(Box::new(mixed), why),
-                Err(e) => Variant::Refused(e.title.clone()),
+            Err(e) => (Variant::Refused(e.0), 1),
+            Ok(plan) => match Mixed::new(&self.scan, plan, self.engine) {
+                Ok(mixed) => {
+                    let cost = mixed.instructions();
+                    (Variant::Mixed(Box::new(mixed), why), cost)
+                }
+                Err(e) => (Variant::Refused(e.title.clone()), 1),
             },
         }
     }
@@ -116,19 +133,20 @@ impl NativeLoop {
     fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
-        let (steps, held) = self.timed(cx, |cx| {
-            let before = ready.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let mut held: SmallVec<[Held; 2]> = SmallVec::new();
+        let steps = self.timed(cx, |cx| {
+            let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
             let states = scan.states.ids().zip(windows).zip(&self.skip);
-            let mut held: Vec<Held> = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip)).collect();
-            Ok((ready.steps(scan, cx, ins, &before, feed, &mut held, [n, room])?, held))
+            held.extend(states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip)));
+            ready.steps(scan, cx, ins, &computed, feed, &mut held, [n, room])
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
             let left = if held.kind == Rows::All { skip - held.base } else { 0 };
             from_row(held.finish(state.keep, window, steps), left)
         });
-        Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+        Ok(rows.chain([ran(ins, steps)]).collect())
     }
 
     fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
@@ -136,11 +154,11 @@ impl NativeLoop {
         let windows = mixed.windows();
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
-        let mut held: Vec<Held> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
-        let (steps, ()) = self.timed(cx, |cx| Ok((mixed.run(scan, cx, ins, feed, &mut held, [n, room])?, ())))?;
+        let mut held: SmallVec<[Held; 2]> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
+        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, feed, &mut held, [n, room]))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
-        Ok(self.skipped(rows.chain([Array::scalar(steps as i64)]).collect()))
+        Ok(self.skipped(rows.chain([ran(ins, steps)]).collect()))
     }
 
     /// Outputs without the rows that are not returned.
@@ -152,11 +170,11 @@ impl NativeLoop {
     }
 
     /// Runs; the profile is told how long that took, and how many steps ran.
-    fn timed<T>(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<(usize, T)>) -> Result<(usize, T)> {
+    fn timed(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<usize>) -> Result<usize> {
         let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(&self.scan).addr(), self.scan.name.as_deref()));
         let ran = run(cx);
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-            profile.leave(start, ran.as_ref().map_or(0, |r| r.0));
+            profile.leave(start, *ran.as_ref().unwrap_or(&0));
         }
         ran
     }
@@ -244,24 +262,8 @@ fn stored(scan: &Scan, windows: &[Window]) -> usize {
 }
 
 impl Ready {
-    fn new(plan: LoopKernel, engine: Engine) -> Ready {
-        let computed = plan.before.results().iter().any(|&v| matches!(plan.before.def(v), Def::Out(..)));
-        let before = computed.then(|| Walk::new(Arc::new(plan.before.clone())));
-        Ready { tier: Tiered::new(plan.kernel.clone(), engine), plan, before }
-    }
-
-    /// What is computed before the loop.
-    fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
-        let params = self.plan.before.params();
-        let mut args = vec![Array::scalar(0i64); params.len()];
-        for id in scan.captured.ids() {
-            args[scan.captured_param(id)] = ins[scan.captured_input(id)].clone();
-        }
-        let Some(walk) = &self.before else {
-            let at = |d: Def| if let Def::Param(p) = d { args[p].clone() } else { Array::scalar(0i64) };
-            return Ok(self.plan.before.results().iter().map(|&v| at(self.plan.before.def(v))).collect());
-        };
-        walk.run(cx, &mut walk.slots(), &mut args)
+    fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
+        Ready { tier: Tiered::new(plan.kernel.clone(), engine), before: Before::new(scan, &plan.before), plan }
     }
 
     /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.
@@ -270,7 +272,7 @@ impl Ready {
         scan: &Scan,
         cx: &mut EvalCx,
         ins: &mut [Array],
-        before: &[Array],
+        computed: &[Array],
         feed: &mut Feed,
         held: &mut [Held],
         [n, mut room]: [usize; 2],
@@ -280,7 +282,7 @@ impl Ready {
         while done < n && !stopped {
             let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Sources { scan, ins, before, feed }, held, &mut done, end)?;
+            stopped = self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
@@ -290,10 +292,12 @@ impl Ready {
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
     fn segment(&self, cx: &mut EvalCx, sources: &Sources, held: &mut [Held], done: &mut usize, end: usize) -> Result<bool> {
-        let memory: Vec<HeldCells> = held.iter_mut().map(Held::cells).collect();
+        let memory: SmallVec<[HeldCells; 4]> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let first = *done;
-        let operands: Vec<Operand> = self.plan.places.iter().map(|p| self.operand(sources, *p, &memory, &stopped, first)).collect();
+        let bases = self.bases(sources, first);
+        let operands: SmallVec<[Operand; 16]> =
+            self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, &stopped, first)).collect();
         let portion = self.portion(&operands, end - *done);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
@@ -302,8 +306,9 @@ impl Ready {
                 cx.check_clock()?
             }
             let steps = portion.min(end - *done);
-            let now: SmallVec<[Operand; 16]> = operands.iter().map(|o| o.after(*done - first)).collect();
-            *done += self.tier.run(&now, self.plan.lanes, steps, *done as i64);
+            let later: SmallVec<[Operand; 16]> = operands.iter().filter(|_| *done > first).map(|o| o.after(*done - first)).collect();
+            let now = if *done > first { &later } else { &operands };
+            *done += self.tier.run(now, self.plan.lanes, steps, *done as i64);
         }
         Ok(stopped[0].get() != 0)
     }
@@ -316,26 +321,25 @@ impl Ready {
         if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
     }
 
+    /// Where step `first` finds what it reads but for states.
+    fn bases<'a>(&self, &Sources { scan, ins, computed, feed }: &Sources<'a>, first: usize) -> Bases<'a> {
+        let of = |x: &'a Array, offset, stride| (Operand { memory: Memory::Read(bytes(x)), offset, stride }, x.dtype().size());
+        let seq = |id: SeqId| {
+            let x = &ins[scan.seq_input(id)];
+            let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
+            let stride = if scan.seqs[id].reverse { -(row as isize) } else { row as isize };
+            of(x, feed.row(scan, id, rows, first) * row, stride)
+        };
+        let before = self.before.values(ins, computed).map(|x| of(x, 0, 0)).collect();
+        Bases { seqs: scan.seqs.ids().map(seq).collect(), before }
+    }
+
     /// A place as step `first` sees it.
-    fn operand<'a>(
-        &self,
-        &Sources { scan, ins, before, feed }: &Sources<'a>,
-        place: Place,
-        held: &[HeldCells<'a>],
-        stopped: &'a [Cell<u8>],
-        first: usize,
-    ) -> Operand<'a> {
+    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], stopped: &'a [Cell<u8>], first: usize) -> Operand<'a> {
+        let element = |&(base, size): &Base<'a>, at| Operand { offset: base.offset + at * size, ..base };
         match place {
-            Place::Seq { id, at } => {
-                let x = &ins[scan.seq_input(id)];
-                let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
-                let stride = if scan.seqs[id].reverse { -(row as isize) } else { row as isize };
-                let offset = feed.row(scan, id, rows, first) * row + at * x.dtype().size();
-                Operand { memory: Memory::Read(bytes(x)), offset, stride }
-            }
-            Place::Before { value, at } => {
-                Operand { memory: Memory::Read(bytes(&before[value])), offset: at * before[value].dtype().size(), stride: 0 }
-            }
+            Place::Seq { id, at } => element(&bases.seqs[id.0 as usize], at),
+            Place::Before { value, at } => element(&bases.before[value], at),
             Place::Stopped => Operand { memory: Memory::Write(stopped), offset: 0, stride: 0 },
             Place::Row { id, offset, at } => {
                 let window = &self.plan.windows[id.0 as usize];
@@ -352,6 +356,13 @@ impl Ready {
             }
         }
     }
+}
+
+/// The number of steps that ran, as an array: most often all that were asked for.
+fn ran(ins: &[Array], steps: usize) -> Array {
+    let asked = &ins[Scan::N_STEPS];
+    let all = asked.dtype() == DType::I64 && asked.rank() == 0 && asked.item_i64() == Some(steps as i64);
+    if all { asked.clone() } else { Array::scalar(steps as i64) }
 }
 
 /// An array without its first rows, as a slice does it: there may be fewer.

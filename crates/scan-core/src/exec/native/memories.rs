@@ -8,6 +8,7 @@ use crate::ir::Scan;
 use crate::lower::Window;
 use crate::lower::mixed::At;
 use crate::types::Array;
+use smallvec::SmallVec;
 use std::cell::Cell;
 use std::ops::RangeInclusive;
 
@@ -51,11 +52,11 @@ pub struct Memories<'a> {
     before: &'a [Steady],
     feed: &'a Feed<'a>,
     arena: &'a [Cell<u8>],
-    rows: Vec<&'a [Cell<u8>]>,
+    rows: SmallVec<[&'a [Cell<u8>]; 4]>,
     /// How each buffer is used.
-    kinds: Vec<Rows>,
+    kinds: SmallVec<[Rows; 4]>,
     /// Number of the row with which each buffer begins.
-    base: Vec<usize>,
+    base: SmallVec<[usize; 4]>,
 }
 
 impl<'a> Memories<'a> {

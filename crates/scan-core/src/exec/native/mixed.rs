@@ -1,5 +1,6 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
+use super::before::Before;
 use super::head::Feed;
 use super::held::{Held, make_room};
 use super::indexed::{Given, read, write};
@@ -8,9 +9,9 @@ use super::plan::native;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{INPUTS, Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_inputs, with_slices, write_array};
 use crate::base::{Diagnostic, Result, Span};
-use crate::eval::{Walk, blame};
+use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
-use crate::ir::{EvalCx, Graph, Op, Scan, StateId};
+use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::lower::Window;
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
@@ -20,14 +21,13 @@ use crate::scan::step;
 use crate::types::shape::count;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
     plan: MixedLoop,
     parts: Vec<Part>,
-    before: Walk<Arc<Graph>>,
+    before: Before,
 }
 
 /// What runs an item.
@@ -64,7 +64,7 @@ impl Mixed {
     ///
     /// # Errors
     /// An internal error where a body is not consistent.
-    pub fn new(mut plan: MixedLoop, engine: Engine) -> Result<Mixed> {
+    pub fn new(scan: &Scan, mut plan: MixedLoop, engine: Engine) -> Result<Mixed> {
         let mut parts = vec![];
         for item in &mut plan.items {
             parts.push(match std::mem::replace(&mut item.work, Work::MatMul([0; 3])) {
@@ -80,13 +80,17 @@ impl Mixed {
                 Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)?),
             });
         }
-        let before = Walk::new(Arc::new(plan.before.clone()));
+        let before = Before::new(scan, &plan.before);
         Ok(Mixed { plan, parts, before })
     }
 
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
+    }
+    /// Instructions of the kernels, and as many more for each part.
+    pub fn instructions(&self) -> usize {
+        self.parts.iter().map(|p| if let Part::Map(tier, _) = p { 10 + tier.kernel().body.len() } else { 10 }).sum()
     }
     /// Per state: a step writes over the row that it read.
     pub fn in_place(&self) -> &[bool] {
@@ -125,8 +129,8 @@ impl Mixed {
         held: &mut [Held],
         [n, mut room]: [usize; 2],
     ) -> Result<usize> {
-        let before = self.before(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
-        let before: Vec<Steady> = before.into_iter().map(|array| Steady::new(array, n)).collect();
+        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let before: SmallVec<[Steady; 4]> = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
         let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
         self.parts.iter().for_each(|p| {
             if let Part::Map(tier, lanes) = p {
@@ -147,8 +151,9 @@ impl Mixed {
         let (first, steps) = (*done, end - *done);
         let at = |at: &At| memories.operand(at, first);
         let items = self.parts.iter().zip(&self.plan.items);
-        let mut bound: Vec<Bound> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
-        let writes: Vec<[Operand; 2]> = self.plan.writes.iter().map(|(id, offset, p)| [at(&p.at), at(&At::Row(*id, *offset))]).collect();
+        let mut bound: SmallVec<[Bound; 4]> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
+        let writes: SmallVec<[[Operand; 2]; 4]> =
+            self.plan.writes.iter().map(|(id, offset, p)| [at(&p.at), at(&At::Row(*id, *offset))]).collect();
         let stop = self.plan.stop.as_ref().map(|stop| (at(&stop.at), stop.dtype));
         let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
@@ -182,14 +187,6 @@ impl Mixed {
             }
         }
         Ok(())
-    }
-
-    fn before(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Vec<Array>> {
-        let mut args = vec![Array::scalar(0i64); self.plan.before.params().len()];
-        for id in scan.captured.ids() {
-            args[scan.captured_param(id)] = ins[scan.captured_input(id)].clone();
-        }
-        self.before.run(cx, &mut self.before.slots(), &mut args)
     }
 }
 

@@ -58,6 +58,9 @@ impl Tiered {
     }
     /// Announces work, so that machine code is there before it begins.
     pub fn expect(&self, lanes: usize, steps: usize) {
+        if self.native.get().is_some() {
+            return;
+        }
         let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(self.kernel.body.len() as u64);
         let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
         let wanted = match self.engine {
@@ -65,7 +68,7 @@ impl Tiered {
             Engine::Jit => true,
             Engine::Vm | Engine::Eval => false,
         };
-        if wanted && self.native.get().is_none() {
+        if wanted {
             self.native.get_or_init(|| native(&self.kernel, lanes));
         }
     }

@@ -5,8 +5,12 @@ use crate::types::{Array, DType, Extents};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// So many row types are kept: those that were called last.
-pub const KEPT: usize = 64;
+/// So many row types are kept at most: those that were called last. A small kernel takes 20 KiB and is made in 0.1 ms.
+pub const KEPT: usize = 256;
+/// What is kept has so many instructions in all, which take 0.2 to 0.5 KiB each,
+const COSTS: usize = 1 << 17;
+/// but for so many row types, which are kept whatever they take.
+const FEW: usize = 8;
 
 /// What was made for the row types of the last calls. What somebody still runs lives on when it is not kept any more.
 pub struct Variants<T> {
@@ -24,8 +28,10 @@ pub struct Variants<T> {
 struct Kept<T> {
     /// Dtype and extents per input, of a row where it is read by rows.
     types: Vec<(DType, Extents)>,
-    /// When the calls began of which the last was the last one.
+    /// When it was called last, but for calls that follow each other.
     called: AtomicU64,
+    /// Instructions.
+    cost: usize,
     value: Arc<T>,
 }
 
@@ -39,8 +45,9 @@ impl<T> Variants<T> {
         Variants { by_rows, kept, recent: AtomicUsize::new(0), clock: AtomicU64::new(1), making, made: AtomicUsize::new(0) }
     }
 
-    /// The one for these inputs. Where there is none it is made, and the one that was not called for longest is given up for it.
-    pub fn get(&self, ins: &[Array], make: impl FnOnce() -> T) -> Arc<T> {
+    /// The one for these inputs. Where there is none it is made, of so many instructions, and those that were not called for longest are
+    /// given up for it.
+    pub fn get(&self, ins: &[Array], make: impl FnOnce() -> (T, usize)) -> Arc<T> {
         if let Some(found) = self.find(ins) {
             return found;
         }
@@ -48,13 +55,14 @@ impl<T> Variants<T> {
         if let Some(found) = self.find(ins) {
             return found;
         }
-        let value = Arc::new(make());
+        let (value, cost) = make();
+        let value = Arc::new(value);
         let types =
             ins.iter().zip(&self.by_rows).map(|(a, &rows)| (a.dtype(), Extents::from_slice(&a.shape()[usize::from(rows)..]))).collect();
         let called = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
-        let oldest = self.keep(Kept { types, called, value: value.clone() });
+        let given_up = self.keep(Kept { types, called, cost, value: value.clone() });
         self.made.fetch_add(1, Ordering::Relaxed);
-        drop(oldest); // Behind the lock: this may give memory back to the system.
+        drop(given_up); // Behind the lock: this may give memory back to the system.
         value
     }
 
@@ -66,10 +74,13 @@ impl<T> Variants<T> {
 
     fn find(&self, ins: &[Array]) -> Option<Arc<T>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(recent) = kept.get(self.recent.load(Ordering::Relaxed)).filter(|k| self.fits(k, ins)) {
+        let recent = self.recent.load(Ordering::Relaxed);
+        if let Some(recent) = kept.get(recent).filter(|k| self.fits(k, ins)) {
             return Some(recent.value.clone());
         }
-        let (at, found) = kept.iter().enumerate().find(|(_, k)| self.fits(k, ins))?;
+        // Types that come in turn were made in turn: the next one is most often the one that was made after the last.
+        let order = (recent + 1..kept.len()).chain(0..kept.len().min(recent));
+        let (at, found) = order.map(|at| (at, &kept[at])).find(|(_, k)| self.fits(k, ins))?;
         found.called.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.recent.store(at, Ordering::Relaxed);
         Some(found.value.clone())
@@ -82,15 +93,19 @@ impl<T> Variants<T> {
         kept.types.len() == ins.len() && kept.types.iter().zip(ins).zip(&self.by_rows).all(same)
     }
 
-    /// Adds one; the one that goes.
-    fn keep(&self, new: Kept<T>) -> Option<Kept<T>> {
+    /// Adds one; those that go.
+    fn keep(&self, new: Kept<T>) -> Vec<Kept<T>> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
-        let called = |k: &Kept<T>| k.called.load(Ordering::Relaxed);
-        let oldest = if kept.len() < KEPT { None } else { (0..kept.len()).min_by_key(|&k| called(&kept[k])) };
-        let oldest = oldest.map(|k| kept.remove(k));
+        let mut given_up = vec![];
+        let mut cost = new.cost + kept.iter().map(|k| k.cost).sum::<usize>();
+        while kept.len() >= KEPT || kept.len() >= FEW && cost > COSTS {
+            let Some(oldest) = (0..kept.len()).min_by_key(|&k| kept[k].called.load(Ordering::Relaxed)) else { break };
+            cost -= kept[oldest].cost;
+            given_up.push(kept.remove(oldest));
+        }
         self.recent.store(kept.len(), Ordering::Relaxed);
         kept.push(new);
-        oldest
+        given_up
     }
 }
 
@@ -128,7 +143,7 @@ mod tests {
     #[test]
     fn the_one_that_was_not_called_for_longest_goes() {
         let variants = variants();
-        let get = |rows: usize, width: usize| *variants.get(&ins(rows, width), || width);
+        let get = |rows: usize, width: usize| *variants.get(&ins(rows, width), || (width, 10));
         for width in 0..KEPT {
             assert_eq!(get(3, width), width);
             assert_eq!(get(4 + width, 0), 0, "called again and again, with any number of rows");
@@ -143,6 +158,17 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_much_memory_is_kept_for_few_types() {
+        let variants = variants();
+        let get = |width: usize, cost: usize| *variants.get(&ins(3, width), || (width, cost));
+        (0..30).for_each(|width| assert_eq!(get(width, COSTS / 20), width));
+        assert_eq!(variants.all().0.len(), 20);
+        assert_eq!((get(30, COSTS), variants.all().0.len()), (30, FEW));
+        (31..40).for_each(|width| assert_eq!(get(width, COSTS), width));
+        assert_eq!(variants.all().0.iter().map(|v| **v).collect::<Vec<_>>(), (32..40).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn dtypes_ranks_and_extents_of_rows_tell_them_apart() {
         let variants = variants();
         let mut other = ins(3, 5);
@@ -150,8 +176,8 @@ mod tests {
         let mut deeper = ins(3, 5);
         deeper[1] = Array::zeros(DType::F64, &[3, 5, 1]);
         for (k, ins) in [ins(3, 5), ins(3, 6), other, deeper].iter().enumerate() {
-            assert_eq!(*variants.get(ins, || k), k);
-            assert_eq!(*variants.get(ins, || 99), k);
+            assert_eq!(*variants.get(ins, || (k, 10)), k);
+            assert_eq!(*variants.get(ins, || (99, 10)), k);
         }
     }
 
@@ -160,11 +186,11 @@ mod tests {
         let variants = variants();
         let (made, all) = (AtomicUsize::new(0), KEPT + 10);
         let run = |of: usize| {
-            for k in 0..20 * all {
+            for k in 0..4 * all {
                 let width = (k * (1 + 2 * of)) % all;
                 let found = variants.get(&ins(1 + k, width), || {
                     made.fetch_add(1, Ordering::Relaxed);
-                    width
+                    (width, 10)
                 });
                 assert_eq!(*found, width);
             }
@@ -176,7 +202,7 @@ mod tests {
         let (kept, counted) = variants.all();
         assert_eq!((kept.len(), counted), (KEPT, made.into_inner()));
         let held = kept[0].clone();
-        (0..KEPT).for_each(|k| drop(variants.get(&ins(1, 1000 + k), || 0)));
+        (0..KEPT).for_each(|k| drop(variants.get(&ins(1, 1000 + k), || (0, 10))));
         assert!(variants.all().0.iter().all(|k| **k == 0) && *held < all);
     }
 }
