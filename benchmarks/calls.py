@@ -32,6 +32,23 @@ def jitted():
     return lambda f: (lambda compiled: lambda *args: np.asarray(compiled(*args)))(jax.jit(f))
 
 
+def gate(x, h, w, b):
+    g = rs.sigmoid(w * h + b * x)
+    return g * h + (1 - g) * x
+
+
+def loops():
+    """What a loop costs beside its steps: a step of four vectors alone, and in loops of few steps."""
+    h, w, b = vectors = [rs.vector(name) for name in "hwb"]
+    one, many = rs.vector("x"), rs.matrix("x")
+    step = rs.function([one, *vectors], gate(one, h, w, b))
+    loop = rs.function([many, *vectors], rs.scan(gate, sequences=many, outputs_info=h, non_sequences=[w, b])[0])
+    values = np.random.default_rng(0).standard_normal((13, 20))
+    yield "a step on 4 vectors of 20", best(lambda x=values[3]: step(x, *values[:3]))
+    for n in (1, 10):
+        yield f"{n} such step{'s' * (n > 1)} as a loop", best(lambda x=values[3 : 3 + n]: loop(x, *values[:3]))
+
+
 def rows():
     jit = jitted()
     jax = (lambda f, *args: best(lambda g=jit(f): g(*args))) if jit else (lambda f, *args: None)
@@ -46,6 +63,8 @@ def rows():
     bound = f.bind(y=1.0)
     yield "1 float, another fixed by bind", best(lambda: bound(1.5)), None
     yield "2 floats by name", best(lambda: f(x=1.5, y=1.0)), jax(lambda x, y: x * 2.0, 1.5, 1.0)
+    for name, spent in loops():
+        yield name, spent, None
     v = rs.vector("v")
     first, same = rs.function([v], v[0]), rs.function([v], v)
     for name, n in SIZES.items():
