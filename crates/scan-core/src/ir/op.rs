@@ -370,6 +370,9 @@ table! {
 
     /// `matmul(a, b)` as `numpy.matmul`: ranks 1 and up, leading axes broadcast.
     "matmul" MatMul;
+    /// `outer_sum(a, b, like)`: `Σ aᵀ·b` over all axes but the last one of each; zeros of the extents of like's last two axes where there
+    /// are no rows. What a block of rows gives is added to what the rows before it gave.
+    "outer_sum" OuterSum { /** The first axis of a counts from its end. */ back_a: bool, /** That of b does. */ back_b: bool };
     /// `log_matmul(a, w, sums, top)`: `log Σᵢ exp(aᵢ + wᵢⱼ)` for a vector or every row of a matrix a. `top = logsumexp(w)` over the rows
     /// of w and `log_matmul_sums` of both are what it computes with where that is accurate.
     "log_matmul" LogMatMul;

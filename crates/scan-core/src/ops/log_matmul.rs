@@ -29,7 +29,7 @@
 //! 2⁻⁷⁶⁵ have a relative error of at most `(3·|log sⱼ| + k + log k + 45)·ε`, which, unlike the formula's, does not grow with |yⱼ|; smaller ones,
 //! which are shares of ctⱼ, may come out as 0.
 
-use super::matmul::{LOOPS, Product as _, multiply_columns};
+use super::matmul::{LOOPS, Outer as _, Product as _};
 use super::softmax::log_sum_exp;
 use crate::scalar::{Host, Lanes as _, slices};
 
@@ -186,10 +186,10 @@ pub(crate) fn right(size: Size, reverse: bool, [cts, quotients, powers, a, w, po
     let Size { m: rows, k, n } = size;
     out.fill(0.0);
     if !slices::any_nan(quotients) {
-        multiply_columns([k, rows, n], powers, quotients, reverse, out);
+        f64::add_outer([k, rows, n], powers, quotients, [false, reverse], out);
         return slices::scale(power, out);
     }
-    multiply_columns([k, rows, n], &without_nan(powers), &without_nan(quotients), reverse, out);
+    f64::add_outer([k, rows, n], &without_nan(powers), &without_nan(quotients), [false, reverse], out);
     slices::scale(power, out);
     for at in (0..rows * n).filter(|&at| quotients[at].is_nan()) {
         let (t, j) = (at / n, at % n);

@@ -6,7 +6,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::slices;
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
-use crate::types::{Array, Dim, Extents, Type};
+use crate::types::{Array, Dim, Element, Extents, Type};
 use crate::{bail, dispatch};
 
 /// As `numpy.matmul`: a vector on the left is a row, on the right a column, and that axis goes away; axes before the last
@@ -113,6 +113,13 @@ pub(crate) trait Product: Number {
     }
 }
 
+/// `C = aᵀ·b` added up over rows.
+pub(crate) trait Outer: Element {
+    /// `c += aᵀ·b` for a of extents `[p, m]` and b of `[p, n]`, whose rows count from the last one where `back` says so. [`OUTER`] rows at
+    /// a time are added up: what is made of so many rows, or a multiple, and then of the others has the same bits.
+    fn add_outer(extents: [usize; 3], a: &[Self], b: &[Self], back: [bool; 2], c: &mut [Self]);
+}
+
 impl Product for bool {}
 impl Product for i8 {}
 impl Product for i16 {}
@@ -124,7 +131,7 @@ impl Product for u32 {}
 impl Product for u64 {}
 
 macro_rules! float_product {
-    ($t:ty, $gemm:path, $add_rows:path, $row_products:path) => {
+    ($t:ty, $gemm:path, $add_rows:path, $add_rows_back:path, $add_outer:path, $row_products:path) => {
         impl Product for $t {
             #[allow(unsafe_code)]
             fn multiply(extents: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
@@ -143,33 +150,59 @@ macro_rules! float_product {
                 unsafe { $gemm(m, k, n, 1.0, a.as_ptr(), k as isize, 1, b.as_ptr(), n as isize, 1, 0.0, c.as_mut_ptr(), n as isize, 1) }
             }
         }
+
+        impl Outer for $t {
+            #[allow(unsafe_code)]
+            fn add_outer([m, p, n]: [usize; 3], a: &[$t], b: &[$t], back: [bool; 2], c: &mut [$t]) {
+                assert!(a.len() == m * p && b.len() == p * n && c.len() == m * n, "extents of a product");
+                for lo in (0..p).step_by(OUTER) {
+                    let q = OUTER.min(p - lo);
+                    let from = back.map(|back| if back { p - lo - q } else { lo });
+                    let (a, b) = (&a[from[0] * m..(from[0] + q) * m], &b[from[1] * n..(from[1] + q) * n]);
+                    let mut turned = [0.0; OUTER];
+                    let mut scaled = |factors: &[$t], rows: &[$t], [factors_back, back]: [bool; 2]| {
+                        let turned = &mut turned[..q];
+                        turned.copy_from_slice(factors);
+                        if factors_back {
+                            turned.reverse();
+                        }
+                        if back { $add_rows_back(turned, rows, c) } else { $add_rows(turned, rows, c) }
+                    };
+                    match [m, n] {
+                        [_, 1] => scaled(b, a, [back[1], back[0]]),
+                        [1, _] => scaled(a, b, back),
+                        _ if q < ROWS || m * q * n < SMALL => $add_outer(a, b, [m, n], back, c),
+                        _ => {
+                            let [(first_a, a_step), (first_b, b_step)] = [(back[0], m), (back[1], n)].map(|(back, size)| {
+                                if back { ((q - 1) * size, -(size as isize)) } else { (0, size as isize) }
+                            });
+                            // SAFETY: with these strides and extents exactly the elements of the three slices are reached: a and b have
+                            // q rows, q is not 0, which are counted from the first or down from the last one; c has m·n elements, as
+                            // asserted above, and is borrowed exclusively.
+                            unsafe {
+                                let (a, b) = (a.as_ptr().add(first_a), b.as_ptr().add(first_b));
+                                $gemm(m, q, n, 1.0, a, 1, a_step, b, b_step, 1, 1.0, c.as_mut_ptr(), n as isize, 1);
+                            }
+                        }
+                    }
+                }
+            }
+        }
     };
 }
 
-float_product!(f32, matrixmultiply::sgemm, slices::add_rows_f32, slices::row_products_f32);
-float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::row_products);
+float_product!(
+    f32,
+    matrixmultiply::sgemm,
+    slices::add_rows_f32,
+    slices::add_rows_back_f32,
+    slices::add_outer_f32,
+    slices::row_products_f32
+);
+float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::add_rows_back, slices::add_outer, slices::row_products);
 
-/// `c = aᵀ·b` for a of extents `[p, m]` and b of `[p, n]`, whose rows count from the last one where `reverse`; c being zeros.
-#[allow(unsafe_code)]
-pub(crate) fn multiply_columns([m, p, n]: [usize; 3], a: &[f64], b: &[f64], reverse: bool, c: &mut [f64]) {
-    assert!(a.len() == m * p && b.len() == p * n && c.len() == m * n, "extents of a product");
-    let row = |t: usize| if reverse { p - 1 - t } else { t };
-    if p < ROWS || m * p * n < SMALL {
-        for (t, a) in a.chunks_exact(m.max(1)).enumerate() {
-            let b = &b[row(t) * n..(row(t) + 1) * n];
-            a.chunks_exact(1).zip(c.chunks_exact_mut(n.max(1))).for_each(|(x, c)| slices::add_rows(x, b, c));
-        }
-        return;
-    }
-    let stride = if reverse { -(n as isize) } else { n as isize };
-    // SAFETY: with these strides and extents exactly the elements of the three slices are reached, as asserted above: p is not 0, and the
-    // rows of b are counted from the first or down from the last one; c is borrowed exclusively.
-    unsafe {
-        let b = b.as_ptr().add(row(0) * n);
-        matrixmultiply::dgemm(m, p, n, 1.0, a.as_ptr(), 1, m as isize, b, stride, 1, 0.0, c.as_mut_ptr(), n as isize, 1);
-    }
-}
-
+/// Rows of which [`Outer::add_outer`] adds up the products at once.
+pub(crate) const OUTER: usize = 256;
 /// Up to as many multiplications a kernel may compute a product, element by element, and both round every product and sum. Larger ones are
 /// quicker as calls: a row by a matrix of 16 × 16 takes a third of the time, of 32 × 32 an eighth.
 pub(crate) const LOOPS: usize = 128;
@@ -317,18 +350,47 @@ mod tests {
         assert_close(&single.to_f64_vec(), &c, 1e-5, "f32");
     }
 
+    /// Rows in the order in which they are read.
+    fn in_order<T: Copy>(x: &[T], n: usize, back: bool) -> Vec<T> {
+        if back { x.chunks(n.max(1)).rev().flatten().copied().collect() } else { x.to_vec() }
+    }
+
     #[test]
-    fn products_of_columns_read_rows_either_way() {
-        for [m, p, n] in [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0]] {
+    fn outer_products_read_rows_either_way() {
+        for [m, p, n] in [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0], [7, 600, 1], [1, 600, 5]] {
             let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
-            let back: Vec<f64> = b.as_slice::<f64>().chunks(n.max(1)).rev().flatten().copied().collect();
-            let turned = apply(Transpose { perm: vec![1, 0] }, std::slice::from_ref(&a));
-            let mut want = vec![0.0; m * n];
-            multiply_by_loops([m, p, n], turned.as_slice(), b.as_slice(), &mut want);
-            for (b, reverse) in [(b.as_slice::<f64>(), false), (&back, true)] {
-                let mut c = vec![0.0; m * n];
-                multiply_columns([m, p, n], a.as_slice(), b, reverse, &mut c);
-                assert_close(&c, &want, 1e-13, &format!("{m} {p} {n} {reverse}"));
+            for back in [[false, false], [false, true], [true, false], [true, true]] {
+                let (rows_a, rows_b) = (in_order(a.as_slice::<f64>(), m, back[0]), in_order(b.as_slice::<f64>(), n, back[1]));
+                let mut want = vec![1.0; m * n];
+                (0..p).for_each(|t| (0..m * n).for_each(|at| want[at] += rows_a[t * m + at / n] * rows_b[t * n + at % n]));
+                let mut c = vec![1.0; m * n];
+                Outer::add_outer([m, p, n], a.as_slice(), b.as_slice(), back, &mut c);
+                assert_close(&c, &want, 1e-12, &format!("{m} {p} {n} {back:?}"));
+                let (single_a, single_b) = (a.cast(DType::F32), b.cast(DType::F32));
+                let mut c = vec![1f32; m * n];
+                Outer::add_outer([m, p, n], single_a.as_slice(), single_b.as_slice(), back, &mut c);
+                assert_close(&c.iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), &want, 1e-3, &format!("{m} {p} {n} {back:?}, f32"));
+            }
+        }
+    }
+
+    #[test]
+    fn outer_products_of_blocks_have_the_bits_of_all_rows() {
+        for [m, n] in [[1, 1], [5, 1], [1, 40], [3, 4], [20, 30]] {
+            let p = 5 * OUTER / 2 + 3;
+            let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
+            let (a, b) = (a.as_slice::<f64>(), b.as_slice::<f64>());
+            for back in [[false, false], [false, true], [true, false], [true, true]] {
+                let (mut all, mut blocks) = (vec![0.0; m * n], vec![0.0; m * n]);
+                Outer::add_outer([m, p, n], a, b, back, &mut all);
+                for (lo, hi) in [(0, OUTER), (OUTER, 2 * OUTER), (2 * OUTER, p)] {
+                    let of = |x: &[f64], size: usize, back: bool| {
+                        let (lo, hi) = if back { (p - hi, p - lo) } else { (lo, hi) };
+                        x[lo * size..hi * size].to_vec()
+                    };
+                    Outer::add_outer([m, hi - lo, n], &of(a, m, back[0]), &of(b, n, back[1]), back, &mut blocks);
+                }
+                assert_eq!(all, blocks, "{m} {n} {back:?}");
             }
         }
     }

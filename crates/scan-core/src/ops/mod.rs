@@ -15,6 +15,7 @@ mod legacy;
 mod linalg;
 pub(crate) mod log_matmul;
 pub(crate) mod matmul;
+pub(crate) mod outer_sum;
 mod random;
 mod reduce;
 mod region;
@@ -55,6 +56,7 @@ impl Op {
             Op::Sort(x) => x,
             Op::ArgSort(x) => x,
             Op::MatMul(x) => x,
+            Op::OuterSum(x) => x,
             Op::LogMatMul(x) => x,
             Op::LogMatMulPowers(x) => x,
             Op::LogMatMulSums(x) => x,

@@ -79,6 +79,15 @@ slices! {
     pub fn add_rows(factors: &[f64], rows: &[f64], out: &mut [f64]) = add_rows_of of f64;
     /// As [`add_rows`].
     pub fn add_rows_f32(factors: &[f32], rows: &[f32], out: &mut [f32]) = add_rows_of of f32;
+    /// As [`add_rows`], with the rows from the last one on: the first factor's is the last.
+    pub fn add_rows_back(factors: &[f64], rows: &[f64], out: &mut [f64]) = add_rows_back_of of f64;
+    /// As [`add_rows_back`].
+    pub fn add_rows_back_f32(factors: &[f32], rows: &[f32], out: &mut [f32]) = add_rows_back_of of f32;
+    /// `outᵢⱼ += Σₚ aₚᵢ · bₚⱼ`, from the first p to the last, for rows of so many elements; those of a and of b from the last one on
+    /// where that is said of them.
+    pub fn add_outer(a: &[f64], b: &[f64], sizes: [usize; 2], back: [bool; 2], out: &mut [f64]) = add_outer_of of f64;
+    /// As [`add_outer`].
+    pub fn add_outer_f32(a: &[f32], b: &[f32], sizes: [usize; 2], back: [bool; 2], out: &mut [f32]) = add_outer_of of f32;
     /// `outᵢ = Σₚ rowsᵢₚ · xₚ`: eight strided partial sums (`p mod 8`), then a tree over them.
     pub fn row_products(rows: &[f64], x: &[f64], out: &mut [f64]) = row_products_of of f64;
     /// As [`row_products`].
@@ -111,19 +120,27 @@ fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &m
 
 #[inline(always)]
 fn add_rows_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
+    add_rows_in_order(c, factors, rows, false, out);
+}
+
+#[inline(always)]
+fn add_rows_back_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
+    add_rows_in_order(c, factors, rows, true, out);
+}
+
+#[inline(always)]
+fn add_rows_in_order<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], back: bool, out: &mut [C::V]) {
     let n = out.len();
     if n == 0 {
         return;
     }
+    let row = |p: usize| {
+        let at = if back { factors.len() - 1 - p } else { p };
+        &rows[at * n..(at + 1) * n]
+    };
     let (blocks, rest) = factors.as_chunks::<8>();
-    for (f, block) in blocks.iter().zip(rows.chunks_exact(8 * n)) {
-        let (r0, block) = block.split_at(n);
-        let (r1, block) = block.split_at(n);
-        let (r2, block) = block.split_at(n);
-        let (r3, block) = block.split_at(n);
-        let (r4, block) = block.split_at(n);
-        let (r5, block) = block.split_at(n);
-        let (r6, r7) = block.split_at(n);
+    for (i, f) in blocks.iter().enumerate() {
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = std::array::from_fn(|k| row(8 * i + k));
         // One zip of all: its length is compared once, so that the loop has neither checks nor a last round of its own.
         let low = r0.iter().zip(r1).zip(r2).zip(r3);
         let high = r4.iter().zip(r5).zip(r6).zip(r7);
@@ -132,8 +149,23 @@ fn add_rows_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V
             *out = c.fma(f[7], x7, c.fma(f[6], x6, c.fma(f[5], x5, c.fma(f[4], x4, low))));
         }
     }
-    for (&f, row) in rest.iter().zip(rows[blocks.len() * 8 * n..].chunks_exact(n)) {
-        out.iter_mut().zip(row).for_each(|(out, &x)| *out = c.fma(f, x, *out));
+    for (p, &f) in rest.iter().enumerate() {
+        out.iter_mut().zip(row(8 * blocks.len() + p)).for_each(|(out, &x)| *out = c.fma(f, x, *out));
+    }
+}
+
+#[inline(always)]
+fn add_outer_of<C: Lanes>(c: &C, a: &[C::V], b: &[C::V], [m, n]: [usize; 2], back: [bool; 2], out: &mut [C::V]) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    let rows = a.len() / m;
+    for p in 0..rows {
+        let [at_a, at_b] = back.map(|back| if back { rows - 1 - p } else { p });
+        let row = &b[at_b * n..(at_b + 1) * n];
+        for (&x, out) in a[at_a * m..(at_a + 1) * m].iter().zip(out.chunks_exact_mut(n)) {
+            out.iter_mut().zip(row).for_each(|(out, &y)| *out = c.fma(x, y, *out));
+        }
     }
 }
 

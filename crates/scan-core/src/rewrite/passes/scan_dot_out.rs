@@ -3,7 +3,7 @@
 //! ```text
 //! before  scan n { state acc init=a0;  next acc = acc + transpose(x_t) @ g_t }        of which only the last row is kept
 //! after   scan n { state gs;           next gs = g_t }
-//!         a0 + transpose(reshape(x, n·b, k)) @ reshape(gs, n·b, p)
+//!         a0 + outer_sum(x, gs, a0)
 //! ```
 //!
 //! This is what gradients with respect to weights look like. Factors that are rows of sequences are taken as they are, others
@@ -12,7 +12,7 @@
 //! otherwise.
 
 use crate::base::{Id, Result};
-use crate::ir::op::{Flip, Index, LogMatMulRight, MatMul, Reshape};
+use crate::ir::op::{Flip, Index, LogMatMulRight, OuterSum, Reshape};
 use crate::ir::{Graph, Keep, Node, Op, StateId, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::has_effects;
@@ -48,18 +48,23 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let mut stacks = Stacks {
             exact,
             stored: vec![],
+            given: FxHashMap::default(),
             seqs: parts.seqs.iter().map(|s| (s.param, s.rows, s.slot.reverse)).collect(),
             expanded: expanded(&parts),
         };
         found.iter().for_each(|acc| acc.product.rows().iter().for_each(|&v| stacks.store(&mut parts, v)));
         parts.states.retain(|s| !found.iter().any(|acc| s.id == Some(acc.state)));
         let first = parts.states.iter().filter(|s| s.id.is_some()).count();
+        found.iter().for_each(|acc| acc.product.rows().iter().for_each(|&v| stacks.give(&mut rebuild.new, v, n_steps)));
         let outs = parts.put(rebuild, node)?;
         for acc in found {
-            let rows: Vec<Rows> = acc.product.rows().iter().map(|&v| stacks.rows(&mut rebuild.new, v, n_steps, &outs[first..])).collect();
+            let rows: Vec<Rows> = acc.product.rows().iter().map(|&v| stacks.rows(v, &outs[first..])).collect();
             let init = inits[&acc.state];
             let product = match acc.product {
-                Product::Plain(_) => product(&mut rebuild.new, rows[0], rows[1], init),
+                Product::Plain(_) => {
+                    let sum = OuterSum { back_a: rows[0].reverse, back_b: rows[1].reverse };
+                    rebuild.new.emit(sum, &[rows[0].value, rows[1].value, init])
+                }
                 Product::Log { fixed, turned, .. } => log_product(&mut rebuild.new, &rows, fixed.map(|v| shapes[&v]), turned, init),
             };
             let like = acc.like.iter().map(|v| shapes[v]);
@@ -183,6 +188,8 @@ struct Stacks {
     expanded: Vec<(Value, Value, Vec<usize>)>,
     /// Values kept for all steps.
     stored: Vec<Value>,
+    /// Rows that are there before the loop, in the copy.
+    given: FxHashMap<Value, Rows>,
 }
 
 /// Rows of all steps.
@@ -191,8 +198,6 @@ struct Rows {
     value: Value,
     /// The first step's row is the last.
     reverse: bool,
-    /// Kept for this purpose.
-    stored: bool,
 }
 
 impl Stacks {
@@ -205,16 +210,19 @@ impl Stacks {
         self.stored.push(v);
         parts.keep(v, Tag::Cotangent);
     }
-    /// The rows of all steps, in the copy.
-    fn rows(&self, g: &mut Graph, v: Value, n: Value, outs: &[Value]) -> Rows {
-        if let Some((_, row, axes)) = self.expanded.iter().find(|e| e.0 == v) {
-            let rows = self.rows(g, *row, n, outs);
-            return Rows { value: g.expand(rows.value, axes), ..rows };
+    /// Puts the rows of all steps before the loop, where they are those of a sequence.
+    fn give(&mut self, g: &mut Graph, v: Value, n: Value) {
+        if !self.stored.contains(&v) && !self.given.contains_key(&v) {
+            let rows = self.of_sequence(g, v, n);
+            self.given.extend(rows.map(|rows| (v, rows)));
         }
-        let Some(&(_, rows, reverse)) = self.seqs.iter().find(|s| s.0 == v) else {
-            let at = self.stored.iter().position(|s| *s == v).unwrap_or(0);
-            return Rows { value: outs[at], reverse: false, stored: true };
-        };
+    }
+    fn of_sequence(&self, g: &mut Graph, v: Value, n: Value) -> Option<Rows> {
+        if let Some((_, row, axes)) = self.expanded.iter().find(|e| e.0 == v) {
+            let rows = self.of_sequence(g, *row, n)?;
+            return Some(Rows { value: g.expand(rows.value, axes), ..rows });
+        }
+        let &(_, rows, reverse) = self.seqs.iter().find(|s| s.0 == v)?;
         let value = match (self.exact[&v], reverse) {
             (true, _) => rows,
             (false, false) => g.emit(Index { pattern: ":e".into() }, &[rows, n]),
@@ -224,21 +232,13 @@ impl Stacks {
                 g.emit(Index { pattern: "s:".into() }, &[rows, start])
             }
         };
-        Rows { value, reverse, stored: false }
+        Some(Rows { value, reverse })
     }
-}
-
-/// `Σ transpose(left_t) @ right_t`, with the shape of the initial rows where there is no row: nothing tells the factors' then.
-fn product(g: &mut Graph, left: Rows, right: Rows, init: Value) -> Value {
-    let turn = |g: &mut Graph, rows: Rows| g.emit(Flip { axis: 0 }, &[rows.value]);
-    let (left, right) = match (left.reverse == right.reverse, left.stored) {
-        (true, _) => (left.value, right.value),
-        (false, true) => (turn(g, left), right.value),
-        (false, false) => (left.value, turn(g, right)),
-    };
-    let (left, right) = (flat(g, left, init, 1), flat(g, right, init, 2));
-    let left = g.transpose(left, &[1, 0]);
-    g.emit(MatMul {}, &[left, right])
+    /// The rows of all steps, in the copy.
+    fn rows(&self, v: Value, outs: &[Value]) -> Rows {
+        let stored = || Rows { value: outs[self.stored.iter().position(|s| *s == v).unwrap_or(0)], reverse: false };
+        self.given.get(&v).copied().unwrap_or_else(stored)
+    }
 }
 
 /// `log_matmul_right` of the rows of all steps.
