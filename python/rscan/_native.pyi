@@ -123,6 +123,7 @@ class Function:
             int,
             list[tuple[str | None, str, int | None]],
             list[str],
+            list[str],
             list[tuple[str, str | None, int, int, int, list[tuple[str, int]], int]],
             int,
         ]

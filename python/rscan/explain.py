@@ -60,6 +60,7 @@ class LoopPlan:
     given up, and are compiled again when they are called again.
 
     ahead: what is computed of the sequences' rows before the steps that read them: in blocks that stay in the cache where the loop is long.
+    behind: what is computed of the rows that the loop makes, likewise after the steps that make them.
     """
 
     name: str | None
@@ -68,6 +69,7 @@ class LoopPlan:
     depth: int
     states: list[StatePlan]
     ahead: list[str]
+    behind: list[str]
     variants: list[Variant]
     compiled: int
 
@@ -78,6 +80,8 @@ class LoopPlan:
         lines = [head, *(f"  {state}" for state in self.states)]
         if self.ahead:
             lines.append(f"  computed ahead, in blocks of rows where there are many: {', '.join(self.ahead)}")
+        if self.behind:
+            lines.append(f"  computed behind, in blocks of rows where there are many: {', '.join(self.behind)}")
         lines += [f"  {line}" for variant in self.variants for line in str(variant).splitlines()]
         if not self.variants:
             lines.append("  not called yet: loops are compiled at their first call")
@@ -122,10 +126,10 @@ class Explanation:
 def explain(function: _native.Function, name: str | None) -> Explanation:
     """What became of a compiled function."""
     loops = []
-    for loop_name, span, depth, states, ahead, variants, compiled in function.loops():
+    for loop_name, span, depth, states, ahead, behind, variants, compiled in function.loops():
         place = _native.span_place(span)
         file, line = (None, None) if place is None else place[:2]
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
-        loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, made, compiled))
+        loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, behind, made, compiled))
     notes, rules = function.report()
     return Explanation(name, loops, [PassNote(*note) for note in notes], rules)

@@ -119,13 +119,13 @@ pub type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
 
 type StateRow = (Option<String>, &'static str, Option<usize>);
 type VariantRow = (String, Option<String>, usize, usize, usize, Vec<(String, usize)>, usize);
-type LoopRow = (Option<String>, u32, usize, Vec<StateRow>, Vec<String>, Vec<VariantRow>, usize);
+type LoopRow = (Option<String>, u32, usize, Vec<StateRow>, Vec<String>, Vec<String>, Vec<VariantRow>, usize);
 
 fn loop_row(info: LoopInfo) -> LoopRow {
     let kept = |keep| if let Keep::Last(n) = keep { Some(n) } else { None };
     let states = info.states.into_iter().map(|s| (s.name, s.kind, kept(s.keep))).collect();
     let variants = info.variants.into_iter().map(|v| (v.engine, v.reason, v.lanes, v.instructions, v.block, v.copies, v.stored)).collect();
-    (info.name, info.span.raw(), info.depth, states, info.ahead, variants, info.compiled)
+    (info.name, info.span.raw(), info.depth, states, info.ahead, info.behind, variants, info.compiled)
 }
 
 fn times(row: LoopTimes) -> Times {

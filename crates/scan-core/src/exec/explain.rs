@@ -18,6 +18,8 @@ pub struct LoopInfo {
     pub states: Vec<StateInfo>,
     /// What is computed of the sequences' rows before the steps that read them, a block at a time where the loop is long.
     pub ahead: Vec<String>,
+    /// What is computed of the loop's rows behind the steps that make them, a block at a time where the loop is long.
+    pub behind: Vec<String>,
     /// One entry per row types of its last calls; none before the first call.
     pub variants: Vec<VariantInfo>,
     /// For how many row types it was compiled; more than there are entries where those not called for longest were given up.
@@ -75,8 +77,9 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
             Op::Native(op) => {
                 if let Some(native) = op.0.as_any().downcast_ref::<NativeLoop>() {
                     let ahead = native.ahead().into_iter().map(str::to_string).collect();
+                    let behind = native.behind().into_iter().map(str::to_string).collect();
                     let (variants, compiled) = native.variants();
-                    found.push(LoopInfo { ahead, compiled, ..info(native.scan(), node.span, depth, variants) });
+                    found.push(LoopInfo { ahead, behind, compiled, ..info(native.scan(), node.span, depth, variants) });
                     collect(&native.plain().body, depth + 1, found);
                 }
             }
@@ -93,7 +96,7 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
 fn info(scan: &Scan, span: Span, depth: usize, variants: Vec<VariantInfo>) -> LoopInfo {
     let state = |s: &crate::ir::State| StateInfo { name: s.name.as_deref().map(str::to_string), kind: s.kind(), keep: s.keep };
     let (name, states) = (scan.name.as_deref().map(str::to_string), scan.states.iter().map(state).collect());
-    LoopInfo { name, span, depth, states, ahead: vec![], variants, compiled: 0 }
+    LoopInfo { name, span, depth, states, ahead: vec![], behind: vec![], variants, compiled: 0 }
 }
 
 impl Display for LoopInfo {
@@ -112,6 +115,9 @@ impl Display for LoopInfo {
         }
         if !self.ahead.is_empty() {
             writeln!(f, "{pad}  computes ahead, in blocks of rows where there are many: {}", self.ahead.join(", "))?;
+        }
+        if !self.behind.is_empty() {
+            writeln!(f, "{pad}  computes behind, in blocks of rows where there are many: {}", self.behind.join(", "))?;
         }
         if self.variants.is_empty() {
             writeln!(f, "{pad}  not called yet")?;

@@ -2,6 +2,7 @@
 //! What has no place in a kernel is refused with a reason, and stays with the evaluator.
 
 mod arena;
+pub mod feet;
 pub mod groups;
 pub mod heads;
 mod in_place;
@@ -9,6 +10,7 @@ pub mod mixed;
 mod moves;
 mod nodes;
 mod reductions;
+mod rowwise;
 pub mod scan;
 mod value;
 mod window;

@@ -173,9 +173,8 @@ macro_rules! float_product {
                         [1, _] => scaled(a, b, back),
                         _ if q < ROWS || m * q * n < SMALL => $add_outer(a, b, [m, n], back, c),
                         _ => {
-                            let [(first_a, a_step), (first_b, b_step)] = [(back[0], m), (back[1], n)].map(|(back, size)| {
-                                if back { ((q - 1) * size, -(size as isize)) } else { (0, size as isize) }
-                            });
+                            let [(first_a, a_step), (first_b, b_step)] = [(back[0], m), (back[1], n)]
+                                .map(|(back, size)| if back { ((q - 1) * size, -(size as isize)) } else { (0, size as isize) });
                             // SAFETY: with these strides and extents exactly the elements of the three slices are reached: a and b have
                             // q rows, q is not 0, which are counted from the first or down from the last one; c has m·n elements, as
                             // asserted above, and is borrowed exclusively.
@@ -207,7 +206,7 @@ pub(crate) const OUTER: usize = 256;
 /// quicker as calls: a row by a matrix of 16 × 16 takes a third of the time, of 32 × 32 an eighth.
 pub(crate) const LOOPS: usize = 128;
 /// Below as many multiplications, packing costs more than it saves.
-const SMALL: usize = 4096;
+pub(crate) const SMALL: usize = 4096;
 /// So few rows are multiplied one after the other: the right side is read as often as it would be to pack it.
 const ROWS: usize = 8;
 
@@ -357,7 +356,9 @@ mod tests {
 
     #[test]
     fn outer_products_read_rows_either_way() {
-        for [m, p, n] in [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0], [7, 600, 1], [1, 600, 5]] {
+        for [m, p, n] in
+            [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0], [7, 600, 1], [1, 600, 5]]
+        {
             let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
             for back in [[false, false], [false, true], [true, false], [true, true]] {
                 let (rows_a, rows_b) = (in_order(a.as_slice::<f64>(), m, back[0]), in_order(b.as_slice::<f64>(), n, back[1]));

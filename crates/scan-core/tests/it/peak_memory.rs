@@ -79,6 +79,37 @@ fn wide() -> Function {
     Function::new(spec).unwrap_or_else(|e| panic!("{}", e.title))
 }
 
+/// y(t) = h(t)·w for h(t) = tanh(x(t) + h(t − 1)): the products of all steps are one product that is computed behind.
+fn narrow() -> Function {
+    let (x, w, start) = (Var::float("x", 2), Var::float("w", 2), Var::float("start", 1));
+    let mut step = LoopBuilder::new(LoopOptions::default()).expect("a loop");
+    let row = step.sequence(&x, &[0], Some("x")).expect("a sequence").remove(0);
+    let h = step.state(&start, &[-1], Some("h")).expect("a state").remove(0);
+    let next = row.add(&h).and_then(|y| y.tanh()).expect("a step");
+    let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
+    let spec = FunctionSpec {
+        inputs: vec![x, w.clone(), start],
+        outputs: vec![rows.matmul(&w).expect("products")],
+        engine: Some(Engine::Auto),
+        passes: PassOptions::full(),
+        ..Default::default()
+    };
+    Function::new(spec).unwrap_or_else(|e| panic!("{}", e.title))
+}
+
+#[test]
+fn rows_that_are_multiplied_alone_take_the_memory_of_blocks() {
+    let f = narrow();
+    let (steps, width) = (40_000, 64);
+    let args = [Array::zeros(DType::F64, &[steps, width]), Array::zeros(DType::F64, &[width, 2]), Array::zeros(DType::F64, &[width])];
+    let call = || f.call(&mut EvalCx::new(), &args).unwrap_or_else(|e| panic!("{}", e.title));
+    drop(call());
+    let (taken, all) = (peak(|| drop(call())), steps * width * 8);
+    println!("{taken} bytes, all rows {all}");
+    assert!(taken < all / 8, "{taken} bytes, all rows would take {all}\n{}", f.optimised().to_text("f"));
+    assert!(f.loops().iter().any(|l| l.behind.iter().any(|op| op == "matmul")), "{:?}", f.loops());
+}
+
 #[test]
 fn products_computed_ahead_take_the_memory_of_a_block() {
     let f = wide();

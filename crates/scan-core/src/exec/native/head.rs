@@ -50,6 +50,11 @@ impl Head {
         Ok(Head { walk, cut: head.cut, seqs: head.seqs, factors: head.factors, known: Mutex::default() })
     }
 
+    /// Number of its arguments.
+    pub fn n_args(&self) -> usize {
+        self.walk.graph().params().len()
+    }
+
     /// The names of what is computed.
     pub fn ops(&self) -> Vec<&str> {
         let graph = self.walk.graph();
@@ -266,7 +271,7 @@ mod tests {
     #[test]
     fn long_loops_of_wide_rows_have_blocks_and_short_ones_have_none() {
         let planned = plan(&program("seq u = %3", VECTORS, "", "last(1)"), Engine::Vm).unwrap();
-        let head = loop_of(&planned).head.as_ref().expect("rows computed ahead");
+        let head = loop_of(&planned).sides.head.as_ref().expect("rows computed ahead");
         let block = |n: usize, rows: usize, width: usize| {
             let all = args(n, rows, width);
             head.block(&mut EvalCx::new(), &[4, 2, 3].map(|k: usize| all[k].clone()), n).unwrap()

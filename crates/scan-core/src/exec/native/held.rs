@@ -52,6 +52,11 @@ fn sliding(keep: Keep, window: &Window, n: usize, spare: usize) -> Option<Rows> 
     (!window.entering && capacity < n + window.span).then_some(Rows::Sliding { capacity, kept })
 }
 
+/// How a buffer slides from which the rows of at most so many steps are taken at a time.
+fn taking(window: &Window, rows: Option<usize>) -> Rows {
+    Rows::Sliding { capacity: window.span + rows.unwrap_or(0), kept: window.span }
+}
+
 /// The same as bytes.
 pub struct HeldCells<'a> {
     /// The number of the first row in the buffer.
@@ -64,8 +69,17 @@ pub struct HeldCells<'a> {
 
 impl Held {
     /// Memory for `room` of n steps of a loop that is one kernel: a window of rows, and a buffer where rows are stored.
-    /// The first `skip` rows are not returned: where they can, they are left away.
-    pub fn new(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], [n, room]: [usize; 2], skip: usize) -> Held {
+    /// The first `skip` rows are not returned: where they can, they are left away. Where so many steps' rows are `taken` at a time, none is
+    /// returned.
+    pub fn new(
+        scan: &Scan,
+        id: StateId,
+        window: &Window,
+        ins: &mut [Array],
+        [n, room]: [usize; 2],
+        skip: usize,
+        taken: Option<usize>,
+    ) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
         let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
@@ -75,6 +89,7 @@ impl Held {
             }
         }
         let kind = match window.stored {
+            true if taken.is_some() => taking(window, taken),
             false if !window.entering => Rows::None,
             false => Rows::All,
             true => sliding(scan.states[id].keep, window, n, KERNEL_SPARE).unwrap_or(Rows::All),
@@ -89,12 +104,23 @@ impl Held {
     }
 
     /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them, or is
-    /// the one row of a state that steps write in place.
-    pub fn in_memory(scan: &Scan, id: StateId, window: &Window, ins: &mut [Array], [n, room]: [usize; 2], in_place: bool) -> Held {
+    /// the one row of a state that steps write in place. Where so many steps' rows are `taken` at a time, none is returned.
+    pub fn in_memory(
+        scan: &Scan,
+        id: StateId,
+        window: &Window,
+        ins: &mut [Array],
+        [n, room]: [usize; 2],
+        in_place: bool,
+        taken: Option<usize>,
+    ) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
-        let slides = sliding(scan.states[id].keep, window, n, LIST_SPARE).unwrap_or(Rows::All);
-        let kind = if in_place { Rows::One } else { slides };
+        let kind = match in_place {
+            true => Rows::One,
+            false if taken.is_some() => taking(window, taken),
+            false => sliding(scan.states[id].keep, window, n, LIST_SPARE).unwrap_or(Rows::All),
+        };
         let rows = match kind {
             Rows::One => first_row(at, window, ins),
             Rows::All | Rows::None => all_rows(at, window, ins, room, 0),
@@ -114,15 +140,21 @@ impl Held {
 
     /// Moves the rows that are still needed to the front of a full buffer; the step before which it is full the next time.
     pub fn slide(&mut self, window: &Window, step: usize) -> usize {
-        let Rows::Sliding { capacity, kept } = self.kind else { return usize::MAX };
+        let Rows::Sliding { capacity, .. } = self.kind else { return usize::MAX };
         if step + window.span - self.base >= capacity {
-            let (row, first) = (window.row_bytes(), step + window.span - kept);
-            let memory = Memory::Write(cells(&mut self.rows));
-            let from = Operand { memory, offset: (first - self.base) * row, stride: 0 };
-            copy(&from, &Operand { memory, offset: 0, stride: 0 }, kept * row);
-            self.base = first;
+            self.restart(window, step);
         }
         self.base + capacity - window.span
+    }
+
+    /// Moves the rows that are still needed to the front of a sliding buffer.
+    pub fn restart(&mut self, window: &Window, step: usize) {
+        let Rows::Sliding { kept, .. } = self.kind else { return };
+        let (row, first) = (window.row_bytes(), step + window.span - kept);
+        let memory = Memory::Write(cells(&mut self.rows));
+        let from = Operand { memory, offset: (first - self.base) * row, stride: 0 };
+        copy(&from, &Operand { memory, offset: 0, stride: 0 }, kept * row);
+        self.base = first;
     }
 
     /// As bytes.
@@ -147,6 +179,7 @@ impl Held {
     pub fn finish_in_memory(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         match keep {
             Keep::Last(k) if self.kind == Rows::One => self.rows.rows(1 - k.min(steps), 1),
+            Keep::All if matches!(self.kind, Rows::Sliding { .. }) => Array::zeros(window.dtype, &[0]), // the rows were taken
             Keep::All => {
                 self.rows.resize_rows((steps + window.span).max(self.init) - self.base);
                 self.rows

@@ -1,6 +1,7 @@
 //! A loop as one kernel, with its states' memory.
 
 use super::before::Before;
+use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, HeldCells, Rows, make_room, room};
 use super::mixed::Mixed;
@@ -30,8 +31,17 @@ pub struct NativeLoop {
     /// Per state: as many of the first rows are not returned.
     skip: Vec<usize>,
     engine: Engine,
-    pub(super) head: Option<Head>,
+    pub(super) sides: Sides,
     variants: Variants<Variant>,
+}
+
+/// What is computed for a loop alone, a block of rows at a time.
+#[derive(Default)]
+pub struct Sides {
+    /// Before its steps: of other arrays' rows, its sequences.
+    pub head: Option<Head>,
+    /// After its steps: of its rows.
+    pub foot: Option<Foot>,
 }
 
 /// A loop for rows of certain types.
@@ -79,14 +89,15 @@ const CACHED_BYTES: usize = 1 << 24;
 
 impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
-    /// arguments follow the loop's, and what stands for the sequences that it makes is not read.
+    /// arguments follow the loop's, and what stands for the sequences that it makes is not read; those of its foot are the last ones,
+    /// and its results follow the loop's, of which those that it alone reads may be missing.
     ///
     /// # Errors
     /// An internal error where the body is not consistent.
-    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, head: Option<Head>, engine: Engine) -> Result<NativeLoop> {
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> Result<NativeLoop> {
         let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
         let variants = Variants::new(&scan);
-        Ok(NativeLoop { scan, plain, types, skip, engine, head, variants })
+        Ok(NativeLoop { scan, plain, types, skip, engine, sides, variants })
     }
 
     /// The loop.
@@ -99,7 +110,11 @@ impl NativeLoop {
     }
     /// The names of what is computed of the sequences' rows, a block at a time, ahead of the steps that read them.
     pub fn ahead(&self) -> Vec<&str> {
-        self.head.as_ref().map_or(vec![], Head::ops)
+        self.sides.head.as_ref().map_or(vec![], Head::ops)
+    }
+    /// The names of what is computed of the loop's rows, a block at a time, behind the steps that make them.
+    pub fn behind(&self) -> Vec<&str> {
+        self.sides.foot.as_ref().map_or(vec![], Foot::ops)
     }
     /// What became of it for the row types of its last calls, and for how many it was compiled in all.
     pub fn variants(&self) -> (Vec<VariantInfo>, usize) {
@@ -130,7 +145,7 @@ impl NativeLoop {
         }
     }
 
-    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
+    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
@@ -138,8 +153,8 @@ impl NativeLoop {
             let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
             let states = scan.states.ids().zip(windows).zip(&self.skip);
-            held.extend(states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip)));
-            ready.steps(scan, cx, ins, &computed, feed, &mut held, [n, room])
+            held.extend(states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id))));
+            ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room])
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
@@ -149,13 +164,14 @@ impl NativeLoop {
         Ok(rows.chain([ran(ins, steps)]).collect())
     }
 
-    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], feed: &mut Feed, n: usize) -> Result<Outs<Array>> {
+    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = mixed.windows();
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
-        let mut held: SmallVec<[Held; 2]> = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one)).collect();
-        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, feed, &mut held, [n, room]))?;
+        let held = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
+        let mut held: SmallVec<[Held; 2]> = held.collect();
+        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, flow, &mut held, [n, room]))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
         Ok(self.skipped(rows.chain([ran(ins, steps)]).collect()))
@@ -179,22 +195,46 @@ impl NativeLoop {
         ran
     }
 
-    /// Runs on inputs that are all there, or of which a feed makes the sequences.
-    fn eval_on(&self, cx: &mut EvalCx, ins: &mut [Array], mut feed: Feed) -> Result<Outs<Array>> {
+    /// Runs on inputs that are all there, or of which a feed makes the sequences; the results of the loop and of its foot, given that one's
+    /// arguments.
+    fn eval_on(&self, cx: &mut EvalCx, ins: &mut [Array], mut feed: Feed, after: &[Array]) -> Result<Outs<Array>> {
         let n = step::count_steps(&self.scan, ins)?;
         let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
         if n > 0 && !self.scan.states.ids().any(short) {
             feed.advance(&self.scan, cx, ins, 0, n)?;
             match &*self.variants.get(ins, || self.make(ins)) {
-                Variant::Kernel(ready) => return self.run(ready, cx, ins, &mut feed, n),
-                Variant::Mixed(mixed, _) => return self.run_mixed(mixed, cx, ins, &mut feed, n),
+                Variant::Kernel(ready) => {
+                    let mut flow = Flow { feed, drain: self.drain(cx, &ready.plan.windows, after, n)? };
+                    let outs = self.run(ready, cx, ins, &mut flow, n)?;
+                    return self.with_foot(cx, outs, flow.drain, after);
+                }
+                Variant::Mixed(mixed, _) => {
+                    let mut flow = Flow { feed, drain: self.drain(cx, mixed.windows(), after, n)? };
+                    let outs = self.run_mixed(mixed, cx, ins, &mut flow, n)?;
+                    return self.with_foot(cx, outs, flow.drain, after);
+                }
                 Variant::Refused(_) => {}
             }
         }
         if let Some((head, args)) = feed.head() {
             head.all(&self.scan, cx, ins, args)?;
         }
-        Ok(self.skipped(step::run(&self.plain, cx, ins)?))
+        let outs = self.skipped(step::run(&self.plain, cx, ins)?);
+        self.with_foot(cx, outs, None, after)
+    }
+
+    fn drain<'a>(&'a self, cx: &mut EvalCx, windows: &[Window], after: &'a [Array], n: usize) -> Result<Option<Drain<'a>>> {
+        self.sides.foot.as_ref().map_or(Ok(None), |foot| Drain::new(foot, cx, windows, after, n))
+    }
+
+    /// The loop's outputs, and what is made of its rows.
+    fn with_foot(&self, cx: &mut EvalCx, mut outs: Outs<Array>, drain: Option<Drain>, after: &[Array]) -> Result<Outs<Array>> {
+        match (&self.sides.foot, drain) {
+            (None, _) => {}
+            (Some(_), Some(drain)) => outs.extend(drain.finish()),
+            (Some(foot), None) => outs.extend(foot.all(cx, &outs, &self.skip, after)?),
+        }
+        Ok(outs)
     }
 }
 
@@ -206,8 +246,9 @@ impl NativeOp for NativeLoop {
         self.types.clone()
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let Some(head) = &self.head else { return self.eval_on(cx, ins, Feed::whole()) };
         let (own, args) = ins.split_at_mut(self.scan.n_inputs());
+        let Some(head) = &self.sides.head else { return self.eval_on(cx, own, Feed::whole(), args) };
+        let (args, after) = args.split_at(head.n_args());
         let steps = own[Scan::N_STEPS].item_i64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         let feed = match head.block(cx, args, steps)? {
             Some(rows) => Feed::blocks(head, args, rows),
@@ -216,7 +257,7 @@ impl NativeOp for NativeLoop {
                 Feed::whole()
             }
         };
-        self.eval_on(cx, own, feed)
+        self.eval_on(cx, own, feed, after)
     }
     fn is_loop(&self) -> bool {
         true
@@ -273,19 +314,20 @@ impl Ready {
         cx: &mut EvalCx,
         ins: &mut [Array],
         computed: &[Array],
-        feed: &mut Feed,
+        flow: &mut Flow,
         held: &mut [Held],
         [n, mut room]: [usize; 2],
     ) -> Result<usize> {
         self.tier.expect(self.plan.lanes, n);
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
+            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end)?;
+            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
+            flow.leave(cx, held, &self.plan.windows, [done, n])?;
         }
         Ok(done)
     }

@@ -1,7 +1,7 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
 use super::before::Before;
-use super::head::Feed;
+use super::foot::Flow;
 use super::held::{Held, make_room};
 use super::indexed::{Given, read, write};
 use super::memories::{Memories, Steady};
@@ -125,7 +125,7 @@ impl Mixed {
         scan: &Scan,
         cx: &mut EvalCx,
         ins: &mut [Array],
-        feed: &mut Feed,
+        flow: &mut Flow,
         held: &mut [Held],
         [n, mut room]: [usize; 2],
     ) -> Result<usize> {
@@ -139,9 +139,11 @@ impl Mixed {
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(feed.advance(scan, cx, ins, done, n)?);
-            let memories = Memories::new(scan, &self.plan.windows, ins, &before, feed, cells(&mut arena), held);
+            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(flow.advance(scan, cx, ins, done, n)?);
+            let memories = Memories::new(scan, &self.plan.windows, ins, &before, &flow.feed, cells(&mut arena), held);
             stopped = self.segment(cx, &memories, &mut done, end)?;
+            drop(memories);
+            flow.leave(cx, held, &self.plan.windows, [done, n])?;
         }
         Ok(done)
     }

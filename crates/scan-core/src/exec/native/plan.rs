@@ -1,9 +1,10 @@
 //! From a graph to a plan: a graph again, in which kernels stand for loops and for groups of elementwise nodes.
 
+use super::foot::Foot;
 use super::gathered::Gathered;
 use super::head::Head;
 use super::last_row::LastRow;
-use super::loops::NativeLoop;
+use super::loops::{NativeLoop, Sides};
 use super::maps::NativeMap;
 use super::padded::Padded;
 use super::shortcut::Found;
@@ -13,6 +14,7 @@ use crate::base::{Id, Result};
 use crate::ir::op::{NativeRef, Outs};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::lower::expressible;
+use crate::lower::feet::{self, Feet};
 use crate::lower::groups::{Groups, Part};
 use crate::lower::heads::{self, Heads};
 use crate::types::Type;
@@ -24,9 +26,11 @@ use std::sync::Arc;
 /// # Errors
 /// An internal error where the graph is not consistent.
 pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
-    let live = graph.needed(graph.results());
+    let mut live = graph.needed(graph.results());
     let mut heads = Heads::new(graph, &live);
-    let mut groups = Groups::large(graph, &|n| expressible(graph, n) && !heads.has(n));
+    let mut skips = Skips::new(graph, &live);
+    let mut feet = Feet::new(graph, &mut live, &|n| !heads.has(n));
+    let mut groups = Groups::large(graph, &|n| expressible(graph, n) && !heads.has(n) && !feet.has(n));
     groups.retain(&|root, size| size > 1 || gains(graph, &graph.nodes()[root]));
     let mut out = Graph::new();
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -34,20 +38,20 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
         let q = out.param(graph.ty(p).clone(), graph.name(p).map(|n| &**n));
         image.insert(p, q);
     }
-    let skips = Skips::new(graph, &live);
+    feet.own(graph).for_each(|rows| skips.forget(rows));
     let mut quick = quick(graph, &live, &groups)?;
     for (id, node) in graph.nodes().enumerate() {
-        if let Some(&rows) = skips.slices.get(&node.outs[0]) {
+        if let Some(&rows) = skips.slices.get(&node.outs[0]).filter(|_| live[id.0 as usize]) {
             image.insert(node.outs[0], image[&rows]);
             continue;
         }
-        if !live[id.0 as usize] || groups.is_inner(id) || heads.has(node) {
+        if !live[id.0 as usize] || groups.is_inner(id) || heads.has(node) || feet.has(node) {
             continue;
         }
         out.set_span(node.span);
         let (op, ins, outs) = match quick.remove(&id) {
             Some((op, ins)) => (Op::Native(op), ins, node.outs.to_vec()),
-            None => planned(graph, &groups, &skips, heads.take(id), id, engine)?,
+            None => planned(graph, &groups, &skips, (heads.take(id), feet.take(id)), id, engine)?,
         };
         let ins: Vec<Value> = ins.iter().map(|v| image[v]).collect();
         let made = out.apply(op, &ins)?;
@@ -98,7 +102,7 @@ fn planned(
     graph: &Graph,
     groups: &Groups,
     skips: &Skips,
-    head: Option<heads::Head>,
+    (head, foot): (Option<heads::Head>, Option<feet::Foot>),
     id: NodeId,
     engine: Engine,
 ) -> Result<(Op, Vec<Value>, Vec<Value>)> {
@@ -106,14 +110,22 @@ fn planned(
     if let Some(Part { graph: inner, ins, outs }) = groups.graph(graph, id)? {
         return Ok((Op::Native(NativeRef(Arc::new(NativeMap::new(inner, engine)))), ins, outs));
     }
-    let types = node.outs.iter().map(|v| graph.ty(*skips.of.get(v).map_or(v, |s| &s.1)).clone()).collect();
+    let mut types: Outs<Type> = node.outs.iter().map(|v| graph.ty(*skips.of.get(v).map_or(v, |s| &s.1)).clone()).collect();
     let skip = node.outs.iter().map(|v| skips.of.get(v).map_or(0, |s| s.0)).collect();
     let mut ins = node.ins.to_vec();
     if let (Op::Scan(scan), Some(head)) = (&node.op, &head) {
         head.seqs.iter().for_each(|&id| ins[scan.seq_input(id)] = head.ins[0]);
         ins.extend(&head.ins);
     }
-    Ok((native_without(&node.op, types, skip, head, engine)?, ins, node.outs.to_vec()))
+    let mut outs = node.outs.to_vec();
+    if let Some(foot) = &foot {
+        ins.extend(foot.cut.iter().map(|c| c.0).chain(foot.whole.iter().copied()));
+        outs.extend(foot.rows.iter().copied().chain(foot.sums.iter().map(|s| s.0)));
+        types.extend(outs[node.outs.len()..].iter().map(|&v| graph.ty(v).clone()));
+    }
+    let head = head.map(|head| Head::new(head, engine)).transpose()?;
+    let foot = foot.map(|foot| Foot::new(foot, engine)).transpose()?;
+    Ok((native_without(&node.op, types, skip, Sides { head, foot }, engine)?, ins, outs))
 }
 
 /// An op as the plan has it: loops are compiled.
@@ -122,13 +134,12 @@ fn planned(
 /// An internal error where a body is not consistent.
 pub fn native(op: &Op, types: Outs<Type>, engine: Engine) -> Result<Op> {
     let none = vec![0; types.len()];
-    native_without(op, types, none, None, engine)
+    native_without(op, types, none, Sides::default(), engine)
 }
 
-fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, head: Option<heads::Head>, engine: Engine) -> Result<Op> {
-    let head = head.map(|head| Head::new(head, engine)).transpose()?;
+fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> Result<Op> {
     Ok(match op {
-        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, head, engine)?))),
+        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, sides, engine)?))),
         op => op.clone(),
     })
 }
@@ -167,6 +178,10 @@ impl Skips {
         let of: FxHashMap<Value, (usize, Value)> = slices.into_iter().filter(|s| is_rows(s.0)).filter_map(|(v, s)| Some((v, s?))).collect();
         let slices = all.into_iter().filter(|s| of.contains_key(&s.0)).map(|(rows, slice)| (slice, rows)).collect();
         Skips { of, slices }
+    }
+    /// All rows are wanted after all.
+    fn forget(&mut self, rows: Value) {
+        self.of.remove(&rows);
     }
 }
 
