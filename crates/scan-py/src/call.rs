@@ -89,7 +89,7 @@ impl Function {
     fn shared(&self) -> Vec<Shared> {
         self.inner.shared().iter().zip(&self.shared).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
     }
-    /// What became of its loops, outer ones first: (name, span, depth, states, variants), with (name, kind, rows kept or None for
+    /// What became of its loops, outer ones first: (name, span, depth, states, ahead, behind, variants, compiled), with (name, kind, rows kept or None for
     /// all) per state, (engine, reason, lanes, instructions, block) per row types of its last calls, and for how many it was compiled.
     fn loops(&self) -> Vec<LoopRow> {
         self.inner.loops().into_iter().map(loop_row).collect()
