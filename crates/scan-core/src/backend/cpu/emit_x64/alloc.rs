@@ -90,7 +90,7 @@ impl<'a> Emitter<'a> {
         let kept = kept(program, shape, vectors.count_ones() as usize);
         let held = kept.mems;
         let shape = Shape { held, ..shape };
-        let (items, ahead) = super::layout::items(program, shape);
+        let (items, ahead) = super::layout::items(program, shape, kept.room);
         let pointers = Pointers::new(program, held);
         let frame = pointers.frame;
         let mut e = Emitter {
@@ -377,6 +377,15 @@ impl<'a> Emitter<'a> {
     /// Lets values have the registers that the current item reads: what it makes is written after it has read.
     pub(super) fn unlock(&mut self) {
         self.locked = [0; 2];
+    }
+    /// True where no value is in a vector register.
+    pub(super) fn is_free(&self, reg: u8) -> bool {
+        self.holder[0][reg as usize].is_none()
+    }
+    /// Holds a value in another register from now on.
+    pub(super) fn rehome(&mut self, v: usize, reg: u8) {
+        self.drop_reg(v);
+        self.hold(v, reg);
     }
     /// Empties a vector register.
     pub(super) fn empty(&mut self, reg: u8) {

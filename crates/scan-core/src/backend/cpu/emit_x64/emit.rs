@@ -19,6 +19,7 @@ impl Emitter<'_> {
             (Item::Operation(o), copy) => {
                 let program = self.program;
                 self.operation(&program.operations[o], copy);
+                self.go_home(self.of(program.operations[o].dst, copy));
             }
             (Item::Store(s), copy) => {
                 let (mem, value) = self.program.stores[s];

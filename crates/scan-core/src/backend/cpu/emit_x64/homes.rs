@@ -36,7 +36,12 @@ pub(super) struct Kept {
     pub all: bool,
     /// Constants that have registers.
     pub constants: Vec<Val>,
+    /// Registers for carries and all that steps compute.
+    pub room: usize,
 }
+
+/// Registers that instructions need for a moment: for constants, and masks of lanes.
+const SPARE: usize = 3;
 
 /// Chooses what is kept.
 pub(super) fn kept(program: &Program, shape: Shape, registers: usize) -> Kept {
@@ -48,8 +53,9 @@ pub(super) fn kept(program: &Program, shape: Shape, registers: usize) -> Kept {
     let all = count + super::order::need(program, side) <= registers;
     let rest = registers.saturating_sub(if all { count } else { carried });
     let constants = if program.carries.is_empty() { vec![] } else { super::order::constants(program, side, rest) };
+    let room = rest.saturating_sub(constants.len() + SPARE) + carried;
     let unit = program.mems.enumerate().take(64).filter(|(_, m)| m.lane == Lane::Unit).fold(0, |mask, (id, _)| mask | 1u64 << id.idx());
-    Kept { mems: if all { shape.held } else { shape.held & unit }, all, constants }
+    Kept { mems: if all { shape.held } else { shape.held & unit }, all, constants, room }
 }
 
 impl Emitter<'_> {
@@ -108,5 +114,15 @@ impl Emitter<'_> {
             }
         }
         first..self.carried.len()
+    }
+    /// Moves a value that the next step sees to its home, if nothing else is there: at the end of the step many would have to go at once.
+    pub(super) fn go_home(&mut self, v: usize) {
+        let (home, now) = (self.preferred_of(v), self.virtuals[v].reg);
+        if let (Some(home), Some(from), Class::Vector) = (home, now, self.class(v))
+            && self.is_free(home)
+        {
+            self.move_register(v, from, home);
+            self.rehome(v, home);
+        }
     }
 }

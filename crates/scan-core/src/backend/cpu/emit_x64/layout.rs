@@ -5,12 +5,12 @@ use super::asm::{Asm, Place, mask, vector};
 use super::homes::{Carried, Home};
 use super::memory::{ENTRY, POOL, Pointer, STEP, STEPS, TABLE, TEMP, offset};
 use super::select::{Birth, Class, Program};
+use super::stagger::Turn;
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::Id;
 use crate::kernel::{Lane, MemId};
 use iced_x86::{Code, Register};
-use std::ops::Range;
 
 /// What the function is given.
 #[repr(C)]
@@ -48,30 +48,39 @@ const SAVED: [Register; 6] = [Register::RBX, Register::RBP, Register::R12, Regis
 
 /// What a step does, some copies side by side so that their chains of dependencies overlap; and how much of it is done before the
 /// first block.
-pub(super) fn items(program: &Program, shape: Shape) -> (Vec<(Item, usize)>, usize) {
+pub(super) fn items(program: &Program, shape: Shape, room: usize) -> (Vec<(Item, usize)>, usize) {
     let fixed = if shape.hoists { super::order::fixed(program) } else { vec![false; program.operations.len()] };
     let mut items: Vec<(Item, usize)> = (0..fixed.len()).filter(|&o| fixed[o]).map(|o| (Item::Operation(o), 0)).collect();
     let ahead = items.len();
-    let bundles = super::order::bundles(program);
-    let size = super::order::side_by_side(program, shape.copies);
     let once = |o: usize| program.values[program.operations[o].dst].uniform;
     let uniform = |s: usize| program.mems[program.stores[s].0].lane == Lane::Uniform;
-    let stores = |copies: Range<usize>, s: usize| copies.filter(move |&c| c == 0 || !uniform(s)).map(move |copy| (Item::Store(s), copy));
+    for (operations, copy) in turns(program, shape, room) {
+        if operations.is_empty() {
+            // What differs between lanes can go at once: lanes do not see each other.
+            items.extend((0..program.stores.len()).filter(|&s| !uniform(s)).map(|s| (Item::Store(s), copy)));
+        }
+        let mine = operations.filter(|&o| !fixed[o] && (copy == 0 || !once(o)));
+        items.extend(mine.map(|o| (Item::Operation(o), copy)));
+    }
+    items.extend((0..program.stores.len()).filter(|&s| uniform(s)).map(|s| (Item::Store(s), 0)));
+    (items, ahead)
+}
+
+/// The order of a step's operations and stores.
+fn turns(program: &Program, shape: Shape, room: usize) -> Vec<Turn> {
+    let staggered = super::order::waits(program).then(|| super::stagger::turns(program, shape.copies, room));
+    if let Some(turns) = staggered.flatten() {
+        return turns;
+    }
+    let bundles = super::order::bundles(program);
+    let size = super::order::side_by_side(program, shape.copies);
+    let mut turns = vec![];
     for first in (0..shape.copies).step_by(size) {
         let copies = first..shape.copies.min(first + size);
-        for bundle in &bundles {
-            for copy in copies.clone() {
-                let mine = bundle.clone().filter(|&o| !fixed[o] && (copy == 0 || !once(o)));
-                items.extend(mine.map(|o| (Item::Operation(o), copy)));
-            }
-        }
-        // What differs between lanes can go at once: lanes do not see each other.
-        let early = (0..program.stores.len()).filter(|&s| size < shape.copies && !uniform(s));
-        items.extend(early.flat_map(|s| stores(copies.clone(), s)));
+        turns.extend(bundles.iter().flat_map(|b| copies.clone().map(|copy| (b.clone(), copy))));
+        turns.extend(copies.map(|copy| (0..0, copy)));
     }
-    let late = (0..program.stores.len()).filter(|&s| size >= shape.copies || uniform(s));
-    items.extend(late.flat_map(|s| stores(0..shape.copies, s)));
-    (items, ahead)
+    turns
 }
 
 /// The code of a function that takes a `Task` by the calling convention of System V.

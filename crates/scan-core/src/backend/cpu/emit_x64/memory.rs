@@ -198,16 +198,10 @@ impl Emitter<'_> {
             (Lane::Unit, _) => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
         }
     }
-    /// A constant of the pool in all lanes.
+    /// A constant of the pool, which has it for all lanes: giving one element to all of them takes one of the places where sums are made.
     pub(super) fn load_constant(&mut self, v: usize, offset: u32, reg: u8) {
         let (place, bytes) = (Place::at(POOL, i64::from(offset)), self.bytes(v));
-        let double = self.program.values[self.virtuals[v].val].size == 8;
-        let row = match (self.program.isa, double) {
-            (Isa::Avx512, true) => &code::BROADCAST_F64,
-            (Isa::Avx512, false) => &code::BROADCAST_F32,
-            _ => &code::MOVE_F64,
-        };
-        let code = self.asm.code(row, bytes);
+        let code = self.asm.code(&code::MOVE_F64, bytes);
         self.asm.fetch(code, vector(reg, bytes), place);
     }
     /// The class side of an operand's values.

@@ -4,6 +4,7 @@
 //! ```text
 //! select    KIR -> machine operations, still in SSA form
 //! order     masks next to their uses, how many vectors side by side
+//! stagger   the order of operations of all vectors of a block, where steps are long
 //! alloc     registers and stack slots, while `emit` writes the instructions
 //! layout    the loops around a step
 //! ```
@@ -20,6 +21,7 @@ mod layout;
 mod memory;
 mod order;
 mod select;
+mod stagger;
 #[cfg(test)]
 mod tests;
 

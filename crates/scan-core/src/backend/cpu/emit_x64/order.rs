@@ -152,12 +152,12 @@ pub(super) fn need(program: &Program, copies: usize) -> usize {
 }
 
 /// True where steps are long and need the ones before.
-fn waits(program: &Program) -> bool {
+pub(super) fn waits(program: &Program) -> bool {
     !program.carries.is_empty() && program.operations.len() >= LONG
 }
 
 /// True for what memory does not have at no cost.
-fn lasts(value: &Value) -> bool {
+pub(super) fn lasts(value: &Value) -> bool {
     matches!(value.birth, Birth::Made | Birth::Carry)
 }
 

@@ -267,7 +267,7 @@ impl<'a> Selector<'a> {
         }
         let element = if size == 4 { bits | bits << 32 } else { bits };
         let known = self.constants.len();
-        let words = if self.wide() { 1 } else { 4 };
+        let words = if self.wide() { 8 } else { 4 };
         let (line, place) = (known * words / 8, known * words % 8);
         if line == self.program.pool.len() {
             self.program.pool.push(Line([0; 8]));
