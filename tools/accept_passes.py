@@ -38,8 +38,8 @@ from rscan import _native  # noqa: E402
 FUNCTION = sys.modules["rscan.function"].Function
 #: What is costly in a step.
 COSTLY = {
-    "matmul", "solve", "inverse", "cholesky", "slogdet", "lu", "lu_solve", "exp", "log", "tanh", "sigmoid", "softplus", "sin", "cos", "pow",
-    "logsumexp", "softmax", "log_softmax",
+    "matmul", "solve", "inverse", "cholesky", "slogdet", "solve_slogdet", "lu", "lu_solve", "exp", "log", "tanh", "sigmoid", "softplus",
+    "sin", "cos", "pow", "logsumexp", "softmax", "log_softmax",
 }  # fmt: skip
 MEASURES = ["ops", "costly", "rows", "slots"]
 WORSE, LEAST = 1.1, 3

@@ -437,6 +437,8 @@ table! {
     "inverse" Inverse;
     /// `slogdet(a)`: sign and log|det|.
     "slogdet" SLogDet;
+    /// `solve_slogdet(a, b)`: `solve` of a general matrix and `slogdet` of one factorisation; a has all axes of a batch.
+    "solve_slogdet" SolveSLogDet;
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.
     "tri" Tri { /** Keep the lower part. */ lower: bool, /** The last diagonal kept. */ k: i64 };
 

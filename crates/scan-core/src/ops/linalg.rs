@@ -40,7 +40,8 @@ fn which(batch: usize, idx: usize) -> String {
     if batch == 1 { "the matrix".into() } else { format!("matrix {idx} of the batch") }
 }
 
-fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
+/// The error of a matrix without an inverse.
+pub(super) fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Linalg, "E0601", format!("`{op}`: {} is singular", which(batch, idx)))
 }
 
@@ -98,32 +99,14 @@ impl OpDef for Solve {
         Ok(one(Type::new(solve_dtype(a.dtype, b.dtype), batch.into_iter().chain([n]).chain(columns))))
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let n = square("solve", &ins[0])?;
-        let dtype = solve_dtype(ins[0].dtype(), ins[1].dtype());
-        let vector = ins[1].rank() == 1;
-        let columns = if vector { 1 } else { ins[1].shape()[ins[1].rank() - 1] };
-        let rows = ins[1].shape()[ins[1].rank().saturating_sub(2)];
-        if rows != n {
-            bail!(
-                Linalg,
-                "E0604",
-                "`solve`: a right side of shape {} does not fit a matrix of shape {}",
-                tuple(ins[1].shape()),
-                tuple(ins[0].shape())
-            );
-        }
-        let b = if vector { ins[1].reshaped(&[n, 1]) } else { ins[1].clone() };
-        let batch = broadcast_shapes(&[&ins[0].shape()[..ins[0].rank() - 2], &b.shape()[..b.rank() - 2]])?;
-        let with = |tail: &[usize]| batch.iter().chain(tail).copied().collect::<Extents>();
-        let (a, b) = (spread(&ins[0], &with(&[n, n]))?.into_owned(), spread(&b, &with(&[n, columns]))?.to_f64_vec());
-        let solved = each(&a, n * n, |batch, i, a| {
-            self.solve(n, a, &b[i * n * columns..(i + 1) * n * columns], columns).ok_or_else(|| match self.kind {
+        let systems = Systems::of(ins)?;
+        let solved = systems.each(|batch, i, a, b| {
+            self.solve(systems.n, a, b, systems.columns).ok_or_else(|| match self.kind {
                 MatrixKind::Positive => not_positive("solve", batch, i),
                 _ => singular("solve", batch, i),
             })
         })?;
-        let shape = if vector { with(&[n]) } else { with(&[n, columns]) };
-        Ok(one(Array::new(&shape, solved.concat()).cast(dtype)))
+        Ok(one(systems.solution(&solved)))
     }
     /// With `b̄ = a⁻ᵀ·x̄`: `ā = −b̄·xᵀ`, of which a triangular or symmetric matrix takes the part that is read.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -152,6 +135,54 @@ impl OpDef for Solve {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+}
+
+/// The systems of a batch: matrices and right sides, spread over it.
+pub(super) struct Systems {
+    /// Extent of a matrix.
+    pub n: usize,
+    /// Right sides of a system.
+    pub columns: usize,
+    /// What the batch's matrices and right sides broadcast to.
+    pub batch: Extents,
+    vector: bool,
+    dtype: DType,
+    a: Array,
+    b: Vec<f64>,
+}
+
+impl Systems {
+    /// The systems of the inputs of `solve`.
+    ///
+    /// # Errors
+    /// `E0603` for matrices that are not square, `E0604` for right sides that do not fit, `E0201` for batches that do not broadcast.
+    pub(super) fn of(ins: &[Array]) -> Result<Systems> {
+        let n = square("solve", &ins[0])?;
+        let dtype = solve_dtype(ins[0].dtype(), ins[1].dtype());
+        let vector = ins[1].rank() == 1;
+        let columns = if vector { 1 } else { ins[1].shape()[ins[1].rank() - 1] };
+        let rows = ins[1].shape()[ins[1].rank().saturating_sub(2)];
+        if rows != n {
+            let (b, a) = (tuple(ins[1].shape()), tuple(ins[0].shape()));
+            bail!(Linalg, "E0604", "`solve`: a right side of shape {b} does not fit a matrix of shape {a}");
+        }
+        let b = if vector { ins[1].reshaped(&[n, 1]) } else { ins[1].clone() };
+        let batch = broadcast_shapes(&[&ins[0].shape()[..ins[0].rank() - 2], &b.shape()[..b.rank() - 2]])?;
+        let with = |tail: &[usize]| batch.iter().chain(tail).copied().collect::<Extents>();
+        let (a, b) = (spread(&ins[0], &with(&[n, n]))?.into_owned(), spread(&b, &with(&[n, columns]))?.to_f64_vec());
+        Ok(Systems { n, columns, batch, vector, dtype, a, b })
+    }
+    /// Applies a function to the matrix and the right sides of each system, which gets the number of systems and which one it is first.
+    pub(super) fn each<T>(&self, mut f: impl FnMut(usize, usize, &[f64], &[f64]) -> Result<T>) -> Result<Vec<T>> {
+        let size = self.n * self.columns;
+        each(&self.a, self.n * self.n, |batch, i, a| f(batch, i, a, &self.b[i * size..(i + 1) * size]))
+    }
+    /// The solutions of all systems as one array.
+    pub(super) fn solution(&self, solved: &[Vec<f64>]) -> Array {
+        let tail = if self.vector { &[self.n][..] } else { &[self.n, self.columns] };
+        let shape: Extents = self.batch.iter().chain(tail).copied().collect();
+        Array::new(&shape, solved.concat()).cast(self.dtype)
     }
 }
 
@@ -246,9 +277,7 @@ impl OpDef for SLogDet {
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("slogdet", &ins[0])?);
         let both = each(a, n * n, |_, _, a| Ok(slogdet(&Lu::new(n, a))))?;
-        let (signs, logs): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
-        let batch = &a.shape()[..a.rank() - 2];
-        Ok([signs, logs].into_iter().map(|v| Array::new(batch, v).cast(a.dtype().to_float())).collect())
+        Ok(signs_and_logs(a, both).collect())
     }
     /// `ā = loḡ · a⁻ᵀ`; the sign is constant.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -262,7 +291,14 @@ impl OpDef for SLogDet {
     }
 }
 
-fn slogdet(lu: &Lu) -> (f64, f64) {
+/// The determinants of matrices, given for each, as two arrays.
+pub(super) fn signs_and_logs(a: &Array, both: Vec<(f64, f64)>) -> impl Iterator<Item = Array> {
+    let (signs, logs): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+    [signs, logs].into_iter().map(|v| Array::new(&a.shape()[..a.rank() - 2], v).cast(a.dtype().to_float()))
+}
+
+/// Sign and logarithm of a determinant.
+pub(super) fn slogdet(lu: &Lu) -> (f64, f64) {
     if lu.diagonal().any(|u| u == 0.0) {
         return (0.0, f64::NEG_INFINITY);
     }

@@ -23,6 +23,7 @@ mod scan_op;
 pub(crate) mod select;
 mod shape;
 pub(crate) mod softmax;
+mod solve_slogdet;
 mod sort;
 pub(crate) mod support;
 #[cfg(test)]
@@ -86,6 +87,7 @@ impl Op {
             Op::Cholesky(x) => x,
             Op::Inverse(x) => x,
             Op::SLogDet(x) => x,
+            Op::SolveSLogDet(x) => x,
             Op::Tri(x) => x,
             Op::FoldIn(x) => x,
             Op::RandomUniform(x) => x,

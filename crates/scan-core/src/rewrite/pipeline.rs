@@ -256,7 +256,7 @@ pub static PASSES: &[Pass] = &[
     Pass {
         name: "linalg_share",
         theano: &[],
-        doc: "Factorises a matrix once for several right sides.",
+        doc: "Factorises a matrix once for several right sides and its determinant.",
         stage: Stage::Last,
         exact: Exact::Yes,
         run: Run::Graph(linalg_share::run),

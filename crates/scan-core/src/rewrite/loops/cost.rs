@@ -30,7 +30,7 @@ pub fn computing(g: &Graph, node: &Node) -> u64 {
         Op::LogMatMulPowers(_) => elements(out) * 600 * wide(out.dtype),
         Op::MatMul(_) | Op::LogMatMulSums(_) => 100_000 + elements(out) * last(g.ty(node.ins[0]), 1) * 50 * wide(out.dtype),
         Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => elements(g.ty(node.ins[0])) * 800 * wide(out.dtype),
-        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) => {
+        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::SolveSLogDet(_) => {
             let n = last(g.ty(node.ins[0]), 1);
             500_000 + n * n * n * 300
         }
@@ -82,7 +82,7 @@ pub fn heavy(g: &Graph, node: &Node) -> bool {
     match &node.op {
         Op::MatMul(_) => !node.ins.iter().chain(&node.outs).all(small),
         Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => !node.ins.iter().all(small),
-        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::Scan(_) => true,
+        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::SolveSLogDet(_) | Op::Scan(_) => true,
         _ => false,
     }
 }
