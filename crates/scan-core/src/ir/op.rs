@@ -351,6 +351,9 @@ table! {
     "reduce" Reduce { /** What. */ kind: ReduceKind, /** Over which axes. */ axes: Vec<usize>, /** Keep them with extent 1. */ keepdims: bool };
     /// `argreduce(x)`: i64 index of the first extreme along an axis; NaN wins. The axis goes away.
     "argreduce" ArgReduce { /** Which extreme. */ kind: Extreme, /** Along which axis. */ axis: usize };
+    /// `extreme_mask(x)`: true where an element is the extreme over `axes`; never where that is NaN. What gradients of extremes ask: one op, so
+    /// that both sides of the comparison are the same x, however it was computed and rounded.
+    "extreme_mask" ExtremeMask { /** Which extreme. */ kind: Extreme, /** Over which axes. */ axes: Vec<usize> };
     /// `logsumexp(x)` over `axes`: `m + log Σ exp(x − m)`.
     "logsumexp" LogSumExp { /** Over which axes. */ axes: Vec<usize>, /** Keep them with extent 1. */ keepdims: bool };
     /// `softmax(x)` along an axis.

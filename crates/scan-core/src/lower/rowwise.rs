@@ -51,6 +51,7 @@ impl Uses {
             Op::Reduce(Reduce { axes, .. }) | Op::LogSumExp(LogSumExp { axes, .. }) | Op::Expand(Expand { axes }) if !axes.contains(&0) => {
                 first(1)
             }
+            Op::ExtremeMask(op) if !op.axes.contains(&0) => first(1),
             Op::Softmax(Softmax { axis }) | Op::LogSoftmax(LogSoftmax { axis }) | Op::Flip(Flip { axis }) if *axis > 0 => first(1),
             Op::Transpose(op) if op.perm.first() == Some(&0) => first(1),
             _ => return None,

@@ -48,6 +48,7 @@ impl Op {
             Op::Assert(x) => x,
             Op::Reduce(x) => x,
             Op::ArgReduce(x) => x,
+            Op::ExtremeMask(x) => x,
             Op::LogSumExp(x) => x,
             Op::Softmax(x) => x,
             Op::LogSoftmax(x) => x,

@@ -50,10 +50,8 @@ impl OpDef for Reduce {
         Ok(vec![match self.kind {
             ReduceKind::Sum => Some(g.broadcast_like(ct, x)),
             ReduceKind::Prod => Some(prod_vjp(g, x, ct, &self.axes)),
-            ReduceKind::Max | ReduceKind::Min => {
-                let y = keep_axes(g, site.outs[0], &self.axes, self.keepdims);
-                Some(extreme_vjp(g, x, y, ct))
-            }
+            ReduceKind::Max => Some(extreme_vjp(g, x, ExtremeMask { kind: Extreme::Max, axes: self.axes.clone() }, ct)),
+            ReduceKind::Min => Some(extreme_vjp(g, x, ExtremeMask { kind: Extreme::Min, axes: self.axes.clone() }, ct)),
             ReduceKind::Any | ReduceKind::All => None,
         }])
     }
@@ -115,6 +113,34 @@ impl ArgReduce {
             Extreme::Min => "argmin",
         };
         bail!(Value, "E0203", "{word} along axis {} of {shape}: there are no elements", self.axis)
+    }
+}
+
+/// Bool; all false over axes without elements.
+impl OpDef for ExtremeMask {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("extreme_mask", ins)?;
+        check_axes("extreme_mask", &self.axes, &x.ty)?;
+        Ok(one(x.ty.with_dtype(DType::Bool)))
+    }
+
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = &ins[0];
+        if x.is_empty() {
+            return Ok(one(Array::zeros(DType::Bool, x.shape())));
+        }
+        let shape: Extents = drop_axes(x.shape(), &self.axes, Some(1)).collect();
+        let (sorted, lanes) = lanes_over(x, &self.axes);
+        let top = extreme_lanes(&sorted, lanes, &shape, self.kind);
+        crate::scalar::ElemOp::Eq.eval(cx, &mut [x.clone(), top])
+    }
+
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(none(1))
+    }
+
+    fn connected(&self, _: usize) -> bool {
+        false
     }
 }
 
@@ -209,8 +235,8 @@ fn prod_vjp(g: &mut Graph, x: Value, ct: Value, axes: &[usize]) -> Value {
 }
 
 /// The whole cotangent to every element that equals the extreme.
-fn extreme_vjp(g: &mut Graph, x: Value, y: Value, ct: Value) -> Value {
-    let hit = g.eq(x, y);
+fn extreme_vjp(g: &mut Graph, x: Value, mask: ExtremeMask, ct: Value) -> Value {
+    let hit = g.emit(mask, &[x]);
     let zero = g.number(g.ty(x).dtype, 0.0);
     g.select(hit, ct, zero)
 }
@@ -227,6 +253,18 @@ mod tests {
 
     fn matrix() -> Array {
         Array::new(&[2, 3], vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
+    }
+
+    #[test]
+    fn masks_are_where_the_extreme_is() {
+        let mask = |kind, axes: &[usize], x: &Array| apply(ExtremeMask { kind, axes: axes.to_vec() }, std::slice::from_ref(x));
+        let x = Array::new(&[2, 3], vec![1.0, 5.0, 5.0, f64::NAN, 0.0, -0.0]);
+        assert_eq!(mask(Extreme::Max, &[1], &x), Array::new(&[2, 3], vec![false, true, true, false, false, false]));
+        assert_eq!(mask(Extreme::Min, &[0], &x), Array::new(&[2, 3], vec![false, false, false, false, true, true]));
+        assert_eq!(mask(Extreme::Max, &[0, 1], &Array::new(&[2, 1], vec![3i8, 3])), Array::new(&[2, 1], vec![true, true]));
+        assert_eq!(mask(Extreme::Min, &[], &Array::scalar(2.5f32)), Array::scalar(true));
+        assert_eq!(mask(Extreme::Max, &[0], &Array::zeros(DType::F64, &[0, 3])), Array::zeros(DType::Bool, &[0, 3]));
+        assert_eq!(build_error(ExtremeMask { kind: Extreme::Max, axes: vec![2] }, &[x]).code, "E0222");
     }
 
     #[test]

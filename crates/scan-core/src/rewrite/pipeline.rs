@@ -5,7 +5,7 @@ use super::passes::{
     dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
     scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
 };
-use super::rules::{Rule, algebra, choice, const_fold, cse, index, release, scatter, shape, spread, stabilise, structure};
+use super::rules::{Rule, algebra, choice, const_fold, cse, index, masks, release, scatter, shape, spread, stabilise, structure};
 use crate::base::Result;
 use crate::ir::Graph;
 
@@ -260,6 +260,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Last,
         exact: Exact::Yes,
         run: Run::Graph(linalg_share::run),
+    },
+    Pass {
+        name: "masks",
+        theano: &[],
+        doc: "Writes masks of extremes as comparisons.",
+        stage: Stage::Last,
+        exact: Exact::Yes,
+        run: Run::Rules(&[masks::RULES]),
     },
     Pass {
         name: "join_writes",

@@ -20,7 +20,8 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     println!("{report}");
     let rare: Vec<&str> = FEATURES.iter().copied().filter(|f| (report.features.get(f).map_or(0, |r| r.0) as u64) < count / 20).collect();
     let few = |pass: &&str| (report.passes.get(pass).copied().unwrap_or(0) as u64) < count / 100;
-    let idle: Vec<&str> = PASSES.iter().map(|p| p.name).filter(few).collect();
+    let possible = |pass: &&str| *pass != "fma" || scan_core::scalar::lanes::fused();
+    let idle: Vec<&str> = PASSES.iter().map(|p| p.name).filter(possible).filter(few).collect();
     assert!(small::calls() as u64 > count, "few calls of kernels had lanes for two threads");
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
@@ -28,10 +29,11 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
 }
 
 /// A sum over one element had another sign of zero in lists of kernels; a loop handed on a shared variable that a later one updates, and
-/// the reference did not see that this one computes the first anew.
+/// the reference did not see that this one computes the first anew; a gradient compared a maximum that a loop had kept with what it was of,
+/// computed again and rounded otherwise, and lost what flowed through it.
 #[test]
 fn programs_that_once_disagreed() {
-    for seed in [20_946, 1_000_623] {
+    for seed in [20_946, 1_000_623, 5_001_301] {
         check(&generate(seed)).unwrap_or_else(|fault| panic!("seed {seed}: {}: {}", fault.stage, fault.text));
     }
 }

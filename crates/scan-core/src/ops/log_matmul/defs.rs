@@ -110,10 +110,9 @@ impl OpDef for LogMatMulPowers {
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let (Some(ct), a) = (cts[0], site.ins[0]) else { return Ok(none(1)) };
         let last = g.ty(a).rank() - 1;
-        let m = g.emit(Reduce { kind: ReduceKind::Max, axes: vec![last], keepdims: true }, &[a]);
         let direct = g.mul(ct, site.outs[0]);
         let (all, zero) = (g.sum(direct, &[last], true), g.number(DType::F64, 0.0));
-        let is_top = g.eq(a, m);
+        let is_top = g.emit(ExtremeMask { kind: Extreme::Max, axes: vec![last] }, &[a]);
         let of_top = g.select(is_top, all, zero);
         Ok(vec![Some(g.sub(direct, of_top))])
     }

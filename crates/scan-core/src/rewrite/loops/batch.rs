@@ -23,7 +23,7 @@ pub fn has_rule(body: &Graph, node: &Node, rows: &[bool]) -> bool {
         Op::Elem(_) | Op::Cast(_) | Op::StopGradient(_) | Op::GradClip(_) => true,
         Op::MatMul(_) => rows[0] && !rows[1] && (1..=2).contains(&rank(0)) && rank(1) == 2 && same_dtype(body, node),
         Op::Reduce(op) => matches!(op.kind, ReduceKind::Sum | ReduceKind::Prod),
-        Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) | Op::Transpose(_) | Op::Expand(_) | Op::Flip(_) => true,
+        Op::LogSumExp(_) | Op::ExtremeMask(_) | Op::Softmax(_) | Op::LogSoftmax(_) | Op::Transpose(_) | Op::Expand(_) | Op::Flip(_) => true,
         _ => false,
     }
 }
@@ -62,6 +62,7 @@ pub fn all_steps(g: &mut Graph, body: &Graph, node: &Node, ins: &[Batched], fit:
             g.emit(node.op.clone(), &aligned)
         }
         Op::Reduce(op) => g.emit(Reduce { kind: op.kind, axes: shift(&op.axes), keepdims: op.keepdims }, &[x]),
+        Op::ExtremeMask(op) => g.emit(ExtremeMask { kind: op.kind, axes: shift(&op.axes) }, &[x]),
         Op::LogSumExp(op) => g.emit(LogSumExp { axes: shift(&op.axes), keepdims: op.keepdims }, &[x]),
         Op::Softmax(op) => g.emit(Softmax { axis: op.axis + 1 }, &[x]),
         Op::LogSoftmax(op) => g.emit(LogSoftmax { axis: op.axis + 1 }, &[x]),

@@ -8,6 +8,7 @@ pub mod choice;
 pub mod const_fold;
 pub mod cse;
 pub mod index;
+pub mod masks;
 pub mod release;
 pub mod scatter;
 pub mod shape;
