@@ -120,27 +120,19 @@ fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &m
 
 #[inline(always)]
 fn add_rows_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
-    add_rows_in_order(c, factors, rows, false, out);
-}
-
-#[inline(always)]
-fn add_rows_back_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
-    add_rows_in_order(c, factors, rows, true, out);
-}
-
-#[inline(always)]
-fn add_rows_in_order<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], back: bool, out: &mut [C::V]) {
     let n = out.len();
     if n == 0 {
         return;
     }
-    let row = |p: usize| {
-        let at = if back { factors.len() - 1 - p } else { p };
-        &rows[at * n..(at + 1) * n]
-    };
     let (blocks, rest) = factors.as_chunks::<8>();
-    for (i, f) in blocks.iter().enumerate() {
-        let [r0, r1, r2, r3, r4, r5, r6, r7] = std::array::from_fn(|k| row(8 * i + k));
+    for (f, block) in blocks.iter().zip(rows.chunks_exact(8 * n)) {
+        let (r0, block) = block.split_at(n);
+        let (r1, block) = block.split_at(n);
+        let (r2, block) = block.split_at(n);
+        let (r3, block) = block.split_at(n);
+        let (r4, block) = block.split_at(n);
+        let (r5, block) = block.split_at(n);
+        let (r6, r7) = block.split_at(n);
         // One zip of all: its length is compared once, so that the loop has neither checks nor a last round of its own.
         let low = r0.iter().zip(r1).zip(r2).zip(r3);
         let high = r4.iter().zip(r5).zip(r6).zip(r7);
@@ -149,9 +141,41 @@ fn add_rows_in_order<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], back: boo
             *out = c.fma(f[7], x7, c.fma(f[6], x6, c.fma(f[5], x5, c.fma(f[4], x4, low))));
         }
     }
+    for (&f, row) in rest.iter().zip(rows[blocks.len() * 8 * n..].chunks_exact(n)) {
+        out.iter_mut().zip(row).for_each(|(out, &x)| *out = c.fma(f, x, *out));
+    }
+}
+
+/// Apart from [`add_rows_of`]: rows that are found by their index take it half as long again.
+#[inline(always)]
+fn add_rows_back_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
+    let n = out.len();
+    if n == 0 {
+        return;
+    }
+    let row = |p: usize| {
+        let at = factors.len() - 1 - p;
+        &rows[at * n..(at + 1) * n]
+    };
+    let (blocks, rest) = factors.as_chunks::<8>();
+    for (i, f) in blocks.iter().enumerate() {
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = std::array::from_fn(|k| row(8 * i + k));
+        let low = r0.iter().zip(r1).zip(r2).zip(r3);
+        let high = r4.iter().zip(r5).zip(r6).zip(r7);
+        for (out, ((((&x0, &x1), &x2), &x3), (((&x4, &x5), &x6), &x7))) in out.iter_mut().zip(low.zip(high)) {
+            *out = eight(c, f, [x0, x1, x2, x3, x4, x5, x6, x7], *out);
+        }
+    }
     for (p, &f) in rest.iter().enumerate() {
         out.iter_mut().zip(row(8 * blocks.len() + p)).for_each(|(out, &x)| *out = c.fma(f, x, *out));
     }
+}
+
+/// `sum + Σ fₚ·xₚ`, one after the other.
+#[inline(always)]
+fn eight<C: Lanes>(c: &C, f: &[C::V; 8], x: [C::V; 8], sum: C::V) -> C::V {
+    let low = c.fma(f[3], x[3], c.fma(f[2], x[2], c.fma(f[1], x[1], c.fma(f[0], x[0], sum))));
+    c.fma(f[7], x[7], c.fma(f[6], x[6], c.fma(f[5], x[5], c.fma(f[4], x[4], low))))
 }
 
 #[inline(always)]
