@@ -3,15 +3,16 @@
 use scan_core::ir::Graph;
 use scan_core::prelude::*;
 use scan_core::rewrite::optimise;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The fastest of several runs in milliseconds, and the optimised graph.
-fn time(graph: &Graph, options: &PassOptions) -> Result<(f64, Graph)> {
+fn time(graph: &Graph, options: &PassOptions) -> Result<(f64, Arc<Graph>)> {
+    let graph = Arc::new(graph.clone());
     let mut best = (f64::INFINITY, graph.clone());
     for _ in 0..7 {
-        let copy = graph.clone();
         let start = Instant::now();
-        let (better, _) = optimise(copy, options)?;
+        let (better, _) = optimise(graph.clone(), options)?;
         let spent = start.elapsed().as_secs_f64() * 1e3;
         if spent < best.0 {
             best = (spent, better);

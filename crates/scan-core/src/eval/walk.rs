@@ -47,7 +47,7 @@ impl<G: Deref<Target = Graph>> Walk<G> {
             match &node.op {
                 Op::Const(a) => {
                     seen.insert(node.outs[0]);
-                    consts.push((node.outs[0], a.clone()));
+                    consts.push((node.outs[0], Array::clone(a)));
                 }
                 _ if live[id.0 as usize] => steps.push(Step { node: id, last: last_uses(node, &mut seen, lazy) }),
                 _ => {}

@@ -35,7 +35,7 @@ pub struct FunctionSpec {
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
 pub struct Function {
-    graph: Graph,
+    graph: Arc<Graph>,
     optimised: Arc<Graph>,
     report: Report,
     walk: Walk<Arc<Graph>>,
@@ -70,8 +70,8 @@ impl Function {
         let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
+        let graph = Arc::new(graph);
         let (optimised, report) = optimise(graph.clone(), &spec.passes.with_environment()?)?;
-        let optimised = Arc::new(optimised);
         let walk = Walk::new(Self::plan(&optimised, spec.engine.unwrap_or_else(Engine::from_env))?);
         Ok(Function { graph, optimised, report, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
     }

@@ -18,7 +18,7 @@ pub fn splice(graph: &Graph, known: FxHashMap<Value, Var>, values: &[Value]) -> 
             continue;
         }
         if let Op::Const(a) = &node.op {
-            vars.insert(node.outs[0], Var::constant(a.clone(), node.span));
+            vars.insert(node.outs[0], Var::constant((**a).clone(), node.span));
             continue;
         }
         let ins: Vec<Var> = node.ins.iter().map(|v| look(&vars, *v)).collect::<Result<_>>()?;

@@ -1,12 +1,13 @@
 //! The graph: nodes in topological order, values in SSA form, equal pure nodes made once.
 
+use super::memo::Memo;
 use super::op::{Arg, Op, Outs};
 use crate::base::{Diagnostic, Id, IdxVec, Result, Span};
 use crate::types::{Array, Dim, Sym, Type};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 crate::id! {
     /// A node of a graph.
@@ -37,12 +38,28 @@ pub struct Node {
     pub span: Span,
 }
 
+/// What every value has. Passes walk over graphs again and again: what few values have (names, forms) lies elsewhere.
 #[derive(Clone, Debug)]
 struct Data {
     ty: Type,
-    def: Def,
-    name: Option<Arc<str>>,
-    dim: Option<Dim>,
+    def: Origin,
+}
+
+/// A [`Def`] in eight bytes: parameters have no node.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    node: NodeId,
+    at: u32,
+}
+
+impl Origin {
+    const NONE: NodeId = NodeId(u32::MAX);
+    fn param(at: usize) -> Origin {
+        Origin { node: Origin::NONE, at: at as u32 }
+    }
+    fn node(self) -> Option<NodeId> {
+        (self.node != Origin::NONE).then_some(self.node)
+    }
 }
 
 /// A function: parameters, nodes in topological order, results.
@@ -52,8 +69,11 @@ pub struct Graph {
     values: IdxVec<Value, Data>,
     params: Vec<Value>,
     results: Vec<Value>,
-    /// Pure nodes by the hash of op and inputs; where hashes are equal, at the next numbers.
-    memo: FxHashMap<u64, NodeId>,
+    names: FxHashMap<Value, Arc<str>>,
+    /// Integer scalars that are computed from extents, as forms.
+    forms: FxHashMap<Value, Dim>,
+    /// Pure nodes by the hash of op and inputs; made where it is first asked.
+    memo: OnceLock<Memo>,
     span: Span,
 }
 
@@ -67,14 +87,14 @@ impl Graph {
         let mut g = Graph::default();
         g.nodes.reserve(nodes);
         g.values.reserve(values);
-        g.memo.reserve(nodes);
+        g.memo = OnceLock::from(Memo::with_room(nodes));
         g
     }
     /// Adds a parameter.
     pub fn param(&mut self, ty: Type, name: Option<&str>) -> Value {
-        let def = Def::Param(self.params.len());
-        let value = self.values.push(Data { ty, def, name: name.map(Into::into), dim: None });
+        let value = self.values.push(Data { ty, def: Origin::param(self.params.len()) });
         self.params.push(value);
+        name.into_iter().for_each(|name| self.set_name(value, name));
         value
     }
     /// Adds a node, or finds the equal one; returns its outputs.
@@ -83,38 +103,44 @@ impl Graph {
     /// What the op's type inference reports, at the current span.
     pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Outs<Value>> {
         let op = op.into();
-        let place = match self.seek(&op, ins) {
+        let hash = match self.seek(&op, ins) {
             Ok(node) => return Ok(self.nodes[node].outs.clone()),
-            Err(place) => place,
+            Err(hash) => hash,
         };
         let args: SmallVec<[Arg; 3]> = ins.iter().map(|&v| self.arg(v)).collect();
         let def = op.def();
         let types = def.infer(&args).map_err(|e| e.at(self.span))?;
         let dim = def.dim(&args);
-        Ok(self.push(op, ins, place, types.into_iter().map(|ty| (ty, dim.clone()))))
+        Ok(self.push(op, ins, hash, types.into_iter().map(|ty| (ty, dim.clone()))))
     }
-    /// The equal node, or the place in the memo where it would stand; none for an op of which each evaluation counts.
-    fn seek(&self, op: &Op, ins: &[Value]) -> std::result::Result<NodeId, Option<u64>> {
-        if matches!(op, Op::Extern(e) if !e.0.pure()) {
-            return Err(None);
-        }
-        let mut place = FxBuildHasher.hash_one((op, ins));
-        while let Some(&node) = self.memo.get(&place) {
-            let found = &self.nodes[node];
-            if found.ins[..] == *ins && found.op == *op {
-                return Ok(node);
+    /// The equal node, or the hash by which the memo is to know it; none for an op of which each evaluation counts.
+    fn seek(&self, op: &Op, ins: &[Value]) -> std::result::Result<NodeId, Option<u32>> {
+        let hash = hash_of(op, ins).ok_or(None)?;
+        let memo = self.memo.get_or_init(|| {
+            let mut memo = Memo::with_room(self.nodes.len());
+            for (id, node) in self.nodes.enumerate() {
+                if let Some(hash) = hash_of(&node.op, &node.ins).filter(|hash| self.equal(&memo, *hash, &node.op, &node.ins).is_none()) {
+                    memo.insert(hash, id);
+                }
             }
-            place = place.wrapping_add(1);
-        }
-        Err(Some(place))
+            memo
+        });
+        self.equal(memo, hash, op, ins).ok_or(Some(hash))
     }
-    fn push(&mut self, op: Op, ins: &[Value], place: Option<u64>, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
+    fn equal(&self, memo: &Memo, hash: u32, op: &Op, ins: &[Value]) -> Option<NodeId> {
+        memo.find(hash, |node| self.nodes[node].ins[..] == *ins && self.nodes[node].op == *op)
+    }
+    fn push(&mut self, op: Op, ins: &[Value], hash: Option<u32>, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
         let node = NodeId(self.nodes.len() as u32);
-        let data = types.enumerate().map(|(i, (ty, dim))| Data { ty, def: Def::Out(node, i), name: None, dim });
-        let outs: Outs<Value> = data.map(|data| self.values.push(data)).collect();
-        self.nodes.push(Node { op, ins: SmallVec::from_slice(ins), outs: outs.clone(), span: self.span });
-        if let Some(place) = place {
-            self.memo.insert(place, node);
+        let mut outs = Outs::new();
+        for (at, (ty, form)) in types.enumerate() {
+            let out = self.values.push(Data { ty, def: Origin { node, at: at as u32 } });
+            form.into_iter().for_each(|form| drop(self.forms.insert(out, form)));
+            outs.push(out);
+        }
+        self.nodes.push(Node { op, ins: SmallVec::from_slice(ins), outs: SmallVec::from_slice(&outs), span: self.span });
+        if let (Some(hash), Some(memo)) = (hash, self.memo.get_mut()) {
+            memo.insert(hash, node);
         }
         outs
     }
@@ -134,7 +160,7 @@ impl Graph {
         self.span = outer;
         for (&old, &new) in node.outs.iter().zip(outs.as_ref().map_or(&[][..], |o| o)) {
             if let (Some(name), None) = (from.name(old), self.name(new)) {
-                self.values[new].name = Some(name.clone());
+                self.names.insert(new, name.clone());
             }
         }
         outs
@@ -143,42 +169,36 @@ impl Graph {
     fn repeat(&mut self, from: &Graph, node: &Node, ins: &[Value]) -> Outs<Value> {
         match self.seek(&node.op, ins) {
             Ok(found) => self.nodes[found].outs.clone(),
-            Err(place) => {
-                let known = node.outs.iter().map(|&v| (from.values[v].ty.clone(), from.values[v].dim.clone()));
-                self.push(node.op.clone(), ins, place, known)
+            Err(hash) => {
+                let known = node.outs.iter().map(|&v| (from.values[v].ty.clone(), from.forms.get(&v).cloned()));
+                self.push(node.op.clone(), ins, hash, known)
             }
         }
     }
     /// The graph without nodes that no result needs.
-    pub fn pruned(self) -> Graph {
+    pub fn pruned(mut self) -> Graph {
         let live = self.needed(&self.results);
         if live.iter().all(|l| *l) {
             return self;
         }
-        let mut new = Graph::with_room(live.iter().filter(|l| **l).count(), self.values.len());
-        new.span = self.span;
-        let mut data: Vec<Option<Data>> = self.values.into_iter().map(Some).collect();
-        let mut image = vec![Value(u32::MAX); data.len()];
-        let mut moved = |new: &mut Graph, old: Value, def: Def| {
-            let v = data[old.idx()].take().map(|data| new.values.push(Data { def, ..data })).unwrap_or(image[old.idx()]);
-            image[old.idx()] = v;
-            v
-        };
-        for (i, p) in self.params.into_iter().enumerate() {
-            let v = moved(&mut new, p, Def::Param(i));
-            new.params.push(v);
+        let stays = |data: &Data| data.def.node().is_none_or(|n| live[n.idx()]);
+        let (nodes, values) = (ranks(live.iter().copied()), ranks(self.values.iter().map(stays)));
+        let moved = |v: &Value| (values[v.idx() + 1] > values[v.idx()]).then(|| Value(values[v.idx()]));
+        let follow = |vs: &mut [Value]| vs.iter_mut().for_each(|v| *v = Value(values[v.idx()]));
+        self.names = self.names.into_iter().filter_map(|(v, name)| Some((moved(&v)?, name))).collect();
+        self.forms = self.forms.into_iter().filter_map(|(v, form)| Some((moved(&v)?, form))).collect();
+        self.values.retain(stays);
+        self.values.iter_mut().filter(|d| d.def.node().is_some()).for_each(|d| d.def.node = NodeId(nodes[d.def.node.idx()]));
+        let mut alive = live.iter();
+        self.nodes.retain(|_| alive.next().is_some_and(|l| *l));
+        for node in self.nodes.iter_mut() {
+            follow(&mut node.ins);
+            follow(&mut node.outs);
         }
-        for (mut node, _) in self.nodes.into_iter().zip(&live).filter(|(_, live)| **live) {
-            let id = NodeId(new.nodes.len() as u32);
-            node.ins.iter_mut().for_each(|v| *v = moved(&mut new, *v, Def::Param(0)));
-            node.outs.iter_mut().enumerate().for_each(|(i, v)| *v = moved(&mut new, *v, Def::Out(id, i)));
-            if let Err(Some(place)) = new.seek(&node.op, &node.ins) {
-                new.memo.insert(place, id);
-            }
-            new.nodes.push(node);
-        }
-        new.results = self.results.into_iter().map(|v| moved(&mut new, v, Def::Param(0))).collect();
-        new
+        follow(&mut self.params);
+        follow(&mut self.results);
+        self.memo = OnceLock::new();
+        self
     }
     fn apply_again(&mut self, from: &Graph, node: &Node, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
         let since = Sym::fresh();
@@ -189,20 +209,19 @@ impl Graph {
     /// Takes over what another graph knows of the type of an equal value: numbers, and forms where this graph has nothing but
     /// symbols made after `since`.
     pub fn learn(&mut self, v: Value, from: &Graph, old: Value, since: Sym) {
-        let (new, old) = (&mut self.values[v], &from.values[old]);
-        for (d, before) in new.ty.dims.iter_mut().zip(&old.ty.dims) {
+        for (d, before) in self.values[v].ty.dims.iter_mut().zip(&from.values[old].ty.dims) {
             let vague = d.parts().0.iter().any(|(s, _)| *s > since);
             if d.value().is_none() && (vague || before.value().is_some()) {
                 *d = before.clone();
             }
         }
-        if new.dim.is_none() {
-            new.dim = old.dim.clone();
+        if let (Some(form), false) = (from.forms.get(&old), self.forms.contains_key(&v)) {
+            self.forms.insert(v, form.clone());
         }
     }
     fn same_arg(&self, new: Value, from: &Graph, old: Value) -> bool {
-        let (a, b) = (&self.values[new], &from.values[old]);
-        a.ty == b.ty && a.dim == b.dim && self.const_value(new).is_some() == from.const_value(old).is_some()
+        let same = self.values[new].ty == from.values[old].ty && self.forms.get(&new) == from.forms.get(&old);
+        same && self.const_value(new).is_some() == from.const_value(old).is_some()
     }
     /// The first output of a node, where there is such a node.
     pub fn find(&self, op: &Op, ins: &[Value]) -> Option<Value> {
@@ -221,7 +240,7 @@ impl Graph {
     }
     /// A constant.
     pub fn constant(&mut self, value: Array) -> Value {
-        self.emit(Op::Const(value), &[])
+        self.emit(value, &[])
     }
     /// Declares the results.
     pub fn set_results(&mut self, results: impl Into<Vec<Value>>) {
@@ -265,15 +284,16 @@ impl Graph {
     }
     /// Where a value comes from.
     pub fn def(&self, v: Value) -> Def {
-        self.values[v].def
+        let Origin { at, .. } = self.values[v].def;
+        self.values[v].def.node().map_or(Def::Param(at as usize), |node| Def::Out(node, at as usize))
     }
     /// The name of a value.
     pub fn name(&self, v: Value) -> Option<&Arc<str>> {
-        self.values[v].name.as_ref()
+        self.names.get(&v)
     }
     /// Names a value.
     pub fn set_name(&mut self, v: Value, name: &str) {
-        self.values[v].name = Some(name.into());
+        self.names.insert(v, name.into());
     }
     /// Replaces what is known of a value's extents; dtype and rank stay.
     ///
@@ -306,8 +326,7 @@ impl Graph {
     }
     /// A value as type inference sees it.
     pub fn arg(&self, v: Value) -> Arg {
-        let data = &self.values[v];
-        Arg { ty: data.ty.clone(), value: self.const_value(v).cloned(), dim: data.dim.clone() }
+        Arg { ty: self.ty(v).clone(), value: self.const_value(v).cloned(), dim: self.forms.get(&v).cloned() }
     }
     /// True per node that the values depend on.
     pub fn needed(&self, values: &[Value]) -> Vec<bool> {
@@ -341,7 +360,7 @@ impl Graph {
                 map.entry(old).or_insert(new);
                 if let (Some(name), None) = (from.name(old), self.name(new)) {
                     let name = name.clone();
-                    self.values[new].name = Some(name);
+                    self.names.insert(new, name);
                 }
             }
         }
@@ -377,6 +396,55 @@ impl Graph {
     }
 }
 
+/// None for an op of which each evaluation counts. The quick hash leaves some bits as they are; the memo takes the lowest.
+fn hash_of(op: &Op, ins: &[Value]) -> Option<u32> {
+    if matches!(op, Op::Extern(e) if !e.0.pure()) {
+        return None;
+    }
+    let hash = FxBuildHasher.hash_one((op, ins));
+    Some(((hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32)
+}
+
+/// Per item, and after the last one: how many of those before it stay.
+fn ranks(stay: impl Iterator<Item = bool>) -> Vec<u32> {
+    let counted = stay.scan(0, |n, stays| {
+        *n += u32::from(stays);
+        Some(*n)
+    });
+    std::iter::once(0).chain(counted).collect()
+}
+
 fn lookup(map: &FxHashMap<Value, Value>, v: Value) -> Result<Value> {
     map.get(&v).copied().ok_or_else(|| Diagnostic::internal(format!("value {v:?} has no image")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes copy graphs of any length: what leaves the caches costs twice.
+    #[test]
+    fn nodes_and_values_are_small() {
+        assert!(size_of::<Node>() <= 96, "a node takes {} bytes", size_of::<Node>());
+        assert!(size_of::<Data>() <= 72, "a value takes {} bytes", size_of::<Data>());
+    }
+
+    #[test]
+    fn pruned_graphs_keep_names_and_find_equal_nodes() {
+        let mut g = Graph::new();
+        let ty = Type::scalar(crate::types::DType::F64);
+        let [x, y] = ["x", "y"].map(|name| g.param(ty.clone(), Some(name)));
+        let dead = g.add(x, x);
+        let kept = g.mul(y, y);
+        g.set_name(dead, "dead");
+        g.set_name(kept, "kept");
+        g.set_results(vec![kept]);
+        let mut g = g.pruned();
+        let kept = g.results()[0];
+        assert_eq!((g.nodes().len(), g.n_values(), g.name(kept).map(|n| &**n)), (1, 3, Some("kept")));
+        assert_eq!(g.def(kept), Def::Out(NodeId(0), 0));
+        let y = g.params()[1];
+        assert_eq!((g.mul(y, y), g.name(y).map(|n| &**n)), (kept, Some("y")));
+        crate::ir::verify::verify(&g).expect("it is whole");
+    }
 }

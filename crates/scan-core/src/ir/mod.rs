@@ -4,6 +4,7 @@
 pub mod build;
 pub mod graph;
 pub(crate) mod literal;
+mod memo;
 pub mod op;
 pub mod parse;
 pub mod print;

@@ -276,8 +276,8 @@ macro_rules! table {
         pub enum Op {
             /// An elementwise function with NumPy's broadcasting.
             Elem(ElemOp),
-            /// A constant.
-            Const(Array),
+            /// A constant: shared, since graphs are copied again and again.
+            Const(Arc<Array>),
             /// A loop.
             Scan(Arc<Scan>),
             /// A user's op.
@@ -322,6 +322,19 @@ macro_rules! table {
             }
             /// Names of all structural ops, in table order.
             pub const STRUCTURAL: &'static [&'static str] = &[$($word),+];
+        }
+        #[derive(Clone, Copy)]
+        enum Structural { $($name),+ }
+
+        impl Op {
+            /// The number of its name among all that ops are made of; [`Op::OTHERS`] for constants, loops and what has no row.
+            pub fn number(&self) -> usize {
+                match self {
+                    Op::Elem(e) => *e as usize,
+                    Op::Const(_) | Op::Scan(_) | Op::Extern(_) | Op::Native(_) => Op::OTHERS,
+                    $(Op::$name(_) => ElemOp::ALL.len() + Structural::$name as usize),+
+                }
+            }
         }
         $(impl From<$name> for Op { fn from(x: $name) -> Op { Op::$name(x) } })+
     };
@@ -491,7 +504,21 @@ pub trait ExternOp: Send + Sync {
     }
 }
 
+impl From<Array> for Op {
+    fn from(value: Array) -> Op {
+        Op::Const(Arc::new(value))
+    }
+}
+
 impl Op {
+    /// The number of ops that have no row in a table: those of the others are smaller.
+    pub const OTHERS: usize = ElemOp::ALL.len() + Op::STRUCTURAL.len();
+
+    /// As [`Op::number`], by name.
+    pub fn number_of(name: &str) -> Option<usize> {
+        let structural = || Op::STRUCTURAL.iter().position(|s| *s == name).map(|at| ElemOp::ALL.len() + at);
+        ElemOp::parse(name).map(|e| e as usize).or_else(structural)
+    }
     /// The loop, if it is one.
     pub fn as_scan(&self) -> Option<&Arc<Scan>> {
         if let Op::Scan(scan) = self { Some(scan) } else { None }

@@ -285,7 +285,7 @@ impl<'t> Parser<'t> {
     }
     fn constant(&mut self, scope: &mut Scope, array: Array) -> Result<Value> {
         let at = self.at();
-        Ok(self.apply(scope, Op::Const(array), &[], at)?[0])
+        Ok(self.apply(scope, Op::from(array), &[], at)?[0])
     }
 
     // Ops and operands.

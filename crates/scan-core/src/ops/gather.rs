@@ -20,8 +20,8 @@ fn index_axis(axes: &[usize]) -> usize {
 }
 
 /// What takes the place of the indexed axes: `spot` is put where NumPy puts it.
-fn place<T: Clone>(extents: &[T], axes: &[usize], spot: &[T]) -> SmallVec<[T; 4]> {
-    let mut out: SmallVec<[T; 4]> = (0..extents.len()).filter(|k| !axes.contains(k)).map(|k| extents[k].clone()).collect();
+fn place<T: Clone, Room: smallvec::Array<Item = T>>(extents: &[T], axes: &[usize], spot: &[T]) -> SmallVec<Room> {
+    let mut out: SmallVec<Room> = (0..extents.len()).filter(|k| !axes.contains(k)).map(|k| extents[k].clone()).collect();
     let at = index_axis(axes);
     out.insert_many(at, spot.iter().cloned());
     out

@@ -36,7 +36,7 @@ impl Op {
     pub fn def(&self) -> &dyn OpDef {
         match self {
             Op::Elem(x) => x,
-            Op::Const(x) => x,
+            Op::Const(x) => x.as_ref(),
             Op::Scan(x) => x.as_ref(),
             Op::Extern(x) => x,
             Op::Native(x) => x,

@@ -1,6 +1,6 @@
 //! Runs the passes.
 
-use super::local::{self, Index};
+use super::local::{self, Index, number};
 use super::options::Options;
 use super::pipeline::{PASSES, Pass, Run, Stage};
 use super::rebuild::copy_with;
@@ -8,7 +8,7 @@ use super::report::{Entry, FAILED, Report};
 use crate::base::Result;
 use crate::ir::verify::verify;
 use crate::ir::{Graph, Op, Scan};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -37,11 +37,15 @@ const ROUNDS: usize = 3;
 ///
 /// # Errors
 /// Internal ones: a pass broke the graph.
-pub fn optimise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
+pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<Graph>, Report)> {
+    let graph = graph.into();
     let passes: Vec<&Pass> = PASSES.iter().filter(|p| options.runs(p.name)).collect();
+    if passes.is_empty() {
+        return Ok((graph, Report::default()));
+    }
     let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
     let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
-    let mut driver = Driver { cx: Cx::default(), graph };
+    let mut driver = Driver { cx: Cx::default(), present: Present::of(&graph), graph };
     driver.all(&rules)?;
     for round in 0..ROUNDS {
         if loops.is_empty() || !driver.all(&loops)? || !driver.all(&rules)? && round > 0 {
@@ -52,9 +56,37 @@ pub fn optimise(graph: Graph, options: &Options) -> Result<(Graph, Report)> {
     Ok((driver.graph, driver.cx.report))
 }
 
+/// The ops of a graph and of its loops' bodies: a pass that concerns others need not look.
+pub struct Present {
+    ops: Vec<bool>,
+    loops: bool,
+}
+
+impl Present {
+    fn of(graph: &Graph) -> Present {
+        let mut present = Present { ops: vec![false; Op::OTHERS + 1], loops: false };
+        present.note(graph, &mut FxHashSet::default());
+        present
+    }
+    fn note(&mut self, graph: &Graph, seen: &mut FxHashSet<*const Scan>) {
+        for node in graph.nodes().iter() {
+            self.ops[node.op.number()] = true;
+            if let Some(scan) = node.op.as_scan().filter(|scan| seen.insert(Arc::as_ptr(scan))) {
+                self.loops = true;
+                self.note(&scan.body, seen);
+            }
+        }
+    }
+    /// True where the op of this number is among them.
+    pub fn has(&self, op: usize) -> bool {
+        self.ops[op]
+    }
+}
+
 struct Driver {
     cx: Cx,
-    graph: Graph,
+    graph: Arc<Graph>,
+    present: Present,
 }
 
 /// The images of loops: equal loops are the same object, and stay it.
@@ -68,18 +100,32 @@ impl Driver {
             changed |= match group[0].run {
                 Run::Rules(_) => {
                     let index = Index::new(group);
-                    self.one(group[0], &mut |cx, graph| local::run(cx, graph, &index))?
+                    index.concerns(&self.present) && self.one(group[0], &mut |cx, graph| local::run(cx, graph, &index))?
                 }
-                Run::Graph(pass) => self.one(group[0], &mut |cx, graph| if idle(group[0], graph) { Ok(None) } else { pass(cx, graph) })?,
+                Run::Loops(pass) if self.present.loops => {
+                    self.one(group[0], &mut |cx, graph| if has_loops(graph) { pass(cx, graph) } else { Ok(None) })?
+                }
+                Run::Ops(names, pass) if names.iter().any(|name| self.present.has(number(name))) => {
+                    self.one(group[0], &mut |cx, graph| pass(cx, graph))?
+                }
+                Run::Loops(_) | Run::Ops(..) => false,
             };
         }
         Ok(changed)
     }
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
-        match everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run) {
+        let made = if self.present.loops {
+            everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run)
+        } else {
+            run(&mut self.cx, &self.graph)
+        };
+        match made {
             Ok(None) => return Ok(false),
-            Ok(Some(graph)) => self.graph = graph.pruned(),
+            Ok(Some(graph)) => {
+                self.graph = Arc::new(graph.pruned());
+                self.present = Present::of(&self.graph);
+            }
             Err(e) => {
                 self.cx.left(pass.name, FAILED, &e.title);
                 return Ok(false);
@@ -92,9 +138,8 @@ impl Driver {
     }
 }
 
-/// True for a pass over loops on a graph without loops.
-fn idle(pass: &Pass, graph: &Graph) -> bool {
-    pass.stage == Stage::Loops && !graph.nodes().iter().any(|n| n.op.as_scan().is_some())
+fn has_loops(graph: &Graph) -> bool {
+    graph.nodes().iter().any(|n| n.op.as_scan().is_some())
 }
 
 /// A pass on a graph, after the bodies of its loops.

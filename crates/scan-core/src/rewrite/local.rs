@@ -1,7 +1,7 @@
 //! Rules for single nodes, applied to a whole graph in one walk: inputs first, so that a rule sees what others have made of them,
 //! and what it makes is simplified in turn.
 
-use super::driver::Cx;
+use super::driver::{Cx, Present};
 use super::pipeline::{Pass, Run};
 use super::rebuild::copy_with;
 use super::rules::Rule;
@@ -9,30 +9,38 @@ use crate::base::{Id, Result};
 use crate::ir::{Def, Graph, Op, Value};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Sym, Type};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Rules by the name of the op that they apply to.
+/// Rules by the number of the op that they apply to, under the names of their passes.
 pub struct Index {
-    named: FxHashMap<&'static str, Vec<(&'static str, &'static Rule)>>,
+    named: Vec<Vec<(&'static str, &'static Rule)>>,
     any: Vec<(&'static str, &'static Rule)>,
 }
 
 impl Index {
     /// The rules of passes, in their order.
     pub fn new(passes: &[&Pass]) -> Index {
-        let mut index = Index { named: FxHashMap::default(), any: vec![] };
+        let mut index = Index { named: vec![vec![]; Op::OTHERS + 1], any: vec![] };
         for pass in passes {
             let Run::Rules(rules) = pass.run else { continue };
             for rule in rules.iter().copied().flatten() {
                 match rule.on {
                     [] => index.any.push((pass.name, rule)),
-                    names => names.iter().for_each(|name| index.named.entry(name).or_default().push((pass.name, rule))),
+                    names => names.iter().for_each(|name| index.named[number(name)].push((pass.name, rule))),
                 }
             }
         }
         index
     }
+    /// True where a rule applies to some op of a graph.
+    pub fn concerns(&self, present: &Present) -> bool {
+        !self.any.is_empty() || self.named.iter().enumerate().any(|(op, rules)| !rules.is_empty() && present.has(op))
+    }
+}
+
+/// The number of an op that a pass names.
+pub fn number(name: &str) -> usize {
+    Op::number_of(name).unwrap_or_else(|| unreachable!("a pass names the op `{name}`, which does not exist"))
 }
 
 /// What a value tells without being computed.
@@ -84,8 +92,7 @@ impl Local<'_> {
     /// What the first rule that applies makes of a node.
     fn simplify(&mut self, op: &Op, ins: &[Value]) -> Option<Value> {
         let index = self.index;
-        let named = index.named.get(op.name()).map_or(&[][..], Vec::as_slice);
-        for (pass, rule) in named.iter().chain(&index.any) {
+        for (pass, rule) in index.named[op.number()].iter().chain(&index.any) {
             if let Some(value) = (rule.apply)(self, op, ins) {
                 *self.fired.entry((pass, rule.doc)).or_default() += 1;
                 return Some(value);

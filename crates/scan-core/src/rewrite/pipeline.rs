@@ -34,9 +34,14 @@ pub enum Exact {
 pub enum Run {
     /// By rules for single nodes; neighbours in the list share one walk.
     Rules(&'static [&'static [Rule]]),
-    /// On a whole graph, after the bodies of its loops; `None` where there is nothing to do.
-    Graph(fn(&mut Cx, &Graph) -> Result<Option<Graph>>),
+    /// On a whole graph with loops, after their bodies; `None` where there is nothing to do.
+    Loops(Whole),
+    /// The same on graphs that contain one of these ops.
+    Ops(&'static [&'static str], Whole),
 }
+
+/// A pass on a whole graph.
+type Whole = fn(&mut Cx, &Graph) -> Result<Option<Graph>>;
 
 /// One pass.
 pub struct Pass {
@@ -139,7 +144,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Writes out loops of one to four steps.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_unroll::run),
+        run: Run::Loops(scan_unroll::run),
     },
     Pass {
         name: "scan_merge",
@@ -147,7 +152,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Makes loops beside each other one loop.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_merge::run),
+        run: Run::Loops(scan_merge::run),
     },
     Pass {
         name: "scan_log_matmul",
@@ -155,7 +160,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Makes products of a logsumexp whose matrix is the same at every step.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_log_matmul::run),
+        run: Run::Loops(scan_log_matmul::run),
     },
     Pass {
         name: "scan_residuals",
@@ -163,7 +168,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Keeps what a loop's gradient would compute again, where that costs less.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_residuals::run),
+        run: Run::Loops(scan_residuals::run),
     },
     Pass {
         name: "scan_merge_slots",
@@ -171,7 +176,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Makes states of a loop that are always equal one.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_merge_slots::run),
+        run: Run::Loops(scan_merge_slots::run),
     },
     Pass {
         name: "scan_dce",
@@ -179,7 +184,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Drops states, outputs and inputs of loops that nobody needs.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_dce::run),
+        run: Run::Loops(scan_dce::run),
     },
     Pass {
         name: "scan_hoist_non_seq",
@@ -187,7 +192,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Computes what is the same at every step once, before the loop.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_hoist_non_seq::run),
+        run: Run::Loops(scan_hoist_non_seq::run),
     },
     Pass {
         name: "scan_vectorize",
@@ -195,7 +200,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Makes array operations of loops that hand nothing from step to step.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_vectorize::run),
+        run: Run::Loops(scan_vectorize::run),
     },
     Pass {
         name: "scan_hoist_seq",
@@ -203,7 +208,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Multiplies all rows of a sequence with a matrix at once, before the loop.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_hoist_seq::run),
+        run: Run::Loops(scan_hoist_seq::run),
     },
     Pass {
         name: "dot_merge",
@@ -211,7 +216,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Multiplies once where a step multiplies a value with several matrices.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(dot_merge::run),
+        run: Run::Loops(dot_merge::run),
     },
     Pass {
         name: "scan_sum_in_loop",
@@ -219,7 +224,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Sums the rows of an output inside the loop, so that they need not be kept.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_sum_in_loop::run),
+        run: Run::Loops(scan_sum_in_loop::run),
     },
     Pass {
         name: "scan_keep_last",
@@ -227,7 +232,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Keeps only those rows of a loop's output that something reads.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Graph(scan_keep_last::run),
+        run: Run::Loops(scan_keep_last::run),
     },
     Pass {
         name: "scan_narrow",
@@ -235,7 +240,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Narrows the window of a state to what its steps hand to each other.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_narrow::run),
+        run: Run::Loops(scan_narrow::run),
     },
     Pass {
         name: "scan_sink_output",
@@ -243,7 +248,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Computes after the loop, for all steps at once, what only feeds its outputs.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_sink_output::run),
+        run: Run::Loops(scan_sink_output::run),
     },
     Pass {
         name: "scan_dot_out",
@@ -251,7 +256,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Multiplies once, after the loop, what a loop multiplies and adds up step by step.",
         stage: Stage::Loops,
         exact: Exact::No,
-        run: Run::Graph(scan_dot_out::run),
+        run: Run::Loops(scan_dot_out::run),
     },
     Pass {
         name: "linalg_share",
@@ -259,7 +264,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Factorises a matrix once for several right sides and its determinant.",
         stage: Stage::Last,
         exact: Exact::Yes,
-        run: Run::Graph(linalg_share::run),
+        run: Run::Ops(&["solve", "inverse"], linalg_share::run),
     },
     Pass {
         name: "masks",
@@ -275,7 +280,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Joins what is written beside each other into zeros and added up.",
         stage: Stage::Last,
         exact: Exact::Yes,
-        run: Run::Graph(join_writes::run),
+        run: Run::Ops(&["index_write"], join_writes::run),
     },
     Pass {
         name: "fma",
@@ -283,7 +288,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Rounds `a · b + c` once, where the processor can.",
         stage: Stage::Last,
         exact: Exact::No,
-        run: Run::Graph(fma::run),
+        run: Run::Ops(&["add", "sub"], fma::run),
     },
 ];
 

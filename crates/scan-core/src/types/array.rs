@@ -196,10 +196,16 @@ macro_rules! dispatch_float {
 const WINDOW: usize = 2048;
 
 /// A row-major host array.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Array {
     shape: Extents,
     data: Data,
+}
+
+impl Clone for Array {
+    fn clone(&self) -> Array {
+        Array { shape: SmallVec::from_slice(&self.shape), data: self.data.clone() }
+    }
 }
 
 impl Array {

@@ -1,6 +1,7 @@
 //! Symbolic extents: a number, or an affine form over symbols.
 
 use smallvec::SmallVec;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An unknown extent. Equal symbols are equal extents in every run.
@@ -17,19 +18,29 @@ impl Sym {
 
 /// One extent of a type: `constant + Σ coefficient · symbol`. Arithmetic saturates: no array reaches the limits of 64 bits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Dim {
-    terms: SmallVec<[(Sym, i64); 1]>,
-    constant: i64,
+pub struct Dim(Form);
+
+/// Graphs hold an extent or more per value, so what is common is small and what is rare is shared. Each form has one variant only:
+/// extents are compared by variant.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Form {
+    Number(i64),
+    /// One symbol with its coefficient, which is not 0, and nothing added.
+    Symbol([(Sym, i64); 1]),
+    /// Everything else: by symbol, coefficients are not 0.
+    Sum(Arc<(Terms, i64)>),
 }
+
+type Terms = SmallVec<[(Sym, i64); 1]>;
 
 impl Dim {
     /// A number.
     pub fn known(n: usize) -> Dim {
-        Dim { terms: SmallVec::new(), constant: n as i64 }
+        Dim(Form::Number(n as i64))
     }
     /// A symbol.
     pub fn sym(s: Sym) -> Dim {
-        Dim { terms: SmallVec::from_slice(&[(s, 1)]), constant: 0 }
+        Dim(Form::Symbol([(s, 1)]))
     }
     /// An extent of which nothing is known.
     pub fn fresh() -> Dim {
@@ -37,7 +48,10 @@ impl Dim {
     }
     /// The number, where it is known (negative forms are not extents).
     pub fn value(&self) -> Option<usize> {
-        (self.terms.is_empty() && self.constant >= 0).then_some(self.constant as usize)
+        match self.0 {
+            Form::Number(n) if n >= 0 => Some(n as usize),
+            _ => None,
+        }
     }
     /// True for the number 1, the extent that broadcasts.
     pub fn is_one(&self) -> bool {
@@ -45,23 +59,38 @@ impl Dim {
     }
     /// The symbol, where the extent is exactly one symbol.
     pub fn as_sym(&self) -> Option<Sym> {
-        match (&self.terms[..], self.constant) {
-            ([(s, 1)], 0) => Some(*s),
+        match self.0 {
+            Form::Symbol([(s, 1)]) => Some(s),
             _ => None,
         }
     }
     /// Terms and constant of the affine form.
     pub fn parts(&self) -> (&[(Sym, i64)], i64) {
-        (&self.terms, self.constant)
+        match &self.0 {
+            Form::Number(n) => (&[], *n),
+            Form::Symbol(term) => (term, 0),
+            Form::Sum(sum) => (&sum.0, sum.1),
+        }
     }
     /// An affine form from its parts.
     pub fn from_parts(terms: impl IntoIterator<Item = (Sym, i64)>, constant: i64) -> Dim {
-        terms.into_iter().fold(Dim { terms: SmallVec::new(), constant }, |d, t| d.plus_term(t))
+        let mut sum = Terms::new();
+        terms.into_iter().for_each(|term| add_term(&mut sum, term));
+        Dim::of(sum, constant)
+    }
+    fn of(terms: Terms, constant: i64) -> Dim {
+        match (&terms[..], constant) {
+            ([], n) => Dim(Form::Number(n)),
+            (&[term], 0) => Dim(Form::Symbol([term])),
+            _ => Dim(Form::Sum(Arc::new((terms, constant)))),
+        }
     }
     /// Sum of two forms.
     pub fn add(&self, other: &Dim) -> Dim {
-        let sum = Dim { terms: self.terms.clone(), constant: self.constant.saturating_add(other.constant) };
-        other.terms.iter().fold(sum, |d, t| d.plus_term(*t))
+        let ((left, c), (right, d)) = (self.parts(), other.parts());
+        let mut sum = Terms::from_slice(left);
+        right.iter().for_each(|&term| add_term(&mut sum, term));
+        Dim::of(sum, c.saturating_add(d))
     }
     /// Difference of two forms.
     pub fn sub(&self, other: &Dim) -> Dim {
@@ -72,29 +101,30 @@ impl Dim {
         if k == 0 {
             return Dim::known(0);
         }
-        Dim { terms: self.terms.iter().map(|(s, c)| (*s, c.saturating_mul(k))).collect(), constant: self.constant.saturating_mul(k) }
+        let (terms, constant) = self.parts();
+        Dim::of(terms.iter().map(|(s, c)| (*s, c.saturating_mul(k))).collect(), constant.saturating_mul(k))
     }
     /// The value under an assignment of symbols; `None` where one is missing.
     pub fn eval(&self, value: &dyn Fn(Sym) -> Option<i64>) -> Option<i64> {
-        self.terms.iter().try_fold(self.constant, |sum, (s, c)| Some(sum.saturating_add(c.saturating_mul(value(*s)?))))
+        let (terms, constant) = self.parts();
+        terms.iter().try_fold(constant, |sum, (s, c)| Some(sum.saturating_add(c.saturating_mul(value(*s)?))))
     }
     /// True where the two can never be equal: both numbers, and different.
     pub fn conflicts(&self, other: &Dim) -> bool {
         matches!((self.value(), other.value()), (Some(a), Some(b)) if a != b)
     }
+}
 
-    fn plus_term(mut self, (sym, coef): (Sym, i64)) -> Dim {
-        match self.terms.binary_search_by_key(&sym, |t| t.0) {
-            Ok(i) => {
-                self.terms[i].1 = self.terms[i].1.saturating_add(coef);
-                if self.terms[i].1 == 0 {
-                    self.terms.remove(i);
-                }
+fn add_term(terms: &mut Terms, (sym, coef): (Sym, i64)) {
+    match terms.binary_search_by_key(&sym, |t| t.0) {
+        Ok(i) => {
+            terms[i].1 = terms[i].1.saturating_add(coef);
+            if terms[i].1 == 0 {
+                terms.remove(i);
             }
-            Err(i) if coef != 0 => self.terms.insert(i, (sym, coef)),
-            Err(_) => {}
         }
-        self
+        Err(i) if coef != 0 => terms.insert(i, (sym, coef)),
+        Err(_) => {}
     }
 }
 
@@ -118,6 +148,8 @@ mod tests {
         assert_eq!(sum.sub(&m).sub(&n).value(), Some(3));
         assert_eq!(n.add(&m), m.add(&n));
         assert_eq!(n.scale(2).eval(&|_| Some(5)), Some(10));
+        assert_eq!(n.add(&Dim::known(1)).sub(&Dim::known(1)), n);
+        assert_eq!(n.sub(&n), Dim::known(0));
         assert!(Dim::known(2).conflicts(&Dim::known(3)) && !n.conflicts(&Dim::known(3)));
     }
 }

@@ -7,16 +7,27 @@ use smallvec::SmallVec;
 
 /// Extents of an array, outermost axis first.
 pub type Extents = SmallVec<[usize; 4]>;
-/// Extents of a type.
-pub type Dims = SmallVec<[Dim; 4]>;
+/// Extents of a type. Graphs hold many: those of vectors and matrices have room inside.
+pub type Dims = SmallVec<[Dim; 2]>;
 
 /// dtype and dims of a value.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Type {
     /// Element type.
     pub dtype: DType,
     /// Extents, outermost first; the rank is their number.
     pub dims: Dims,
+}
+
+/// Nearly always of one or two extents, which a loop copies in less time than `SmallVec` does.
+impl Clone for Type {
+    fn clone(&self) -> Type {
+        let mut dims = Dims::with_capacity(self.dims.len());
+        for dim in &self.dims {
+            dims.push(dim.clone());
+        }
+        Type { dtype: self.dtype, dims }
+    }
 }
 
 impl Type {

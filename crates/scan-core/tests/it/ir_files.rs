@@ -26,6 +26,7 @@ use scan_core::types::{Array, DType, Sym, Type};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 type Outcome = Result<(), String>;
 
@@ -49,7 +50,8 @@ fn check(path: &Path) -> Outcome {
     if let Some((i, line)) = source.lines().enumerate().find(|(_, l)| l.contains("# error: ")) {
         return refused(&source, i + 1, line);
     }
-    let (name, mut graph) = read_graph(&source)?;
+    let (name, graph) = read_graph(&source)?;
+    let mut graph = Arc::new(graph);
     let mut printed = graph.to_text(&name);
     let passes = directives(&source, "pass").flat_map(str::split_whitespace).collect::<Vec<_>>();
     if !passes.is_empty() {
@@ -94,7 +96,7 @@ fn directives<'a>(source: &'a str, name: &str) -> impl Iterator<Item = &'a str> 
 }
 
 /// The graph after some passes.
-fn improved(graph: &Graph, passes: &[&str]) -> Result<Graph, String> {
+fn improved(graph: &Graph, passes: &[&str]) -> Result<Arc<Graph>, String> {
     let options = Options::only(passes).map_err(|e| e.to_string())?;
     let (better, report) = optimise(graph.clone(), &options).map_err(|e| e.to_string())?;
     match report.failed().next() {

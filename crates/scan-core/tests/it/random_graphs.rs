@@ -71,7 +71,7 @@ impl Gen {
                 0 => {
                     let ty = Type::known(*self.random.pick(&DTYPES), &[3][..self.random.below(2)]);
                     let array = self.array(&ty);
-                    g.apply(Op::Const(array), &[])
+                    g.apply(array, &[])
                 }
                 1 if depth > 0 => self.scan(g, depth),
                 _ => {
