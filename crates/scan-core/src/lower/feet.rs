@@ -3,12 +3,15 @@
 //! them is needed.
 
 use super::rowwise::{Rowwise, Uses};
+use crate::base::Id;
 use crate::ir::op::*;
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Scan, StateId, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::scalar::ElemOp;
 use crate::types::{Array, Dim, Sym};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// What follows a loop, as a graph of its own: row i of a result depends on row i of the parameters that are not given whole.
 pub struct Foot {
@@ -47,13 +50,13 @@ impl Feet {
         if !any(&|n| n.op.as_scan().is_some_and(|s| !s.until)) || !any(&ends) {
             return feet;
         }
-        let uses = Uses::new(graph);
+        let (uses, readers) = (Uses::new(graph), readers(graph));
         for (id, node) in graph.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
             let Some(scan) = node.op.as_scan().filter(|s| !s.until) else { continue };
-            let mut found =
-                Found { graph, uses: &uses, id, node, scan, steps: FxHashMap::default(), parts: vec![], hidden: FxHashSet::default() };
-            found.grow(live, &|n| free(n) && !feet.has(n));
-            if let Some((foot, inner)) = found.foot(live) {
+            let (steps, parts, hidden) = (FxHashMap::default(), vec![], FxHashSet::default());
+            let mut draft = Draft { graph, uses: &uses, readers: &readers, id, node, scan, steps, parts, hidden };
+            draft.grow(&|id, n| live[id.0 as usize] && free(n) && !feet.has(n));
+            if let Some((foot, inner)) = draft.foot(live) {
                 feet.inner.extend(inner);
                 feet.of.insert(id, foot);
             }
@@ -68,9 +71,8 @@ impl Feet {
         node.outs.iter().any(|v| self.inner.contains(v))
     }
     /// The rows of states that nothing else reads.
-    pub fn own(&self, graph: &Graph) -> impl Iterator<Item = Value> {
-        let of = |(id, foot): (&NodeId, &Foot)| -> Vec<Value> { foot.own.iter().map(|s| graph.nodes()[*id].outs[s.0 as usize]).collect() };
-        self.of.iter().flat_map(of).collect::<Vec<_>>().into_iter()
+    pub fn own<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = Value> + 'a {
+        self.of.iter().flat_map(|(id, foot)| foot.own.iter().map(|s| graph.nodes()[*id].outs[s.0 as usize]))
     }
     /// The foot of a loop.
     pub fn take(&mut self, id: NodeId) -> Option<Foot> {
@@ -100,6 +102,17 @@ impl Feet {
         }
         live
     }
+}
+
+/// The nodes that read a value, per value.
+type Readers = Vec<SmallVec<[NodeId; 2]>>;
+
+fn readers(graph: &Graph) -> Readers {
+    let mut readers: Readers = vec![SmallVec::new(); graph.n_values()];
+    for (id, node) in graph.nodes().enumerate() {
+        node.ins.iter().for_each(|v| readers[v.idx()].push(id));
+    }
+    readers
 }
 
 /// A part of a foot.
@@ -143,9 +156,10 @@ impl Part {
 }
 
 /// A foot in the making.
-struct Found<'a> {
+struct Draft<'a> {
     graph: &'a Graph,
     uses: &'a Uses,
+    readers: &'a Readers,
     id: NodeId,
     node: &'a Node,
     scan: &'a Scan,
@@ -156,9 +170,9 @@ struct Found<'a> {
     hidden: FxHashSet<Value>,
 }
 
-impl Found<'_> {
-    /// Finds the parts.
-    fn grow(&mut self, live: &[bool], free: &dyn Fn(&Node) -> bool) {
+impl Draft<'_> {
+    /// Finds the parts among the nodes that read rows, first to last.
+    fn grow(&mut self, free: &dyn Fn(NodeId, &Node) -> bool) {
         for id in self.scan.states.ids() {
             let state = &self.scan.states[id];
             let plain = state.keep == Keep::All && state.writes.len() == 1 && state.writes[0] == state.span();
@@ -168,28 +182,35 @@ impl Found<'_> {
             }
         }
         let mut rows: FxHashSet<Value> = self.steps.keys().copied().collect();
-        let graph = self.graph;
-        for (_, node) in graph.nodes().enumerate().filter(|(id, _)| *id > self.id && live[id.0 as usize]) {
-            if node.outs.len() != 1 || !free(node) {
+        let mut open: BTreeSet<NodeId> = self.node.outs.iter().flat_map(|v| &self.readers[v.idx()]).copied().collect();
+        while let Some(id) = open.pop_first() {
+            let node = &self.graph.nodes()[id];
+            if node.outs.len() != 1 || !free(id, node) {
                 continue;
             }
+            let out = node.outs[0];
             if let Some(row) = self.slice(node) {
-                self.steps.insert(node.outs[0], row);
-                self.hidden.insert(node.outs[0]);
-                rows.insert(node.outs[0]);
-                continue;
+                self.steps.insert(out, row);
+                self.hidden.insert(out);
+                rows.insert(out);
+            } else if let Some(part) = self.part(node).filter(|p| self.fits(p, &rows)) {
+                if matches!(part, Part::Rows(_)) {
+                    rows.insert(out);
+                }
+                self.parts.push(part);
+            } else if !matches!(node.op, Op::Reshape(_) | Op::MatMul(_)) {
+                continue; // others are not on the way to a product of rows
             }
-            let part = match &node.op {
-                Op::OuterSum(op) => Some(Part::Sum(op.clone(), [node.ins[0], node.ins[1], node.ins[2]], node.outs[0])),
-                _ => self.uses.rowwise(graph, node).map(Part::Rows),
-            };
-            let Some(part) = part.filter(|p| self.fits(p, &rows)) else { continue };
-            if matches!(part, Part::Rows(_)) {
-                rows.insert(part.out());
-            }
-            self.parts.push(part);
+            open.extend(&self.readers[out.idx()]);
         }
         self.choose();
+    }
+
+    fn part(&self, node: &Node) -> Option<Part> {
+        match &node.op {
+            Op::OuterSum(op) => Some(Part::Sum(op.clone(), [node.ins[0], node.ins[1], node.ins[2]], node.outs[0])),
+            _ => self.uses.rowwise(self.graph, node).map(Part::Rows),
+        }
     }
 
     /// The rows of all steps, as a slice of a state's buffer that begins with rows given.
@@ -328,14 +349,14 @@ const SMALL: usize = 16;
 
 /// Makes a graph of a foot's parts.
 struct Builder<'a> {
-    of: &'a Found<'a>,
+    of: &'a Draft<'a>,
     rows: Sym,
     graph: Graph,
     image: FxHashMap<Value, Value>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(of: &'a Found<'a>) -> Builder<'a> {
+    fn new(of: &'a Draft<'a>) -> Builder<'a> {
         Builder { of, rows: Sym::fresh(), graph: Graph::new(), image: FxHashMap::default() }
     }
 

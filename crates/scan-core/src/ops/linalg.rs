@@ -289,6 +289,10 @@ impl OpDef for SLogDet {
         let product = g.mul(ct, inverse);
         Ok(vec![fit(g, product, site.ins[0])])
     }
+    /// A matrix that is not square.
+    fn can_fail(&self) -> bool {
+        true
+    }
 }
 
 /// The determinants of matrices, given for each, as two arrays.

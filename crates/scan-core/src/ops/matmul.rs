@@ -208,7 +208,7 @@ pub(crate) const LOOPS: usize = 128;
 /// Below as many multiplications, packing costs more than it saves.
 pub(crate) const SMALL: usize = 4096;
 /// So few rows are multiplied one after the other: the right side is read as often as it would be to pack it.
-const ROWS: usize = 8;
+pub(crate) const ROWS: usize = 8;
 
 fn multiply_by_loops<T: Number>([m, k, n]: [usize; 3], a: &[T], b: &[T], c: &mut [T]) {
     if n == 1 {

@@ -50,8 +50,8 @@ impl OpDef for Reduce {
         Ok(vec![match self.kind {
             ReduceKind::Sum => Some(g.broadcast_like(ct, x)),
             ReduceKind::Prod => Some(prod_vjp(g, x, ct, &self.axes)),
-            ReduceKind::Max => Some(extreme_vjp(g, x, ExtremeMask { kind: Extreme::Max, axes: self.axes.clone() }, ct)),
-            ReduceKind::Min => Some(extreme_vjp(g, x, ExtremeMask { kind: Extreme::Min, axes: self.axes.clone() }, ct)),
+            ReduceKind::Max => Some(extreme_vjp(g, x, Extreme::Max, &self.axes, ct)),
+            ReduceKind::Min => Some(extreme_vjp(g, x, Extreme::Min, &self.axes, ct)),
             ReduceKind::Any | ReduceKind::All => None,
         }])
     }
@@ -235,8 +235,8 @@ fn prod_vjp(g: &mut Graph, x: Value, ct: Value, axes: &[usize]) -> Value {
 }
 
 /// The whole cotangent to every element that equals the extreme.
-fn extreme_vjp(g: &mut Graph, x: Value, mask: ExtremeMask, ct: Value) -> Value {
-    let hit = g.emit(mask, &[x]);
+fn extreme_vjp(g: &mut Graph, x: Value, kind: Extreme, axes: &[usize], ct: Value) -> Value {
+    let hit = g.emit(ExtremeMask { kind, axes: axes.to_vec() }, &[x]);
     let zero = g.number(g.ty(x).dtype, 0.0);
     g.select(hit, ct, zero)
 }

@@ -1,10 +1,13 @@
 //! What a loop means: types, one step after the other, and the gradient.
 
+pub mod decided;
 pub mod in_place;
 pub mod infer;
 pub mod inspect;
+pub mod reached;
 pub mod replay;
 pub mod retype;
+pub mod steady;
 pub mod step;
 pub mod tape;
 pub mod taps;

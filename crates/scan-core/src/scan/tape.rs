@@ -1,6 +1,9 @@
 //! What a loop's steps saw, for its gradient: the returned buffers where they still tell, a tape where they do not.
 
+use super::replay::silenced;
+use super::vjp::StepVjp;
 use crate::base::Result;
+use crate::ir::op::StopGradient;
 use crate::ir::{Graph, Keep, Offsets, Op, Scan, Site, State, StateId, Tag, Value};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -40,6 +43,26 @@ impl Forward {
         }
         Ok(seen)
     }
+
+    /// The rows of what the steps decided. No gradient flows through them.
+    ///
+    /// # Errors
+    /// As [`Forward::buffers`].
+    pub(super) fn decided(scan: &Scan, g: &mut Graph, site: &Site, step: &StepVjp) -> Result<Vec<Value>> {
+        if step.decided.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut more = quiet(scan)?;
+        let rows = more.body.inline(&step.graph, &step.origin, &step.decided)?;
+        let outs = with_tapes(more, g, site, rows.into_iter().map(|v| (v, None)).collect())?;
+        let rows = &outs[scan.states.len()..][..step.decided.len()];
+        Ok(rows.iter().map(|&v| if g.ty(v).dtype.is_float() { g.emit(StopGradient {}, &[v]) } else { v }).collect())
+    }
+}
+
+/// The loop as it runs once more.
+fn quiet(scan: &Scan) -> Result<Scan> {
+    Ok(Scan { body: silenced(&scan.body)?.into_owned(), ..scan.clone() })
 }
 
 /// The outputs of the loop with `whole` buffers kept whole and one more output per read of `taped`: the loop itself where
@@ -48,27 +71,32 @@ fn extended(scan: &Scan, g: &mut Graph, site: &Site, whole: &[StateId], taped: &
     if taped.is_empty() && whole.iter().all(|&id| scan.states[id].keep == Keep::All) {
         return Ok(site.outs.to_vec());
     }
-    let mut more = scan.clone();
+    let mut more = quiet(scan)?;
     for &id in whole {
         more.states[id].keep = Keep::All;
     }
+    let name = |id: StateId| scan.states[id].name.as_ref().map(|n| Arc::from(format!("tape of {n}")));
+    let tapes = taped.iter().flat_map(|&id| more.read_values(id).iter().map(move |&row| (row, name(id)))).collect();
+    with_tapes(more, g, site, tapes)
+}
+
+/// The outputs of a loop, and the rows of named values of its step, which it returns, too.
+fn with_tapes(mut scan: Scan, g: &mut Graph, site: &Site, tapes: Vec<(Value, Option<Arc<str>>)>) -> Result<Vec<Value>> {
     let until = scan.until_result().map(|at| scan.body.results()[at]);
     let mut results: Vec<Value> = scan.body.results()[..scan.body.results().len() - usize::from(scan.until)].to_vec();
-    for &id in taped {
-        for &row in scan.read_values(id) {
-            results.push(row);
-            more.states.push(State {
-                row: scan.states[id].row.clone(),
-                init: false,
-                reads: Offsets::new(),
-                writes: Offsets::from_slice(&[0]),
-                keep: Keep::All,
-                tag: Tag::Cotangent,
-                name: scan.states[id].name.as_ref().map(|n| format!("tape of {n}").into()),
-            });
-        }
+    for (row, name) in tapes {
+        results.push(row);
+        scan.states.push(State {
+            row: scan.body.ty(row).clone(),
+            init: false,
+            reads: Offsets::new(),
+            writes: Offsets::from_slice(&[0]),
+            keep: Keep::All,
+            tag: Tag::Cotangent,
+            name,
+        });
     }
     results.extend(until);
-    more.body.set_results(results);
-    Ok(g.apply(Op::Scan(Arc::new(more)), site.ins)?.to_vec())
+    scan.body.set_results(results);
+    Ok(g.apply(Op::Scan(Arc::new(scan)), site.ins)?.to_vec())
 }

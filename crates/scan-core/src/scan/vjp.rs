@@ -1,7 +1,7 @@
 //! The gradient of a loop is a loop. With R the reads and W the writes of a state, its cotangent buffer is a state that reads
 //! and writes R ∪ W while the window moves backwards: the old value at W is consumed by the step and zeroed, the step's
 //! cotangents are added at R. What the step saw is read again from the rows that the loop returned, so the step is recomputed;
-//! where the gradient uses what the step wrote, that is read again, too.
+//! where the gradient uses what the step wrote, that is read again, too, and so is what the step decided (`decided.rs`).
 //!
 //! ```text
 //! before  scan n { seq x; state h reads R writes W; const c;  next h = f(x, h, c) }        with ct(h), a cotangent of every row
@@ -13,16 +13,18 @@
 //! ```
 //!
 //! A state whose rows change after they were read gets a tape: the forward loop is run with one more output that records
-//! what each step saw. States that the step never reads have cotangents that are only read: sequences.
+//! what each step saw. Decisions get one, too. States that the step never reads have cotangents that are only read: sequences.
 
+use super::decided::decided;
 use super::replay::silenced;
 use super::tape::Forward;
-use crate::base::{Diagnostic, IdxVec, Result};
+use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::grad::{self, Seeds};
 use crate::ir::op::*;
 use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
 use crate::types::{DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Adds the backward loop; the cotangents of the loop's inputs.
@@ -38,25 +40,37 @@ pub fn vjp(scan: &Scan, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Re
 }
 
 /// The body of the backward loop before it knows where its inputs come from: cotangents of the step's parameters.
-struct StepVjp {
-    graph: Graph,
+pub(super) struct StepVjp<'a> {
+    /// The step as it runs once more.
+    pub(super) quiet: Cow<'a, Graph>,
+    pub(super) graph: Graph,
     /// Image of each parameter of the forward body.
-    params: Vec<Value>,
+    pub(super) params: Vec<Value>,
     /// Cotangent of each written row, per state (only states that carry cotangents).
     written: FxHashMap<(StateId, usize), Value>,
     /// Cotangent of each parameter of the forward body.
-    given: Vec<Option<Value>>,
+    pub(super) given: Vec<Option<Value>>,
     /// What the step computes, where the loop returns every row of it: read again instead of computed again.
-    stored: Vec<(Value, StateId)>,
+    pub(super) stored: Vec<(Value, StateId)>,
+    /// From values of the graph to those of the quiet step that they are.
+    pub(super) origin: FxHashMap<Value, Value>,
+    /// What the step decided, where the loop returns it for the gradient.
+    pub(super) decided: Vec<Value>,
 }
 
-impl StepVjp {
-    fn new(scan: &Scan, cts: &[Option<Value>]) -> Result<StepVjp> {
+impl<'a> StepVjp<'a> {
+    fn new(scan: &'a Scan, cts: &[Option<Value>]) -> Result<StepVjp<'a>> {
         let mut graph = Graph::new();
-        let body = &*silenced(&scan.body)?;
+        let quiet = silenced(&scan.body)?;
+        let body = &*quiet;
         let params: Vec<Value> = body.params().iter().map(|&p| graph.param(body.ty(p).clone(), body.name(p).map(|n| &**n))).collect();
         let image: FxHashMap<Value, Value> = body.params().iter().copied().zip(params.iter().copied()).collect();
-        let results = graph.inline(body, &image, body.results())?;
+        let live = body.needed(body.results());
+        let made = body.nodes().enumerate().filter(|(id, _)| live[id.idx()]).flat_map(|(_, n)| n.outs.iter().copied());
+        let seen: Vec<Value> = body.results().iter().copied().chain(made).collect();
+        let mut results = graph.inline(body, &image, &seen)?;
+        let origin = results.iter().copied().zip(seen).chain(params.iter().copied().zip(body.params().iter().copied())).collect();
+        results.truncate(body.results().len());
         let mut written = FxHashMap::default();
         let mut seeds = Seeds::default();
         for (id, state) in scan.states.enumerate() {
@@ -76,7 +90,9 @@ impl StepVjp {
         let whole = scan.states.enumerate().filter(|(_, s)| s.keep == Keep::All && s.writes.len() == 1 && s.stable());
         let stored = whole.map(|(id, _)| (results[scan.write_results(id).start], id));
         let stored = stored.filter(|(v, _)| graph.node_of(*v).is_some_and(|n| !matches!(n.op, Op::Const(_)))).collect();
-        Ok(StepVjp { graph, params, written, given, stored })
+        let mut step = StepVjp { quiet, graph, params, written, given, stored, origin, decided: vec![] };
+        step.decided = decided(&step, scan);
+        Ok(step)
     }
 }
 
@@ -90,7 +106,7 @@ struct Backward<'a> {
     scan: &'a Scan,
     g: &'a mut Graph,
     site: &'a Site<'a>,
-    step: &'a StepVjp,
+    step: &'a StepVjp<'a>,
     /// Number of steps that ran, and how many of them the gradient covers.
     steps: Value,
     covered: Value,
@@ -108,7 +124,7 @@ struct Backward<'a> {
 }
 
 impl<'a> Backward<'a> {
-    fn new(scan: &'a Scan, g: &'a mut Graph, site: &'a Site<'a>, step: &'a StepVjp) -> Self {
+    fn new(scan: &'a Scan, g: &'a mut Graph, site: &'a Site<'a>, step: &'a StepVjp<'a>) -> Self {
         let steps = site.outs[scan.steps_output()];
         let covered = match scan.truncate {
             Some(k) => {
@@ -233,6 +249,9 @@ impl<'a> Backward<'a> {
         for &(v, id) in self.step.stored.iter().filter(|(v, _)| used.contains(v)) {
             self.backward_seq(self.site.outs[scan.state_output(id)], scan.states[id].writes[0], v);
         }
+        let step = self.step;
+        let rows = Forward::decided(scan, self.g, self.site, step)?;
+        rows.into_iter().zip(&step.decided).for_each(|(rows, &v)| self.backward_seq(rows, 0, v));
         for id in const_ids {
             self.captured.push((self.site.ins[scan.captured_input(id)], self.step.params[scan.captured_param(id)]));
         }
@@ -375,13 +394,22 @@ impl<'a> Backward<'a> {
     }
 }
 
-impl StepVjp {
-    /// Values of the step that some cotangent uses, not looking behind what is stored.
+impl StepVjp<'_> {
+    /// True for what the loop returns anyway.
+    pub(super) fn is_stored(&self, v: Value) -> bool {
+        self.stored.iter().any(|s| s.0 == v)
+    }
+    /// What is not the same at every step.
+    pub(super) fn varying(&self, scan: &Scan) -> impl Iterator<Item = Value> {
+        let first = self.params.len() - scan.captured.len();
+        self.params[..first].iter().copied().chain(self.written.values().copied())
+    }
+    /// Values of the step that some cotangent uses, not looking behind what is stored or decided.
     fn used(&self) -> FxHashSet<Value> {
         let mut used = FxHashSet::default();
         let mut stack: Vec<Value> = self.given.iter().flatten().copied().collect();
         while let Some(v) = stack.pop() {
-            if used.insert(v) && !self.stored.iter().any(|s| s.0 == v) {
+            if used.insert(v) && !self.is_stored(v) && !self.decided.contains(&v) {
                 stack.extend(self.graph.node_of(v).iter().flat_map(|n| n.ins.iter().copied()));
             }
         }

@@ -3,6 +3,7 @@
 use super::head::Feed;
 use super::held::Held;
 use super::plan::plan;
+use super::sides::{BLOCK, PRODUCTS, WHOLE, names};
 use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -10,11 +11,11 @@ use crate::base::{Kind, Result};
 use crate::dispatch;
 use crate::eval::Walk;
 use crate::ir::op::OuterSum;
-use crate::ir::{EvalCx, Graph, Op, Scan, StateId};
+use crate::ir::{EvalCx, Graph, Scan, StateId};
 use crate::lower::{Window, feet};
-use crate::ops::matmul::OUTER;
 #[cfg(any(test, feature = "testing"))]
 use crate::ops::matmul::{LOOPS, SMALL};
+use crate::ops::matmul::{OUTER, ROWS};
 use crate::types::Array;
 use crate::types::shape::count;
 use std::sync::Arc;
@@ -33,13 +34,6 @@ pub struct Foot {
     own: Vec<StateId>,
 }
 
-/// Rows of fewer bytes in all are taken at once, after the loop.
-const WHOLE: usize = 1 << 20;
-/// Bytes of a block.
-const BLOCK: usize = 1 << 18;
-/// As many multiplications a product of a block has at least: the evaluator then multiplies its rows as it does all rows.
-const PRODUCTS: usize = 1 << 12;
-
 impl Foot {
     /// Prepares a foot.
     ///
@@ -56,32 +50,31 @@ impl Foot {
 
     /// The names of what is computed.
     pub fn ops(&self) -> Vec<&str> {
-        let graph = self.walk.graph();
-        let nodes = graph.nodes().iter().map(|n| &n.op).filter(|op| !matches!(op, Op::Const(_)));
-        let mut names: Vec<&str> = nodes.map(Op::name).chain(self.sums.iter().map(|_| "outer_sum")).collect();
-        let mut seen = vec![];
-        names.retain(|name| {
-            !seen.contains(name) && {
-                seen.push(*name);
-                true
-            }
-        });
-        names
+        names(self.walk.graph(), if self.sums.is_empty() { None } else { Some("outer_sum") })
     }
 
     /// Steps per block for a loop of n steps; `None` where all rows are better taken at once, or do not fit.
-    fn block(&self, windows: &[Window], args: &[Array], n: usize) -> Option<usize> {
-        let bytes = |id: &StateId| windows[id.0 as usize].row_bytes();
-        let kept: usize = self.own.iter().map(bytes).sum();
-        let beside: usize = args[..self.cut.len()].iter().map(|a| a.len() * a.dtype().size()).sum();
-        let fits = args[..self.cut.len()].iter().all(|a| a.shape()[0] == n) && n > 0;
-        let high = self.factors.iter().map(|&k| PRODUCTS.div_ceil(args[k].len().max(1))).max().unwrap_or(1);
-        let block = (BLOCK / (kept + beside / n.max(1)).max(1)).max(high).next_multiple_of(self.unit(windows));
+    ///
+    /// # Errors
+    /// An interruption.
+    fn block(&self, cx: &mut EvalCx, windows: &[Window], args: &[Array], n: usize) -> Result<Option<usize>> {
+        let cut = &args[..self.cut.len()];
+        if n == 0 || cut.iter().any(|a| a.shape()[0] != n) {
+            return Ok(None);
+        }
         #[cfg(any(test, feature = "testing"))]
         if small::in_blocks() {
-            return self.small_block(windows, args, n).filter(|_| fits);
+            return Ok(self.unit(cx, windows, args)?.and_then(|_| self.small_block(windows, args, n)));
         }
-        (fits && n * kept > WHOLE && n >= 2 * block).then_some(block)
+        let kept: usize = self.own.iter().map(|id| windows[id.0 as usize].row_bytes()).sum();
+        let beside = cut.iter().map(|a| a.len() * a.dtype().size()).sum::<usize>() / n;
+        let high = self.factors.iter().map(|&k| PRODUCTS.div_ceil(args[k].len().max(1))).max().unwrap_or(1);
+        let block = (BLOCK / (kept + beside).max(1)).max(high).max(ROWS);
+        if n * kept <= WHOLE || n < 2 * block {
+            return Ok(None);
+        }
+        let block = self.unit(cx, windows, args)?.map(|unit| block.next_multiple_of(unit));
+        Ok(block.filter(|block| n >= 2 * block))
     }
 
     /// Two, where the products are so small that the number of rows does not matter to the way of multiplying.
@@ -98,28 +91,34 @@ impl Foot {
         wanted.then_some(2)
     }
 
-    /// As many steps have whole blocks of rows of which sums of outer products are made at once.
-    fn unit(&self, windows: &[Window]) -> usize {
-        let flat = |(id, _): &(StateId, usize)| windows[id.0 as usize].shape.split_last().map_or(1, |(_, batch)| count(batch));
-        let batch = self.made.iter().map(flat).fold(OUTER, gcd);
-        if self.sums.is_empty() { 16 } else { OUTER / batch }
-    }
-
-    /// True where what is computed of one row can be computed: an error is that of all rows.
-    fn fits(&self, cx: &mut EvalCx, windows: &[Window], args: &[Array]) -> Result<bool> {
+    /// A multiple of as many steps has whole blocks of the rows of which sums of outer products are made: how many rows a step has is
+    /// seen in what is computed of one. `None` where that cannot be computed: the error is that of all rows.
+    fn unit(&self, cx: &mut EvalCx, windows: &[Window], args: &[Array]) -> Result<Option<usize>> {
         let row = |(id, _): &(StateId, usize)| {
             let window = &windows[id.0 as usize];
             Array::zeros(window.dtype, &[&[1], &window.shape[..]].concat())
         };
         let made = self.made.iter().map(row).collect();
-        let fit = self.run(cx, made, args, [0, 1]).and_then(|results| {
-            let pairs = results[self.rows..].chunks_exact(2).zip(&self.sums);
-            pairs.map(|(pair, (op, like))| op.zeros(&[pair[0].clone(), pair[1].clone(), args[*like].clone()])).collect::<Result<Vec<_>>>()
+        let trial = self.run(cx, made, args, [0, 1]).and_then(|results| {
+            let operands = &results[self.rows..];
+            self.add(operands, args, &mut vec![])?;
+            Ok(operands.iter().map(|a| OUTER / gcd(OUTER, count(&a.shape()[..a.rank() - 1]))).max())
         });
-        match fit {
+        match trial {
             Err(e) if e.kind == Kind::Interrupted => Err(e),
-            fit => Ok(fit.is_ok()),
+            trial => Ok(trial.ok().map(|unit| unit.unwrap_or(1))),
         }
+    }
+
+    /// Adds what these rows of the operands make to the sums, of which there are none yet at the first.
+    fn add(&self, operands: &[Array], args: &[Array], sums: &mut Vec<Array>) -> Result<()> {
+        for (k, ((op, like), pair)) in self.sums.iter().zip(operands.chunks_exact(2)).enumerate() {
+            if sums.len() == k {
+                sums.push(op.zeros(&[pair[0].clone(), pair[1].clone(), args[*like].clone()])?);
+            }
+            op.add(&pair[0], &pair[1], &mut sums[k]);
+        }
+        Ok(())
     }
 
     fn run(&self, cx: &mut EvalCx, made: Vec<Array>, args: &[Array], [lo, hi]: [usize; 2]) -> Result<Vec<Array>> {
@@ -146,11 +145,9 @@ impl Foot {
         let mut all: Vec<Array> = made.into_iter().chain(args.iter().cloned()).collect();
         let mut results = self.walk.run(cx, &mut self.walk.slots(), &mut all)?;
         let operands = results.split_off(self.rows);
-        for ((op, like), pair) in self.sums.iter().zip(operands.chunks_exact(2)) {
-            let mut sum = op.zeros(&[pair[0].clone(), pair[1].clone(), args[*like].clone()])?;
-            op.add(&pair[0], &pair[1], &mut sum);
-            results.push(sum);
-        }
+        let mut sums = vec![];
+        self.add(&operands, args, &mut sums)?;
+        results.extend(sums);
         Ok(results)
     }
 }
@@ -176,9 +173,8 @@ impl<'a> Drain<'a> {
     /// # Errors
     /// An interruption.
     pub fn new(foot: &'a Foot, cx: &mut EvalCx, windows: &[Window], args: &'a [Array], n: usize) -> Result<Option<Drain<'a>>> {
-        let Some(block) = foot.block(windows, args, n) else { return Ok(None) };
-        let fits = foot.fits(cx, windows, args)?;
-        Ok(fits.then(|| Drain { foot, args, block, from: 0, rows: vec![], sums: vec![] }))
+        let block = foot.block(cx, windows, args, n)?;
+        Ok(block.map(|block| Drain { foot, args, block, from: 0, rows: vec![], sums: vec![] }))
     }
     /// Steps whose rows lie in memory at once, of a state whose rows nothing else reads.
     pub fn holds(&self, id: StateId) -> Option<usize> {
@@ -205,12 +201,7 @@ impl<'a> Drain<'a> {
             }
             put(&mut self.rows[k], lo, part);
         }
-        for (k, ((op, like), pair)) in self.foot.sums.iter().zip(operands.chunks_exact(2)).enumerate() {
-            if lo == 0 {
-                self.sums.push(op.zeros(&[pair[0].clone(), pair[1].clone(), self.args[*like].clone()])?);
-            }
-            op.add(&pair[0], &pair[1], &mut self.sums[k]);
-        }
+        self.foot.add(&operands, self.args, &mut self.sums)?;
         drop((results, operands));
         self.foot.own.iter().for_each(|id| held[id.0 as usize].restart(&windows[id.0 as usize], done));
         self.from = done;
@@ -264,12 +255,12 @@ impl Flow<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Engine, NativeLoop, plan};
-    use crate::base::small;
+    use super::super::{NativeLoop, plan};
+    use super::*;
     use crate::eval::run;
+    use crate::ir::Op;
     use crate::ir::parse::parse;
-    use crate::ir::{EvalCx, Graph, Op};
-    use crate::types::Array;
+    use crate::types::{DType, Extents};
 
     /// A loop whose rows are multiplied and added up; `step` makes them of u and h, `%3` is the rows of all steps, `more` what else is read.
     fn program(seq: &str, step: &str, rows: &str, back: bool, more: &str) -> Graph {
@@ -342,6 +333,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A step has several rows, of which one is made before they are added up.
+    #[test]
+    fn blocks_are_whole_blocks_of_the_rows_that_are_added_up() {
+        let text = "fn f(n: i64, x: f64[n0, n1, n2], v: f64[n3, n4], w: f64[n5, n6], start: f64[1, n7, n8]) {
+  %0 = scan n_steps=n {
+    seq u = x
+    state h init=start reads=[0] writes=[1] keep=all
+    state g: f64[n7, n8] reads=[] writes=[0] keep=all
+    step t
+    %10 = mul(h, 0.5:f64)
+    %11 = add(u, %10)
+    %1 = tanh(%11)
+    next h = %1
+    next g = %1
+  }
+  %3 = reduce[kind=sum, axes=[1], keepdims=false](%0.g)
+  %4 = outer_sum[back_a=false, back_b=false](%3, v, w)
+  return %4
+}";
+        let graph = parse(text).unwrap_or_else(|e| panic!("{}", e.title)).1;
+        let planned = plan(&graph, Engine::Vm).unwrap();
+        let (n, batch, width) = (1300, 8, 64);
+        let numbers = |shape: &[usize], by: f64| Array::new(shape, (0..count(shape)).map(|i| ((i as f64 + 1.0) * by).sin()).collect());
+        let args = [
+            Array::scalar(n as i64),
+            numbers(&[n, batch, width], 0.37),
+            numbers(&[n, 5], 0.21),
+            numbers(&[width, 5], 1.7),
+            numbers(&[1, batch, width], 0.9),
+        ];
+        let law = run(&graph, &mut EvalCx::new(), &args).unwrap();
+        assert_eq!(bits(&law), bits(&run(&planned, &mut EvalCx::new(), &args).unwrap()));
+        let foot = loop_of(&planned).sides.foot.as_ref().expect("rows computed behind");
+        let windows = [1, 0].map(|span| Window {
+            shape: Extents::from_slice(&[batch, width]),
+            dtype: DType::F64,
+            span,
+            first_write: span,
+            stored: true,
+            entering: false,
+            carried: vec![],
+        });
+        assert_eq!(foot.block(&mut EvalCx::new(), &windows, &args[2..4], n).unwrap(), Some(OUTER));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Rows that are computed for a loop a block at a time.
 
 use super::plan::plan;
+use super::sides::{BLOCK, PRODUCTS, WHOLE, names};
 use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -29,16 +30,10 @@ struct Row {
     high: usize,
 }
 
-/// Results of as many bytes in all are computed at once.
-const WHOLE: usize = 1 << 20;
-/// Bytes of a block.
-const BLOCK: usize = 1 << 18;
 /// Rows from which the bytes of a row are learned; there must be many more to make blocks worth it.
 const TRIAL: usize = 16;
 /// As many rows of matrices are multiplied at least, so that packing the right side is a small part of the work.
 const HIGH: usize = 256;
-/// As many multiplications a product of a block has at least: the evaluator then multiplies its rows as it does all rows.
-const PRODUCTS: usize = 1 << 12;
 
 impl Head {
     /// Prepares a head.
@@ -57,14 +52,7 @@ impl Head {
 
     /// The names of what is computed.
     pub fn ops(&self) -> Vec<&str> {
-        let graph = self.walk.graph();
-        let mut names: Vec<&str> = vec![];
-        for node in graph.nodes().iter().filter(|n| !matches!(n.op, crate::ir::Op::Const(_))) {
-            if !names.contains(&node.op.name()) {
-                names.push(node.op.name());
-            }
-        }
-        names
+        names(self.walk.graph(), None)
     }
 
     /// Rows per block for a loop of n steps; `None` where all are better computed at once.

@@ -15,6 +15,7 @@ mod mixed;
 mod padded;
 mod plan;
 mod shortcut;
+mod sides;
 mod tail;
 mod tier;
 mod variants;

@@ -3,6 +3,8 @@
 use crate::base::Id;
 use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::index::{Item, Pattern};
+use crate::scan::reached::reached;
+pub use crate::scan::reached::{eager, shape_only};
 use crate::types::{Dim, Type};
 
 /// True where evaluating a graph can be noticed: prints, draws from the outside, assertions.
@@ -96,26 +98,6 @@ pub fn some_step(g: &Graph, n_steps: Value) -> bool {
     form.is_some_and(|d| not_negative(&d.add(&Dim::from_parts([], -1))))
 }
 
-/// True per value that the results lead to, going from a node to those of its inputs (by position) that `follows` admits.
-fn reached(g: &Graph, follows: impl Fn(&Op, usize) -> bool) -> Vec<bool> {
-    let mut live = vec![false; g.n_values()];
-    let mut stack = g.results().to_vec();
-    while let Some(v) = stack.pop() {
-        if std::mem::replace(&mut live[v.idx()], true) {
-            continue;
-        }
-        if let Some(node) = g.node_of(v) {
-            stack.extend(node.ins.iter().enumerate().filter(|(k, _)| follows(&node.op, *k)).map(|(_, v)| *v));
-        }
-    }
-    live
-}
-
-/// True per value that every evaluation computes: not only a branch of `ifelse` that may not be taken.
-pub fn eager(g: &Graph) -> Vec<bool> {
-    reached(g, |op, input| input == 0 || !matches!(op, Op::IfElse(_)))
-}
-
 /// True per value that a live node or a result reads.
 pub fn used(g: &Graph) -> Vec<bool> {
     let live = g.needed(g.results());
@@ -125,15 +107,6 @@ pub fn used(g: &Graph) -> Vec<bool> {
         node.ins.iter().for_each(|v| used[v.idx()] = true);
     }
     used
-}
-
-/// Positions of inputs of which an op reads the shape alone.
-pub fn shape_only(op: &Op) -> &'static [usize] {
-    match op {
-        Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) => &[1],
-        Op::DimOf(_) => &[0],
-        _ => &[],
-    }
 }
 
 /// True per value that the results need for its elements, not only for its shape.

@@ -9,7 +9,6 @@ pub mod outside;
 pub mod parts;
 pub mod readers;
 pub mod rows;
-pub mod steady;
 pub mod tails;
 pub mod twins;
 

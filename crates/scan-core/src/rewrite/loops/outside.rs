@@ -4,11 +4,11 @@ use super::Parts;
 use super::batch::{Batched, all_steps, can_be_fitted, has_rule};
 use super::cost::heavy;
 use super::facts::infallible;
-use super::steady::steady;
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::rewrite::loops::{SeqPart, StatePart};
+use crate::scan::steady::steady;
 use rustc_hash::FxHashMap;
 
 /// True for a state that the step only writes, and of which all rows are returned.
@@ -35,7 +35,7 @@ impl Outputs {
     /// Looks at a step; `some_step` where one certainly runs, so that what it computes may fail before.
     pub fn new(parts: &Parts, some_step: bool) -> Outputs {
         let body = &parts.body;
-        let (varies, steady) = (varying(parts), steady(parts));
+        let (varies, steady) = (varying(parts), steady(&parts.body, parts.varying()));
         let recurrent =
             parts.needed(parts.states.iter().filter(|s| !only_written(s)).flat_map(|s| s.results.iter().copied()).chain(parts.until));
         let live = parts.live();
@@ -140,9 +140,7 @@ impl Outputs {
 /// True per value that differs from step to step.
 fn varying(parts: &Parts) -> Vec<bool> {
     let mut varies = vec![false; parts.body.n_values()];
-    varies[parts.step.idx()] = true;
-    parts.seqs.iter().for_each(|s| varies[s.param.idx()] = true);
-    parts.states.iter().flat_map(|s| &s.params).for_each(|p| varies[p.idx()] = true);
+    parts.varying().for_each(|p| varies[p.idx()] = true);
     for node in parts.body.nodes().iter() {
         let here = node.ins.iter().any(|v| varies[v.idx()]);
         node.outs.iter().for_each(|v| varies[v.idx()] = here);

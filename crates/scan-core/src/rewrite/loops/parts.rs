@@ -149,9 +149,12 @@ impl Parts {
     }
     /// The values of the body that pieces stand for, in the order of its parameters.
     fn params(&self) -> impl Iterator<Item = Value> + '_ {
+        self.varying().chain(self.captured.iter().map(|c| c.param))
+    }
+    /// What the body reads that is not the same at every step.
+    pub fn varying(&self) -> impl Iterator<Item = Value> + '_ {
         let seqs = self.seqs.iter().map(|s| s.param);
-        let reads = self.states.iter().flat_map(|s| s.params.iter().copied());
-        std::iter::once(self.step).chain(seqs).chain(reads).chain(self.captured.iter().map(|c| c.param))
+        std::iter::once(self.step).chain(seqs).chain(self.states.iter().flat_map(|s| s.params.iter().copied()))
     }
     fn resolve(&self, mut v: Value) -> Value {
         while let Some(&next) = self.aliases.get(&v) {

@@ -18,10 +18,10 @@ use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::has_effects;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
-use crate::rewrite::loops::steady::steady;
 use crate::rewrite::loops::{Parts, StatePart};
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::scalar::ElemOp;
+use crate::scan::steady::steady;
 use rustc_hash::FxHashMap;
 
 const NAME: &str = "scan_dot_out";
@@ -123,7 +123,7 @@ fn accumulators(parts: &Parts) -> Vec<Accumulator> {
     let live = parts.live();
     parts.body.nodes().iter().filter(|n| n.outs.iter().any(|v| live[v.idx()])).for_each(|n| n.ins.iter().for_each(|v| users[v.idx()] += 1));
     parts.results().iter().for_each(|v| users[v.idx()] += 1);
-    let steady = steady(parts);
+    let steady = steady(&parts.body, parts.varying());
     let same = |acc: &Accumulator| acc.product.rows().iter().all(|v| steady[v.idx()]);
     parts.states.iter().filter_map(|s| accumulator(parts, s, &users).filter(same)).collect()
 }

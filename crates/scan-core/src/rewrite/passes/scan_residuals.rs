@@ -27,10 +27,10 @@ use crate::rewrite::loops::cut::{Cut, NEVER};
 use crate::rewrite::loops::facts::{eager, shape_only};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
-use crate::rewrite::loops::steady::steady;
 use crate::rewrite::loops::twins::{Direction, Twin, twin};
 use crate::rewrite::loops::{Parts, SeqPart};
 use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::scan::steady::steady;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 const NAME: &str = "scan_residuals";
@@ -199,8 +199,17 @@ impl<'a> Again<'a> {
             }
         }
         let of_rows = parts_of_rows(early, body, &live, &twin.image);
-        let mut again =
-            Again { early, body, twin, live, parts: of_rows, sure: eager(&early.body), steady: steady(parts), fixed, wanted: vec![] };
+        let mut again = Again {
+            early,
+            body,
+            twin,
+            live,
+            parts: of_rows,
+            sure: eager(&early.body),
+            steady: steady(body, parts.varying()),
+            fixed,
+            wanted: vec![],
+        };
         again.wanted = again.readings();
         again
     }

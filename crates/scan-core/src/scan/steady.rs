@@ -1,6 +1,5 @@
 //! Which values of a step have the same shape at every step: those may become rows of an output.
 
-use super::Parts;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Op, Scan, Value};
 use crate::ops::index::{Item, Pattern};
@@ -14,12 +13,10 @@ struct Change {
     shape: bool,
 }
 
-/// True per value of the step whose extents certainly are the same at every step.
-pub fn steady(parts: &Parts) -> Vec<bool> {
-    let body = &parts.body;
+/// True per value of a step whose extents certainly are the same at every step; `varying` are rows and the step's number.
+pub fn steady(body: &Graph, varying: impl IntoIterator<Item = Value>) -> Vec<bool> {
     let mut changes = vec![Change::default(); body.n_values()];
-    let rows = parts.seqs.iter().map(|s| s.param).chain(parts.states.iter().flat_map(|s| s.params.iter().copied()));
-    rows.chain([parts.step]).for_each(|p| changes[p.idx()].value = true);
+    varying.into_iter().for_each(|p| changes[p.idx()].value = true);
     for node in body.nodes().iter() {
         let value = |v: &Value| changes[v.idx()].value;
         let shape = node.ins.iter().any(|v| changes[v.idx()].shape);

@@ -1,0 +1,135 @@
+"""What a step decides, its gradient takes: comparisons, signs and roundings of values that it computes again, and rounds otherwise."""
+
+import re
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+T, D = 40, 5
+
+
+def loop(decide, **options):
+    """Inputs, a cost with all its slopes, and arguments, of a loop whose step decides something of what is contracted."""
+    w, xs, h0 = rs.dmatrix("w"), rs.dmatrix("xs"), rs.dvector("h0")
+
+    def step(x, h, w):
+        y = rs.tanh(h @ w) * x + h * 0.3
+        z = y * 1.7 + x * y
+        top = rs.max(z)
+        return {"h": rs.tanh(z) * 0.7, "top": top, "loss": decide(x, h, z, top)}
+
+    out = rs.loop(step, over={"x": xs}, init={"h": h0}, given={"w": w}, **options)
+    cost = rs.sum(out.loss) + 0.25 * rs.sum(out.top)
+    rng = np.random.default_rng(3)
+    args = [rng.standard_normal((D, D)) * 0.4, rng.standard_normal((T, D)), rng.standard_normal(D)]
+    return [w, xs, h0], [cost, *rs.grad(cost, [w, xs, h0])], args
+
+
+def close(found, expected, message=""):
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-8 * np.abs(y).max(), err_msg=message)
+
+
+def plainly(inputs, outputs, args):
+    with rs.config.override(passes="none"):
+        return rs.function(inputs, outputs)(*args)
+
+
+def place(x, h, z, top):
+    near = rs.clip(rs.floor(z[0] * 3.0 + x[1] * 2.0), 0.0, D - 1.0)
+    return z[rs.argmax(z)] * x[rs.cast(near, "int64")]
+
+
+DECISIONS = {
+    "equal": lambda x, h, z, top: rs.sum(rs.where(rs.eq(z, top), z * z, 0.0)),
+    "unequal": lambda x, h, z, top: rs.sum(rs.where(rs.ne(z, top), z * z, 0.0)),
+    "not less": lambda x, h, z, top: rs.sum(rs.where(z >= top, z * z, 0.0)),
+    "difference": lambda x, h, z, top: rs.sum(rs.where(rs.eq(z - top, 0.0), z * z, 0.0)),
+    "clipped": lambda x, h, z, top: rs.sum(rs.clip(z - top, -5.0, 0.0) * x),
+    "positive part": lambda x, h, z, top: rs.sum(rs.maximum(z - top, 0.0) * x + rs.maximum(z, top) * h),
+    "size": lambda x, h, z, top: rs.sum(abs(z - top) * x),
+    "rounded": lambda x, h, z, top: rs.sum((z - rs.floor(z)) ** 2 * rs.sign(top)),
+    "of two": lambda x, h, z, top: rs.sum(rs.where(rs.logical_and(z >= top, z > 0.0), z * z, z)),
+    "branch": lambda x, h, z, top: rs.ifelse(rs.sum(z) * 1.5 + top * 0.5 > 0.0, rs.sum(z * z), rs.sum(z)),
+    "place": place,
+}
+
+
+@pytest.mark.parametrize("decide", DECISIONS.values(), ids=DECISIONS)
+@pytest.mark.parametrize("options", [{}, {"truncate": 7}, {"reverse": True}, {"window": 11}], ids=str)
+def test_slopes_are_those_of_the_step_that_ran(decide, options):
+    inputs, outputs, args = loop(decide, **options)
+    close(rs.function(inputs, outputs)(*args), plainly(inputs, outputs, args))
+
+
+@pytest.mark.parametrize("decide", DECISIONS.values(), ids=DECISIONS)
+def test_without_a_pass_they_are_the_same(decide):
+    inputs, outputs, args = loop(decide)
+    found = rs.function(inputs, outputs)(*args)
+    for name in ["scan_residuals", "scan_merge", "cse", "fma", "scan_hoist_seq", "masks"]:
+        close(rs.function(inputs, outputs, excluding=[name])(*args), found, name)
+
+
+def test_slopes_of_a_chosen_extreme_match_differences():
+    inputs, outputs, args = loop(DECISIONS["equal"])
+    f, way = rs.function(inputs, outputs), np.random.default_rng(5).standard_normal(D)
+    up, down = (f(*args[:2], args[2] + h * way)[0] for h in (1e-6, -1e-6))
+    assert abs((up - down) / 2e-6 - f(*args)[3] @ way) < 1e-6
+
+
+def test_second_derivatives_take_them_too():
+    inputs, (_, _, _, slope), args = loop(DECISIONS["not less"])
+    outputs = rs.grad(rs.sum(slope * rs.sin(inputs[2])), inputs)
+    close(rs.function(inputs, outputs)(*args), plainly(inputs, outputs, args))
+
+
+def test_nested_loops_and_steps_that_print_take_them(capsys):
+    xs, h0 = rs.dmatrix("xs"), rs.dvector("h0")
+
+    def step(x, h):
+        z = rs.Print("z")(h * x + x * 1.7)
+
+        def inner(u):
+            v = u * z + z * 1.3
+            top = rs.max(v)
+            return {"top": top, "kept": rs.sum(rs.where(rs.eq(v, top), v * v, 0.0))}
+
+        out = rs.loop(inner, over={"u": xs})
+        return {"h": rs.tanh(z), "loss": rs.sum(out.kept) + rs.sum(out.top) + rs.sum(rs.where(z >= rs.max(z), z, 0.0))}
+
+    out = rs.loop(step, over={"x": xs}, init={"h": h0})
+    cost, rng = rs.sum(out.loss), np.random.default_rng(4)
+    args = [rng.standard_normal((6, D)), rng.standard_normal(D)]
+    outputs = [cost, *rs.grad(cost, [xs, h0])]
+    rs.function([xs, h0], cost)(*args)
+    once = capsys.readouterr().out
+    found = rs.function([xs, h0], outputs)(*args)
+    assert capsys.readouterr().out == once != ""
+    close(found, plainly([xs, h0], outputs, args))
+
+
+def rows_of_decisions(f):
+    return len(re.findall(r"state .*: (bool|i64).* cotangent", f.text(optimised=True)))
+
+
+def cost_of(step):
+    xs, h0 = rs.dmatrix("xs"), rs.dvector("h0")
+    out = rs.loop(step, over={"x": xs}, init={"h": h0})
+    return rs.function([xs, h0], rs.grad(rs.sum(out.h), [xs, h0]))
+
+
+@pytest.mark.parametrize(
+    ("step", "rows"),
+    [
+        (lambda x, h: {"h": rs.where(h * 0.9 + x > 1.0, 0.0, h * 0.9 + x)}, 1),
+        (lambda x, h: {"h": rs.maximum(h * 0.9 + x, 0.0)}, 1),
+        (lambda x, h: {"h": rs.maximum(h + x, 0.0)}, 0),
+        (lambda x, h: {"h": rs.where(x > 1.0, 0.0, h * 0.9 + x)}, 0),
+        (lambda x, h: {"h": rs.max(h * 0.9 + x) + rs.logsumexp(h * 0.9 + x) + h}, 0),
+        (lambda x, h: {"h": rs.tanh(h * 0.9 + x) * rs.sigmoid(x)}, 0),
+    ],
+)
+def test_rows_are_kept_where_another_rounding_could_decide_otherwise(step, rows):
+    assert rows_of_decisions(cost_of(step)) == rows
