@@ -228,6 +228,10 @@ impl Array {
     pub fn dirty(dtype: DType, shape: &[usize]) -> Array {
         dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty(count(shape))) })
     }
+    /// The same, in memory that begins as far from some addresses as can be, as [`Buffer::dirty_apart`] says.
+    pub fn dirty_apart(dtype: DType, shape: &[usize], others: &[usize]) -> Array {
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty_apart(count(shape), others)) })
+    }
     /// The same array in memory of our own, copied where it is somebody else's: for what outlives a call.
     pub fn owned(mut self) -> Array {
         if self.data.is_foreign() {
@@ -333,7 +337,7 @@ impl Array {
     pub fn resize_rows(&mut self, n: usize) {
         let row = count(&self.shape[1..]);
         self.shape[0] = n;
-        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).as_mut_vec().resize(n * row, T::default()));
+        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).resize(n * row));
     }
     /// Overwrites rows along the first axis, from row `i` on, with rows of an array of such rows.
     pub fn copy_rows(&mut self, i: usize, from: &Array, rows: Range<usize>) {

@@ -15,6 +15,16 @@ const ADVISED: usize = 1 << 20;
 /// From so many bytes on, memory that is overwritten as a whole is used again: nothing need clear it first.
 const MEDIUM: usize = 1 << 14;
 
+/// Bytes of a line of the cache. Recycled memory begins at one: a vector that crosses a line costs twice, and memory from the allocator
+/// begins 16 bytes behind one.
+const LINE: usize = 64;
+
+/// Addresses that are equal modulo this look alike to the processor at first: a load waits for an earlier store that has nothing to do
+/// with it.
+const ALIKE: usize = 4096;
+/// Bytes between the places that are looked at where memory is to keep apart from other memory, modulo [`ALIKE`].
+const PLACES: usize = 512;
+
 /// What is kept for later at most: so many large vectors, and so many bytes in all.
 const KEPT: (usize, usize) = (32, 256 << 20);
 /// The same of vectors that are not large.
@@ -37,8 +47,8 @@ pub struct Buffer<T: Element>(Store<T>);
 enum Store<T> {
     One(T),
     Own(Vec<T>),
-    /// A vector that goes back to the pool.
-    Pooled(Vec<T>),
+    /// Memory that goes back to the pool.
+    Pooled(Lines<T>),
     Foreign(Foreign<T>),
 }
 
@@ -62,16 +72,29 @@ impl<T: Element> Buffer<T> {
         let idle = if bytes < MEDIUM { None } else { take(n) };
         match idle {
             Some(v) => Buffer(Store::Pooled(v)),
-            None if (MEDIUM..LARGE).contains(&bytes) => Buffer(Store::Pooled(vec![T::default(); n])),
+            None if (MEDIUM..LARGE).contains(&bytes) => Buffer(Store::Pooled(Lines::fresh(n))),
             None => Buffer::fresh(n),
         }
+    }
+    /// The same, which begins as far from some addresses as can be, modulo [`ALIKE`]: for what is written in turns with what is read there.
+    /// Only where it is worth the memory.
+    pub fn dirty_apart(n: usize, others: &[usize]) -> Buffer<T> {
+        if others.is_empty() || n * size_of::<T>() < 8 * ALIKE {
+            return Buffer::dirty(n);
+        }
+        let mut buffer = Buffer::dirty(n + ALIKE / size_of::<T>());
+        match &mut buffer.0 {
+            Store::Pooled(lines) => lines.keep_apart(n, others),
+            _ => buffer.resize(n),
+        }
+        buffer
     }
     /// `n` zeros (`false` for bool).
     pub fn zeros(n: usize) -> Buffer<T> {
         let idle = if n * size_of::<T>() < LARGE { None } else { take(n) };
         match idle {
             Some(mut v) => {
-                v.fill(T::default());
+                v.as_mut_slice().fill(T::default());
                 Buffer(Store::Pooled(v))
             }
             None => Buffer::fresh(n),
@@ -81,15 +104,15 @@ impl<T: Element> Buffer<T> {
         if n == 1 {
             return Buffer::one(T::default());
         }
-        let v = vec![T::default(); n];
-        let bytes = size_of_val(&*v);
+        let bytes = n * size_of::<T>();
         if bytes < LARGE {
-            return Buffer::from(v);
+            return Buffer::from(vec![T::default(); n]);
         }
+        let lines = Lines::<T>::fresh(n);
         if let Some(advise) = ADVISE.get().filter(|_| bytes >= ADVISED) {
-            advise(v.as_ptr().addr(), bytes);
+            advise(lines.vector.as_ptr().addr(), size_of_val(&*lines.vector));
         }
-        Buffer(Store::Pooled(v))
+        Buffer(Store::Pooled(lines))
     }
     /// True where the memory is somebody else's.
     pub fn is_foreign(&self) -> bool {
@@ -102,23 +125,74 @@ impl<T: Element> Buffer<T> {
         }
         match &mut self.0 {
             Store::One(x) => std::slice::from_mut(x),
-            Store::Own(v) | Store::Pooled(v) => v,
+            Store::Own(v) => v,
+            Store::Pooled(lines) => lines.as_mut_slice(),
             Store::Foreign(_) => unreachable!("copied above"),
         }
     }
-    /// The elements for growing; those of somebody else are copied first.
-    pub fn as_mut_vec(&mut self) -> &mut Vec<T> {
+    /// Changes the number of elements; new ones are zero, and those of somebody else are copied first.
+    pub fn resize(&mut self, n: usize) {
         if matches!(self.0, Store::One(_) | Store::Foreign(_)) {
             *self = Buffer::from(self.to_vec());
         }
         match &mut self.0 {
-            Store::Own(v) | Store::Pooled(v) => v,
+            Store::Own(v) => v.resize(n, T::default()),
+            Store::Pooled(lines) => lines.resize(n),
             Store::One(_) | Store::Foreign(_) => unreachable!("copied above"),
         }
     }
-    /// The elements as a vector, without a copy where there is one.
+    /// The elements as a vector, where they are if they are in one from its beginning on.
     pub fn into_vec(mut self) -> Vec<T> {
-        std::mem::take(self.as_mut_vec())
+        match &mut self.0 {
+            Store::Own(v) => std::mem::take(v),
+            _ => self.to_vec(),
+        }
+    }
+}
+
+/// `n` elements of a vector, from one on that begins at a line of the cache.
+struct Lines<T> {
+    vector: Vec<T>,
+    first: usize,
+    n: usize,
+}
+
+impl<T: Element> Lines<T> {
+    /// Elements that may be left over in front.
+    const SPARE: usize = LINE / size_of::<T>();
+
+    /// `n` zeros.
+    fn fresh(n: usize) -> Lines<T> {
+        Lines::of(vec![T::default(); n + Self::SPARE], n)
+    }
+    /// `n` elements of a vector that has room for as many, and for those that are left over.
+    fn of(mut vector: Vec<T>, n: usize) -> Lines<T> {
+        let first = vector.as_ptr().addr().wrapping_neg() % LINE / size_of::<T>();
+        if vector.len() < first + n {
+            vector.resize(first + n, T::default());
+        }
+        Lines { vector, first, n }
+    }
+    fn as_slice(&self) -> &[T] {
+        &self.vector[self.first..self.first + self.n]
+    }
+    fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.vector[self.first..self.first + self.n]
+    }
+    /// Changes the number of elements; new ones are zero.
+    fn resize(&mut self, n: usize) {
+        self.vector.truncate(self.first + self.n.min(n));
+        self.vector.resize(self.first + n, T::default());
+        self.n = n;
+    }
+    /// Begins later, with `n` of the elements, where it is far from some addresses.
+    fn keep_apart(&mut self, n: usize, others: &[usize]) {
+        let start = self.as_slice().as_ptr().addr();
+        let distance = |from: usize, to: usize| (from.wrapping_sub(to) % ALIKE).min(to.wrapping_sub(from) % ALIKE);
+        let nearest = |place: &usize| others.iter().map(|&other| distance(start + place, other)).min();
+        let place = (0..ALIKE).step_by(PLACES).rev().max_by_key(nearest).unwrap_or(0);
+        self.first += place / size_of::<T>();
+        self.n = n;
     }
 }
 
@@ -146,7 +220,8 @@ impl<T: Element> Deref for Buffer<T> {
     fn deref(&self) -> &[T] {
         match &self.0 {
             Store::One(x) => std::slice::from_ref(x),
-            Store::Own(v) | Store::Pooled(v) => v,
+            Store::Own(v) => v,
+            Store::Pooled(lines) => lines.as_slice(),
             Store::Foreign(owner) => (**owner).as_ref(),
         }
     }
@@ -173,8 +248,8 @@ impl<T: Element> std::fmt::Debug for Buffer<T> {
 
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
-        if let Store::Pooled(v) = &mut self.0 {
-            keep(std::mem::take(v));
+        if let Store::Pooled(lines) = &mut self.0 {
+            keep(std::mem::take(&mut lines.vector));
         }
     }
 }
@@ -200,9 +275,9 @@ fn pool(bytes: usize) -> MutexGuard<'static, Pool> {
     pool.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// A vector of `n` elements, the smallest idle one that has room for them and is not much larger.
-fn take<T: Element>(n: usize) -> Option<Vec<T>> {
-    let wanted = n * size_of::<T>();
+/// Memory of `n` elements, the smallest idle one that has room for them and is not much larger.
+fn take<T: Element>(n: usize) -> Option<Lines<T>> {
+    let wanted = (n + Lines::<T>::SPARE) * size_of::<T>();
     let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
     let idle = {
         let mut pool = pool(wanted);
@@ -211,9 +286,8 @@ fn take<T: Element>(n: usize) -> Option<Vec<T>> {
         pool.bytes -= idle.bytes;
         idle
     };
-    let mut vector = *idle.vector.downcast::<Vec<T>>().ok()?;
-    vector.resize(n, T::default());
-    Some(vector)
+    let vector = *idle.vector.downcast::<Vec<T>>().ok()?;
+    Some(Lines::of(vector, n))
 }
 
 /// Keeps a vector for later; what is kept for longest goes where that is too much.
@@ -246,6 +320,7 @@ pub fn release() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::{ALIKE, LINE, PLACES};
     use crate::types::{Array, DType};
     use std::sync::Arc;
 
@@ -306,6 +381,36 @@ mod tests {
         assert_eq!(Arc::strong_count(&memory), 1);
         let at = own.as_slice::<f64>().as_ptr();
         assert_eq!(own.owned().as_slice::<f64>().as_ptr(), at, "nothing is copied twice");
+    }
+
+    #[test]
+    fn recycled_memory_begins_at_a_line_of_the_cache() {
+        for n in [(1 << 11) + 5, (1 << 14) + 77, (1 << 17) + 913] {
+            let arrays = [Array::dirty(DType::F64, &[n]), Array::dirty(DType::F64, &[n]), Array::dirty(DType::F64, &[n - 3])];
+            assert!(arrays.iter().all(|a| a.as_slice::<f64>().as_ptr().addr().is_multiple_of(LINE)), "{n}");
+            assert_eq!(arrays.map(|a| a.len()), [n, n, n - 3]);
+        }
+        let bools = Array::zeros(DType::Bool, &[(1 << 18) + 3]);
+        assert!(bools.as_slice::<bool>().as_ptr().addr().is_multiple_of(LINE) && !bools.as_slice::<bool>().contains(&true));
+    }
+
+    #[test]
+    fn memory_keeps_apart_from_what_is_read() {
+        let n = (1 << 13) + 31;
+        for others in [vec![16], vec![16, 816], vec![0, 500, 1000, 1500, 2000], vec![usize::MAX - 100, 3000]] {
+            let mut array = Array::dirty_apart(DType::F64, &[n], &others);
+            let at = array.as_slice::<f64>().as_ptr().addr();
+            let far = |other: &usize| (at.wrapping_sub(*other) % ALIKE).min(other.wrapping_sub(at) % ALIKE);
+            let least = others.iter().map(far).min().unwrap();
+            assert!(least + PLACES >= ALIKE / 2 / others.len(), "{others:?} {least}");
+            assert!(at.is_multiple_of(LINE) && array.len() == n);
+            array.as_mut_slice::<f64>().fill(7.0);
+            array.resize_rows(n - 100);
+            array.resize_rows(n + 2000);
+            let values = array.to_f64_vec();
+            assert!(values[..n - 100].iter().all(|&x| x == 7.0) && values[n - 100..].iter().all(|&x| x == 0.0) && values.len() == n + 2000);
+        }
+        assert_eq!(Array::dirty_apart(DType::F64, &[3], &[0]).len(), 3);
     }
 
     #[test]

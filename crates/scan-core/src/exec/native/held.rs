@@ -1,9 +1,10 @@
 //! The memory of a state while its loop runs.
 
-use crate::backend::cpu::{Memory, Operand, cells, copy};
+use crate::backend::cpu::{Memory, Operand, bytes, cells, copy};
 use crate::ir::{Keep, Scan, StateId};
 use crate::lower::Window;
 use crate::types::{Array, Extents};
+use smallvec::SmallVec;
 use std::cell::Cell;
 
 /// The memory of a state.
@@ -97,8 +98,8 @@ impl Held {
         let base = if kind != Rows::All || window.entering || skip > window.first_write { 0 } else { skip };
         let rows = match kind {
             Rows::None => Array::zeros(window.dtype, &[0]),
-            Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
-            _ => all_rows(at, window, ins, room, base),
+            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),
+            _ => all_rows(scan, at, window, ins, room, base),
         };
         Held { rows, window: kept, init, kind, base }
     }
@@ -122,9 +123,9 @@ impl Held {
             false => sliding(scan.states[id].keep, window, n, LIST_SPARE).unwrap_or(Rows::All),
         };
         let rows = match kind {
-            Rows::One => first_row(at, window, ins),
-            Rows::All | Rows::None => all_rows(at, window, ins, room, 0),
-            Rows::Sliding { capacity, .. } => first_rows(at, window, ins, 0, capacity),
+            Rows::One => first_row(scan, at, window, ins),
+            Rows::All | Rows::None => all_rows(scan, at, window, ins, room, 0),
+            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),
         };
         let empty = Array::zeros(window.dtype, &[0]);
         Held { rows, window: empty, init, kind, base: 0 }
@@ -215,10 +216,10 @@ pub fn make_room(held: &mut [Held], windows: &[Window], room: &mut usize, done: 
 }
 
 /// A buffer of all rows from `base` on: the initial ones, then zeros where a step may see them.
-fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, base: usize) -> Array {
+fn all_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, base: usize) -> Array {
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let total = (n + window.span).max(init);
-    let Some(at) = at.filter(|_| window.entering) else { return first_rows(at, window, ins, base, total - base) };
+    let Some(at) = at.filter(|_| window.entering) else { return first_rows(scan, at, window, ins, base, total - base) };
     let mut rows = std::mem::replace(&mut ins[at], Array::scalar(false));
     if rows.shape()[0] < total {
         rows.resize_rows(total);
@@ -227,17 +228,17 @@ fn all_rows(at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, bas
 }
 
 /// A buffer of the first row alone; the caller's array itself, where it has no more.
-fn first_row(at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
+fn first_row(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
     match at {
         Some(at) if ins[at].shape()[0] == 1 => std::mem::replace(&mut ins[at], Array::scalar(false)),
-        _ => first_rows(at, window, ins, 0, 1),
+        _ => first_rows(scan, at, window, ins, 0, 1),
     }
 }
 
 /// A buffer of so many rows from `base` on that begins with the initial ones. No step sees the others before it, or one before
 /// it, wrote them.
-fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
-    let mut rows = Array::dirty(window.dtype, &with_rows(total, &window.shape));
+fn first_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
+    let mut rows = Array::dirty_apart(window.dtype, &with_rows(total, &window.shape), &read(scan, window, ins, base));
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let seen = init.max(window.span).clamp(base, base + total);
     let given = init.clamp(base, seen);
@@ -246,6 +247,16 @@ fn first_rows(at: Option<usize>, window: &Window, ins: &[Array], base: usize, to
     }
     rows.clear_rows(given - base..seen - base);
     rows
+}
+
+/// The addresses that the first two steps read of sequences, less the bytes of a buffer of rows from `base` on before the first row that is
+/// written: where such a buffer should not begin. Only of sequences that go on as the rows do.
+fn read(scan: &Scan, window: &Window, ins: &[Array], base: usize) -> SmallVec<[usize; 8]> {
+    let row = window.row_bytes();
+    let before = window.first_write.saturating_sub(base) * row;
+    let forward = scan.seqs.ids().filter(|&id| !scan.seqs[id].reverse).map(|id| &ins[scan.seq_input(id)]);
+    let alike = forward.map(|x| (x.shape().first().copied().unwrap_or(0), bytes(x))).filter(|(rows, bytes)| bytes.len() == rows * row);
+    alike.flat_map(|(_, bytes)| [0, row].map(|at| (bytes.as_ptr().addr() + at).wrapping_sub(before))).collect()
 }
 
 fn with_rows(n: usize, row: &[usize]) -> Extents {

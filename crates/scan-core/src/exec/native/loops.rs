@@ -8,7 +8,7 @@ use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
 use super::variants::Variants;
-use crate::backend::cpu::{Memory, Operand, bytes};
+use crate::backend::cpu::{Memory, Operand, bytes, team};
 use crate::base::Result;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
@@ -78,10 +78,11 @@ struct Bases<'a> {
     before: SmallVec<[Base<'a>; 4]>,
 }
 
-/// lanes × steps × instructions between two looks at whether the caller wants to stop.
-const PORTION: usize = 1 << 20;
+/// lanes × steps × instructions of a call of the kernel, between two looks at whether the caller wants to stop: where several threads
+/// share it, and where one does it alone.
+const PORTION: [usize; 2] = [1 << 20, 1 << 22];
 /// Bytes that the rows of a block of steps may take where a kernel walks over the lanes in several columns.
-const BLOCK_BYTES: usize = 1 << 18;
+const BLOCK_BYTES: usize = 1 << 20;
 /// The same where all steps together take more than caches keep ([`CACHED_BYTES`]): so few rows at a time that the processor sees them
 /// coming.
 const STREAM_BYTES: usize = 1 << 16;
@@ -341,6 +342,7 @@ impl Ready {
         let operands: SmallVec<[Operand; 16]> =
             self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, &stopped, first)).collect();
         let portion = self.portion(&operands, end - *done);
+        let shared = self.is_shared();
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
                 cx.check()?
@@ -350,14 +352,25 @@ impl Ready {
             let steps = portion.min(end - *done);
             let later: SmallVec<[Operand; 16]> = operands.iter().filter(|_| *done > first).map(|o| o.after(*done - first)).collect();
             let now = if *done > first { &later } else { &operands };
-            *done += self.tier.run(now, self.plan.lanes, steps, *done as i64);
+            let (lanes, at) = (self.plan.lanes, *done as i64);
+            *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
         }
         Ok(stopped[0].get() != 0)
     }
 
+    /// Steps that have so many instructions.
+    fn most(&self, portion: usize) -> usize {
+        (portion / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1)
+    }
+
+    /// True where calls are worth several threads.
+    fn is_shared(&self) -> bool {
+        team::splits(&self.plan.kernel, self.plan.lanes, self.most(PORTION[0]))
+    }
+
     /// Steps per call of the kernel, of so many in all.
     fn portion(&self, operands: &[Operand], steps: usize) -> usize {
-        let most = (PORTION / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1);
+        let most = self.most(PORTION[usize::from(!self.is_shared())]);
         let moving = operands.iter().filter(|o| o.stride != 0).map(|o| o.stride.unsigned_abs()).sum::<usize>();
         let (bytes, rows) = if moving.saturating_mul(steps) > CACHED_BYTES { (STREAM_BYTES, 4) } else { (BLOCK_BYTES, 16) };
         if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }

@@ -1,5 +1,6 @@
 //! Which engine runs a kernel: the vm at once, machine code as soon as it pays.
 
+use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
 use crate::backend::cpu::{Code, Operand, Refusal, Stepwise, native, vm};
 use crate::kernel::Kernel;
@@ -86,6 +87,10 @@ impl Tiered {
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
         run_parallel(self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
+    }
+    /// The same in this thread alone.
+    pub fn run_alone(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
+        code::run(self.code(), &self.kernel, operands, lanes, steps, first)
     }
     /// The engine in use, and why it is not machine code where that was tried.
     pub fn describe(&self) -> (&'static str, Option<&str>) {

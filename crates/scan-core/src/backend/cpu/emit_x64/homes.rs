@@ -50,9 +50,14 @@ pub(super) fn kept(program: &Program, shape: Shape, registers: usize) -> Kept {
     let carried = program.carries.iter().map(|c| copies(program.values[c.now].uniform)).sum::<usize>();
     let side = super::order::side_by_side(program, shape.copies);
     let count = held.map(|v| copies(v.uniform)).sum::<usize>() + carried;
-    let all = count + super::order::need(program, side) <= registers;
-    let rest = registers.saturating_sub(if all { count } else { carried });
-    let constants = if program.carries.is_empty() { vec![] } else { super::order::constants(program, side, rest) };
+    let most = registers.saturating_sub(carried);
+    let near = super::stagger::near(program, shape.copies, (most + carried).saturating_sub(SPARE));
+    // Registers that copies need between the carries and what is kept.
+    let step = near.map_or(0, |need| (need + SPARE).saturating_sub(carried));
+    let all = count + super::order::need(program, side).max(step) <= registers;
+    let rest = if all { registers - count } else { most };
+    let mut constants = if program.carries.is_empty() { vec![] } else { super::order::constants(program, side, rest) };
+    constants.truncate(rest.saturating_sub(step));
     let room = rest.saturating_sub(constants.len() + SPARE) + carried;
     let unit = program.mems.enumerate().take(64).filter(|(_, m)| m.lane == Lane::Unit).fold(0, |mask, (id, _)| mask | 1u64 << id.idx());
     Kept { mems: if all { shape.held } else { shape.held & unit }, all, constants, room }

@@ -12,13 +12,16 @@ use std::ops::Range;
 /// Cycles between two copies, at least.
 const SPACE: isize = 6;
 
+/// Cycles between two copies that are few, from the best on.
+const NEAR: [isize; 3] = [SPACE, 8, 10];
+
 /// Operations that stay together, of a copy; or all stores of a copy, where there are none.
 pub(super) type Turn = (Range<usize>, usize);
 
 /// The turns of a step for so many copies, as near to each other as `room` vector registers allow. None where the values do not fit or
 /// functions are called.
 pub(super) fn turns(program: &Program, copies: usize, room: usize) -> Option<Vec<Turn>> {
-    if program.operations.iter().any(|o| matches!(o.form, Form::Call(_))) {
+    if calls(program) {
         return None;
     }
     let plan = Plan::new(program, copies);
@@ -31,6 +34,20 @@ pub(super) fn turns(program: &Program, copies: usize, room: usize) -> Option<Vec
         if plan.pressure(&plan.turns(middle)) <= room { high = middle } else { low = middle + 1 }
     }
     Some(plan.turns(high))
+}
+
+/// The vector registers that a step takes where copies begin as near to each other as so many registers allow, if that is near: what
+/// else registers could hold is better in memory than that copies begin later.
+pub(super) fn near(program: &Program, copies: usize, registers: usize) -> Option<usize> {
+    if !super::order::waits(program) || calls(program) {
+        return None;
+    }
+    let plan = Plan::new(program, copies);
+    NEAR.into_iter().map(|space| plan.pressure(&plan.turns(space))).find(|&need| need <= registers)
+}
+
+fn calls(program: &Program) -> bool {
+    program.operations.iter().any(|o| matches!(o.form, Form::Call(_)))
 }
 
 struct Plan<'a> {
@@ -172,6 +189,16 @@ mod tests {
             let [before, this] = [of(copy - 1), of(copy)];
             assert!(before[0] < this[0] && this[0] < before[before.len() - 1] && before[before.len() - 1] < this[this.len() - 1]);
         }
+    }
+
+    #[test]
+    fn registers_are_left_to_copies_that_are_near_each_other() {
+        let program = long_step();
+        let plan = Plan::new(&program, 6);
+        let needs = NEAR.map(|space| plan.pressure(&plan.turns(space)));
+        assert_eq!(near(&program, 6, 32), Some(needs[0]));
+        assert_eq!(near(&program, 6, needs[2] - 1), None, "they would not be near");
+        assert!(turns(&program, 6, needs[0]).is_some_and(|turns| turns == plan.turns(SPACE)));
     }
 
     #[test]
