@@ -44,6 +44,13 @@ class TestGrad:
         again = rs.grad(gz.sum(), z)
         np.testing.assert_allclose(rs.eval(again, {self.x: X}), [2, 2, 2])
 
+    @pytest.mark.parametrize(("n", "m"), [(1, 3), (3, 1), (1, 1), (3, 3), (1, 700), (1, 0)])
+    def test_what_is_repeated_has_the_sum_of_all_slopes(self, n, m):
+        x, y = rs.dvector("x"), rs.dvector("y")
+        f = rs.function([x, y], rs.grad(rs.sum((x + y) * 0.8), [x, y]))
+        for size, other, slope in zip((n, m), (m, n), f(np.ones(n), np.ones(m)), strict=True):
+            np.testing.assert_allclose(slope, np.full(size, 0.8 * (other if size == 1 else 1)))
+
     def test_of_a_shared_variable(self):
         w = rs.shared(X, name="w")
         np.testing.assert_allclose(rs.eval(rs.grad((w**3).sum(), w)), 3 * X**2)

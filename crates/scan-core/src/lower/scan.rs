@@ -333,7 +333,7 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
 }
 
 /// A group of elementwise nodes as a kernel of one step: parameters are the operands, in order, then the results.
-/// `uniform` says per parameter whether it has one element.
+/// `uniform` says per parameter whether it has one element. The others have two here, in place of any number: nothing may depend on it.
 ///
 /// # Errors
 /// Why it is no kernel.
@@ -342,6 +342,9 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     let types: Vec<Type> =
         graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
     let known = specialise(graph, &types).map_err(|e| Refusal(e.title.clone()))?;
+    if known.nodes().iter().any(|n| matches!(n.op, Op::SumTo(_)) && known.ty(n.ins[0]).dims != known.ty(n.outs[0]).dims) {
+        return refuse("a sum over the elements");
+    }
     let mut lowering = Lowering::new(&known, Layout::Lanes(LANES));
     let mut mems = Mems::default();
     for (at, &p) in known.params().iter().enumerate() {

@@ -294,6 +294,30 @@ mod tests {
         assert_eq!(error(&graph), error(&planned));
     }
 
+    /// What slopes of a sum are made of: how many elements a constant is repeated to matters where they are added up.
+    #[test]
+    fn sums_of_what_is_repeated_count_all_elements() {
+        let mut g = Graph::new();
+        let [x, like, y] = ["x", "like", "y"].map(|name| g.param(Type::unknown(DType::F64, 1), Some(name)));
+        let one = g.constant(Array::new(&[1], vec![0.7]));
+        let ones = g.emit(BroadcastLike {}, &[one, like]);
+        let repeated = g.emit(BroadcastLike {}, &[y, like]);
+        let both = g.mul(ones, repeated);
+        let results = [ones, repeated, both].map(|v| g.emit(SumTo {}, &[v, x]));
+        let negative = g.neg(results[0]);
+        g.set_results([results[0], results[1], results[2], negative]);
+        for engine in [Engine::Vm, Engine::Jit] {
+            let planned = plan(&g, engine).unwrap();
+            assert!(maps(&planned) > 0, "{}", planned.to_text("plan"));
+            let array = |n: usize| Array::new(&[n], (0..n).map(|i| 1.5 + i as f64 * 0.37).collect());
+            for (n, m, k) in [(1, 3, 1), (1, 3, 3), (3, 3, 3), (3, 3, 1), (1, 1, 1), (1, 2, 1), (1, 0, 1), (1, 900, 1)] {
+                let args = [array(n), array(m), array(k)];
+                let (law, found) = (run(&g, &mut EvalCx::new(), &args), run(&planned, &mut EvalCx::new(), &args));
+                assert_eq!(law.unwrap(), found.unwrap(), "{m} and {k} elements added up to {n}");
+            }
+        }
+    }
+
     #[test]
     fn rows_added_to_zeros_and_last_rows_are_the_laws() {
         let mut g = Graph::new();
