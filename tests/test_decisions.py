@@ -54,6 +54,12 @@ DECISIONS = {
     "of two": lambda x, h, z, top: rs.sum(rs.where(rs.logical_and(z >= top, z > 0.0), z * z, z)),
     "branch": lambda x, h, z, top: rs.ifelse(rs.sum(z) * 1.5 + top * 0.5 > 0.0, rs.sum(z * z), rs.sum(z)),
     "place": place,
+    "remainder": lambda x, h, z, top: rs.sum(((z - top) % 1.0) ** 2 * x),
+    "remainder by a slope": lambda x, h, z, top: rs.sum(((z - top) % (1.5 + h * h)) * x),
+    "truncated remainder": lambda x, h, z, top: rs.sum(rs.fmod(z - top + 1.0, 1.0) ** 2 * x),
+    "floored": lambda x, h, z, top: rs.sum(((z - top) // 0.25) * x),
+    "angle": lambda x, h, z, top: rs.sum(rs.atan2(z - top, -1.0 - x * x)),
+    "side": lambda x, h, z, top: rs.sum(rs.copysign(x * h, z - top)),
 }
 
 
@@ -79,8 +85,9 @@ def test_slopes_of_a_chosen_extreme_match_differences():
     assert abs((up - down) / 2e-6 - f(*args)[3] @ way) < 1e-6
 
 
-def test_second_derivatives_take_them_too():
-    inputs, (_, _, _, slope), args = loop(DECISIONS["not less"])
+@pytest.mark.parametrize("decide", ["not less", "remainder", "remainder by a slope", "floored"])
+def test_second_derivatives_take_them_too(decide):
+    inputs, (_, _, _, slope), args = loop(DECISIONS[decide])
     outputs = rs.grad(rs.sum(slope * rs.sin(inputs[2])), inputs)
     close(rs.function(inputs, outputs)(*args), plainly(inputs, outputs, args))
 
@@ -108,6 +115,42 @@ def test_nested_loops_and_steps_that_print_take_them(capsys):
     found = rs.function([xs, h0], outputs)(*args)
     assert capsys.readouterr().out == once != ""
     close(found, plainly([xs, h0], outputs, args))
+
+
+def inner_loop(start, update, us):
+    def inner(u, g):
+        return {"g": update(u, g), "s": rs.sum(update(u, g) * u)}
+
+    out = rs.loop(inner, over={"u": us}, init={"g": start})
+    return rs.sum(out.s) + rs.sum(out.g[-1])
+
+
+def twice(u, z, top):
+    """A loop in the loop in the loop."""
+    return inner_loop(z, lambda v, g: rs.where(rs.eq(g, top), v * g, 0.1) + g, rs.stack([u, u * 0.5]))
+
+
+NESTED = {
+    "a start": lambda z, top, us: inner_loop(z, lambda u, g: rs.where(rs.eq(g, top), g * u, 0.0) * 0.5 + g, us),
+    "captured": lambda z, top, us: inner_loop(z * 0.0, lambda u, g: rs.tanh(g * 0.5 + rs.where(rs.eq(z, top), z * u, 0.0)), us),
+    "both scaled": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g * u + rs.where(z * u >= top * u, z * g, 0.2)), us),
+    "a bend": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g * u + rs.maximum(z, top) * u), us),
+    "rows": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.where(rs.eq(u, top), u * g, g * 0.7), rs.stack([z, z * 0.5, us[1]])),
+    "packed": lambda z, top, us: inner_loop(
+        rs.concatenate([z, rs.reshape(top, (1,))]), lambda u, g: rs.where(rs.eq(g, g[-1]), g * 0.9, g * 0.8), rs.concatenate([us, us[:, :1]], axis=1)
+    ),
+    "deeper": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g + twice(u, z, top) * 0.01), us),
+}
+
+
+@pytest.mark.parametrize("within", NESTED.values(), ids=NESTED)
+def test_loops_inside_steps_decide_on_what_the_steps_saw(within):
+    us = rs.dmatrix("us")
+    inputs, outputs, args = loop(lambda x, h, z, top: within(z, top, us))
+    inputs.append(us)
+    outputs.append(rs.grad(outputs[0], us))
+    args.append(np.random.default_rng(6).standard_normal((3, D)))
+    close(rs.function(inputs, outputs)(*args), plainly(inputs, outputs, args))
 
 
 def rows_of_decisions(f):

@@ -2,7 +2,7 @@
 
 use super::groups::{Groups, Part};
 use super::in_place::{Order, may_alias};
-use super::moves::{Source, moved_inputs, shape_only, sources};
+use super::moves::{Source, moved_inputs, sources};
 use super::nodes::expressible;
 use super::scan::{Kind, Kinds, known_shape, lower_map, prepared};
 use super::window::Window;
@@ -13,6 +13,7 @@ use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::Kernel;
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
+use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{DType, Type};
 use rustc_hash::FxHashMap;
@@ -320,7 +321,7 @@ impl<'a> Planner<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             given.push(match self.body.const_value(v) {
                 _ if moved.contains(&i) => Source::Moved(&shapes[i]),
-                _ if shape_only(&node.op, i) => Source::Shape(&shapes[i]),
+                _ if shape_only(&node.op).contains(&i) => Source::Shape(&shapes[i]),
                 Some(a) => Source::Given(a),
                 None => return Ok(false),
             });

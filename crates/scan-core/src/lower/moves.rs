@@ -16,11 +16,6 @@ pub(super) fn moved_inputs(op: &Op, n: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// Inputs of which an op reads the shape alone.
-pub(super) fn shape_only(op: &Op, input: usize) -> bool {
-    matches!(op, Op::ReshapeLike(_) | Op::BroadcastLike(_) | Op::SumTo(_)) && input == 1 || matches!(op, Op::DimOf(_))
-}
-
 /// For each element of the result: which element of which moved input it is (inputs counted one after the other, from 1 on), or 0
 /// for a zero that the op puts there. `None` where the op fails on these shapes.
 pub(super) fn sources(op: &Op, ins: &[Source]) -> Option<(Vec<usize>, Array)> {

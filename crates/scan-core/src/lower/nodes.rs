@@ -1,6 +1,6 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
-use super::moves::{Source, moved_inputs, shape_only, sources};
+use super::moves::{Source, moved_inputs, sources};
 use super::value::{Layout, Val, bits_of, broadcast_positions};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
@@ -8,6 +8,7 @@ use crate::ir::{EvalCx, Graph, Node, Op, Value};
 use crate::kernel::{Builder, Reg};
 use crate::ops::matmul::LOOPS;
 use crate::scalar::{ElemOp, Rule};
+use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
@@ -137,7 +138,7 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if shape_only(&node.op, i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(shape, _) if shape_only(&node.op).contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
                 Val::Regs(..) => return None,
             }
         }
@@ -248,7 +249,7 @@ impl<'a> Lowering<'a> {
         for (i, val) in values.iter().enumerate() {
             given.push(match val {
                 _ if moved.contains(&i) => Source::Moved(val.shape()),
-                _ if shape_only(&node.op, i) => Source::Shape(val.shape()),
+                _ if shape_only(&node.op).contains(&i) => Source::Shape(val.shape()),
                 Val::Known(a) => Source::Given(a),
                 Val::Regs(..) => return refuse("an index that depends on the step"),
             });

@@ -1,6 +1,5 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
-use super::moves::shape_only;
 use super::nodes::{Lowering, specialise};
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
@@ -9,6 +8,7 @@ use crate::ir::op::BroadcastTo;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
 use crate::scalar::ElemOp;
+use crate::scan::reached::shape_only;
 use crate::types::Type;
 use crate::types::shape::{Extents, count};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -309,7 +309,7 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
         let mut ins = vec![];
         for (k, &v) in node.ins.iter().enumerate() {
-            if shape_only(&node.op, k) && sure[v.0 as usize] && body.node_of(v).is_some() {
+            if shape_only(&node.op).contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
                 let alone = shape_alone(&mut out, body, v)?;
                 ins.push(alone.unwrap_or(image[&v]));
                 continue;

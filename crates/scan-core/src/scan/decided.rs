@@ -3,6 +3,7 @@
 //! gradient that trusts it is zero. So the gradient takes the decisions that the loop took, at a byte each, unless computing them again
 //! certainly gives the same.
 
+use super::inner::deciding;
 use super::reached::{eager, shape_only};
 use super::steady::steady;
 use super::vjp::StepVjp;
@@ -12,13 +13,15 @@ use crate::scalar::ElemOp;
 use crate::types::Array;
 use smallvec::SmallVec;
 
-/// The outermost decisions that cotangents use.
+/// The outermost decisions that cotangents use, and what loops inside the step decide on.
 pub(super) fn decided(step: &StepVjp, scan: &Scan) -> Vec<Value> {
     let g = &step.graph;
-    if !g.nodes().iter().any(|n| decides(step, n)) {
+    let mut wanted = decisions(g);
+    on_behalf_of_loops(step, &mut wanted);
+    if !wanted.contains(&true) {
         return vec![];
     }
-    let doubts = doubts(step);
+    let doubts = doubts(g, |v| step.is_stored(v));
     let fixed = steady(g, step.varying(scan));
     let there = there(step);
     let mut found = vec![];
@@ -29,7 +32,7 @@ pub(super) fn decided(step: &StepVjp, scan: &Scan) -> Vec<Value> {
             continue;
         }
         let Some(node) = g.node_of(v) else { continue };
-        if decides(step, node) && doubts[v.idx()].any() && fixed[v.idx()] && there[v.idx()] {
+        if wanted[v.idx()] && doubts[v.idx()].any() && fixed[v.idx()] && there[v.idx()] {
             found.push(v);
         } else {
             open.extend(read(node));
@@ -39,35 +42,64 @@ pub(super) fn decided(step: &StepVjp, scan: &Scan) -> Vec<Value> {
     found
 }
 
-/// True for what jumps where its inputs hardly change. Where an extreme is, is told by comparing the very values that it is of.
-fn decides(step: &StepVjp, node: &Node) -> bool {
-    use ElemOp::{Ceil, Eq, Floor, IsFinite, IsInf, IsNan, Round, Sign, Trunc};
+/// Marks what the step hands to loops of its own that decide on it.
+fn on_behalf_of_loops(step: &StepVjp, wanted: &mut [bool]) {
     let g = &step.graph;
-    let dtype = g.ty(node.outs[0]).dtype;
-    let infinite = |v: &Value| g.const_value(*v).and_then(Array::item_f64).is_some_and(f64::is_infinite);
-    match node.op {
-        Op::Elem(Sign | Floor | Ceil | Round | Trunc) => dtype.is_float(),
-        Op::Elem(IsNan | IsInf | IsFinite) | Op::ExtremeMask(_) | Op::Const(_) | Op::Scan(_) => false,
-        Op::Elem(Eq) if guards(g, node) => false,
-        Op::Elem(_) if node.ins.iter().any(infinite) => false,
-        _ => !dtype.is_float() && node.outs.len() == 1,
+    let own = |n: &&Node| matches!(n.op, Op::Scan(_)) && step.origin.contains_key(&n.outs[0]);
+    let loops: Vec<&Node> = g.nodes().iter().filter(own).collect();
+    if loops.is_empty() {
+        return;
+    }
+    let computed = doubts(g, |_| false);
+    for node in loops {
+        deciding(g, node, |v| computed[v.idx()].any()).into_iter().for_each(|k| wanted[node.ins[k].idx()] = true);
     }
 }
 
-/// True for `x == y` that does no more than put a zero, or −∞, in the place of `x − y`: so do slopes of logarithms of sums.
-fn guards(g: &Graph, node: &Node) -> bool {
-    let equal = node.outs[0];
+/// True for ops on floats whose results jump and do not change in between: their derivatives are zero.
+pub(super) fn is_flat(op: &Op) -> bool {
+    use ElemOp::{Ceil, Floor, FloorDiv, Round, Sign, Trunc};
+    matches!(op, Op::Elem(Sign | Floor | Ceil | Round | Trunc | FloorDiv))
+}
+
+/// True per value that jumps where its inputs hardly change. Where an extreme is, is told by comparing the very values that it is of.
+pub(super) fn decisions(g: &Graph) -> Vec<bool> {
+    let mut found = vec![false; g.n_values()];
+    for node in g.nodes().iter() {
+        node.outs.iter().for_each(|v| found[v.idx()] = decides(g, node));
+    }
+    let equal = |v: &Value| g.node_of(*v).is_some_and(|n| matches!(n.op, Op::Elem(ElemOp::Eq)));
+    let mut only_guards = vec![true; g.n_values()];
+    for node in g.nodes().iter() {
+        node.ins.iter().filter(|v| equal(v) && !guards(g, node, **v)).for_each(|v| only_guards[v.idx()] = false);
+    }
+    let guards = |v: usize| only_guards[v] && equal(&Value::new(v));
+    found.iter().enumerate().map(|(v, found)| *found && !guards(v)).collect()
+}
+
+fn decides(g: &Graph, node: &Node) -> bool {
+    use ElemOp::{Atan2, CopySign, Fmod, IsFinite, IsInf, IsNan, Mod};
+    let dtype = g.ty(node.outs[0]).dtype;
+    let infinite = |v: &Value| g.const_value(*v).and_then(Array::item_f64).is_some_and(f64::is_infinite);
+    match &node.op {
+        Op::Elem(Mod | Fmod | CopySign | Atan2) => true,
+        Op::Elem(IsNan | IsInf | IsFinite) | Op::ExtremeMask(_) | Op::Const(_) | Op::Scan(_) => false,
+        Op::Elem(_) if node.ins.iter().any(infinite) => false,
+        op => is_flat(op) || !dtype.is_float() && node.outs.len() == 1,
+    }
+}
+
+/// True where a node does no more with `equal`, an `x == y`, than put a zero, or −∞, in the place of `x − y`: so do slopes of logarithms of
+/// sums.
+fn guards(g: &Graph, node: &Node, equal: Value) -> bool {
     let elem = |v: Value, op: ElemOp| g.node_of(v).filter(|n| matches!(n.op, Op::Elem(found) if found == op)).map(|n| &n.ins);
     let number = |v: Value, x: f64| g.const_value(v).and_then(Array::item_f64) == Some(x);
     let plain = |v: Value| {
         let low = |ins: &SmallVec<[Value; 4]>| number(ins[1], f64::NEG_INFINITY) && number(ins[2], 0.0);
         number(v, 0.0) || elem(v, ElemOp::Where).is_some_and(low)
     };
-    let guard = |n: &Node| {
-        let difference = || elem(n.ins[2], ElemOp::Sub).is_some_and(|ins| ins == &node.ins);
-        matches!(n.op, Op::Elem(ElemOp::Where)) && n.ins[0] == equal && plain(n.ins[1]) && difference()
-    };
-    g.nodes().iter().filter(|n| n.ins.contains(&equal)).all(guard)
+    let difference = || elem(node.ins[2], ElemOp::Sub) == elem(equal, ElemOp::Eq);
+    matches!(node.op, Op::Elem(ElemOp::Where)) && node.ins[0] == equal && plain(node.ins[1]) && difference()
 }
 
 /// What a node reads the elements of.
@@ -98,8 +130,7 @@ impl Doubt {
 }
 
 /// Per value; none for what is read again.
-fn doubts(step: &StepVjp) -> Vec<Doubt> {
-    let g = &step.graph;
+fn doubts(g: &Graph, read_again: impl Fn(Value) -> bool) -> Vec<Doubt> {
     let mut doubts = vec![Doubt::default(); g.n_values()];
     for node in g.nodes().iter() {
         let float = node.outs.iter().any(|v| g.ty(*v).dtype.is_float());
@@ -111,17 +142,17 @@ fn doubts(step: &StepVjp) -> Vec<Doubt> {
             _ => Doubt { others: true, ..Doubt::default() },
         };
         let all = read(node).fold(own, |all, v| all.or(doubts[v.idx()]));
-        node.outs.iter().filter(|v| !step.is_stored(**v)).for_each(|v| doubts[v.idx()] = all);
+        node.outs.iter().filter(|v| !read_again(**v)).for_each(|v| doubts[v.idx()] = all);
     }
     doubts
 }
 
 /// True for ops on floats that move elements, choose among them, draw them, or change no more than a sign.
-fn repeats(op: &Op) -> bool {
-    use ElemOp::{Abs, Ceil, Clip, Floor, Maximum, Minimum, Neg, Relu, Round, Sign, Trunc, Where};
+pub(super) fn repeats(op: &Op) -> bool {
+    use ElemOp::{Abs, Ceil, Clip, CopySign, Floor, Maximum, Minimum, Neg, Relu, Round, Sign, Trunc, Where};
     matches!(
         op,
-        Op::Elem(Abs | Ceil | Clip | Floor | Maximum | Minimum | Neg | Relu | Round | Sign | Trunc | Where)
+        Op::Elem(Abs | Ceil | Clip | CopySign | Floor | Maximum | Minimum | Neg | Relu | Round | Sign | Trunc | Where)
             | Op::Const(_)
             | Op::Cast(_)
             | Op::Index(_)

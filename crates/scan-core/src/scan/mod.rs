@@ -3,6 +3,7 @@
 pub mod decided;
 pub mod in_place;
 pub mod infer;
+mod inner;
 pub mod inspect;
 pub mod reached;
 pub mod replay;

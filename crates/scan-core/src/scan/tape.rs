@@ -1,5 +1,6 @@
 //! What a loop's steps saw, for its gradient: the returned buffers where they still tell, a tape where they do not.
 
+use super::decided::is_flat;
 use super::replay::silenced;
 use super::vjp::StepVjp;
 use crate::base::Result;
@@ -44,7 +45,7 @@ impl Forward {
         Ok(seen)
     }
 
-    /// The rows of what the steps decided. No gradient flows through them.
+    /// The rows of what the steps decided. No gradient flows through those whose derivatives are zero.
     ///
     /// # Errors
     /// As [`Forward::buffers`].
@@ -52,17 +53,13 @@ impl Forward {
         if step.decided.is_empty() {
             return Ok(vec![]);
         }
-        let mut more = quiet(scan)?;
+        let mut more = scan.with_body(step.quiet.clone().into_owned());
         let rows = more.body.inline(&step.graph, &step.origin, &step.decided)?;
         let outs = with_tapes(more, g, site, rows.into_iter().map(|v| (v, None)).collect())?;
-        let rows = &outs[scan.states.len()..][..step.decided.len()];
-        Ok(rows.iter().map(|&v| if g.ty(v).dtype.is_float() { g.emit(StopGradient {}, &[v]) } else { v }).collect())
+        let flat = |v: &Value| step.graph.node_of(*v).is_some_and(|n| is_flat(&n.op)) && step.graph.ty(*v).dtype.is_float();
+        let rows = outs[scan.states.len()..].iter().zip(&step.decided);
+        Ok(rows.map(|(&rows, of)| if flat(of) { g.emit(StopGradient {}, &[rows]) } else { rows }).collect())
     }
-}
-
-/// The loop as it runs once more.
-fn quiet(scan: &Scan) -> Result<Scan> {
-    Ok(Scan { body: silenced(&scan.body)?.into_owned(), ..scan.clone() })
 }
 
 /// The outputs of the loop with `whole` buffers kept whole and one more output per read of `taped`: the loop itself where
@@ -71,7 +68,7 @@ fn extended(scan: &Scan, g: &mut Graph, site: &Site, whole: &[StateId], taped: &
     if taped.is_empty() && whole.iter().all(|&id| scan.states[id].keep == Keep::All) {
         return Ok(site.outs.to_vec());
     }
-    let mut more = quiet(scan)?;
+    let mut more = scan.with_body(silenced(&scan.body)?.into_owned());
     for &id in whole {
         more.states[id].keep = Keep::All;
     }
