@@ -4,7 +4,7 @@ use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::scalar::slices;
+use crate::scalar::{eights, slices};
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
 use crate::types::{Array, Dim, Element, Extents, Type};
 use crate::{bail, dispatch};
@@ -196,9 +196,9 @@ float_product!(
     slices::add_rows_f32,
     slices::add_rows_back_f32,
     slices::add_outer_f32,
-    slices::row_products_f32
+    eights::row_products_f32
 );
-float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::add_rows_back, slices::add_outer, slices::row_products);
+float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::add_rows_back, slices::add_outer, eights::row_products);
 
 /// Rows of which [`Outer::add_outer`] adds up the products at once.
 pub(crate) const OUTER: usize = 256;

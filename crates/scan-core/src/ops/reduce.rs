@@ -34,12 +34,10 @@ impl OpDef for Reduce {
             self.check_not_empty(&tuple(ins[0].shape()))?;
         }
         Ok(one(match self.kind {
-            ReduceKind::Sum => sum_lanes(&x.cast(x.dtype().accumulator()), lanes, &shape),
-            ReduceKind::Prod => prod_lanes(&x.cast(x.dtype().accumulator()), lanes, &shape),
+            ReduceKind::Sum | ReduceKind::Prod => reduced(self.kind, &x.cast(x.dtype().accumulator()), lanes, &shape),
             ReduceKind::Any => per_lane(&x.cast(DType::Bool), lanes, &shape, |lane: Lane<bool>| lane.iter().any(|b| b)),
             ReduceKind::All => per_lane(&x.cast(DType::Bool), lanes, &shape, |lane: Lane<bool>| lane.iter().all(|b| b)),
-            ReduceKind::Max => extreme_lanes(&x, lanes, &shape, Extreme::Max),
-            ReduceKind::Min => extreme_lanes(&x, lanes, &shape, Extreme::Min),
+            ReduceKind::Max | ReduceKind::Min => reduced(self.kind, &x, lanes, &shape),
         }))
     }
 
@@ -131,7 +129,7 @@ impl OpDef for ExtremeMask {
         }
         let shape: Extents = drop_axes(x.shape(), &self.axes, Some(1)).collect();
         let (sorted, lanes) = lanes_over(x, &self.axes);
-        let top = extreme_lanes(&sorted, lanes, &shape, self.kind);
+        let top = reduced(if self.kind == Extreme::Max { ReduceKind::Max } else { ReduceKind::Min }, &sorted, lanes, &shape);
         crate::scalar::ElemOp::Eq.eval(cx, &mut [x.clone(), top])
     }
 
@@ -168,35 +166,93 @@ pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op:
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))
 }
 
-/// Lanes reduced into `out`; extremes only of lanes that are not empty.
-pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &mut [T]) {
-    for (out, start) in out.iter_mut().zip(lanes.starts()) {
-        let lane = Lane::new(x, lanes, start);
-        *out = match kind {
-            ReduceKind::Prod => fold(lane, 0, lane.n, T::ONE, T::times),
-            ReduceKind::Max => lane.get(extreme(lane, Extreme::Max)),
-            ReduceKind::Min => lane.get(extreme(lane, Extreme::Min)),
-            _ => fold(lane, 0, lane.n, T::ZERO, T::plus),
-        };
+/// Lanes that lie side by side are folded so many at a time.
+const BESIDE: usize = 64;
+
+/// As [`fold`], for each of the lanes whose elements `k` lie side by side, `step` after those before, from the first of `x` on.
+fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
+    if hi - lo > BLOCK {
+        let mid = lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK);
+        let mut second = [unit; BESIDE];
+        fold_beside(x, step, [lo, mid], unit, op, out);
+        fold_beside(x, step, [mid, hi], unit, op, &mut second[..out.len()]);
+        return out.iter_mut().zip(second).for_each(|(out, x)| *out = op(*out, x));
+    }
+    let mut part = [[unit; BESIDE]; 8];
+    for k in lo..hi {
+        let row = &x[k * step..k * step + out.len()];
+        part[(k - lo) % 8].iter_mut().zip(row).for_each(|(p, &x)| *p = op(*p, x));
+    }
+    let [a, b, c, d, e, f, g, h] = part;
+    for (l, out) in out.iter_mut().enumerate() {
+        *out = op(op(op(a[l], e[l]), op(c[l], g[l])), op(op(b[l], f[l]), op(d[l], h[l])));
     }
 }
 
-fn sum_lanes(x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
-    dispatch!(x.dtype(), T => per_lane(x, lanes, shape, |lane: Lane<T>| fold(lane, 0, lane.n, T::ZERO, T::plus)))
+/// Every lane folded into its element of `out`.
+fn fold_all<T: Element>(x: &[T], lanes: Lanes, unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
+    if lanes.n == 0 {
+        return out.fill(unit);
+    }
+    if lanes.step <= 1 {
+        let lane = |start| Lane::new(x, lanes, start);
+        return out.iter_mut().zip(lanes.starts()).for_each(|(out, start)| *out = fold(lane(start), 0, lanes.n, unit, op));
+    }
+    for (o, out) in out.chunks_mut(lanes.step).enumerate() {
+        let x = &x[o * lanes.n * lanes.step..];
+        for (i, out) in out.chunks_mut(BESIDE).enumerate() {
+            fold_beside(&x[i * BESIDE..], lanes.step, [0, lanes.n], unit, op, out);
+        }
+    }
 }
 
-fn prod_lanes(x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
-    dispatch!(x.dtype(), T => per_lane(x, lanes, shape, |lane: Lane<T>| fold(lane, 0, lane.n, T::ONE, T::times)))
+/// Lanes reduced into `out`; extremes only of lanes that are not empty.
+pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &mut [T]) {
+    match kind {
+        ReduceKind::Prod => fold_all(x, lanes, T::ONE, T::times, out),
+        ReduceKind::Max => best_of(x, lanes, |new, old| new > old, out),
+        ReduceKind::Min => best_of(x, lanes, |new, old| new < old, out),
+        _ => fold_all(x, lanes, T::ZERO, T::plus, out),
+    }
 }
 
-fn extreme_lanes(x: &Array, lanes: Lanes, shape: &[usize], kind: Extreme) -> Array {
-    dispatch!(x.dtype(), T => per_lane(x, lanes, shape, |lane: Lane<T>| lane.get(extreme(lane, kind))))
+/// [`compute`], as an array of this shape.
+fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
+    dispatch!(x.dtype(), T => {
+        let mut out = Array::zeros(x.dtype(), shape);
+        compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>());
+        out
+    })
+}
+
+/// The extreme of every lane: the first of equal ones, or the first NaN.
+fn best_of<T: Number>(x: &[T], lanes: Lanes, beats: impl Fn(T, T) -> bool + Copy, out: &mut [T]) {
+    let better = |old: T, new: T| if beats(new, old) || (is_nan(new) && !is_nan(old)) { new } else { old };
+    if lanes.step > 1 {
+        for (out, x) in out.chunks_mut(lanes.step).zip(x.chunks(lanes.n * lanes.step)) {
+            let mut rows = x.chunks(lanes.step);
+            rows.next().into_iter().for_each(|first| out.copy_from_slice(first));
+            rows.for_each(|row| out.iter_mut().zip(row).for_each(|(out, &x)| *out = better(*out, x)));
+        }
+        return;
+    }
+    let keep = |old: T, new: T| if beats(new, old) { new } else { old };
+    for (out, start) in out.iter_mut().zip(lanes.starts()) {
+        let x = &x[start..start + lanes.n];
+        let best = fold(Lane::new(x, lanes, 0), 0, lanes.n, x[0], keep);
+        // Equal zeros may differ in their signs, and NaNs in their bits: the first counts.
+        *out = match T::DTYPE.is_float() {
+            true if x.iter().fold(false, |any, &x| any | is_nan(x)) => x.iter().copied().find(|&x| is_nan(x)).unwrap_or(best),
+            true if best == T::ZERO => x.iter().copied().find(|&x| x == best).unwrap_or(best),
+            _ => best,
+        };
+    }
 }
 
 /// x summed over sorted `axes` in its own dtype (bool: any), as an array of this shape.
 pub(super) fn sum_axes(x: &Array, axes: &[usize], shape: &[usize]) -> Array {
     let (x, lanes) = lanes_over(x, axes);
-    sum_lanes(&x, lanes, shape)
+    reduced(ReduceKind::Sum, &x, lanes, shape)
 }
 
 /// Position of the first extreme of a lane that is not empty; the first NaN wins.
@@ -317,6 +373,54 @@ mod tests {
         assert_eq!(found(Extreme::Min, 0), [2, 0, 2]);
         assert!(apply(reduce(Max, &[1], false), &[x.clone()]).to_f64_vec()[0].is_nan());
         assert!(apply(reduce(Min, &[1], false), &[x]).to_f64_vec()[0].is_nan());
+    }
+
+    /// Elements of both zeros, NaNs of two signs, and others.
+    fn mixture(n: usize) -> Vec<f64> {
+        let number = |i: usize| match i * 7919 % 23 {
+            0 | 5 => -0.0,
+            1 | 6 => 0.0,
+            2 if i % 31 == 0 => f64::NAN,
+            3 if i % 37 == 0 => -f64::NAN,
+            k => -(k as f64 * 0.37).sin().abs(),
+        };
+        (0..n).map(number).collect()
+    }
+
+    #[test]
+    fn lanes_that_lie_side_by_side_have_the_bits_of_each_alone() {
+        for n in [0, 1, 5, 8, 9, 256, 257, 700] {
+            for m in [1, 2, 63, 64, 65, 130] {
+                let x = mixture(2 * n * m);
+                let lane = |o: usize, i: usize| (0..n).map(|k| x[(o * n + k) * m + i]).collect::<Vec<f64>>();
+                let array = Array::new(&[2, n, m], x.clone());
+                for kind in [Sum, Prod, Max, Min].into_iter().filter(|kind| n > 0 || matches!(kind, Sum | Prod)) {
+                    let found = apply(reduce(kind, &[1], false), std::slice::from_ref(&array)).to_f64_vec();
+                    for (at, found) in found.iter().enumerate() {
+                        let alone = apply(reduce(kind, &[0], false), &[Array::vector(&lane(at / m, at % m))]).to_f64_vec()[0];
+                        assert_eq!(found.to_bits(), alone.to_bits(), "{kind:?} of {n}, lane {at} of {m}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_are_the_first_of_equal_ones() {
+        for n in 1..300 {
+            let x = &mixture(400)[n / 3..n / 3 + n];
+            for (kind, of, beats) in
+                [(Max, Extreme::Max, (|new, old| new > old) as fn(&f64, &f64) -> bool), (Min, Extreme::Min, |new, old| new < old)]
+            {
+                let better = |old: f64, new: f64| if beats(&new, &old) || (new.is_nan() && !old.is_nan()) { new } else { old };
+                let first = x.iter().copied().reduce(better).unwrap();
+                let array = Array::vector(x);
+                let found = apply(reduce(kind, &[0], false), std::slice::from_ref(&array)).to_f64_vec()[0];
+                assert_eq!(found.to_bits(), first.to_bits(), "{kind:?} of {n}");
+                let at = apply(ArgReduce { kind: of, axis: 0 }, &[array]).to_i64_vec()[0] as usize;
+                assert_eq!(x[at].to_bits(), first.to_bits(), "arg{kind:?} of {n}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 mod table;
 
 #[allow(unsafe_code)]
+pub mod eights;
+#[allow(unsafe_code)]
 mod fast;
 pub mod host;
 pub mod int;

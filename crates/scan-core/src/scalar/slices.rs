@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// The vectors that loops are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Width {
+pub(super) enum Width {
     /// 64 bytes.
     Avx512,
     /// 32 bytes.
@@ -18,7 +18,7 @@ enum Width {
 }
 
 /// The vectors in use; `RSCAN_ISA` may ask for less than there is.
-fn width() -> Width {
+pub(super) fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
     *WIDTH.get_or_init(|| match std::env::var("RSCAN_ISA").as_deref() {
         Ok("portable") => Width::Plain,
@@ -88,10 +88,6 @@ slices! {
     pub fn add_outer(a: &[f64], b: &[f64], sizes: [usize; 2], back: [bool; 2], out: &mut [f64]) = add_outer_of of f64;
     /// As [`add_outer`].
     pub fn add_outer_f32(a: &[f32], b: &[f32], sizes: [usize; 2], back: [bool; 2], out: &mut [f32]) = add_outer_of of f32;
-    /// `outᵢ = Σₚ rowsᵢₚ · xₚ`: eight strided partial sums (`p mod 8`), then a tree over them.
-    pub fn row_products(rows: &[f64], x: &[f64], out: &mut [f64]) = row_products_of of f64;
-    /// As [`row_products`].
-    pub fn row_products_f32(rows: &[f32], x: &[f32], out: &mut [f32]) = row_products_of of f32;
     /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
     pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
     /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
@@ -194,48 +190,6 @@ fn add_outer_of<C: Lanes>(c: &C, a: &[C::V], b: &[C::V], [m, n]: [usize; 2], bac
 }
 
 #[inline(always)]
-fn row_products_of<C: Lanes>(c: &C, rows: &[C::V], x: &[C::V], out: &mut [C::V]) {
-    let zero = c.num(0.0);
-    if x.is_empty() {
-        return out.fill(zero);
-    }
-    // Four rows at a time: their sums do not wait for each other, and x is read once.
-    let k = x.len();
-    let (fours, rest) = out.as_chunks_mut::<4>();
-    let (rows, others) = rows.split_at(fours.len() * 4 * k);
-    let (whole, last) = x.as_chunks::<8>();
-    for (out, rows) in fours.iter_mut().zip(rows.chunks_exact(4 * k)) {
-        let [(r0, t0), (r1, t1), (r2, t2), (r3, t3)] = std::array::from_fn(|r| rows[r * k..(r + 1) * k].as_chunks::<8>());
-        let (mut p0, mut p1, mut p2, mut p3) = ([zero; 8], [zero; 8], [zero; 8], [zero; 8]);
-        for ((((r0, r1), r2), r3), x) in r0.iter().zip(r1).zip(r2).zip(r3).zip(whole) {
-            (0..8).for_each(|l| p0[l] = c.fma(r0[l], x[l], p0[l]));
-            (0..8).for_each(|l| p1[l] = c.fma(r1[l], x[l], p1[l]));
-            (0..8).for_each(|l| p2[l] = c.fma(r2[l], x[l], p2[l]));
-            (0..8).for_each(|l| p3[l] = c.fma(r3[l], x[l], p3[l]));
-        }
-        *out = [sum_of(c, p0, t0, last), sum_of(c, p1, t1, last), sum_of(c, p2, t2, last), sum_of(c, p3, t3, last)];
-    }
-    for (out, row) in rest.iter_mut().zip(others.chunks_exact(k)) {
-        let (blocks, tail) = row.as_chunks::<8>();
-        let mut part = [zero; 8];
-        for (r, x) in blocks.iter().zip(whole) {
-            (0..8).for_each(|l| part[l] = c.fma(r[l], x[l], part[l]));
-        }
-        *out = sum_of(c, part, tail, last);
-    }
-}
-
-/// Eight partial sums with what is left of a row, as one.
-#[inline(always)]
-fn sum_of<C: Lanes>(c: &C, mut part: [C::V; 8], tail: &[C::V], x: &[C::V]) -> C::V {
-    for (part, (&r, &x)) in part.iter_mut().zip(tail.iter().zip(x)) {
-        *part = c.fma(r, x, *part);
-    }
-    let [p, q, r, s, t, u, v, w] = part;
-    c.add(c.add(c.add(p, t), c.add(r, v)), c.add(c.add(q, u), c.add(s, w)))
-}
-
-#[inline(always)]
 fn logs_of_sums_of<C: Lanes<V = f64>>(c: &C, base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool {
     let most = 1.0 / least;
     let mut outside = 0u64;
@@ -290,14 +244,6 @@ mod tests {
                     (0..n).for_each(|j| want[j] = crate::scalar::Host::<f64>::CX.fma(factors[p], rows[p * n + j], want[j]));
                 }
                 assert_eq!(out, want, "{k} rows of {n}");
-                let mut products = vec![0.0; k];
-                row_products(&rows, &numbers(n, 4), &mut products);
-                let mut again = vec![0.0; k];
-                match fused() {
-                    true => row_products_of(&Plain::<f64, true>::CX, &rows, &numbers(n, 4), &mut again),
-                    false => row_products_of(&Plain::<f64, false>::CX, &rows, &numbers(n, 4), &mut again),
-                }
-                assert_eq!(products, again, "{k} rows of {n}");
             }
             let x = numbers(n, 5);
             let mut powers = vec![0.0; n];

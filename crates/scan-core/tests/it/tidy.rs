@@ -44,6 +44,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("backend/cuda/", "a foreign interface"),
     ("backend/wgpu/", "a foreign interface"),
     ("scalar/fast.rs", "functions compiled for processors with fma"),
+    ("scalar/eights.rs", "registers of the processor"),
     ("scalar/slices.rs", "loops compiled for the vectors of the processor"),
     ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
 ];
