@@ -137,7 +137,9 @@ NESTED = {
     "a bend": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g * u + rs.maximum(z, top) * u), us),
     "rows": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.where(rs.eq(u, top), u * g, g * 0.7), rs.stack([z, z * 0.5, us[1]])),
     "packed": lambda z, top, us: inner_loop(
-        rs.concatenate([z, rs.reshape(top, (1,))]), lambda u, g: rs.where(rs.eq(g, g[-1]), g * 0.9, g * 0.8), rs.concatenate([us, us[:, :1]], axis=1)
+        rs.concatenate([z, rs.reshape(top, (1,))]),
+        lambda u, g: rs.where(rs.eq(g, g[-1]), g * 0.9, g * 0.8),
+        rs.concatenate([us, us[:, :1]], axis=1),
     ),
     "deeper": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g + twice(u, z, top) * 0.01), us),
 }

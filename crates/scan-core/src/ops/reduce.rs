@@ -380,8 +380,8 @@ mod tests {
         let number = |i: usize| match i * 7919 % 23 {
             0 | 5 => -0.0,
             1 | 6 => 0.0,
-            2 if i % 31 == 0 => f64::NAN,
-            3 if i % 37 == 0 => -f64::NAN,
+            2 if i.is_multiple_of(31) => f64::NAN,
+            3 if i.is_multiple_of(37) => -f64::NAN,
             k => -(k as f64 * 0.37).sin().abs(),
         };
         (0..n).map(number).collect()
