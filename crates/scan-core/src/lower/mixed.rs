@@ -38,6 +38,8 @@ pub enum At {
 pub struct Place {
     /// Where.
     pub at: At,
+    /// How many elements lie there before its first.
+    pub first: usize,
     /// Its extents.
     pub shape: Extents,
     /// Type of its elements.
@@ -175,7 +177,7 @@ impl<'a> Planner<'a> {
     }
 
     fn put(&mut self, v: Value, at: At) -> Lowered<()> {
-        let place = Place { at, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype };
+        let place = Place { at, first: 0, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype };
         self.places.insert(v, place);
         Ok(())
     }
@@ -207,7 +209,7 @@ impl<'a> Planner<'a> {
         }
         let n = count(&place.shape);
         self.slots.push(n * place.dtype.size());
-        let out = Place { at: At::Slot(self.slots.len() - 1), ..place.clone() };
+        let out = Place { at: At::Slot(self.slots.len() - 1), first: 0, ..place.clone() };
         let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n }]);
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
@@ -239,7 +241,7 @@ impl<'a> Planner<'a> {
         let mut before = body.clone();
         before.set_results(std::mem::take(&mut self.roots));
         let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop };
-        plan.write_rows(scan);
+        plan.write_rows(scan, &self.slots);
         plan.lay_out(&self.slots);
         Ok(plan)
     }
@@ -305,6 +307,7 @@ impl<'a> Planner<'a> {
         Ok(true)
     }
 
+    /// Elements that an op only moves: a part of a temporary or of a sequence's row stays where it is.
     fn moved(&mut self, id: NodeId) -> Lowered<bool> {
         let node = &self.body.nodes()[id];
         let Some(moved) = moved_inputs(&node.op, node.ins.len()) else { return Ok(false) };
@@ -329,8 +332,16 @@ impl<'a> Planner<'a> {
         let Some((from, _)) = sources(&node.op, &given).filter(|s| s.1.shape() == &shape[..]) else { return Ok(false) };
         let starts: Vec<usize> = moved.iter().scan(1, |next, &i| Some(std::mem::replace(next, *next + count(&shapes[i])))).collect();
         let ins = moved.iter().map(|&i| self.place(node.ins[i])).collect::<Lowered<Vec<_>>>()?;
+        let runs = runs(&from, &starts);
+        if let [Run { input: Some(i), from, .. }] = runs[..] {
+            // Not of a row of a state, which may be written over while its part is still wanted.
+            if !matches!(ins[i].at, At::Row(..)) {
+                self.places.insert(node.outs[0], Place { first: ins[i].first + from, shape, ..ins[i].clone() });
+                return Ok(true);
+            }
+        }
         let out = self.slot(node.outs[0])?;
-        self.items.push(Item { work: Work::Move(runs(&from, &starts)), ins, outs: vec![out], span: node.span });
+        self.items.push(Item { work: Work::Move(runs), ins, outs: vec![out], span: node.span });
         Ok(true)
     }
 
@@ -404,11 +415,13 @@ fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
 
 impl MixedLoop {
     /// Lets the parts that make the rows of states write them where they belong, where no step sees the row before.
-    fn write_rows(&mut self, scan: &Scan) {
+    fn write_rows(&mut self, scan: &Scan, slots: &[usize]) {
         for k in 0..self.writes.len() {
-            let (id, offset, Place { at, .. }) = self.writes[k];
+            let (id, offset, place) = &self.writes[k];
+            let (id, offset, at) = (*id, *offset, place.at);
+            let whole = matches!(at, At::Slot(s) if place.first == 0 && slots[s] == count(&place.shape) * place.dtype.size());
             let made = self.items.iter().any(|item| item.outs.iter().any(|out| out.at == at));
-            if !matches!(at, At::Slot(_)) || !made || scan.states[id].reads.contains(&offset) {
+            if !whole || !made || scan.states[id].reads.contains(&offset) {
                 continue;
             }
             let places = self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs));

@@ -194,7 +194,8 @@ fn fold_all<T: Element>(x: &[T], lanes: Lanes, unit: T, op: impl Fn(T, T) -> T +
     if lanes.n == 0 {
         return out.fill(unit);
     }
-    if lanes.step <= 1 {
+    // Few elements are not worth clearing the sums of so many lanes.
+    if lanes.step <= 1 || lanes.n * lanes.step.min(BESIDE) < 8 * BESIDE {
         let lane = |start| Lane::new(x, lanes, start);
         return out.iter_mut().zip(lanes.starts()).for_each(|(out, start)| *out = fold(lane(start), 0, lanes.n, unit, op));
     }

@@ -6,7 +6,7 @@ use crate::backend::cpu::{Memory, Operand, bytes, cells};
 use crate::dispatch;
 use crate::ir::Scan;
 use crate::lower::Window;
-use crate::lower::mixed::At;
+use crate::lower::mixed::{At, Place};
 use crate::types::Array;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -85,7 +85,12 @@ impl<'a> Memories<'a> {
         self.arena.iter().zip((step as i64).to_ne_bytes()).for_each(|(cell, byte)| cell.set(byte));
     }
 
-    /// A place as step `step` sees it.
+    /// A value as step `step` sees it.
+    pub fn place(&self, place: &Place, step: usize) -> Operand<'a> {
+        let at = self.operand(&place.at, step);
+        Operand { offset: at.offset + place.first * place.dtype.size(), ..at }
+    }
+    /// Where step `step` finds what lies there.
     pub fn operand(&self, at: &At, step: usize) -> Operand<'a> {
         match *at {
             At::Arena(offset) => Operand { memory: Memory::Write(self.arena), offset, stride: 0 },

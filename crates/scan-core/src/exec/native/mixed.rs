@@ -151,12 +151,12 @@ impl Mixed {
     /// Runs from step `done` up to step `end`, in memory that does not move; true where the loop has stopped.
     fn segment(&self, cx: &mut EvalCx, memories: &Memories, done: &mut usize, end: usize) -> Result<bool> {
         let (first, steps) = (*done, end - *done);
-        let at = |at: &At| memories.operand(at, first);
+        let at = |place: &Place| memories.place(place, first);
         let items = self.parts.iter().zip(&self.plan.items);
         let mut bound: SmallVec<[Bound; 4]> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
         let writes: SmallVec<[[Operand; 2]; 4]> =
-            self.plan.writes.iter().map(|(id, offset, p)| [at(&p.at), at(&At::Row(*id, *offset))]).collect();
-        let stop = self.plan.stop.as_ref().map(|stop| (at(&stop.at), stop.dtype));
+            self.plan.writes.iter().map(|(id, offset, p)| [at(p), memories.operand(&At::Row(*id, *offset), first)]).collect();
+        let stop = self.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
         let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
             cx.check()?;
@@ -203,12 +203,12 @@ enum Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    fn new(part: &'a Part, item: &Item, at: &dyn Fn(&At) -> Operand<'a>, steps: usize) -> Bound<'a> {
+    fn new(part: &'a Part, item: &Item, at: &dyn Fn(&Place) -> Operand<'a>, steps: usize) -> Bound<'a> {
         if let Part::Direct(direct, _) = part {
-            let sized = |p: &Place| (at(&p.at), count(&p.shape));
+            let sized = |p: &Place| (at(p), count(&p.shape));
             return Bound::Direct(direct, item.outs[0].dtype, item.ins.iter().map(sized).collect(), sized(&item.outs[0]));
         }
-        let operands: SmallVec<[Operand; 4]> = item.ins.iter().chain(&item.outs).map(|p| at(&p.at)).collect();
+        let operands: SmallVec<[Operand; 4]> = item.ins.iter().chain(&item.outs).map(at).collect();
         let kernel = if let Part::Map(tier, lanes) = part { tier.stepwise(&operands, *lanes, steps) } else { None };
         kernel.map_or(Bound::Operands(operands), Bound::Kernel)
     }
