@@ -298,7 +298,7 @@ fn unary(op: Unary, a: &Nd) -> Nd {
         Unary::Exp => f64::exp,
         Unary::Square => |x| x * x,
         Unary::Sigmoid => |x| 1.0 / (1.0 + (-x).exp()),
-        Unary::Log1pSquare => |x| (1.0 + x * x).ln(),
+        Unary::Log1pSquare => |x| (x * x).ln_1p(),
         Unary::Abs => f64::abs,
         Unary::LogOnePlusExp => |x| x.exp().ln_1p(),
         Unary::LogSigmoid => |x| -(-x).exp().ln_1p(),

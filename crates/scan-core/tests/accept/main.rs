@@ -30,10 +30,10 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
 
 /// A sum over one element had another sign of zero in lists of kernels; a loop handed on a shared variable that a later one updates, and
 /// the reference did not see that this one computes the first anew; a gradient compared a maximum that a loop had kept with what it was of,
-/// computed again and rounded otherwise, and lost what flowed through it.
+/// computed again and rounded otherwise, and lost what flowed through it; the reference took log(1 + x²) of an x² that 1 + x² does not show.
 #[test]
 fn programs_that_once_disagreed() {
-    for seed in [20_946, 1_000_623, 5_001_301, 8_003_055] {
+    for seed in [20_946, 1_000_623, 5_001_301, 8_003_055, 30_013_444] {
         check(&generate(seed)).unwrap_or_else(|fault| panic!("seed {seed}: {}: {}", fault.stage, fault.text));
     }
 }
