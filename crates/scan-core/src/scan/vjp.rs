@@ -22,7 +22,7 @@ use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::grad::{self, Seeds};
 use crate::ir::op::*;
 use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
-use crate::types::{DType, Dim, Type};
+use crate::types::{DType, Dim, Sym, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -298,8 +298,8 @@ impl<'a> Backward<'a> {
         let seqs: Vec<(SeqId, Value)> = self.scan.seqs.ids().filter_map(|id| Some((id, given(self.scan.seq_param(id))?))).collect();
         let consts: Vec<(NonSeqId, Value)> =
             self.scan.captured.ids().filter_map(|id| Some((id, given(self.scan.captured_param(id))?))).collect();
-        for &(id, ct) in &seqs {
-            let row = self.step.graph.ty(ct).clone();
+        for &(id, _) in &seqs {
+            let row = self.step.graph.ty(self.step.params[self.scan.seq_param(id)]).clone();
             self.states.push((plain_state(row, &[], &[0], Keep::All, self.scan.seqs[id].name.as_ref()), None));
         }
         for &(id, _) in &consts {
@@ -484,6 +484,22 @@ fn seq_cotangent(g: &mut Graph, reverse: bool, rows: Value, x: Value, steps: Val
     let (rows, before, after) = if reverse { (rows, rest, cut) } else { (g.emit(Flip { axis: 0 }, &[rows]), cut, rest) };
     let before = g.zero_rows_like(before, x);
     let after = g.zero_rows_like(after, x);
+    let rows = if told(g, x) { rows } else { rows_or_none(g, rows, x, covered) };
     let all = g.join_rows(&[before, rows, after]);
     g.reshape_like(all, x)
+}
+
+/// True where the extents of rows follow from types of what the graph is given.
+fn told(g: &Graph, rows: Value) -> bool {
+    let given: FxHashSet<Sym> = g.params().iter().flat_map(|&p| &g.ty(p).dims).filter_map(Dim::as_sym).collect();
+    g.ty(rows).row().dims.iter().all(|d| d.eval(&|s| given.contains(&s).then_some(0)).is_some())
+}
+
+/// Rows of a loop of `steps` steps, or no row as `like` has them: rows that no step made have extents of their own where values decide on
+/// extents.
+fn rows_or_none(g: &mut Graph, rows: Value, like: Value, steps: Value) -> Value {
+    let zero = g.int(0);
+    let ran = g.lt(zero, steps);
+    let none = g.zero_rows_like(zero, like);
+    g.emit(IfElse {}, &[ran, rows, none])
 }

@@ -39,6 +39,8 @@ pub struct Done {
     pub differences: bool,
     /// Third derivatives with the unrolled form.
     pub third: bool,
+    /// Only the bits of engines: roundings tell what the program decides.
+    pub bits_only: bool,
 }
 
 type Outcomes<T> = std::result::Result<T, Fault>;
@@ -62,6 +64,10 @@ pub fn check(program: &Program) -> Outcomes<Done> {
     let truth = reference::run(program, &inputs, &program.shared);
     let leaves = Leaves::new(program);
     let looped = told("build", scanned(program, &leaves))?;
+    if reference::decided_by_rounding(program, &inputs, &program.shared, &truth) {
+        Case { program, leaves, truth, fired: RefCell::default() }.eval("bits", &looped)?;
+        return Ok(Done { bits_only: true, ..Done::default() });
+    }
     let flat = told("unroll", unrolled(program, &leaves, &truth.steps))?;
     let case = Case { program, leaves, truth, fired: RefCell::default() };
     case.values(&looped, &flat)?;
@@ -97,7 +103,7 @@ impl Case<'_> {
     fn eval(&self, stage: &'static str, outputs: &[Var]) -> Outcomes<Vec<Nd>> {
         let f = told(stage, self.function(outputs.to_vec()))?;
         let values = told(stage, f.call(&mut EvalCx::new(), &self.args()))?;
-        if matches!(stage, "looped values" | "gradient" | "second") {
+        if matches!(stage, "bits" | "looped values" | "gradient" | "second") {
             self.text(&f, &values)?;
             let optimised = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
             let better = told(stage, optimised.call(&mut EvalCx::new(), &self.args()))?;

@@ -4,6 +4,7 @@
 use super::linear;
 use super::nd::{Kind, Nd, broadcast};
 use super::program::*;
+use super::random::Random;
 use crate::ir::op::{FoldIn, RandomNormal, RandomUniform};
 use crate::ir::{EvalCx, OpDef};
 use crate::types::{Array, DType};
@@ -17,17 +18,33 @@ pub struct Outcome {
     pub steps: Vec<usize>,
     /// The least distance of a float comparison from its turning point.
     pub margin: f64,
+    /// A digest of what comparisons of floats decided.
+    choices: u64,
 }
 
 /// Runs a program with these inputs and shared values.
 pub fn run(program: &Program, inputs: &[Nd], shared: &[Nd]) -> Outcome {
+    run_rounded(program, inputs, shared, None)
+}
+
+/// True where roundings tell what a program decides: it decides otherwise where its sums, products and functions round otherwise. What is
+/// compared with a copy of itself stays equal.
+pub fn decided_by_rounding(program: &Program, inputs: &[Nd], shared: &[Nd], truth: &Outcome) -> bool {
+    (0..4).any(|seed| run_rounded(program, inputs, shared, Some(seed)).choices != truth.choices)
+}
+
+fn run_rounded(program: &Program, inputs: &[Nd], shared: &[Nd], rounding: Option<u64>) -> Outcome {
     let env = vec![None; program.items.len()];
-    let mut run = Run { program, inputs, shared, env, loops: HashMap::new(), steps: vec![], margin: f64::INFINITY };
+    let loops = HashMap::new();
+    let mut run = Run { program, inputs, shared, env, loops, steps: vec![], margin: f64::INFINITY, choices: 0, rounding };
     run.block(&program.block);
     let wanted = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
     let values = wanted.map(|&id| run.get(id).clone()).collect();
-    Outcome { values, steps: run.steps, margin: run.margin }
+    Outcome { values, steps: run.steps, margin: run.margin, choices: run.choices }
 }
+
+/// Relative size of other roundings: some units in the last place.
+const ROUNDING: f64 = 4e-15;
 
 struct Run<'p> {
     program: &'p Program,
@@ -37,6 +54,9 @@ struct Run<'p> {
     loops: HashMap<Id, Done>,
     steps: Vec<usize>,
     margin: f64,
+    choices: u64,
+    /// Moves results by roundings of this seed.
+    rounding: Option<u64>,
 }
 
 /// What a loop left.
@@ -69,7 +89,10 @@ impl Run<'_> {
             Expr::Output(of, k) => Some(self.loops[of].outputs[*k].clone()),
             Expr::After(of, k) => Some(self.loops[of].after[*k].clone()),
             Expr::Steps(of) => Some(Nd::scalar(Kind::Int, self.loops[of].steps as f64)),
-            _ => Some(self.value(item)),
+            expr => {
+                let value = self.value(item);
+                Some(if rounds(expr) { self.rounded(id, value) } else { value })
+            }
         }
     }
 
@@ -147,9 +170,26 @@ impl Run<'_> {
 
     fn near(&mut self, a: &Nd, b: &Nd) {
         if a.kind == Kind::Float || b.kind == Kind::Float {
-            let gap = a.zip(b, Kind::Float, |x, y| (x - y).abs());
-            self.margin = gap.data.iter().copied().fold(self.margin, f64::min);
+            let gap = a.zip(b, Kind::Float, |x, y| x - y);
+            self.margin = gap.data.iter().map(|gap| gap.abs()).fold(self.margin, f64::min);
+            gap.data.iter().for_each(|&gap| self.choose(f64::from(u8::from(gap > 0.0)) - f64::from(u8::from(gap < 0.0))));
         }
+    }
+
+    fn choose(&mut self, choice: f64) {
+        self.choices = (self.choices.rotate_left(5) ^ choice.to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Elements that a function makes of the same numbers are rounded alike.
+    fn rounded(&mut self, id: Id, mut value: Nd) -> Nd {
+        let Some(seed) = self.rounding.filter(|_| value.kind == Kind::Float) else { return value };
+        let alike = matches!(self.program.items[id].expr, Expr::Unary(..) | Expr::Binary(..));
+        for (place, x) in value.data.iter_mut().enumerate() {
+            let place = if alike { 0 } else { place as u64 };
+            let by = Random::new(seed ^ (id as u64).rotate_left(32) ^ place.rotate_left(48) ^ x.to_bits()).float();
+            *x *= 1.0 + ROUNDING * by;
+        }
+        value
     }
 
     fn value(&mut self, item: &Item) -> Nd {
@@ -185,6 +225,7 @@ impl Run<'_> {
                 let a = g(a);
                 if *op == Reduce::Max {
                     self.margin = self.margin.min(gap_of_two_largest(&a, *axis));
+                    places_of_largest(&a, *axis).data.iter().for_each(|&place| self.choose(place));
                 }
                 reduce(*op, &a, *axis, *keep)
             }
@@ -200,6 +241,18 @@ impl Run<'_> {
             }
             other => moved(other, item, &g),
         }
+    }
+}
+
+/// True for items that compute floats, not only choose, move or draw them.
+fn rounds(expr: &Expr) -> bool {
+    match expr {
+        Expr::Unary(op, _) => !matches!(op, Unary::Neg | Unary::Abs),
+        Expr::Binary(op, ..) => *op != Binary::Maximum,
+        Expr::Reduce(op, ..) => *op != Reduce::Max,
+        Expr::Along(op, ..) => *op != Along::Flip,
+        Expr::MatMul(..) | Expr::Solve(..) | Expr::Linear(..) => true,
+        _ => false,
     }
 }
 
@@ -376,6 +429,14 @@ fn gap_of_two_largest(a: &Nd, axis: usize) -> f64 {
         0.0
     });
     least
+}
+
+fn places_of_largest(a: &Nd, axis: usize) -> Nd {
+    Nd::by(Kind::Int, &without(&a.shape, axis), |at| {
+        let x = lane(a, axis, at);
+        let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        x.iter().position(|&x| x == most).unwrap_or(0) as f64
+    })
 }
 
 fn along(op: Along, a: &Nd, axis: usize) -> Nd {

@@ -26,6 +26,8 @@ pub struct Report {
     pub differences: usize,
     /// Third derivatives.
     pub third: usize,
+    /// Of how many only the bits of engines were compared, as roundings tell what they decide.
+    pub bits_only: usize,
     /// Seeds with their faults and shrunk programs.
     pub faults: Vec<(u64, String)>,
 }
@@ -77,6 +79,7 @@ fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     if let Ok(done) = result {
         report.differences += usize::from(done.differences);
         report.third += usize::from(done.third);
+        report.bits_only += usize::from(done.bits_only);
         done.fired.iter().for_each(|pass| *report.passes.entry(pass).or_default() += 1);
     }
     report.faults.extend(text.map(|t| (seed, t)));
@@ -124,8 +127,8 @@ impl Display for Report {
         let (n, bad) = (self.programs, self.faults.len());
         writeln!(
             f,
-            "{n} programs, {} also against finite differences, {} in third derivatives: {bad} mismatches",
-            self.differences, self.third
+            "{n} programs, {} also against finite differences, {} in third derivatives, {} that hang on a rounding only in bits: {bad} mismatches",
+            self.differences, self.third, self.bits_only
         )
     }
 }
