@@ -37,7 +37,7 @@ pub fn vm(kernel: &Kernel) -> Box<dyn Code> {
 pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
     #[cfg(target_arch = "x86_64")]
     if lanes > 1 {
-        let emitted = Isa::detect().map_err(Refusal).and_then(|isa| emit_x64::compile(kernel, isa));
+        let emitted = Isa::detect().map_err(Refusal).and_then(|isa| emit_x64::compile(kernel, isa, lanes));
         return emitted.or_else(|refusal| jit::compile(kernel).map_err(|_| refusal));
     }
     jit::compile(kernel)

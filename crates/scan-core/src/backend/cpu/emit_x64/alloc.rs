@@ -207,8 +207,8 @@ impl<'a> Emitter<'a> {
         if let Some(slot) = self.free_slots.pop() {
             return slot;
         }
-        self.frame += self.program.vector() as i64;
-        self.frame - self.program.vector() as i64
+        self.frame += self.program.vector as i64;
+        self.frame - self.program.vector as i64
     }
     fn in_memory(&self, v: usize) -> bool {
         self.virtuals[v].slot.is_some() || matches!(self.birth(v), Birth::Const(_) | Birth::Load(_))

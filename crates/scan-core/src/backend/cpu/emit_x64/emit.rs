@@ -86,6 +86,7 @@ impl Emitter<'_> {
         if written < bytes {
             let code = match (self.program.isa, bytes) {
                 (Isa::Avx512, 64) => Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32,
+                (Isa::Avx512, _) => Code::EVEX_Vbroadcastss_ymm_k1z_xmmm32,
                 _ => Code::VEX_Vbroadcastss_ymm_xmm,
             };
             self.asm.two(code, vector(reg, bytes), vector(reg, 16));
@@ -118,7 +119,7 @@ impl Emitter<'_> {
         self.release(&[a, b]);
         let to = self.define(dst);
         self.asm.binary(code, mask(to), from, last, Some(imm), Masking::None);
-        if self.program.width * self.program.values[o.args[0]].size as usize > self.program.vector() {
+        if self.program.width * self.program.values[o.args[0]].size as usize > self.program.vector {
             self.asm.three(Code::VEX_Kunpckbw_kr_kr_kr, mask(to), mask(to), mask(to));
         }
     }
@@ -178,7 +179,8 @@ impl Emitter<'_> {
     fn step(&mut self, dst: usize) {
         let (to, bytes) = (self.define(dst), self.bytes(dst));
         if self.program.isa == Isa::Avx512 {
-            return self.asm.two(Code::EVEX_Vpbroadcastq_zmm_k1z_r64, vector(to, bytes), STEP);
+            let code = if bytes == 64 { Code::EVEX_Vpbroadcastq_zmm_k1z_r64 } else { Code::EVEX_Vpbroadcastq_ymm_k1z_r64 };
+            return self.asm.two(code, vector(to, bytes), STEP);
         }
         self.asm.two(Code::VEX_Vmovq_xmm_rm64, vector(to, 16), STEP);
         self.asm.two(Code::VEX_Vpbroadcastq_ymm_xmmm64, vector(to, 32), vector(to, 16));

@@ -146,6 +146,7 @@ impl Emitter<'_> {
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
             (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
+            (Lane::Unit, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
             (Lane::Unit, _) => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
         }
         let full = super::asm::Rm::Reg(temp);
@@ -195,6 +196,7 @@ impl Emitter<'_> {
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.extract_byte(place, x),
             (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
+            (Lane::Unit, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
             (Lane::Unit, _) => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
         }
     }

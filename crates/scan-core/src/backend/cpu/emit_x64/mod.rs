@@ -36,15 +36,36 @@ use select::Program;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
 
-/// Compiles a kernel for an instruction set that this machine has.
+/// Compiles a kernel for an instruction set that this machine has, for about so many lanes.
 ///
 /// # Errors
 /// What the kernel needs and this engine lacks, or that the system gives no executable memory.
-pub fn compile(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, Refusal> {
-    Ok(Box::new(emitted(kernel, isa)?))
+pub fn compile(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
+    Ok(Box::new(chosen(kernel, isa, lanes)?))
 }
 
-fn emitted(kernel: &Kernel, isa: Isa) -> Result<Emitted, Refusal> {
+/// The kernel on the vectors that do so many lanes soonest.
+fn chosen(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Emitted, Refusal> {
+    let vectors = vectors(isa);
+    let narrow = (waits(kernel) && lanes <= FEW).then(|| emitted(kernel, isa, vectors[0]).ok());
+    narrow.flatten().map_or_else(|| emitted(kernel, isa, vectors[vectors.len() - 1]), Ok)
+}
+
+/// Bytes of the vectors that an instruction set has, from the least on.
+fn vectors(isa: Isa) -> &'static [usize] {
+    if isa == Isa::Avx512 { &[32, 64] } else { &[32] }
+}
+
+/// True where a step needs the one before.
+fn waits(kernel: &Kernel) -> bool {
+    kernel.carries.iter().next().is_some()
+}
+
+/// Lanes that narrow vectors do sooner than wide ones, where steps wait for each other: then it counts when results are there, which for
+/// quotients is later the wider they are, and not how many operations there are.
+const FEW: usize = 24;
+
+fn emitted(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Emitted, Refusal> {
     if isa == Isa::Portable {
         return Err(Refusal("no AVX2".to_string()));
     }
@@ -54,7 +75,10 @@ fn emitted(kernel: &Kernel, isa: Isa) -> Result<Emitted, Refusal> {
     if kernel.stop.is_some() {
         return Err(Refusal("a loop that may stop early".to_string()));
     }
-    let program = select::select(kernel, isa)?;
+    let program = select::select(kernel, isa, vector)?;
+    if vector < 64 && isa == Isa::Avx512 && program.values.iter().any(|v| program.width * v.size as usize > vector) {
+        return Err(Refusal("values that are wider than what differs between lanes, in half vectors".to_string()));
+    }
     let copies = order::copies(&program);
     let emitted = Emitted::new(program, copies);
     let one = emitted.build(ONE)?;

@@ -1,6 +1,7 @@
 //! The order of operations: what nothing uses goes, masks are made where they are used, and how many vectors run side by side.
 
 use super::select::{Birth, Class, Operation, Program, Val, Value};
+use crate::backend::cpu::isa::Isa;
 use crate::base::Id;
 use std::ops::Range;
 
@@ -119,7 +120,7 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
 /// How many vectors a block has, 1 to 8: enough chains to hide latencies behind each other. Values that rest for a while may
 /// wait in memory, and some of those that do not: that costs less than waiting for results.
 pub(super) fn copies(program: &Program) -> usize {
-    let registers: usize = if program.vector() == 64 { 32 } else { 16 };
+    let registers: usize = if program.isa == Isa::Avx512 { 32 } else { 16 };
     let room = registers + registers / 2;
     let fitting = pressure(program, RESTS, lasts).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
     let short = OPERATIONS / program.operations.len().max(1);

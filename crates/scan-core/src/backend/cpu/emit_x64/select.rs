@@ -145,6 +145,8 @@ pub(super) struct Line(pub [u64; 8]);
 pub(super) struct Program {
     /// For which processor.
     pub isa: Isa,
+    /// Bytes of a vector register.
+    pub vector: usize,
     /// Lanes of a vector.
     pub width: usize,
     /// Values.
@@ -162,26 +164,22 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Bytes of a vector register.
-    pub(super) fn vector(&self) -> usize {
-        if self.isa == Isa::Avx512 { 64 } else { 32 }
-    }
     /// Bytes of a value's register. Of a value that is wider than what differs between lanes, a register has fewer lanes.
     pub(super) fn bytes(&self, v: Val) -> usize {
         self.row(self.values[v].size as usize)
     }
     /// Bytes of a register of elements.
     pub(super) fn row(&self, size: usize) -> usize {
-        (self.width * size).min(self.vector())
+        (self.width * size).min(self.vector)
     }
 }
 
-/// Selects operations.
+/// Selects operations on vectors of so many bytes.
 ///
 /// # Errors
 /// What the kernel needs and this engine lacks.
-pub(super) fn select(kernel: &Kernel, isa: Isa) -> Result<Program, Refusal> {
-    let mut s = Selector::new(kernel, isa)?;
+pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program, Refusal> {
+    let mut s = Selector::new(kernel, isa, vector)?;
     for (r, inst) in kernel.body.enumerate() {
         let v = s.inst(r, inst)?;
         s.map.push(v);
@@ -213,7 +211,7 @@ pub(super) struct Selector<'a> {
 }
 
 impl<'a> Selector<'a> {
-    fn new(kernel: &'a Kernel, isa: Isa) -> Result<Self, Refusal> {
+    fn new(kernel: &'a Kernel, isa: Isa, vector: usize) -> Result<Self, Refusal> {
         let dtypes = || kernel.body.iter().map(|i| i.dtype).chain(kernel.mems.iter().map(|m| m.dtype));
         if let Some(small) = dtypes().find(|d| *d != DType::Bool && d.size() < 4) {
             return refuse(format!("values of dtype {}", small.name()));
@@ -225,9 +223,9 @@ impl<'a> Selector<'a> {
         let lanes = kernel.body.iter().zip(varying.iter()).filter(|(_, v)| **v).map(|(i, _)| i.dtype);
         let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane == Lane::Unit).map(|m| m.dtype));
         let widest = lanes.map(DType::size).max().unwrap_or(4).max(4);
-        let vector = if isa == Isa::Avx512 { 64 } else { 32 };
         let program = Program {
             isa,
+            vector,
             width: vector / widest,
             values: IdxVec::new(),
             operations: vec![],
@@ -267,7 +265,7 @@ impl<'a> Selector<'a> {
         }
         let element = if size == 4 { bits | bits << 32 } else { bits };
         let known = self.constants.len();
-        let words = if self.wide() { 8 } else { 4 };
+        let words = self.program.vector / 8;
         let (line, place) = (known * words / 8, known * words % 8);
         if line == self.program.pool.len() {
             self.program.pool.push(Line([0; 8]));

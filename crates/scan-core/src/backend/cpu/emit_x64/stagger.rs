@@ -171,7 +171,7 @@ mod tests {
         }
         b.set_next(carry, h);
         b.store(out, h);
-        super::super::select::select(&b.finish(), Isa::Avx512).expect("operations that this engine has")
+        super::super::select::select(&b.finish(), Isa::Avx512, 64).expect("operations that this engine has")
     }
 
     #[test]

@@ -1,11 +1,11 @@
 use super::alloc::Shape;
-use super::{Emitted, compile, emitted};
+use super::{Emitted, FEW, chosen, emitted, vectors};
 use crate::backend::cpu::code::{self, Memory, Operand};
 use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
 use crate::base::Id;
 use crate::kernel::testing::{Case, Options, case};
-use crate::kernel::{Builder, Cmp, Lane, MemId, Op, interp};
+use crate::kernel::{Bin, Builder, Cmp, Lane, MemId, Op, interp};
 use crate::types::DType;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
@@ -61,20 +61,22 @@ fn run(code: &dyn Code, case: &Case) -> Vec<Vec<u8>> {
     memories.iter().map(Guarded::bytes).collect()
 }
 
-fn isas() -> impl Iterator<Item = Isa> {
-    [Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= Isa::machine())
+/// Instruction sets that this machine has, with the vectors of each.
+fn targets() -> impl Iterator<Item = (Isa, usize)> {
+    let isas = [Isa::Avx2, Isa::Avx512].into_iter().filter(|&isa| isa <= Isa::machine());
+    isas.flat_map(|isa| vectors(isa).iter().map(move |&vector| (isa, vector)))
 }
 
 /// Compares a case with what the kernel means, on each instruction set; how many were compiled.
 fn check(case: &Case) -> usize {
     let expected = case.expected().0;
     let mut compiled = 0;
-    for isa in isas() {
-        match compile(&case.kernel, isa) {
+    for (isa, vector) in targets() {
+        match emitted(&case.kernel, isa, vector) {
             Ok(code) => {
-                let found = run(code.as_ref(), case);
+                let found = run(&code, case);
                 let difference = case.difference(&expected, &found);
-                assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
+                assert!(difference.is_none(), "{} of {vector} bytes: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
                 compiled += 1;
             }
             Err(Refusal(why)) => assert!(!why.contains("cannot be written") && !why.is_empty(), "{why}\n{}", case.show()),
@@ -90,7 +92,7 @@ fn options(dtypes: &[DType]) -> Options {
 fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
     let count = seeds.end - seeds.start;
     let compiled: usize = seeds.map(|seed| check(&case(seed, options))).sum();
-    assert!(compiled as u64 > count / 4 || isas().count() < 2, "{compiled} of {count} cases were compiled");
+    assert!(compiled as u64 > count / 4 || targets().count() < 2, "{compiled} of {count} cases were compiled");
 }
 
 /// How many versions of a kind have been written.
@@ -107,14 +109,14 @@ fn what_all_blocks_share_is_computed_once() {
     let mut hoisted = 0;
     for seed in 0..400 {
         let case = case(seed, &options);
-        for isa in isas() {
-            let Ok(code) = emitted(&case.kernel, isa) else { continue };
+        for (isa, vector) in targets() {
+            let Ok(code) = emitted(&case.kernel, isa, vector) else { continue };
             let difference = case.difference(&case.expected().0, &run(&code, &case));
             assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
             hoisted += written(&code, |shape| shape.hoists);
         }
     }
-    assert!(hoisted > 50 || isas().count() < 2, "{hoisted} versions");
+    assert!(hoisted > 50 || targets().count() < 2, "{hoisted} versions");
 }
 
 #[test]
@@ -130,8 +132,8 @@ fn what_stays_is_read_before_the_first_step() {
             case.operands[m.idx()].stride = 0;
             case.kernel.mems[m].stride = None;
         }
-        for isa in isas() {
-            let Ok(code) = emitted(&case.kernel, isa) else { continue };
+        for (isa, vector) in targets() {
+            let Ok(code) = emitted(&case.kernel, isa, vector) else { continue };
             let difference = case.difference(&case.expected().0, &run(&code, &case));
             assert!(difference.is_none(), "{}: {}\n{}", isa.name(), difference.unwrap_or_default(), case.show());
             let found = code.held.get().is_some_and(|&held| held != 0);
@@ -140,7 +142,7 @@ fn what_stays_is_read_before_the_first_step() {
             written_to += usize::from(found && !made);
         }
     }
-    assert!(held > 200 && written_to > 0 || isas().count() < 2, "{held} held, {written_to} might be written to");
+    assert!(held > 200 && written_to > 0 || targets().count() < 2, "{held} held, {written_to} might be written to");
 }
 
 /// Every pair of special values, and of some of either sign: the lesser and the greater by comparison and choice.
@@ -168,9 +170,9 @@ fn choices_by_size(dtype: DType) -> Case {
 fn the_lesser_and_the_greater_are_one_instruction() {
     for dtype in [DType::F32, DType::F64] {
         let case = choices_by_size(dtype);
-        assert!(check(&case) == isas().count());
-        for isa in isas() {
-            let operations = emitted(&case.kernel, isa).map_or(0, |e| e.program.operations.len());
+        assert!(check(&case) == targets().count());
+        for (isa, vector) in targets() {
+            let operations = emitted(&case.kernel, isa, vector).map_or(0, |e| e.program.operations.len());
             assert_eq!(operations, 4, "{}", isa.name());
         }
     }
@@ -179,8 +181,8 @@ fn the_lesser_and_the_greater_are_one_instruction() {
 /// The same with the stores of large calls, however small the call is, on operands that begin anywhere.
 fn check_streams(case: &Case) -> usize {
     let mut streamed = 0;
-    for isa in isas() {
-        let Ok(mut code) = emitted(&case.kernel, isa) else { continue };
+    for (isa, vector) in targets() {
+        let Ok(mut code) = emitted(&case.kernel, isa, vector) else { continue };
         code.large = 0;
         let expected = case.expected().0;
         let difference = case.difference(&expected, &run(&code, case));
@@ -197,7 +199,7 @@ fn stores_past_the_caches() {
     let both = Options { steps: 1..=1, lanes: 30..=300, ..options(&[DType::F32, DType::F64]) };
     for options in [maps, loops, both] {
         let streamed: usize = (0..150).map(|seed| check_streams(&case(seed, &options))).sum();
-        assert!(streamed > 0 || isas().count() < 2, "{streamed} versions");
+        assert!(streamed > 0 || targets().count() < 2, "{streamed} versions");
     }
 }
 
@@ -255,9 +257,31 @@ fn vectors_are_as_long_as_what_differs_between_lanes() {
         let case = uniform_where_wide(case(seed, &options));
         check(&case);
         let wide = case.kernel.body.iter().any(|i| i.dtype.size() == 8);
-        long += isas().filter(|&isa| wide && emitted(&case.kernel, isa).is_ok_and(|e| e.program.row(8) < 8 * e.program.width)).count();
+        long += targets()
+            .filter(|&(isa, vector)| wide && emitted(&case.kernel, isa, vector).is_ok_and(|e| e.program.row(8) < 8 * e.program.width))
+            .count();
     }
-    assert!(long > 100 || isas().count() < 2, "{long} kernels had long vectors");
+    assert!(long > 100 || targets().count() < 2, "{long} kernels had long vectors");
+}
+
+#[test]
+fn few_lanes_of_steps_that_wait_have_narrow_vectors() {
+    let mut b = Builder::new();
+    let state = b.mem(DType::F64, Lane::Unit);
+    let (carry, h) = b.carry(state);
+    let next = b.bin(Bin::Div, h, h);
+    b.set_next(carry, next);
+    let waits = b.finish();
+    let mut b = Builder::new();
+    let [x, y] = [(); 2].map(|()| b.mem(DType::F64, Lane::Unit));
+    let x = b.load(x);
+    b.store(y, x);
+    let map = b.finish();
+    for isa in targets().map(|(isa, _)| isa) {
+        let vector = |kernel, lanes| chosen(kernel, isa, lanes).expect("both are simple").program.vector;
+        let most = vectors(isa)[vectors(isa).len() - 1];
+        assert_eq!([vector(&waits, FEW), vector(&waits, FEW + 1), vector(&map, FEW)], [32, most, most]);
+    }
 }
 
 #[test]
