@@ -162,7 +162,11 @@ pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op:
         }
         None => (lo..hi).for_each(|k| part[(k - lo) % 8] = op(part[(k - lo) % 8], lane.get(k))),
     }
-    let [a, b, c, d, e, f, g, h] = part;
+    tree(part, op)
+}
+
+/// Eight partial results as one.
+fn tree<T>([a, b, c, d, e, f, g, h]: [T; 8], op: impl Fn(T, T) -> T) -> T {
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))
 }
 
@@ -183,9 +187,8 @@ fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, 
         let row = &x[k * step..k * step + out.len()];
         part[(k - lo) % 8].iter_mut().zip(row).for_each(|(p, &x)| *p = op(*p, x));
     }
-    let [a, b, c, d, e, f, g, h] = part;
     for (l, out) in out.iter_mut().enumerate() {
-        *out = op(op(op(a[l], e[l]), op(c[l], g[l])), op(op(b[l], f[l]), op(d[l], h[l])));
+        *out = tree(part.each_ref().map(|p| p[l]), op);
     }
 }
 
@@ -220,7 +223,7 @@ pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &
 /// [`compute`], as an array of this shape.
 fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
     dispatch!(x.dtype(), T => {
-        let mut out = Array::zeros(x.dtype(), shape);
+        let mut out = Array::dirty(x.dtype(), shape);
         compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>());
         out
     })
@@ -228,12 +231,12 @@ fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array 
 
 /// The extreme of every lane: the first of equal ones, or the first NaN.
 fn best_of<T: Number>(x: &[T], lanes: Lanes, beats: impl Fn(T, T) -> bool + Copy, out: &mut [T]) {
-    let better = |old: T, new: T| if beats(new, old) || (is_nan(new) && !is_nan(old)) { new } else { old };
+    let wins = or_nan(beats);
     if lanes.step > 1 {
         for (out, x) in out.chunks_mut(lanes.step).zip(x.chunks(lanes.n * lanes.step)) {
             let mut rows = x.chunks(lanes.step);
             rows.next().into_iter().for_each(|first| out.copy_from_slice(first));
-            rows.for_each(|row| out.iter_mut().zip(row).for_each(|(out, &x)| *out = better(*out, x)));
+            rows.for_each(|row| out.iter_mut().zip(row).for_each(|(out, &x)| *out = if wins(x, *out) { x } else { *out }));
         }
         return;
     }
@@ -256,20 +259,21 @@ pub(super) fn sum_axes(x: &Array, axes: &[usize], shape: &[usize]) -> Array {
     reduced(ReduceKind::Sum, &x, lanes, shape)
 }
 
+/// Whether a later element takes the place of the best so far; a NaN beats numbers.
+fn or_nan<T: Element>(beats: impl Fn(T, T) -> bool + Copy) -> impl Fn(T, T) -> bool + Copy {
+    move |new, old| beats(new, old) || (is_nan(new) && !is_nan(old))
+}
+
 /// Position of the first extreme of a lane that is not empty; the first NaN wins.
 fn extreme<T: Element>(lane: Lane<T>, kind: Extreme) -> usize {
-    let mut best = 0;
-    for k in 1..lane.n {
-        let (new, old) = (lane.get(k), lane.get(best));
-        let beats = match kind {
-            Extreme::Max => new > old,
-            Extreme::Min => new < old,
-        };
-        if beats || (is_nan(new) && !is_nan(old)) {
-            best = k;
-        }
+    match kind {
+        Extreme::Max => first_of(lane, or_nan(|new, old| new > old)),
+        Extreme::Min => first_of(lane, or_nan(|new, old| new < old)),
     }
-    best
+}
+
+fn first_of<T: Element>(lane: Lane<T>, wins: impl Fn(T, T) -> bool) -> usize {
+    (1..lane.n).fold(0, |best, k| if wins(lane.get(k), lane.get(best)) { k } else { best })
 }
 
 /// A reduced value with the reduced axes as extents 1.

@@ -45,14 +45,14 @@ pub(super) fn decided(step: &StepVjp, scan: &Scan) -> Vec<Value> {
 /// Marks what the step hands to loops of its own that decide on it.
 fn on_behalf_of_loops(step: &StepVjp, wanted: &mut [bool]) {
     let g = &step.graph;
-    let own = |n: &&Node| matches!(n.op, Op::Scan(_)) && step.origin.contains_key(&n.outs[0]);
-    let loops: Vec<&Node> = g.nodes().iter().filter(own).collect();
+    let own = g.nodes().iter().filter(|n| step.origin.contains_key(&n.outs[0]));
+    let loops: Vec<_> = own.filter_map(|n| if let Op::Scan(scan) = &n.op { Some((scan, &n.ins)) } else { None }).collect();
     if loops.is_empty() {
         return;
     }
     let computed = doubts(g, |_| false);
-    for node in loops {
-        deciding(g, node, |v| computed[v.idx()].any()).into_iter().for_each(|k| wanted[node.ins[k].idx()] = true);
+    for (scan, ins) in loops {
+        deciding(g, scan, ins, |v| computed[v.idx()].any()).into_iter().for_each(|k| wanted[ins[k].idx()] = true);
     }
 }
 

@@ -5,17 +5,18 @@
 
 use super::decided::{decisions, repeats};
 use crate::base::Id;
-use crate::ir::{Graph, Node, Op, Scan, Value};
-use crate::scalar::ElemOp;
+use crate::grad::{self, Seeds};
+use crate::ir::{Graph, Op, Scan, Value};
+use crate::scalar::{ElemOp, Rule};
+use crate::types::{DType, Type};
 use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// A set of values that inputs of a loop are moved from, by their numbers; all from 63 on are one.
 type Roots = u64;
 
 /// Positions of a loop's inputs on which, with something else that the step computed, a decision inside the loop rests.
-pub(super) fn deciding(g: &Graph, node: &Node, computed: impl Fn(Value) -> bool) -> Vec<usize> {
-    let Op::Scan(scan) = &node.op else { return vec![] };
-    let ins = &node.ins;
+pub(super) fn deciding(g: &Graph, scan: &Scan, ins: &[Value], computed: impl Fn(Value) -> bool) -> Vec<usize> {
     let mut numbers = FxHashMap::default();
     let given: Vec<Roots> = ins.iter().map(|&v| roots(g, v, &computed, &mut numbers)).collect();
     if numbers.len() < 2 {
@@ -73,10 +74,44 @@ fn decided_of(scan: &Scan, given: &[Roots]) -> Vec<Roots> {
 
 /// True for ops whose derivatives decide, and for loops with such ops or decisions.
 fn bends(op: &Op) -> bool {
-    use ElemOp::{Abs, Clip, Hypot, Maximum, Minimum, Relu};
     match op {
-        Op::Elem(Abs | Clip | Hypot | Maximum | Minimum | Relu) => true,
+        Op::Elem(op) => bending()[*op as usize],
         Op::Scan(scan) => decisions(&scan.body).contains(&true) || scan.body.nodes().iter().any(|n| bends(&n.op)),
         _ => false,
+    }
+}
+
+/// Per elementwise function: whether its derivative decides.
+fn bending() -> &'static [bool] {
+    static FOUND: OnceLock<Vec<bool>> = OnceLock::new();
+    FOUND.get_or_init(|| ElemOp::ALL.iter().map(|&op| derivative(op).is_some_and(|g| decisions(&g).contains(&true))).collect())
+}
+
+/// A function with its derivatives by all arguments, where it has any.
+fn derivative(op: ElemOp) -> Option<Graph> {
+    if !op.row().differentiable {
+        return None;
+    }
+    let mut g = Graph::new();
+    let dtype = |k: usize| if (op.row().rule, k) == (Rule::Where, 0) { DType::Bool } else { DType::F64 };
+    let args: Vec<Value> = (0..op.arity()).map(|k| g.param(Type::scalar(dtype(k)), None)).collect();
+    let out = g.apply(Op::Elem(op), &args).ok()?[0];
+    let ct = g.param(g.ty(out).clone(), None);
+    let floats: Vec<Value> = args.into_iter().filter(|&v| g.ty(v).dtype.is_float()).collect();
+    let seeds = Seeds { outputs: vec![(out, ct)], ..Seeds::default() };
+    grad::vjp(&mut g, &seeds, &floats).ok()?;
+    Some(g)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_whose_derivatives_compare_are_known() {
+        let found: Vec<&str> = ElemOp::ALL.iter().zip(bending()).filter(|(_, bends)| **bends).map(|(op, _)| op.name()).collect();
+        let steps = ["mod", "fmod", "abs", "minimum", "maximum", "clip", "hypot", "atan2", "copysign", "relu"];
+        let at_a_point = ["pow", "logaddexp", "xlogy"];
+        assert!(found.len() == steps.len() + at_a_point.len() && steps.iter().chain(&at_a_point).all(|f| found.contains(f)), "{found:?}");
     }
 }

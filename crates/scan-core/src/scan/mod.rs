@@ -1,6 +1,7 @@
 //! What a loop means: types, one step after the other, and the gradient.
 
 pub mod decided;
+mod given;
 pub mod in_place;
 pub mod infer;
 mod inner;

@@ -1,7 +1,6 @@
 //! What a loop's steps saw, for its gradient: the returned buffers where they still tell, a tape where they do not.
 
 use super::decided::is_flat;
-use super::replay::silenced;
 use super::vjp::StepVjp;
 use crate::base::Result;
 use crate::ir::op::StopGradient;
@@ -13,12 +12,12 @@ use std::sync::Arc;
 pub struct Forward;
 
 impl Forward {
-    /// The whole buffers of some states.
+    /// The whole buffers of some states. `quiet` is the step as it runs once more.
     ///
     /// # Errors
     /// What type inference reports: an internal fault.
-    pub fn buffers(scan: &Scan, g: &mut Graph, site: &Site, ids: &[StateId]) -> Result<FxHashMap<StateId, Value>> {
-        let outs = extended(scan, g, site, ids, &[])?;
+    pub fn buffers(scan: &Scan, quiet: &Graph, g: &mut Graph, site: &Site, ids: &[StateId]) -> Result<FxHashMap<StateId, Value>> {
+        let outs = extended(scan, quiet, g, site, ids, &[])?;
         Ok(ids.iter().map(|&id| (id, outs[scan.state_output(id)])).collect())
     }
 
@@ -26,9 +25,15 @@ impl Forward {
     ///
     /// # Errors
     /// As [`Forward::buffers`].
-    pub fn seen(scan: &Scan, g: &mut Graph, site: &Site, ids: &[StateId]) -> Result<FxHashMap<(StateId, usize), (Value, usize)>> {
+    pub fn seen(
+        scan: &Scan,
+        quiet: &Graph,
+        g: &mut Graph,
+        site: &Site,
+        ids: &[StateId],
+    ) -> Result<FxHashMap<(StateId, usize), (Value, usize)>> {
         let (stable, taped): (Vec<StateId>, Vec<StateId>) = ids.iter().partition(|id| scan.states[**id].stable());
-        let outs = extended(scan, g, site, &stable, &taped)?;
+        let outs = extended(scan, quiet, g, site, &stable, &taped)?;
         let mut seen = FxHashMap::default();
         for id in stable {
             for (k, &r) in scan.states[id].reads.iter().enumerate() {
@@ -64,11 +69,11 @@ impl Forward {
 
 /// The outputs of the loop with `whole` buffers kept whole and one more output per read of `taped`: the loop itself where
 /// that changes nothing. Outputs of states come first, then the tapes.
-fn extended(scan: &Scan, g: &mut Graph, site: &Site, whole: &[StateId], taped: &[StateId]) -> Result<Vec<Value>> {
+fn extended(scan: &Scan, quiet: &Graph, g: &mut Graph, site: &Site, whole: &[StateId], taped: &[StateId]) -> Result<Vec<Value>> {
     if taped.is_empty() && whole.iter().all(|&id| scan.states[id].keep == Keep::All) {
         return Ok(site.outs.to_vec());
     }
-    let mut more = scan.with_body(silenced(&scan.body)?.into_owned());
+    let mut more = scan.with_body(quiet.clone());
     for &id in whole {
         more.states[id].keep = Keep::All;
     }

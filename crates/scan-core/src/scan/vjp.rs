@@ -16,13 +16,14 @@
 //! what each step saw. Decisions get one, too. States that the step never reads have cotangents that are only read: sequences.
 
 use super::decided::decided;
+use super::given::{init_cotangent, last_row, seq_cotangent};
 use super::replay::silenced;
 use super::tape::Forward;
 use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::grad::{self, Seeds};
 use crate::ir::op::*;
 use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
-use crate::types::{DType, Dim, Sym, Type};
+use crate::types::{DType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -176,7 +177,7 @@ impl<'a> Backward<'a> {
 
     /// Cotangent states for what the step reads, sequences for what it only writes.
     fn cotangents(&mut self, cts: &[Option<Value>]) -> Result<()> {
-        let forward = Forward::buffers(self.scan, self.g, self.site, &self.reading(cts))?;
+        let forward = Forward::buffers(self.scan, &self.step.quiet, self.g, self.site, &self.reading(cts))?;
         for (id, state) in self.scan.states.enumerate() {
             let ct = cts[self.scan.state_output(id)];
             if !carries(state, ct) {
@@ -239,7 +240,7 @@ impl<'a> Backward<'a> {
         for id in seq_ids {
             self.forward_seq(id);
         }
-        let rows = Forward::seen(scan, self.g, self.site, &state_ids)?;
+        let rows = Forward::seen(scan, &self.step.quiet, self.g, self.site, &state_ids)?;
         for id in state_ids {
             for (k, at) in scan.read_params(id).enumerate() {
                 let (buffer, offset) = rows[&(id, k)];
@@ -417,13 +418,6 @@ impl StepVjp<'_> {
     }
 }
 
-/// The last row of `rows`, or of `init` where there is none.
-fn last_row(g: &mut Graph, init: Value, rows: Value) -> Value {
-    let all = g.join_rows(&[init, rows]);
-    let last = g.int(-1);
-    g.row(all, last)
-}
-
 fn plain_state(row: Type, reads: &[usize], writes: &[usize], keep: Keep, name: Option<&Arc<str>>) -> State {
     let name = name.map(|n| format!("d{n}").into());
     let (reads, writes) = (Offsets::from_slice(reads), Offsets::from_slice(writes));
@@ -459,47 +453,4 @@ fn window_rows(body: &mut Graph, state: &State, old: &[Value], read_cts: &[Optio
         }
     };
     offsets.iter().zip(old).map(|(&o, &old)| row(body, o, old)).collect()
-}
-
-/// The cotangent of the initial rows: the first rows of the whole buffer's.
-fn init_cotangent(g: &mut Graph, state: &State, rows: Value, full: Value, init: Value, steps: Value) -> Value {
-    let zero = g.int(0);
-    let m = g.dim(init, 0);
-    if g.ty(init).dims[0] == Dim::known(state.span()) {
-        return g.slice_rows(rows, zero, m);
-    }
-    let span = g.int(state.span() as i64);
-    let end = g.add(steps, span);
-    let len = g.dim(full, 0);
-    let rest = g.slice_rows(full, end, len);
-    let all = g.join_rows(&[rows, rest]);
-    g.slice_rows(all, zero, m)
-}
-
-/// The cotangent of a sequence: the rows of the steps, zeros where there was none.
-fn seq_cotangent(g: &mut Graph, reverse: bool, rows: Value, x: Value, steps: Value, covered: Value) -> Value {
-    let len = g.dim(x, 0);
-    let cut = g.sub(steps, covered);
-    let rest = g.sub(len, steps);
-    let (rows, before, after) = if reverse { (rows, rest, cut) } else { (g.emit(Flip { axis: 0 }, &[rows]), cut, rest) };
-    let before = g.zero_rows_like(before, x);
-    let after = g.zero_rows_like(after, x);
-    let rows = if told(g, x) { rows } else { rows_or_none(g, rows, x, covered) };
-    let all = g.join_rows(&[before, rows, after]);
-    g.reshape_like(all, x)
-}
-
-/// True where the extents of rows follow from types of what the graph is given.
-fn told(g: &Graph, rows: Value) -> bool {
-    let given: FxHashSet<Sym> = g.params().iter().flat_map(|&p| &g.ty(p).dims).filter_map(Dim::as_sym).collect();
-    g.ty(rows).row().dims.iter().all(|d| d.eval(&|s| given.contains(&s).then_some(0)).is_some())
-}
-
-/// Rows of a loop of `steps` steps, or no row as `like` has them: rows that no step made have extents of their own where values decide on
-/// extents.
-fn rows_or_none(g: &mut Graph, rows: Value, like: Value, steps: Value) -> Value {
-    let zero = g.int(0);
-    let ran = g.lt(zero, steps);
-    let none = g.zero_rows_like(zero, like);
-    g.emit(IfElse {}, &[ran, rows, none])
 }

@@ -68,6 +68,9 @@ pub fn run(first: u64, count: u64, stop: bool) -> Report {
 fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     let program = generate(seed);
     let result = guarded(&program);
+    if let Err(fault) = &result {
+        eprintln!("seed {seed}: {}", fault.stage);
+    }
     let text = result.as_ref().err().map(|fault| describe(&program, fault, stop, report));
     let mut report = report.lock().unwrap_or_else(|e| e.into_inner());
     report.programs += 1;

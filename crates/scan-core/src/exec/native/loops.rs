@@ -278,7 +278,7 @@ impl Variant {
                     reason: refusal.map(str::to_string),
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
-                    block: ready.portion(&[], 0),
+                    block: ready.portion(&[], 0, ready.is_shared()),
                     copies: vec![],
                     stored: stored(scan, &ready.plan.windows),
                 }
@@ -341,8 +341,8 @@ impl Ready {
         let bases = self.bases(sources, first);
         let operands: SmallVec<[Operand; 16]> =
             self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, &stopped, first)).collect();
-        let portion = self.portion(&operands, end - *done);
         let shared = self.is_shared();
+        let portion = self.portion(&operands, end - *done, shared);
         while *done < end && stopped[0].get() == 0 {
             if *done == 0 {
                 cx.check()?
@@ -368,9 +368,9 @@ impl Ready {
         team::splits(&self.plan.kernel, self.plan.lanes, self.most(PORTION[0]))
     }
 
-    /// Steps per call of the kernel, of so many in all.
-    fn portion(&self, operands: &[Operand], steps: usize) -> usize {
-        let most = self.most(PORTION[usize::from(!self.is_shared())]);
+    /// Steps per call of the kernel, of so many in all, which several threads share or not.
+    fn portion(&self, operands: &[Operand], steps: usize, shared: bool) -> usize {
+        let most = self.most(PORTION[usize::from(!shared)]);
         let moving = operands.iter().filter(|o| o.stride != 0).map(|o| o.stride.unsigned_abs()).sum::<usize>();
         let (bytes, rows) = if moving.saturating_mul(steps) > CACHED_BYTES { (STREAM_BYTES, 4) } else { (BLOCK_BYTES, 16) };
         if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
