@@ -52,21 +52,21 @@ fn memory(bench: &Bench, mem: usize) -> Aligned {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn compile(kernel: &Kernel, isa: Isa) -> Result<Box<dyn Code>, Refusal> {
-    code_of(kernel, isa)
+fn compile(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
+    code_of(kernel, isa, lanes)
 }
 
 #[cfg(target_arch = "x86_64")]
 use scan_core::backend::cpu::emit_x64::compile as code_of;
 
 #[cfg(not(target_arch = "x86_64"))]
-fn compile(_: &Kernel, _: Isa) -> Result<Box<dyn Code>, Refusal> {
+fn compile(_: &Kernel, _: Isa, _: usize) -> Result<Box<dyn Code>, Refusal> {
     Err(Refusal("this processor is no x86-64".to_string()))
 }
 
 fn time(bench: &Bench, isa: Isa) {
     let began = Instant::now();
-    let compiled = match compile(&bench.kernel, isa) {
+    let compiled = match compile(&bench.kernel, isa, bench.lanes) {
         Ok(compiled) => compiled,
         Err(Refusal(why)) => return println!("{:<24} refused: {why}", bench.name),
     };
