@@ -42,6 +42,7 @@ lint: $(VENV)/installed
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(VENV)/bin/ruff check --quiet $(LINTED)
 	$(VENV)/bin/mypy python/rscan
+	$(PY) tools/planted_bugs.py --places
 
 test-rust: $(VENV)/installed
 	@if cargo nextest --version >/dev/null 2>&1; then \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants deliberate bugs in the loops and gradients of the core, one at a time, and counts how many the random programs catch.
 
-    python3 tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER]
+    python3 tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER] [--places]
 
 In a throw-away copy of the tree, each place of the list becomes `if planted(k) { new } else { old }`: one build has them all, asleep.
 Then, for each k, the random programs run with bug k awake, and, where they pass, the unit tests. A run that fails has caught it.
@@ -22,7 +22,7 @@ CORE = "crates/scan-core/src/"
 LEAST = 25 / 30
 
 VJP, TAPE, STEP, TAPS = "scan/vjp.rs", "scan/tape.rs", "scan/step.rs", "scan/taps.rs"
-INFER, LOOPS, REVERSE = "scan/infer.rs", "expr/loops.rs", "grad/reverse.rs"
+INFER, GIVEN, LOOPS, REVERSE = "scan/infer.rs", "scan/given.rs", "expr/loops.rs", "grad/reverse.rs"
 
 # (what, file, place with the expression in «», the expression with the bug)
 BUGS = [
@@ -32,8 +32,8 @@ BUGS = [
     ("a row of the window is dropped", VJP, "(false, None) => «old»,", "body.zeros_like(old)"),
     ("offsets are not seen from the other end", VJP, ".map(|o| «span - o»).collect();", "*o"),
     ("the position of a written row is not flipped", VJP, "let want = «state.span() - offset»;", "offset"),
-    ("sequence cotangents are not flipped back", VJP, "(«g.emit(Flip { axis: 0 }, &[rows])», cut, rest)", "rows"),
-    ("truncation zeroes the wrong side", VJP, "g.join_rows(&«[before, rows, after]»);", "[after, rows, before]"),
+    ("sequence cotangents are not flipped back", GIVEN, "(«g.emit(Flip { axis: 0 }, &[rows])», cut, rest)", "rows"),
+    ("truncation zeroes the wrong side", GIVEN, "g.join_rows(&«[before, rows, after]»);", "[after, rows, before]"),
     ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «false»));", "true"),
     ("a reversed sequence is cut at the start", VJP, "let rows = «self.g.slice_rows(x, lo, len)»;",
      "{ let zero = self.g.sub(lo, lo); self.g.slice_rows(x, zero, self.steps) }"),
@@ -44,8 +44,8 @@ BUGS = [
     ("truncation covers one step too many", VJP, "let k = g.int(«k as i64»);", "k as i64 + 1"),
     ("kept rows are put first", VJP, "Ok(self.g.join_rows(&«[zeros, ct]»))", "[ct, zeros]"),
     ("states without a cotangent carry none", VJP, "(ct.is_some() || «!state.reads.is_empty()»)", "false"),
-    ("the first accumulated row is taken", VJP, "let last = g.int(«-1»);", "0"),
-    ("rows behind the window start at the wrong row", VJP, "let rest = g.slice_rows(full, «end», len);", "zero"),
+    ("the first accumulated row is taken", GIVEN, "let last = g.int(«-1»);", "0"),
+    ("rows behind the window start at the wrong row", GIVEN, "let rest = g.slice_rows(full, «end», len);", "zero"),
     ("only the first write of a state has a cotangent", VJP, "seeds.outputs.push((results[at], «ct»));",
      "if k > 0 || at > 0 { graph.zeros_like(ct) } else { ct }"),
     ("unstable states are taken for stable", TAPE, ".partition(|id| «scan.states[**id].stable()»);", "true"),
@@ -143,12 +143,15 @@ def main() -> int:
     parser.add_argument("-n", type=int, default=300, help="programs per bug")
     parser.add_argument("-k", default="", help="only bugs whose description contains this")
     parser.add_argument("-d", help="folder of the copy (kept, so that the next run starts warm)")
+    parser.add_argument("--places", action="store_true", help="only look whether each place is there, once")
     options = parser.parse_args()
     bugs = [bug for bug in BUGS if options.k in bug[0]]
     unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in bugs if fits(bug) != 1]
     if unfit:
         print("\n".join(unfit))
         return 2
+    if options.places:
+        return 0
     tree = pathlib.Path(options.d or tempfile.mkdtemp(prefix="planted-"))
     tree.mkdir(parents=True, exist_ok=True)
     plant(tree, bugs)
