@@ -47,18 +47,13 @@ pub fn compile(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Box<dyn Code>,
 /// The kernel on the vectors that do so many lanes soonest.
 fn chosen(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Emitted, Refusal> {
     let vectors = vectors(isa);
-    let narrow = (waits(kernel) && lanes <= FEW).then(|| emitted(kernel, isa, vectors[0]).ok());
+    let narrow = (!kernel.carries.is_empty() && lanes <= FEW).then(|| emitted(kernel, isa, vectors[0]).ok());
     narrow.flatten().map_or_else(|| emitted(kernel, isa, vectors[vectors.len() - 1]), Ok)
 }
 
 /// Bytes of the vectors that an instruction set has, from the least on.
 fn vectors(isa: Isa) -> &'static [usize] {
     if isa == Isa::Avx512 { &[32, 64] } else { &[32] }
-}
-
-/// True where a step needs the one before.
-fn waits(kernel: &Kernel) -> bool {
-    kernel.carries.iter().next().is_some()
 }
 
 /// Lanes that narrow vectors do sooner than wide ones, where steps wait for each other: then it counts when results are there, which for
