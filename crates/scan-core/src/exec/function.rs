@@ -1,15 +1,14 @@
 //! A function: inputs, outputs, updates of shared variables.
 
-use crate::backend::cpu::{Isa, team};
 use crate::bail;
 use crate::base::{Diagnostic, Id, Kind, Result};
-use crate::eval::Walk;
 use crate::exec::explain::{self, LoopInfo};
-use crate::exec::native::{self, Engine};
+use crate::exec::native::Engine;
+use crate::exec::program::Program;
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
-use crate::rewrite::{Options, Report, optimise};
+use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
 use std::sync::{Arc, RwLock};
@@ -35,10 +34,7 @@ pub struct FunctionSpec {
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
 pub struct Function {
-    graph: Arc<Graph>,
-    optimised: Arc<Graph>,
-    report: Report,
-    walk: Walk<Arc<Graph>>,
+    program: Program,
     inputs: Vec<Var>,
     shared: Vec<Shared>,
     updated: Vec<Shared>,
@@ -70,20 +66,9 @@ impl Function {
         let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
-        let graph = Arc::new(graph);
-        let (optimised, report) = optimise(graph.clone(), &spec.passes.with_environment()?)?;
-        let walk = Walk::new(Self::plan(&optimised, spec.engine.unwrap_or_else(Engine::from_env))?);
-        Ok(Function { graph, optimised, report, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
-    }
-
-    fn plan(graph: &Arc<Graph>, engine: Engine) -> Result<Arc<Graph>> {
-        if engine == Engine::Eval {
-            return Ok(graph.clone());
-        }
-        if let Err(text) = Isa::detect().and(team::size()) {
-            bail!(Value, "E0511", "{text}");
-        }
-        native::plan(graph, engine).map(Arc::new)
+        let passes = spec.passes.with_environment()?;
+        let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
+        Ok(Function { program, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -108,7 +93,7 @@ impl Function {
             let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
             all.extend(self.shared.iter().map(Shared::get));
         }
-        let mut values = self.walk.run(cx, &mut self.walk.slots(), &mut all)?;
+        let mut values = self.program.run(cx, &all)?;
         drop(all);
         let after = values.split_off(self.n_outputs);
         accept(&values)?;
@@ -121,19 +106,19 @@ impl Function {
 
     /// What runs: the graph after the passes, with the same parameters and results.
     pub fn optimised(&self) -> &Graph {
-        &self.optimised
+        self.program.optimised()
     }
     /// What the passes did.
     pub fn report(&self) -> &Report {
-        &self.report
+        self.program.report()
     }
     /// Its graph as the user wrote it: parameters are the inputs, then the shared variables; results the outputs, then the updates.
     pub fn graph(&self) -> &Graph {
-        &self.graph
+        self.program.graph()
     }
     /// What became of its loops, outer ones first.
     pub fn loops(&self) -> Vec<LoopInfo> {
-        explain::loops(self.walk.graph())
+        explain::loops(self.program.plan())
     }
     /// What the caller gives.
     pub fn inputs(&self) -> &[Var] {
@@ -145,12 +130,12 @@ impl Function {
     }
     /// True where a call neither waits for other calls nor runs code of users.
     pub fn stands_alone(&self) -> bool {
-        self.updated.is_empty() && !self.graph.has_user_ops()
+        self.updated.is_empty() && !self.graph().has_user_ops()
     }
     /// Positions of inputs on which nothing depends.
     pub fn unused_inputs(&self) -> Vec<usize> {
-        let uses = self.graph.uses();
-        (0..self.inputs.len()).filter(|&i| uses[self.graph.params()[i].idx()] == 0).collect()
+        let (uses, params) = (self.graph().uses(), self.graph().params());
+        (0..self.inputs.len()).filter(|&i| uses[params[i].idx()] == 0).collect()
     }
 
     fn check(&self, args: &[Array]) -> Result<()> {

@@ -1,8 +1,11 @@
 //! Functions: called with arrays.
 
 pub mod explain;
+mod fit;
 pub mod function;
 pub mod native;
+pub mod program;
 pub use explain::LoopInfo;
 pub use function::{Function, FunctionSpec};
 pub use native::Engine;
+pub use program::Program;

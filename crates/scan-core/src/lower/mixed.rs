@@ -4,7 +4,7 @@ use super::groups::{Groups, Part};
 use super::in_place::{Order, may_alias};
 use super::moves::{Source, moved_inputs, sources};
 use super::nodes::expressible;
-use super::scan::{Kind, Kinds, known_shape, lower_map, prepared};
+use super::scan::{Kind, Kinds, known_shape, lower_map, prepared, state_row};
 use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::Span;
@@ -160,12 +160,8 @@ impl<'a> Planner<'a> {
             planner.put(params[scan.seq_param(id)], At::Seq(id))?;
         }
         for (id, state) in scan.states.enumerate() {
-            let Some(result) = scan.write_results(id).next() else { return refuse("a state that is never written") };
-            let row = known_shape(body, body.results()[result])?;
+            let row = state_row(scan, body, id)?;
             for p in scan.read_params(id).zip(&state.reads) {
-                if known_shape(body, params[p.0])? != row {
-                    return refuse("a state whose shape changes");
-                }
                 planner.put(params[p.0], At::Row(id, *p.1))?;
             }
             if count(&row) == 0 {
@@ -230,11 +226,7 @@ impl<'a> Planner<'a> {
         let mut writes = vec![];
         for (id, state) in scan.states.enumerate().filter(|s| !in_place[s.0.0 as usize]) {
             for (at, &offset) in scan.write_results(id).zip(&state.writes) {
-                let place = self.kept(body.results()[at])?;
-                if place.shape != self.windows[id.0 as usize].shape {
-                    return refuse("a state whose shape changes");
-                }
-                writes.push((id, offset, place));
+                writes.push((id, offset, self.kept(body.results()[at])?));
             }
         }
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;

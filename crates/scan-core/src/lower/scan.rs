@@ -109,8 +109,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     }
     let mut open = vec![];
     for (id, state) in scan.states.enumerate() {
-        let at = scan.write_results(id).next().ok_or_else(|| Refusal("a state that is never written".into()))?;
-        let row = known_shape(body, body.results()[at])?;
+        let row = state_row(scan, body, id)?;
         layout.admits(count(&row))?;
         let window = Window::new(state, row)?;
         if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
@@ -155,6 +154,21 @@ fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>,
 pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
     let dims: Option<Extents> = graph.ty(v).dims.iter().map(|d| d.value()).collect();
     dims.map_or_else(|| refuse("an extent that depends on values"), Ok)
+}
+
+/// Why a loop is left to the evaluator, which reports it.
+pub const CHANGES: &str = "a state whose shape changes";
+
+/// Extents of a state's rows: of those that a step reads and of those that it writes. Where they differ the evaluator reports it.
+pub(super) fn state_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
+    let written = scan.write_results(id).map(|at| body.results()[at]);
+    let rows = scan.read_params(id).map(|p| body.params()[p]).chain(written).map(|v| known_shape(body, v));
+    let rows = rows.collect::<Lowered<Vec<Extents>>>()?;
+    match &rows[..] {
+        [] => refuse("a state that is never written"),
+        [row, others @ ..] if others.iter().all(|other| other == row) => Ok(row.clone()),
+        _ => refuse(CHANGES),
+    }
 }
 
 /// What the values of a body depend on.

@@ -117,13 +117,7 @@ impl Open {
     pub(super) fn close(self, lowering: &mut Lowering, scan: &Scan, mems: &mut Mems) -> Lowered<Window> {
         let state = &scan.states[self.id];
         let results: Vec<_> = scan.write_results(self.id).map(|at| lowering.results()[at]).collect();
-        let mut written: Vec<Vec<Reg>> = vec![];
-        for v in results {
-            if lowering.value(v)?.shape() != &self.window.shape[..] {
-                return refuse("a state whose shape changes");
-            }
-            written.push(lowering.regs(v)?);
-        }
+        let written: Vec<Vec<Reg>> = results.into_iter().map(|v| lowering.regs(v)).collect::<Lowered<_>>()?;
         let lane = mems.lane(lowering.layout(), count(&self.window.shape));
         for (at, carries) in self.carries.iter().enumerate() {
             let after = |offset: usize| match state.writes.iter().rposition(|&w| w == offset) {

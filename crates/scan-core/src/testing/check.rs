@@ -313,7 +313,7 @@ impl Case<'_> {
 }
 
 /// Equal type and bits; NaN is NaN.
-fn same_bits(a: &Array, b: &Array) -> bool {
+pub(super) fn same_bits(a: &Array, b: &Array) -> bool {
     let nan = |x: &Array| x.dtype().is_float().then(|| x.to_f64_vec().iter().map(|x| x.is_nan()).collect::<Vec<_>>());
     let equal = |i: usize| a.bits()[i] == b.bits()[i];
     a.dtype() == b.dtype()

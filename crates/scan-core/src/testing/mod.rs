@@ -11,6 +11,7 @@ mod gen_log;
 pub mod gen_loop;
 pub mod gen_models;
 pub mod linear;
+pub mod misfit;
 pub mod nd;
 pub mod optimised;
 pub mod program;

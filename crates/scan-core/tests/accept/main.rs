@@ -7,7 +7,7 @@
 use scan_core::base::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
-use scan_core::testing::{check, generate, run};
+use scan_core::testing::{check, generate, misfit, run};
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -46,4 +46,14 @@ fn what_hangs_on_a_rounding_is_compared_in_bits() {
     assert!(done.bits_only);
     let whole = check(&generate(8_003_055)).unwrap_or_else(|fault| panic!("{}: {}", fault.stage, fault.text));
     assert!(!whole.bits_only, "a maximum is one of the elements that it is of");
+}
+
+/// `RSCAN_MISFIT_PROGRAMS=20000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.
+#[test]
+fn engines_report_what_the_evaluator_reports() {
+    let report = misfit::run(setting("RSCAN_RANDOM_SEED", 0), setting("RSCAN_MISFIT_PROGRAMS", 150));
+    println!("{report}");
+    assert!(report.faults.is_empty(), "{} of {} programs differ", report.faults.len(), report.programs);
+    let errors: usize = report.outcomes.iter().filter(|o| o.0 != "answered").map(|o| o.1).sum();
+    assert!(4 * errors > report.calls, "few calls are errors");
 }

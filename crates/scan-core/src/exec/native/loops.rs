@@ -13,7 +13,7 @@ use crate::base::Result;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
-use crate::lower::scan::{LoopKernel, Place, lower};
+use crate::lower::scan::{CHANGES, LoopKernel, Place, lower};
 use crate::lower::{Window, mixed};
 use crate::scan::{retype, step};
 use crate::types::{Array, DType, Type};
@@ -128,6 +128,7 @@ impl NativeLoop {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
         let why = match lower(&self.scan, &types) {
+            Ok(plan) if !self.begins_as(ins, &plan.windows) => return (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => {
                 let cost = plan.kernel.body.len();
                 return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
@@ -136,6 +137,7 @@ impl NativeLoop {
         };
         match mixed::lower(&self.scan, &types) {
             Err(e) => (Variant::Refused(e.0), 1),
+            Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => match Mixed::new(&self.scan, plan, self.engine) {
                 Ok(mixed) => {
                     let cost = mixed.instructions();
@@ -144,6 +146,12 @@ impl NativeLoop {
                 Err(e) => (Variant::Refused(e.title.clone()), 1),
             },
         }
+    }
+
+    /// True where all initial rows, those too that no step reads, have the extents of the rows that steps write.
+    fn begins_as(&self, ins: &[Array], windows: &[Window]) -> bool {
+        let mut inits = self.scan.states.ids().zip(windows).filter_map(|(id, window)| Some((self.scan.init_input(id)?, window)));
+        inits.all(|(at, window)| ins[at].shape()[1..] == window.shape[..])
     }
 
     fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Outs<Array>> {
