@@ -14,7 +14,7 @@ PYTEST_FLAGS ?= -q --timeout=300
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -69,7 +69,10 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	$(VENV)/bin/ruff check --fix $(LINTED)
 
 accept-random: $(VENV)/installed  ## N random programs from SEED on, against a reference of their own and finite differences
-	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture
+	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture random_programs
+
+accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
+	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
 
 accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core; OF=exp,log: of these)
 	RSCAN_ULP_OF=$(OF) cargo test --profile wheel --package scan-core --lib -- --ignored --nocapture errors_over_all

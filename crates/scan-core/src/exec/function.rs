@@ -11,6 +11,8 @@ use crate::ir::{EvalCx, Graph, Value};
 use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared};
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, RwLock};
 
 /// What a function is made of.
@@ -36,6 +38,8 @@ pub struct FunctionSpec {
 pub struct Function {
     program: Program,
     inputs: Vec<Var>,
+    /// Pairs of inputs and axes of which types tell that they are equally long.
+    equal: Vec<[(usize, usize); 2]>,
     shared: Vec<Shared>,
     updated: Vec<Shared>,
     n_outputs: usize,
@@ -68,7 +72,8 @@ impl Function {
         graph.set_results(results);
         let passes = spec.passes.with_environment()?;
         let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
-        Ok(Function { program, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+        let equal = equal_extents(&spec.inputs);
+        Ok(Function { program, inputs: spec.inputs, equal, shared, updated, n_outputs: spec.outputs.len() })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -149,8 +154,31 @@ impl Function {
                     .label(input.span(), "the input is made here"));
             }
         }
+        for &[(i, a), (j, b)] in &self.equal {
+            let (first, second, n, m) = (&self.inputs[i], &self.inputs[j], args[i].shape()[a], args[j].shape()[b]);
+            if n != m {
+                let (first_name, second_name) = (first.describe(), second.describe());
+                let text = format!("axis {a} of `{first_name}` and axis {b} of `{second_name}` are one extent, got {n} and {m}");
+                return Err(Diagnostic::new(Kind::Type, "E0504", text).label(second.span(), "the input is made here"));
+            }
+        }
         Ok(())
     }
+}
+
+/// Each extent of the inputs that has the symbol of an earlier one, with that one.
+fn equal_extents(inputs: &[Var]) -> Vec<[(usize, usize); 2]> {
+    let mut first = FxHashMap::default();
+    let mut equal = vec![];
+    for (i, input) in inputs.iter().enumerate() {
+        for (axis, sym) in input.ty().dims.iter().enumerate().filter_map(|(axis, d)| Some((axis, d.as_sym()?))) {
+            match first.entry(sym) {
+                Entry::Vacant(free) => _ = free.insert((i, axis)),
+                Entry::Occupied(before) => equal.push([*before.get(), (i, axis)]),
+            }
+        }
+    }
+    equal
 }
 
 fn updated(updates: &[(Var, Var)]) -> Result<Vec<Shared>> {
