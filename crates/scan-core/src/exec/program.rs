@@ -5,7 +5,7 @@ use super::native::{self, Engine};
 use crate::backend::cpu::{Isa, team};
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
-use crate::eval::Walk;
+use crate::eval::{self, Walk};
 use crate::ir::{EvalCx, Graph};
 use crate::rewrite::{Options, Report, optimise};
 use crate::types::Array;
@@ -28,6 +28,9 @@ pub struct Program {
     /// Evaluating once more would be noticed.
     has_effects: bool,
 }
+
+/// So many nodes and steps take the evaluator about a second.
+const EVALUATED: u64 = 1 << 21;
 
 impl Program {
     /// Optimises and plans.
@@ -55,7 +58,14 @@ impl Program {
         }
     }
 
+    /// By the evaluator, which takes node after node; where that would take long, by the engine: the same values, and the same error unless
+    /// one step has several.
     fn run_as_written(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
+        if !self.has_effects
+            && let Some(done) = cx.within(EVALUATED, |cx| eval::run(&self.graph, cx, args))
+        {
+            return done;
+        }
         let walk = self.as_written.get_or_init(|| plan(&self.graph, self.engine).map(Walk::new)).as_ref().map_err(Clone::clone)?;
         walk.run(cx, &mut walk.slots(), &mut args.to_vec())
     }

@@ -591,6 +591,8 @@ pub struct EvalCx<'a> {
     poll: Option<&'a dyn Fn() -> Result<()>>,
     last: Instant,
     ticks: u32,
+    /// So many more nodes and steps may be evaluated, where that is limited.
+    left: Option<u64>,
     /// Filled where there is one.
     pub profile: Option<Box<Profile>>,
 }
@@ -601,11 +603,11 @@ const POLL: Duration = Duration::from_millis(10);
 impl<'a> EvalCx<'a> {
     /// An evaluation that cannot be stopped.
     pub fn new() -> EvalCx<'static> {
-        EvalCx { poll: None, last: Instant::now(), ticks: 0, profile: None }
+        EvalCx { poll: None, last: Instant::now(), ticks: 0, left: None, profile: None }
     }
     /// An evaluation that asks `poll` every 10 ms whether to go on.
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
-        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, profile: None }
+        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, left: None, profile: None }
     }
     /// Runs what is one operation to the profile, whatever it consists of.
     pub fn as_one<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -614,12 +616,25 @@ impl<'a> EvalCx<'a> {
         self.profile = profile;
         out
     }
+    /// What `run` returns, unless it evaluates more than so many nodes and steps.
+    pub fn within<T>(&mut self, nodes: u64, run: impl FnOnce(&mut Self) -> Result<T>) -> Option<Result<T>> {
+        let outer = self.left.replace(nodes);
+        let done = run(self);
+        let spent = std::mem::replace(&mut self.left, outer) == Some(0);
+        (!spent).then_some(done)
+    }
     /// Called once per node and step. Only every 16th call looks at the clock.
     ///
     /// # Errors
-    /// What `poll` returns: the caller wants to stop.
+    /// What `poll` returns: the caller wants to stop. Where so many evaluations were not allowed, an error that nobody sees.
     pub fn check(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return Err(Diagnostic::new(Kind::Interrupted, "E9999", "too many evaluations"));
+            }
+        }
         let Some(poll) = self.poll else { return Ok(()) };
         if self.ticks.is_multiple_of(16) && self.last.elapsed() >= POLL {
             self.last = Instant::now();

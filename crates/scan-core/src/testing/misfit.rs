@@ -12,7 +12,7 @@ use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, grad};
 use crate::ir::{EvalCx, Graph, Op, Scan, Value};
 use crate::rewrite::Options;
-use crate::scan::reached::{reached, shape_only};
+use crate::scan::reached::shape_only;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -191,8 +191,9 @@ fn step_of(e: &Diagnostic) -> Vec<&String> {
     e.notes.iter().filter(|n| n.starts_with("in step")).collect()
 }
 
-/// The lines of what values need: passes may leave out what is computed for its shape alone, with the errors that only its values tell.
-fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) {
+/// Adds the lines of what results need by value; true per value that they need. What is computed for its shape alone passes may leave out,
+/// with the errors that only its values tell.
+fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<bool> {
     let mut live = vec![false; graph.n_values()];
     results.iter().for_each(|v| live[v.idx()] = true);
     for (_, node) in graph.nodes().enumerate().rev() {
@@ -206,6 +207,7 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) {
             op => node.ins.iter().enumerate().filter(|(k, _)| !shape_only(op).contains(k)).for_each(|(_, v)| live[v.idx()] = true),
         }
     }
+    live
 }
 
 /// Inputs of a loop whose values the states that are asked for need; adds the lines of its body.
@@ -214,18 +216,10 @@ fn inputs_of(scan: &Scan, mut asked: Vec<bool>, needed: &mut FxHashSet<Span>) ->
     loop {
         let mut results: Vec<Value> = scan.until_result().map(|at| body.results()[at]).into_iter().collect();
         scan.states.ids().filter(|&id| asked[scan.state_output(id)]).for_each(|id| results.extend(scan.write_values(id)));
-        lines(body, &results, needed);
-        let by_value = |op: &Op, k: usize| !shape_only(op).contains(&k);
-        let mut part = body.clone();
-        part.set_results(results);
-        let live = reached(&part, by_value);
+        let live = lines(body, &results, needed);
         let read = |p: usize| live[body.params()[p].idx()];
-        let more: Vec<bool> = scan
-            .states
-            .ids()
-            .map(|id| asked[scan.state_output(id)] || scan.read_params(id).any(read))
-            .chain([asked[scan.steps_output()]])
-            .collect();
+        let state = |id| asked[scan.state_output(id)] || scan.read_params(id).any(read);
+        let more: Vec<bool> = scan.states.ids().map(state).chain([asked[scan.steps_output()]]).collect();
         if more == asked {
             let seqs = scan.seqs.ids().filter(|&id| read(scan.seq_param(id))).map(|id| scan.seq_input(id));
             let captured = scan.captured.ids().filter(|&id| read(scan.captured_param(id))).map(|id| scan.captured_input(id));
