@@ -44,6 +44,6 @@ ROWS.update({alias: ROWS[name] for alias, name in ALIASES.items() if name in ROW
 globals().update(ROWS)
 
 #: Rows that `ops_elementwise` gives more arguments.
-EXTENDED = ("clip", "round", "where")
+EXTENDED = ("clip", "pow", "power", "round", "where")
 
 __all__ = [name for name in ROWS if name not in EXTENDED]

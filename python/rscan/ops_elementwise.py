@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, operands
+from . import _native
+from ._spans import here
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, family_of, operands, wrap
 
-__all__ = ["astype", "cast", "clip", "isclose", "nan_to_num", "round", "switch", "where"]
+__all__ = ["astype", "cast", "clip", "isclose", "nan_to_num", "pow", "power", "round", "switch", "where"]
 
 
 def cast(x: Any, dtype: Any) -> Variable:
@@ -49,6 +51,18 @@ def round(x: Any, decimals: int = 0) -> Variable:
         return elementwise("round", v)
     factor = 10.0 ** builtins.abs(decimals)
     return elementwise("round", v * factor) / factor if decimals > 0 else elementwise("round", v / factor) * factor
+
+
+def pow(x: Any, y: Any) -> Variable:
+    """`xʸ`. Integers wrap; where both are integers, y is not negative, as for NumPy: else an error, now or when the function runs."""
+    base, exponent = operands((x, y))
+    family = family_of((base, exponent))
+    if family is not Variable:  # whose operators have a rule of their own
+        return elementwise("pow", base, exponent)
+    return wrap(_native.power(base._v, exponent._v, here()), family)
+
+
+power = pow
 
 
 def nan_to_num(x: Any, nan: float = 0.0) -> Variable:
