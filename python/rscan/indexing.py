@@ -14,6 +14,7 @@ import numpy as np
 
 from ._args import one_axis
 from ._spans import here
+from .dtypes import as_array
 from .errors import RscanIndexError, RscanTypeError, UnsupportedError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, expand_dims, ravel, squeeze
@@ -167,7 +168,7 @@ def _normal(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     if isinstance(item, (list, tuple, range)):
-        item = np.asarray(item, dtype=np.int64) if len(item) == 0 else item if _symbolic(item) else np.asarray(item)
+        item = np.asarray(item, dtype=np.int64) if len(item) == 0 else item if _symbolic(item) else as_array(item)
     elif not isinstance(item, (Variable, np.ndarray)):
         item = operator_index(item, "an index")
     v = as_variable(item)

@@ -27,19 +27,18 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
     """An array of zeros, of `config.floatX` by default."""
-    return full(shape, 0, dtype or config.floatX)
+    return full(shape, 0, dtype_name(dtype, config.floatX))
 
 
 def ones(shape: Any, dtype: Any = None) -> Variable:
     """An array of ones, of `config.floatX` by default."""
-    return full(shape, 1, dtype or config.floatX)
+    return full(shape, 1, dtype_name(dtype, config.floatX))
 
 
 def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
     """An array of one value, with the shape of x and, unless told otherwise, its dtype."""
     like = as_variable(x)
-    filler = as_variable(value, dtype or like.dtype) if not isinstance(value, Variable) else cast(value, dtype or like.dtype)
-    return broadcast_like(filler, like)
+    return broadcast_like(as_variable(value, dtype_name(dtype, like.dtype)), like)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Variable:
@@ -92,7 +91,7 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
 
 def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     """A matrix with ones where column − row = k."""
-    return apply("eye", {"dtype": dtype_name(dtype or config.floatX)}, *extents([n, n if m is None else m, k]))
+    return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *extents([n, n if m is None else m, k]))
 
 
 def identity(n: Any, dtype: Any = None) -> Variable:
