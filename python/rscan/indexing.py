@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._args import one_axis
+from ._args import one_axis, whole
 from ._spans import here
 from .dtypes import as_array
 from .errors import RscanIndexError, RscanTypeError, UnsupportedError
@@ -341,6 +341,9 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
     v = as_variable(x)
     if axis is None:
         v, axis = ravel(v), 0
+    if not (isinstance(indices, (list, tuple)) and not indices):
+        positions = as_variable(indices)
+        indices = cast(positions, "int64") if positions.dtype == "bool" else indices
     return v[(slice(None),) * one_axis(axis, v.ndim) + (indices,)]
 
 
@@ -371,7 +374,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
 
     v = moveaxis(as_variable(x), (axis1, axis2), (-2, -1))
     if v.ndim == 2:
-        return apply("diag", {"k": int(offset)}, v)
+        return apply("diag", {"k": whole(offset, "offset")}, v)
     rows, columns = extent(v, v.ndim - 2) - max(-offset, 0), extent(v, v.ndim - 1) - max(offset, 0)
     shorter = min(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else apply("minimum", {}, *operands((rows, columns)))
     steps = arange(shorter)

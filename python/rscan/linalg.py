@@ -15,7 +15,7 @@ from .ops_reduce import max as _max
 from .ops_reduce import min as _min
 from .ops_reduce import sum as _sum
 from .ops_shape import expand_dims, ravel, reshape, swapaxes, transpose
-from .variable import Variable, apply, apply_all, as_variable, elementwise, operands
+from .variable import Variable, apply, apply_all, as_variable, elementwise, family_of
 
 __all__ = [
     "cholesky", "det", "inv", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "slogdet", "solve",
@@ -27,7 +27,8 @@ PRODUCTS: list[str] = ["batched_dot", "dot", "inner", "kron", "matmul", "outer",
 
 
 def _pair(a: Any, b: Any) -> tuple[Variable, Variable]:
-    a, b = operands((a, b))
+    family = family_of((a, b))
+    a, b = as_variable(a, family=family), as_variable(b, family=family)  # no weak numbers: NumPy's products are no ufuncs
     dtype = np.result_type(a.dtype, b.dtype).name
     return cast(a, dtype), cast(b, dtype)
 

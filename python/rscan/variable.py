@@ -346,6 +346,8 @@ def apply(op: Any, attrs: dict[str, Any], *inputs: Variable) -> Variable:
 
 def elementwise(op: str, *args: Any) -> Variable:
     """An elementwise function. Python numbers take the dtype of what they meet, as in NumPy."""
+    if op in _ops.COMPARISONS:
+        return _ops.compared(op, *args)
     return apply(op, {}, *operands(args))
 
 

@@ -52,6 +52,7 @@ mod tests {
     use super::*;
     use crate::exec::{Function, FunctionSpec};
     use crate::expr::{LoopBuilder, LoopOptions};
+    use crate::ir::EvalCx;
     use crate::types::Type;
 
     fn integers(name: &str, rank: usize) -> Var {
@@ -85,8 +86,8 @@ mod tests {
         let (x, n) = (integers("x", 0), integers("n", 1));
         let y = x.pow(&n).unwrap();
         let f = Function::new(FunctionSpec { inputs: vec![x, n], outputs: vec![y], ..FunctionSpec::default() }).unwrap();
-        assert_eq!(f.call(&[Array::scalar(3i64), Array::vector(&[0i64, 2])]).unwrap(), [Array::vector(&[1i64, 9])]);
-        let refused = f.call(&[Array::scalar(1i64), Array::vector(&[0i64, -2])]).unwrap_err();
+        assert_eq!(f.call(&mut EvalCx::new(), &[Array::scalar(3i64), Array::vector(&[0i64, 2])]).unwrap(), [Array::vector(&[1i64, 9])]);
+        let refused = f.call(&mut EvalCx::new(), &[Array::scalar(1i64), Array::vector(&[0i64, -2])]).unwrap_err();
         assert_eq!((refused.code, refused.labels[0].span.place().unwrap().file.ends_with("power.rs")), ("E0301", true));
     }
 
@@ -99,7 +100,7 @@ mod tests {
         let next = state.pow(&row).unwrap();
         let out = b.finish(&[(Some(0), next)], &[], None).unwrap().outputs.remove(0);
         let f = Function::new(FunctionSpec { inputs: vec![n], outputs: vec![out], ..FunctionSpec::default() }).unwrap();
-        assert_eq!(f.call(&[Array::vector(&[3i64, 2, 0])]).unwrap(), [Array::vector(&[8i64, 64, 1])]);
-        assert_eq!(f.call(&[Array::vector(&[3i64, -2, 0])]).unwrap_err().code, "E0301");
+        assert_eq!(f.call(&mut EvalCx::new(), &[Array::vector(&[3i64, 2, 0])]).unwrap(), [Array::vector(&[8i64, 64, 1])]);
+        assert_eq!(f.call(&mut EvalCx::new(), &[Array::vector(&[3i64, -2, 0])]).unwrap_err().code, "E0301");
     }
 }
