@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import DTYPES, like_numpy, run, same, symbol
+from helpers import DTYPES, INTS, like_numpy, run, same, symbol
 
 import rscan as rs
 
@@ -260,7 +260,7 @@ def test_integer_products():
 @pytest.mark.parametrize("row", rs._native.catalogue(), ids=lambda row: row["name"])
 def test_rows_exist_by_name(row):
     function = getattr(rs, row["name"])
-    assert row["doc"] in function.__doc__ or row["name"] in ("round", "clip", "where")
+    assert row["doc"] in function.__doc__ or row["name"] in rs._rows.EXTENDED
     assert callable(function)
 
 
@@ -364,3 +364,79 @@ def test_shapes_that_do_not_fit():
             split(x, 0)
     with pytest.raises(ValueError, match="equal parts"):
         rs.split(x, 2, axis=1)
+
+
+# Powers of integers.
+
+REFUSED = "integers to negative integer powers are not allowed"
+
+
+@pytest.mark.parametrize("dtype", INTS)
+def test_powers_of_integers_are_numpys(dtype):
+    x = np.array([0, 1, 2, 3, 5], dtype)
+    for n in (0, 1, 2, 3, np.int8(2), np.array([0, 1, 2, 3, 4]), np.uint8(3), True, 2.0, -1.0):
+        like_numpy(lambda _, v, n=n: v**n, x)
+    for m in (2, True, np.int16(3)):
+        like_numpy(lambda _, v, m=m: m**v, x)
+    for other in (*INTS, "bool"):
+        like_numpy(lambda _, v, n: v**n, x, np.array([0, 1, 1, 0, 1], other))
+
+
+def test_negative_exponents_that_are_known_are_refused_where_they_are_written():
+    x, b = rs.lvector("x"), rs.tensor("bool", (None,))
+    for build in (
+        lambda: x**-1,
+        lambda: x ** np.int64(-2),
+        lambda: x ** np.array([1, -1]),
+        lambda: x ** [2, -1],
+        lambda: x ** rs.constant(-1),
+        lambda: x ** (rs.constant(1) - 3),
+        lambda: b**-1,
+        lambda: 2 ** rs.constant(-1),
+        lambda: rs.pow(x, -1),
+        lambda: rs.power(2, -1),
+        lambda: np.power(x, -1),
+        lambda: np.array([1, 2]) ** rs.constant(-1),
+        lambda: rs.loop(lambda h: h**-1, init=2, n_steps=3),
+    ):
+        with pytest.raises(rs.RscanValueError, match=REFUSED) as caught:
+            build()
+        assert caught.value.code == "E0301" and caught.value.labels[0][0] == __file__
+    for fine in (x**-1.0, x.astype("float64") ** -1, rs.tensor("uint8", ()) ** rs.constant(np.uint8(3)), 2.0**-x):
+        assert fine.dtype == "uint8" or fine.dtype == "float64"
+
+
+def test_negative_exponents_that_only_values_tell_are_refused_when_it_runs():
+    x, n = rs.lvector("x"), rs.lvector("n")
+    f = rs.function([x, n], x**n)
+    assert f([2, 3], [3, 0]).tolist() == [8, 1]
+    for bad in ([-1, 2], [0, -3]):
+        with pytest.raises(rs.RscanValueError, match=REFUSED) as caught:
+            f([1, -1], bad)
+        assert caught.value.code == "E0301" and caught.value.labels[0][0] == __file__
+    steps = rs.function([n], rs.loop(lambda k, h: h**k, over=n, init=2))
+    assert steps([1, 2, 3]).tolist() == [2, 4, 64]
+    with pytest.raises(rs.RscanValueError, match=REFUSED) as caught:
+        steps([1, 2, -3, 4])
+    assert "in step 2" in str(caught.value) and caught.value.labels[0][0] == __file__
+    wide = rs.function([x, n], rs.loop(lambda k, h: h * x**k % 100, over=n, init=x))
+    assert wide([2, 3], [0, 1, 2]).tolist() == [[2, 3], [4, 9], [16, 81]]
+    with pytest.raises(rs.RscanValueError, match=REFUSED):
+        wide([2, 3], [0, 1, -2])
+    # Where the power is not computed, its exponent does not matter.
+    lazy = rs.function([x, n], rs.ifelse(rs.all(n >= 0), x**n, x))
+    assert lazy([2, 3], [-1, 2]).tolist() == [2, 3] and lazy([2, 3], [1, 2]).tolist() == [2, 9]
+
+
+def test_powers_of_integers_as_exponents_have_gradients():
+    x, n = rs.vector("x"), rs.lscalar("n")
+    f = rs.function([x, n], rs.grad(rs.sum(x ** (n**2)), x))
+    np.testing.assert_allclose(f([2.0, 3.0], 2), [32, 108])
+
+
+def test_norms_of_integers_are_floats():
+    for ord in (-2, -1, 0, 1, 2, 3, 0.5, np.inf, -np.inf):
+        like_numpy(lambda np_, v, o=ord: np_.linalg.vector_norm(v, ord=o), np.array([1, -2, 4]))
+        like_numpy(lambda np_, v, o=ord: np_.linalg.vector_norm(v, ord=o), np.array([1, -2, 4], np.float32), rtol=1e-6)
+    with pytest.raises(rs.RscanValueError, match="no vector norm"):
+        rs.linalg.vector_norm(rs.vector(), rs.scalar("p"))

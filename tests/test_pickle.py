@@ -24,7 +24,7 @@ def test_expressions(through):
     y.name = "total"
     y.tag.note = "kept"
     x2, w2, y2 = through((x, w, y))
-    assert (x2.name, y2.name, y2.tag.note) == ("x", "total", "kept") and x2 != x and w2 != w
+    assert (x2.name, y2.name, y2.tag.note) == ("x", "total", "kept") and x2 is not x and w2 is not w
     w2.set_value(np.full(3, 2.0))
     same(rs.function([x2], y2)([1, 2, 3]), np.asarray(12.0))
     same(rs.function([x], y)([1, 2, 3]), np.asarray(6.0))

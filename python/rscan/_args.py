@@ -21,6 +21,14 @@ def one_axis(axis: Any, ndim: int) -> int:
     return number % ndim
 
 
+def whole(number: Any, what: str) -> int:
+    """An integer, or an error that says of what."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise RscanTypeError(f"{what} is an integer, not {number!r}", code="E0809", labels=[(here(), "")]) from None
+
+
 def axes_of(axis: Any, ndim: int) -> list[int]:
     """Axes (None for all, a number, or several) sorted, each from 0."""
     if axis is None:

@@ -9,6 +9,7 @@ import numpy as np
 from . import _native
 from ._spans import here
 from .config import config
+from .dtypes import as_array
 from .errors import RscanTypeError, UnsupportedError
 from .shared import SharedVariable
 from .variable import DTYPES, Variable
@@ -180,7 +181,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     if isinstance(value, Variable):
         raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
     try:
-        array = np.asarray(value)
+        array = as_array(value)
     except ValueError as error:
         raise _unfit(slot, f"got what is no array: {error}") from None
     if array.dtype.name not in DTYPES and array.dtype.kind not in "f":

@@ -63,6 +63,6 @@ def _shared(cls: Any, value: Any, name: str | None, shape: Sequence[int | None])
 
 def _expression(family: type[Variable], text: str, leaves: Sequence[Variable], name: str | None) -> Variable:
     (out,) = from_text(text, leaves, family)
-    if name is not None and out not in leaves:
+    if name is not None and all(out is not leaf for leaf in leaves):
         out.name = name
     return out

@@ -13,12 +13,12 @@ from .variable import Variable, elementwise
 #: Other names of rows.
 ALIASES = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "true_div": "div", "negative": "neg",
-    "absolute": "abs", "fabs": "abs", "power": "pow", "remainder": "mod", "floor_divide": "floordiv", "int_div": "floordiv",
+    "absolute": "abs", "power": "pow", "remainder": "mod", "floor_divide": "floordiv", "int_div": "floordiv",
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "sgn": "sign", "sqr": "square", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
     "bitwise_xor": "bit_xor", "bitwise_not": "invert", "bitwise_invert": "invert", "left_shift": "shift_left",
-    "right_shift": "shift_right", "bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right", "rint": "round",
+    "right_shift": "shift_right", "bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right",
     "fix": "trunc", "expit": "sigmoid", "psi": "digamma", "degrees": "rad2deg", "radians": "deg2rad", "lgamma": "gammaln",
 }  # fmt: skip
 
@@ -44,6 +44,6 @@ ROWS.update({alias: ROWS[name] for alias, name in ALIASES.items() if name in ROW
 globals().update(ROWS)
 
 #: Rows that `ops_elementwise` gives more arguments.
-EXTENDED = ("clip", "round", "where")
+EXTENDED = ("clip", "pow", "power", "round", "where")
 
 __all__ = [name for name in ROWS if name not in EXTENDED]

@@ -33,10 +33,6 @@ def mod(x: Any, y: Any, /) -> Variable:
 def fmod(x: Any, y: Any, /) -> Variable:
     """Remainder with the sign of x, as C's `fmod`; integers by 0 give 0."""
 
-def pow(x: Any, y: Any, /) -> Variable:
-    """`xʸ`. Integers wrap; a negative integer exponent gives 0, but for the bases 1 and −1. The
- derivative of `x⁰` is 0 at 0, and that by the exponent is 0 where x <= 0."""
-
 def neg(x: Any, /) -> Variable:
     """`−x`; bools are refused."""
 
@@ -270,13 +266,6 @@ def negative(x: Any, /) -> Variable:
 def absolute(x: Any, /) -> Variable:
     """`|x|`; the derivative at 0 is 0."""
 
-def fabs(x: Any, /) -> Variable:
-    """`|x|`; the derivative at 0 is 0."""
-
-def power(x: Any, y: Any, /) -> Variable:
-    """`xʸ`. Integers wrap; a negative integer exponent gives 0, but for the bases 1 and −1. The
- derivative of `x⁰` is 0 at 0, and that by the exponent is 0 where x <= 0."""
-
 def remainder(x: Any, y: Any, /) -> Variable:
     """`x − ⌊x / y⌋·y`, with the sign of y as Python's `%`; integers by 0 give 0."""
 
@@ -357,9 +346,6 @@ def bitwise_left_shift(x: Any, y: Any, /) -> Variable:
 
 def bitwise_right_shift(x: Any, y: Any, /) -> Variable:
     """`⌊x / 2ʸ⌋` by shifting bits out on the right; the sign alone (0 or −1) where y is negative or not less than the width."""
-
-def rint(x: Any, /) -> Variable:
-    """Nearest integer, halves to even. Its gradient is zero."""
 
 def fix(x: Any, /) -> Variable:
     """x without its fraction. Its gradient is zero."""

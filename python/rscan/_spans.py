@@ -1,4 +1,4 @@
-"""Where the user wrote something: the nearest line outside this package."""
+"""Where the user wrote something: the nearest line outside this package, and outside NumPy, which may have called it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _known: dict[tuple[str, int, str], int] = {}
 
 
 def _is_ours(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
-    return name == "rscan" or name.startswith("rscan.")
+    return frame.f_globals.get("__name__", "").partition(".")[0] in ("rscan", "numpy")
 
 
 def frame_outside(depth: int = 1) -> FrameType | None:

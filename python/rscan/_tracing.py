@@ -17,7 +17,6 @@ import numpy as np
 from . import _native
 from .errors import RscanError
 from .ops import broadcast_to
-from .shared import _updated
 from .updates import ForgottenUpdatesWarning, OrderedUpdates
 from .variable import Variable, as_variable, wrap
 
@@ -42,14 +41,15 @@ def entered(index: Variable) -> Iterator[None]:
         _active.indices = before
 
 
-# Updates that loops made, by the numbers of the nodes that tell that a graph contains the loop.
+# What is known of loops beside their graphs is noted at their nodes, and goes with them.
 
 
 @dataclasses.dataclass(frozen=True)
 class LoopUpdates:
     """Updates of shared variables made by one loop."""
 
-    updates: tuple[tuple[_native.Var, _native.Var], ...]
+    #: None where the node of the loop tells them: the values are made of it, and would keep it for ever.
+    updates: tuple[tuple[_native.Var, _native.Var], ...] | None
     #: True where they travel along by themselves, False where the user passes them on.
     automatic: bool
     #: False where nobody wants to hear that they were forgotten.
@@ -58,37 +58,57 @@ class LoopUpdates:
     name: str | None
 
 
-_made: dict[int, LoopUpdates] = {}
+@dataclasses.dataclass
+class _Note:
+    """What is noted at a node that tells that a graph contains a loop."""
+
+    updates: LoopUpdates | None = None
+    #: Functions that contain the loop measure where their time goes.
+    profiled: bool = False
+
+
+def _note_of(node: _native.Var) -> _Note:
+    """The note at a node: a new one where there is none."""
+    note = node.note
+    if note is None:
+        note = _Note()
+        node.set_note(note)
+    return note
+
+
+def _noted(variables: Sequence[_native.Var], since: int = 0) -> list[tuple[_native.Var, _Note]]:
+    """The notes of loops behind expressions (of those made since a node), each once, in the order in which the loops were made."""
+    found = [(v, v.note) for v in _native.noted(list(variables), since)]
+    return list({id(note): (v, note) for v, note in found if isinstance(note, _Note)}.values())
 
 
 def loops_with_updates(variables: Sequence[_native.Var], since: int = 0) -> list[LoopUpdates]:
     """What is known of the loops that the expressions contain (those made since a node), where these update variables."""
-    if not _made:
-        return []
-    nodes = {v.key[0] for v in _native.recent(list(variables), max(since, min(_made)))}
-    return list({id(_made[n]): _made[n] for n in sorted(nodes & _made.keys())}.values())
-
-
-_profiled: set[int] = set()
+    found: dict[int, LoopUpdates] = {}
+    for node, note in _noted(variables, since):
+        made = note.updates
+        if made is not None and id(made) not in found:
+            found[id(made)] = made if made.updates is not None else dataclasses.replace(made, updates=tuple(node.updates()))
+    return list(found.values())
 
 
 def profiled(result: Result) -> None:
     """Marks a loop: functions that contain it measure where their time goes."""
-    _profiled.update(v._v.key[0] for v in [*result.outputs, result.steps] if v._v.kind == "apply")
+    for v in (*result.outputs, result.steps):
+        if v._v.kind == "apply":
+            _note_of(v._v).profiled = True
 
 
 def wants_profile(variables: Sequence[Variable]) -> bool:
     """True where a marked loop is behind one of the variables."""
-    if not _profiled:
-        return False
-    return any(v.key[0] in _profiled for v in _native.recent([v._v for v in variables], min(_profiled)))
+    return any(note.profiled for _, note in _noted([v._v for v in variables]))
 
 
 def travelling_updates(variables: Sequence[Variable], given: Any = ()) -> list[tuple[Variable, Variable]]:
     """Updates that the loops behind some variables bring along, but for the variables in `given`. Forgotten ones are reported."""
     found: dict[Variable, Variable] = {}
     for made in loops_with_updates([v._v for v in variables]):
-        pairs = [(wrap(k), wrap(v)) for k, v in made.updates]
+        pairs = [(wrap(k), wrap(v)) for k, v in made.updates or ()]
         missing = [(k, v) for k, v in pairs if k not in given and k not in found]
         if made.automatic:
             found.update(missing)
@@ -233,9 +253,10 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     until = None if made.until is None else made.until._v
     outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
     if after:
-        record = LoopUpdates(tuple(after), plan.automatic, plan.report_forgotten, plan.span, plan.name)
-        nodes = [steps] if steps.kind == "apply" else outputs
-        _made.update({v.key[0]: record for v in nodes})
+        looped = steps.kind == "apply"
+        record = LoopUpdates(None if looped else tuple(after), plan.automatic, plan.report_forgotten, plan.span, plan.name)
+        for node in [steps] if looped else outputs:
+            _note_of(node).updates = record
     family = plan.family
     pairs = [(wrap(k, family), wrap(v, family)) for k, v in after]
     return Result([wrap(v, family) for v in outputs], OrderedUpdates(pairs), wrap(steps, family))
@@ -247,26 +268,20 @@ def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[t
     roots = made.natives()
     found: dict[Variable, Variable] = {}
     for inner in loops_with_updates(roots, since):
-        missing = [(wrap(k, plan.family), wrap(v, plan.family)) for k, v in inner.updates]
+        missing = [(wrap(k, plan.family), wrap(v, plan.family)) for k, v in inner.updates or ()]
         missing = [(k, v) for k, v in missing if k not in made.updates and k not in found]
         if inner.automatic or plan.automatic:
             found.update(missing)
         else:
             _report_forgotten([k for k, _ in missing], inner)
-    if _updated:
-        for native in _native.recent(roots, since):
-            if native.kind != "shared":
-                continue
-            variable = wrap(native, plan.family)
-            default = getattr(variable, "default_update", None)
-            if default is not None and not is_keyed(variable) and variable not in made.updates and variable not in found:
-                found[variable] = default
+    for native in _native.noted(roots, since):
+        if native.kind != "shared":
+            continue
+        variable = wrap(native, plan.family)
+        default = getattr(variable, "default_update", None)
+        if default is not None and not getattr(variable, "keyed", False) and variable not in made.updates and variable not in found:
+            found[variable] = default
     return list(found.items())
-
-
-def is_keyed(variable: Variable) -> bool:
-    """True for the key of a random stream, which advances once per call: steps fold their index into it instead."""
-    return getattr(variable, "_keyed", False)
 
 
 # Initial states that adapt to what the step makes of them.

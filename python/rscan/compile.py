@@ -16,6 +16,7 @@ import numpy as np
 from . import _tree
 from ._spans import here, of_function
 from .config import config
+from .dtypes import as_array
 from .errors import RscanTypeError
 from .function import Function, function
 from .gradient import grad
@@ -160,7 +161,7 @@ def _hashable(value: Any) -> bool:
 def _array(value: Any, name: str) -> np.ndarray:
     if is_weak(value):
         return np.asarray(value, dtype=weak_dtype(value, None))
-    array = np.asarray(value)
+    array = as_array(value)
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(f"argument `{name}` is an array of {array.dtype}", code="E0508", labels=[(here(), "")])
     return array

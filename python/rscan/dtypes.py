@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
@@ -37,19 +38,23 @@ def weak_dtype(value: bool | int | float, met: str | None) -> str:
     return met if met.startswith("float") else "float64"
 
 
-def dtype_name(dtype: Any) -> str:
-    """The name of a dtype given by name, NumPy dtype, or Python type; `floatX` is the configured float."""
-    if isinstance(dtype, str) and dtype == "floatX":
+def dtype_name(dtype: Any, default: str | None = None) -> str:
+    """The name of a dtype given by name, NumPy dtype, or Python type; `floatX` is the configured float.
+
+    Every `dtype=` of a user's comes here. `default` is what None stands for; without it None is NumPy's float64.
+    """
+    if dtype is None and default is not None:
+        return default
+    if dtype is float or (isinstance(dtype, str) and dtype == "floatX"):
         return config.floatX
-    if dtype is float:
-        return config.floatX
-    try:
-        name = np.dtype(dtype).name
-    except TypeError:
-        name = ""
+    name = ""
+    # NumPy also takes what has a `dtype`, which arrays and variables have, and descriptions of records.
+    if dtype is None or isinstance(dtype, (str, type, np.dtype)):
+        with contextlib.suppress(Exception):  # whatever NumPy says of a text that is no dtype
+            name = np.dtype(dtype).name
     if name not in DTYPES:
         raise RscanTypeError(
-            f"{dtype!r} is not a dtype of variables",
+            f"{short(dtype)} is not a dtype of variables",
             code="E0806",
             labels=[(here(), "")],
             helps=["there are " + ", ".join(DTYPES)],
@@ -57,10 +62,36 @@ def dtype_name(dtype: Any) -> str:
     return name
 
 
+#: Types of numbers, of which lists are looked through at once.
+_NUMBERS = {bool, int, float, np.float64, np.float32, np.int64}
+
+
+def _holds_mask(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return not _NUMBERS.issuperset(map(type, value)) and any(map(_holds_mask, value))
+    return isinstance(value, np.ma.MaskedArray)
+
+
+def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
+    """What NumPy makes of a value of the user's. Every such value comes here.
+
+    Arrays with a mask are refused, also where nothing is masked: there is no mask behind this door, and whether a program runs
+    must not hang on the numbers that it is given.
+    """
+    if _holds_mask(value):
+        raise RscanTypeError(
+            "a masked array would lose its mask",
+            code="E0814",
+            labels=[(here(), "")],
+            helps=["x.filled(value) gives masked elements a value, x.compressed() leaves them out"],
+        )
+    return np.asarray(value, dtype)
+
+
 def to_array(value: Any, dtype: Any) -> np.ndarray:
     """Numbers as an array of one of our dtypes."""
     try:
-        array = np.asarray(value)
+        array = as_array(value)
         if array.size == 0 and isinstance(value, (list, tuple)) and dtype is None:
             dtype = "floatX"
         if dtype is not None:
@@ -90,5 +121,5 @@ def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
 
 def short(value: Any) -> str:
     """A value in a message."""
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "…"

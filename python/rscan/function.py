@@ -291,8 +291,8 @@ def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     _, _, flat = _structure(outputs)
     by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}
     variables = [key if isinstance(key, Variable) else by_name.get(key) for key in given]
-    if None in variables:
-        unknown = list(given)[variables.index(None)]
+    unknown = next((key for key, variable in zip(given, variables, strict=True) if variable is None), None)
+    if unknown is not None:
         raise RscanValueError(f"nothing depends on an input named {unknown!r}", code="E0508", labels=[(here(), "")])
     compiled = function(variables, outputs, on_unused_input="ignore", no_default_updates=True)
     return compiled(*given.values())

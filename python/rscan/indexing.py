@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ._args import one_axis
+from ._args import one_axis, whole
 from ._spans import here
+from .dtypes import as_array
 from .errors import RscanIndexError, RscanTypeError, UnsupportedError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, expand_dims, ravel, squeeze
@@ -167,7 +168,7 @@ def _normal(item: Any) -> Any:
     if isinstance(item, (bool, np.bool_)):
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     if isinstance(item, (list, tuple, range)):
-        item = np.asarray(item, dtype=np.int64) if len(item) == 0 else item if _symbolic(item) else np.asarray(item)
+        item = np.asarray(item, dtype=np.int64) if len(item) == 0 else item if _symbolic(item) else as_array(item)
     elif not isinstance(item, (Variable, np.ndarray)):
         item = operator_index(item, "an index")
     v = as_variable(item)
@@ -340,6 +341,9 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
     v = as_variable(x)
     if axis is None:
         v, axis = ravel(v), 0
+    if not (isinstance(indices, (list, tuple)) and not indices):
+        positions = as_variable(indices)
+        indices = cast(positions, "int64") if positions.dtype == "bool" else indices
     return v[(slice(None),) * one_axis(axis, v.ndim) + (indices,)]
 
 
@@ -370,7 +374,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
 
     v = moveaxis(as_variable(x), (axis1, axis2), (-2, -1))
     if v.ndim == 2:
-        return apply("diag", {"k": int(offset)}, v)
+        return apply("diag", {"k": whole(offset, "offset")}, v)
     rows, columns = extent(v, v.ndim - 2) - max(-offset, 0), extent(v, v.ndim - 1) - max(offset, 0)
     shorter = min(rows, columns) if isinstance(rows, int) and isinstance(columns, int) else apply("minimum", {}, *operands((rows, columns)))
     steps = arange(shorter)

@@ -28,7 +28,7 @@ PLURALS = {kind: kind + "s" if kind != "matrix" else "matrices" for kind in KIND
 
 def tensor(dtype: Any = None, shape: Sequence[int | None] = (), name: str | None = None) -> Variable:
     """A variable of any dtype and shape; None is an extent that is not known before the run."""
-    return wrap(_native.input(dtype_name(dtype or config.floatX), [_extent(n) for n in shape], name, here()))
+    return wrap(_native.input(dtype_name(dtype, config.floatX), [_extent(n) for n in shape], name, here()))
 
 
 def _extent(n: Any) -> int | None:

@@ -15,7 +15,7 @@ from .ops_reduce import max as _max
 from .ops_reduce import min as _min
 from .ops_reduce import sum as _sum
 from .ops_shape import expand_dims, ravel, reshape, swapaxes, transpose
-from .variable import Variable, apply, apply_all, as_variable, elementwise, operands
+from .variable import Variable, apply, apply_all, as_variable, elementwise, family_of
 
 __all__ = [
     "cholesky", "det", "inv", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "slogdet", "solve",
@@ -27,7 +27,8 @@ PRODUCTS: list[str] = ["batched_dot", "dot", "inner", "kron", "matmul", "outer",
 
 
 def _pair(a: Any, b: Any) -> tuple[Variable, Variable]:
-    a, b = operands((a, b))
+    family = family_of((a, b))
+    a, b = as_variable(a, family=family), as_variable(b, family=family)  # no weak numbers: NumPy's products are no ufuncs
     dtype = np.result_type(a.dtype, b.dtype).name
     return cast(a, dtype), cast(b, dtype)
 
@@ -150,6 +151,8 @@ def solve(a: Any, b: Any, assume: str = "general") -> Variable:
 
 def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0) -> Variable:
     """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a."""
+    if not (isinstance(trans, (int, str)) and trans in (0, 1, 2, "N", "T", "C")):
+        raise RscanValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}", code="E0809", labels=[(here(), "")])
     if trans not in (0, "N"):
         a, lower = swapaxes(a, -1, -2), not lower
     return solve(a, b, "lower" if lower else "upper")
@@ -206,7 +209,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
     v = as_variable(x)
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     axes = axes_of(axis, v.ndim)
-    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
+    if ord is None or (not isinstance(ord, Variable) and ((ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1))):
         return elementwise("sqrt", _sum(v * v, axis, keepdims=keepdims))
     if len(axes) == 1:
         return vector_norm(v, ord, axes[0], keepdims)
@@ -218,7 +221,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
 
 def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Variable:
     """The norm (Σ|x|^ord)^(1/ord) along axes, with its limits at ±inf and 0."""
-    size = elementwise("abs", as_variable(x))
+    v = as_variable(x)
+    size = elementwise("abs", v if v.dtype.startswith("float") else cast(v, "float64"))
+    if not isinstance(ord, (int, float, np.number)):
+        raise RscanValueError(f"there is no vector norm {ord!r}", code="E0809", labels=[(here(), "")])
     if ord == np.inf:
         return _max(size, axis, keepdims=keepdims)
     if ord == -np.inf:
@@ -227,8 +233,6 @@ def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) 
         return _sum(cast(elementwise("ne", size, 0), size.dtype), axis, keepdims=keepdims)
     if ord == 1:
         return _sum(size, axis, keepdims=keepdims)
-    if not isinstance(ord, (int, float)):
-        raise RscanValueError(f"there is no vector norm {ord!r}", code="E0809", labels=[(here(), "")])
     return _sum(size**ord, axis, keepdims=keepdims) ** (1.0 / ord)
 
 

@@ -15,7 +15,7 @@ from .errors import ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, steps_of, truncation
 from .updates import OrderedUpdates
-from .variable import Variable, as_variable, family_of, is_operand, is_weak, wrap
+from .variable import Variable, as_variable, family_of, is_operand, is_weak, known_as, wrap
 
 __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
 
@@ -332,7 +332,7 @@ class _Outputs:
             out = LoopOutput(built[self.order[0]]._v)
             out._family = family
             out.steps, out.updates = result.steps, result.updates
-            return out
+            return known_as(out)
         values = {key: built[key] for key in self.order}
         only = next(iter(values.values())) if self.alone and len(values) == 1 else None
         if only is not None and _tree.is_dataclass(only):

@@ -1,6 +1,7 @@
 """Every function of variables, gathered for the methods of `Variable`."""
 
 from . import _rows, indexing, linalg, ops_control, ops_create, ops_elementwise, ops_reduce, ops_shape
+from ._comparing import COMPARISONS, compared  # noqa: F401
 from ._redirect import from_numpy_function, from_ufunc  # noqa: F401
 from ._rows import *  # noqa: F403
 from .indexing import *  # noqa: F403

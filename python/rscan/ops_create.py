@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ._args import at_least
+from ._args import at_least, whole
 from ._spans import here
 from .config import config
 from .errors import RscanTypeError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, broadcast_to
-from .variable import Variable, apply, as_variable, dtype_name, extents, operands
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, extents, operands
 
 __all__ = [
     "alloc", "arange", "diag", "empty", "empty_like", "eye", "fill", "full", "full_like", "identity", "linspace",
@@ -27,19 +27,18 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
     """An array of zeros, of `config.floatX` by default."""
-    return full(shape, 0, dtype or config.floatX)
+    return full(shape, 0, dtype_name(dtype, config.floatX))
 
 
 def ones(shape: Any, dtype: Any = None) -> Variable:
     """An array of ones, of `config.floatX` by default."""
-    return full(shape, 1, dtype or config.floatX)
+    return full(shape, 1, dtype_name(dtype, config.floatX))
 
 
 def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
     """An array of one value, with the shape of x and, unless told otherwise, its dtype."""
     like = as_variable(x)
-    filler = as_variable(value, dtype or like.dtype) if not isinstance(value, Variable) else cast(value, dtype or like.dtype)
-    return broadcast_like(filler, like)
+    return broadcast_like(as_variable(value, dtype_name(dtype, like.dtype)), like)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Variable:
@@ -77,22 +76,29 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
 
 
 def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
-    """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False."""
+    """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False.
+
+    Of arrays: along a new first axis. Integers are the largest ones below.
+    """
     if not isinstance(num, (int, np.integer)) or num < 0:
         raise RscanTypeError(f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")])
     first, last = operands((start, stop))
     if first.dtype[0] != "f":
         first, last = cast(first, "float64"), cast(last, "float64")
     steps = num - 1 if endpoint else num
-    out = first + as_variable(np.arange(num, dtype=first.dtype)) * ((last - first) / max(steps, 1))
+    width = (last - first) / max(steps, 1)
+    numbers = np.arange(num, dtype=first.dtype).reshape(-1, *[1] * width.ndim)
+    out = first + as_variable(numbers) * width
     if endpoint and num > 1:
         out = out.at[-1].set(last)
-    return out if dtype is None else cast(out, dtype)
+    if dtype is None:
+        return out
+    return cast(elementwise("floor", out) if dtype_name(dtype)[0] in "iu" else out, dtype)
 
 
 def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     """A matrix with ones where column − row = k."""
-    return apply("eye", {"dtype": dtype_name(dtype or config.floatX)}, *extents([n, n if m is None else m, k]))
+    return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *extents([n, n if m is None else m, k]))
 
 
 def identity(n: Any, dtype: Any = None) -> Variable:
@@ -105,17 +111,17 @@ def diag(x: Any, k: int = 0) -> Variable:
     v = at_least(x, 1, "diag")
     if v.ndim > 2:
         raise RscanTypeError(f"diag takes a vector or a matrix, got {v!r}", code="E0809", labels=[(here(), "")])
-    return apply("diag", {"k": int(k)}, v)
+    return apply("diag", {"k": whole(k, "k")}, v)
 
 
 def tril(x: Any, k: int = 0) -> Variable:
     """With zeros above the k-th diagonal."""
-    return apply("tri", {"lower": True, "k": int(k)}, at_least(x, 2, "tril"))
+    return apply("tri", {"lower": True, "k": whole(k, "k")}, at_least(x, 2, "tril"))
 
 
 def triu(x: Any, k: int = 0) -> Variable:
     """With zeros below the k-th diagonal."""
-    return apply("tri", {"lower": False, "k": int(k)}, at_least(x, 2, "triu"))
+    return apply("tri", {"lower": False, "k": whole(k, "k")}, at_least(x, 2, "triu"))
 
 
 def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = None) -> Variable:

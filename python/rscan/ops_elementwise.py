@@ -5,9 +5,17 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, operands
+import numpy as np
 
-__all__ = ["astype", "cast", "clip", "isclose", "nan_to_num", "round", "switch", "where"]
+from . import _native
+from ._args import whole
+from ._spans import here
+from .errors import RscanTypeError
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, family_of, operands, wrap
+
+__all__ = [
+    "astype", "cast", "clip", "fabs", "isclose", "nan_to_num", "pow", "power", "rint", "round", "switch", "where",
+]  # fmt: skip
 
 
 def cast(x: Any, dtype: Any) -> Variable:
@@ -41,24 +49,65 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Variable:
 
 
 def round(x: Any, decimals: int = 0) -> Variable:
-    """The nearest integer (or multiple of 10**-decimals), the even one where two are equally near."""
-    v = as_variable(x)
+    """The nearest integer (or multiple of 10**-decimals), the even one where two are equally near. Integers stay integers."""
+    v, decimals = as_variable(x), whole(decimals, "the number of decimals")
     if v.dtype[0] in "iub" and decimals >= 0:
         return v
     if decimals == 0:
         return elementwise("round", v)
     factor = 10.0 ** builtins.abs(decimals)
-    return elementwise("round", v * factor) / factor if decimals > 0 else elementwise("round", v / factor) * factor
+    out = elementwise("round", v * factor) / factor if decimals > 0 else elementwise("round", v / factor) * factor
+    return cast(out, v.dtype) if v.dtype[0] in "iu" else out
 
 
-def nan_to_num(x: Any, nan: float = 0.0) -> Variable:
-    """x with another number in place of NaN."""
+def _as_float(x: Any) -> Variable:
     v = as_variable(x)
-    return where(elementwise("isnan", v), nan, v)
+    return v if v.dtype.startswith("float") else cast(v, "float64")
 
 
-def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Variable:
-    """True where |a − b| ≤ atol + rtol·|b|."""
-    a, b = operands((a, b))
-    near = elementwise("le", elementwise("abs", a - b), atol + rtol * elementwise("abs", b))
-    return elementwise("logical_or", near, elementwise("eq", a, b))
+def rint(x: Any) -> Variable:
+    """The nearest integer, the even one where two are equally near, as a float."""
+    return elementwise("round", _as_float(x))
+
+
+def fabs(x: Any) -> Variable:
+    """The absolute value, as a float."""
+    return elementwise("abs", _as_float(x))
+
+
+def pow(x: Any, y: Any) -> Variable:
+    """`xʸ`. Integers wrap; where both are integers, y is not negative, as for NumPy: else an error, now or when the function runs."""
+    base, exponent = operands((x, y))
+    family = family_of((base, exponent))
+    if family is not Variable:  # whose operators have a rule of their own
+        return elementwise("pow", base, exponent)
+    return wrap(_native.power(base._v, exponent._v, here()), family)
+
+
+power = pow
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Variable:
+    """x with numbers in place of NaN and the infinities: 0, and the largest and smallest ones that there are.
+
+    `copy` has no effect. It comes first, as for NumPy.
+    """
+    if not isinstance(copy, (bool, np.bool_)):
+        raise RscanTypeError(f"copy is True or False, not {copy!r}", code="E0809", labels=[(here(), "")], helps=["nan_to_num(x, nan=…)"])
+    v = as_variable(x)
+    if not v.dtype.startswith("float"):
+        return v
+    largest = float(np.finfo(v.dtype).max)
+    for infinity, instead in ((np.inf, largest if posinf is None else posinf), (-np.inf, -largest if neginf is None else neginf)):
+        v = where(elementwise("eq", v, infinity), cast(instead, v.dtype), v)
+    return where(elementwise("isnan", v), cast(nan, v.dtype), v)
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
+    """True where |a − b| ≤ atol + rtol·|b|, and where a and b are equal; where both are NaN if `equal_nan`."""
+    x, y = operands((a, b))
+    near = elementwise("le", elementwise("abs", x - _as_float(y)), atol + rtol * elementwise("abs", _as_float(y)))
+    close = elementwise("logical_or", elementwise("logical_and", near, elementwise("isfinite", y)), elementwise("eq", x, y))
+    if not equal_nan:
+        return close
+    return elementwise("logical_or", close, elementwise("logical_and", elementwise("isnan", x), elementwise("isnan", y)))

@@ -10,7 +10,7 @@ from ._spans import here
 from .errors import RscanTypeError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, expand_dims, ravel
-from .variable import Variable, apply, as_variable, elementwise, extent
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "diff",
@@ -92,7 +92,8 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     """The mean over axes (all by default); integers are averaged as float64."""
     no_out(out)
     v = _float(x, dtype)
-    return sum(v, axis, keepdims=keepdims) / _count(v, axis)
+    found = sum(v, axis, keepdims=keepdims) / _count(v, axis)
+    return found if dtype is None else cast(found, dtype)
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
@@ -108,6 +109,9 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
 def var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """The variance over axes: the mean of squared deviations, divided by n − ddof."""
     no_out(out)
+    if dtype is not None and not dtype_name(dtype).startswith("float"):
+        text = f"a variance is computed in float32 or float64, not in {dtype_name(dtype)}"
+        raise RscanTypeError(text, code="E0806", labels=[(here(), "")])
     v = _float(x, dtype)
     deviation = v - mean(v, axis, keepdims=True)
     n = _count(v, axis) - ddof

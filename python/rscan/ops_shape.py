@@ -241,6 +241,9 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
         n, parts = v.static_shape[at], _sections(indices_or_sections)
         if n is not None and n % parts:
             raise ShapeError(f"{n} elements do not split into {parts} equal parts", code="E0812", labels=[(here(), "")])
+        if n is None:
+            even = apply("eq", {}, *operands((extent(v, at) % parts, 0)))
+            v = apply("assert", {"message": f"axis {at} does not split into {parts} equal parts"}, v, even)
         return _cut(v, [extent(v, at) * i // parts for i in range(1, parts)], at)
     return _cut(v, list(indices_or_sections), at)
 

@@ -139,7 +139,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, size: Any = ()) -> Variab
 
 
 def _float(dtype: Any) -> str:
-    name = dtype_name(dtype or config.floatX)
+    name = dtype_name(dtype, config.floatX)
     if not name.startswith("float"):
         raise RscanTypeError(f"such draws are float32 or float64, not {name}", code="E0806", labels=[(here(), "")])
     return name
@@ -161,7 +161,7 @@ class Stream:
 
     def __init__(self, seed: int = 0, name: str | None = None) -> None:
         self._key: SharedVariable = make_shared(SharedVariable, _key_array(seed), name or "random key")
-        self._key._keyed = True  # type: ignore[attr-defined]
+        self._key.keyed = True
         self._key.default_update = fold_in(self._key, _NEXT_CALL)
         self._sites = itertools.count()
 

@@ -351,7 +351,7 @@ def steps_of(n_steps: Any, span: int) -> Variable:
 
 def truncation(value: Any, span: int) -> int | None:
     """How many steps the gradient covers; None: all."""
-    if value in (-1, None):
+    if value is None or (isinstance(value, (int, np.integer)) and value == -1):
         return None
     if not isinstance(value, (int, np.integer)) or value < 1:
         raise ScanError(

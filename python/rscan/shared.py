@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +10,36 @@ import numpy as np
 
 from . import _native
 from ._spans import here
+from .dtypes import as_array, to_array
 from .errors import RscanTypeError
-from .variable import DTYPES, Variable, _known, is_weak, weak_dtype
+from .variable import DTYPES, Variable, is_weak, known_as, weak_dtype, wrap
 
-#: Shared variables that are updated by themselves are kept: expressions know only the core's side of them.
-_updated: dict[int, SharedVariable] = {}
+
+class _Note:
+    """What is noted at the core's side of a shared variable, which expressions keep: from it the variable is made again where a
+    program holds nothing but expressions of it, as a random stream is of which only draws are left."""
+
+    def __init__(self, variable: SharedVariable) -> None:
+        self.variable, self.cls = weakref.ref(variable), type(variable)
+        #: True for the key of a random stream (`SharedVariable.keyed`).
+        self.keyed = False
+        #: `default_update`, and what stands in it for the variable itself: they would keep each other for ever.
+        self.update: Any = None
+        self.itself: _native.Var | None = None
+
+    def set_update(self, variable: SharedVariable, value: Any) -> None:
+        self.variable, self.cls = weakref.ref(variable), type(variable)
+        self.update, self.itself = value, None
+        if isinstance(value, Variable):
+            native = variable._v
+            self.itself = _native.input(native.dtype, native.shape, native.name, native.span)
+            (self.update,) = _native.substitute([value._v], [(native, self.itself)])
+
+    def update_of(self, variable: SharedVariable) -> Any:
+        if self.itself is None:
+            return self.update
+        (value,) = _native.substitute([self.update], [(self.itself, variable._v)])
+        return wrap(value, variable._family)
 
 
 class SharedVariable(Variable):
@@ -25,18 +51,28 @@ class SharedVariable(Variable):
         super().__init__(shared.var)
         self._shared = shared
         self._default_update: Variable | None = None
+        self._keyed = False
+        if self._v.note is None:
+            self._v.set_note(_Note(self))
 
     @classmethod
     def _adopt(cls, native: _native.Var) -> SharedVariable:
         """The Python object of a shared leaf found in a graph."""
-        shared = native.shared
+        shared, note = native.shared, native.note
         assert shared is not None
-        known = _updated.get(shared.id)
-        return cls(shared) if known is None else known
+        known = None if note is None else note.variable()
+        if known is not None and (isinstance(known, cls) or known._default_update is not None):
+            return known
+        if known is not None or note is None:
+            return cls(shared)
+        out = note.cls(shared)
+        note.variable = weakref.ref(out)
+        out._default_update, out._keyed = note.update_of(out), note.keyed
+        return out
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.default_update = self._default_update
+        self.default_update, self.keyed = self._default_update, self._keyed
 
     @property
     def default_update(self) -> Variable | None:
@@ -46,10 +82,16 @@ class SharedVariable(Variable):
     @default_update.setter
     def default_update(self, value: Variable | None) -> None:
         self._default_update = value
-        if value is None:
-            _updated.pop(self._shared.id, None)
-        else:
-            _updated[self._shared.id] = self
+        self._v.note.set_update(self, value)
+
+    @property
+    def keyed(self) -> bool:
+        """True for the key of a random stream, which advances once per call: steps fold their index into it instead."""
+        return self._keyed
+
+    @keyed.setter
+    def keyed(self, keyed: bool) -> None:
+        self._keyed = self._v.note.keyed = keyed
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
         """A copy of the value."""
@@ -60,7 +102,7 @@ class SharedVariable(Variable):
         self._shared.set(self._fitting(value))
 
     def _fitting(self, value: Any) -> np.ndarray:
-        array = np.asarray(value)
+        array = as_array(value)
         if array.dtype.name == self.dtype:
             return array
         if isinstance(value, (np.ndarray, np.generic)):
@@ -100,7 +142,7 @@ def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: 
         raise RscanTypeError("a shared variable holds numbers, not a variable", code="E0805", labels=[(here(), "")])
     if is_weak(value) and dtype is None:
         dtype = weak_dtype(value, None) if not isinstance(value, float) else "float64"
-    array = np.asarray(value, dtype=dtype)
+    array = as_array(value) if dtype is None else to_array(value, dtype)
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(f"a shared variable cannot hold {array.dtype}", code="E0805", labels=[(here(), "")])
     return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape)))
@@ -108,6 +150,4 @@ def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: 
 
 def adopt_shared(cls: type[SharedVariable], native: _native.Shared) -> Any:
     """The Python object of a new shared variable."""
-    out = cls(native)
-    _known[(cls._family, out._v.key)] = out
-    return out
+    return known_as(cls(native))

@@ -46,7 +46,7 @@ class OrderedUpdates(dict[Any, Any]):
         """Adds updates, given as a mapping or as pairs."""
         for key, value in pairs(other):
             new = as_variable(value)
-            if key in self and self[key] != new:
+            if key in self and self[key]._v != new._v:
                 raise ScanError(
                     f"two updates of `{key._describe()}` contradict each other",
                     code="E0126",

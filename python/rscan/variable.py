@@ -26,14 +26,15 @@ import numpy as np
 from . import _methods, _native
 from ._methods import Methods
 from ._spans import here
-from .dtypes import DTYPES, dtype_name, is_weak, promote, to_array, weak_dtype  # noqa: F401
+from .dtypes import DTYPES, as_array, dtype_name, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
 
 class Variable(Methods):
     """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
 
-    Equality is identity, and variables are hashable; `rs.equal(x, y)` compares elements.
+    Operators compute element by element, `==` and `!=` among them. A variable is hashed by what it is, not by its value: it is
+    a key of dictionaries and a member of sets as any object; `x is y` asks whether two are the same.
     """
 
     #: The class of results of functions of this class.
@@ -97,10 +98,8 @@ class Variable(Methods):
         """`x.at[i].set(v)` and `x.at[i].add(v)`: a copy of x, changed at an index."""
         return _ops.At(self)
 
-    # Identity.
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Variable) and self._v == other._v)
+    # One object per expression (`wrap`), and one hash per object: dictionaries find a key by identity, and ask `==` only where
+    # hashes collide, which those of two expressions do not.
 
     def __hash__(self) -> int:
         return hash(self._v)
@@ -166,10 +165,10 @@ class Variable(Methods):
         return other // self, other % self
 
     def __pow__(self, other: Any) -> Variable:
-        return _binary("pow", self, other)
+        return _ops.pow(self, other) if is_operand(other) else NotImplemented
 
     def __rpow__(self, other: Any) -> Variable:
-        return _binary("pow", other, self)
+        return _ops.pow(other, self) if is_operand(other) else NotImplemented
 
     def __and__(self, other: Any) -> Variable:
         return _binary("bit_and", self, other)
@@ -200,6 +199,12 @@ class Variable(Methods):
 
     def __rrshift__(self, other: Any) -> Variable:
         return _binary("shift_right", other, self)
+
+    def __eq__(self, other: Any) -> Variable:  # type: ignore[override]
+        return _binary("eq", self, other)
+
+    def __ne__(self, other: Any) -> Variable:  # type: ignore[override]
+        return _binary("ne", self, other)
 
     def __lt__(self, other: Any) -> Variable:
         return _binary("lt", self, other)
@@ -245,11 +250,12 @@ class Variable(Methods):
     # What needs a value does not work on a symbol, and says so.
 
     def __bool__(self) -> NoReturn:
+        compared = "; whether two variables are the same one is asked with `is`" if self._v.op in ("eq", "ne") else ""
         raise _needs_value(
             self,
             "has no truth value before the function runs",
             "E0801",
-            "use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not",
+            f"use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not{compared}",
         )
 
     def __float__(self) -> NoReturn:
@@ -284,7 +290,7 @@ class Variable(Methods):
         return (self[i] for i in range(self._v.shape[0]))
 
     def __contains__(self, item: Any) -> NoReturn:
-        raise _needs_value(self, "has no values yet, so `in` has no answer", "E0802", "use rs.any(rs.equal(x, value))")
+        raise _needs_value(self, "has no values yet, so `in` has no answer", "E0802", "use rs.any(x == value)")
 
     def __getitem__(self, key: Any) -> Variable:
         return _ops.getitem(self, key)
@@ -313,6 +319,12 @@ def wrap(native: _native.Var, family: type[Variable] = Variable) -> Variable:
     return found
 
 
+def known_as(variable: Variable) -> Variable:
+    """Makes this the Python object of its expression."""
+    _known[(variable._family, variable._v.key)] = variable
+    return variable
+
+
 def family_of(args: Any) -> type[Variable]:
     """The class of results of a function of these arguments."""
     for arg in args:
@@ -334,6 +346,8 @@ def apply(op: Any, attrs: dict[str, Any], *inputs: Variable) -> Variable:
 
 def elementwise(op: str, *args: Any) -> Variable:
     """An elementwise function. Python numbers take the dtype of what they meet, as in NumPy."""
+    if op in _ops.COMPARISONS:
+        return _ops.compared(op, *args)
     return apply(op, {}, *operands(args))
 
 
@@ -413,7 +427,7 @@ def extent(x: Variable, axis: int) -> Any:
 
 def extents(shape: Any) -> list[Variable]:
     """A shape (number, variable, or a sequence of these) as int64 scalars."""
-    items = shape if isinstance(shape, (list, tuple)) else np.atleast_1d(shape) if isinstance(shape, np.ndarray) else [shape]
+    items = shape if isinstance(shape, (list, tuple)) else np.atleast_1d(as_array(shape)) if isinstance(shape, np.ndarray) else [shape]
     return [_extent_variable(item) for item in items]
 
 

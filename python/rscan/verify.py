@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._spans import here
+from .dtypes import as_array
 from .errors import GradientCheckError, RscanTypeError
 from .function import Function, function
 from .gradient import grad, jvp
@@ -91,9 +92,9 @@ def _at_point(fun: Any, point: Any) -> tuple[list[Variable], list[np.ndarray], V
         if not isinstance(point, Mapping) or not all(isinstance(key, Variable) for key in point):
             raise RscanTypeError("the point of an expression is a dict of variables and values", code="E0809", labels=[(here(), "")])
         inputs = list(point)
-        values = [np.array(value, variable.dtype) for variable, value in point.items()]
+        values = [np.array(as_array(value), variable.dtype) for variable, value in point.items()]
         return inputs, values, fun
-    values = [np.array(v) for v in (point if isinstance(point, (list, tuple)) else [point])]
+    values = [np.array(as_array(v)) for v in (point if isinstance(point, (list, tuple)) else [point])]
     inputs = [tensor(v.dtype.name, [None] * v.ndim, f"argument {i}") for i, v in enumerate(values)]
     return inputs, values, as_variable(fun(*inputs))
 
@@ -106,7 +107,7 @@ def numeric_grad(
     Each entry is extrapolated from several step lengths (Richardson), of which the pair that agrees best counts.
     """
     steps = steps or TOLERANCES["float64"].steps
-    values = [np.asarray(v) for v in values]
+    values = [as_array(v) for v in values]
     out = []
     for i in range(len(values)) if moved is None else moved:
         gradient = np.zeros(values[i].shape)

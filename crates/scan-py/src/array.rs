@@ -2,9 +2,10 @@
 
 use numpy::npyffi::{self, NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
 use numpy::{PY_ARRAY_API, PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use scan_core::dispatch;
 use scan_core::prelude::{Array, DType, Element, LARGE_MEMORY, legacy_state};
 use std::ffi::{c_int, c_void};
@@ -67,13 +68,21 @@ pub fn advise(address: usize, bytes: usize) {
     }
 }
 
-/// Where the elements of an array of exactly this dtype lie; `None` for any other object, order or alignment.
+/// True for an array of which some elements do not count. It is one of NumPy's, and its memory tells nothing of the mask.
+pub fn is_masked(object: &Bound<'_, PyAny>) -> bool {
+    static CELL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let class = || CELL.import(py, "numpy.ma", "MaskedArray").and_then(|class| object.is_instance(class));
+    !object.get_type().is(PyUntypedArray::type_object(py)) && class().unwrap_or(false)
+}
+
+/// Where the elements of an array of exactly this dtype lie; `None` for any other object, order or alignment, and with a mask.
 pub fn plain<'a>(object: &'a Bound<'_, PyAny>, descr: &Bound<'_, PyArrayDescr>) -> Option<Plain<'a>> {
     const NEEDED: c_int = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     let array = object.cast::<PyUntypedArray>().ok()?;
     // SAFETY: an array; its fields stay as they are while the interpreter lock is held.
     let fields = unsafe { &*npyffi::_PyArray_GET_ITEM_DATA(array.as_array_ptr()) };
-    if fields.flags & NEEDED != NEEDED || !(fields.descr == descr.as_dtype_ptr() || array.dtype().is_equiv_to(descr)) {
+    if is_masked(object) || fields.flags & NEEDED != NEEDED || !(fields.descr == descr.as_dtype_ptr() || array.dtype().is_equiv_to(descr)) {
         return None;
     }
     Some(Plain { data: fields.data.cast(), shape: array.shape(), writeable: fields.flags & NPY_ARRAY_WRITEABLE != 0 })

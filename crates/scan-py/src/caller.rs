@@ -275,6 +275,9 @@ fn given_array(array: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 fn place<'a>(target: &'a Bound<'_, PyAny>, ty: &Type) -> std::result::Result<Plain<'a>, String> {
     let descr = crate::array::descr(target.py(), ty.dtype);
     let wanted = format!("`out` is a writeable array of {} in C order", ty.dtype);
+    if crate::array::is_masked(target) {
+        return Err(format!("{wanted}; this one has a mask"));
+    }
     let place = plain(target, &descr).ok_or_else(|| wanted.clone())?;
     if !place.writeable {
         return Err(format!("{wanted}; this one is read-only"));

@@ -31,7 +31,7 @@ mod _native {
     #[pymodule_export]
     use super::gradient::{from_text, grad, jvp, substitute, to_text, vjp};
     #[pymodule_export]
-    use super::loops::{LoopBuilder, recent};
+    use super::loops::{LoopBuilder, noted, recent};
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops};
     #[pymodule_export]
@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::user_op::{UserOp, extern_op};
     #[pymodule_export]
-    use super::var::{Var, apply, constant, input, leaves};
+    use super::var::{Var, apply, constant, input, leaves, power};
 
     use pyo3::prelude::*;
 

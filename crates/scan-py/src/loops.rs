@@ -88,9 +88,28 @@ impl LoopBuilder {
 /// users before inputs.
 #[pyfunction]
 pub fn recent(vars: Vec<Var>, since: u64) -> Vec<Var> {
+    let mut found = vec![];
+    visit_recent(vars, since, |var| found.push(Var(var.clone())));
+    found
+}
+
+/// Those of [`recent`] of which something is noted, in the order in which they were made.
+#[pyfunction]
+#[pyo3(signature = (vars, since=0))]
+pub fn noted(vars: Vec<Var>, since: u64) -> Vec<Var> {
+    let mut found = vec![];
+    visit_recent(vars, since, |var| {
+        if var.note().is_some() {
+            found.push(Var(var.clone()));
+        }
+    });
+    found.sort_by_key(|var| var.0.key());
+    found
+}
+
+fn visit_recent(vars: Vec<Var>, since: u64, mut visit: impl FnMut(&core::Var)) {
     let mut stack: Vec<core::Var> = vars.into_iter().map(|v| v.0).collect();
     let mut seen = HashSet::new();
-    let mut found = vec![];
     while let Some(var) = stack.pop() {
         if !seen.insert(var.key()) {
             continue;
@@ -98,7 +117,6 @@ pub fn recent(vars: Vec<Var>, since: u64) -> Vec<Var> {
         if let Some((_, ins, _)) = var.owner().filter(|_| var.key().0 >= since) {
             stack.extend(ins.iter().cloned());
         }
-        found.push(Var(var));
+        visit(&var);
     }
-    found
 }

@@ -7,9 +7,10 @@ use crate::shared::Shared;
 use crate::user_op::UserOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use scan_core::prelude::{self as core, DType, Diagnostic, Dim, LeafKind, Op, Span, Type};
+use scan_core::prelude::{self as core, DType, Diagnostic, Dim, LeafKind, Note, Op, Span, Type};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// One extent of a shape given from Python: a number, or `None` for unknown.
 pub type PyDim = Option<usize>;
@@ -119,6 +120,20 @@ impl Var {
         let scan = self.0.owner().and_then(|(op, ..)| op.as_scan());
         guard(py, || scan.map(|s| core::open_body(s).map(|(a, b)| (wrap(&a), wrap(&b)))).transpose())
     }
+    /// What was last noted of the application that makes it, or of the shared variable behind it.
+    #[getter]
+    fn note(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        Some(self.0.note()?.downcast_ref::<Py<PyAny>>()?.clone_ref(py))
+    }
+    /// Keeps an object as long as the application that makes it, or the shared variable behind it. The object must not hold what
+    /// depends on this expression: neither would ever go.
+    fn set_note(&self, note: Option<Py<PyAny>>) {
+        self.0.set_note(note.map(|note| Arc::new(note) as Note));
+    }
+    /// The shared variables that the loop which makes it updates, with their values after it; none where no loop does.
+    fn updates(&self, py: Python<'_>) -> PyResult<Vec<(Var, Var)>> {
+        guard(py, || Ok(core::updates_of(&self.0)?.into_iter().map(|(a, b)| (Var(a), Var(b))).collect()))
+    }
     /// How to call it in a message.
     fn describe(&self) -> String {
         self.0.describe()
@@ -188,6 +203,13 @@ pub fn apply(py: Python<'_>, op: &Bound<'_, PyAny>, attrs: &Bound<'_, PyDict>, i
         let outs = core::Var::apply(op, &unwrap(&inputs), Span::from_raw(span));
         Ok(wrap(&outs.map_err(|e| to_py(py, &e))?))
     })
+}
+
+/// A power as NumPy has it: integers take no negative exponents.
+#[pyfunction]
+#[pyo3(signature = (base, exponent, span=0))]
+pub fn power(py: Python<'_>, base: &Var, exponent: &Var, span: u32) -> PyResult<Var> {
+    guard(py, || core::power(&base.0, &exponent.0, Span::from_raw(span)).map(Var))
 }
 
 fn table_op(name: &str, attrs: &Bound<'_, PyDict>) -> PyResult<Op> {

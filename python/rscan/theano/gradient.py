@@ -11,6 +11,7 @@ import numpy as np
 from .. import _native, ops
 from .. import gradient as base
 from .._spans import here
+from ..dtypes import as_array
 from ..errors import DisconnectedInputError, GradientCheckError, GradientError, NonScalarCostError, RscanTypeError
 from ..variable import Variable, wrap
 from .draws import behind, drawn_from
@@ -184,7 +185,7 @@ class numeric_grad:
     def __init__(self, f: Any, pt: Any, eps: float | None = None, out_type: Any = None) -> None:
         from ..verify import numeric_grad as differences
 
-        points = [np.array(p, dtype=np.float64) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
+        points = [np.array(as_array(p), dtype=np.float64) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
         self.gf: Any = differences(lambda *v: float(f(*v)), points)
         if not isinstance(pt, (list, tuple)):
             self.gf = self.gf[0]
@@ -209,7 +210,7 @@ def verify_grad(
     def facade(*args: Variable) -> Variable:
         return as_tensor_variable(fun(*[wrap(a._v, TensorVariable) for a in args]))
 
-    point = [np.array(p) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
+    point = [np.array(as_array(p)) for p in (pt if isinstance(pt, (list, tuple)) else [pt])]
     seed = 0 if rng is None else int(rng.randint(2**30))
     check(facade, point, rel_tol=rel_tol, abs_tol=abs_tol, n_tests=n_tests, seed=seed)
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _native, ops
 from .. import variable as base
 from .._spans import here
-from ..dtypes import DTYPES, dtype_name
+from ..dtypes import DTYPES, as_array, dtype_name
 from ..errors import RscanTypeError, RscanValueError
 from ..shared import SharedVariable
 from ..variable import Variable, apply, elementwise, wrap
@@ -82,6 +82,14 @@ class TensorVariable(Variable):
     __repr__ = __str__
 
     # What Python asks of objects.
+
+    def __eq__(self, other: object) -> bool:  # type: ignore[override]
+        return self is other or (isinstance(other, Variable) and self._v == other._v)
+
+    def __ne__(self, other: object) -> bool:  # type: ignore[override]
+        return not self == other
+
+    __hash__ = Variable.__hash__
 
     def __bool__(self) -> bool:  # type: ignore[override]
         if self._v.op in _COMPARISONS:
@@ -294,7 +302,7 @@ class TensorSharedVariable(TensorVariable, SharedVariable):
 
     def set_value(self, value: Any, borrow: bool = False) -> None:
         """Replaces the value. dtype and number of axes stay as they are."""
-        array = np.asarray(value)
+        array = as_array(value)
         if array.ndim != self.ndim:
             raise RscanTypeError(f"{self} has {self.ndim} axes, the value {array.ndim}", code="E0506", labels=[(here(), "")])
         self._shared.set(np.ascontiguousarray(self._fitting(value)).reshape(array.shape))
@@ -369,7 +377,7 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     if dtype is None and isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
         dtype = smallest_dtype(x)
     with np.errstate(over="ignore", invalid="ignore"):
-        array = np.asarray(x) if dtype is None else np.asarray(x, dtype=dtype_name(dtype))
+        array = as_array(x, None if dtype is None else dtype_name(dtype))
     if array.size == 0 and not hasattr(x, "dtype") and dtype is None:
         array = array.astype(dtype_name("floatX"))
     if array.dtype.name not in DTYPES:

@@ -3,6 +3,7 @@
 use crate::base::{Result, Span};
 use crate::ir::Op;
 use crate::ir::op::{Arg, Outs};
+use crate::types::shared::Note;
 use crate::types::{Array, Dim, Shared, Type};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,6 +46,7 @@ pub struct Apply {
     dim: Option<Dim>,
     span: Span,
     names: Mutex<Vec<Option<Arc<str>>>>,
+    note: Mutex<Option<Note>>,
 }
 
 /// The identity of an expression.
@@ -83,7 +85,7 @@ impl Var {
         let types = op.def().infer(&args).map_err(|e| e.at(span))?;
         let dim = op.def().dim(&args);
         let names = Mutex::new(vec![None; types.len()]);
-        let node = Arc::new(Apply { id: fresh(), op, ins: ins.to_vec(), types, dim, span, names });
+        let node = Arc::new(Apply { id: fresh(), op, ins: ins.to_vec(), types, dim, span, names, note: Mutex::default() });
         Ok((0..node.types.len()).map(|i| Var::Out(node.clone(), i)).collect())
     }
     /// The first output of an op.
@@ -127,6 +129,22 @@ impl Var {
         match self {
             Var::Leaf(l) => *l.name.lock().unwrap_or_else(|e| e.into_inner()) = name,
             Var::Out(a, i) => a.names.lock().unwrap_or_else(|e| e.into_inner())[*i] = name,
+        }
+    }
+    /// What was last noted of the application that makes it, or of the shared variable behind it.
+    pub fn note(&self) -> Option<Note> {
+        match self {
+            Var::Leaf(_) => self.as_shared()?.note(),
+            Var::Out(a, _) => a.note.lock().unwrap_or_else(|e| e.into_inner()).clone(),
+        }
+    }
+    /// Keeps something for a program that builds expressions, as long as the application that makes this one, or the shared
+    /// variable behind it, is kept. It must not hold expressions that depend on this one: they would keep each other for ever.
+    /// Of other leaves nothing is kept.
+    pub fn set_note(&self, note: Option<Note>) {
+        match self {
+            Var::Leaf(_) => self.as_shared().into_iter().for_each(|s| s.set_note(note.clone())),
+            Var::Out(a, _) => *a.note.lock().unwrap_or_else(|e| e.into_inner()) = note,
         }
     }
     /// Op, inputs and output position, if it is not a leaf.

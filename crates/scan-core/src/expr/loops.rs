@@ -334,11 +334,36 @@ impl Assembly {
         let mut after = vec![];
         for (((leaf, _), last), state) in updates.iter().zip(finals).zip(&states[rows.len()..]) {
             let init = state.1.clone().unwrap_or_else(|| last.clone());
-            let all = builder.apply(Join { axis: 0 }, &[init, last.clone()])?;
-            after.push((leaf.clone(), builder.apply(Index { pattern: "i".into() }, &[all, int(-1)])?));
+            after.push((leaf.clone(), value_after(&init, last, builder.options.span)?));
         }
         Ok(LoopResult { outputs, updates: after, steps: buffers[buffers.len() - 1].clone() })
     }
+}
+
+/// The last row of a state that keeps one; the initial row where no step ran.
+fn value_after(init: &Var, last: &Var, span: Span) -> Result<Var> {
+    let all = Var::apply1(Join { axis: 0 }, &[init.clone(), last.clone()], span)?;
+    Var::apply1(Index { pattern: "i".into() }, &[all, int(-1)], span)
+}
+
+/// Leaves of the shared variables that a loop updates, with their values after it: those of [`LoopResult::updates`], made anew of
+/// any output of the loop. Nothing for what no loop makes.
+///
+/// # Errors
+/// Never for well-formed expressions.
+pub fn updates_of(var: &Var) -> Result<Vec<(Var, Var)>> {
+    let Some((Op::Scan(scan), ins, _)) = var.owner() else { return Ok(vec![]) };
+    let buffers = var.siblings();
+    let mut after = vec![];
+    for (id, _) in scan.states.enumerate().filter(|(_, state)| state.tag == Tag::Shared) {
+        let Some(init) = scan.init_input(id).map(|i| &ins[i]) else { continue };
+        if let Some((Op::Expand(_), [leaf], _)) = init.owner()
+            && leaf.as_shared().is_some()
+        {
+            after.push((leaf.clone(), value_after(init, &buffers[scan.state_output(id)], var.span())?));
+        }
+    }
+    Ok(after)
 }
 
 fn free_state(out: &Var) -> (State, Option<Var>) {

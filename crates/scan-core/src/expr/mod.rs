@@ -5,6 +5,7 @@ pub mod dag;
 pub mod extract;
 pub mod gradient;
 pub mod loops;
+pub mod power;
 pub mod splice;
 pub mod sugar;
 pub mod text;

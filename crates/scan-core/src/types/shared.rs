@@ -1,6 +1,7 @@
 //! Shared variables: values that live between calls.
 
 use super::{Array, Type};
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -8,11 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 #[derive(Clone)]
 pub struct Shared(Arc<Inner>);
 
+/// Whatever a program wants to find again with a shared variable or an expression.
+pub type Note = Arc<dyn Any + Send + Sync>;
+
 struct Inner {
     id: u64,
     ty: Type,
     value: RwLock<Array>,
     updating: Mutex<()>,
+    note: Mutex<Option<Note>>,
 }
 
 impl Shared {
@@ -25,6 +30,7 @@ impl Shared {
             ty,
             value: RwLock::new(value.owned()),
             updating: Mutex::new(()),
+            note: Mutex::default(),
         }))
     }
     /// A number that no other shared variable of the process has; locks are taken in its order.
@@ -44,6 +50,14 @@ impl Shared {
         let value = value.owned();
         let before = std::mem::replace(&mut *self.0.value.write().unwrap_or_else(|e| e.into_inner()), value);
         drop(before);
+    }
+    /// What was last noted of it.
+    pub fn note(&self) -> Option<Note> {
+        self.0.note.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+    /// Keeps something as long as this variable is kept.
+    pub fn set_note(&self, note: Option<Note>) {
+        *self.0.note.lock().unwrap_or_else(|e| e.into_inner()) = note;
     }
     /// Held by a call that updates this variable, from its reading to its commit.
     pub fn lock_updates(&self) -> MutexGuard<'_, ()> {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import ops, random
+from ...dtypes import dtype_name
 from ...shared import make_shared
 from ...variable import Variable, wrap
 from ..config import config
@@ -22,7 +23,7 @@ class MRG_RandomStreams:
         self.default_instance_seed = seed
         self._stream = random.Stream.__new__(random.Stream)
         key = make_shared(TensorSharedVariable, random._key_array(_number(seed)), "random key")
-        key._keyed = True
+        key.keyed = True
         self._stream._key = key
         key.default_update = random.fold_in(key, -1)
         self._stream._sites = itertools.count()
@@ -89,7 +90,7 @@ def _number(seed: Any) -> int:
 
 
 def _dtype(dtype: Any) -> str:
-    return config.floatX if dtype in (None, "floatX") else dtype
+    return dtype_name(dtype, config.floatX)
 
 
 MRG_RandomStream = RandomStreams = MRG_RandomStreams

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import indexing, linalg, ops
 from ..._spans import here
+from ...dtypes import dtype_name
 from ...errors import RscanTypeError, RscanValueError, ShapeError
 from ...variable import Variable, apply, elementwise, extent
 from ..variable import _axis, as_tensor_variable
@@ -405,7 +406,7 @@ def to_one_hot(y: Any, nb_class: Any, dtype: Any = None) -> Variable:
     from .create import arange
 
     v = as_tensor_variable(y)
-    return ops.cast(elementwise("eq", ops.expand_dims(v, 1), ops.expand_dims(arange(nb_class), 0)), dtype or "floatX")
+    return ops.cast(elementwise("eq", ops.expand_dims(v, 1), ops.expand_dims(arange(nb_class), 0)), dtype_name(dtype, "floatX"))
 
 
 NAMES = [

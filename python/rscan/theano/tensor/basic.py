@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._spans import here
+from ...dtypes import as_array
 from ...errors import RscanTypeError
 from ...shared import make_shared
 from ...variable import Variable
@@ -34,7 +35,7 @@ def shared(
         return random_state_shared(value, name)
     if value is None or isinstance(value, (str, dict)):
         raise RscanTypeError(f"no shared variable of {value!r}", code="E0805", labels=[(here(), "")])
-    array = np.asarray(value)
+    array = as_array(value)
     pattern = None if broadcastable is None else [1 if b else None for b in broadcastable]
     if name is not None and not isinstance(name, str):
         raise RscanTypeError(f"the name of a shared variable is a string, not {name!r}", code="E0809", labels=[(here(), "")])

@@ -30,7 +30,7 @@ KINDS = {
 
 def tensor(dtype: Any = None, broadcastable: Any = (), name: str | None = None) -> Variable:
     """A variable of any dtype and broadcast pattern."""
-    return TensorType(dtype or config.floatX, broadcastable)(name)
+    return TensorType(dtype_name(dtype, config.floatX), broadcastable)(name)
 
 
 def TensorTypeOf(dtype: Any, broadcastable: Any) -> TensorType:
@@ -42,7 +42,7 @@ def _one(word: str, pattern: tuple[bool, ...], dtype: str | None) -> Callable[..
     if dtype is None:
 
         def open_dtype(name: Any = None, dtype: Any = None) -> Variable:
-            return TensorType(dtype or config.floatX, pattern)(name)
+            return TensorType(dtype_name(dtype, config.floatX), pattern)(name)
 
         function: Callable[..., Variable] = open_dtype
     else:
@@ -98,12 +98,12 @@ def alloc(value: Any, *shape: Any) -> Variable:
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
     """An array of zeros."""
-    return alloc(constant(0, dtype=dtype or config.floatX), *shape_items(shape))
+    return alloc(constant(0, dtype=dtype_name(dtype, config.floatX)), *shape_items(shape))
 
 
 def ones(shape: Any, dtype: Any = None) -> Variable:
     """An array of ones."""
-    return alloc(constant(1, dtype=dtype or config.floatX), *shape_items(shape))
+    return alloc(constant(1, dtype=dtype_name(dtype, config.floatX)), *shape_items(shape))
 
 
 def zeros_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
@@ -119,7 +119,7 @@ def ones_like(model: Any, dtype: Any = None, opt: bool = False) -> Variable:
 def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     """A matrix with ones where column − row = k."""
     sizes = shape_items([n, n if m is None else m, k])
-    return apply("eye", {"dtype": dtype_name(dtype or config.floatX)}, *sizes)
+    return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *sizes)
 
 
 def identity_like(x: Any) -> Variable:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _native, ops
 from ..._spans import here
+from ...dtypes import dtype_name
 from ...errors import RscanTypeError
 from ...shared import make_shared
 from ...variable import Variable, apply_all, wrap
@@ -76,12 +77,12 @@ def _draw(state: Any, dist: str, dtype: str, size: Any, ndim: Any, a: Any, b: An
 
 def uniform(random_state: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, ndim: Any = None, dtype: Any = None) -> Any:
     """Uniform over [low, high): (state, draw)."""
-    return _draw(random_state, "uniform", dtype or config.floatX, size, ndim, low, high)
+    return _draw(random_state, "uniform", dtype_name(dtype, config.floatX), size, ndim, low, high)
 
 
 def normal(random_state: Any, size: Any = None, avg: Any = 0.0, std: Any = 1.0, ndim: Any = None, dtype: Any = None) -> Any:
     """Normal with mean `avg` and standard deviation `std`."""
-    return _draw(random_state, "normal", dtype or config.floatX, size, ndim, avg, std)
+    return _draw(random_state, "normal", dtype_name(dtype, config.floatX), size, ndim, avg, std)
 
 
 def binomial(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import indexing, ops
 from ..._spans import here
+from ...dtypes import as_array
 from ...errors import RscanIndexError, RscanTypeError, RscanValueError
 from ...variable import Variable, elementwise
 from ..variable import as_tensor_variable
@@ -90,7 +91,7 @@ def get_scalar_constant_value(v: Any, *_: Any, **__: Any) -> np.ndarray:
         if v._v.value is None or v.ndim:
             raise NotScalarConstantError(f"{v} is no constant scalar", code="E0802", labels=[(here(), "")])
         return np.asarray(v._v.value)
-    return np.asarray(v)
+    return as_array(v)
 
 
 def extract_constant(v: Any, *_: Any, **__: Any) -> Any:
