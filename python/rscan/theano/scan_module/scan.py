@@ -118,7 +118,9 @@ def _output(value: Any) -> Variable:
     return as_tensor_variable(value)
 
 
-_DIALECT = Dialect(as_tensor_variable, _output, adapt=False, parameter_names=False, family=TensorVariable, report_forgotten=False, fixed=True)
+_DIALECT = Dialect(
+    as_tensor_variable, _output, adapt=False, parameter_names=False, report_forgotten=False, fixed=True, family=TensorVariable
+)
 
 
 map, reduce, foldl, foldr = cases_of(scan)
