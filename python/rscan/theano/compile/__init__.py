@@ -13,6 +13,7 @@ from .sharedvalue import SharedVariable, shared
 
 __all__ = [
     "FAST_COMPILE", "FAST_RUN", "JAX", "DebugMode", "In", "Mode", "MonitorMode", "NanGuardMode", "OpFromGraph", "Out", "ProfileStats",
-    "SharedVariable", "SymbolicInput", "SymbolicOutput", "UnusedInputError", "as_op", "builders", "debugmode", "function", "get_default_mode", "get_mode",
+    "SharedVariable", "SymbolicInput", "SymbolicOutput", "UnusedInputError", "as_op",
+    "builders", "debugmode", "function", "get_default_mode", "get_mode",
     "mode", "monitormode", "nanguardmode", "ops", "predefined_modes", "profiling", "shared", "sharedvalue",
 ]  # fmt: skip
