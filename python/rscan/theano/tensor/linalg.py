@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ... import indexing, linalg, ops
-from ..._spans import here
 from ...variable import Variable, elementwise
 from ..absent import absent_in
 from ..variable import as_tensor_variable
