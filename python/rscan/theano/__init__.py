@@ -6,6 +6,7 @@
 
 from . import absent, scalar, type, variable
 from .config import change_flags, config
+from .misc import _asarray
 from .tensor import as_tensor_variable  # before what needs the namespace
 
 # isort: split

@@ -338,6 +338,8 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None)
 
 
 def _converted(x: Any) -> Variable:
+    if isinstance(x, TensorConstant) and x.data is None:
+        x = None
     if isinstance(x, TensorVariable):
         return x
     if isinstance(x, Variable):
@@ -403,7 +405,7 @@ def _plain_key(key: Any) -> Any:
         return tuple(_plain_key(k) for k in key)
     if isinstance(key, np.ndarray) and key.ndim == 0:
         return int(key)
-    return key
+    return None if isinstance(key, TensorConstant) and key.data is None else key
 
 
 def _axis(axis: Any) -> Any:

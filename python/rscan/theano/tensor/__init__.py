@@ -28,6 +28,7 @@ from . import (
     sort,
     subtensor,
     type,
+    type_other,
     var,
     xlogx,
 )
