@@ -168,6 +168,8 @@ class Plan:
     #: Python numbers and axes of extent 1 adapt to what the step gives.
     adapt: bool = True
     report_forgotten: bool = True
+    #: What was passed is an input of the loop, used or not, with the value that it has when the loop begins.
+    fixed: bool = False
     family: type[Variable] = Variable
 
     def open(self) -> Placeholders:
@@ -178,7 +180,7 @@ class Plan:
         sequences = [builder.sequence(slot.value._v, slot.taps, slot.name) for slot in self.sequences]
         states = [builder.state(slot.value._v, slot.taps, slot.name) for slot in self.states]
         for value in self.passed:
-            builder.pass_(value._v)
+            builder.pass_(value._v, self.fixed)
         return Placeholders(builder, index, sequences, states)
 
     def float_dtype(self) -> str | None:

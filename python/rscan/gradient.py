@@ -55,7 +55,7 @@ def grad(
         [(k._v, v._v) for k, v in known],
         span,
     )
-    missing = _Missing(disconnected_inputs, return_disconnected, start, span)
+    missing = Missing(disconnected_inputs, return_disconnected, start, span)
     return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
 
 
@@ -75,7 +75,7 @@ def vjp(
     found = _native.vjp(
         [v._v for v in outs], [v._v for v in given], [v._v for v in variables], [v._v for v in _listed(consider_constant)], [], span
     )
-    missing = _Missing(disconnected_inputs, return_disconnected, outs[0] if outs else None, span)
+    missing = Missing(disconnected_inputs, return_disconnected, outs[0] if outs else None, span)
     return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
 
 
@@ -86,7 +86,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, disconnected_outputs: str = "igno
     family = family_of([*outs, *variables])
     given = [as_variable(v, family=family) for v in _listed(tangents)]
     found = _native.jvp([v._v for v in outs], [v._v for v in variables], [v._v for v in given], span)
-    missing = _Missing(disconnected_outputs, return_disconnected, None, span)
+    missing = Missing(disconnected_outputs, return_disconnected, None, span)
     return _like(outputs, [missing.gradient(v, g, family) for v, g in zip(outs, found, strict=True)])
 
 
@@ -125,7 +125,7 @@ def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inp
     return _like(wrt, blocks)
 
 
-class _Missing:
+class Missing:
     """What stands for the gradient of a variable that is not connected."""
 
     def __init__(self, action: str, instead: str, cost: Variable | None, span: int) -> None:

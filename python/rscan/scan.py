@@ -97,6 +97,8 @@ class Dialect:
     parameter_names: bool = True
     #: A function that uses the loop without its updates says so.
     report_forgotten: bool = True
+    #: Non_sequences are inputs of the loop, used or not, with the values that they have when it begins.
+    fixed: bool = False
     family: type[Variable] = Variable
 
 
@@ -152,6 +154,7 @@ def plan_of(
         passed=[v for v in rest if isinstance(v, Variable)],
         adapt=dialect.adapt,
         report_forgotten=dialect.report_forgotten,
+        fixed=dialect.fixed,
         family=family,
     )
     settle_weak(plan)

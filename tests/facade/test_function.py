@@ -108,6 +108,43 @@ def test_clone():
     assert theano.clone(y, replace={x: T.fvector()}, strict=False).dtype == "float64"
 
 
+def test_clones_without_shared_inputs_have_new_inputs():
+    x, y, z, w = T.dvector("x"), T.dvector("y"), T.dvector("z"), theano.shared(np.arange(3.0), "w")
+    t = x * 2
+    leaves = lambda v: [u for u in theano.gof.graph.inputs([v]) if not isinstance(u, theano.Constant)]
+    for out, replace, names in [
+        (x * y + w, {}, ["x", "y", "w"]),
+        (x * y + w, {y: z * 2}, ["x", None, "w"]),
+        (x * y + w, {y: z}, ["x", None, "w"]),
+        (x * y + w, {y: x}, ["x", None, "w"]),
+        (x * y + w, {w: w + 1}, ["x", "y", None]),
+        (t + y, {t: t * z}, [None, "y"]),
+        (x * y + w, [(y, T.fvector("another type"))], ["x", None, "w"]),
+    ]:
+        found = leaves(theano.clone(out, replace, share_inputs=False))
+        assert [v.name for v in found] == names and not {x, y, z, w}.intersection(found)
+        assert [v.dtype for v in found] == ["float64"] * len(found)
+    apart = theano.clone(x * y + w, {y: z * 2}, share_inputs=False)
+    a, b, v = leaves(apart)
+    v.set_value(np.ones(3))
+    assert theano.function([a, b], apart)([1, 2, 3], [1, 1, 1]).tolist() == [2, 3, 4] and w.get_value().tolist() == [0, 1, 2]
+    one, two = theano.clone([x, x * 2], share_inputs=False)
+    assert one != x and theano.function([one], two)([1]).tolist() == [2]
+    loop, _ = theano.scan(lambda u, s: s * u + x.sum(), sequences=y, outputs_info=np.float64(1))
+    found = leaves(theano.clone(loop, {x: z * 2}, share_inputs=False))
+    assert sorted(v.name or "" for v in found) == ["", "y"] and y not in found
+    assert set(leaves(theano.clone(loop, {x: z * 2}))) == {y, z}
+
+
+def test_clones_that_are_not_strict_take_other_types():
+    y = T.dvector("y")
+    for new, dtype, ndim in [(T.fvector(), "float32", 1), (T.ivector(), "float64", 1), (T.dmatrix(), "float64", 2)]:
+        out = theano.clone(T.exp(y), {y: new}, strict=False)
+        assert (out.dtype, out.ndim) == (dtype, ndim)
+        with pytest.raises(TypeError):
+            theano.clone(T.exp(y), {y: new})
+
+
 def test_copies_and_pickles():
     class Model:
         pass

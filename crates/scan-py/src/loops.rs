@@ -51,12 +51,13 @@ impl LoopBuilder {
         let builder = open(&mut slot)?;
         guard(py, || builder.state(&initial.0, &taps, name).map(|v| wrap(&v)))
     }
-    /// Declares a variable as passed explicitly.
-    fn pass_(&self, py: Python<'_>, var: &Var) -> PyResult<()> {
+    /// Declares a variable as passed explicitly; `fixed`: as an input with the value that it has when the loop begins.
+    #[pyo3(signature = (var, fixed=false))]
+    fn pass_(&self, py: Python<'_>, var: &Var, fixed: bool) -> PyResult<()> {
         let mut slot = self.slot();
         let builder = open(&mut slot)?;
         guard(py, || {
-            builder.pass(&var.0);
+            if fixed { builder.pass_fixed(&var.0) } else { builder.pass(&var.0) }
             Ok(())
         })
     }

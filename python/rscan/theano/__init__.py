@@ -4,13 +4,13 @@
 `python -m rscan.theano program.py` runs a program that imports `theano` itself. What works and what differs is in docs/facade.md.
 """
 
-from .. import __version__
-from . import scalar, type, variable
+from . import absent, scalar, type, variable
 from .config import change_flags, config
+from .misc import _asarray
 from .tensor import as_tensor_variable  # before what needs the namespace
 
 # isort: split
-from . import compile, gof, gradient, ifelse, misc, printing, raise_op, sandbox, scan_module, tensor, updates
+from . import compile, gof, gradient, ifelse, misc, printing, raise_op, sandbox, scan_module, tensor, updates, version
 from .compile import FAST_COMPILE, FAST_RUN, In, Mode, OpFromGraph, Out, ProfileStats, as_op, function, predefined_modes, shared
 from .compile.mode import get_mode
 from .config import config as configdefaults
@@ -22,15 +22,9 @@ from .scan_module import foldl, foldr, map, reduce, scan, scan_checkpoints
 from .tensor import dot
 from .updates import OrderedUpdates
 from .variable import TensorVariable
+from .version import version as __version__
 
-#: The version whose semantics these names have.
-version = "1.0.5"
-
-
-class _Version:
-    full_version = short_version = version
-    release = True
-
+absent.provide()
 
 def sparse_grad(x: object) -> object:
     """x: gradients of indexed variables are sums over the indices anyway."""

@@ -14,6 +14,8 @@ from .._spans import here
 from ..dtypes import as_array
 from ..errors import DisconnectedInputError, GradientCheckError, GradientError, NonScalarCostError, RscanTypeError
 from ..variable import Variable, wrap
+from .config import config
+from .connection import connected
 from .draws import behind, drawn_from
 from .variable import TensorVariable, as_tensor_variable
 
@@ -43,7 +45,8 @@ def grad(
 ) -> Any:
     """The gradient of a scalar with respect to a variable, or to a list or tuple of them.
 
-    The gradient with respect to integers is zeros of float64; with respect to float32 in a float64 cost it is float64.
+    The gradient with respect to integers is zeros of float64; with respect to float32 in a float64 cost it is float64. A cost
+    that is an integer has zeros, of floatX with respect to integers.
     """
     known = None if known_grads is None else OrderedDict((k, as_tensor_variable(v)) for k, v in dict(known_grads).items())
     start = None if cost is None else as_tensor_variable(cost)
@@ -56,10 +59,36 @@ def grad(
     if start is not None and null_gradients == "raise" and known is None:
         _refuse_draws(start, items, _listed(consider_constant or ()))
     constants = None if consider_constant is None else _listed(consider_constant)
-    found = base.grad(start, items, constants, disconnected_inputs, known, return_disconnected)
+    found = _found(start, items, constants, known, base.Missing(disconnected_inputs, return_disconnected, start, here()))
     wide = (start is not None and start.dtype == "float64") or any(v.dtype == "float64" for v in (known or {}).values())
     out = [_named(_widened(g, wide), cost, v, add_names) for g, v in zip(found, items, strict=True)]
     return tuple(out) if isinstance(wrt, tuple) else out if isinstance(wrt, list) else out[0]
+
+
+def _found(start: Any, items: list[Any], constants: Any, known: Any, missing: base.Missing) -> list[Any]:
+    """The gradients: zeros where the cost depends on a variable, but not smoothly, and what `missing` says where it does not."""
+    fixed = constants or []
+    roots = [v._v for v in (*([] if start is None else [start]), *(known or ()))]
+    behind = connected(roots, [v._v for v in fixed])
+    found = _slopes(start, items, fixed, known)
+    return [missing.gradient(v, None, TensorVariable) if v._v not in behind else _or_zeros(g, v) for g, v in zip(found, items, strict=True)]
+
+
+def _slopes(start: Any, items: list[Any], constants: list[Any], known: Any) -> list[Any]:
+    """The gradients that there are. What is constant has a gradient itself, but passes none on."""
+    if start is not None and start.dtype[0] != "f":
+        if not known:
+            return [None] * len(items)
+        start = None
+    found = base.grad(start, items, constants, "ignore", known, "none")
+    for i, v in enumerate(items):
+        if v in constants:
+            found[i] = base.grad(start, v, [c for c in constants if c != v], "ignore", known, "none")
+    return found
+
+
+def _or_zeros(g: Any, v: Any) -> Any:
+    return ops.zeros_like(v, v.dtype if v.dtype[0] == "f" else config.floatX) if g is None else g
 
 
 def _widened(g: Any, wide: bool) -> Any:

@@ -16,8 +16,8 @@ from .variable import TensorVariable, as_tensor_variable
 def clone(output: Any, replace: Any = None, strict: bool = True, share_inputs: bool = True, copy_inputs: Any = None) -> Any:
     """A copy of an expression (or a list of them) in which variables are replaced.
 
-    replace: a dict or pairs. strict: what replaces a variable must have its type. share_inputs: False copies the leaves too,
-    shared variables with their values.
+    replace: a dict or pairs. strict: what replaces a variable must have its type; else the expression takes the types that follow.
+    share_inputs: False makes new inputs, also in the place of what is replaced; shared variables are copied with their values.
     """
     if copy_inputs is not None:
         share_inputs = copy_inputs
@@ -25,7 +25,7 @@ def clone(output: Any, replace: Any = None, strict: bool = True, share_inputs: b
     for old, _ in pairs:
         if not isinstance(old, Variable):
             raise RscanTypeError(f"clone replaces variables, not {old!r}", code="E0809", labels=[(here(), "")])
-    table = {old: _replacement(old, new, strict) for old, new in pairs}
+    table: dict[Any, Any] = {old: _replacement(old, new, strict) if share_inputs else old.type() for old, new in pairs}
     outputs = list(output) if isinstance(output, (list, tuple)) else [output]
     outputs = [as_tensor_variable(v) for v in outputs]
     if not share_inputs:
@@ -37,14 +37,12 @@ def clone(output: Any, replace: Any = None, strict: bool = True, share_inputs: b
     return found if isinstance(output, (list, tuple)) else found[0]
 
 
-def _replacement(old: Variable, new: Any, strict: bool) -> Variable:
+def _replacement(old: Variable, new: Any, strict: bool) -> Any:
     v = as_tensor_variable(new)
-    if v.dtype != old.dtype or v.ndim != old.ndim:
-        if strict or v.ndim != old.ndim:
-            raise RscanTypeError(
-                f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")]
-            )
-        v = v.astype(old.dtype)
+    if strict and (v.dtype != old.dtype or v.ndim != old.ndim):
+        raise RscanTypeError(
+            f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")]
+        )
     return v
 
 

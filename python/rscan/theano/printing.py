@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from typing import Any
 
 from .. import printing as base
 from ..printing import debugprint as _debugprint
 from ..variable import Variable
+from .picture import kind_of, picture_of
 from .variable import as_tensor_variable
 
 
@@ -45,11 +48,55 @@ def pp(x: Any) -> str:
 pprint = pp
 
 
-def pydotprint(fct: Any, outfile: Any = None, *_: Any, **__: Any) -> None:
-    """Writes the text form of the graph to a file, in place of a picture."""
-    if outfile is not None:
-        with open(outfile, "w", encoding="utf-8") as file:
-            file.write(base.graph_text(fct))
+def pydotprint(
+    fct: Any,
+    outfile: Any = None,
+    compact: bool = True,
+    format: str = "png",
+    with_ids: bool = False,
+    high_contrast: bool = True,
+    cond_highlight: Any = None,
+    colorCodes: Any = None,
+    max_label_size: int = 70,
+    scan_graphs: bool = False,
+    var_with_name_simple: bool = False,
+    print_output_file: bool = True,
+    return_image: bool = False,
+) -> bytes | None:
+    """Draws the graph of a function, of a variable or of several, with matplotlib.
+
+    outfile: where to, as PNG, SVG or PDF; without one, a file in the directory for temporary files. format: what kind of file,
+    where the name does not tell. scan_graphs: the steps of loops are drawn too, in files of their own beside it. return_image:
+    the bytes of the picture are returned, and nothing is written. The other arguments are accepted.
+    """
+    from .gof.graph import io_toposort
+
+    if hasattr(fct, "maker"):
+        ins, outs = fct.maker.fgraph.inputs, fct.maker.fgraph.outputs
+    elif hasattr(fct, "toposort"):
+        ins, outs = fct.inputs, fct.outputs
+    else:
+        ins, outs = [], [as_tensor_variable(v) for v in (fct if isinstance(fct, (list, tuple)) else [fct])]
+    kind = kind_of(outfile, format)
+    nodes = io_toposort(ins, outs)
+    image = picture_of(nodes, outs, max_label_size).image(kind)
+    if return_image:
+        return image
+    path = os.path.join(tempfile.gettempdir(), f"theano.pydotprint.{kind}") if outfile is None else os.fspath(outfile)
+    _write(path, image, print_output_file)
+    loops = [node.op for node in nodes if hasattr(node.op, "truncate_gradient")] if scan_graphs else []
+    for n, op in enumerate(loops):
+        root, ending = os.path.splitext(path)
+        step = picture_of(io_toposort(op.inputs, op.outputs), op.outputs, max_label_size).image(kind)
+        _write(f"{root}_{op.name or 'scan'}_{n}{ending}", step, print_output_file)
+    return None
+
+
+def _write(path: str, image: bytes, tell: bool) -> None:
+    with open(path, "wb") as file:
+        file.write(image)
+    if tell:
+        print(f"The picture is in {path}")
 
 
 class MonitorMode:

@@ -346,6 +346,8 @@ def as_tensor_variable(x: Any, name: str | None = None, ndim: int | None = None)
 
 
 def _converted(x: Any) -> Variable:
+    if isinstance(x, TensorConstant) and x.data is None:
+        x = None
     if isinstance(x, TensorVariable):
         return x
     if isinstance(x, Variable):
@@ -381,7 +383,12 @@ def constant(x: Any, name: str | None = None, ndim: int | None = None, dtype: An
     if array.size == 0 and not hasattr(x, "dtype") and dtype is None:
         array = array.astype(dtype_name("floatX"))
     if array.dtype.name not in DTYPES:
-        raise RscanTypeError(f"{x!r} cannot become a constant: its dtype is {array.dtype}", code="E0805", labels=[(here(), "")])
+        raise RscanTypeError(
+            f"{x!r} cannot become a constant: its dtype is {array.dtype}",
+            code="E0805",
+            labels=[(here(), "")],
+            helps=[f"the dtypes of variables are {', '.join(DTYPES)}; complex numbers are kept in two arrays"],
+        )
     if ndim is not None and array.ndim < ndim:
         array = array.reshape((1,) * (ndim - array.ndim) + array.shape)
     out = wrap(_native.constant(np.ascontiguousarray(array).reshape(array.shape), here()), TensorVariable)
@@ -406,7 +413,7 @@ def _plain_key(key: Any) -> Any:
         return tuple(_plain_key(k) for k in key)
     if isinstance(key, np.ndarray) and key.ndim == 0:
         return int(key)
-    return key
+    return None if isinstance(key, TensorConstant) and key.data is None else key
 
 
 def _axis(axis: Any) -> Any:
@@ -425,6 +432,9 @@ def _T() -> Any:
 
 
 def _binary(op: str, a: Any, b: Any) -> Any:
+    for v in (a, b):
+        if isinstance(v, (complex, np.complexfloating)):
+            constant(v)  # This says that there are no complex numbers.
     if not (base.is_operand(a) and base.is_operand(b)):
         return NotImplemented
     return elementwise(op, as_tensor_variable(a), as_tensor_variable(b))

@@ -1,7 +1,7 @@
 //! What can be wrong with a loop, said with the user's own lines.
 
 use super::Var;
-use super::extract::ancestors;
+use super::extract::{ancestors, ancestors_until};
 use super::loops::StateSlot;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::op::Cast;
@@ -138,8 +138,8 @@ pub fn strict(strict: bool, captured: &[Var], passed: &[Var], span: Span) -> Res
     if !strict {
         return Ok(());
     }
-    let behind = captured.iter().filter(|v| !passed.contains(v)).flat_map(|v| ancestors(std::slice::from_ref(v)));
-    let missing = behind.into_iter().find(|v| v.as_shared().is_some() && !passed.iter().any(|p| p.as_shared() == v.as_shared()));
+    let mut behind = ancestors_until(captured, passed).into_iter();
+    let missing = behind.find(|v| v.as_shared().is_some() && !passed.iter().any(|p| p.as_shared() == v.as_shared()));
     let Some(v) = missing else { return Ok(()) };
     let name = v.describe();
     Err(Diagnostic::new(Kind::Scan, "E0113", format!("the step uses the shared variable `{name}`, which was not passed to the loop"))

@@ -113,6 +113,12 @@ fn missing_input(var: &Var) -> Box<Diagnostic> {
 
 /// Every expression that the given ones depend on, themselves included; inputs before users.
 pub fn ancestors(vars: &[Var]) -> Vec<Var> {
+    ancestors_until(vars, &[])
+}
+
+/// As [`ancestors`], not looking behind the expressions of `stop`.
+pub fn ancestors_until(vars: &[Var], stop: &[Var]) -> Vec<Var> {
+    let stop: FxHashSet<Key> = stop.iter().map(Var::key).collect();
     let mut done: FxHashSet<Key> = FxHashSet::default();
     let mut order = vec![];
     let mut stack: Vec<(Var, bool)> = vars.iter().rev().map(|v| (v.clone(), false)).collect();
@@ -125,7 +131,7 @@ pub fn ancestors(vars: &[Var]) -> Vec<Var> {
             continue;
         }
         stack.push((var.clone(), true));
-        if let Some((_, ins, _)) = var.owner() {
+        if let Some((_, ins, _)) = var.owner().filter(|_| !stop.contains(&var.key())) {
             stack.extend(ins.iter().rev().filter(|v| !done.contains(&v.key())).map(|v| (v.clone(), false)));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Var;
 use super::check;
-use super::extract::{Extract, ancestors, fold, substitute};
+use super::extract::{Extract, ancestors_until, fold, substitute};
 use crate::bail;
 use crate::base::{IdxVec, Result, Span};
 use crate::ir::op::*;
@@ -40,6 +40,8 @@ pub struct LoopBuilder {
     seqs: Vec<SeqSlot>,
     states: Vec<StateSlot>,
     passed: Vec<Var>,
+    /// Values that the loop takes as they are when it begins.
+    fixed: Vec<Var>,
     /// Without a loop: what the step sees, and the slices behind it.
     held: Vec<(Var, Var)>,
 }
@@ -82,7 +84,7 @@ impl LoopBuilder {
             return Err(check::negative_steps(n, options.span));
         }
         let unrolled = constant == Some(1);
-        Ok(LoopBuilder { options, n_steps, unrolled, step, seqs: vec![], states: vec![], passed: vec![], held: vec![] })
+        Ok(LoopBuilder { options, n_steps, unrolled, step, seqs: vec![], states: vec![], passed: vec![], fixed: vec![], held: vec![] })
     }
 
     /// Adds a sequence; returns its slices of one step, in the order of the taps (`k` is row t+k).
@@ -148,6 +150,13 @@ impl LoopBuilder {
     /// Declares a value as passed explicitly (`strict`).
     pub fn pass(&mut self, var: &Var) {
         self.passed.push(var.clone());
+    }
+
+    /// As [`LoopBuilder::pass`], for a value that the loop takes as it is when it begins, though the step may update what it was
+    /// computed from. It is an input of the loop, also where the step does not use it, unless it is a constant or shared.
+    pub fn pass_fixed(&mut self, var: &Var) {
+        self.pass(var);
+        self.fixed.push(var.clone());
     }
 
     /// The index of the step (i64 scalar), for use in the step.
@@ -300,7 +309,7 @@ impl Assembly {
             extract.bind(leaf);
         }
         let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until).cloned().collect();
-        let captured = capture(&mut extract, &all, &builder.step);
+        let captured = capture(&mut extract, &all, builder);
         check::strict(builder.options.strict, &captured, &builder.passed, builder.options.span)?;
         let results = all.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
         Ok(Assembly { extract, captured, results, until: until.is_some() })
@@ -400,22 +409,26 @@ fn shared_state(builder: &LoopBuilder, leaf: &Var) -> Result<(State, Option<Var>
     Ok((state, Some(init)))
 }
 
-/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole. `start` is the first
-/// expression of the loop.
-fn capture(extract: &mut Extract, outputs: &[Var], start: &Var) -> Vec<Var> {
-    let all = ancestors(outputs);
+/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole. What was passed as fixed
+/// comes first, in the order in which it was passed.
+fn capture(extract: &mut Extract, outputs: &[Var], builder: &LoopBuilder) -> Vec<Var> {
+    let all = ancestors_until(outputs, &builder.fixed);
+    let start = builder.step.key().0;
+    let fixed: FxHashSet<&Var> = builder.fixed.iter().collect();
     let mut depends: FxHashSet<Var> = FxHashSet::default();
     for var in &all {
         let impure = matches!(var.owner(), Some((Op::Extern(e), ..)) if !e.0.pure());
-        let held = matches!(var.owner(), Some((Op::Hold(_), ..))) && var.key().0 < start.key().0;
+        let held = matches!(var.owner(), Some((Op::Hold(_), ..))) && var.key().0 < start;
         let inner = var.owner().is_some_and(|(_, ins, _)| ins.iter().any(|v| depends.contains(v)));
-        if extract.get(var).is_some() || (inner && !held) || impure {
+        if extract.get(var).is_some() || (((inner && !held) || impure) && !fixed.contains(var)) {
             depends.insert(var.clone());
         }
     }
-    let mut captured = vec![];
     let users = all.iter().filter(|v| depends.contains(*v) && extract.get(v).is_none());
-    let used: Vec<Var> = users.filter_map(|v| v.owner().map(|o| o.1.to_vec())).flatten().chain(outputs.iter().cloned()).collect();
+    let mut used: Vec<Var> = users.filter_map(|v| v.owner().map(|o| o.1.to_vec())).flatten().chain(outputs.iter().cloned()).collect();
+    let needed = |v: &&Var| v.as_shared().is_none() || used.contains(v);
+    used.splice(0..0, builder.fixed.iter().filter(needed).cloned().collect::<Vec<_>>());
+    let mut captured = vec![];
     for var in used {
         if !depends.contains(&var) && var.const_value().is_none() && extract.get(&var).is_none() {
             extract.bind(&var);

@@ -13,6 +13,7 @@ from ..._spans import here
 from ...errors import MissingInputError, RscanTypeError, RscanValueError, UnusedInputError
 from ...shared import SharedVariable
 from ...variable import Variable, wrap
+from ..inconsistent import check_consistent
 from ..variable import TensorVariable, as_tensor_variable
 from .mode import get_mode
 from .profiling import ProfileStats
@@ -170,6 +171,7 @@ class Function(base.Function):
         action = "ignore" if news else on_unused_input
         given = (spec.slots, outputs, spec.updates, spec.givens, spec.name, action, spec.downcast, spec.no_default_updates)
         super().__init__(*given, profile, spec.passes)
+        check_consistent([*self.outputs, *(value for _, value in self.updates)])
         if news:
             self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True, False, spec.passes)
 

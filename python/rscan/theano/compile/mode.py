@@ -113,4 +113,3 @@ def register_linker(name: str, linker: Any) -> None:
 
 register_optimizer = register_linker
 AddDestroyHandler = AddFeatureOptimizer = PrintCurrentFunctionGraph = object
-optdb: Any = None

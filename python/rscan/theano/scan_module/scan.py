@@ -10,12 +10,15 @@ import numpy as np
 from ... import checkpoints
 from ..._cases import cases_of
 from ..._spans import here
-from ..._tracing import Result, entered, finish, profiled
-from ...errors import ScanError, ScanTypeError
+from ..._tracing import Made, Placeholders, Plan, Result, close, entered, finish, profiled, settled
+from ...errors import ScanError, UnsupportedError
 from ...scan import Dialect, ScanPlan, check_arguments, made_of, packed, plan_of
 from ...variable import Variable, is_operand, wrap
 from ..compile.mode import get_mode
+from ..inconsistent import refusing
+from ..tensor.arrays import unbroadcast
 from ..variable import TensorVariable, as_tensor_variable
+from .step import check_leaves, default_updates, drawn_anew, growing
 
 
 def scan(
@@ -35,7 +38,9 @@ def scan(
 ) -> Any:
     """Loops a step over the rows of sequences. Returns (outputs, updates). The arguments are those of `rscan.scan`.
 
-    A change of dtype or number of axes of a state is an error here; nothing adapts.
+    A change of dtype or number of axes of a state is an error here; nothing adapts. Non_sequences are inputs of the loop, used or
+    not, with the values that they have when it begins. Whatever else the step uses is computed in every step: random variables
+    are drawn anew.
     """
     if mode is not None:
         get_mode(mode)
@@ -49,17 +54,17 @@ def scan(
         truncate_gradient,
         go_backwards,
         name or _profile(profile),
-        strict,
+        False,
         _DIALECT,
     )
-    result = _run(plan)
+    result = _run(plan, strict)
     if profile:
         profiled(result)
     return packed(result, return_list)
 
 
-def _run(scan_plan: ScanPlan) -> Result:
-    """Calls the step and makes the loop, if its states keep their broadcast patterns."""
+def _run(scan_plan: ScanPlan, strict: bool) -> Result:
+    """Calls the step and makes the loop."""
     plan = scan_plan.plan
     placeholders = plan.open()
     args = [wrap(v, TensorVariable) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
@@ -68,21 +73,23 @@ def _run(scan_plan: ScanPlan) -> Result:
     with entered(wrap(placeholders.index, TensorVariable)):
         value = scan_plan.fn(*args)
     made = made_of(scan_plan, value)
-    for at, out in made.outputs:
-        if at is not None and placeholders.states[at]:
-            _check_pattern(wrap(placeholders.states[at][0], TensorVariable), out, plan.span)
-    return finish(plan, placeholders, made)
+    if placeholders.index.kind == "const":
+        return _one_step(plan, placeholders, made)
+    made.updates.update(default_updates(plan, made))
+    made = drawn_anew(plan, placeholders, made)
+    plan, placeholders, made, fault = growing(plan, placeholders, made)
+    plan, placeholders, made = settled(plan, placeholders, made)
+    check_leaves(plan, placeholders, made, strict)
+    result = close(plan, placeholders, made)
+    return result if fault is None else refusing(result, fault)
 
 
-def _check_pattern(before: Variable, after: Variable, span: int) -> None:
-    """Refuses a step that gives an axis of unknown extent where the state has a broadcastable one."""
-    if before.ndim == after.ndim and any(n == 1 and m != 1 for n, m in zip(before.static_shape, after.static_shape, strict=True)):
-        raise ScanTypeError(
-            f"a state is broadcastable {before.broadcastable}, and the step makes it {after.broadcastable}",  # type: ignore[attr-defined]
-            code="E0101",
-            labels=[(span, ""), (after._v.span, "the step gives this")],
-            helps=["theano.tensor.unbroadcast(initial, axis) lets the axis grow"],
-        )
+def _one_step(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
+    """A loop of one constant step is no loop: the outputs are what the step gives, whatever their types."""
+    made.outputs = [(None, out) for _, out in made.outputs]
+    result = finish(plan, placeholders, made)
+    result.outputs = [unbroadcast(out, 0) for out in result.outputs]
+    return result
 
 
 def _profile(profile: Any) -> str | None:
@@ -111,7 +118,9 @@ def _output(value: Any) -> Variable:
     return as_tensor_variable(value)
 
 
-_DIALECT = Dialect(as_tensor_variable, _output, adapt=False, parameter_names=False, family=TensorVariable, report_forgotten=False)
+_DIALECT = Dialect(
+    as_tensor_variable, _output, adapt=False, parameter_names=False, report_forgotten=False, fixed=True, family=TensorVariable
+)
 
 
 map, reduce, foldl, foldr = cases_of(scan)
@@ -127,7 +136,18 @@ def scan_checkpoints(
     save_every_N: int = 10,
     padding: bool = True,
 ) -> Any:
-    """`scan`, of which only every `save_every_N`-th value of each output is kept; the gradient computes the others again."""
+    """`scan`, of which only every `save_every_N`-th value of each output is kept; the gradient computes the others again.
+
+    Outputs have no taps: a RuntimeError.
+    """
+    infos = outputs_info if isinstance(outputs_info, (list, tuple)) else [outputs_info]
+    if any(isinstance(info, Mapping) and info.get("taps") is not None for info in infos):
+        raise UnsupportedError(
+            "scan_checkpoints takes no taps of outputs",
+            code="E0124",
+            labels=[(here(), "")],
+            helps=["a state of several rows can be one state: a matrix whose rows are the past values"],
+        )
     return checkpoints.scan_checkpoints(
         fn, _tensors(sequences), _tensors(_infos(outputs_info)), _tensors(non_sequences), name, n_steps, save_every_N, padding
     )

@@ -8,6 +8,7 @@ from ... import ops
 from ...updates import until as _until
 from ..graph_tools import clone, replaced
 from ..variable import as_tensor_variable
+from .computations import equal_computations, map_variables
 
 
 class until(_until):
@@ -110,4 +111,4 @@ def expand_empty(tensor_var: Any, size: Any) -> Any:
     return ops.concatenate([v, zeros([size, *list(v.shape)[1:]], v.dtype)])
 
 
-__all__ = ["clone", "expand_empty", "replaced", "scan_args", "until"]
+__all__ = ["clone", "equal_computations", "expand_empty", "map_variables", "replaced", "scan_args", "until"]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...variable import Variable
+from ..absent import absent_in
 from ..config import config
 from ..gradient import Lop, Rop, consider_constant, disconnected_grad, grad, hessian, jacobian, verify_grad
 from ..type import TensorType
@@ -27,6 +28,7 @@ from . import (
     sort,
     subtensor,
     type,
+    type_other,
     var,
     xlogx,
 )
@@ -53,6 +55,7 @@ as_tensor = as_tensor_variable
 Tensor = TensorType
 tensor_copy = lambda x: as_tensor_variable(x).copy()
 identity = tensor_copy
+globals().update(absent_in("tensor"))
 
 
 def __getattr__(name: str) -> Any:

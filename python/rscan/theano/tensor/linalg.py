@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ... import indexing, linalg, ops
-from ..._spans import here
-from ...errors import UnsupportedError
 from ...variable import Variable, elementwise
+from ..absent import absent_in
 from ..variable import as_tensor_variable
 from .arrays import dot
 from .create import diag, eye
@@ -114,12 +113,4 @@ def unique_values(x: Any) -> Variable:
     return v[first[: v.shape[0]]]
 
 
-def _absent(name: str) -> Any:
-    def function(*_: Any, **__: Any) -> Any:
-        raise UnsupportedError(f"there is no `{name}`", code="E0813", labels=[(here(), "")])
-
-    function.__name__ = name
-    return function
-
-
-eig, eigh, svd, qr, expm, pinv, lstsq = map(_absent, ("eig", "eigh", "svd", "qr", "expm", "pinv", "lstsq"))
+eig, eigh, svd, qr, expm, pinv, lstsq = absent_in("tensor.linalg").values()

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import ops
 from ...variable import Variable
+from ..absent import absent_in
 from ..variable import as_tensor_variable
 
 
@@ -20,3 +21,4 @@ class Assert:
 
 
 assert_ = assert_op = Assert()
+globals().update(absent_in("tensor.opt"))

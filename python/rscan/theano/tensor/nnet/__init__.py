@@ -8,6 +8,7 @@ from .... import ops
 from ...._spans import here
 from ....errors import RscanTypeError
 from ....variable import Variable, elementwise
+from ...absent import absent_in
 from ...variable import as_tensor_variable
 from ..create import arange
 from ..elemwise import _in_float, clip, log, switch
@@ -124,8 +125,4 @@ def batch_normalization(inputs: Any, gamma: Any, beta: Any, mean: Any, std: Any,
     return (as_tensor_variable(inputs) - mean) * (as_tensor_variable(gamma) / std) + beta
 
 
-def conv2d(*_: Any, **__: Any) -> Variable:
-    """Not provided."""
-    from ....errors import UnsupportedError
-
-    raise UnsupportedError("there are no convolutions of images", code="E0813", labels=[(here(), "")])
+globals().update(absent_in("tensor.nnet"))
