@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ... import checkpoints
+from ... import _native, checkpoints
 from ..._cases import cases_of
 from ..._spans import here
 from ..._tracing import Result, entered, finish, profiled
 from ...errors import ScanError, ScanTypeError
 from ...scan import Dialect, ScanPlan, check_arguments, made_of, packed, plan_of
-from ...variable import Variable, is_operand, wrap
+from ...variable import Variable, apply, is_operand, wrap
 from ..compile.mode import get_mode
 from ..variable import TensorVariable, as_tensor_variable
 
@@ -61,6 +61,7 @@ def scan(
 def _run(scan_plan: ScanPlan) -> Result:
     """Calls the step and makes the loop, if its states keep their broadcast patterns."""
     plan = scan_plan.plan
+    held = _held(scan_plan.rest)
     placeholders = plan.open()
     args = [wrap(v, TensorVariable) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
     args += scan_plan.rest
@@ -68,10 +69,22 @@ def _run(scan_plan: ScanPlan) -> Result:
     with entered(wrap(placeholders.index, TensorVariable)):
         value = scan_plan.fn(*args)
     made = made_of(scan_plan, value)
+    fixed = [(old, new) for old, new, behind in held if behind & {key._v for key in made.updates}]
+    if fixed:
+        made = made.replaced([old for old, _ in fixed], [new for _, new in fixed], TensorVariable)
     for at, out in made.outputs:
         if at is not None and placeholders.states[at]:
             _check_pattern(wrap(placeholders.states[at][0], TensorVariable), out, plan.span)
     return finish(plan, placeholders, made)
+
+
+def _held(passed: list[Any]) -> list[tuple[Any, Any, set[Any]]]:
+    """Expressions of shared variables among the non_sequences: what they are, a variable of their value before the loop, these leaves.
+
+    A step that updates the shared variable computes an expression that it captures again, but not one that was passed to it.
+    """
+    leaves = [(v, {x for x in _native.leaves([v._v], []) if x.kind == "shared"}) for v in passed if v._v.kind == "apply"]
+    return [(v._v, apply("hold", {}, v)._v, behind) for v, behind in leaves if behind]
 
 
 def _check_pattern(before: Variable, after: Variable, span: int) -> None:
