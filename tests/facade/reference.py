@@ -171,6 +171,8 @@ class Run:
         self.floatX = np.dtype("float64" if wide else program.floatX)
         self.path: tuple[Any, ...] = ()
         self.constants: dict[Any, np.ndarray] = {}
+        #: A maximum was reached by several elements: by Theano's rules each has the full gradient, which is no derivative.
+        self.tied = False
         self.record, self.replay = Loops(), None
 
     # Expressions.
@@ -286,7 +288,7 @@ class Run:
             self.no_step(s, inner, sequences, past, made, now)
         for t in range(steps):
             if known is not None and t < len(known) - s.truncate:
-                outputs, now = known[t]
+                outputs, moved = known[t]
                 stop = False
             else:
                 step_env = dict(inner)
@@ -296,8 +298,10 @@ class Run:
                 for q, values in zip(s.infos, past, strict=True):
                     if q is not None:
                         step_env.update({p: values[tap] for p, tap in zip(q.params, q.listed(-1), strict=True)})
-                outputs, now, stop = self.step(s, t, step_env, now)
-            rows.append((outputs, now))
+                outputs, after, stop = self.step(s, t, step_env, now)
+                moved = {k: v for k, v in after.items() if v is not now[k]}
+            now = now | moved
+            rows.append((outputs, moved))
             for values, all_rows, x in zip(past, made, outputs, strict=True):
                 values.append(x)
                 all_rows.append(x)
@@ -366,8 +370,10 @@ class Run:
             return float(cost({n: x + step * direction for n, (x, direction) in moves.items()}))
 
         record, replay = self.record, self.replay
-        self.record = Loops()
+        self.record, self.tied = Loops(), False
         middle = float(cost({}))
+        if self.tied:
+            raise NotSmooth
         if replay is None:
             self.replay = self.record
         near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))

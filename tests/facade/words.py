@@ -83,6 +83,8 @@ def in_float(run: Any, x: np.ndarray) -> np.ndarray:
 def _arithmetic(name: str, f: Any, *written: str) -> None:
     def value(run: Any, a: np.ndarray, b: np.ndarray) -> Any:
         numeric(a, b)
+        if f in (np.maximum, np.minimum) and is_float(a) and np.any(a == b):
+            run.tied = True
         return f(*common(a, b))
 
     word(name, *written, operands=2, inexact=True)(value)
@@ -185,14 +187,13 @@ def _function(name: str, f: Any, *written: str) -> None:
 _function("tanh", np.tanh, "T.tanh({0})")
 _function("sin", np.sin, "T.sin({0})")
 _function("cos", np.cos, "T.cos({0})")
-_function("exp", lambda x: np.exp(np.tanh(x)), "T.exp(T.tanh({0}))")
-_function("bell", lambda x: np.exp(-np.square(x)), "T.exp(-T.sqr({0} * 1.0))")
-_function("log", lambda x: np.log(np.square(x) + x.dtype.type(1)), "T.log(T.sqr({0} * 1.0) + 1)")
-_function("log1p", lambda x: np.log1p(np.abs(x)), "T.log1p(abs({0} * 1.0))")
-_function("sqrt", lambda x: np.sqrt(np.square(x) + x.dtype.type(0.5)), "T.sqrt(T.sqr({0} * 1.0) + 0.5)")
+_function("exp", np.exp, "T.exp({0})")
+_function("log", np.log, "T.log({0})")
+_function("log1p", np.log1p, "T.log1p({0})")
+_function("sqrt", np.sqrt, "T.sqrt({0})")
+_function("inv", lambda x: 1 / x, "T.inv({0})", "(1.0 / {0})")
 _function("sigmoid", lambda x: 1 / (1 + np.exp(-x)), "T.nnet.sigmoid({0})")
 _function("softplus", lambda x: np.logaddexp(x, x.dtype.type(0)), "T.nnet.softplus({0})")
-_function("inverse", lambda x: 1 / (np.square(x) + x.dtype.type(1.5)), "T.inv(T.sqr({0} * 1.0) + 1.5)")
 _function("arctan", np.arctan, "T.arctan({0})")
 
 
@@ -228,6 +229,8 @@ def _reduction(name: str, f: Any, dtype: Any = lambda run, d: d, inexact: bool =
     def value(run: Any, a: np.ndarray, axis: Any, keep: bool) -> Any:
         need(a.ndim > 0 and (axis is None or -a.ndim <= axis < a.ndim) and (not numbers or a.dtype != bool))
         made = dtype(run, a.dtype)
+        if f in (np.max, np.min) and is_float(a) and np.any((a == f(a, axis=axis, keepdims=True)).sum(axis=axis) > 1):
+            run.tied = True
         return np.asarray(f(a.astype(made) if made.kind == "f" or f in (np.sum, np.prod) else a, axis=axis, keepdims=keep), made)
 
     written = (f"T.{name}({{0}}, axis={{p}}, keepdims={{q}})", f"{{0}}.{name}(axis={{p}}, keepdims={{q}})")
