@@ -10,11 +10,11 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks $(wildcard tools)
 PYTEST_FLAGS ?= -q --timeout=300
-# How many random programs `make accept-random` runs, and from which seed on.
+# How many random programs `make accept-random` and `make accept-facade` run, and from which seed on.
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-ulp accept-bugs clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -73,6 +73,9 @@ accept-random: $(VENV)/installed  ## N random programs from SEED on, against a r
 
 accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
+
+accept-facade: $(VENV)/built  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
+	PYTHONPATH=tests $(PY) -m facade.random_programs --programs $(N) --seed $(SEED)
 
 accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core; OF=exp,log: of these)
 	RSCAN_ULP_OF=$(OF) cargo test --profile wheel --package scan-core --lib -- --ignored --nocapture errors_over_all
