@@ -146,6 +146,11 @@ def test_shapes(name):
     like_numpy(SHAPES[name], B)
 
 
+def test_an_infinity_is_close_to_itself_alone():
+    a = np.array([np.inf, np.inf, -np.inf, 1.0, np.inf, np.nan, 2.0])
+    like_numpy(lambda m, a, b: m.isclose(a, b), a, np.array([np.inf, -np.inf, -np.inf, np.inf, 1.0, np.nan, 2.0]))
+
+
 def test_join_promotes():
     like_numpy(lambda m, a, b: m.concatenate([a, b]), np.array([1, 2], "int8"), np.array([0.5], "float32"))
     like_numpy(lambda m, a, b: m.stack([a, b]), np.array([1, 2], "int8"), np.array([3, 4], "uint8"))

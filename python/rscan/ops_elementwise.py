@@ -58,7 +58,7 @@ def nan_to_num(x: Any, nan: float = 0.0) -> Variable:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Variable:
-    """True where |a − b| ≤ atol + rtol·|b|."""
+    """True where |a − b| ≤ atol + rtol·|b|, b being finite, and where a = b."""
     a, b = operands((a, b))
     near = elementwise("le", elementwise("abs", a - b), atol + rtol * elementwise("abs", b))
-    return elementwise("logical_or", near, elementwise("eq", a, b))
+    return elementwise("logical_or", elementwise("logical_and", near, elementwise("isfinite", b)), elementwise("eq", a, b))
