@@ -42,6 +42,10 @@ MOST_OF_A_KIND = 0.16
 #: Places for which there is room in the build; those that do not compile go.
 SPARE = 1.5
 EQUIVALENT = ROOT / "tools/mutants_equivalent.toml"
+#: Tests of the core that take so many seconds run last.
+LONG = 8.0
+#: So many random programs run early: fewer than the test demands that each feature is used by.
+FEW_PROGRAMS = "19"
 #: Writes which functions of the package are called, for runs that ask for it.
 CALLS = '''"""Writes which functions of rscan are called, where a file for it is named."""
 import os
@@ -108,8 +112,11 @@ def plant(sites: list[Site]) -> tuple[dict[str, str], list[tuple[str, int, int, 
 
 
 def compiling(tree: pathlib.Path, sites: list[Site]) -> list[Site]:
-    """The sites that compile, planted in the copy."""
+    """The sites that compile, planted in the copy. Those that do not are remembered: what is planted again is not built again."""
+    remembered = tree / "not-compiling.json"
+    bad_keys = set(json.loads(remembered.read_text())) if remembered.exists() else set()
     while True:
+        sites = [s for s in sites if s.name not in bad_keys]
         texts, places = plant(sites)
         planting.copy_tree(tree, texts)
         good, messages = planting.cargo(tree, "build --package scan-core --all-features --lib --message-format=json")
@@ -127,14 +134,15 @@ def compiling(tree: pathlib.Path, sites: list[Site]) -> list[Site]:
         if not bad:
             sys.exit("\n".join(e["rendered"] for e in planting.errors(messages)))
         print(f"{len(bad)} of {len(sites)} sites do not compile", flush=True)
-        sites = [s for k, s in enumerate(sites) if k not in bad]
+        bad_keys |= {sites[k].name for k in bad}
+        planting.write(remembered, json.dumps(sorted(bad_keys), indent=1, ensure_ascii=False).encode())
 
 
 class Unit:
     """Some tests that run together: their name, command, and what they reach."""
 
-    def __init__(self, name: str, command: list[str], folder: str) -> None:
-        self.name, self.command, self.folder = name, command, folder
+    def __init__(self, name: str, command: list[str], folder: str, **settings: str) -> None:
+        self.name, self.command, self.folder, self.settings = name, command, folder, settings
         self.seconds = 0.0
         self.seen: set[int] = set()
         self.calls: set[tuple[str, int]] = set()
@@ -154,6 +162,9 @@ def units_of(programs: dict[str, str], tree: pathlib.Path) -> list[Unit]:
             groups.setdefault(module or test, []).append(test)
         for module, tests in groups.items():
             found.append(Unit(f"{program} {module}", [path, "--exact", *tests], "crates/scan-core"))
+            if module.startswith("random_programs"):
+                few = {"RSCAN_RANDOM_PROGRAMS": FEW_PROGRAMS}
+                found.append(Unit(f"{program} first random programs", [path, "--exact", *tests], "crates/scan-core", **few))
     files = sorted(str(p.relative_to(tree)) for p in (tree / "tests").rglob("test_*.py") if "programs" not in p.parts)
     return found + [Unit(f, planting.pytest([f]), "") for f in files]
 
@@ -200,7 +211,7 @@ class Judge:
 
     def run(self, command: list[str], folder: pathlib.Path, unit: Unit, limit: float, **settings: str) -> tuple[str, float, str]:
         if not unit.of_python:
-            return planting.run(command, self.tree / unit.folder, limit, RUST_TEST_THREADS=self.threads, **settings)
+            return planting.run(command, self.tree / unit.folder, limit, RUST_TEST_THREADS=self.threads, **unit.settings, **settings)
         python = planting.python_settings(folder)
         if "PLANTED_CALLS" in settings:
             python["PYTHONPATH"] += os.pathsep + str(folder / "trace")
@@ -219,14 +230,22 @@ class Judge:
 
     def of_rust(self, k: int, site: Site, folder: pathlib.Path) -> str:
         module = site.file.removeprefix(CORE).removesuffix(".rs").removesuffix("/mod").replace("/", "::")
-        mine = lambda u: not (u.name.endswith(" " + module) or u.name.startswith(("accept", "it ir_files")))
-        reaching = sorted((u for u in self.units if k in u.seen), key=lambda u: (u.of_python, mine(u), u.seconds))
-        for unit in reaching:
-            if not unit.of_python:
-                how, _, _ = self.run(unit.command, folder, unit, 20 + 10 * unit.seconds, PLANTED_BUG=str(k))
-                if how != "passed":
-                    return f"{unit.name}" + ("" if how == "failed" else " (timed out)")
-        return self.pytest([u for u in reaching if u.of_python], folder, PLANTED_BUG=str(k))
+        mine = lambda u: not (u.name.endswith(" " + module) or u.name in ("accept first random programs", "it ir_files"))
+        reaching = sorted((u for u in self.units if k in u.seen), key=lambda u: (mine(u), u.seconds))
+        rust, python = ([u for u in reaching if u.of_python == is_python] for is_python in (False, True))
+        long = [u for u in rust if u.seconds > LONG]
+        for units in ([u for u in rust if u not in long], python, long):
+            found = self.pytest(units, folder, PLANTED_BUG=str(k)) if units is python else self.first_of(units, folder, k)
+            if found:
+                return found
+        return ""
+
+    def first_of(self, units: list[Unit], folder: pathlib.Path, k: int) -> str:
+        for unit in units:
+            how, _, _ = self.run(unit.command, folder, unit, 20 + 10 * unit.seconds, PLANTED_BUG=str(k))
+            if how != "passed":
+                return unit.name + ("" if how == "failed" else " (timed out)")
+        return ""
 
     def of_python(self, site: Site, folder: pathlib.Path) -> str:
         name = site.file.removeprefix("python/rscan/")
@@ -264,7 +283,7 @@ def report(sites: list[Site], results: dict[str, str], reasons: dict[str, str]) 
     """Prints what became of each mutant; the number that survived."""
     found = equivalent = survived = 0
     for site in sites:
-        verdict = results.get(f"{site.key} #{site.nth}")
+        verdict = results.get(site.name)
         if verdict:
             found += 1
         elif verdict is not None and site.key in reasons:
@@ -312,7 +331,7 @@ def main() -> int:
 
     def one(pair: tuple[int, Site]) -> None:
         k, site = pair
-        key = f"{site.key} #{site.nth}"
+        key = site.name
         if options.k not in f"{site.file} {site.change}" or (key in results and (results[key] or not options.again)):
             return
         verdict = judge.judge(k, site)

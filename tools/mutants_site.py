@@ -31,6 +31,11 @@ class Site:
         """What stays when lines move."""
         return f"{self.file}: {self.change}"
 
+    @property
+    def name(self) -> str:
+        """Which of equal changes, too."""
+        return f"{self.key} #{self.nth}"
+
 
 def overlaps(a: Site, b: Site) -> bool:
     """True where the changed texts of two places have characters in common."""
