@@ -220,6 +220,7 @@ PRODUCTS = {
     "tensordot 0": lambda m, v, a, t: m.tensordot(v, v, axes=0),
     "outer": lambda m, v, a, t: m.outer(v, a),
     "inner": lambda m, v, a, t: m.inner(a.T, v),
+    "inner of matrices": lambda m, v, a, t: [m.inner(a, a), m.inner(t, t), m.inner(a.T, t[:, 0, :3]), m.inner(2.0, a)],
     "vdot": lambda m, v, a, t: m.vdot(a, a),
     "kron": lambda m, v, a, t: m.kron(a, a.T),
     "trace": lambda m, v, a, t: m.linalg.trace(a @ a.T),

@@ -227,6 +227,13 @@ def test_parts_of_a_loop_with_shared_outputs_and_such_that_are_not_read_back():
     assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 3], [2, 4], [1, 5]) and (s.get_value(), r.get_value()) == (4, 9)
 
 
+def test_what_a_loop_gives_is_theanos_whatever_it_is_given():
+    out, _ = theano.scan(lambda: T.constant(2.0) * 3, n_steps=3)
+    assert isinstance(out, T.TensorVariable) and out.eval().tolist() == [6, 6, 6]
+    plain, _ = theano.scan(lambda v: v + 1, sequences=np.arange(3.0))
+    assert isinstance(plain, T.TensorVariable) and plain.eval().tolist() == [1, 2, 3]
+
+
 def test_backwards_with_taps():
     # Tap k of step t, counted from the end: the slices are taken forwards, then reversed.
     x = T.dvector("x")
