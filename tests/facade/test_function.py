@@ -214,6 +214,16 @@ def test_values_of_inputs_and_shared_variables_of_a_function():
         f["z"]
 
 
+def test_forward_mode_is_compared_with_reverse_mode():
+    x = T.dvector("x")
+    cut = theano.gradient.disconnected_grad
+    square = theano.OpFromGraph([x], [x * x], grad_overrides=lambda inputs, gradients: [2 * inputs[0] * (0.5 * gradients[0] + 0.5 * cut(gradients[0]))])
+    with pytest.raises(theano.gradient.GradientCheckError, match="forward mode and reverse mode"):
+        T.verify_grad(square, [np.array([0.5, 1.5])])
+    right = theano.OpFromGraph([x], [x * x], grad_overrides=lambda inputs, gradients: [2 * inputs[0] * gradients[0]])
+    T.verify_grad(right, [np.array([0.5, 1.5])])
+
+
 def test_a_picture_is_a_text(tmp_path, capsys):
     x = T.dvector("x")
     theano.printing.pydotprint(x * 2, outfile=tmp_path / "graph.txt")

@@ -41,6 +41,8 @@ pub struct Function {
     walk: Walk<Arc<Graph>>,
     inputs: Vec<Var>,
     shared: Vec<Shared>,
+    /// What stands for them in expressions.
+    leaves: Vec<Var>,
     updated: Vec<Shared>,
     n_outputs: usize,
 }
@@ -67,13 +69,14 @@ impl Function {
             extract.bind(input);
         }
         let results: Vec<Value> = values.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
-        let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
+        let leaves: Vec<Var> = extract.leaves.iter().map(|(v, _)| v).filter(|v| v.as_shared().is_some()).cloned().collect();
+        let shared = leaves.iter().filter_map(|v| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
         let graph = Arc::new(graph);
         let (optimised, report) = optimise(graph.clone(), &spec.passes.with_environment()?)?;
         let walk = Walk::new(Self::plan(&optimised, spec.engine.unwrap_or_else(Engine::from_env))?);
-        Ok(Function { graph, optimised, report, walk, inputs: spec.inputs, shared, updated, n_outputs: spec.outputs.len() })
+        Ok(Function { graph, optimised, report, walk, inputs: spec.inputs, shared, leaves, updated, n_outputs: spec.outputs.len() })
     }
 
     fn plan(graph: &Arc<Graph>, engine: Engine) -> Result<Arc<Graph>> {
@@ -142,6 +145,10 @@ impl Function {
     /// The shared variables that it reads.
     pub fn shared(&self) -> &[Shared] {
         &self.shared
+    }
+    /// The expression of each of them that the function was made of.
+    pub fn shared_leaves(&self) -> &[Var] {
+        &self.leaves
     }
     /// True where a call neither waits for other calls nor runs code of users.
     pub fn stands_alone(&self) -> bool {
