@@ -12,7 +12,14 @@ COMPARE = {
     ast.Eq: ("==", "!="), ast.NotEq: ("!=", "=="), ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),
     ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"), ast.NotIn: ("not in", "in"),
 }  # fmt: skip
-BINARY = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.FloorDiv: ("//", "*"), ast.Mod: ("%", "+"), ast.Div: ("/", "*")}
+BINARY = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "+"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Mod: ("%", "+"),
+    ast.Div: ("/", "*"),
+}
 SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
 DROPPED = ("reversed", "sorted", "set", "abs")
 #: Functions that only show things.
@@ -170,7 +177,9 @@ class Finder(ast.NodeVisitor):
                 first, last = self.ends(keyword)
                 rest = self.text[last:]
                 if rest.startswith(", "):
-                    self.found.append(Site(self.file, first, keyword.lineno, "argument dropped", self.text[first : last + 2], "", owner=self.owner))
+                    self.found.append(
+                        Site(self.file, first, keyword.lineno, "argument dropped", self.text[first : last + 2], "", owner=self.owner)
+                    )
         skip = ("code", "labels", "notes", "helps", "strict")
         for child in [node.func, *node.args, *(k.value for k in node.keywords if k.arg not in skip)]:
             self.visit(child)

@@ -19,18 +19,52 @@ SWAPS = {
     "==": ["!="], "!=": ["=="], "<": ["<=", ">="], ">": [">=", "<="], "<=": ["<", "=="], ">=": [">", "=="], "+": ["-"], "-": ["+"],
     "*": ["+"], "/": ["*"], "%": ["/"], "&&": ["||"], "||": ["&&"], "+=": ["-="], "-=": ["+="], "|=": ["&="], "&": ["|"], "..": ["..="],
 }  # fmt: skip
-KINDS = {op: "comparison" for op in ("==", "!=", "<", ">", "<=", ">=")} | {"&&": "logic", "||": "logic", "..": "range"}
+KINDS = dict.fromkeys(("==", "!=", "<", ">", "<=", ">="), "comparison") | {"&&": "logic", "||": "logic", "..": "range"}
 NAMES = {
     "min": "max", "max": "min", "any": "all", "all": "any", "first": "last", "last": "first", "is_some": "is_none", "is_none": "is_some",
     "is_some_and": "is_none_or", "is_none_or": "is_some_and", "is_ok": "is_err", "minimum": "maximum", "find": "rfind",
     "position": "rposition", "unwrap_or": "xor", "div_ceil": "div_euclid",
 }  # fmt: skip
 DROPPED = ("rev", "skip", "take", "filter", "chain", "skip_while", "take_while", "saturating_sub", "abs", "next_multiple_of")
-ENDS_LEFT = {";", ",", "=>", "=", "return", "if", "while", "match", "in", "let", "..", "..=", ":", "|", "break", "+=", "-=", "*=", "|=", "&=", "->"}
+ENDS_LEFT = {
+    ";",
+    ",",
+    "=>",
+    "=",
+    "return",
+    "if",
+    "while",
+    "match",
+    "in",
+    "let",
+    "..",
+    "..=",
+    ":",
+    "|",
+    "break",
+    "+=",
+    "-=",
+    "*=",
+    "|=",
+    "&=",
+    "->",
+}
 ENDS_RIGHT = {";", ",", "=>", "=", "..", "..=", "+=", "-=", "*=", "|=", "&="}
 NOT_STATEMENTS = {"let", "use", "fn", "const", "static", "type", "struct", "pub", "assert", "debug_assert", "debug_assert_eq", "assert_eq"}
 #: Macros of texts and of tests.
-TEXTS = {"format", "panic", "println", "eprintln", "debug_assert", "debug_assert_eq", "assert", "assert_eq", "unreachable", "write", "writeln"}
+TEXTS = {
+    "format",
+    "panic",
+    "println",
+    "eprintln",
+    "debug_assert",
+    "debug_assert_eq",
+    "assert",
+    "assert_eq",
+    "unreachable",
+    "write",
+    "writeln",
+}
 SKIPPED_ITEMS = {"use", "const", "static", "struct", "enum", "type", "trait"}
 
 
@@ -105,7 +139,9 @@ class Source:
             t = self.word(j)
             if t in CLOSE:
                 after = self.word(j + 1)
-                joined = after in (".", "?", "else", "[", "(") or self.tokens[j + 1].kind == "op" and after not in ("&", "*", "-", "!", "|", "{", "#")
+                joined = after in (".", "?", "else", "[", "(") or (
+                    self.tokens[j + 1].kind == "op" and after not in ("&", "*", "-", "!", "|", "{", "#")
+                )
                 if t == "}" and not joined:
                     return j + 1
                 j = self.partner[j] - 1
@@ -129,7 +165,9 @@ class Source:
                 if t == "{" and header:
                     return j - 1
                 j = self.partner[j] + 1
-                if self.word(j - 1) == "}" and not (self.word(j) in (".", "?", "else") or self.tokens[j].kind == "op" and self.word(j) not in "&*-!|#"):
+                if self.word(j - 1) == "}" and not (
+                    self.word(j) in (".", "?", "else") or (self.tokens[j].kind == "op" and self.word(j) not in "&*-!|#")
+                ):
                     return j - 1
                 continue
             if t in CLOSE:
@@ -197,9 +235,11 @@ class Finder:
 
     def operator(self, i: int, token: Token) -> None:
         t, lo, hi = token.text, token.at, token.at + len(token.text)
-        spaced = t == ".." or self.text[lo - 1 : lo] == " " and self.text[hi : hi + 1] == " "
+        spaced = t == ".." or (self.text[lo - 1 : lo] == " " and self.text[hi : hi + 1] == " ")
         before = self.source.tokens[i - 1]
-        operand = before.kind in ("number", "word", "string") and before.text not in ENDS_LEFT or before.text in CLOSE or before.text == "?"
+        operand = (
+            (before.kind in ("number", "word", "string") and before.text not in ENDS_LEFT) or before.text in CLOSE or before.text == "?"
+        )
         if token.kind == "op" and t in SWAPS and spaced and operand:
             new = self.pick(i, SWAPS[t])
             if t in ("+=", "-=", "|="):

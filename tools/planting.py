@@ -75,7 +75,7 @@ def cargo(tree: pathlib.Path, command: str) -> tuple[bool, list[dict]]:
     """Runs cargo in a copy; whether that succeeded, and its messages."""
     env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), PYO3_PYTHON=sys.executable)
     words = [*shlex.split(os.environ.get("CARGO", "cargo")), *command.split()]
-    done = subprocess.run(words, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(words, cwd=tree, env=env, capture_output=True, text=True)
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode and not any(m.get("reason") == "compiler-message" for m in messages):
         sys.exit(done.stderr)

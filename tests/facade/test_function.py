@@ -217,7 +217,8 @@ def test_values_of_inputs_and_shared_variables_of_a_function():
 def test_forward_mode_is_compared_with_reverse_mode():
     x = T.dvector("x")
     cut = theano.gradient.disconnected_grad
-    square = theano.OpFromGraph([x], [x * x], grad_overrides=lambda inputs, gradients: [2 * inputs[0] * (0.5 * gradients[0] + 0.5 * cut(gradients[0]))])
+    wrong = lambda inputs, gradients: [2 * inputs[0] * (0.5 * gradients[0] + 0.5 * cut(gradients[0]))]
+    square = theano.OpFromGraph([x], [x * x], grad_overrides=wrong)
     with pytest.raises(theano.gradient.GradientCheckError, match="forward mode and reverse mode"):
         T.verify_grad(square, [np.array([0.5, 1.5])])
     right = theano.OpFromGraph([x], [x * x], grad_overrides=lambda inputs, gradients: [2 * inputs[0] * gradients[0]])
