@@ -337,6 +337,15 @@ def test_numpy_functions_lead_here():
     same(rs.function([x], results)(A), expected)
     with pytest.raises(NotImplementedError, match=r"np\.fft"):
         np.fft.fft(x)
+    reductions = [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or]
+    same(rs.function([x], [f.reduce(x) for f in reductions])(A), [f.reduce(A) for f in reductions])
+    same(rs.function([x], np.add.reduce(x, axis=1, keepdims=True))(A), A.sum(1, keepdims=True))
+    with pytest.raises(NotImplementedError, match=r"np\.add\.outer of variables"):
+        np.add.outer(x, x)
+    with pytest.raises(NotImplementedError, match=r"np\.subtract of variables"):
+        np.subtract.reduce(x)
+    with pytest.raises(TypeError, match="`where`"):
+        np.exp(x, where=False)
 
 
 def test_ifelse_and_assert():
