@@ -13,8 +13,10 @@ PYTEST_FLAGS ?= -q --timeout=300
 # How many random programs `make accept-random` and `make accept-facade` run, and from which seed on.
 N            ?= 2000
 SEED         ?= 0
+# How many mutants `make accept-mutants` draws.
+MUTANTS      ?= 260
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-ulp accept-bugs clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-ulp accept-bugs accept-mutants clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -89,8 +91,11 @@ accept-slopes: $(VENV)/built  ## how time grows with the steps of loops that car
 accept-passes: $(VENV)/built  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py
 
-accept-bugs:  ## plant deliberate bugs in loops and gradients, one at a time, and count those that the tests catch
-	python3 tools/planted_bugs.py
+accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and count those that the tests catch
+	$(PY) tools/planted_bugs.py
+
+accept-mutants: $(VENV)/installed  ## change one small thing at a time, at MUTANTS places, and count those that the tests find
+	$(PY) tools/mutants.py -n $(MUTANTS)
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) target out bench-results python/rscan/*.so

@@ -80,6 +80,25 @@ def test_what_needs_the_new_row_and_the_old_one_copies(xs):
     np.testing.assert_allclose(got[1], sums, rtol=1e-13)
 
 
+@pytest.mark.parametrize("shape", [lambda v: v.reshape((2, 3)), lambda v: v[None], lambda v: v.reshape((2, 3)).T])
+def test_what_needs_another_shape_of_the_old_row_and_the_new_one_copies(xs, shape):
+    def step(i, x, buf):
+        seen = shape(buf)
+        new = buf.at[i % N].set(x)
+        return new, (seen * new[0]).sum(), seen[0].sum() + new[1]
+
+    x = rs.dvector("x")
+    got = rs.function([x], run(step, [rs.zeros(N), None, None], [rs.arange(x.shape[0]), x], 3))(xs)
+    buf, sums, firsts = np.zeros(N), [], []
+    for i, value in enumerate(xs):
+        old = shape(buf.copy())
+        buf[i % N] = value
+        sums.append((old * buf[0]).sum())
+        firsts.append(old[0].sum() + buf[1])
+    for a, b in zip(got, [buf, sums, firsts], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
 def test_the_old_row_as_an_output(xs):
     x = rs.dvector("x")
     outs = run(lambda i, v, buf: (buf.at[i % N].set(v), buf), [rs.zeros(N), None], [rs.arange(x.shape[0]), x], 2)

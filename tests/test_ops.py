@@ -146,6 +146,11 @@ def test_shapes(name):
     like_numpy(SHAPES[name], B)
 
 
+def test_an_infinity_is_close_to_itself_alone():
+    a = np.array([np.inf, np.inf, -np.inf, 1.0, np.inf, np.nan, 2.0])
+    like_numpy(lambda m, a, b: m.isclose(a, b), a, np.array([np.inf, -np.inf, -np.inf, np.inf, 1.0, np.nan, 2.0]))
+
+
 def test_join_promotes():
     like_numpy(lambda m, a, b: m.concatenate([a, b]), np.array([1, 2], "int8"), np.array([0.5], "float32"))
     like_numpy(lambda m, a, b: m.stack([a, b]), np.array([1, 2], "int8"), np.array([3, 4], "uint8"))
@@ -215,6 +220,7 @@ PRODUCTS = {
     "tensordot 0": lambda m, v, a, t: m.tensordot(v, v, axes=0),
     "outer": lambda m, v, a, t: m.outer(v, a),
     "inner": lambda m, v, a, t: m.inner(a.T, v),
+    "inner of matrices": lambda m, v, a, t: [m.inner(a, a), m.inner(t, t), m.inner(a.T, t[:, 0, :3]), m.inner(2.0, a)],
     "vdot": lambda m, v, a, t: m.vdot(a, a),
     "kron": lambda m, v, a, t: m.kron(a, a.T),
     "trace": lambda m, v, a, t: m.linalg.trace(a @ a.T),
@@ -331,6 +337,15 @@ def test_numpy_functions_lead_here():
     same(rs.function([x], results)(A), expected)
     with pytest.raises(NotImplementedError, match=r"np\.fft"):
         np.fft.fft(x)
+    reductions = [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or]
+    same(rs.function([x], [f.reduce(x) for f in reductions])(A), [f.reduce(A) for f in reductions])
+    same(rs.function([x], np.add.reduce(x, axis=1, keepdims=True))(A), A.sum(1, keepdims=True))
+    with pytest.raises(NotImplementedError, match=r"np\.add\.outer of variables"):
+        np.add.outer(x, x)
+    with pytest.raises(NotImplementedError, match=r"np\.subtract of variables"):
+        np.subtract.reduce(x)
+    with pytest.raises(TypeError, match="`where`"):
+        np.exp(x, where=False)
 
 
 def test_ifelse_and_assert():

@@ -88,6 +88,13 @@ def test_numpy_scalars_keep_their_dtype():
     assert (rs.fvector() * 2.0).dtype == "float32"
 
 
+def test_nothing_is_of_floatX_unless_a_dtype_is_given():
+    assert rs.constant([]).dtype == "float64" and rs.constant([], "int8").dtype == "int8"
+    assert rs.constant(np.zeros(0, "int16")).dtype == "int16"
+    with rs.config.override(floatX="float32"):
+        assert rs.constant([]).dtype == "float32" and rs.constant([], "int8").dtype == "int8"
+
+
 def test_floatX():
     with rs.config.override(floatX="float32"):
         assert rs.vector().dtype == "float32"

@@ -735,6 +735,13 @@ class TestCheckpoints:
         np.testing.assert_allclose(found[1], found[0][[2, 5, 7]])
         for x, y in zip(found[2:5], found[5:], strict=True):
             np.testing.assert_allclose(x, y)
+        plain, kept, *_ = f(n(3), n(20), n(5))
+        np.testing.assert_allclose(kept, plain[[2, 4]])
+
+    def test_shared_variables_are_found(self):
+        w = rs.shared(2.0)
+        y, _ = rs.scan_checkpoints(lambda x, s: s + x * w, np.ones(4), 0.0, save_every_N=2)
+        np.testing.assert_array_equal(rs.function([], y)(), [4, 8])
 
     def test_n_steps_numbers_and_updates(self):
         count = rs.shared(np.int64(0), name="count")

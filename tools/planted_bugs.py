@@ -1,28 +1,26 @@
 #!/usr/bin/env python3
-"""Plants deliberate bugs in the loops and gradients of the core, one at a time, and counts how many the random programs catch.
+"""Plants deliberate bugs, one at a time, and counts how many the tests catch: in loops and gradients, in passes and lowering, in Python.
 
-    python3 tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER] [--places]
+    .venv/bin/python tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER] [--places]
 
-In a throw-away copy of the tree, each place of the list becomes `if planted(k) { new } else { old }`: one build has them all, asleep.
-Then, for each k, the random programs run with bug k awake, and, where they pass, the unit tests. A run that fails has caught it.
+In a copy of the tree, each place of the list becomes `if planted(k) { new } else { old }`: one build has them all, asleep. Then, for
+each k, with bug k awake: the random programs run, where they pass the other Rust tests, where these pass the Python tests. A run that
+fails has caught it.
 """
 
 import argparse
-import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-CORE = "crates/scan-core/src/"
+import planting
+from planting import CORE, ROOT
+
 LEAST = 25 / 30
 
 VJP, TAPE, STEP, TAPS = "scan/vjp.rs", "scan/tape.rs", "scan/step.rs", "scan/taps.rs"
 INFER, GIVEN, LOOPS, REVERSE = "scan/infer.rs", "scan/given.rs", "expr/loops.rs", "grad/reverse.rs"
+PYTHON = "python/rscan/"
 
 # (what, file, place with the expression in «», the expression with the bug)
 BUGS = [
@@ -80,14 +78,44 @@ BUGS = [
     ("cotangents of broadcast inputs are not summed", "ops/elemwise.rs", "let full = «g.sum_to(full, input)»;", "full"),
     ("the branches of ifelse are swapped", "ops/control.rs", "IfElse {}, &«[cond, zero_b, ct]»))", "[cond, ct, zero_b]"),
 ]  # fmt: skip
+# Elsewhere: of the core, and files of the Python package.
+BUGS += [
+    ("a row is written over though another shape of it is read later", "lower/in_place.rs", "if «may_alias(&node.op)» && same.insert",
+     "false"),
+    ("a sequence that is read backwards loses its last rows", "rewrite/loops/outside.rs", "let start = «g.sub(len, n)»;",
+     "{ let _ = len; g.int(0) }"),
+    ("initial rows that steps write over are taken as they were", "rewrite/passes/scan_keep_last.rs",
+     "let rewritten = «state.writes.iter().any(|w| *w < span)»;", "false"),
+    ("the last lane of a tail is not there, with AVX2", "backend/cpu/emit_x64/mod.rs",
+     "wide: std::array::from_fn(|l| -i64::from(«l < tail»)),", "l + 1 < tail"),
+    ("negative positions are taken for different places", "ops/gather.rs", "values.first().is_none_or(|&least| «least >= 0»)", "true"),
+    ("a NaN does not win among lanes that lie side by side", "ops/reduce.rs", "*out = if «wins(x, *out)» { x }", "beats(x, *out)"),
+    ("a contracted product is taken to repeat", "scan/decided.rs", "self.others || «self.sums && self.products»", "false"),
+    ("what an inner loop hands on is forgotten", "scan/inner.rs", "if «next == rows» {", "true"),
+    ("of slopes by one element the last counts", "exec/native/gathered.rs", "*to = «to.plus(*ins[from].as_slice::<T>().last()?)»;",
+     "T::ZERO.plus(*ins[from].as_slice::<T>().last()?)"),
+    ("what was added is read as if it had been set", "rewrite/rules/index.rs", "let same = «write.mode == Write::Set» && write.pattern",
+     "true"),
+    ("rows turned round are taken for one another", "lower/rowwise.rs", "Op::Flip(Flip { axis }) if «*axis > 0» => first(1),", "true"),
+    ("equal expressions share their derivative", "expr/gradient.rs", "if «!vars.iter().any(inner)» {", "true"),
+    ("halves are rounded towards zero", PYTHON + "theano/tensor/elemwise.py", "«elementwise(\"floor\", abs(v) + 0.5)»",
+     'elementwise("ceil", abs(v) - 0.5)'),
+    ("NaN is close to everything", PYTHON + "theano/tensor/elemwise.py",
+     "return close | («elementwise(\"isnan\", a) & elementwise(\"isnan\", b)») if equal_nan",
+     'elementwise("isnan", a) | elementwise("isnan", b)'),
+    ("shared outputs are taken before those that are not read back", PYTHON + "theano/scan_module/scan_utils.py",
+     "self.inner_out_shared = «made.take(info[\"n_nit_sot\"]), made.take(info[\"n_shared_outs\"])»",
+     '[made.take(info["n_shared_outs"]), made.take(info["n_nit_sot"])][::-1]'),
+    ("numbers as initial states are float64", PYTHON + "scan.py",
+     "slot.value = weak_constant(slot.weak, «hint», plan.family)", '"float64"'),
+    ("a window cuts the gradient at the first step", PYTHON + "loop.py",
+     "logical_and(equal(index % window, 0), «index > 0»)", "index >= 0"),
+]  # fmt: skip
 
-PLANTED = """
-/// True where bug `k` is awake.
-pub fn planted(k: usize) -> bool {
-    static AWAKE: std::sync::LazyLock<Option<usize>> = std::sync::LazyLock::new(|| std::env::var("PLANTED_BUG").ok()?.parse().ok());
-    *AWAKE == Some(k)
-}
-"""
+
+def path_of(bug: tuple[str, str, str, str]) -> str:
+    """The file of a bug, from the root."""
+    return bug[1] if bug[1].endswith(".py") else CORE + bug[1]
 
 
 def place_of(bug: tuple[str, str, str, str]) -> tuple[str, str, str]:
@@ -97,77 +125,76 @@ def place_of(bug: tuple[str, str, str, str]) -> tuple[str, str, str]:
 
 
 def fits(bug: tuple[str, str, str, str]) -> int:
-    return (ROOT / CORE / bug[1]).read_text().count("".join(place_of(bug)))
+    return (ROOT / path_of(bug)).read_text().count("".join(place_of(bug)))
 
 
-def plant(tree: pathlib.Path, bugs: list) -> None:
-    for name in ("Cargo.toml", "Cargo.lock"):
-        shutil.copy2(ROOT / name, tree / name)
-    shutil.copytree(ROOT / "crates", tree / "crates", dirs_exist_ok=True)
-    with (tree / CORE / "base/mod.rs").open("a") as module:
-        module.write(PLANTED)
+def planted(bugs: list) -> dict[str, str]:
+    """The files with the bugs."""
+    texts = {CORE + "base/mod.rs": (ROOT / CORE / "base/mod.rs").read_text() + planting.PLANTED}
     # An outer place is listed before one inside it, and keeps its text.
     for k, bug in enumerate(bugs):
         before, old, behind = place_of(bug)
-        path = tree / CORE / bug[1]
-        text = path.read_text()
+        path = path_of(bug)
+        text = texts.get(path) or (ROOT / path).read_text()
         at = text.index(before + old + behind) + len(before)
-        path.write_text(f"{text[:at]}(if crate::base::planted({k}) {{ {bug[3]} }} else {{ {old} }}){text[at + len(old) :]}")
+        if path.endswith(".py"):
+            woken = f'({bug[3]} if __import__("os").environ.get("PLANTED_BUG") == "{k}" else ({old}))'
+        else:
+            woken = f"(if crate::base::planted({k}) {{ {bug[3]} }} else {{ {old} }})"
+        texts[path] = text[:at] + woken + text[at + len(old) :]
+    return texts
 
 
-def build(tree: pathlib.Path) -> dict[str, str]:
-    """Paths of the test programs."""
-    env = dict(os.environ, CARGO_TARGET_DIR=str(tree / "target"), CARGO_PROFILE_DEV_DEBUG="0", RUSTFLAGS="--cap-lints allow")
-    command = "cargo test -p scan-core --features testing --lib --test accept --no-run --message-format=json-render-diagnostics"
-    done = subprocess.run(command.split(), cwd=tree, env=env, stdout=subprocess.PIPE, text=True, check=True)
-    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {m["target"]["name"]: m["executable"] for m in messages if m.get("executable")}
+class Judge:
+    """Runs the tests with one bug awake."""
 
+    def __init__(self, tree: pathlib.Path, n: int) -> None:
+        self.tree, self.n = tree, n
+        self.programs = planting.build(tree)
 
-def passes(command: list[str], k: int, programs: int) -> bool:
-    env = dict(os.environ, PLANTED_BUG=str(k), RSCAN_RANDOM_PROGRAMS=str(programs), RSCAN_RANDOM_STOP="1", RUST_BACKTRACE="0")
-    try:
-        return subprocess.run(command, env=env, cwd=ROOT / "crates/scan-core", capture_output=True, timeout=600).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
+    def passes(self, command: list[str], folder: pathlib.Path, k: int, **more: str) -> bool:
+        return planting.run(command, folder, 900, PLANTED_BUG=str(k), RSCAN_RANDOM_PROGRAMS=str(self.n), **more)[0] == "passed"
 
+    def judge(self, k: int, of_python: bool) -> str:
+        crate = self.tree / "crates/scan-core"
+        for name, verdict in (("accept", "caught"), ("scan_core", "caught by unit tests"), ("it", "caught by .ir files")):
+            if not of_python and not self.passes([self.programs[name], *self.skipped(name)], crate, k):
+                return verdict
+        command = planting.pytest(["tests"])
+        return "missed" if self.passes(command, self.tree, k, **planting.python_settings(self.tree)) else "caught by pytest"
 
-def judge(programs: dict[str, str], k: int, n: int) -> str:
-    if not passes([programs["accept"]], k, n):
-        return "caught"
-    return "missed" if passes([programs["scan_core"]], k, n) else "caught by unit tests"
+    def skipped(self, name: str) -> list[str]:
+        """The test of how the sources look: here they have bugs."""
+        return [word for test in planting.listed(self.programs[name]) if test.startswith("tidy") for word in ("--skip", test)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=300, help="programs per bug")
-    parser.add_argument("-k", default="", help="only bugs whose description contains this")
-    parser.add_argument("-d", help="folder of the copy (kept, so that the next run starts warm)")
+    parser.add_argument("-k", default="", help="only bugs whose description or file contains this")
+    parser.add_argument("-d", type=pathlib.Path, default=ROOT / "out/bugs", help="folder of the copy")
     parser.add_argument("--places", action="store_true", help="only look whether each place is there, once")
     options = parser.parse_args()
-    bugs = [bug for bug in BUGS if options.k in bug[0]]
-    unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in bugs if fits(bug) != 1]
+    unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in BUGS if fits(bug) != 1]
     if unfit:
         print("\n".join(unfit))
         return 2
     if options.places:
         return 0
-    tree = pathlib.Path(options.d or tempfile.mkdtemp(prefix="planted-"))
-    tree.mkdir(parents=True, exist_ok=True)
-    plant(tree, bugs)
-    programs = build(tree)
-    awake = judge(programs, len(bugs), options.n)
-    print(f"{'(all asleep)':<60} {'passes' if awake == 'missed' else 'FAILS'}", flush=True)
+    tree = options.d.resolve()
+    planting.copy_tree(tree, planted(BUGS))
+    judge = Judge(tree, options.n)
+    asleep = judge.judge(len(BUGS), False)
+    print(f"{'(all asleep)':<64} {'passes' if asleep == 'missed' else 'FAILS: ' + asleep}", flush=True)
     verdicts = []
-    for k, bug in enumerate(bugs):
-        start = time.time()
-        verdicts.append(judge(programs, k, options.n))
-        print(f"{bug[0]:<60} {verdicts[-1]:<22} {time.time() - start:4.0f} s", flush=True)
+    for k, bug in enumerate(BUGS):
+        if options.k in bug[0] or options.k in bug[1]:
+            start = time.time()
+            verdicts.append(judge.judge(k, bug[1].endswith(".py")))
+            print(f"{bug[0]:<64} {verdicts[-1]:<22} {time.time() - start:4.0f} s", flush=True)
     caught = sum(v.startswith("caught") for v in verdicts)
-    print(f"{caught} of {len(bugs)} planted bugs are caught, {verdicts.count('caught')} of them by the random programs")
-    if not options.d:
-        shutil.rmtree(tree)
-    return 0 if awake == "missed" and caught >= LEAST * len(bugs) else 1
+    print(f"{caught} of {len(verdicts)} planted bugs are caught, {verdicts.count('caught')} of them by the random programs")
+    return 0 if asleep == "missed" and caught >= LEAST * len(verdicts) else 1
 
 
 if __name__ == "__main__":

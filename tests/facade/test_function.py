@@ -182,6 +182,7 @@ def test_gradients():
     np.testing.assert_allclose(T.hessian((x**3).sum(), x).eval({x: [1, 2]}), np.diag([6, 12]))
     assert T.Lop(x**2, x, T.ones_like(x)).eval({x: [1, 2]}).tolist() == [2, 4]
     T.verify_grad(lambda a: T.tanh(a).sum(), [np.array([0.1, 0.2])], rng=np.random.RandomState(1))
+    T.verify_grad(lambda a: T.tanh(a).sum(), np.array([[0.1, 0.2]]))
     with pytest.raises(ValueError):
         T.verify_grad(lambda a: T.sqr(theano.gradient.disconnected_grad(a)) * a, [np.array([0.1, 0.2])])
 
@@ -238,6 +239,35 @@ def test_settings():
     assert theano.config.scan.allow_gc is False and theano.config.warn.anything is False
     with pytest.raises(AttributeError):
         theano.config.no_such_setting
+
+
+def test_values_of_inputs_and_shared_variables_of_a_function():
+    x, s, r = T.dscalar("x"), theano.shared(2.0, "s"), theano.shared(5.0, "r")
+    f = theano.function([x, theano.In(T.dscalar("y"), value=3.0)], [x * s + r], on_unused_input="ignore")
+    assert (f["s"], f["r"], f[s], f["y"], f.container["r"]) == (2, 5, 2, 3, 5)
+    f["s"], f[r], f["y"] = 7.0, 1.0, 4.0
+    assert (s.get_value(), r.get_value(), f["y"]) == (7, 1, 4) and f(2.0) == [15]
+    with pytest.raises(KeyError):
+        f["z"]
+
+
+def test_forward_mode_is_compared_with_reverse_mode():
+    x = T.dvector("x")
+    cut = theano.gradient.disconnected_grad
+    wrong = lambda inputs, gradients: [2 * inputs[0] * (0.5 * gradients[0] + 0.5 * cut(gradients[0]))]
+    square = theano.OpFromGraph([x], [x * x], grad_overrides=wrong)
+    with pytest.raises(theano.gradient.GradientCheckError, match="forward mode and reverse mode"):
+        T.verify_grad(square, [np.array([0.5, 1.5])])
+    right = theano.OpFromGraph([x], [x * x], grad_overrides=lambda inputs, gradients: [2 * inputs[0] * gradients[0]])
+    T.verify_grad(right, [np.array([0.5, 1.5])])
+
+
+def test_a_picture_is_a_text(tmp_path, capsys):
+    x = T.dvector("x")
+    theano.printing.pydotprint(x * 2, outfile=tmp_path / "graph.txt")
+    assert "mul" in (tmp_path / "graph.txt").read_text()
+    theano.printing.pydotprint(x * 2)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_test_values():

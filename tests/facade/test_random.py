@@ -48,6 +48,19 @@ def test_each_draw_is_numpys_stream():
             np.testing.assert_array_equal(found, wanted)
 
 
+def test_draws_have_the_dtype_that_is_asked_for():
+    srng = RandomStreams(3)
+    draws = [srng.uniform((2,), dtype="float32"), srng.normal((2,), dtype="float32"), srng.uniform((2,)), srng.normal((2,))]
+    assert [d.dtype for d in draws] == ["float32", "float32", "float64", "float64"]
+    rs = numpys(3, 4)
+    expected = [rs[0].uniform(size=2), rs[1].normal(size=2), rs[2].uniform(size=2), rs[3].normal(size=2)]
+    for found, wanted in zip(theano.function([], draws)(), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted.astype(found.dtype))
+    state = T.constant(T.raw_random.to_words(np.random.RandomState(1)))
+    made = [T.raw_random.uniform(state, (2,), dtype="float32"), T.raw_random.normal(state, (2,))]
+    assert [draw.dtype for _, draw in made] == ["float32", "float64"]
+
+
 def test_a_draw_has_one_value_per_call_and_moves_on_unless_told_not_to():
     draw = RandomStreams(1).uniform((2,))
     zero = theano.function([], draw - draw)

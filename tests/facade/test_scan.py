@@ -205,6 +205,31 @@ def test_inspection_of_shared_updates_and_conditions():
     assert f([-1, 0, 9, 9]).tolist() == [-1, -1, 8] and s.get_value() == 6
 
 
+def test_parts_of_a_loop_with_shared_outputs_and_such_that_are_not_read_back():
+    x, s, r = T.dvector("x"), theano.shared(0.0, "s"), theano.shared(1.0, "r")
+    step = lambda v, a: ([a + v, v * 2, s + r], {s: s + 2, r: r * 3})
+    outs, updates = theano.scan(step, sequences=x, outputs_info=[ZERO, None, None])
+    (node,) = theano.scan_module.scan_op.scan_nodes(outs)
+    op = node.op
+    args = theano.scan_module.scan_utils.scan_args(node.inputs, node.outputs, op.inputs, op.outputs, op.info)
+    assert args.inner_out_sit_sot == op.inner_sitsot_outs() == op.outputs[:1]
+    assert args.inner_out_nit_sot == op.inner_nitsot_outs() == op.outputs[1:3]
+    assert args.inner_out_shared == op.inner_shared_outs() == op.outputs[3:]
+    assert args.outer_out_nit_sot == node.outputs[1:3] and args.outer_out_shared == node.outputs[3:]
+    assert args.inner_in_shared == op.inner_shared() and len(args.inner_in_shared) == 2
+    assert args.outer_in_shared == op.outer_shared(node) and len(args.outer_in_nit_sot) == 2
+    assert args.inner_outputs == op.outputs and args.outer_outputs == node.outputs
+    a, b, c = theano.function([x], outs, updates=updates)([1, 2])
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 3], [2, 4], [1, 5]) and (s.get_value(), r.get_value()) == (4, 9)
+
+
+def test_what_a_loop_gives_is_theanos_whatever_it_is_given():
+    out, _ = theano.scan(lambda: T.constant(2.0) * 3, n_steps=3)
+    assert isinstance(out, T.TensorVariable) and out.eval().tolist() == [6, 6, 6]
+    plain, _ = theano.scan(lambda v: v + 1, sequences=np.arange(3.0))
+    assert isinstance(plain, T.TensorVariable) and plain.eval().tolist() == [1, 2, 3]
+
+
 def test_backwards_with_taps():
     # Tap k of step t, counted from the end: the slices are taken forwards, then reversed.
     x = T.dvector("x")

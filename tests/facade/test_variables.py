@@ -163,6 +163,29 @@ def test_functions_of_the_namespace(rng):
     assert value(nowhere).tolist() == [[1, 2]]
 
 
+def test_halves_are_rounded_to_even_or_away_from_zero():
+    x = T.constant(np.array([-2.5, -1.5, -0.6, -0.5, 0.4, 0.5, 1.5, 2.5]))
+    assert value(T.round(x)).tolist() == [-2, -2, -1, -0.0, 0, 0, 2, 2]
+    assert value(T.round(x, mode="half_away_from_zero")).tolist() == [-3, -2, -1, -1, 0, 1, 2, 3]
+    rounded = T.iround(x, mode="half_away_from_zero")
+    assert rounded.dtype == "int64" and value(rounded).tolist() == [-3, -2, -1, -1, 0, 1, 2, 3]
+    with pytest.raises(ValueError, match="half_up"):
+        T.round(x, mode="half_up")
+
+
+def test_what_is_close_is_numpys():
+    nan, inf = np.nan, np.inf
+    a = np.array([1.0, nan, nan, 1.0, inf, inf, -inf, 1e-9, 1.0, 1.0 + 2e-5])
+    b = np.array([1.0, nan, 1.0, nan, inf, -inf, -inf, 0.0, 1.0 + 1e-6, 1.0])
+    for equal_nan in (False, True):
+        expected = np.isclose(a, b, equal_nan=equal_nan)
+        assert value(T.isclose(T.constant(a), T.constant(b), equal_nan=equal_nan)).tolist() == expected.tolist()
+    for equal_nan, expected in ((False, False), (True, True)):
+        assert bool(value(T.allclose(T.constant(a[:2]), T.constant(b[:2]), equal_nan=equal_nan))) is expected
+    assert value(T.isclose(T.constant([1.0, 1.0]), T.constant([1.05, 1.2]), rtol=0.0, atol=0.1)).tolist() == [True, False]
+    assert value(T.isclose(T.constant([9.5, 10.0]), T.constant([10.0, 9.0]), rtol=0.1, atol=0.0)).tolist() == [True, False]
+
+
 def test_absent_names_say_so():
     with pytest.raises(AttributeError, match=r"docs/facade\.md"):
         T.no_such_function

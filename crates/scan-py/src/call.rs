@@ -20,7 +20,6 @@ pub struct Function {
     pub slots: Vec<Slot>,
     /// Types of the outputs.
     pub outputs: Vec<Type>,
-    shared: Vec<core::Var>,
     lock: Lock,
 }
 
@@ -64,10 +63,8 @@ impl Function {
             let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
             let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, passes, ..FunctionSpec::default() };
             let inner = core::Function::new(spec)?;
-            let leaf = |s: &core::Shared| core::Var::shared(s.clone(), None, core::Span::NONE);
-            let shared = inner.shared().iter().map(leaf).collect();
             let lock = Lock::new(&inner);
-            Ok(Function { inner, name, slots, outputs: types, shared, lock })
+            Ok(Function { inner, name, slots, outputs: types, lock })
         })
     }
     /// Runs with one array per input, each of its input's dtype.
@@ -84,10 +81,10 @@ impl Function {
     fn unused_inputs(&self) -> Vec<usize> {
         self.inner.unused_inputs()
     }
-    /// The shared variables that it reads or updates.
+    /// The shared variables that it reads.
     #[getter]
     fn shared(&self) -> Vec<Shared> {
-        self.inner.shared().iter().zip(&self.shared).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
+        self.inner.shared().iter().zip(self.inner.shared_leaves()).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
     }
     /// What became of its loops, outer ones first: (name, span, depth, states, ahead, behind, variants, compiled), with (name, kind, rows kept or None for
     /// all) per state, (engine, reason, lanes, instructions, block) per row types of its last calls, and for how many it was compiled.

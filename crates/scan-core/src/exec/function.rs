@@ -41,6 +41,8 @@ pub struct Function {
     /// Pairs of inputs and axes of which types tell that they are equally long.
     equal: Vec<[(usize, usize); 2]>,
     shared: Vec<Shared>,
+    /// What stands for them in expressions.
+    leaves: Vec<Var>,
     updated: Vec<Shared>,
     n_outputs: usize,
 }
@@ -67,13 +69,14 @@ impl Function {
             extract.bind(input);
         }
         let results: Vec<Value> = values.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
-        let shared = extract.leaves.iter().filter_map(|(v, _)| v.as_shared().cloned()).collect();
+        let leaves: Vec<Var> = extract.leaves.iter().map(|(v, _)| v).filter(|v| v.as_shared().is_some()).cloned().collect();
+        let shared = leaves.iter().filter_map(|v| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
         let passes = spec.passes.with_environment()?;
         let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
         let equal = equal_extents(&spec.inputs);
-        Ok(Function { program, inputs: spec.inputs, equal, shared, updated, n_outputs: spec.outputs.len() })
+        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, n_outputs: spec.outputs.len() })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -132,6 +135,10 @@ impl Function {
     /// The shared variables that it reads.
     pub fn shared(&self) -> &[Shared] {
         &self.shared
+    }
+    /// The expression of each of them that the function was made of.
+    pub fn shared_leaves(&self) -> &[Var] {
+        &self.leaves
     }
     /// True where a call neither waits for other calls nor runs code of users.
     pub fn stands_alone(&self) -> bool {

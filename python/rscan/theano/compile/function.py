@@ -232,7 +232,8 @@ class Function(base.Function):
     @property
     def shared(self) -> list[Variable]:
         """The shared variables that it reads or updates."""
-        return [wrap(s.var, TensorVariable) for s in self._native.shared]
+        read = [wrap(s.var, TensorVariable) for s in self._native.shared]
+        return read + [v for v, _ in self.updates if v not in read]
 
     @property
     def maker(self) -> Any:

@@ -83,7 +83,8 @@ def shape_items(shape: Any) -> list[Variable]:
         items = [item for part in shape for item in (shape_items(part) if getattr(part, "ndim", 0) == 1 else [part])]
     else:
         items = list(np.atleast_1d(shape))
-    out = [v if isinstance(v, Variable) else constant(np.int64(v)) for v in items]
+    number = lambda v: constant(np.int64(v) if isinstance(v, (int, np.integer)) else np.asarray(v))
+    out = [v if isinstance(v, Variable) else number(v) for v in items]
     for v in out:
         if v.ndim or v.dtype[0] not in "iu":
             raise RscanTypeError(f"an extent is an integer scalar, not {v}", code="E0809", labels=[(here(), "")])

@@ -178,7 +178,7 @@ def round_half_away_from_zero(x: Any) -> Variable:
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
-    """True where |a − b| ≤ atol + rtol·|b|."""
+    """True where |a − b| ≤ atol + rtol·|b|, or both are the same infinity; of NaN nowhere, or with `equal_nan` where both are."""
     a, b = as_tensor_variable(a), as_tensor_variable(b)
     close = ops.isclose(a, b, rtol, atol)
     return close | (elementwise("isnan", a) & elementwise("isnan", b)) if equal_nan else close
