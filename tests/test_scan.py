@@ -789,3 +789,33 @@ class TestCheckpoints:
                 rs.scan_checkpoints(lambda *a: a[-1], **{"sequences": xs, "outputs_info": 0.0, **options})
         with pytest.raises(rs.RscanError, match="E0124"):
             rs.scan_checkpoints(lambda x, s: (s + x, rs.until(s > 3)), xs, 0.0)
+
+
+class TestDeep:
+    """Loops in loops in loops: the work of compiling them, and where it ends."""
+
+    @staticmethod
+    def nest(x, depth, n_steps):
+        if depth == 0:
+            return 0.5 * x + 1
+        return rs.scan(lambda h: TestDeep.nest(h, depth - 1, n_steps), outputs_info=x, n_steps=n_steps)[0][-1]
+
+    @pytest.mark.parametrize("n_steps", [2, 3])
+    def test_loops_of_few_steps_are_not_written_out_at_every_level(self, n_steps):
+        x = rs.dvector("x")
+        sizes = []
+        for depth in (10, 20):
+            f = rs.function([x], self.nest(x, depth, n_steps))
+            sizes.append(len(f.text(optimised=True).splitlines()))
+        assert sizes[1] <= 3 * sizes[0] + 100
+
+    def test_sixty_levels_run_and_have_gradients(self):
+        x, steps = rs.dvector("x"), rs.lscalar("n")
+        y = self.nest(x, 60, steps)
+        value, slope = rs.function([x, steps], [y, rs.grad(y.sum(), x)])(np.array([1.0, 4.0]), 1)
+        np.testing.assert_allclose(value, [1.5, 3.0])
+        np.testing.assert_allclose(slope, [0.5, 0.5])
+
+    def test_too_many_levels_are_an_error(self):
+        with pytest.raises(rs.RscanError, match="E0127"):
+            self.nest(rs.dvector("x"), 101, rs.lscalar("n"))

@@ -80,7 +80,8 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
                     let behind = native.behind().into_iter().map(str::to_string).collect();
                     let (variants, compiled) = native.variants();
                     found.push(LoopInfo { ahead, behind, compiled, ..info(native.scan(), node.span, depth, variants) });
-                    collect(&native.plain().body, depth + 1, found);
+                    let inside = native.plain().unwrap_or(native.scan());
+                    collect(&inside.body, depth + 1, found);
                 }
             }
             Op::Scan(scan) => {

@@ -142,7 +142,7 @@ impl Function {
     }
     /// True where a call neither waits for other calls nor runs code of users.
     pub fn stands_alone(&self) -> bool {
-        self.updated.is_empty() && !self.graph().has_user_ops()
+        self.updated.is_empty() && !self.graph().whole().user_ops
     }
     /// Positions of inputs on which nothing depends.
     pub fn unused_inputs(&self) -> Vec<usize> {

@@ -40,7 +40,7 @@ impl Program {
     pub fn new(graph: Arc<Graph>, passes: &Options, engine: Engine) -> Result<Program> {
         let (optimised, report) = optimise(graph.clone(), passes)?;
         let walk = Walk::new(plan(&optimised, engine)?);
-        let (fit, has_effects) = (Fit::new(&graph), graph.has_user_ops());
+        let (fit, has_effects) = (Fit::new(&graph), graph.whole().user_ops);
         Ok(Program { graph, optimised, report, walk, engine, fit, as_written: OnceLock::new(), has_effects })
     }
 

@@ -2,6 +2,7 @@
 
 use super::memo::Memo;
 use super::op::{Arg, Op, Outs};
+use super::whole::Whole;
 use crate::base::{Diagnostic, Id, IdxVec, Result, Span};
 use crate::types::{Array, Dim, Sym, Type};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -74,6 +75,8 @@ pub struct Graph {
     forms: FxHashMap<Value, Dim>,
     /// Pure nodes by the hash of op and inputs; made where it is first asked.
     memo: OnceLock<Memo>,
+    /// Found where it is first asked, forgotten where nodes or results change.
+    whole: OnceLock<Whole>,
     span: Span,
 }
 
@@ -132,6 +135,7 @@ impl Graph {
     }
     fn push(&mut self, op: Op, ins: &[Value], hash: Option<u32>, types: impl Iterator<Item = (Type, Option<Dim>)>) -> Outs<Value> {
         let node = NodeId(self.nodes.len() as u32);
+        self.whole = OnceLock::new();
         let mut outs = Outs::new();
         for (at, (ty, form)) in types.enumerate() {
             let out = self.values.push(Data { ty, def: Origin { node, at: at as u32 } });
@@ -197,7 +201,7 @@ impl Graph {
         }
         follow(&mut self.params);
         follow(&mut self.results);
-        self.memo = OnceLock::new();
+        (self.memo, self.whole) = (OnceLock::new(), OnceLock::new());
         self
     }
     fn apply_again(&mut self, from: &Graph, node: &Node, op: &Op, ins: &[Value]) -> Result<Outs<Value>> {
@@ -245,6 +249,7 @@ impl Graph {
     /// Declares the results.
     pub fn set_results(&mut self, results: impl Into<Vec<Value>>) {
         self.results = results.into();
+        self.whole = OnceLock::new();
     }
     /// The span that new nodes get; returns the one before.
     pub fn set_span(&mut self, span: Span) -> Span {
@@ -262,13 +267,9 @@ impl Graph {
     pub fn nodes(&self) -> &IdxVec<NodeId, Node> {
         &self.nodes
     }
-    /// True where it, or a loop in it, contains an op of a user's.
-    pub fn has_user_ops(&self) -> bool {
-        self.nodes.iter().any(|n| match &n.op {
-            Op::Extern(_) => true,
-            Op::Scan(scan) => scan.body.has_user_ops(),
-            _ => false,
-        })
+    /// What is known of it and of the loops in it.
+    pub fn whole(&self) -> &Whole {
+        self.whole.get_or_init(|| Whole::of(self))
     }
     /// Number of values.
     pub fn n_values(&self) -> usize {
@@ -389,6 +390,7 @@ impl Graph {
 #[cfg(test)]
 impl Graph {
     pub(crate) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.whole = OnceLock::new();
         &mut self.nodes[id]
     }
     pub(crate) fn set_ty(&mut self, v: Value, ty: Type) {

@@ -11,7 +11,9 @@ pub mod print;
 pub mod profile;
 pub mod scan;
 pub mod verify;
+mod whole;
 
 pub use graph::{Def, Graph, Node, NodeId, Value};
 pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
 pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};
+pub use whole::Whole;

@@ -147,6 +147,8 @@ impl std::hash::Hash for Scan {
 
 /// Positions of slots in the lists of inputs, outputs, parameters and results: the only place that knows them.
 impl Scan {
+    /// So many loops stand in each other at most: whatever walks into loops takes some of the stack at each level.
+    pub const MAX_DEPTH: usize = 100;
     /// Input position of n_steps.
     pub const N_STEPS: usize = 0;
     /// Body parameter position of the step index.

@@ -118,6 +118,7 @@ impl Driver {
         let made = if self.present.loops {
             everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run)
         } else {
+            self.cx.report.walked += self.graph.nodes().len();
             run(&mut self.cx, &self.graph)
         };
         match made {
@@ -151,6 +152,7 @@ fn everywhere(
 ) -> Result<Option<Graph>> {
     let inner = bodies(cx, graph, loops, run)?;
     let graph = inner.as_ref().unwrap_or(graph);
+    cx.report.walked += graph.nodes().len();
     Ok(run(cx, graph)?.or(inner))
 }
 

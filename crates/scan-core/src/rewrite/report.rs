@@ -23,6 +23,8 @@ pub struct Report {
     pub entries: Vec<Entry>,
     /// How often each rule was applied, under the name of its pass: `("algebra", "x · 1 → x")`.
     pub fired: BTreeMap<(&'static str, &'static str), usize>,
+    /// How many nodes passes were given, all passes together: what their time grows with.
+    pub walked: usize,
 }
 
 impl Report {

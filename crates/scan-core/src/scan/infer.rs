@@ -9,8 +9,12 @@ use crate::types::{DType, Dim, Type};
 /// Types of the outputs.
 ///
 /// # Errors
-/// `E0120` where the inputs do not fit the slots.
+/// `E0120` where the inputs do not fit the slots, `E0127` where loops nest too deeply.
 pub fn infer(scan: &Scan, ins: &[Arg]) -> Result<Outs<Type>> {
+    let depth = scan.body.whole().depth + 1;
+    if depth > Scan::MAX_DEPTH {
+        bail!(Scan, "E0127", "loops stand in each other {depth} deep, of which {} are allowed", Scan::MAX_DEPTH);
+    }
     if ins.len() != scan.n_inputs() {
         bail!(Scan, "E0120", "a loop with {} slots got {} inputs", scan.n_inputs(), ins.len());
     }

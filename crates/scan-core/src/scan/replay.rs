@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// # Errors
 /// What type inference reports: such an op gives other types than it takes.
 pub fn silenced(body: &Graph) -> Result<Cow<'_, Graph>> {
-    if !body.nodes().iter().any(|n| speaks(&n.op)) {
+    if !body.whole().once {
         return Ok(Cow::Borrowed(body));
     }
     let mut g = Graph::new();
@@ -25,7 +25,7 @@ pub fn silenced(body: &Graph) -> Result<Cow<'_, Graph>> {
         let saved = g.set_span(node.span);
         let outs = match &node.op {
             Op::Extern(e) if e.0.once() => ins.into(),
-            Op::Scan(scan) if speaks(&node.op) => {
+            Op::Scan(scan) if scan.body.whole().once => {
                 let inner = Scan { body: silenced(&scan.body)?.into_owned(), ..(**scan).clone() };
                 g.apply(Op::Scan(Arc::new(inner)), &ins)?
             }
@@ -41,13 +41,4 @@ pub fn silenced(body: &Graph) -> Result<Cow<'_, Graph>> {
     }
     g.set_results(body.results().iter().map(|v| map[v]).collect::<Vec<_>>());
     Ok(Cow::Owned(g))
-}
-
-/// True for an op that counts once, or a loop that contains one.
-fn speaks(op: &Op) -> bool {
-    match op {
-        Op::Extern(e) => e.0.once(),
-        Op::Scan(scan) => scan.body.nodes().iter().any(|n| speaks(&n.op)),
-        _ => false,
-    }
 }

@@ -3,7 +3,7 @@
 use crate::base::{Diagnostic, Result};
 use crate::eval::Walk;
 use crate::ir::op::Outs;
-use crate::ir::{EvalCx, Graph, Keep, Op, Scan, State, StateId, Value};
+use crate::ir::{EvalCx, Keep, Scan, State, StateId, Value};
 use crate::types::shape::tuple;
 use crate::types::{Array, Extents, Sym, Type};
 use rustc_hash::FxHashMap;
@@ -96,7 +96,7 @@ fn arguments(scan: &Scan, ins: &[Array], buffers: &[Buffer], step: usize, args: 
 /// Extents of rows that no step made and no type tells: those of a step on zeros, where one can run unnoticed.
 fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer]) {
     let told = |b: &Buffer| b.shape.is_some() || b.row.dims.iter().all(|d| d.value().is_some());
-    if buffers.iter().all(told) || has_effects(&scan.body) {
+    if buffers.iter().all(told) || scan.body.whole().impure {
         return;
     }
     let mut args = vec![Array::scalar(0i64)];
@@ -112,15 +112,6 @@ fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buff
         let row = scan.write_results(id).next().map(|at| SmallVec::from_slice(outs[at].shape()));
         buffer.shape = buffer.shape.take().or(row);
     }
-}
-
-/// True where evaluating a graph once more could be noticed.
-fn has_effects(graph: &Graph) -> bool {
-    graph.nodes().iter().any(|n| match &n.op {
-        Op::Extern(e) => !e.0.pure(),
-        Op::Scan(inner) => has_effects(&inner.body),
-        _ => false,
-    })
 }
 
 /// Adds the loop and the step to an error from the body.

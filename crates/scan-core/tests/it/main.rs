@@ -4,6 +4,7 @@ mod built_graphs;
 mod engines;
 mod ir_files;
 mod mutations;
+mod nested;
 mod peak_memory;
 mod random_graphs;
 mod sources;

@@ -19,14 +19,15 @@ use crate::scan::{retype, step};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// A loop, compiled for the row types of its calls.
 pub struct NativeLoop {
     scan: Arc<Scan>,
-    /// The loop for the evaluator, its body planned.
-    plain: Arc<Scan>,
+    /// The loop for the evaluator, its body planned where it is first needed: most loops never run there, and whoever plans a loop that
+    /// stands in others would plan it once for each of them.
+    plain: OnceLock<Arc<Scan>>,
     types: Outs<Type>,
     /// Per state: as many of the first rows are not returned.
     skip: Vec<usize>,
@@ -92,13 +93,9 @@ impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
     /// arguments follow the loop's, and what stands for the sequences that it makes is not read; those of its foot are the last ones,
     /// and its results follow the loop's, of which those that it alone reads may be missing.
-    ///
-    /// # Errors
-    /// An internal error where the body is not consistent.
-    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> Result<NativeLoop> {
-        let plain = Arc::new(Scan { body: plan(&scan.body, engine)?, ..(*scan).clone() });
+    pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> NativeLoop {
         let variants = Variants::new(&scan);
-        Ok(NativeLoop { scan, plain, types, skip, engine, sides, variants })
+        NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants }
     }
 
     /// The loop.
@@ -106,8 +103,15 @@ impl NativeLoop {
         &self.scan
     }
     /// The loop as the evaluator runs it where it is not compiled: its body is a plan.
-    pub fn plain(&self) -> &Arc<Scan> {
-        &self.plain
+    ///
+    /// # Errors
+    /// An internal error where the body is not consistent.
+    pub fn plain(&self) -> Result<&Arc<Scan>> {
+        if let Some(plain) = self.plain.get() {
+            return Ok(plain);
+        }
+        let planned = Scan { body: plan(&self.scan.body, self.engine)?, ..(*self.scan).clone() };
+        Ok(self.plain.get_or_init(|| Arc::new(planned)))
     }
     /// The names of what is computed of the sequences' rows, a block at a time, ahead of the steps that read them.
     pub fn ahead(&self) -> Vec<&str> {
@@ -138,13 +142,11 @@ impl NativeLoop {
         match mixed::lower(&self.scan, &types) {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
-            Ok(plan) => match Mixed::new(&self.scan, plan, self.engine) {
-                Ok(mixed) => {
-                    let cost = mixed.instructions();
-                    (Variant::Mixed(Box::new(mixed), why), cost)
-                }
-                Err(e) => (Variant::Refused(e.title.clone()), 1),
-            },
+            Ok(plan) => {
+                let mixed = Mixed::new(&self.scan, plan, self.engine);
+                let cost = mixed.instructions();
+                (Variant::Mixed(Box::new(mixed), why), cost)
+            }
         }
     }
 
@@ -228,7 +230,7 @@ impl NativeLoop {
         if let Some((head, args)) = feed.head() {
             head.all(&self.scan, cx, ins, args)?;
         }
-        let outs = self.skipped(step::run(&self.plain, cx, ins)?);
+        let outs = self.skipped(step::run(self.plain()?, cx, ins)?);
         self.with_foot(cx, outs, None, after)
     }
 

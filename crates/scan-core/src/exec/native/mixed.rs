@@ -61,10 +61,7 @@ impl Part {
 
 impl Mixed {
     /// Prepares a plan.
-    ///
-    /// # Errors
-    /// An internal error where a body is not consistent.
-    pub fn new(scan: &Scan, mut plan: MixedLoop, engine: Engine) -> Result<Mixed> {
+    pub fn new(scan: &Scan, mut plan: MixedLoop, engine: Engine) -> Mixed {
         let mut parts = vec![];
         for item in &mut plan.items {
             parts.push(match std::mem::replace(&mut item.work, Work::MatMul([0; 3])) {
@@ -77,11 +74,11 @@ impl Mixed {
                 Work::Read(selector) => Part::Read(selector),
                 Work::Write(selector, mode) => Part::Write(selector, mode),
                 Work::Direct(direct, op) => Part::Direct(direct, op),
-                Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)?),
+                Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)),
             });
         }
         let before = Before::new(scan, &plan.before);
-        Ok(Mixed { plan, parts, before })
+        Mixed { plan, parts, before }
     }
 
     /// How the states are kept.

@@ -125,23 +125,20 @@ fn planned(
     }
     let head = head.map(|head| Head::new(head, engine)).transpose()?;
     let foot = foot.map(|foot| Foot::new(foot, engine)).transpose()?;
-    Ok((native_without(&node.op, types, skip, Sides { head, foot }, engine)?, ins, outs))
+    Ok((native_without(&node.op, types, skip, Sides { head, foot }, engine), ins, outs))
 }
 
 /// An op as the plan has it: loops are compiled.
-///
-/// # Errors
-/// An internal error where a body is not consistent.
-pub fn native(op: &Op, types: Outs<Type>, engine: Engine) -> Result<Op> {
+pub fn native(op: &Op, types: Outs<Type>, engine: Engine) -> Op {
     let none = vec![0; types.len()];
     native_without(op, types, none, Sides::default(), engine)
 }
 
-fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> Result<Op> {
-    Ok(match op {
-        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, sides, engine)?))),
+fn native_without(op: &Op, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> Op {
+    match op {
+        Op::Scan(scan) => Op::Native(NativeRef(Arc::new(NativeLoop::new(scan.clone(), types, skip, sides, engine)))),
         op => op.clone(),
-    })
+    }
 }
 
 /// Rows of states of which only `rows[k:]` is read, with one k: the loop then returns that.

@@ -10,8 +10,6 @@ use crate::ir::verify;
 use crate::types::{DType, Type};
 use std::sync::Arc;
 
-/// How deeply loops may nest.
-const MAX_DEPTH: usize = 32;
 /// The largest number of offsets of a state.
 const MAX_OFFSETS: usize = 1 << 16;
 /// The largest offset.
@@ -31,8 +29,8 @@ impl<'t> Parser<'t> {
     pub(super) fn scan(&mut self, outer: &mut Scope, span: Span) -> Result<Ref> {
         let at = self.at();
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return self.fail(at, "E0906", format!("loops nest at most {MAX_DEPTH} deep"));
+        if self.depth > Scan::MAX_DEPTH {
+            return self.fail(at, "E0906", format!("loops nest at most {} deep", Scan::MAX_DEPTH));
         }
         self.expect_word("scan")?;
         let name = if let Tok::Text(name) = self.peek() { Some(Arc::from(name.as_str())) } else { None };

@@ -1,26 +1,15 @@
 //! What can be proved of a graph, so that computation may move.
 
 use crate::base::Id;
-use crate::ir::{Graph, Node, Op, Value};
+use crate::ir::{Graph, Node, Op, Value, Whole};
 use crate::ops::index::{Item, Pattern};
 use crate::scan::reached::reached;
 pub use crate::scan::reached::{eager, shape_only};
 use crate::types::{Dim, Type};
 
-/// True where evaluating a graph can be noticed: prints, draws from the outside, assertions.
-pub fn has_effects(graph: &Graph) -> bool {
-    let live = graph.needed(graph.results());
-    graph.nodes().enumerate().any(|(id, n)| live[id.idx()] && effect(n))
-}
-
-/// True where evaluating a node can be noticed.
+/// True where evaluating a node can be noticed: prints, draws from the outside, assertions.
 pub fn effect(node: &Node) -> bool {
-    match &node.op {
-        Op::Extern(e) => !e.0.pure(),
-        Op::Assert(_) => node.ins.len() > 1,
-        Op::Scan(inner) => has_effects(&inner.body),
-        _ => false,
-    }
+    Whole::of_op(&node.op, node.ins.len()).effects
 }
 
 /// True where no values of the node's inputs let its evaluation fail.

@@ -17,7 +17,7 @@ use crate::ir::{Graph, Node, Op, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::cost::heavy;
-use crate::rewrite::loops::facts::{eager, for_values, has_effects};
+use crate::rewrite::loops::facts::{eager, for_values};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::scalar::ElemOp;
@@ -33,7 +33,7 @@ const ALL: i64 = i64::MAX;
 /// Internal ones.
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let groups = groups(&parts);
         if groups.is_empty() {

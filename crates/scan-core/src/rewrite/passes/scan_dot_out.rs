@@ -15,7 +15,6 @@ use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index, LogMatMulRight, OuterSum, Reshape};
 use crate::ir::{Graph, Keep, Node, Op, StateId, Tag, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::has_effects;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{Parts, StatePart};
@@ -33,7 +32,7 @@ const NAME: &str = "scan_dot_out";
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let found = accumulators(&parts);
         if found.is_empty() {

@@ -16,7 +16,7 @@ use crate::ir::op::{Index, Reshape};
 use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::batch::product as product_of_all;
-use crate::rewrite::loops::facts::{eager, for_values, has_effects};
+use crate::rewrite::loops::facts::{eager, for_values};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{Parts, SeqPart};
@@ -32,7 +32,7 @@ const NAME: &str = "scan_hoist_seq";
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.until && !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let products = products(&parts);
         if products.is_empty() {

@@ -12,7 +12,7 @@
 use crate::base::{Id, Result};
 use crate::ir::{Graph, NodeId, Op, Scan, StateId, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{eager, has_effects};
+use crate::rewrite::loops::facts::eager;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{CapturedPart, Parts, SeqPart, StatePart};
@@ -52,7 +52,7 @@ fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
         .enumerate()
         .filter(|(_, n)| n.outs.iter().any(|v| eager[v.idx()]))
         .filter_map(|(id, n)| Some((id, n.op.as_scan()?, prover.scalar(n.ins[Scan::N_STEPS]))))
-        .filter(|(_, s, _)| !s.until && !has_effects(&s.body))
+        .filter(|(_, s, _)| !s.until && !s.body.whole().effects)
         .collect();
     let mut groups: Vec<Vec<NodeId>> = vec![];
     for (at, (id, _, n)) in scans.iter().enumerate() {

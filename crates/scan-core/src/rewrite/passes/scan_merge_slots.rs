@@ -13,7 +13,6 @@ use crate::ir::op::Index;
 use crate::ir::{Graph, Keep, StateId, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
-use crate::rewrite::loops::facts::has_effects;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::copy_with;
@@ -27,7 +26,7 @@ const NAME: &str = "scan_merge_slots";
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let first = equal_states(&mut prover, &parts)?;
         let twins: Vec<(usize, usize)> = first.iter().copied().enumerate().filter(|(at, first)| at != first).collect();

@@ -18,7 +18,7 @@ use crate::base::Result;
 use crate::ir::op::{BroadcastLike, Index};
 use crate::ir::{Graph, Keep, Node, Op, Seq, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{has_effects, integer};
+use crate::rewrite::loops::facts::integer;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::tails::{Tails, flipped};
@@ -42,7 +42,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             rebuild.set(node.outs[0], rows);
             return Ok(true);
         }
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         let changes: Vec<Change> = (0..parts.states.len()).map(|at| narrow(graph, &mut prover, &mut parts, at)).collect();
         if changes.iter().all(|c| c.entering.is_none() && c.dropped == 0) {

@@ -14,7 +14,7 @@
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Keep, Node, Scan, StateId, Tag, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{has_effects, some_step};
+use crate::rewrite::loops::facts::some_step;
 use crate::rewrite::loops::outside::{Outputs, only_written, rows_of};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -32,7 +32,7 @@ const NAME: &str = "scan_sink_output";
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
         if !parts.states.iter().any(only_written) {
             return Ok(false);

@@ -14,7 +14,7 @@ use crate::base::Result;
 use crate::ir::op::{BroadcastTo, Expand, Reduce};
 use crate::ir::{Graph, Keep, Node, NodeId, Offsets, Op, Scan, State, StateId, Tag, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{has_effects, integer};
+use crate::rewrite::loops::facts::integer;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::readers::{Users, Want};
 use crate::rewrite::loops::rows::Prover;
@@ -34,7 +34,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     let mut sums: FxHashMap<NodeId, Vec<Sum>> = FxHashMap::default();
     for (id, node) in graph.nodes().enumerate() {
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { continue };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { continue };
         if integer(graph, node.ins[Scan::N_STEPS]).is_some() {
             continue;
         }

@@ -5,7 +5,8 @@
 //! after   a = f(h0[0], x[0]); b = f(a, x[1]);   join(h0, a, b)
 //! ```
 //!
-//! The number of steps is a constant from 1 to 4, and all steps together are no more than some hundred operations; nothing stops the
+//! The number of steps is a constant from 1 to 4, and several steps together are no more than some hundred operations, those of loops
+//! in the step included: loops of few steps that stand in each other would double what stands in them at every level. Nothing stops the
 //! loop between, sequences and initial rows are provably long enough, and every row provably has the type of its state. What prints,
 //! draws from the outside or asserts stays a loop.
 
@@ -13,7 +14,7 @@ use crate::base::Result;
 use crate::ir::op::Index;
 use crate::ir::{Graph, Keep, Node, Scan, StateId, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{has_effects, integer};
+use crate::rewrite::loops::facts::integer;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
@@ -24,7 +25,7 @@ const NAME: &str = "scan_unroll";
 
 /// Loops of so many steps are written out.
 const FEW: i64 = 4;
-/// Loops of more than two steps become at most so many nodes.
+/// Loops of several steps become at most so many nodes, those in loops of the step included.
 const NODES: usize = 300;
 
 /// The graph without loops of few steps.
@@ -50,10 +51,10 @@ fn stays(g: &Graph, prover: &mut Prover, node: &Node, scan: &Scan, n: usize) -> 
     if scan.until && n > 1 {
         return Some("a condition may stop it between");
     }
-    if has_effects(&scan.body) {
+    if scan.body.whole().effects {
         return Some("a step can be noticed");
     }
-    if n > 2 && n * scan.body.nodes().len() > NODES {
+    if n > 1 && n.saturating_mul(scan.body.whole().nodes) > NODES {
         return Some("its steps are long");
     }
     (!certain(g, prover, node, scan)).then_some("rows may be missing, or change their shape")

@@ -15,7 +15,7 @@ use crate::ir::{Graph, Node, Scan, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::cost::heavy;
-use crate::rewrite::loops::facts::{has_effects, integer, not_negative, some_step};
+use crate::rewrite::loops::facts::{integer, not_negative, some_step};
 use crate::rewrite::loops::outside::{Outputs, only_written, rows_of};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -32,7 +32,7 @@ const NAME: &str = "scan_vectorize";
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan().filter(|s| !has_effects(&s.body)) else { return Ok(false) };
+        let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
         if scan.until || scan.states.is_empty() || scan.states.iter().any(|s| !s.reads.is_empty()) {
             return Ok(false);
         }
