@@ -133,6 +133,9 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
+/// Sees the outputs of a call before shared variables are written.
+pub type Accept<'a> = &'a (dyn Fn(&mut [Array]) -> core::Result<()> + Sync);
+
 impl Function {
     /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,
     /// but for calls that are over before anybody could use it. Ctrl-C stops the call.
@@ -141,7 +144,7 @@ impl Function {
         py: Python<'_>,
         values: &[Array],
         profile: bool,
-        accept: &(dyn Fn(&[Array]) -> core::Result<()> + Sync),
+        accept: Accept,
     ) -> PyResult<(Vec<Array>, Vec<Times>)> {
         let (result, rows) = if !profile && self.lock.may_be_kept(values) {
             let poll = || {

@@ -1,7 +1,7 @@
 //! What users call: a compiled function, some of its arguments fixed, and the form of its results.
 
 use crate::array::{Plain, copy_into, plain, to_numpy};
-use crate::call::Function;
+use crate::call::{Accept, Function};
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -169,7 +169,7 @@ impl Parts {
         })
     }
 
-    fn run(&self, py: Python<'_>, values: &[Array], accept: &(dyn Fn(&[Array]) -> Result<()> + Sync)) -> PyResult<Vec<Array>> {
+    fn run(&self, py: Python<'_>, values: &[Array], accept: Accept) -> PyResult<Vec<Array>> {
         let (outs, rows) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
         if let Some(profile) = &self.profile {
             profile.call_method1(py, "add", (rows,))?;
@@ -220,7 +220,7 @@ impl Parts {
         let shapes: Vec<Option<Vec<usize>>> =
             self.places(slf, args, targets)?.iter().map(|p| p.as_ref().map(|p| p.shape.to_vec())).collect();
         let misfit: Mutex<Option<(usize, String)>> = Mutex::new(None);
-        let accept = |outs: &[Array]| {
+        let accept = |outs: &mut [Array]| {
             let Some(i) = (0..outs.len()).find(|&i| shapes[i].as_deref().is_some_and(|s| s != outs[i].shape())) else { return Ok(()) };
             let text = format!("the output has shape {}, `out` has {}", tuple(outs[i].shape()), tuple(shapes[i].as_deref().unwrap_or(&[])));
             *misfit.lock().unwrap_or_else(|e| e.into_inner()) = Some((i, text));

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use scan_core::prelude::{Diagnostic, Kind, Result, error_page as page};
+use scan_core::prelude::{Diagnostic, Kind, OutOfMemory, Result, error_page as page};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,7 +25,10 @@ pub fn guard_py<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResu
     DEPTH.set(DEPTH.get() + 1);
     let result = catch_unwind(AssertUnwindSafe(body));
     DEPTH.set(DEPTH.get() - 1);
-    result.unwrap_or_else(|_| {
+    result.unwrap_or_else(|payload| {
+        if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
+            return Err(to_py(py, &refused.diagnostic("a copy of an array")));
+        }
         let text = PANIC.take().unwrap_or_else(|| "a panic".to_string());
         Err(to_py(py, &Diagnostic::internal(text)))
     })

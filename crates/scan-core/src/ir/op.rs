@@ -6,7 +6,7 @@ use super::profile::Profile;
 use super::scan::Scan;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -572,6 +572,24 @@ pub struct NativeRef(pub Arc<dyn NativeOp>);
 impl PartialEq for NativeRef {
     fn eq(&self, other: &NativeRef) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Op {
+    /// The values of the outputs, as [`OpDef::eval`] gives them.
+    ///
+    /// # Errors
+    /// As there; `E0392` where there is no memory for them.
+    pub fn evaluate(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        memory::given(|| self.described(), || self.def().eval(cx, ins))
+    }
+    /// What it is, in the midst of a sentence.
+    fn described(&self) -> String {
+        match self {
+            Op::Scan(_) => "the loop".to_string(),
+            Op::Native(native) if native.0.is_loop() => "the loop".to_string(),
+            Op::Native(native) if native.0.name() == "map" => "elementwise operations".to_string(),
+            _ => format!("`{}`", self.name()),
+        }
     }
 }
 impl Eq for NativeRef {}

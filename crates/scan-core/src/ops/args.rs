@@ -62,7 +62,7 @@ pub fn integer(x: &Array) -> i64 {
 /// All elements as i64; u64 beyond i64 saturate.
 pub fn integers(x: &Array) -> Vec<i64> {
     match x.data() {
-        crate::types::array::Data::U64(v) => v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
+        crate::types::array::Data::U64(v) => crate::types::memory::collect(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX))),
         _ => x.to_i64_vec(),
     }
 }

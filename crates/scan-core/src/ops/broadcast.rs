@@ -7,8 +7,9 @@ use super::support::{exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::types::array::elements;
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, Dims, Type};
+use crate::types::{Array, Dims, Type, memory};
 use crate::{bail, dispatch};
 use smallvec::SmallVec;
 
@@ -139,7 +140,7 @@ fn broadcast(x: &Array, shape: &[usize]) -> Result<Array> {
         return Err(no_broadcast(&tuple(x.shape()), &tuple(shape)));
     }
     if x.len() == 1 {
-        return Ok(dispatch!(x.dtype(), T => Array::new(shape, vec![x.as_slice::<T>()[0]; count(shape)])));
+        return Ok(dispatch!(x.dtype(), T => Array::new(shape, memory::filled(x.as_slice::<T>()[0], elements(x.dtype(), shape)))));
     }
     let mut steps: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len() - x.rank());
     steps.extend(signed_strides(x.shape()).iter().zip(x.shape()).map(|(&step, &n)| if n == 1 { 0 } else { step }));

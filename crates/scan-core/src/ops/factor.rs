@@ -1,5 +1,7 @@
 //! Factorisations of one small row-major matrix in f64, plainly: the law that faster kernels are measured by.
 
+use crate::types::memory;
+
 /// `P·a = L·U` with partial pivoting; L has a unit diagonal and shares the storage of U.
 pub struct Lu {
     n: usize,
@@ -13,7 +15,7 @@ pub struct Lu {
 impl Lu {
     /// Factorises. A column without a pivot leaves a zero on the diagonal of U.
     pub fn new(n: usize, a: &[f64]) -> Lu {
-        let mut f = Lu { n, lu: a.to_vec(), rows: (0..n).collect(), sign: 1.0 };
+        let mut f = Lu { n, lu: memory::copied(a), rows: (0..n).collect(), sign: 1.0 };
         for k in 0..n {
             f.pivot(k);
             f.eliminate(k);
@@ -58,7 +60,8 @@ impl Lu {
         if self.diagonal().any(|u| u == 0.0) {
             return None;
         }
-        let mut x: Vec<f64> = self.rows.iter().flat_map(|&row| &b[row * k..(row + 1) * k]).copied().collect();
+        let mut x: Vec<f64> = memory::room(b.len());
+        self.rows.iter().for_each(|&row| x.extend_from_slice(&b[row * k..(row + 1) * k]));
         forward(n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x);
         backward(n, k, |i, j| self.lu[i * n + j], &mut x);
         Some(x)
@@ -87,7 +90,7 @@ fn substitute(i: usize, known: std::ops::Range<usize>, k: usize, at: &impl Fn(us
 
 /// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
 pub fn cholesky(n: usize, a: &[f64]) -> Option<Vec<f64>> {
-    let mut l = vec![0.0; n * n];
+    let mut l = memory::zeros(n * n);
     for j in 0..n {
         for i in j..n {
             let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();

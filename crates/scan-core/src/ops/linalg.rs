@@ -10,7 +10,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 /// dtype and extent of square matrices.
 ///
@@ -182,7 +182,7 @@ impl Systems {
     pub(super) fn solution(&self, solved: &[Vec<f64>]) -> Array {
         let tail = if self.vector { &[self.n][..] } else { &[self.n, self.columns] };
         let shape: Extents = self.batch.iter().chain(tail).copied().collect();
-        Array::new(&shape, solved.concat()).cast(self.dtype)
+        Array::new(&shape, memory::joined(solved)).cast(self.dtype)
     }
 }
 
@@ -190,7 +190,7 @@ impl Solve {
     /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
     fn solve(&self, n: usize, a: &[f64], b: &[f64], k: usize) -> Option<Vec<f64>> {
         let at = |i: usize, j: usize| a[i * n + j];
-        let mut x = b.to_vec();
+        let mut x = memory::copied(b);
         match self.kind {
             MatrixKind::General => return Lu::new(n, a).solve(b, k),
             MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| at(i, i) == 0.0) => return None,
@@ -222,7 +222,7 @@ impl OpDef for Cholesky {
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("cholesky", &ins[0])?);
         let l = each(a, n * n, |batch, i, a| cholesky(n, a).ok_or_else(|| not_positive("cholesky", batch, i)))?;
-        Ok(one(Array::new(a.shape(), l.concat()).cast(a.dtype().to_float())))
+        Ok(one(Array::new(a.shape(), memory::joined(&l)).cast(a.dtype().to_float())))
     }
     /// `ā = Φ(s + sᵀ)` with `s = l⁻ᵀ·Φ(lᵀ·l̄)·l⁻¹`.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -249,9 +249,9 @@ impl OpDef for Inverse {
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("inverse", &ins[0])?);
-        let eye: Vec<f64> = (0..n * n).map(|at| (at / n == at % n) as u8 as f64).collect();
+        let eye: Vec<f64> = memory::collect((0..n * n).map(|at| (at / n == at % n) as u8 as f64));
         let out = each(a, n * n, |batch, i, a| Lu::new(n, a).solve(&eye, n).ok_or_else(|| singular("inverse", batch, i)))?;
-        Ok(one(Array::new(a.shape(), out.concat()).cast(a.dtype().to_float())))
+        Ok(one(Array::new(a.shape(), memory::joined(&out)).cast(a.dtype().to_float())))
     }
     /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

@@ -7,7 +7,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::philox::{self, Key};
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Dim, Dims, Type};
+use crate::types::{Array, DType, Dim, Dims, Type, memory};
 
 /// Checks the key of a draw.
 ///
@@ -78,8 +78,8 @@ fn draw(op: &str, dtype: DType, ins: &[Array], narrow: fn(Key, u64) -> f32, wide
     let (key, shape) = (key_of(op, &ins[0])?, extents(op, &ins[1..])?);
     let all = 0..count(&shape) as u64;
     Ok(one(match dtype {
-        DType::F32 => Array::new(&shape, all.map(|i| narrow(key, i)).collect()),
-        _ => Array::new(&shape, all.map(|i| wide(key, i)).collect()),
+        DType::F32 => Array::new(&shape, memory::collect(all.map(|i| narrow(key, i)))),
+        _ => Array::new(&shape, memory::collect(all.map(|i| wide(key, i)))),
     }))
 }
 
@@ -119,7 +119,7 @@ impl OpDef for RandomIntegers {
         let shape: Extents = extents("random_integers", &ins[3..])?;
         let range = high.wrapping_sub(low) as u64;
         let value = |i: u64| low.wrapping_add(philox::bounded(key, i, range) as i64);
-        Ok(one(Array::new(&shape, (0..count(&shape) as u64).map(value).collect::<Vec<i64>>())))
+        Ok(one(Array::new(&shape, memory::collect((0..count(&shape) as u64).map(value)))))
     }
     no_gradient!();
 }
@@ -134,7 +134,7 @@ impl OpDef for RandomPermutation {
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let key = key_of("random_permutation", &ins[0])?;
         let n = extents("random_permutation", &ins[1..])?[0];
-        let mut out: Vec<i64> = (0..n as i64).collect();
+        let mut out: Vec<i64> = memory::collect(0..n as i64);
         for i in (1..n).rev() {
             out.swap(i, philox::bounded(key, i as u64, i as u64 + 1) as usize);
         }

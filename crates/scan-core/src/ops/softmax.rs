@@ -119,7 +119,7 @@ fn computed(of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
 /// every sum.
 pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>) {
     let n = lanes.n;
-    scratch.resize(2 * n, 0.0);
+    crate::types::memory::resize(scratch, 2 * n, 0.0);
     let (wide, powers) = scratch.split_at_mut(n);
     for (at, start) in lanes.starts().enumerate() {
         wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[start + k * lanes.step].wide());

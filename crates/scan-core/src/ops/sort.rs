@@ -5,7 +5,7 @@ use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::{Array, DType, Element, Type};
+use crate::types::{Array, DType, Element, Type, memory};
 use std::cmp::Ordering;
 
 /// Ascending, NaN last, stable.
@@ -59,8 +59,8 @@ impl OpDef for ArgSort {
 /// `value(lane, position)` of each lane's elements in ascending order.
 fn along_sorted<T: Element, U: Element>(x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Array {
     let (data, lanes) = (x.as_slice::<T>(), Lanes::along(x.shape(), axis));
-    let mut out = vec![U::default(); data.len()];
-    let mut order: Vec<usize> = Vec::with_capacity(lanes.n);
+    let mut out = memory::zeros::<U>(data.len());
+    let mut order: Vec<usize> = memory::room(lanes.n);
     for start in lanes.starts() {
         let lane = Lane::new(data, lanes, start);
         order.clear();

@@ -275,7 +275,7 @@ pub fn clear(to: &Operand, n: usize) {
 pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
     let n = crate::types::shape::count(shape);
     // SAFETY: the slice is copied before anything else runs.
-    crate::dispatch!(dtype, T => Array::new(shape, unsafe { from.slice::<T>(n) }.to_vec()))
+    crate::dispatch!(dtype, T => Array::new(shape, crate::types::memory::copied(unsafe { from.slice::<T>(n) })))
 }
 
 /// The integer at an operand; u64 beyond i64 saturate.

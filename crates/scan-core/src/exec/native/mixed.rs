@@ -17,9 +17,9 @@ use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::Selector;
-use crate::scan::step;
+use crate::scan::{kept, step};
 use crate::types::shape::count;
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
 use std::time::Instant;
 
@@ -139,7 +139,8 @@ impl Mixed {
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(flow.advance(scan, cx, ins, done, n)?);
+            let end = kept::laid_out(scan, done, || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let memories = Memories::new(scan, &self.plan.windows, ins, &before, &flow.feed, cells(&mut arena), held);
             stopped = self.segment(cx, &memories, &mut done, end)?;
             drop(memories);
@@ -182,7 +183,8 @@ impl Mixed {
                     DType::F32 => with_inputs(ins, out, k, |ins, out| direct.run_f32(ins, out, scratch)),
                     _ => with_inputs(ins, out, k, |ins, out| direct.run_f64(ins, out, scratch)),
                 },
-                Bound::Operands(operands) => run_part(cx, part, item, operands, k).map_err(|e| part.blame(e, item.span))?,
+                Bound::Operands(operands) => memory::given(|| format!("`{}`", part.name()), || run_part(cx, part, item, operands, k))
+                    .map_err(|e| part.blame(e, item.span))?,
             }
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op(part.name(), start.elapsed());
@@ -236,7 +238,7 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
         }
         (Part::Call(op), _) => {
             let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();
-            let results: Outs<Array> = op.def().eval(cx, &mut arrays)?;
+            let results: Outs<Array> = op.evaluate(cx, &mut arrays)?;
             for ((to, place), result) in outs.iter().zip(&item.outs).zip(&results) {
                 if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
                     return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));

@@ -9,7 +9,7 @@ use crate::ops::reduce::{keep_axes, sum_axes};
 use crate::ops::softmax::weights;
 use crate::ops::support::{exactly, none, one};
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 /// What does not fit, as an error.
 fn unfit<T>(op: &str, of: &[String]) -> Result<T> {
@@ -64,7 +64,8 @@ fn repeated(x: &Array, axis: usize, n: usize) -> Array {
         return x.clone();
     }
     let inner: usize = x.shape()[axis + 1..].iter().product();
-    let data = x.as_slice::<f64>().chunks(inner.max(1)).flat_map(|part| part.repeat(n)).collect();
+    let mut data = memory::room(x.len().saturating_mul(n));
+    x.as_slice::<f64>().chunks(inner.max(1)).for_each(|part| (0..n).for_each(|_| data.extend_from_slice(part)));
     let mut shape = Extents::from_slice(x.shape());
     shape[axis] = n;
     Array::new(&shape, data)
