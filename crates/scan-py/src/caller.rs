@@ -5,7 +5,7 @@ use crate::call::{Accept, Function};
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use scan_core::prelude::{Array, Diagnostic, Kind, Result, Type};
+use scan_core::prelude::{Array, Diagnostic, Kind, Type};
 use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock};
 
@@ -161,7 +161,7 @@ impl Parts {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         guard_py(py, || match out {
-            None => self.results(py, self.run(py, values, &|_| Ok(()))?),
+            None => self.results(py, self.run(py, values, self.function.get().accept())?),
             Some(out) => {
                 self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
                 Ok(out)
@@ -169,7 +169,7 @@ impl Parts {
         })
     }
 
-    fn run(&self, py: Python<'_>, values: &[Array], accept: Accept) -> PyResult<Vec<Array>> {
+    fn run(&self, py: Python<'_>, values: &[Array], accept: Accept<'_>) -> PyResult<Vec<Array>> {
         let (outs, rows) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
         if let Some(profile) = &self.profile {
             profile.call_method1(py, "add", (rows,))?;

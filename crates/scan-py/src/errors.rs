@@ -1,5 +1,6 @@
 //! Diagnostics and panics as Python exceptions. No panic leaves the extension as one.
 
+use crate::reserve;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use scan_core::prelude::{Diagnostic, Kind, OutOfMemory, Result, error_page as page};
@@ -58,6 +59,9 @@ pub fn carry(kind: Kind, error: PyErr) -> Box<Diagnostic> {
 
 /// The exception of a diagnostic: the one that user code raised, or an instance of a class of `rscan.errors`.
 pub fn to_py(py: Python<'_>, error: &Diagnostic) -> PyErr {
+    if error.kind == Kind::Memory {
+        reserve::refill();
+    }
     if matches!(error.kind, Kind::Callback | Kind::Interrupted)
         && let Some(raised) = RAISED.take()
     {

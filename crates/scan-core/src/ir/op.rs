@@ -8,6 +8,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -609,9 +610,14 @@ pub struct EvalCx<'a> {
     poll: Option<&'a dyn Fn() -> Result<()>>,
     last: Instant,
     ticks: u32,
+    /// Since the last look at the clock within an op.
+    work: usize,
     /// Filled where there is one.
     pub profile: Option<Box<Profile>>,
 }
+
+/// Simple operations of an op between two looks at the clock.
+const LOOK: usize = 1 << 20;
 
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(10);
@@ -619,11 +625,11 @@ const POLL: Duration = Duration::from_millis(10);
 impl<'a> EvalCx<'a> {
     /// An evaluation that cannot be stopped.
     pub fn new() -> EvalCx<'static> {
-        EvalCx { poll: None, last: Instant::now(), ticks: 0, profile: None }
+        EvalCx { poll: None, last: Instant::now(), ticks: 0, work: 0, profile: None }
     }
     /// An evaluation that asks `poll` every 10 ms whether to go on.
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
-        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, profile: None }
+        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, work: 0, profile: None }
     }
     /// Runs what is one operation to the profile, whatever it consists of.
     pub fn as_one<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -652,6 +658,34 @@ impl<'a> EvalCx<'a> {
     pub fn check_clock(&mut self) -> Result<()> {
         self.ticks |= 15;
         self.check()
+    }
+}
+
+impl EvalCx<'_> {
+    /// Called within an op after so much work, counted in simple operations: looks at the clock every millisecond or so.
+    ///
+    /// # Errors
+    /// As [`EvalCx::check`].
+    pub fn worked(&mut self, work: usize) -> Result<()> {
+        self.work = self.work.saturating_add(work);
+        if self.work < LOOK {
+            return Ok(());
+        }
+        self.work = 0;
+        self.check_clock()
+    }
+    /// Runs over `0..n` in blocks, and looks in between at the clock.
+    ///
+    /// # Errors
+    /// As [`EvalCx::check`].
+    pub fn in_blocks(&mut self, n: usize, block: usize, mut run: impl FnMut(Range<usize>)) -> Result<()> {
+        for lo in (0..n).step_by(block.max(1)) {
+            if lo > 0 {
+                self.check_clock()?;
+            }
+            run(lo..n.min(lo + block));
+        }
+        Ok(())
     }
 }
 

@@ -82,7 +82,7 @@ impl OpDef for SumTo {
         Ok(one(y.ty.with_dtype(x.ty.dtype)))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let [x, y] = ins else { unreachable!("two inputs") };
         if x.shape() == y.shape() {
             return Ok(one(x.clone()));
@@ -96,7 +96,7 @@ impl OpDef for SumTo {
         let new = x.rank() - y.rank();
         let stretched = (new..x.rank()).filter(|&axis| x.shape()[axis] != y.shape()[axis - new]);
         let axes: SmallVec<[usize; 4]> = (0..new).chain(stretched).collect();
-        Ok(one(sum_axes(x, &axes, y.shape())))
+        Ok(one(sum_axes(cx, x, &axes, y.shape())?))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

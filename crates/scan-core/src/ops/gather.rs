@@ -104,13 +104,20 @@ impl OpDef for Gather {
         expect_count("gather", 1, true, ins)?;
         Ok(one(Type { dtype: ins[0].ty.dtype, dims: check("gather", &self.axes, &ins[0], &ins[1..])? }))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
         let places = Places::new(x.shape(), &self.axes, &ins[1..])?;
         Ok(one(dispatch!(x.dtype(), T => {
             let from = x.as_slice::<T>();
             let mut out: Vec<T> = memory::room(count(&places.shape));
-            places.runs(|at| out.extend_from_slice(&from[at..at + places.run]));
+            let mut going = Ok(());
+            places.runs(|at| {
+                if going.is_ok() {
+                    out.extend_from_slice(&from[at..at + places.run]);
+                    going = cx.worked(8 * places.run);
+                }
+            });
+            going?;
             Array::new(&places.shape, out)
         })))
     }

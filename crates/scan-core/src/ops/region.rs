@@ -5,8 +5,8 @@ use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::Write;
-use crate::types::{Array, memory};
 use crate::types::shape::{Extents, count, strides, tuple};
+use crate::types::{Array, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 

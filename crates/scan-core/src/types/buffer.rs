@@ -319,6 +319,14 @@ pub fn release() -> usize {
     medium.1 + large.1
 }
 
+/// As [`release`], as far as nobody is about to keep or take memory: for allocators, which may be called in the midst of that.
+pub fn release_idle() {
+    for pool in [&MEDIUM_POOL, &POOL] {
+        let idle = pool.try_lock().ok().map(|mut pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes)));
+        drop(idle);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ALIKE, LINE, PLACES};

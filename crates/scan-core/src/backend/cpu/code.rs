@@ -314,7 +314,7 @@ pub fn write_array(to: &Operand, array: &Array) {
 ///
 /// # Panics
 /// Where c overlaps a or b, or an operand reaches beyond its memory.
-pub fn with_slices<T: Element>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T])) {
+pub fn with_slices<T: Element, R>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T]) -> R) -> R {
     let [a, b, c] = operands;
     let size = size_of::<T>();
     assert!(!c.overlaps(n[2] * size, a, n[0] * size) && !c.overlaps(n[2] * size, b, n[1] * size), "a result over its operand");

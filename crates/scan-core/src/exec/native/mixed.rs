@@ -226,7 +226,11 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
         (Part::Move, Work::Move(runs)) => runs.iter().for_each(|run| moved(run, ins, &outs[0], item.outs[0].dtype.size())),
         (Part::MatMul(extents), _) => {
             let operands = [&ins[0], &ins[1], &outs[0]];
-            if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
+            if item.outs[0].dtype == DType::F32 {
+                multiply::<f32>(cx, operands, *extents)?
+            } else {
+                multiply::<f64>(cx, operands, *extents)?
+            }
         }
         (Part::Read(selector), _) => {
             let given = givens(ins, &item.ins);
@@ -255,9 +259,9 @@ fn givens<'a>(operands: &[Operand<'a>], places: &'a [Place]) -> SmallVec<[Given<
     operands.iter().zip(places).map(|(&at, place)| Given { at, place }).collect()
 }
 
-fn multiply<T: Product>(operands: [&Operand; 3], [m, k, n]: [usize; 3]) {
+fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
     clear(operands[2], m * n * size_of::<T>());
-    with_slices::<T>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply([m, k, n], a, b, c));
+    with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
 }
 
 fn moved(run: &Run, ins: &[Operand], out: &Operand, size: usize) {

@@ -237,7 +237,7 @@ impl OpDef for LogMatMulLeft {
         Ok(one(a.ty.clone()))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape = ins[3].shape();
         if no_rows(&ins[3]) {
             return Ok(one(ins[3].clone()));
@@ -245,7 +245,7 @@ impl OpDef for LogMatMulLeft {
         let (size, all) = cotangent("log_matmul_left", ins, true)?;
         let mut out = Array::dirty(DType::F64, all[3].shape());
         left(size, slices_of(&all), out.as_mut_slice());
-        Ok(one(if out.shape() == shape { out } else { sum_axes(&out, &[shape.len() - 1], shape) }))
+        Ok(one(if out.shape() == shape { out } else { sum_axes(cx, &out, &[shape.len() - 1], shape)? }))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
