@@ -10,11 +10,11 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks $(wildcard tools)
 PYTEST_FLAGS ?= -q --timeout=300
-# How many random programs `make accept-random` runs, and from which seed on.
+# How many random programs `make accept-random` runs, and from which seed on; how many allocations `make accept-memory` refuses.
 N            ?= 2000
 SEED         ?= 0
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
+.PHONY: accept-memory accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-ulp accept-bugs clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -76,6 +76,9 @@ accept-ulp:  ## measure the errors of the elementary functions: every f32, a mil
 
 accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py
+
+accept-memory: $(VENV)/built  ## N refused allocations under a limited address space: no abort, the right error, and the next call works
+	$(PY) tools/accept_memory.py -n $(N)
 
 accept-slopes: $(VENV)/built  ## how time grows with the steps of loops that carry a buffer
 	cd benchmarks && ../$(PY) slopes.py

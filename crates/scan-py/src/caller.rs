@@ -69,7 +69,10 @@ impl Caller {
         for (i, value) in fixed.into_iter().flatten() {
             let i: usize = i.extract()?;
             let slot = slots.get(i).ok_or_else(|| misuse("no such input"))?;
-            values[i] = Some(slot.copy(&value).ok_or_else(|| misuse("a fixed value is a plain array of its input's type"))?);
+            values[i] = Some(
+                guard_py(value.py(), || Ok(slot.copy(&value)))?
+                    .ok_or_else(|| misuse("a fixed value is a plain array of its input's type"))?,
+            );
         }
         let form = match keys {
             _ if single => Form::Single,
@@ -95,7 +98,7 @@ impl Caller {
         if let Some(parts) = slf.get().0.get()
             && parts.quick
             && let Some((given, out)) = parts.placed(args, named)
-            && let Some(values) = parts.arguments(py, &given)
+            && let Some(values) = guard_py(py, || Ok(parts.arguments(py, &given)))?
         {
             return parts.call(slf, &given, &values, out);
         }
@@ -110,7 +113,8 @@ impl Caller {
         let py = slf.py();
         let parts = slf.get().0.get().ok_or_else(|| misuse("called before it was made"))?;
         let given: Given = args.iter().collect();
-        let values = parts.arguments(py, &given).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
+        let values =
+            guard_py(py, || Ok(parts.arguments(py, &given)))?.ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
         parts.call(slf, &given, &values, out.cloned())
     }
 }

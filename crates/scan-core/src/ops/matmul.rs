@@ -128,7 +128,7 @@ pub(crate) trait Product: Number {
             // The last part is not so small that another way of multiplying is taken.
             let least = if rows < ROWS { 1 } else { ROWS + SMALL / (k * n).max(1) };
             let hi = if m - lo < rows + least { m } else { lo + rows };
-            if n <= COLUMNS || !Self::TILED || rows != PART {
+            if n <= COLUMNS || m < ROWS || !Self::TILED {
                 Self::multiply([hi - lo, k, n], &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
             } else {
                 for first in (0..n).step_by(COLUMNS) {
@@ -195,7 +195,8 @@ macro_rules! float_product {
             }
             const TILED: bool = true;
             fn rows_of_part(m: usize, k: usize, n: usize) -> usize {
-                if n >= 4 && m >= ROWS { PART } else { (LONG / (k * n).max(1)).max(1) }
+                let rows = (LONG / (k * n).max(1)).max(1);
+                if n < 4 || m < ROWS { rows } else if n > COLUMNS { PART } else { rows.max(PART) }
             }
             #[allow(unsafe_code)]
             fn multiply_columns([m, k, n]: [usize; 3], [lo, hi]: [usize; 2], a: &[$t], b: &[$t], c: &mut [$t]) {

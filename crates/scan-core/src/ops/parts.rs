@@ -14,7 +14,8 @@ const PART: usize = 1 << 20;
 /// # Errors
 /// `E0201` where the operands do not broadcast; what `run` reports; an interruption.
 pub(super) fn in_parts(cx: &mut EvalCx, ins: &[Array], run: impl Fn(&[Array]) -> Result<Option<Array>>) -> Result<Option<Array>> {
-    if ins.iter().map(Array::len).max().unwrap_or(0) <= PART && ins.iter().fold(1, |n, x| x.len().saturating_mul(n)) <= PART * PART {
+    // Broadcast together they have no more elements than this.
+    if ins.iter().fold(1, |n, x| x.len().saturating_mul(n)) <= PART {
         return run(ins);
     }
     let shape = broadcast_shapes(&ins.iter().map(Array::shape).collect::<SmallVec<[&[usize]; 4]>>())?;

@@ -182,7 +182,7 @@ fn halved(lo: usize, hi: usize) -> usize {
 }
 
 /// Told how many elements were looked at; the caller may stop it.
-type Pause<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+pub(crate) type Pause<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// So many elements are folded without a pause.
 const LONG: usize = 1 << 20;

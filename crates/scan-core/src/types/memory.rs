@@ -247,3 +247,46 @@ pub fn resize<T: Clone>(vector: &mut Vec<T>, n: usize, x: T) {
     reserve(vector, n.saturating_sub(vector.len()));
     vector.resize(n, x);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{Array, DType};
+
+    #[test]
+    fn refused_memory_comes_back_as_an_error() {
+        let refused = attempt(|| Array::zeros(DType::F64, &[1 << 40, 1 << 10])).expect_err("more than any machine has");
+        assert_eq!(refused.bytes, 1 << 53);
+        let text = refused.diagnostic("`full`").title;
+        assert_eq!(text, "not enough memory for `full`: 9,007,199,254,740,992 bytes (8.0 PiB)");
+        let refused = attempt(|| Array::full(DType::F32, &[usize::MAX, usize::MAX], 1.0)).expect_err("no address for it");
+        assert_eq!(refused.bytes, 4 * (usize::MAX as u128).pow(2));
+        assert_eq!(attempt(|| 7), Ok(7));
+    }
+
+    #[test]
+    fn other_panics_go_on() {
+        let payload = catch_unwind(|| attempt(|| resume_unwind(Box::new("another")))).expect_err("a panic");
+        assert_eq!(payload.downcast_ref(), Some(&"another"));
+    }
+
+    #[test]
+    fn tests_can_have_memory_refused() {
+        let make = |n: usize| attempt(|| collect((0..n).filter(|i| i % 2 == 0)).len());
+        assert_eq!(make(5000), Ok(2500));
+        small::refusing_from(1 << 14, || {
+            assert_eq!(make(2000), Ok(1000));
+            assert!(make(5000).is_err_and(|refused| refused.bytes >= 1 << 14));
+            assert!(attempt(|| zeros::<u8>(1 << 14)).is_err() && attempt(|| copied(&[1.0; 3])).is_ok());
+            assert!(foresee(1 << 14, 1).is_err() && foresee(1 << 13, 1).is_ok());
+        });
+        assert_eq!(make(5000), Ok(2500));
+    }
+
+    #[test]
+    fn cleared_memory_is_zero_and_counts_of_the_system_are_read() {
+        assert!(zeros::<bool>(3000).iter().all(|x| !x) && zeros::<f64>(0).is_empty());
+        assert_eq!(of_meminfo("MemTotal:  16 kB\nSwapTotal:   2 kB\n", "SwapTotal:"), Some(2048));
+        assert!(machine().is_none_or(|bytes| bytes > 1 << 20));
+    }
+}
