@@ -10,13 +10,14 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks $(wildcard tools)
 PYTEST_FLAGS ?= -q --timeout=300
-# How many random programs `make accept-random` and `make accept-facade` run, and from which seed on.
+# How many random programs `make accept-random`, `accept-misfits` and `accept-facade` run, and from which seed on; how many allocations
+# `make accept-memory` refuses.
 N            ?= 2000
 SEED         ?= 0
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-ulp accept-bugs accept-mutants clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -84,6 +85,9 @@ accept-ulp:  ## measure the errors of the elementary functions: every f32, a mil
 
 accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py
+
+accept-memory: $(VENV)/built  ## N refused allocations under a limited address space: no abort, the right error, and the next call works
+	$(PY) tools/accept_memory.py -n $(N)
 
 accept-slopes: $(VENV)/built  ## how time grows with the steps of loops that carry a buffer
 	cd benchmarks && ../$(PY) slopes.py

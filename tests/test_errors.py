@@ -15,7 +15,7 @@ def test_classes_are_also_pythons():
     for cls, also in [
         (errors.RscanTypeError, TypeError), (errors.ShapeError, ValueError), (errors.RscanIndexError, IndexError),
         (errors.ScanTypeError, TypeError), (errors.ScanTypeError, ValueError), (errors.NonScalarCostError, TypeError),
-        (errors.LinAlgError, np.linalg.LinAlgError), (errors.UnsupportedError, NotImplementedError),
+        (errors.LinAlgError, np.linalg.LinAlgError), (errors.RscanMemoryError, MemoryError), (errors.UnsupportedError, NotImplementedError),
         (errors.InternalError, RuntimeError), (errors.DisconnectedInputError, ValueError), (errors.AxisError, IndexError),
     ]:  # fmt: skip
         assert issubclass(cls, also) and issubclass(cls, rs.RscanError)

@@ -146,6 +146,12 @@ class LinAlgError(RscanError, np.linalg.LinAlgError):
     """A matrix without the property that its algorithm needs."""
 
 
+class RscanMemoryError(RscanError, MemoryError):
+    """There is no memory for a result."""
+
+    default_code = "E0392"
+
+
 class UnsupportedError(RscanError, NotImplementedError):
     """Something that rscan does not support."""
 
@@ -189,6 +195,7 @@ KINDS: dict[str, type[RscanError]] = {
     "GradientError": GradientError,
     "DisconnectedInputError": DisconnectedInputError,
     "LinAlgError": LinAlgError,
+    "MemoryError": RscanMemoryError,
     "UnsupportedError": UnsupportedError,
     "ParseError": ParseError,
     "InternalError": InternalError,

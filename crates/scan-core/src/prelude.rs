@@ -20,6 +20,7 @@ pub use crate::rewrite::{Exact, Level, Options as PassOptions, Report};
 pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};
 pub use crate::scan::inspect;
-pub use crate::types::buffer::{LARGE as LARGE_MEMORY, advise_with, release as release_memory};
+pub use crate::types::buffer::{LARGE as LARGE_MEMORY, advise_with, release as release_memory, release_idle as release_idle_memory};
+pub use crate::types::memory::{self, OutOfMemory};
 pub use crate::types::shared::Note;
 pub use crate::types::{Array, DType, Dim, Element, Shared, Type};

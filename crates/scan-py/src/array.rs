@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use scan_core::dispatch;
-use scan_core::prelude::{Array, DType, Element, LARGE_MEMORY, legacy_state};
+use scan_core::prelude::{Array, DType, Element, LARGE_MEMORY, legacy_state, memory};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
@@ -92,7 +92,7 @@ pub fn plain<'a>(object: &'a Bound<'_, PyAny>, descr: &Bound<'_, PyArrayDescr>) 
 pub fn copied(plain: &Plain, dtype: DType) -> Array {
     if dtype == DType::Bool {
         // Whatever is not zero counts as true to NumPy; to Rust, a bool is 0 or 1.
-        return Array::new(plain.shape, plain.slice::<u8>().iter().map(|&b| b != 0).collect());
+        return Array::new(plain.shape, memory::collect(plain.slice::<u8>().iter().map(|&b| b != 0)));
     }
     dispatch!(dtype, T => copied_as::<T>(plain))
 }
@@ -100,7 +100,7 @@ pub fn copied(plain: &Plain, dtype: DType) -> Array {
 fn copied_as<T: Element>(plain: &Plain) -> Array {
     match plain.shape {
         [] => Array::scalar(plain.slice::<T>()[0]),
-        shape => Array::new(shape, plain.slice::<T>().to_vec()),
+        shape => Array::new(shape, memory::copied(plain.slice::<T>())),
     }
 }
 

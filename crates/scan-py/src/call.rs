@@ -7,7 +7,10 @@ use crate::var::{Var, unwrap, unwrap_pairs};
 use numpy::PyArrayDescr;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
-use scan_core::prelude::{self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LoopInfo, LoopTimes, PassOptions, Type};
+use scan_core::dispatch;
+use scan_core::prelude::{
+    self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LARGE_MEMORY, LoopInfo, LoopTimes, PassOptions, Type,
+};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,6 +24,8 @@ pub struct Function {
     /// Types of the outputs.
     pub outputs: Vec<Type>,
     lock: Lock,
+    /// True where shared variables are written.
+    updates: bool,
 }
 
 /// Pass, place, whether something was done, and what or why not.
@@ -59,12 +64,13 @@ impl Function {
         let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
         let (inputs, outputs) = (unwrap(&inputs), unwrap(&outputs));
         let (updates, givens) = (unwrap_pairs(&updates), unwrap_pairs(&givens));
+        let writes = !updates.is_empty();
         guard(py, || {
             let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
             let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, passes, ..FunctionSpec::default() };
             let inner = core::Function::new(spec)?;
             let lock = Lock::new(&inner);
-            Ok(Function { inner, name, slots, outputs: types, lock })
+            Ok(Function { inner, name, slots, outputs: types, lock, updates: writes })
         })
     }
     /// Runs with one array per input, each of its input's dtype.
@@ -72,7 +78,7 @@ impl Function {
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyList>> {
         guard_py(py, || {
             let values = args.iter().map(|a| read_numpy(&a)).collect::<PyResult<Vec<_>>>()?;
-            let outs = self.run(py, &values, false, &|_| Ok(()))?.0;
+            let outs = self.run(py, &values, false, self.accept())?.0;
             PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
         })
     }
@@ -130,16 +136,26 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
+/// Makes memory that a NumPy array can have of what is large and somebody else sees, too: afterwards, when shared variables are written,
+/// it would be too late for it to fail.
+pub fn own(outs: &mut [Array]) {
+    for out in outs.iter_mut().filter(|out| out.len() * out.dtype().size() >= LARGE_MEMORY && !out.data().is_ours_alone()) {
+        dispatch!(out.dtype(), T => { out.as_mut_slice::<T>(); });
+    }
+}
+
+/// Sees the outputs of a call before shared variables are written.
+pub type Accept<'a> = &'a (dyn Fn(&mut [Array]) -> core::Result<()> + Sync);
+
 impl Function {
+    /// Without further ado, but that outputs are made the caller's own before shared variables are written.
+    pub fn accept(&self) -> Accept<'static> {
+        if self.updates { &|outs| Ok(own(outs)) } else { &|_| Ok(()) }
+    }
+
     /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,
     /// but for calls that are over before anybody could use it. Ctrl-C stops the call.
-    pub fn run(
-        &self,
-        py: Python<'_>,
-        values: &[Array],
-        profile: bool,
-        accept: &(dyn Fn(&[Array]) -> core::Result<()> + Sync),
-    ) -> PyResult<(Vec<Array>, Vec<Times>)> {
+    pub fn run(&self, py: Python<'_>, values: &[Array], profile: bool, accept: Accept<'_>) -> PyResult<(Vec<Array>, Vec<Times>)> {
         let (result, rows) = if !profile && self.lock.may_be_kept(values) {
             let poll = || {
                 self.lock.missed();

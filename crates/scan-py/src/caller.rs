@@ -1,11 +1,11 @@
 //! What users call: a compiled function, some of its arguments fixed, and the form of its results.
 
 use crate::array::{Plain, copy_into, plain, to_numpy};
-use crate::call::Function;
+use crate::call::{Accept, Function};
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use scan_core::prelude::{Array, Diagnostic, Kind, Result, Type};
+use scan_core::prelude::{Array, Diagnostic, Kind, Type};
 use smallvec::SmallVec;
 use std::sync::{Mutex, OnceLock};
 
@@ -69,7 +69,10 @@ impl Caller {
         for (i, value) in fixed.into_iter().flatten() {
             let i: usize = i.extract()?;
             let slot = slots.get(i).ok_or_else(|| misuse("no such input"))?;
-            values[i] = Some(slot.copy(&value).ok_or_else(|| misuse("a fixed value is a plain array of its input's type"))?);
+            values[i] = Some(
+                guard_py(value.py(), || Ok(slot.copy(&value)))?
+                    .ok_or_else(|| misuse("a fixed value is a plain array of its input's type"))?,
+            );
         }
         let form = match keys {
             _ if single => Form::Single,
@@ -95,7 +98,7 @@ impl Caller {
         if let Some(parts) = slf.get().0.get()
             && parts.quick
             && let Some((given, out)) = parts.placed(args, named)
-            && let Some(values) = parts.arguments(py, &given)
+            && let Some(values) = guard_py(py, || Ok(parts.arguments(py, &given)))?
         {
             return parts.call(slf, &given, &values, out);
         }
@@ -110,7 +113,8 @@ impl Caller {
         let py = slf.py();
         let parts = slf.get().0.get().ok_or_else(|| misuse("called before it was made"))?;
         let given: Given = args.iter().collect();
-        let values = parts.arguments(py, &given).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
+        let values =
+            guard_py(py, || Ok(parts.arguments(py, &given)))?.ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
         parts.call(slf, &given, &values, out.cloned())
     }
 }
@@ -161,7 +165,7 @@ impl Parts {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         guard_py(py, || match out {
-            None => self.results(py, self.run(py, values, &|_| Ok(()))?),
+            None => self.results(py, self.run(py, values, self.function.get().accept())?),
             Some(out) => {
                 self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
                 Ok(out)
@@ -169,7 +173,7 @@ impl Parts {
         })
     }
 
-    fn run(&self, py: Python<'_>, values: &[Array], accept: &(dyn Fn(&[Array]) -> Result<()> + Sync)) -> PyResult<Vec<Array>> {
+    fn run(&self, py: Python<'_>, values: &[Array], accept: Accept<'_>) -> PyResult<Vec<Array>> {
         let (outs, rows) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
         if let Some(profile) = &self.profile {
             profile.call_method1(py, "add", (rows,))?;
@@ -220,7 +224,7 @@ impl Parts {
         let shapes: Vec<Option<Vec<usize>>> =
             self.places(slf, args, targets)?.iter().map(|p| p.as_ref().map(|p| p.shape.to_vec())).collect();
         let misfit: Mutex<Option<(usize, String)>> = Mutex::new(None);
-        let accept = |outs: &[Array]| {
+        let accept = |outs: &mut [Array]| {
             let Some(i) = (0..outs.len()).find(|&i| shapes[i].as_deref().is_some_and(|s| s != outs[i].shape())) else { return Ok(()) };
             let text = format!("the output has shape {}, `out` has {}", tuple(outs[i].shape()), tuple(shapes[i].as_deref().unwrap_or(&[])));
             *misfit.lock().unwrap_or_else(|e| e.into_inner()) = Some((i, text));

@@ -1,8 +1,9 @@
 //! Diagnostics and panics as Python exceptions. No panic leaves the extension as one.
 
+use crate::reserve;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use scan_core::prelude::{Diagnostic, Kind, Result, error_page as page};
+use scan_core::prelude::{Diagnostic, Kind, OutOfMemory, Result, error_page as page};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,7 +26,10 @@ pub fn guard_py<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResu
     DEPTH.set(DEPTH.get() + 1);
     let result = catch_unwind(AssertUnwindSafe(body));
     DEPTH.set(DEPTH.get() - 1);
-    result.unwrap_or_else(|_| {
+    result.unwrap_or_else(|payload| {
+        if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
+            return Err(to_py(py, &refused.diagnostic("a copy of an array")));
+        }
         let text = PANIC.take().unwrap_or_else(|| "a panic".to_string());
         Err(to_py(py, &Diagnostic::internal(text)))
     })
@@ -55,6 +59,9 @@ pub fn carry(kind: Kind, error: PyErr) -> Box<Diagnostic> {
 
 /// The exception of a diagnostic: the one that user code raised, or an instance of a class of `rscan.errors`.
 pub fn to_py(py: Python<'_>, error: &Diagnostic) -> PyErr {
+    if error.kind == Kind::Memory {
+        reserve::refill();
+    }
     if matches!(error.kind, Kind::Callback | Kind::Interrupted)
         && let Some(raised) = RAISED.take()
     {

@@ -8,6 +8,7 @@ mod errors;
 mod gradient;
 mod loops;
 mod reflect;
+mod reserve;
 mod shared;
 mod span;
 mod user_op;
@@ -48,6 +49,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::errors::install_hook();
+        super::reserve::refill();
         scan_core::prelude::advise_with(super::array::advise);
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -28,6 +28,8 @@ pub enum Kind {
     Unsupported,
     /// The text form does not parse or verify.
     Parse,
+    /// There is no memory for a result.
+    Memory,
     /// The caller asked to stop.
     Interrupted,
     /// An exception raised by user code called from a loop.
@@ -51,6 +53,7 @@ impl Kind {
             Kind::Linalg => "LinAlgError",
             Kind::Unsupported => "UnsupportedError",
             Kind::Parse => "ParseError",
+            Kind::Memory => "MemoryError",
             Kind::Interrupted => "Interrupted",
             Kind::Callback => "CallbackError",
             Kind::Internal => "InternalError",

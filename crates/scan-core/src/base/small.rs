@@ -1,5 +1,5 @@
-//! Portions far too small to pay, for tests: programs of a few lanes run in several threads, and those of a few steps in several
-//! blocks. What a thread asks for here holds for its own calls alone.
+//! Portions far too small to pay, for tests: programs of a few lanes run in several threads, those of a few steps in several
+//! blocks, and little memory is refused. What a thread asks for here holds for its own calls alone.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 thread_local! {
     static LANES: Cell<Option<usize>> = const { Cell::new(None) };
     static BLOCKS: Cell<Option<usize>> = const { Cell::new(None) };
+    static REFUSED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
@@ -55,4 +56,18 @@ pub fn in_blocks() -> bool {
 /// Counts a loop that does.
 pub fn count_blocks() {
     BLOCKS.set(BLOCKS.get().map(|n| n + 1));
+}
+
+/// Memory of fewer bytes is never refused.
+pub const SOME: usize = 1 << 10;
+
+/// Runs a job in which memory of so many bytes and more is refused, [`SOME`] at least.
+pub fn refusing_from<T>(bytes: usize, job: impl FnOnce() -> T) -> T {
+    let _before = Before(&REFUSED, REFUSED.replace(Some(bytes)));
+    job()
+}
+
+/// From how many bytes on memory is refused, where it is.
+pub fn refused_from() -> Option<usize> {
+    REFUSED.get()
 }

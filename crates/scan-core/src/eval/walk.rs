@@ -106,7 +106,7 @@ impl<G: Deref<Target = Graph>> Walk<G> {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
         let start = cx.profile.is_some().then(Instant::now);
-        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
+        let outs = node.op.evaluate(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
             profile.op(node.op.name(), start.elapsed());
         }

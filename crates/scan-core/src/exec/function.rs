@@ -10,7 +10,7 @@ use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
 use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
-use crate::types::{Array, Shared};
+use crate::types::{Array, Shared, memory};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, RwLock};
@@ -82,17 +82,21 @@ impl Function {
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
     ///
     /// # Errors
-    /// `E0504` where an argument does not fit its input; whatever the ops report.
+    /// `E0504` where an argument does not fit its input; `E0392` where there is no memory for a result; whatever the ops report.
     pub fn call(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
         self.call_if(cx, args, &|_| Ok(()))
     }
 
-    /// As a call; `accept` looks at the outputs before shared variables are written, and an error of its writes none.
+    /// As a call; `accept` sees the outputs before shared variables are written, and an error of its writes none.
     ///
     /// # Errors
     /// As a call; what `accept` returns.
-    pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&[Array]) -> Result<()>) -> Result<Vec<Array>> {
+    pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         self.check(args)?;
+        memory::given(|| "the call".to_string(), || self.run(cx, args, accept))
+    }
+
+    fn run(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         let mut order: Vec<&Shared> = self.updated.iter().collect();
         order.sort_by_key(|s| s.id());
         let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
@@ -103,8 +107,9 @@ impl Function {
         }
         let mut values = self.program.run(cx, &all)?;
         drop(all);
-        let after = values.split_off(self.n_outputs);
-        accept(&values)?;
+        // What could still fail is done before anything is written.
+        let after: Vec<Array> = values.split_off(self.n_outputs).into_iter().map(Array::owned).collect();
+        accept(&mut values)?;
         if !self.updated.is_empty() {
             let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
             self.updated.iter().zip(after).for_each(|(s, value)| s.set(value));

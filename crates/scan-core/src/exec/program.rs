@@ -72,7 +72,7 @@ impl Program {
 
     /// True for an error that passes may have brought forward or put off.
     fn decides_again(&self, e: &Diagnostic) -> bool {
-        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Internal)
+        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Internal)
     }
 
     /// What runs: the graph after the passes, with the same parameters and results.

@@ -6,8 +6,9 @@ use super::profile::Profile;
 use super::scan::Scan;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -574,6 +575,24 @@ impl PartialEq for NativeRef {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
+impl Op {
+    /// The values of the outputs, as [`OpDef::eval`] gives them.
+    ///
+    /// # Errors
+    /// As there; `E0392` where there is no memory for them.
+    pub fn evaluate(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        memory::given(|| self.described(), || self.def().eval(cx, ins))
+    }
+    /// What it is, in the midst of a sentence.
+    fn described(&self) -> String {
+        match self {
+            Op::Scan(_) => "the loop".to_string(),
+            Op::Native(native) if native.0.is_loop() => "the loop".to_string(),
+            Op::Native(native) if native.0.name() == "map" => "elementwise operations".to_string(),
+            _ => format!("`{}`", self.name()),
+        }
+    }
+}
 impl Eq for NativeRef {}
 impl std::hash::Hash for NativeRef {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -593,9 +612,14 @@ pub struct EvalCx<'a> {
     ticks: u32,
     /// So many more nodes and steps may be evaluated, where that is limited.
     left: Option<u64>,
+    /// Since the last look at the clock within an op.
+    work: usize,
     /// Filled where there is one.
     pub profile: Option<Box<Profile>>,
 }
+
+/// Simple operations of an op between two looks at the clock.
+const LOOK: usize = 1 << 20;
 
 /// How often the caller is asked whether to go on.
 const POLL: Duration = Duration::from_millis(10);
@@ -603,11 +627,11 @@ const POLL: Duration = Duration::from_millis(10);
 impl<'a> EvalCx<'a> {
     /// An evaluation that cannot be stopped.
     pub fn new() -> EvalCx<'static> {
-        EvalCx { poll: None, last: Instant::now(), ticks: 0, left: None, profile: None }
+        EvalCx { poll: None, last: Instant::now(), ticks: 0, work: 0, left: None, profile: None }
     }
     /// An evaluation that asks `poll` every 10 ms whether to go on.
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
-        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, left: None, profile: None }
+        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, work: 0, left: None, profile: None }
     }
     /// Runs what is one operation to the profile, whatever it consists of.
     pub fn as_one<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -649,6 +673,34 @@ impl<'a> EvalCx<'a> {
     pub fn check_clock(&mut self) -> Result<()> {
         self.ticks |= 15;
         self.check()
+    }
+}
+
+impl EvalCx<'_> {
+    /// Called within an op after so much work, counted in simple operations: looks at the clock every millisecond or so.
+    ///
+    /// # Errors
+    /// As [`EvalCx::check`].
+    pub fn worked(&mut self, work: usize) -> Result<()> {
+        self.work = self.work.saturating_add(work);
+        if self.work < LOOK {
+            return Ok(());
+        }
+        self.work = 0;
+        self.check_clock()
+    }
+    /// Runs over `0..n` in blocks, and looks in between at the clock.
+    ///
+    /// # Errors
+    /// As [`EvalCx::check`].
+    pub fn in_blocks(&mut self, n: usize, block: usize, mut run: impl FnMut(Range<usize>)) -> Result<()> {
+        for lo in (0..n).step_by(block.max(1)) {
+            if lo > 0 {
+                self.check_clock()?;
+            }
+            run(lo..n.min(lo + block));
+        }
+        Ok(())
     }
 }
 

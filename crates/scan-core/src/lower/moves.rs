@@ -32,7 +32,7 @@ pub(super) fn sources(op: &Op, ins: &[Source]) -> Option<(Vec<usize>, Array)> {
             Source::Given(array) => (*array).clone(),
         });
     }
-    let out = op.def().eval(&mut EvalCx::new(), &mut args).ok()?.into_iter().next()?;
+    let out = op.evaluate(&mut EvalCx::new(), &mut args).ok()?.into_iter().next()?;
     Some((out.as_slice::<i64>().iter().map(|&i| i as usize).collect(), out))
 }
 

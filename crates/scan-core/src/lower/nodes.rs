@@ -146,7 +146,7 @@ impl<'a> Lowering<'a> {
         if large {
             return None;
         }
-        Some(node.op.def().eval(&mut EvalCx::new(), &mut args).ok()?.into_vec())
+        Some(node.op.evaluate(&mut EvalCx::new(), &mut args).ok()?.into_vec())
     }
 
     /// The constant nearest to x.

@@ -57,7 +57,7 @@ impl Window {
     }
     /// Bytes of one row.
     pub fn row_bytes(&self) -> usize {
-        count(&self.shape) * self.dtype.size()
+        count(&self.shape).saturating_mul(self.dtype.size())
     }
     /// How far operands in the buffer move, where a kernel may know it.
     fn stride(&self, layout: Layout) -> Option<i32> {

@@ -4,8 +4,8 @@ use crate::bail;
 use crate::base::Result;
 use crate::ir::op::{Arg, Outs};
 use crate::ir::{Graph, Value};
-use crate::types::shape::Extents;
-use crate::types::{Array, Dim};
+use crate::types::shape::{Extents, tuple};
+use crate::types::{Array, Dim, memory};
 use smallvec::SmallVec;
 
 /// One output.
@@ -62,7 +62,7 @@ pub fn integer(x: &Array) -> i64 {
 /// All elements as i64; u64 beyond i64 saturate.
 pub fn integers(x: &Array) -> Vec<i64> {
     match x.data() {
-        crate::types::array::Data::U64(v) => v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect(),
+        crate::types::array::Data::U64(v) => memory::collect(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX))),
         _ => x.to_i64_vec(),
     }
 }
@@ -70,7 +70,7 @@ pub fn integers(x: &Array) -> Vec<i64> {
 /// The extents that integer scalars ask for.
 ///
 /// # Errors
-/// `E0222` where one is negative or their product cannot be addressed.
+/// `E0222` where one is negative, `E0392` where their product cannot be addressed.
 pub fn extents(op: &str, ins: &[Array]) -> Result<Extents> {
     let mut out: Extents = SmallVec::new();
     for x in ins {
@@ -79,9 +79,10 @@ pub fn extents(op: &str, ins: &[Array]) -> Result<Extents> {
             Err(_) => bail!(Value, "E0222", "an extent of `{op}` is {}; extents cannot be negative", integer(x)),
         }
     }
-    let count = out.iter().filter(|&&n| n > 0).try_fold(1usize, |p, &n| p.checked_mul(n));
-    if !out.contains(&0) && count.is_none_or(|n| n > isize::MAX as usize / 8) {
-        bail!(Value, "E0222", "`{op}` was asked for an array of shape {}, which no memory holds", crate::types::shape::tuple(&out));
+    let n = if out.contains(&0) { 0 } else { out.iter().fold(1, |product: u128, &n| product.saturating_mul(n as u128)) };
+    // Of the largest elements: whoever makes smaller ones asks for their bytes, and counts in wider ones beside.
+    if n > isize::MAX as u128 / 8 {
+        memory::possible(n, 8).map_err(|refused| refused.diagnostic(&format!("`{op}` of shape {}", tuple(&out))))?;
     }
     Ok(out)
 }

@@ -7,8 +7,9 @@ use super::support::{exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::types::array::elements;
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, Dims, Type};
+use crate::types::{Array, Dims, Type, memory};
 use crate::{bail, dispatch};
 use smallvec::SmallVec;
 
@@ -81,7 +82,7 @@ impl OpDef for SumTo {
         Ok(one(y.ty.with_dtype(x.ty.dtype)))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let [x, y] = ins else { unreachable!("two inputs") };
         if x.shape() == y.shape() {
             return Ok(one(x.clone()));
@@ -95,7 +96,7 @@ impl OpDef for SumTo {
         let new = x.rank() - y.rank();
         let stretched = (new..x.rank()).filter(|&axis| x.shape()[axis] != y.shape()[axis - new]);
         let axes: SmallVec<[usize; 4]> = (0..new).chain(stretched).collect();
-        Ok(one(sum_axes(x, &axes, y.shape())))
+        Ok(one(sum_axes(cx, x, &axes, y.shape())?))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -139,7 +140,7 @@ fn broadcast(x: &Array, shape: &[usize]) -> Result<Array> {
         return Err(no_broadcast(&tuple(x.shape()), &tuple(shape)));
     }
     if x.len() == 1 {
-        return Ok(dispatch!(x.dtype(), T => Array::new(shape, vec![x.as_slice::<T>()[0]; count(shape)])));
+        return Ok(dispatch!(x.dtype(), T => Array::new(shape, memory::filled(x.as_slice::<T>()[0], elements(x.dtype(), shape)))));
     }
     let mut steps: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.len() - x.rank());
     steps.extend(signed_strides(x.shape()).iter().zip(x.shape()).map(|(&step, &n)| if n == 1 { 0 } else { step }));

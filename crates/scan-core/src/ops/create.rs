@@ -7,7 +7,7 @@ use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::count;
-use crate::types::{Array, DType, Dim, Element, Type};
+use crate::types::{Array, DType, Dim, Element, Type, memory};
 
 /// A constant.
 impl OpDef for Array {
@@ -74,7 +74,7 @@ macro_rules! fill_float {
     ($t:ty, $start:expr, $step:expr, $n:expr) => {{
         let first = $start as $t;
         let delta = ($start + $step) as $t - first;
-        (0..$n).map(|i| if i == 1 { ($start + $step) as $t } else { first + i as $t * delta }).collect::<Vec<$t>>()
+        memory::collect((0..$n).map(|i| if i == 1 { ($start + $step) as $t } else { first + i as $t * delta }))
     }};
 }
 
@@ -100,7 +100,7 @@ impl OpDef for Arange {
             DType::F32 => Array::new(&[n], fill_float!(f32, wide(0), wide(2), n)),
             _ => {
                 let (start, step) = (ins[0].to_i64_vec()[0], ins[2].to_i64_vec()[0]);
-                let values: Vec<i64> = (0..n).map(|i| start.wrapping_add((i as i64).wrapping_mul(step))).collect();
+                let values = memory::collect((0..n).map(|i| start.wrapping_add((i as i64).wrapping_mul(step))));
                 Array::new(&[n], values).cast(dtype)
             }
         };
@@ -132,7 +132,7 @@ impl OpDef for Eye {
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape = extents("eye", &ins[..2])?;
-        let mut out = vec![0i8; count(&shape)];
+        let mut out = memory::zeros::<i8>(count(&shape));
         diagonal(&shape, integer(&ins[2])).for_each(|at| out[at] = 1);
         Ok(one(Array::new(&shape, out).cast(self.dtype)))
     }
@@ -222,14 +222,14 @@ fn diagonal_dim(n: &Dim, m: &Dim, k: i64) -> Dim {
 
 fn on_diagonal<T: Element>(x: &Array, k: i64) -> Array {
     let side = x.len() + k.unsigned_abs() as usize;
-    let mut out = vec![T::default(); side * side];
+    let mut out = memory::zeros::<T>(count(&[side, side]));
     diagonal(&[side, side], k).zip(x.as_slice::<T>()).for_each(|(at, &v)| out[at] = v);
     Array::new(&[side, side], out)
 }
 
 fn off_diagonal<T: Element>(x: &Array, k: i64) -> Array {
     let from = x.as_slice::<T>();
-    let out: Vec<T> = diagonal(x.shape(), k).map(|at| from[at]).collect();
+    let out: Vec<T> = memory::collect(diagonal(x.shape(), k).map(|at| from[at]));
     Array::new(&[out.len()], out)
 }
 

@@ -14,9 +14,9 @@ impl OpDef for CumSum {
         infer("cumsum", self.axis, ins)
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = widened(&mut ins[0]);
-        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(x, self.axis, self.reverse, T::plus))))
+        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(cx, x, self.axis, self.reverse, T::plus)?)))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -31,9 +31,9 @@ impl OpDef for CumProd {
         infer("cumprod", self.axis, ins)
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = widened(&mut ins[0]);
-        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(x, self.axis, false, T::times))))
+        Ok(one(dispatch!(x.dtype(), T => cumulate::<T>(cx, x, self.axis, false, T::times)?)))
     }
 
     /// `dx[i] = Π_{j<i} x[j] · s[i]` with `s[i] = ct[i] + x[i+1]·s[i+1]`: no division, so zeros are right.
@@ -59,14 +59,14 @@ impl OpDef for Recurrence {
         }
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let [a, b] = ins else { unreachable!("two inputs") };
         if a.shape() != b.shape() {
             bail!(Shape, "E0201", "`recurrence` takes two inputs of one shape, got {} and {}", tuple(a.shape()), tuple(b.shape()));
         }
         Ok(one(dispatch!(a.dtype(), T => {
             let a = a.as_slice::<T>();
-            along(b, self.axis, self.reverse, |y: &mut [T], now, before| y[now] = a[now].times(y[before]).plus(y[now]))
+            along(cx, b, self.axis, self.reverse, |y: &mut [T], now, before| y[now] = a[now].times(y[before]).plus(y[now]))?
         })))
     }
 
@@ -98,20 +98,24 @@ fn widened(x: &mut Array) -> &mut Array {
     x
 }
 
-fn cumulate<T: Number>(x: &mut Array, axis: usize, reverse: bool, op: fn(T, T) -> T) -> Array {
-    along(x, axis, reverse, |y: &mut [T], now, before| y[now] = op(y[before], y[now]))
+fn cumulate<T: Number>(cx: &mut EvalCx, x: &mut Array, axis: usize, reverse: bool, op: fn(T, T) -> T) -> Result<Array> {
+    along(cx, x, axis, reverse, |y: &mut [T], now, before| y[now] = op(y[before], y[now]))
 }
 
+/// Elements between two looks at the clock.
+const BLOCK: usize = 1 << 20;
+
 /// Runs `step(elements, position, position before)` along an axis, in place where nothing else holds the buffer.
-fn along<T: Number>(x: &mut Array, axis: usize, reverse: bool, step: impl Fn(&mut [T], usize, usize)) -> Array {
+fn along<T: Number>(cx: &mut EvalCx, x: &mut Array, axis: usize, reverse: bool, step: impl Fn(&mut [T], usize, usize)) -> Result<Array> {
     let lanes = Lanes::along(x.shape(), axis);
     let mut y = take(x);
     let data = y.as_mut_slice::<T>();
     for start in lanes.starts() {
         let at = |k: usize| start + lanes.step * if reverse { lanes.n - 1 - k } else { k };
-        (1..lanes.n).for_each(|k| step(data, at(k), at(k - 1)));
+        cx.in_blocks(lanes.n, BLOCK, |ks| ks.filter(|&k| k > 0).for_each(|k| step(data, at(k), at(k - 1))))?;
+        cx.worked(lanes.n)?;
     }
-    y
+    Ok(y)
 }
 
 /// The array itself; its place holds an empty one.

@@ -1,5 +1,6 @@
 //! Elementwise functions and casts.
 
+use super::parts::in_parts;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::{Arg, Cast, EvalCx, OpDef, Outs, Site};
 use crate::ir::{Graph, Op, Value};
@@ -18,7 +19,7 @@ impl OpDef for ElemOp {
         let operand = operand(*self, ins.iter().map(|a| a.ty.dtype))?;
         Ok(smallvec![Type { dtype: self.row().result(operand), dims: common_dims(ins)? }])
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let operand = operand(*self, ins.iter().map(Array::dtype))?;
         for (i, x) in ins.iter_mut().enumerate() {
             let wanted = if (self.row().rule, i) == (Rule::Where, 0) { DType::Bool } else { operand };
@@ -26,8 +27,10 @@ impl OpDef for ElemOp {
                 *x = x.cast(wanted);
             }
         }
-        let operands = Operands::new(ins)?;
-        let out = if self.row().rule == Rule::Where { choose(operand, &operands) } else { map(*self, operand, &operands) };
+        let out = in_parts(cx, ins, |ins| {
+            let operands = Operands::new(ins)?;
+            Ok(if self.row().rule == Rule::Where { choose(operand, &operands) } else { map(*self, operand, &operands) })
+        })?;
         Ok(smallvec![out.ok_or_else(|| refused(*self, operand))?])
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -60,8 +63,11 @@ impl OpDef for Cast {
         };
         Ok(smallvec![x.ty.with_dtype(self.dtype)])
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        Ok(smallvec![ins[0].cast(self.dtype)])
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        if ins[0].dtype() == self.dtype {
+            return Ok(smallvec![ins[0].clone()]);
+        }
+        Ok(in_parts(cx, &ins[..1], |ins| Ok(Some(ins[0].cast(self.dtype))))?.into_iter().collect())
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let from = g.ty(site.ins[0]).dtype;

@@ -1,5 +1,9 @@
 //! Factorisations of one small row-major matrix in f64, plainly: the law that faster kernels are measured by.
 
+use crate::base::Result;
+use crate::ir::EvalCx;
+use crate::types::memory;
+
 /// `P·a = L·U` with partial pivoting; L has a unit diagonal and shares the storage of U.
 pub struct Lu {
     n: usize,
@@ -12,13 +16,17 @@ pub struct Lu {
 
 impl Lu {
     /// Factorises. A column without a pivot leaves a zero on the diagonal of U.
-    pub fn new(n: usize, a: &[f64]) -> Lu {
-        let mut f = Lu { n, lu: a.to_vec(), rows: (0..n).collect(), sign: 1.0 };
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn new(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Lu> {
+        let mut f = Lu { n, lu: memory::copied(a), rows: memory::collect(0..n), sign: 1.0 };
         for k in 0..n {
+            cx.worked((n - k) * (n - k))?;
             f.pivot(k);
             f.eliminate(k);
         }
-        f
+        Ok(f)
     }
 
     /// Brings the largest element of a column to the diagonal.
@@ -53,42 +61,65 @@ impl Lu {
     }
 
     /// Solves for the k columns of b; `None` where the matrix is singular.
-    pub fn solve(&self, b: &[f64], k: usize) -> Option<Vec<f64>> {
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn solve(&self, cx: &mut EvalCx, b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
         let n = self.n;
         if self.diagonal().any(|u| u == 0.0) {
-            return None;
+            return Ok(None);
         }
-        let mut x: Vec<f64> = self.rows.iter().flat_map(|&row| &b[row * k..(row + 1) * k]).copied().collect();
-        forward(n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x);
-        backward(n, k, |i, j| self.lu[i * n + j], &mut x);
-        Some(x)
+        let mut x: Vec<f64> = memory::room(b.len());
+        self.rows.iter().for_each(|&row| x.extend_from_slice(&b[row * k..(row + 1) * k]));
+        forward(cx, n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x)?;
+        backward(cx, n, k, |i, j| self.lu[i * n + j], &mut x)?;
+        Ok(Some(x))
     }
 }
 
 /// Overwrites b with the solution of a lower triangular system.
-pub fn forward(n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) {
-    (0..n).for_each(|i| substitute(i, 0..i, k, &at, b));
+///
+/// # Errors
+/// An interruption.
+pub fn forward(cx: &mut EvalCx, n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) -> Result<()> {
+    (0..n).try_for_each(|i| substitute(cx, i, 0..i, k, &at, b))
 }
 
 /// Overwrites b with the solution of an upper triangular system.
-pub fn backward(n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) {
-    (0..n).rev().for_each(|i| substitute(i, i + 1..n, k, &at, b));
+///
+/// # Errors
+/// An interruption.
+pub fn backward(cx: &mut EvalCx, n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) -> Result<()> {
+    (0..n).rev().try_for_each(|i| substitute(cx, i, i + 1..n, k, &at, b))
 }
 
 /// Row i of the solution from the rows `known`.
-fn substitute(i: usize, known: std::ops::Range<usize>, k: usize, at: &impl Fn(usize, usize) -> f64, b: &mut [f64]) {
+fn substitute(
+    cx: &mut EvalCx,
+    i: usize,
+    known: std::ops::Range<usize>,
+    k: usize,
+    at: &impl Fn(usize, usize) -> f64,
+    b: &mut [f64],
+) -> Result<()> {
+    cx.worked(known.len() * k)?;
     for j in known {
         let factor = at(i, j);
         (0..k).for_each(|c| b[i * k + c] -= factor * b[j * k + c]);
     }
     let pivot = at(i, i);
     b[i * k..(i + 1) * k].iter_mut().for_each(|x| *x /= pivot);
+    Ok(())
 }
 
 /// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
-pub fn cholesky(n: usize, a: &[f64]) -> Option<Vec<f64>> {
-    let mut l = vec![0.0; n * n];
+///
+/// # Errors
+/// An interruption.
+pub fn cholesky(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Option<Vec<f64>>> {
+    let mut l = memory::zeros(n * n);
     for j in 0..n {
+        cx.worked((n - j) * j)?;
         for i in j..n {
             let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
             if i > j {
@@ -96,9 +127,9 @@ pub fn cholesky(n: usize, a: &[f64]) -> Option<Vec<f64>> {
             } else if rest > 0.0 {
                 l[i * n + i] = rest.sqrt();
             } else {
-                return None;
+                return Ok(None);
             }
         }
     }
-    Some(l)
+    Ok(Some(l))
 }

@@ -10,7 +10,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, count, strides};
-use crate::types::{Array, DType, Dim, Dims, Type};
+use crate::types::{Array, DType, Dim, Dims, Type, memory};
 use smallvec::SmallVec;
 
 /// Where the axes of the index arrays go in the result: in place of indexed axes that are adjacent, else in front.
@@ -58,7 +58,7 @@ impl Places {
     pub(super) fn new(shape: &[usize], axes: &[usize], idxs: &[Array]) -> Result<Places> {
         let common = broadcast_shapes(&idxs.iter().map(Array::shape).collect::<Vec<_>>())?;
         let steps = strides(shape);
-        let mut spots = vec![0; count(&common)];
+        let mut spots = memory::zeros(count(&common));
         for (idx, &axis) in idxs.iter().zip(axes) {
             let idx = spread(idx, &common)?;
             for (spot, i) in spots.iter_mut().zip(integers(&idx)) {
@@ -88,6 +88,7 @@ impl Places {
 fn positions(region: &Region, whole: bool) -> (Vec<usize>, usize) {
     let (mut out, mut length) = (vec![], 1);
     region.runs(|at, run| {
+        memory::reserve(&mut out, if whole { 1 } else { run });
         if whole {
             out.push(at);
             length = run;
@@ -103,13 +104,20 @@ impl OpDef for Gather {
         expect_count("gather", 1, true, ins)?;
         Ok(one(Type { dtype: ins[0].ty.dtype, dims: check("gather", &self.axes, &ins[0], &ins[1..])? }))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
         let places = Places::new(x.shape(), &self.axes, &ins[1..])?;
         Ok(one(dispatch!(x.dtype(), T => {
             let from = x.as_slice::<T>();
-            let mut out: Vec<T> = Vec::with_capacity(count(&places.shape));
-            places.runs(|at| out.extend_from_slice(&from[at..at + places.run]));
+            let mut out: Vec<T> = memory::room(count(&places.shape));
+            let mut going = Ok(());
+            places.runs(|at| {
+                if going.is_ok() {
+                    out.extend_from_slice(&from[at..at + places.run]);
+                    going = cx.worked(8 * places.run);
+                }
+            });
+            going?;
             Array::new(&places.shape, out)
         })))
     }
@@ -229,9 +237,9 @@ impl OpDef for Nonzero {
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
         let found: Vec<usize> = dispatch!(x.dtype(), T => {
-            x.as_slice::<T>().iter().enumerate().filter(|(_, v)| **v != T::default()).map(|(at, _)| at).collect()
+            memory::collect(x.as_slice::<T>().iter().enumerate().filter(|(_, v)| **v != T::default()).map(|(at, _)| at))
         });
-        let along = |(stride, &n): (usize, &usize)| found.iter().map(|at| (at / stride % n) as i64).collect::<Vec<_>>();
+        let along = |(stride, &n): (usize, &usize)| memory::collect(found.iter().map(|at| (at / stride % n) as i64));
         Ok(strides(x.shape()).into_iter().zip(x.shape()).map(|axis| Array::new(&[found.len()], along(axis))).collect())
     }
     fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

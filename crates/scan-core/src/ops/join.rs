@@ -6,7 +6,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, DType, Element, Extents, Type};
+use crate::types::{Array, DType, Element, Extents, Type, memory};
 use crate::{bail, dispatch};
 
 /// The dtype is the promotion of all; the other extents must agree, else `E0206`.
@@ -84,7 +84,7 @@ impl Join {
 /// The parts side by side: for each position before the axis, the block of each part.
 fn join<T: Element>(parts: &[Array], axis: usize, shape: &[usize]) -> Array {
     let inner = count(&shape[axis + 1..]);
-    let mut out: Vec<T> = Vec::with_capacity(count(shape));
+    let mut out: Vec<T> = memory::room(count(shape));
     for o in 0..count(&shape[..axis]) {
         for part in parts {
             let block = part.shape()[axis] * inner;

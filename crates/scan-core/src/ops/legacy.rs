@@ -8,7 +8,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::mt19937::{Generator, STATE};
 use crate::types::shape::count;
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 /// Inputs: the state, the two parameters of the distribution (each broadcasts to the shape of the draw), the extents.
 /// Outputs: the next state, the draw. Elements are drawn in row-major order.
@@ -59,12 +59,12 @@ fn floats(dist: Legacy, source: &mut Generator, a: &[f64], b: &[f64]) -> Result<
         if let Some((low, high)) = pairs.clone().find(|(low, high)| !(**high - **low).is_finite()) {
             bail!(Value, "E0704", "uniform draws need a finite range, got low = {low} and high = {high}");
         }
-        return Ok(pairs.map(|(&low, &high)| source.uniform(low, high)).collect());
+        return Ok(memory::collect(pairs.map(|(&low, &high)| source.uniform(low, high))));
     }
     if let Some(deviation) = b.iter().find(|d| d.is_sign_negative() && !d.is_nan()) {
         bail!(Value, "E0704", "normal draws need a deviation of at least 0, got {deviation}");
     }
-    Ok(pairs.map(|(&mean, &deviation)| source.normal(mean, deviation)).collect())
+    Ok(memory::collect(pairs.map(|(&mean, &deviation)| source.normal(mean, deviation))))
 }
 
 fn binomials(source: &mut Generator, n: &[i64], p: &[f64]) -> Result<Vec<i64>> {
@@ -72,7 +72,7 @@ fn binomials(source: &mut Generator, n: &[i64], p: &[f64]) -> Result<Vec<i64>> {
     if let Some((n, p)) = pairs.clone().find(|(n, p)| **n < 0 || !(0.0..=1.0).contains(*p)) {
         bail!(Value, "E0704", "binomial draws need n >= 0 and 0 <= p <= 1, got n = {n} and p = {p}");
     }
-    Ok(pairs.map(|(&n, &p)| source.binomial(n, p)).collect())
+    Ok(memory::collect(pairs.map(|(&n, &p)| source.binomial(n, p))))
 }
 
 fn integers(source: &mut Generator, low: &[i64], high: &[i64]) -> Result<Vec<i64>> {
@@ -80,7 +80,7 @@ fn integers(source: &mut Generator, low: &[i64], high: &[i64]) -> Result<Vec<i64
     if let Some((low, high)) = pairs.clone().find(|(low, high)| low > high) {
         bail!(Value, "E0701", "random integers need low <= high, got low = {low} and high = {high}");
     }
-    Ok(pairs.map(|(&low, &high)| source.integer(low, high)).collect())
+    Ok(memory::collect(pairs.map(|(&low, &high)| source.integer(low, high))))
 }
 
 #[cfg(test)]

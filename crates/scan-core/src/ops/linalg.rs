@@ -10,7 +10,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 /// dtype and extent of square matrices.
 ///
@@ -98,10 +98,10 @@ impl OpDef for Solve {
         let columns = b.dims.last().filter(|_| b.rank() > 1).cloned();
         Ok(one(Type::new(solve_dtype(a.dtype, b.dtype), batch.into_iter().chain([n]).chain(columns))))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let systems = Systems::of(ins)?;
         let solved = systems.each(|batch, i, a, b| {
-            self.solve(systems.n, a, b, systems.columns).ok_or_else(|| match self.kind {
+            self.solve(cx, systems.n, a, b, systems.columns)?.ok_or_else(|| match self.kind {
                 MatrixKind::Positive => not_positive("solve", batch, i),
                 _ => singular("solve", batch, i),
             })
@@ -182,27 +182,27 @@ impl Systems {
     pub(super) fn solution(&self, solved: &[Vec<f64>]) -> Array {
         let tail = if self.vector { &[self.n][..] } else { &[self.n, self.columns] };
         let shape: Extents = self.batch.iter().chain(tail).copied().collect();
-        Array::new(&shape, solved.concat()).cast(self.dtype)
+        Array::new(&shape, memory::joined(solved)).cast(self.dtype)
     }
 }
 
 impl Solve {
     /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
-    fn solve(&self, n: usize, a: &[f64], b: &[f64], k: usize) -> Option<Vec<f64>> {
+    fn solve(&self, cx: &mut EvalCx, n: usize, a: &[f64], b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
         let at = |i: usize, j: usize| a[i * n + j];
-        let mut x = b.to_vec();
+        let mut x = memory::copied(b);
         match self.kind {
-            MatrixKind::General => return Lu::new(n, a).solve(b, k),
-            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| at(i, i) == 0.0) => return None,
-            MatrixKind::Lower => forward(n, k, at, &mut x),
-            MatrixKind::Upper => backward(n, k, at, &mut x),
+            MatrixKind::General => return Lu::new(cx, n, a)?.solve(cx, b, k),
+            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| at(i, i) == 0.0) => return Ok(None),
+            MatrixKind::Lower => forward(cx, n, k, at, &mut x)?,
+            MatrixKind::Upper => backward(cx, n, k, at, &mut x)?,
             MatrixKind::Positive => {
-                let l = cholesky(n, a)?;
-                forward(n, k, |i, j| l[i * n + j], &mut x);
-                backward(n, k, |i, j| l[j * n + i], &mut x);
+                let Some(l) = cholesky(cx, n, a)? else { return Ok(None) };
+                forward(cx, n, k, |i, j| l[i * n + j], &mut x)?;
+                backward(cx, n, k, |i, j| l[j * n + i], &mut x)?;
             }
         }
-        Some(x)
+        Ok(Some(x))
     }
 }
 
@@ -219,10 +219,10 @@ impl OpDef for Cholesky {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         same_type("cholesky", ins)
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("cholesky", &ins[0])?);
-        let l = each(a, n * n, |batch, i, a| cholesky(n, a).ok_or_else(|| not_positive("cholesky", batch, i)))?;
-        Ok(one(Array::new(a.shape(), l.concat()).cast(a.dtype().to_float())))
+        let l = each(a, n * n, |batch, i, a| cholesky(cx, n, a)?.ok_or_else(|| not_positive("cholesky", batch, i)))?;
+        Ok(one(Array::new(a.shape(), memory::joined(&l)).cast(a.dtype().to_float())))
     }
     /// `ā = Φ(s + sᵀ)` with `s = l⁻ᵀ·Φ(lᵀ·l̄)·l⁻¹`.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -247,11 +247,11 @@ impl OpDef for Inverse {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         same_type("inverse", ins)
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("inverse", &ins[0])?);
-        let eye: Vec<f64> = (0..n * n).map(|at| (at / n == at % n) as u8 as f64).collect();
-        let out = each(a, n * n, |batch, i, a| Lu::new(n, a).solve(&eye, n).ok_or_else(|| singular("inverse", batch, i)))?;
-        Ok(one(Array::new(a.shape(), out.concat()).cast(a.dtype().to_float())))
+        let eye: Vec<f64> = memory::collect((0..n * n).map(|at| (at / n == at % n) as u8 as f64));
+        let out = each(a, n * n, |batch, i, a| Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular("inverse", batch, i)))?;
+        Ok(one(Array::new(a.shape(), memory::joined(&out)).cast(a.dtype().to_float())))
     }
     /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -274,9 +274,9 @@ impl OpDef for SLogDet {
         let out = Type::new(ty.dtype, ty.dims[..ty.rank() - 2].iter().cloned());
         Ok([out.clone(), out].into_iter().collect())
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("slogdet", &ins[0])?);
-        let both = each(a, n * n, |_, _, a| Ok(slogdet(&Lu::new(n, a))))?;
+        let both = each(a, n * n, |_, _, a| Ok(slogdet(&Lu::new(cx, n, a)?)))?;
         Ok(signs_and_logs(a, both).collect())
     }
     /// `ā = loḡ · a⁻ᵀ`; the sign is constant.

@@ -32,6 +32,7 @@
 use super::matmul::{LOOPS, Outer as _, Product as _};
 use super::softmax::log_sum_exp;
 use crate::scalar::{Host, Lanes as _, slices};
+use crate::types::memory;
 
 /// Sums below this are computed by the formula.
 const LEAST: f64 = f64::from_bits((1023 - 256) << 52);
@@ -88,16 +89,16 @@ impl Formula<'_> {
     /// `aᵢ + wᵢⱼ` in column j of row t.
     fn column(&self, t: usize, j: usize) -> Vec<f64> {
         let Size { k, n, .. } = self.size;
-        row(self.a, t, k).iter().enumerate().map(|(i, a)| a + self.w[i * n + j]).collect()
+        memory::collect(row(self.a, t, k).iter().enumerate().map(|(i, a)| a + self.w[i * n + j]))
     }
     /// Result j of row t.
     fn result(&self, t: usize, j: usize) -> f64 {
-        log_sum_exp(&self.column(t, j), &mut vec![0.0; self.size.k])
+        log_sum_exp(&self.column(t, j), &mut memory::zeros(self.size.k))
     }
     /// `ct · exp(aᵢ + wᵢⱼ − y)` for column j of row t, as the gradient of logsumexp has it.
     fn weighted(&self, t: usize, j: usize, ct: f64, mut each: impl FnMut(usize, f64)) {
         let column = self.column(t, j);
-        let y = log_sum_exp(&column, &mut vec![0.0; self.size.k]);
+        let y = log_sum_exp(&column, &mut memory::zeros(self.size.k));
         if y == f64::NEG_INFINITY && ct.is_finite() {
             return;
         }
@@ -162,7 +163,7 @@ pub(crate) fn quotients(n: usize, [cts, sums, top]: [&[f64]; 3], out: &mut [f64]
 
 /// 0 for what is left to the formula.
 fn without_nan(x: &[f64]) -> Vec<f64> {
-    x.iter().map(|&x| if x.is_nan() { 0.0 } else { x }).collect()
+    memory::collect(x.iter().map(|&x| if x.is_nan() { 0.0 } else { x }))
 }
 
 /// `log_matmul_left`: the cotangent of a.

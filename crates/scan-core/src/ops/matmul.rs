@@ -6,7 +6,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::{eights, slices};
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
-use crate::types::{Array, Dim, Element, Extents, Type};
+use crate::types::{Array, Dim, Element, Extents, Type, memory};
 use crate::{bail, dispatch};
 
 /// As `numpy.matmul`: a vector on the left is a row, on the right a column, and that axis goes away; axes before the last
@@ -27,10 +27,10 @@ impl OpDef for MatMul {
         Ok(one(Type::new(a.dtype.promote(b.dtype), batch.into_iter().chain(m.cloned()).chain(n.cloned()))))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let dtype = ins[0].dtype().promote(ins[1].dtype());
         let (a, b) = (ins[0].cast(dtype), ins[1].cast(dtype));
-        Ok(one(dispatch!(dtype, T => matmul::<T>(&a, &b)?)))
+        Ok(one(dispatch!(dtype, T => matmul::<T>(cx, &a, &b)?)))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -74,7 +74,7 @@ fn split_right<T>(dims: &[T]) -> (&[T], &T, Option<&T>) {
     }
 }
 
-fn matmul<T: Product>(a: &Array, b: &Array) -> Result<Array> {
+fn matmul<T: Product>(cx: &mut EvalCx, a: &Array, b: &Array) -> Result<Array> {
     let ((batch_a, m, &k), (batch_b, &l, n)) = (split_left(a.shape()), split_right(b.shape()));
     if k != l {
         return Err(mismatch(&tuple(a.shape()), &tuple(b.shape()), &k.to_string(), &l.to_string()));
@@ -87,12 +87,14 @@ fn matmul<T: Product>(a: &Array, b: &Array) -> Result<Array> {
     let out = product.as_mut_slice::<T>();
     out.fill(T::ZERO);
     if batch_b.is_empty() {
-        T::multiply([count(&batch) * m, k, n], data_a, data_b, out);
+        T::multiply_in(cx, [count(&batch) * m, k, n], data_a, data_b, out)?;
         return Ok(product);
     }
     for i in 0..count(&batch) {
         let (at_a, at_b) = (position(i, &batch, batch_a) * m * k, position(i, &batch, batch_b) * k * n);
-        T::multiply([m, k, n], &data_a[at_a..at_a + m * k], &data_b[at_b..at_b + k * n], &mut out[i * m * n..(i + 1) * m * n]);
+        let (a, b) = (&data_a[at_a..at_a + m * k], &data_b[at_b..at_b + k * n]);
+        T::multiply_in(cx, [m, k, n], a, b, &mut out[i * m * n..(i + 1) * m * n])?;
+        cx.worked(m * k * n)?;
     }
     Ok(product)
 }
@@ -111,7 +113,53 @@ pub(crate) trait Product: Number {
     fn multiply(extents: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
         multiply_by_loops(extents, a, b, c);
     }
+    /// The same, to the bit, where a long product is made of parts, between which the caller may stop it.
+    ///
+    /// # Errors
+    /// An interruption.
+    fn multiply_in(cx: &mut EvalCx, [m, k, n]: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) -> Result<()> {
+        if m.saturating_mul(k).saturating_mul(n) <= LONG {
+            Self::multiply([m, k, n], a, b, c);
+            return Ok(());
+        }
+        let rows = Self::rows_of_part(m, k, n);
+        let mut lo = 0;
+        while lo < m {
+            // The last part is not so small that another way of multiplying is taken.
+            let least = if rows < ROWS { 1 } else { ROWS + SMALL / (k * n).max(1) };
+            let hi = if m - lo < rows + least { m } else { lo + rows };
+            if n <= COLUMNS || m < ROWS || !Self::TILED {
+                Self::multiply([hi - lo, k, n], &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
+            } else {
+                for first in (0..n).step_by(COLUMNS) {
+                    let columns = [first, n.min(first + COLUMNS)];
+                    Self::multiply_columns([hi - lo, k, n], columns, &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
+                    cx.check_clock()?;
+                }
+            }
+            cx.check_clock()?;
+            lo = hi;
+        }
+        Ok(())
+    }
+    /// True where some columns of a product can be computed without the others.
+    const TILED: bool = false;
+    /// Rows of a part of a long product.
+    fn rows_of_part(_m: usize, k: usize, n: usize) -> usize {
+        (LONG / (k * n).max(1)).max(1)
+    }
+    /// Some columns of a product.
+    fn multiply_columns(extents: [usize; 3], _columns: [usize; 2], a: &[Self], b: &[Self], c: &mut [Self]) {
+        Self::multiply(extents, a, b, c);
+    }
 }
+
+/// Products of more multiplications are made of parts.
+const LONG: usize = 1 << 27;
+/// Rows of a part, where rows are multiplied together: packing the right side once for each is a small part of the work.
+const PART: usize = 512;
+/// Columns of a part: as many as are packed at a time anyway.
+const COLUMNS: usize = 1024;
 
 /// `C = aᵀ·b` added up over rows.
 pub(crate) trait Outer: Element {
@@ -133,7 +181,6 @@ impl Product for u64 {}
 macro_rules! float_product {
     ($t:ty, $gemm:path, $add_rows:path, $add_rows_back:path, $add_outer:path, $row_products:path) => {
         impl Product for $t {
-            #[allow(unsafe_code)]
             fn multiply(extents: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
                 let [m, k, n] = extents;
                 match extents {
@@ -144,10 +191,32 @@ macro_rules! float_product {
                     }
                     _ => {}
                 }
-                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "extents of a product");
-                // SAFETY: with these strides and extents exactly the elements of the three slices are reached, as
+                Self::multiply_columns(extents, [0, n], a, b, c);
+            }
+            const TILED: bool = true;
+            fn rows_of_part(m: usize, k: usize, n: usize) -> usize {
+                let rows = (LONG / (k * n).max(1)).max(1);
+                if n < 4 || m < ROWS {
+                    rows
+                } else if n > COLUMNS {
+                    PART
+                } else {
+                    rows.max(PART)
+                }
+            }
+            #[allow(unsafe_code)]
+            fn multiply_columns([m, k, n]: [usize; 3], [lo, hi]: [usize; 2], a: &[$t], b: &[$t], c: &mut [$t]) {
+                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n && lo <= hi && hi <= n, "extents of a product");
+                if m * k * n > PACKED * LOOPS {
+                    // The product packs as much, and has no way to say that there is no memory for it.
+                    drop(memory::room::<$t>(PACKED));
+                }
+                // SAFETY: with these strides and extents exactly the elements of the columns, and of all of a, are reached, as
                 // asserted above; c is borrowed exclusively.
-                unsafe { $gemm(m, k, n, 1.0, a.as_ptr(), k as isize, 1, b.as_ptr(), n as isize, 1, 0.0, c.as_mut_ptr(), n as isize, 1) }
+                unsafe {
+                    let (b, c) = (b.as_ptr().add(lo), c.as_mut_ptr().add(lo));
+                    $gemm(m, k, hi - lo, 1.0, a.as_ptr(), k as isize, 1, b, n as isize, 1, 0.0, c, n as isize, 1);
+                }
             }
         }
 
@@ -200,6 +269,8 @@ float_product!(
 );
 float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::add_rows_back, slices::add_outer, eights::row_products);
 
+/// Elements that a large product packs.
+const PACKED: usize = 256 * (1024 + 64);
 /// Rows of which [`Outer::add_outer`] adds up the products at once.
 pub(crate) const OUTER: usize = 256;
 /// Up to as many multiplications a kernel may compute a product, element by element, and both round every product and sum. Larger ones are

@@ -16,6 +16,7 @@ mod linalg;
 pub(crate) mod log_matmul;
 pub(crate) mod matmul;
 pub(crate) mod outer_sum;
+mod parts;
 mod random;
 mod reduce;
 mod region;

@@ -7,7 +7,7 @@ use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 impl OpDef for OuterSum {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
@@ -83,7 +83,7 @@ impl OuterSum {
 fn turned<T: Outer>(x: &Array) -> Option<Vec<T>> {
     let inner = &x.shape()[1..];
     let more = count(&inner[..inner.len() - 1]) > 1;
-    more.then(|| x.as_slice::<T>().chunks(count(inner).max(1)).rev().flatten().copied().collect())
+    more.then(|| memory::collect(x.as_slice::<T>().chunks(count(inner).max(1)).rev().flatten().copied()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::philox::{self, Key};
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Dim, Dims, Type};
+use crate::types::{Array, DType, Dim, Dims, Type, memory};
 
 /// Checks the key of a draw.
 ///
@@ -73,13 +73,29 @@ fn draw_type(op: &str, dtype: DType, ins: &[Arg]) -> Result<Outs<Type>> {
     Ok(one(Type { dtype, dims: wanted(op, &ins[1..])? }))
 }
 
+/// The elements of a draw, of which each is a function of its number.
+fn numbered<T>(cx: &mut EvalCx, n: usize, element: impl Fn(u64) -> T) -> Result<Vec<T>> {
+    let mut out = memory::room(n);
+    cx.in_blocks(n, BLOCK, |block| out.extend(block.map(|i| element(i as u64))))?;
+    Ok(out)
+}
+
+/// Elements that are drawn between two looks at the clock.
+const BLOCK: usize = 1 << 16;
+
 /// A draw from its elements.
-fn draw(op: &str, dtype: DType, ins: &[Array], narrow: fn(Key, u64) -> f32, wide: fn(Key, u64) -> f64) -> Result<Outs<Array>> {
+fn draw(
+    cx: &mut EvalCx,
+    op: &str,
+    dtype: DType,
+    ins: &[Array],
+    narrow: fn(Key, u64) -> f32,
+    wide: fn(Key, u64) -> f64,
+) -> Result<Outs<Array>> {
     let (key, shape) = (key_of(op, &ins[0])?, extents(op, &ins[1..])?);
-    let all = 0..count(&shape) as u64;
     Ok(one(match dtype {
-        DType::F32 => Array::new(&shape, all.map(|i| narrow(key, i)).collect()),
-        _ => Array::new(&shape, all.map(|i| wide(key, i)).collect()),
+        DType::F32 => Array::new(&shape, numbered(cx, count(&shape), |i| narrow(key, i))?),
+        _ => Array::new(&shape, numbered(cx, count(&shape), |i| wide(key, i))?),
     }))
 }
 
@@ -87,8 +103,8 @@ impl OpDef for RandomUniform {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         draw_type("random_uniform", self.dtype, ins)
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        draw("random_uniform", self.dtype, ins, philox::uniform_f32, philox::uniform_f64)
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        draw(cx, "random_uniform", self.dtype, ins, philox::uniform_f32, philox::uniform_f64)
     }
     no_gradient!();
 }
@@ -97,8 +113,8 @@ impl OpDef for RandomNormal {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         draw_type("random_normal", self.dtype, ins)
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        draw("random_normal", self.dtype, ins, philox::normal_f32, philox::normal_f64)
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        draw(cx, "random_normal", self.dtype, ins, philox::normal_f32, philox::normal_f64)
     }
     no_gradient!();
 }
@@ -111,7 +127,7 @@ impl OpDef for RandomIntegers {
         ins[1..3].iter().try_for_each(|a| expect_int_scalar(op, "a bound", a))?;
         Ok(one(Type { dtype: DType::I64, dims: wanted(op, &ins[3..])? }))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (key, low, high) = (key_of("random_integers", &ins[0])?, integer(&ins[1]), integer(&ins[2]));
         if low >= high {
             bail!(Value, "E0701", "random integers need low < high, got low = {low} and high = {high}");
@@ -119,7 +135,7 @@ impl OpDef for RandomIntegers {
         let shape: Extents = extents("random_integers", &ins[3..])?;
         let range = high.wrapping_sub(low) as u64;
         let value = |i: u64| low.wrapping_add(philox::bounded(key, i, range) as i64);
-        Ok(one(Array::new(&shape, (0..count(&shape) as u64).map(value).collect::<Vec<i64>>())))
+        Ok(one(Array::new(&shape, numbered(cx, count(&shape), value)?)))
     }
     no_gradient!();
 }
@@ -131,11 +147,12 @@ impl OpDef for RandomPermutation {
         expect_key("random_permutation", &ins[0])?;
         Ok(one(Type { dtype: DType::I64, dims: wanted("random_permutation", &ins[1..])? }))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let key = key_of("random_permutation", &ins[0])?;
         let n = extents("random_permutation", &ins[1..])?[0];
-        let mut out: Vec<i64> = (0..n as i64).collect();
+        let mut out: Vec<i64> = memory::collect(0..n as i64);
         for i in (1..n).rev() {
+            cx.worked(8)?;
             out.swap(i, philox::bounded(key, i as u64, i as u64 + 1) as usize);
         }
         Ok(one(Array::new(&[n], out)))

@@ -26,7 +26,7 @@ impl OpDef for Reduce {
         Ok(one(Type::new(dtype, drop_axes(&x.ty.dims, &self.axes, self.keepdims.then(|| Dim::known(1))))))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
         let shape: Extents = drop_axes(x.shape(), &self.axes, self.keepdims.then_some(1)).collect();
         let (x, lanes) = lanes_over(x, &self.axes);
@@ -34,10 +34,10 @@ impl OpDef for Reduce {
             self.check_not_empty(&tuple(ins[0].shape()))?;
         }
         Ok(one(match self.kind {
-            ReduceKind::Sum | ReduceKind::Prod => reduced(self.kind, &x.cast(x.dtype().accumulator()), lanes, &shape),
+            ReduceKind::Sum | ReduceKind::Prod => reduced(cx, self.kind, &x.cast(x.dtype().accumulator()), lanes, &shape)?,
             ReduceKind::Any => per_lane(&x.cast(DType::Bool), lanes, &shape, |lane: Lane<bool>| lane.iter().any(|b| b)),
             ReduceKind::All => per_lane(&x.cast(DType::Bool), lanes, &shape, |lane: Lane<bool>| lane.iter().all(|b| b)),
-            ReduceKind::Max | ReduceKind::Min => reduced(self.kind, &x, lanes, &shape),
+            ReduceKind::Max | ReduceKind::Min => reduced(cx, self.kind, &x, lanes, &shape)?,
         }))
     }
 
@@ -129,7 +129,7 @@ impl OpDef for ExtremeMask {
         }
         let shape: Extents = drop_axes(x.shape(), &self.axes, Some(1)).collect();
         let (sorted, lanes) = lanes_over(x, &self.axes);
-        let top = reduced(if self.kind == Extreme::Max { ReduceKind::Max } else { ReduceKind::Min }, &sorted, lanes, &shape);
+        let top = reduced(cx, if self.kind == Extreme::Max { ReduceKind::Max } else { ReduceKind::Min }, &sorted, lanes, &shape)?;
         crate::scalar::ElemOp::Eq.eval(cx, &mut [x.clone(), top])
     }
 
@@ -150,7 +150,7 @@ const BLOCK: usize = 256;
 /// the first a multiple of [`BLOCK`].
 pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
     if hi - lo > BLOCK {
-        let mid = lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK);
+        let mid = halved(lo, hi);
         return op(fold(lane, lo, mid, unit, op), fold(lane, mid, hi, unit, op));
     }
     let mut part = [unit; 8];
@@ -165,6 +165,28 @@ pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op:
     tree(part, op)
 }
 
+/// As [`fold`] of a whole lane, with a pause in between where it is long.
+fn fold_long<T: Element>(lane: Lane<T>, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, pause: Pause) -> Result<T> {
+    if hi - lo > LONG {
+        let mid = halved(lo, hi);
+        let first = fold_long(lane, [lo, mid], unit, op, pause)?;
+        return Ok(op(first, fold_long(lane, [mid, hi], unit, op, pause)?));
+    }
+    pause(hi - lo)?;
+    Ok(fold(lane, lo, hi, unit, op))
+}
+
+/// Where a lane that is longer than [`BLOCK`] is halved.
+fn halved(lo: usize, hi: usize) -> usize {
+    lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK)
+}
+
+/// Told how many elements were looked at; the caller may stop it.
+pub(crate) type Pause<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+
+/// So many elements are folded without a pause.
+const LONG: usize = 1 << 20;
+
 /// Eight partial results as one.
 fn tree<T>([a, b, c, d, e, f, g, h]: [T; 8], op: impl Fn(T, T) -> T) -> T {
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))
@@ -176,7 +198,7 @@ const BESIDE: usize = 64;
 /// As [`fold`], for each of the lanes whose elements `k` lie side by side, `step` after those before, from the first of `x` on.
 fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
     if hi - lo > BLOCK {
-        let mid = lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK);
+        let mid = halved(lo, hi);
         let mut second = [unit; BESIDE];
         fold_beside(x, step, [lo, mid], unit, op, out);
         fold_beside(x, step, [mid, hi], unit, op, &mut second[..out.len()]);
@@ -193,57 +215,74 @@ fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, 
 }
 
 /// Every lane folded into its element of `out`.
-fn fold_all<T: Element>(x: &[T], lanes: Lanes, unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
+fn fold_all<T: Element>(x: &[T], lanes: Lanes, unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T], pause: Pause) -> Result<()> {
     if lanes.n == 0 {
-        return out.fill(unit);
+        out.fill(unit);
+        return Ok(());
     }
     // Few elements are not worth clearing the sums of so many lanes.
     if lanes.step <= 1 || lanes.n * lanes.step.min(BESIDE) < 8 * BESIDE {
         let lane = |start| Lane::new(x, lanes, start);
-        return out.iter_mut().zip(lanes.starts()).for_each(|(out, start)| *out = fold(lane(start), 0, lanes.n, unit, op));
+        let mut starts = lanes.starts();
+        for out in out.chunks_mut((LONG / lanes.n).max(1)) {
+            match out {
+                [out] => *out = fold_long(lane(starts.next().unwrap_or(0)), [0, lanes.n], unit, op, pause)?,
+                _ => {
+                    out.iter_mut().zip(starts.by_ref()).for_each(|(out, start)| *out = fold(lane(start), 0, lanes.n, unit, op));
+                    pause(out.len() * lanes.n)?;
+                }
+            }
+        }
+        return Ok(());
     }
     for (o, out) in out.chunks_mut(lanes.step).enumerate() {
         let x = &x[o * lanes.n * lanes.step..];
         for (i, out) in out.chunks_mut(BESIDE).enumerate() {
             fold_beside(&x[i * BESIDE..], lanes.step, [0, lanes.n], unit, op, out);
+            pause(lanes.n * out.len())?;
         }
     }
+    Ok(())
 }
 
 /// Lanes reduced into `out`; extremes only of lanes that are not empty.
-pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &mut [T]) {
+///
+/// # Errors
+/// An interruption.
+pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &mut [T], pause: Pause) -> Result<()> {
     match kind {
-        ReduceKind::Prod => fold_all(x, lanes, T::ONE, T::times, out),
-        ReduceKind::Max => best_of(x, lanes, |new, old| new > old, out),
-        ReduceKind::Min => best_of(x, lanes, |new, old| new < old, out),
-        _ => fold_all(x, lanes, T::ZERO, T::plus, out),
+        ReduceKind::Prod => fold_all(x, lanes, T::ONE, T::times, out, pause),
+        ReduceKind::Max => best_of(x, lanes, |new, old| new > old, out, pause),
+        ReduceKind::Min => best_of(x, lanes, |new, old| new < old, out, pause),
+        _ => fold_all(x, lanes, T::ZERO, T::plus, out, pause),
     }
 }
 
 /// [`compute`], as an array of this shape.
-fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
-    dispatch!(x.dtype(), T => {
-        let mut out = Array::dirty(x.dtype(), shape);
-        compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>());
-        out
-    })
+fn reduced(cx: &mut EvalCx, kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Result<Array> {
+    let mut out = Array::dirty(x.dtype(), shape);
+    dispatch!(x.dtype(), T => compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>(), &mut |work| cx.worked(work)))?;
+    Ok(out)
 }
 
 /// The extreme of every lane: the first of equal ones, or the first NaN.
-fn best_of<T: Number>(x: &[T], lanes: Lanes, beats: impl Fn(T, T) -> bool + Copy, out: &mut [T]) {
+fn best_of<T: Number>(x: &[T], lanes: Lanes, beats: impl Fn(T, T) -> bool + Copy, out: &mut [T], pause: Pause) -> Result<()> {
     let wins = or_nan(beats);
     if lanes.step > 1 {
         for (out, x) in out.chunks_mut(lanes.step).zip(x.chunks(lanes.n * lanes.step)) {
             let mut rows = x.chunks(lanes.step);
             rows.next().into_iter().for_each(|first| out.copy_from_slice(first));
-            rows.for_each(|row| out.iter_mut().zip(row).for_each(|(out, &x)| *out = if wins(x, *out) { x } else { *out }));
+            for row in rows {
+                out.iter_mut().zip(row).for_each(|(out, &x)| *out = if wins(x, *out) { x } else { *out });
+                pause(row.len())?;
+            }
         }
-        return;
+        return Ok(());
     }
     let keep = |old: T, new: T| if beats(new, old) { new } else { old };
     for (out, start) in out.iter_mut().zip(lanes.starts()) {
         let x = &x[start..start + lanes.n];
-        let best = fold(Lane::new(x, lanes, 0), 0, lanes.n, x[0], keep);
+        let best = fold_long(Lane::new(x, lanes, 0), [0, lanes.n], x[0], keep, pause)?;
         // Equal zeros may differ in their signs, and NaNs in their bits: the first counts.
         *out = match T::DTYPE.is_float() {
             true if x.iter().fold(false, |any, &x| any | is_nan(x)) => x.iter().copied().find(|&x| is_nan(x)).unwrap_or(best),
@@ -251,12 +290,16 @@ fn best_of<T: Number>(x: &[T], lanes: Lanes, beats: impl Fn(T, T) -> bool + Copy
             _ => best,
         };
     }
+    Ok(())
 }
 
 /// x summed over sorted `axes` in its own dtype (bool: any), as an array of this shape.
-pub(super) fn sum_axes(x: &Array, axes: &[usize], shape: &[usize]) -> Array {
+///
+/// # Errors
+/// An interruption.
+pub(super) fn sum_axes(cx: &mut EvalCx, x: &Array, axes: &[usize], shape: &[usize]) -> Result<Array> {
     let (x, lanes) = lanes_over(x, axes);
-    reduced(ReduceKind::Sum, &x, lanes, shape)
+    reduced(cx, ReduceKind::Sum, &x, lanes, shape)
 }
 
 /// Whether a later element takes the place of the best so far; a NaN beats numbers.

@@ -5,8 +5,8 @@ use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::Write;
-use crate::types::Array;
 use crate::types::shape::{Extents, count, strides, tuple};
+use crate::types::{Array, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ impl Region {
         }
         dispatch!(x.dtype(), T => {
             let from = x.as_slice::<T>();
-            let mut out: Vec<T> = Vec::with_capacity(count(&shape));
+            let mut out: Vec<T> = memory::room(count(&shape));
             self.runs(|at, run| out.extend_from_slice(&from[at..at + run]));
             Array::new(&shape, out)
         })

@@ -1,6 +1,6 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
-use super::reduce::{fold, keep_axes};
+use super::reduce::{Pause, fold, keep_axes};
 use super::support::{Lane, Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::op::*;
@@ -16,10 +16,10 @@ impl OpDef for LogSumExp {
         Ok(one(Type::new(x.ty.dtype.to_float(), drop_axes(&x.ty.dims, &self.axes, self.keepdims.then(|| Dim::known(1))))))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape: Extents = drop_axes(ins[0].shape(), &self.axes, self.keepdims.then_some(1)).collect();
         let (x, lanes) = lanes_over(&ins[0].cast(ins[0].dtype().to_float()), &self.axes);
-        Ok(one(computed(Of::LogSumExp, &x, lanes, &shape)))
+        Ok(one(computed(cx, Of::LogSumExp, &x, lanes, &shape)?))
     }
 
     /// `ct · exp(x − y)`, where the elements that equal y weigh 1, or 0 where y is −∞.
@@ -48,8 +48,8 @@ impl OpDef for Softmax {
         infer("softmax", self.axis, ins)
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        Ok(one(along(Of::Softmax, &ins[0], self.axis)))
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        Ok(one(along(cx, Of::Softmax, &ins[0], self.axis)?))
     }
 
     /// `y · (ct − Σ ct·y)`.
@@ -69,8 +69,8 @@ impl OpDef for LogSoftmax {
         infer("log_softmax", self.axis, ins)
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        Ok(one(along(Of::LogSoftmax, &ins[0], self.axis)))
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        Ok(one(along(cx, Of::LogSoftmax, &ins[0], self.axis)?))
     }
 
     /// `ct − exp(y) · Σ ct`.
@@ -100,28 +100,33 @@ pub(crate) enum Of {
     LogSoftmax,
 }
 
-fn along(of: Of, x: &Array, axis: usize) -> Array {
+fn along(cx: &mut EvalCx, of: Of, x: &Array, axis: usize) -> Result<Array> {
     let x = x.cast(x.dtype().to_float());
-    computed(of, &x, Lanes::along(x.shape(), axis), x.shape())
+    computed(cx, of, &x, Lanes::along(x.shape(), axis), x.shape())
 }
 
 /// What is computed of the lanes of x, a float, as an array of this shape.
-fn computed(of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
+fn computed(cx: &mut EvalCx, of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -> Result<Array> {
     let mut out = Array::zeros(x.dtype(), shape);
+    let pause: Pause = &mut |work| cx.worked(work);
     match x.dtype() {
-        DType::F32 => compute::<f32>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![]),
-        _ => compute::<f64>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![]),
+        DType::F32 => compute::<f32>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![], pause)?,
+        _ => compute::<f64>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![], pause)?,
     }
-    out
+    Ok(out)
 }
 
 /// As [`Of`] says, lane by lane in f64. With the maximum m of the numbers of a lane the sum `Σ exp(x − m)` is taken in the order of
 /// every sum.
-pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>) {
+///
+/// # Errors
+/// An interruption.
+pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
     let n = lanes.n;
-    scratch.resize(2 * n, 0.0);
+    crate::types::memory::resize(scratch, 2 * n, 0.0);
     let (wide, powers) = scratch.split_at_mut(n);
     for (at, start) in lanes.starts().enumerate() {
+        pause(COSTLY * n)?;
         wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[start + k * lanes.step].wide());
         let m = slices::largest(wide);
         slices::exp_of_differences(wide, m, powers);
@@ -136,7 +141,11 @@ pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scr
             }
         }
     }
+    Ok(())
 }
+
+/// What an element takes, in simple operations.
+const COSTLY: usize = 8;
 
 fn sum(x: &[f64]) -> f64 {
     fold(Lane::new(x, Lanes::along(&[x.len()], 0), 0), 0, x.len(), 0.0, |a, b| a + b)

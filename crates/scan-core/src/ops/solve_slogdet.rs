@@ -25,7 +25,7 @@ impl OpDef for SolveSLogDet {
         }
         Ok(outs)
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let systems = Systems::of(ins)?;
         let a = &ins[0];
         if systems.batch[..] != a.shape()[..a.rank() - 2] {
@@ -33,8 +33,8 @@ impl OpDef for SolveSLogDet {
             bail!(Linalg, "E0604", "`solve_slogdet`: a batch of right sides of shape {b} is larger than that of matrices of shape {a}");
         }
         let both = systems.each(|batch, i, a, b| {
-            let lu = Lu::new(systems.n, a);
-            let x = lu.solve(b, systems.columns).ok_or_else(|| singular("solve", batch, i))?;
+            let lu = Lu::new(cx, systems.n, a)?;
+            let x = lu.solve(cx, b, systems.columns)?.ok_or_else(|| singular("solve", batch, i))?;
             Ok((x, slogdet(&lu)))
         })?;
         let (solved, determinants): (Vec<_>, Vec<_>) = both.into_iter().unzip();

@@ -5,7 +5,7 @@ use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::{Array, DType, Element, Type};
+use crate::types::{Array, DType, Element, Type, memory};
 use std::cmp::Ordering;
 
 /// Ascending, NaN last, stable.
@@ -16,9 +16,9 @@ impl OpDef for Sort {
         Ok(one(x.ty.clone()))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
-        Ok(one(dispatch!(x.dtype(), T => along_sorted(x, self.axis, |lane: Lane<T>, k| lane.get(k)))))
+        Ok(one(dispatch!(x.dtype(), T => along_sorted(cx, x, self.axis, |lane: Lane<T>, k| lane.get(k))?)))
     }
 
     /// The cotangents go back to where their elements came from.
@@ -42,9 +42,9 @@ impl OpDef for ArgSort {
         Ok(one(x.ty.with_dtype(DType::I64)))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let x = &ins[0];
-        Ok(one(dispatch!(x.dtype(), T => along_sorted(x, self.axis, |_: Lane<T>, k| k as i64))))
+        Ok(one(dispatch!(x.dtype(), T => along_sorted(cx, x, self.axis, |_: Lane<T>, k| k as i64)?)))
     }
 
     fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -57,18 +57,51 @@ impl OpDef for ArgSort {
 }
 
 /// `value(lane, position)` of each lane's elements in ascending order.
-fn along_sorted<T: Element, U: Element>(x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Array {
+fn along_sorted<T: Element, U: Element>(cx: &mut EvalCx, x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
     let (data, lanes) = (x.as_slice::<T>(), Lanes::along(x.shape(), axis));
-    let mut out = vec![U::default(); data.len()];
-    let mut order: Vec<usize> = Vec::with_capacity(lanes.n);
+    let mut out = memory::zeros::<U>(data.len());
+    let mut order: Vec<usize> = memory::room(lanes.n);
     for start in lanes.starts() {
         let lane = Lane::new(data, lanes, start);
         order.clear();
         order.extend(0..lanes.n);
-        order.sort_by(|&a, &b| ascending(lane.get(a), lane.get(b)));
+        sort(cx, &mut order, |a, b| ascending(lane.get(a), lane.get(b)))?;
         order.iter().enumerate().for_each(|(k, &from)| out[start + k * lanes.step] = value(lane, from));
     }
-    Array::new(x.shape(), out)
+    Ok(Array::new(x.shape(), out))
+}
+
+/// Elements that are sorted at once, without a look at the clock.
+const RUN: usize = 1 << 16;
+
+/// Sorts, stably: runs first, then twice as long ones, between which the caller may stop it.
+fn sort(cx: &mut EvalCx, order: &mut Vec<usize>, compare: impl Fn(usize, usize) -> Ordering + Copy) -> Result<()> {
+    for run in order.chunks_mut(RUN) {
+        cx.worked(16 * run.len())?;
+        run.sort_by(|&a, &b| compare(a, b));
+    }
+    let (n, mut size) = (order.len(), RUN);
+    while size < n {
+        let mut merged = memory::room(n);
+        for pair in order.chunks(2 * size) {
+            let (mut a, mut b) = pair.split_at(size.min(pair.len()));
+            while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
+                let first = compare(y, x) != Ordering::Less;
+                merged.push(if first { x } else { y });
+                if first {
+                    a = &a[1..]
+                } else {
+                    b = &b[1..]
+                }
+                cx.worked(1)?;
+            }
+            merged.extend_from_slice(a);
+            merged.extend_from_slice(b);
+        }
+        *order = merged;
+        size *= 2;
+    }
+    Ok(())
 }
 
 /// The total order of sorting: NaN is above everything and equal to itself.

@@ -7,7 +7,7 @@ use crate::bail;
 use crate::base::{Diagnostic, Result};
 use crate::ir::op::Index;
 use crate::ir::{Arg, Graph, Value};
-use crate::types::{Array, Dim, Element, Extents, Type};
+use crate::types::{Array, Dim, Element, Extents, Type, memory};
 
 /// The inputs of an op that takes `N`.
 pub(super) fn exactly<'a, const N: usize>(op: &str, ins: &'a [Arg]) -> Result<&'a [Arg; N]> {
@@ -198,7 +198,7 @@ impl<'a, T: Element> Lane<'a, T> {
 /// One value per lane, as an array of this shape.
 pub(super) fn per_lane<T: Element, U: Element>(x: &Array, lanes: Lanes, shape: &[usize], f: impl Fn(Lane<T>) -> U) -> Array {
     let data = x.as_slice::<T>();
-    Array::new(shape, lanes.starts().map(|start| f(Lane::new(data, lanes, start))).collect())
+    Array::new(shape, memory::collect(lanes.starts().map(|start| f(Lane::new(data, lanes, start)))))
 }
 
 /// The shape without these axes, or with extent 1 there.

@@ -1,8 +1,8 @@
 //! Applies a function to the elements of arrays that broadcast together.
 
 use crate::base::Result;
-use crate::types::shape::{Extents, broadcast_shapes, strides};
-use crate::types::{Array, Element};
+use crate::types::shape::{Extents, broadcast_shapes, count, strides};
+use crate::types::{Array, Element, memory};
 use smallvec::SmallVec;
 
 /// Operands with their common shape.
@@ -24,21 +24,21 @@ impl<'a> Operands<'a> {
         } else {
             broadcast_shapes(&ins.iter().map(Array::shape).collect::<SmallVec<[&[usize]; 4]>>())?
         };
-        let count = shape.iter().product();
+        let count = count(&shape);
         Ok(Operands { ins, shape, count })
     }
     /// `f` of the elements of one operand.
     pub fn map1<T: Element, R: Element>(&self, f: impl Fn(T) -> R) -> Array {
-        self.array(self.ins[0].as_slice::<T>().iter().map(|&x| f(x)).collect())
+        self.array(memory::collect(self.ins[0].as_slice::<T>().iter().map(|&x| f(x))))
     }
     /// `f` of the elements of two operands.
     pub fn map2<T: Element, R: Element>(&self, f: impl Fn(T, T) -> R) -> Array {
         let (a, b): (&[T], &[T]) = (self.ins[0].as_slice(), self.ins[1].as_slice());
         let n = self.count;
         self.array(match (a, b) {
-            _ if a.len() == n && b.len() == n => a.iter().zip(b).map(|(&x, &y)| f(x, y)).collect(),
-            (_, &[y]) if a.len() == n => a.iter().map(|&x| f(x, y)).collect(),
-            (&[x], _) if b.len() == n => b.iter().map(|&y| f(x, y)).collect(),
+            _ if a.len() == n && b.len() == n => memory::collect(a.iter().zip(b).map(|(&x, &y)| f(x, y))),
+            (_, &[y]) if a.len() == n => memory::collect(a.iter().map(|&x| f(x, y))),
+            (&[x], _) if b.len() == n => memory::collect(b.iter().map(|&y| f(x, y))),
             _ => self.indexed(&|i| f(a[i[0]], b[i[1]])),
         })
     }
@@ -46,7 +46,7 @@ impl<'a> Operands<'a> {
     pub fn map3<T: Element, R: Element>(&self, f: impl Fn(T, T, T) -> R) -> Array {
         let [a, b, c]: [&[T]; 3] = [0, 1, 2].map(|j| self.ins[j].as_slice());
         if [a, b, c].iter().all(|x| x.len() == self.count) {
-            return self.array(a.iter().zip(b).zip(c).map(|((&x, &y), &z)| f(x, y, z)).collect());
+            return self.array(memory::collect(a.iter().zip(b).zip(c).map(|((&x, &y), &z)| f(x, y, z))));
         }
         self.array(self.indexed(&|i| f(a[i[0]], b[i[1]], c[i[2]])))
     }
@@ -63,7 +63,7 @@ impl<'a> Operands<'a> {
     /// `f` of the element positions of up to three operands, in row-major order of the result. Not generic over `f`:
     /// one copy per element type serves all rows.
     fn indexed<R>(&self, f: &dyn Fn([usize; 3]) -> R) -> Vec<R> {
-        let mut out = Vec::with_capacity(self.count);
+        let mut out = memory::room(self.count);
         let Some((&width, outer)) = self.shape.split_last().filter(|_| self.count > 1) else {
             out.extend((0..self.count).map(|_| f([0; 3])));
             return out;

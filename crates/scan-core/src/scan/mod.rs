@@ -6,6 +6,7 @@ pub mod in_place;
 pub mod infer;
 mod inner;
 pub mod inspect;
+pub mod kept;
 pub mod reached;
 pub mod replay;
 pub mod retype;

@@ -4,7 +4,8 @@ use crate::base::{Diagnostic, Result};
 use crate::eval::Walk;
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Keep, Scan, State, StateId, Value};
-use crate::types::shape::tuple;
+use crate::scan::kept;
+use crate::types::shape::{count, tuple};
 use crate::types::{Array, Extents, Sym, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -17,6 +18,8 @@ use smallvec::SmallVec;
 pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     let n = count_steps(scan, ins)?;
     let mut buffers: Vec<Buffer> = scan.states.ids().map(|id| Buffer::new(scan, id, ins, n)).collect::<Result<_>>()?;
+    let shapes = Shapes::new(scan, ins);
+    kept::foresee(scan, n, |id| scan.states[id].row.dtype.size() * count(&buffers[id.0 as usize].extents(&scan.states[id], &shapes)))?;
     let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
     let ran = steps(scan, cx, ins, &mut buffers, n);
     if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
@@ -26,7 +29,6 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     if steps == 0 {
         learn_shapes(scan, cx, ins, &mut buffers);
     }
-    let shapes = Shapes::new(scan, ins);
     let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
     Ok(rows.chain([Array::scalar(steps as i64)]).collect())
 }
@@ -45,10 +47,13 @@ fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n:
         let mut outs = outs.into_iter();
         for (id, state) in scan.states.enumerate() {
             for (&w, row) in state.writes.iter().zip(outs.by_ref()) {
-                buffers[id.0 as usize].write(scan, id, steps, w, row)?;
+                kept::laid_out(scan, steps, || buffers[id.0 as usize].write(scan, id, steps, w, row))??;
             }
         }
         steps += 1;
+        if steps == 1 && n > 1 {
+            kept::foresee(scan, n, |id| buffers[id.0 as usize].row_bytes())?;
+        }
         if stop {
             break;
         }
@@ -199,8 +204,17 @@ impl Buffer {
         }
     }
 
+    /// Extents of a row, as far as they are known.
+    fn extents(&self, state: &State, shapes: &Shapes) -> Extents {
+        self.shape.clone().unwrap_or_else(|| shapes.of(&state.row))
+    }
+    /// Bytes of a row; 0 where no row was made.
+    fn row_bytes(&self) -> usize {
+        self.shape.as_ref().map_or(0, |shape| count(shape).saturating_mul(self.row.dtype.size()))
+    }
+
     fn finish(&mut self, state: &State, steps: usize, shapes: &Shapes) -> Array {
-        let shape = self.shape.clone().unwrap_or_else(|| shapes.of(&state.row));
+        let shape = self.extents(state, shapes);
         let mut rows = self.rows.take().unwrap_or_else(|| Array::stack(&[], state.row.dtype, &shape));
         match self.keep {
             None => {

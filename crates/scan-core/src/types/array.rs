@@ -3,7 +3,8 @@
 
 use super::buffer::Buffer;
 use super::shape::{Extents, count};
-use super::{DType, Type};
+use super::zeroed::Zero;
+use super::{DType, Type, memory};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -55,7 +56,7 @@ macro_rules! elements {
             }
             fn take(data: Data) -> Vec<$t> {
                 match data {
-                    Data::$variant(v) => Arc::try_unwrap(v).map_or_else(|shared| shared.to_vec(), Buffer::into_vec),
+                    Data::$variant(v) => Arc::try_unwrap(v).map_or_else(|shared| memory::copied(&shared), Buffer::into_vec),
                     other => panic!("buffer holds {}, not {}", other.dtype(), Self::DTYPE),
                 }
             }
@@ -124,7 +125,7 @@ macro_rules! dispatch {
 }
 
 /// A Rust type that arrays can hold.
-pub trait Element: Copy + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
+pub trait Element: Zero + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     /// Its dtype.
     const DTYPE: DType;
     /// A buffer of such elements.
@@ -192,6 +193,15 @@ macro_rules! dispatch_float {
     };
 }
 
+/// Number of elements of an array to be made, which is refused where no memory holds it ([`memory`]).
+pub(crate) fn elements(dtype: DType, shape: &[usize]) -> usize {
+    let n = count(shape);
+    if n > isize::MAX as usize / dtype.size() {
+        memory::refuse_elements(shape, dtype.size());
+    }
+    n
+}
+
 /// So many bytes are copied rather than looked at where they are.
 const WINDOW: usize = 2048;
 
@@ -226,11 +236,11 @@ impl Array {
     }
     /// An array of any values: zeros or, where large memory is used again, what it held before. Only for what is overwritten as a whole.
     pub fn dirty(dtype: DType, shape: &[usize]) -> Array {
-        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty(count(shape))) })
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty(elements(dtype, shape))) })
     }
     /// The same, in memory that begins as far from some addresses as can be, as [`Buffer::dirty_apart`] says.
     pub fn dirty_apart(dtype: DType, shape: &[usize], others: &[usize]) -> Array {
-        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty_apart(count(shape), others)) })
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::dirty_apart(elements(dtype, shape), others)) })
     }
     /// The same array in memory of our own, copied where it is somebody else's: for what outlives a call.
     pub fn owned(mut self) -> Array {
@@ -241,15 +251,15 @@ impl Array {
     }
     /// A rank-1 array.
     pub fn vector<T: Element>(x: &[T]) -> Array {
-        Array::new(&[x.len()], x.to_vec())
+        Array::new(&[x.len()], memory::copied(x))
     }
     /// Zeros (`false` for bool).
     pub fn zeros(dtype: DType, shape: &[usize]) -> Array {
-        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::zeros(count(shape))) })
+        dispatch!(dtype, T => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::zeros(elements(dtype, shape))) })
     }
     /// An array with every element `x`, converted to the dtype as a cast does.
     pub fn full(dtype: DType, shape: &[usize], x: f64) -> Array {
-        Array::new(shape, vec![x; count(shape)]).cast(dtype)
+        dispatch!(dtype, T => Array::new(shape, memory::filled(<f64 as Cast<T>>::cast(x), elements(dtype, shape))))
     }
     /// Element type.
     pub fn dtype(&self) -> DType {
@@ -299,7 +309,7 @@ impl Array {
     /// Row `i` along the first axis, copied.
     pub fn row(&self, i: usize) -> Array {
         let n = count(&self.shape[1..]);
-        dispatch!(self.dtype(), T => Array::new(&self.shape[1..], self.as_slice::<T>()[i * n..(i + 1) * n].to_vec()))
+        dispatch!(self.dtype(), T => Array::new(&self.shape[1..], memory::copied(&self.as_slice::<T>()[i * n..(i + 1) * n])))
     }
     /// Rows `lo..hi` along the first axis, as [`Array::part`] gives them.
     pub fn rows(&self, lo: usize, hi: usize) -> Array {
@@ -330,14 +340,15 @@ impl Array {
         }
         dispatch!(self.dtype(), T => match n {
             1 => Array { shape: SmallVec::from_slice(shape), data: T::wrap(Buffer::one(self.as_slice::<T>()[first])) },
-            _ => Array::new(shape, self.as_slice::<T>()[first..first + n].to_vec()),
+            _ => Array::new(shape, memory::copied(&self.as_slice::<T>()[first..first + n])),
         })
     }
     /// The same rows along the first axis, cut or filled with zeros to `n`.
     pub fn resize_rows(&mut self, n: usize) {
         let row = count(&self.shape[1..]);
+        let all = elements(self.dtype(), &[n, row]);
+        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).resize(all));
         self.shape[0] = n;
-        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).resize(n * row));
     }
     /// Overwrites rows along the first axis, from row `i` on, with rows of an array of such rows.
     pub fn copy_rows(&mut self, i: usize, from: &Array, rows: Range<usize>) {
@@ -362,7 +373,7 @@ impl Array {
         let row_shape: Extents = rows.first().map_or(SmallVec::from_slice(row_shape), |r| r.shape.clone());
         let shape: Extents = std::iter::once(rows.len()).chain(row_shape).collect();
         dispatch!(dtype, T => {
-            let mut out: Vec<T> = Vec::with_capacity(count(&shape));
+            let mut out: Vec<T> = memory::room(elements(dtype, &shape));
             rows.iter().for_each(|r| out.extend_from_slice(r.as_slice::<T>()));
             Array::new(&shape, out)
         })
@@ -373,7 +384,7 @@ impl Array {
             return self.clone();
         }
         dispatch!(self.dtype(), A => dispatch!(to, B => {
-            Array::new(&self.shape, self.as_slice::<A>().iter().map(|&x| <A as Cast<B>>::cast(x)).collect::<Vec<B>>())
+            Array::new(&self.shape, memory::collect(self.as_slice::<A>().iter().map(|&x| <A as Cast<B>>::cast(x))))
         }))
     }
     /// The one element as i64 (floats truncate), where there is exactly one.
@@ -389,19 +400,19 @@ impl Array {
     }
     /// Elements as f64.
     pub fn to_f64_vec(&self) -> Vec<f64> {
-        self.cast(DType::F64).as_slice::<f64>().to_vec()
+        self.cast(DType::F64).into_vec()
     }
     /// Elements as i64.
     pub fn to_i64_vec(&self) -> Vec<i64> {
-        self.cast(DType::I64).as_slice::<i64>().to_vec()
+        self.cast(DType::I64).into_vec()
     }
     /// Every element, as bits: NaN equals itself, 0 and -0 differ.
     pub fn bits(&self) -> Vec<u64> {
         match &self.data {
-            Data::F32(v) => v.iter().map(|x| x.to_bits() as u64).collect(),
-            Data::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
-            Data::U64(v) => v.to_vec(),
-            _ => self.to_i64_vec().into_iter().map(|x| x as u64).collect(),
+            Data::F32(v) => memory::collect(v.iter().map(|x| x.to_bits() as u64)),
+            Data::F64(v) => memory::collect(v.iter().map(|x| x.to_bits())),
+            Data::U64(v) => memory::copied(v),
+            _ => memory::collect(self.to_i64_vec().into_iter().map(|x| x as u64)),
         }
     }
 }

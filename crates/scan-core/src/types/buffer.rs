@@ -1,6 +1,7 @@
 //! Memory of arrays: our own, recycled where it is large, or somebody else's, which is only read.
 
 use super::array::Element;
+use super::memory;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -68,7 +69,7 @@ impl<T: Element> Buffer<T> {
     }
     /// `n` elements of any value: what a vector held before, or zeros. Only for what is overwritten as a whole.
     pub fn dirty(n: usize) -> Buffer<T> {
-        let bytes = n * size_of::<T>();
+        let bytes = n.saturating_mul(size_of::<T>());
         let idle = if bytes < MEDIUM { None } else { take(n) };
         match idle {
             Some(v) => Buffer(Store::Pooled(v)),
@@ -79,10 +80,10 @@ impl<T: Element> Buffer<T> {
     /// The same, which begins as far from some addresses as can be, modulo [`ALIKE`]: for what is written in turns with what is read there.
     /// Only where it is worth the memory.
     pub fn dirty_apart(n: usize, others: &[usize]) -> Buffer<T> {
-        if others.is_empty() || n * size_of::<T>() < 8 * ALIKE {
+        if others.is_empty() || n.saturating_mul(size_of::<T>()) < 8 * ALIKE {
             return Buffer::dirty(n);
         }
-        let mut buffer = Buffer::dirty(n + ALIKE / size_of::<T>());
+        let mut buffer = Buffer::dirty(n.saturating_add(ALIKE / size_of::<T>()));
         match &mut buffer.0 {
             Store::Pooled(lines) => lines.keep_apart(n, others),
             _ => buffer.resize(n),
@@ -91,7 +92,7 @@ impl<T: Element> Buffer<T> {
     }
     /// `n` zeros (`false` for bool).
     pub fn zeros(n: usize) -> Buffer<T> {
-        let idle = if n * size_of::<T>() < LARGE { None } else { take(n) };
+        let idle = if n.saturating_mul(size_of::<T>()) < LARGE { None } else { take(n) };
         match idle {
             Some(mut v) => {
                 v.as_mut_slice().fill(T::default());
@@ -104,9 +105,9 @@ impl<T: Element> Buffer<T> {
         if n == 1 {
             return Buffer::one(T::default());
         }
-        let bytes = n * size_of::<T>();
+        let bytes = n.saturating_mul(size_of::<T>());
         if bytes < LARGE {
-            return Buffer::from(vec![T::default(); n]);
+            return Buffer::from(memory::zeros(n));
         }
         let lines = Lines::<T>::fresh(n);
         if let Some(advise) = ADVISE.get().filter(|_| bytes >= ADVISED) {
@@ -133,10 +134,10 @@ impl<T: Element> Buffer<T> {
     /// Changes the number of elements; new ones are zero, and those of somebody else are copied first.
     pub fn resize(&mut self, n: usize) {
         if matches!(self.0, Store::One(_) | Store::Foreign(_)) {
-            *self = Buffer::from(self.to_vec());
+            *self = Buffer::from(memory::copied(self));
         }
         match &mut self.0 {
-            Store::Own(v) => v.resize(n, T::default()),
+            Store::Own(v) => memory::resize(v, n, T::default()),
             Store::Pooled(lines) => lines.resize(n),
             Store::One(_) | Store::Foreign(_) => unreachable!("copied above"),
         }
@@ -145,7 +146,7 @@ impl<T: Element> Buffer<T> {
     pub fn into_vec(mut self) -> Vec<T> {
         match &mut self.0 {
             Store::Own(v) => std::mem::take(v),
-            _ => self.to_vec(),
+            _ => memory::copied(&self),
         }
     }
 }
@@ -163,13 +164,13 @@ impl<T: Element> Lines<T> {
 
     /// `n` zeros.
     fn fresh(n: usize) -> Lines<T> {
-        Lines::of(vec![T::default(); n + Self::SPARE], n)
+        Lines::of(memory::zeros(n.saturating_add(Self::SPARE)), n)
     }
     /// `n` elements of a vector that has room for as many, and for those that are left over.
     fn of(mut vector: Vec<T>, n: usize) -> Lines<T> {
         let first = vector.as_ptr().addr().wrapping_neg() % LINE / size_of::<T>();
         if vector.len() < first + n {
-            vector.resize(first + n, T::default());
+            memory::resize(&mut vector, first + n, T::default());
         }
         Lines { vector, first, n }
     }
@@ -182,7 +183,7 @@ impl<T: Element> Lines<T> {
     /// Changes the number of elements; new ones are zero.
     fn resize(&mut self, n: usize) {
         self.vector.truncate(self.first + self.n.min(n));
-        self.vector.resize(self.first + n, T::default());
+        memory::resize(&mut self.vector, self.first + n, T::default());
         self.n = n;
     }
     /// Begins later, with `n` of the elements, where it is far from some addresses.
@@ -277,7 +278,7 @@ fn pool(bytes: usize) -> MutexGuard<'static, Pool> {
 
 /// Memory of `n` elements, the smallest idle one that has room for them and is not much larger.
 fn take<T: Element>(n: usize) -> Option<Lines<T>> {
-    let wanted = (n + Lines::<T>::SPARE) * size_of::<T>();
+    let wanted = n.saturating_add(Lines::<T>::SPARE).saturating_mul(size_of::<T>());
     let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
     let idle = {
         let mut pool = pool(wanted);
@@ -316,6 +317,14 @@ pub fn release() -> usize {
     let (medium, large) = (of(&mut pool(0)), of(&mut pool(LARGE)));
     drop((medium.0, large.0));
     medium.1 + large.1
+}
+
+/// As [`release`], as far as nobody is about to keep or take memory: for allocators, which may be called in the midst of that.
+pub fn release_idle() {
+    for pool in [&MEDIUM_POOL, &POOL] {
+        let idle = pool.try_lock().ok().map(|mut pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes)));
+        drop(idle);
+    }
 }
 
 #[cfg(test)]

@@ -81,16 +81,16 @@ impl std::fmt::Display for Type {
     }
 }
 
-/// Number of elements of an array of this shape.
+/// Number of elements of an array of this shape; where there is no such number, the largest, which no memory holds.
 pub fn count(shape: &[usize]) -> usize {
-    shape.iter().product()
+    if shape.contains(&0) { 0 } else { shape.iter().fold(1, |product, &n| product.saturating_mul(n)) }
 }
 
 /// Row-major strides in elements.
 pub fn strides(shape: &[usize]) -> Extents {
     let mut out: Extents = SmallVec::from_elem(1, shape.len());
     for i in (0..shape.len().saturating_sub(1)).rev() {
-        out[i] = out[i + 1] * shape[i + 1];
+        out[i] = out[i + 1].saturating_mul(shape[i + 1]);
     }
     out
 }

@@ -3,6 +3,7 @@
 mod built_graphs;
 mod engines;
 mod ir_files;
+mod memory;
 mod mutations;
 mod nested;
 mod peak_memory;

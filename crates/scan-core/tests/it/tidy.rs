@@ -47,6 +47,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("scalar/fast.rs", "functions compiled for processors with fma"),
     ("scalar/eights.rs", "registers of the processor"),
     ("scalar/slices.rs", "loops compiled for the vectors of the processor"),
+    ("types/zeroed.rs", "cleared memory, which vectors get without a way to refuse it"),
     ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
 ];
 

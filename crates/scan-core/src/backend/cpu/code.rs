@@ -275,7 +275,7 @@ pub fn clear(to: &Operand, n: usize) {
 pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
     let n = crate::types::shape::count(shape);
     // SAFETY: the slice is copied before anything else runs.
-    crate::dispatch!(dtype, T => Array::new(shape, unsafe { from.slice::<T>(n) }.to_vec()))
+    crate::dispatch!(dtype, T => Array::new(shape, crate::types::memory::copied(unsafe { from.slice::<T>(n) })))
 }
 
 /// The integer at an operand; u64 beyond i64 saturate.
@@ -314,7 +314,7 @@ pub fn write_array(to: &Operand, array: &Array) {
 ///
 /// # Panics
 /// Where c overlaps a or b, or an operand reaches beyond its memory.
-pub fn with_slices<T: Element>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T])) {
+pub fn with_slices<T: Element, R>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T]) -> R) -> R {
     let [a, b, c] = operands;
     let size = size_of::<T>();
     assert!(!c.overlaps(n[2] * size, a, n[0] * size) && !c.overlaps(n[2] * size, b, n[1] * size), "a result over its operand");

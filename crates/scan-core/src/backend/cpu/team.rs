@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Lanes are cut at multiples of this.
-const GRAIN: usize = 64;
+pub const GRAIN: usize = 64;
 /// Instructions, counted per lane and step, from which on a call is worth more than one thread: about 0.1 ms. Waking a thread
 /// takes 5 to 50 µs.
 const WORTH: usize = 1 << 20;

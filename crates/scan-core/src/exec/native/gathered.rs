@@ -7,7 +7,7 @@ use crate::dispatch;
 use crate::ir::op::{BroadcastLike, Index, IndexWrite, Join, Write};
 use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::support::Number;
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, memory};
 
 /// `0 + y` at some places of zeros that are as long as another array.
 pub struct Gathered {
@@ -54,7 +54,7 @@ impl Quick for Gathered {
     fn quick(&self, ins: &[Array]) -> Option<Array> {
         let &[n] = ins[0].shape() else { return None };
         dispatch!(self.dtype, T => {
-            let mut out = vec![T::ZERO; n];
+            let mut out = memory::zeros::<T>(n);
             for &(at, from) in &self.elements {
                 let at = if at < 0 { at + n as i64 } else { at };
                 let to = out.get_mut(usize::try_from(at).ok()?)?;

@@ -49,7 +49,7 @@ pub fn read(selector: &Selector, x: Given, idxs: &[Given], out: Given) -> Result
     if selected.shape() != out.place.shape {
         return Err(Diagnostic::internal(format!("an index selects {:?} for {:?}", selected.shape(), out.place.shape)));
     }
-    dispatch!(out.place.dtype, T => with_slices::<T>([&x.at, &x.at, &out.at], [x.len(), x.len(), out.len()], |from, _, to| {
+    dispatch!(out.place.dtype, T => with_slices::<T, _>([&x.at, &x.at, &out.at], [x.len(), x.len(), out.len()], |from, _, to| {
         let mut done = 0;
         selected.runs(|at, run| {
             to[done..done + run].copy_from_slice(&from[at..at + run]);
@@ -68,19 +68,19 @@ pub fn write(selector: &Selector, mode: Write, x: Given, y: Given, idxs: &[Given
     if y.place.dtype == dtype
         && let Some((to, run)) = spot(selector, &x, idxs)?.filter(|s| s.1 == y.len())
     {
-        dispatch!(dtype, T => with_slices::<T>([&y.at, &y.at, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
+        dispatch!(dtype, T => with_slices::<T, _>([&y.at, &y.at, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
         return Ok(());
     }
     let selected = select(selector, &x, idxs)?;
     let shape = selected.shape();
     if y.place.dtype == dtype && y.place.shape == shape {
-        dispatch!(dtype, T => with_slices::<T>([&y.at, &y.at, &x.at], [y.len(), y.len(), x.len()], |y, _, x| put(x, y, &selected, mode)));
+        dispatch!(dtype, T => with_slices::<T, _>([&y.at, &y.at, &x.at], [y.len(), y.len(), x.len()], |y, _, x| put(x, y, &selected, mode)));
         return Ok(());
     }
     let y = array_at(&y.at, y.place.dtype, &y.place.shape).cast(dtype);
     let y = spread(&y, &shape)?;
     let none = Operand { stride: 0, ..x.at };
-    dispatch!(dtype, T => with_slices::<T>([&none, &none, &x.at], [0, 0, x.len()], |_, _, x| put(x, y.as_slice::<T>(), &selected, mode)));
+    dispatch!(dtype, T => with_slices::<T, _>([&none, &none, &x.at], [0, 0, x.len()], |_, _, x| put(x, y.as_slice::<T>(), &selected, mode)));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
 use crate::lower::scan::{CHANGES, LoopKernel, Place, lower};
 use crate::lower::{Window, mixed};
-use crate::scan::{retype, step};
+use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -163,8 +163,10 @@ impl NativeLoop {
         let steps = self.timed(cx, |cx| {
             let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
+            foresee(scan, windows, flow, n)?;
             let states = scan.states.ids().zip(windows).zip(&self.skip);
-            held.extend(states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id))));
+            let new = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id)));
+            kept::laid_out(scan, 0, || held.extend(new))?;
             ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room])
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
@@ -180,8 +182,9 @@ impl NativeLoop {
         let windows = mixed.windows();
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
+        foresee(scan, windows, flow, n)?;
         let held = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
-        let mut held: SmallVec<[Held; 2]> = held.collect();
+        let mut held: SmallVec<[Held; 2]> = kept::laid_out(scan, 0, || held.collect())?;
         let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, flow, &mut held, [n, room]))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
@@ -332,7 +335,8 @@ impl Ready {
         self.tier.expect(self.plan.lanes, n);
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(flow.advance(scan, cx, ins, done, n)?);
+            let end = kept::laid_out(scan, done, || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
             stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
@@ -421,6 +425,14 @@ impl Ready {
             }
         }
     }
+}
+
+/// Refuses what all rows of n steps cannot have, but for those that are taken from a state as they are made.
+///
+/// # Errors
+/// `E0392`.
+fn foresee(scan: &Scan, windows: &[Window], flow: &Flow, n: usize) -> Result<()> {
+    kept::foresee(scan, n, |id| if flow.holds(id).is_some() { 0 } else { windows[id.0 as usize].row_bytes() })
 }
 
 /// The number of steps that ran, as an array: most often all that were asked for.

@@ -1,6 +1,7 @@
 //! A group of elementwise nodes as one kernel.
 
 use super::tier::{Engine, Tiered};
+use crate::backend::cpu::team::GRAIN;
 use crate::backend::cpu::{Memory, Operand, bytes, cells};
 use crate::base::Result;
 use crate::eval::Walk;
@@ -72,6 +73,28 @@ impl NativeMap {
     }
 }
 
+/// lanes × instructions between two looks at the clock.
+const PORTION: usize = 1 << 26;
+
+/// Runs so many lanes at a time that the caller may stop it.
+fn run_in_parts(cx: &mut EvalCx, tier: &Tiered, operands: &[Operand], lanes: usize) -> Result<()> {
+    let kernel = tier.kernel();
+    let part = (PORTION / kernel.body.len().max(1)).max(1 << 10).next_multiple_of(GRAIN);
+    if lanes <= part {
+        tier.run(operands, lanes, 1, 0);
+        return Ok(());
+    }
+    for lo in (0..lanes).step_by(part) {
+        let mut now: SmallVec<[Operand; 8]> = SmallVec::from_slice(operands);
+        for (operand, mem) in now.iter_mut().zip(kernel.mems.iter()).filter(|(_, mem)| mem.lane == Lane::Unit) {
+            operand.offset += lo * mem.dtype.size();
+        }
+        tier.run(&now, part.min(lanes - lo), 1, 0);
+        cx.check_clock()?;
+    }
+    Ok(())
+}
+
 impl NativeOp for NativeMap {
     fn name(&self) -> &str {
         "map"
@@ -90,7 +113,7 @@ impl NativeOp for NativeMap {
         let read = ins.iter().map(|a| Memory::Read(bytes(a)));
         let memory = read.chain(outs.iter_mut().map(|a| Memory::Write(cells(a))));
         let operands: SmallVec<[Operand; 8]> = memory.map(|memory| Operand { memory, offset: 0, stride: 0 }).collect();
-        tier.run(&operands, lanes, 1, 0);
+        run_in_parts(cx, &tier, &operands, lanes)?;
         drop(operands);
         Ok(outs)
     }

@@ -17,9 +17,9 @@ use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::Selector;
-use crate::scan::step;
+use crate::scan::{kept, step};
 use crate::types::shape::count;
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
 use std::time::Instant;
 
@@ -136,7 +136,8 @@ impl Mixed {
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = make_room(held, &self.plan.windows, &mut room, done, n).min(flow.advance(scan, cx, ins, done, n)?);
+            let end = kept::laid_out(scan, done, || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let memories = Memories::new(scan, &self.plan.windows, ins, &before, &flow.feed, cells(&mut arena), held);
             stopped = self.segment(cx, &memories, &mut done, end)?;
             drop(memories);
@@ -179,7 +180,8 @@ impl Mixed {
                     DType::F32 => with_inputs(ins, out, k, |ins, out| direct.run_f32(ins, out, scratch)),
                     _ => with_inputs(ins, out, k, |ins, out| direct.run_f64(ins, out, scratch)),
                 },
-                Bound::Operands(operands) => run_part(cx, part, item, operands, k).map_err(|e| part.blame(e, item.span))?,
+                Bound::Operands(operands) => memory::given(|| format!("`{}`", part.name()), || run_part(cx, part, item, operands, k))
+                    .map_err(|e| part.blame(e, item.span))?,
             }
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op(part.name(), start.elapsed());
@@ -221,7 +223,11 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
         (Part::Move, Work::Move(runs)) => runs.iter().for_each(|run| moved(run, ins, &outs[0], item.outs[0].dtype.size())),
         (Part::MatMul(extents), _) => {
             let operands = [&ins[0], &ins[1], &outs[0]];
-            if item.outs[0].dtype == DType::F32 { multiply::<f32>(operands, *extents) } else { multiply::<f64>(operands, *extents) }
+            if item.outs[0].dtype == DType::F32 {
+                multiply::<f32>(cx, operands, *extents)?
+            } else {
+                multiply::<f64>(cx, operands, *extents)?
+            }
         }
         (Part::Read(selector), _) => {
             let given = givens(ins, &item.ins);
@@ -233,7 +239,7 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
         }
         (Part::Call(op), _) => {
             let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();
-            let results: Outs<Array> = op.def().eval(cx, &mut arrays)?;
+            let results: Outs<Array> = op.evaluate(cx, &mut arrays)?;
             for ((to, place), result) in outs.iter().zip(&item.outs).zip(&results) {
                 if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
                     return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));
@@ -250,9 +256,9 @@ fn givens<'a>(operands: &[Operand<'a>], places: &'a [Place]) -> SmallVec<[Given<
     operands.iter().zip(places).map(|(&at, place)| Given { at, place }).collect()
 }
 
-fn multiply<T: Product>(operands: [&Operand; 3], [m, k, n]: [usize; 3]) {
+fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
     clear(operands[2], m * n * size_of::<T>());
-    with_slices::<T>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply([m, k, n], a, b, c));
+    with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
 }
 
 fn moved(run: &Run, ins: &[Operand], out: &Operand, size: usize) {

@@ -7,7 +7,7 @@ use crate::ir::op::{BroadcastTo, DimOf, Flip, Index, IndexWrite, Write};
 use crate::ir::{Graph, Node, Op, Value};
 use crate::ops::support::Number;
 use crate::scalar::ElemOp;
-use crate::types::Array;
+use crate::types::{Array, memory};
 
 /// `0 + y[-k:]` behind zeros, `min(n, rows)` elements in all, flipped; the rows are those of another array.
 pub struct Tail {
@@ -36,7 +36,7 @@ impl Quick for Tail {
         let zeros = rows.checked_sub(have).filter(|_| y.rank() == 1)?;
         Some(dispatch!(y.dtype(), T => {
             let last = y.as_slice::<T>().iter().rev().take(have).map(|&x| T::ZERO.plus(x));
-            Array::new(&[*rows], last.chain(std::iter::repeat_n(T::ZERO, zeros)).collect())
+            Array::new(&[*rows], memory::collect(last.chain(std::iter::repeat_n(T::ZERO, zeros))))
         }))
     }
 }

@@ -9,7 +9,7 @@ use crate::ops::reduce::{keep_axes, sum_axes};
 use crate::ops::softmax::weights;
 use crate::ops::support::{exactly, none, one};
 use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, tuple};
-use crate::types::{Array, DType, Dim, Type};
+use crate::types::{Array, DType, Dim, Type, memory};
 
 /// What does not fit, as an error.
 fn unfit<T>(op: &str, of: &[String]) -> Result<T> {
@@ -64,7 +64,8 @@ fn repeated(x: &Array, axis: usize, n: usize) -> Array {
         return x.clone();
     }
     let inner: usize = x.shape()[axis + 1..].iter().product();
-    let data = x.as_slice::<f64>().chunks(inner.max(1)).flat_map(|part| part.repeat(n)).collect();
+    let mut data = memory::room(x.len().saturating_mul(n));
+    x.as_slice::<f64>().chunks(inner.max(1)).for_each(|part| (0..n).for_each(|_| data.extend_from_slice(part)));
     let mut shape = Extents::from_slice(x.shape());
     shape[axis] = n;
     Array::new(&shape, data)
@@ -236,7 +237,7 @@ impl OpDef for LogMatMulLeft {
         Ok(one(a.ty.clone()))
     }
 
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape = ins[3].shape();
         if no_rows(&ins[3]) {
             return Ok(one(ins[3].clone()));
@@ -244,7 +245,7 @@ impl OpDef for LogMatMulLeft {
         let (size, all) = cotangent("log_matmul_left", ins, true)?;
         let mut out = Array::dirty(DType::F64, all[3].shape());
         left(size, slices_of(&all), out.as_mut_slice());
-        Ok(one(if out.shape() == shape { out } else { sum_axes(&out, &[shape.len() - 1], shape) }))
+        Ok(one(if out.shape() == shape { out } else { sum_axes(cx, &out, &[shape.len() - 1], shape)? }))
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
