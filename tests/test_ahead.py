@@ -91,9 +91,9 @@ def test_a_loop_that_stops_within_a_block():
     np.testing.assert_allclose(f(*values), expected[:stop], rtol=1e-10)
 
 
-def test_a_misfit_is_told_with_all_rows():
+def test_a_misfit_is_told_as_the_step_is_written():
     ins, rows = program()
     values = numbers(LONG)
     values[0] = np.zeros((LONG, K + 1))
-    with pytest.raises(rs.RscanError, match=rf"\({LONG}, {K + 1}\)"):
+    with pytest.raises(rs.RscanError, match=rf"cannot multiply \({K + 1},\) by \({K}, "):
         rs.function(ins, rows)(*values)

@@ -262,14 +262,6 @@ def test_forward_mode_is_compared_with_reverse_mode():
     T.verify_grad(right, [np.array([0.5, 1.5])])
 
 
-def test_a_picture_is_a_text(tmp_path, capsys):
-    x = T.dvector("x")
-    theano.printing.pydotprint(x * 2, outfile=tmp_path / "graph.txt")
-    assert "mul" in (tmp_path / "graph.txt").read_text()
-    theano.printing.pydotprint(x * 2)
-    assert capsys.readouterr() == ("", "")
-
-
 def test_test_values():
     x, y = T.dvectors("x", "y")
     with theano.change_flags(compute_test_value="raise"):

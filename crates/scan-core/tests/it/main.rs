@@ -4,6 +4,7 @@ mod built_graphs;
 mod engines;
 mod ir_files;
 mod memory;
+mod misfits;
 mod mutations;
 mod nested;
 mod peak_memory;

@@ -6,9 +6,8 @@ import dataclasses
 from typing import Any
 
 from ... import _native, random
-from ..._tracing import Made, Placeholders, Plan, is_keyed, step_indices
+from ..._tracing import Made, Placeholders, Plan, step_indices
 from ...errors import MissingInputError, ScanTypeError
-from ...shared import _updated
 from ...variable import Variable, wrap
 from ..tensor.arrays import unbroadcast
 
@@ -17,13 +16,13 @@ def default_updates(plan: Plan, made: Made) -> dict[Variable, Variable]:
     """The default updates of the shared variables from which the step computes, though it be outside of fn. What was passed is
     computed before the loop."""
     stop, found = [v._v for v in plan.passed], {}
-    fresh = made.natives() if _updated else []
+    fresh = made.natives()
     while fresh:
         new = {}
         for leaf in _native.leaves(fresh, stop):
             variable: Any = wrap(leaf, plan.family)
             default = variable.default_update if leaf.kind == "shared" else None
-            if default is not None and not is_keyed(variable) and variable not in made.updates and variable not in found:
+            if default is not None and not getattr(variable, "keyed", False) and variable not in made.updates and variable not in found:
                 new[variable] = default
         found.update(new)
         fresh = [v._v for v in new.values()]
@@ -32,11 +31,9 @@ def default_updates(plan: Plan, made: Made) -> dict[Variable, Variable]:
 
 def drawn_anew(plan: Plan, placeholders: Placeholders, made: Made) -> Made:
     """With the draws of counter-based streams that were made outside of the step and not passed: each step has its own."""
-    if not _updated:
-        return made
     since, passed = placeholders.index.key[0], [v._v for v in plan.passed]
     before = [v for v in _native.recent(made.natives(), since) if v.kind == "apply" and v.key[0] < since and v not in passed]
-    keys = [k for k in _native.leaves(before, passed) if k.kind == "shared" and is_keyed(wrap(k, plan.family))]
+    keys = [k for k in _native.leaves(before, passed) if k.kind == "shared" and getattr(wrap(k, plan.family), "keyed", False)]
     if not keys:
         return made
     pairs = [(v, v) for v in passed]
