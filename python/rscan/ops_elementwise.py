@@ -61,4 +61,5 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Variable:
     """True where |a − b| ≤ atol + rtol·|b|."""
     a, b = operands((a, b))
     near = elementwise("le", elementwise("abs", a - b), atol + rtol * elementwise("abs", b))
-    return elementwise("logical_or", near, elementwise("eq", a, b))
+    finite = elementwise("logical_not", elementwise("isinf", b))
+    return elementwise("logical_or", elementwise("logical_and", near, finite), elementwise("eq", a, b))
