@@ -10,9 +10,9 @@ import numpy as np
 
 from ._args import at_least, axes_of, one_axis
 from ._spans import here
-from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError, UnsupportedError
+from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError
 from .ops_elementwise import cast
-from .variable import Variable, apply, as_variable, extent, extents, operands, result_dtype, static_value
+from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
 
 __all__ = [
     "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
@@ -305,13 +305,26 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
 def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
     numbers = static_value(count)
     if numbers is None:
-        raise UnsupportedError("repeat takes a symbolic number, or a constant array of numbers", code="E0813", labels=[(here(), "")])
+        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
     if len(numbers) == 1:
         return repeat(v, int(numbers[0]), axis)
     if v.static_shape[axis] not in (None, len(numbers)):
         text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
         raise ShapeError(text, code="E0812", labels=[(here(), "")])
     return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
+
+
+def _places(count: Variable, n: Any) -> Variable:
+    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
+    from .indexing import write
+    from .ops_control import assert_
+    from .ops_create import zeros
+    from .ops_reduce import cumsum
+
+    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
+    ends = cumsum(checked)
+    begun = write(zeros([ends[-1] + 1], "int64"), ends[:-1], as_variable(1), "inc")
+    return cumsum(begun)[:-1]
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Variable:

@@ -178,6 +178,31 @@ def test_inspection():
     assert {k: v for k, v in args.info.items() if k in op.info} == {k: op.info[k] for k in args.info}
 
 
+def test_scan_args_of_all_kinds_of_outputs():
+    x, rows, w, k = T.dvector("x"), T.dvector("rows"), theano.shared(1.0, "w"), T.dscalar("k")
+
+    def step(v, a, b, c, given):
+        return [a + b + v, v * given, c + v, v - 1], {w: w + v}
+
+    info = [dict(initial=rows, taps=[-2, -1]), None, T.constant(ZERO), None]
+    outs, updates = theano.scan(step, sequences=x, outputs_info=info, non_sequences=k)
+    (node,) = theano.scan_module.scan_op.scan_nodes([*outs, updates[w]])
+    op = node.op
+    assert (op.n_mit_sot, op.n_sit_sot, op.n_nit_sot, op.n_shared_outs) == (1, 1, 2, 1)
+    args = theano.scan_module.scan_utils.scan_args(node.inputs, node.outputs, op.inputs, op.outputs, op.info)
+    assert args.inner_out_nit_sot == op.inner_nitsot_outs() and len(args.inner_out_nit_sot) == 2
+    assert args.inner_out_shared == op.inner_shared_outs() and len(args.inner_out_shared) == 1
+    assert args.outer_out_nit_sot == op.outer_nitsot_outs(node) == outs[1::2]
+    assert args.outer_out_shared == op.outer_shared_outs(node) and args.outer_in_shared == op.outer_shared(node)
+    assert [v.name for v in args.inner_in_shared] == ["w"] and args.inner_in_non_seqs == op.inner_non_seqs()
+    (product, minus), (update,) = args.inner_out_nit_sot, args.inner_out_shared
+    slices, (factor,), (before,) = args.inner_in_seqs, args.inner_in_non_seqs, args.inner_in_shared
+    assert run([product, minus], [*slices, factor], [2, 5]) == [10, 1] and run(update, [*slices, before], [2, 5]) == 7
+    assert args.inner_inputs == op.inputs and args.inner_outputs == op.outputs
+    assert args.outer_inputs == node.inputs and args.outer_outputs == node.outputs
+    assert args.info["n_nit_sot"] == 2 and args.info["n_shared_outs"] == 1
+
+
 def test_gradients_make_mit_mots():
     x = T.dvector("x")
     out, _ = theano.scan(lambda v, a: a * v, sequences=x, outputs_info=np.float64(1))

@@ -65,19 +65,25 @@ def all(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     return ops.all(as_tensor_variable(x), _axis(axis), keepdims=keepdims)
 
 
-def _one_axis(axis: Any) -> Any:
-    axis = _axis(axis)
-    return axis[0] if isinstance(axis, (list, tuple)) and len(axis) == 1 else axis
+def _position(function: Any, x: Any, axis: Any, keepdims: bool) -> Variable:
+    """A position along one axis, or among the elements along several, taken in their order."""
+    v, given = as_tensor_variable(x), _axis(axis)
+    if not isinstance(given, (list, tuple)):
+        return function(v, given, keepdims=keepdims)
+    over = sorted({i % builtins.max(v.ndim, 1) for i in given})
+    kept = [i for i in range(v.ndim) if i not in over]
+    flat = flatten(ops.transpose(v, [*kept, *over]), len(kept) + 1)
+    return ops.expand_dims(function(flat, -1), tuple(over)) if keepdims else function(flat, -1)
 
 
 def argmax(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """The position of the first largest element."""
-    return ops.argmax(as_tensor_variable(x), _one_axis(axis), keepdims=keepdims)
+    return _position(ops.argmax, x, axis, keepdims)
 
 
 def argmin(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """The position of the first smallest element."""
-    return ops.argmin(as_tensor_variable(x), _one_axis(axis), keepdims=keepdims)
+    return _position(ops.argmin, x, axis, keepdims)
 
 
 def max_and_argmax(x: Any, axis: Any = None, keepdims: bool = False) -> tuple[Variable, Variable]:
@@ -343,6 +349,30 @@ def stack(*tensors: Any, axis: int | None = None) -> Variable:
     return ops.stack([ops.cast(v, dtype) for v in values], axis or 0)
 
 
+def stacklists(arg: Any) -> Variable:
+    """Nested lists of equal lengths as one array, with an axis per level."""
+    if isinstance(arg, (list, tuple)):
+        return stack([stacklists(item) for item in arg])
+    return as_tensor_variable(arg)
+
+
+def horizontal_stack(*args: Any) -> Variable:
+    """Matrices side by side."""
+    return _matrices(args, 1)
+
+
+def vertical_stack(*args: Any) -> Variable:
+    """Matrices one below the other."""
+    return _matrices(args, 0)
+
+
+def _matrices(args: Any, axis: int) -> Variable:
+    items = [as_tensor_variable(v) for v in args]
+    if len(items) < 2 or builtins.any(v.ndim != 2 for v in items):
+        raise RscanTypeError("two or more matrices are stacked", code="E0809", labels=[(here(), "")])
+    return concatenate(items, axis)
+
+
 def split(x: Any, splits_size: Any, n_splits: int | None = None, axis: int = 0) -> list[Variable]:
     """Parts of these sizes along an axis."""
     v = as_tensor_variable(x)
@@ -414,7 +444,6 @@ NAMES = [
     "logsumexp", "cumsum", "cumprod", "sort", "argsort", "diff", "bincount", "dot", "outer", "tensordot", "batched_dot",
     "batched_tensordot", "shape", "shape_padleft", "shape_padright", "shape_padaxis", "reshape", "flatten", "dimshuffle",
     "transpose", "squeeze", "addbroadcast", "unbroadcast", "patternbroadcast", "specify_shape", "join", "concatenate", "stack",
+    "stacklists", "horizontal_stack", "vertical_stack",
     "split", "tile", "repeat", "roll", "swapaxes", "moveaxis", "diagonal", "atleast_1d", "flip",
-
-
 ]  # fmt: skip

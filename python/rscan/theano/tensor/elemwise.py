@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,15 +19,14 @@ from ..variable import TensorVariable, as_tensor_variable, true_div
 #: Theano's names and the rows of the core's table. Those marked `float` compute small integers in float32.
 SAME = {
     "sub": "sub", "mod": "mod", "int_div": "floordiv", "floor_div": "floordiv", "pow": "pow", "power": "pow", "neg": "neg",
-    "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "minimum": "minimum", "maximum": "maximum", "eq": "eq",
+    "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "eq": "eq",
     "neq": "ne", "lt": "lt", "gt": "gt", "le": "le", "ge": "ge", "isnan": "isnan", "isinf": "isinf", "and_": "bit_and",
     "or_": "bit_or", "xor": "bit_xor", "invert": "invert", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
-    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "round_half_to_even": "round", "logical_not": "logical_not", "left_shift": "shift_left", "right_shift": "shift_right",
+    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "logical_not": "logical_not", "left_shift": "shift_left", "right_shift": "shift_right",
 }  # fmt: skip
 
 FLOAT = {
-    "sqrt": "sqrt", "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "sqrt": "sqrt", "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
     "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln",
@@ -102,10 +102,34 @@ def _fold(row: str, args: Any) -> Variable:
     return out
 
 
+def maximum(a: Any, b: Any) -> Variable:
+    """The greater of two elements. Where they are equal, the gradient goes to the first."""
+    return _extreme("maximum", a, b)
+
+
+def minimum(a: Any, b: Any) -> Variable:
+    """The lesser of two elements. Where they are equal, the gradient goes to the first."""
+    return _extreme("minimum", a, b)
+
+
+def _extreme(row: str, a: Any, b: Any) -> Variable:
+    first, second = as_tensor_variable(a), as_tensor_variable(b)
+    if second._v.kind != "const" and second.dtype.startswith("float"):
+        second = ops.where(elementwise("eq", first, second), ops.stop_gradient(second), second)
+    return elementwise(row, first, second)
+
+
 def erfcx(x: Any) -> Variable:
     """exp(x²) erfc(x)."""
     v = _in_float(as_tensor_variable(x))
-    return elementwise("exp", v * v) * elementwise("erfc", v)
+    # Where erfc is about to vanish, six terms of its asymptotic series are exact.
+    far = elementwise("gt", v, as_tensor_variable(np.asarray(9 if v.dtype == "float32" else 25, v.dtype)))
+    near, large = ops.where(far, ops.zeros_like(v), v), ops.where(far, v, ops.ones_like(v))
+    series, t = ops.ones_like(v), 0.5 / (large * large)
+    for k in (11, 9, 7, 5, 3, 1):
+        series = 1 - k * t * series
+    tail = series * np.asarray(1 / np.sqrt(np.pi), v.dtype) / large
+    return ops.where(far, ops.cast(tail, v.dtype), elementwise("exp", near * near) * elementwise("erfc", near))
 
 
 def erfcinv(x: Any) -> Variable:
@@ -115,8 +139,12 @@ def erfcinv(x: Any) -> Variable:
 
 
 def gamma(x: Any) -> Variable:
-    """The gamma function of positive numbers."""
-    return elementwise("exp", elementwise("gammaln", _in_float(as_tensor_variable(x))))
+    """The gamma function."""
+    v = _in_float(as_tensor_variable(x))
+    size, below = elementwise("exp", elementwise("gammaln", v)), elementwise("floor", v)
+    # Left of 0 the sign changes at every integer, where the value is infinite.
+    odd = elementwise("ne", 2 * elementwise("floor", below / 2), below)
+    return ops.where(elementwise("lt", v, as_tensor_variable(0)) & odd & elementwise("ne", v, below), -size, size)
 
 
 def cast(x: Any, dtype: Any) -> Variable:
@@ -160,7 +188,7 @@ def round(x: Any, mode: Any = None) -> Variable:
     """The nearest integer; of two equally near ones the even one, or that away from 0."""
     v = as_tensor_variable(x)
     if mode in (None, "half_to_even"):
-        return elementwise("round", v) if v.dtype.startswith("float") else v
+        return round_half_to_even(v)
     if mode == "half_away_from_zero":
         return round_half_away_from_zero(v)
     raise RscanValueError(f"round knows no mode {mode!r}", code="E0809", labels=[(here(), "")])
@@ -171,10 +199,25 @@ def iround(x: Any, mode: Any = None) -> Variable:
     return ops.cast(round(x, mode), "int64")
 
 
+def round_half_to_even(x: Any) -> Variable:
+    """The nearest integer; of two equally near ones the even one."""
+    return elementwise("round", _float_alone(x))
+
+
 def round_half_away_from_zero(x: Any) -> Variable:
     """The nearest integer; of two equally near ones that away from 0."""
+    v = _float_alone(x)
+    whole = elementwise("trunc", v)
+    # The part behind the point is exact; x + 0.5 need not be.
+    away = elementwise("ge", abs(v - whole), as_tensor_variable(0.5))
+    return ops.where(away, whole + elementwise("sign", v), whole)
+
+
+def _float_alone(x: Any) -> Variable:
     v = as_tensor_variable(x)
-    return elementwise("sign", v) * elementwise("floor", abs(v) + 0.5)
+    if not v.dtype.startswith("float"):
+        raise RscanTypeError(f"floats are rounded, not {v.dtype}", code="E0804", labels=[(here(), "")])
+    return v
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
@@ -226,12 +269,12 @@ def fill(like: Any, value: Any) -> Variable:
 
 def smallest(*args: Any) -> Variable:
     """The least of the arguments, element by element."""
-    return _fold("minimum", args) if builtins.len(args) > 1 else ops.min(as_tensor_variable(args[0]))
+    return functools.reduce(minimum, args) if builtins.len(args) > 1 else ops.min(as_tensor_variable(args[0]))
 
 
 def largest(*args: Any) -> Variable:
     """The greatest of the arguments, element by element."""
-    return _fold("maximum", args) if builtins.len(args) > 1 else ops.max(as_tensor_variable(args[0]))
+    return functools.reduce(maximum, args) if builtins.len(args) > 1 else ops.max(as_tensor_variable(args[0]))
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Variable:
@@ -253,6 +296,8 @@ def upcast(*dtypes: str) -> str:
 
 
 truediv = div = true_div
-NAMES = [*ROWS, "log", "log1p", "add", "mul", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round", "iround",
-         "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill", "smallest",
-         "largest", "choose", "true_div", "truediv"]  # fmt: skip
+NAMES = [
+    *ROWS, "log", "log1p", "add", "mul", "maximum", "minimum", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round",
+    "iround", "round_half_to_even", "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill",
+    "smallest", "largest", "choose", "true_div", "truediv",
+]  # fmt: skip

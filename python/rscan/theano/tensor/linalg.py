@@ -79,6 +79,10 @@ extract_diag = alloc_diag
 def norm(x: Any, ord: Any = None) -> Variable:
     """A norm of a vector or matrix."""
     v = as_tensor_variable(x)
+    if ord in ("inf", "-inf"):
+        ord = float(ord)
+    if ord == 0 and v.ndim == 1:
+        return ops.sum(elementwise("ne", v, as_tensor_variable(0)))
     return elementwise("sqrt", ops.sum(v * v)) if ord in (None, "fro") else linalg.norm(v, ord)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .... import ops
 from ...._spans import here
 from ....errors import RscanTypeError
@@ -25,7 +27,9 @@ def sigmoid(x: Any) -> Variable:
 
 def hard_sigmoid(x: Any) -> Variable:
     """0.2 x + 0.5, clipped to [0, 1]."""
-    return clip(_float(x) * 0.2 + 0.5, 0, 1)
+    v = _float(x)
+    slope, shift = (as_tensor_variable(np.asarray(c, v.dtype)) for c in (0.2, 0.5))
+    return clip(v * slope + shift, 0, 1)
 
 
 def ultra_fast_sigmoid(x: Any) -> Variable:
