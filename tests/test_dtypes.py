@@ -197,6 +197,7 @@ DOORS = {
     "theano: initial": lambda m: theano.scan(lambda x: x, outputs_info=m, n_steps=2),
     "theano: eval": lambda m: TX.eval({TX: m}),
     "theano: filter": lambda m: TX.type.filter(m),
+    "theano: result of an op": lambda m: theano.function([TX], theano.as_op([T.dvector], [T.dvector])(lambda x: m)(TX))([1.0]),
     "theano: default": lambda m: theano.function([theano.In(TX, value=m)], TX)(),
     "theano: verify_grad": lambda m: T.verify_grad(lambda x: T.sum(x * x), [m]),
 }
