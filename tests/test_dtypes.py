@@ -11,6 +11,7 @@ import rscan as rs
 import rscan.theano as theano
 import rscan.theano.tensor as T
 from rscan import inputs
+from rscan.theano.sandbox.rng_mrg import MRG_RandomStreams
 
 KEY = rs.random.key(1)
 
@@ -111,6 +112,30 @@ def test_dtypes_are_given_as_to_numpy(name):
 
 def _listed(result):
     return result if isinstance(result, list) else [result]
+
+
+@pytest.mark.parametrize("wrong", [np.array([1, 2]), T.dvector("v"), [1], "nonsense", 3], ids=repr)
+def test_theanos_functions_refuse_them_too(wrong):
+    v = T.dvector("v")
+    for build in (
+        lambda: T.zeros((2,), dtype=wrong),
+        lambda: T.ones((2,), dtype=wrong),
+        lambda: T.zeros_like(v, dtype=wrong),
+        lambda: T.eye(3, dtype=wrong),
+        lambda: T.arange(3, dtype=wrong),
+        lambda: T.cast(v, wrong),
+        lambda: v.astype(wrong),
+        lambda: T.sum(v, dtype=wrong),
+        lambda: T.constant(1, dtype=wrong),
+        lambda: T.tensor(wrong, (False,)),
+        lambda: T.vector("w", dtype=wrong),
+        lambda: T.to_one_hot(T.lvector(), 3, dtype=wrong),
+        lambda: MRG_RandomStreams(1).uniform((2,), dtype=wrong),
+        lambda: T.shared_randomstreams.RandomStreams(1).normal((2,), dtype=wrong),
+    ):
+        with pytest.raises(rs.RscanTypeError) as caught:
+            build()
+        assert caught.value.code == "E0806" and caught.value.labels[0][0] == __file__
 
 
 # Arrays with a mask.
