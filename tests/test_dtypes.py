@@ -11,6 +11,7 @@ import rscan as rs
 import rscan.theano as theano
 import rscan.theano.tensor as T
 from rscan import inputs
+from rscan.theano.sandbox.rng_mrg import MRG_RandomStreams
 
 KEY = rs.random.key(1)
 
@@ -113,6 +114,30 @@ def _listed(result):
     return result if isinstance(result, list) else [result]
 
 
+@pytest.mark.parametrize("wrong", [np.array([1, 2]), T.dvector("v"), [1], "nonsense", 3], ids=repr)
+def test_theanos_functions_refuse_them_too(wrong):
+    v = T.dvector("v")
+    for build in (
+        lambda: T.zeros((2,), dtype=wrong),
+        lambda: T.ones((2,), dtype=wrong),
+        lambda: T.zeros_like(v, dtype=wrong),
+        lambda: T.eye(3, dtype=wrong),
+        lambda: T.arange(3, dtype=wrong),
+        lambda: T.cast(v, wrong),
+        lambda: v.astype(wrong),
+        lambda: T.sum(v, dtype=wrong),
+        lambda: T.constant(1, dtype=wrong),
+        lambda: T.tensor(wrong, (False,)),
+        lambda: T.vector("w", dtype=wrong),
+        lambda: T.to_one_hot(T.lvector(), 3, dtype=wrong),
+        lambda: MRG_RandomStreams(1).uniform((2,), dtype=wrong),
+        lambda: T.shared_randomstreams.RandomStreams(1).normal((2,), dtype=wrong),
+    ):
+        with pytest.raises(rs.RscanTypeError) as caught:
+            build()
+        assert caught.value.code == "E0806" and caught.value.labels[0][0] == __file__
+
+
 # Arrays with a mask.
 
 MASKED = [
@@ -197,6 +222,7 @@ DOORS = {
     "theano: initial": lambda m: theano.scan(lambda x: x, outputs_info=m, n_steps=2),
     "theano: eval": lambda m: TX.eval({TX: m}),
     "theano: filter": lambda m: TX.type.filter(m),
+    "theano: result of an op": lambda m: theano.function([TX], theano.as_op([T.dvector], [T.dvector])(lambda x: m)(TX))([1.0]),
     "theano: default": lambda m: theano.function([theano.In(TX, value=m)], TX)(),
     "theano: verify_grad": lambda m: T.verify_grad(lambda x: T.sum(x * x), [m]),
 }

@@ -113,7 +113,7 @@ def _pairs(items: Any, what: str) -> list[tuple[Variable, Variable]]:
         key, value = pair
         if what == "updates" and not isinstance(key, SharedVariable):
             raise RscanTypeError(f"{key} is updated, but it is not a shared variable", code="E0115", labels=[(here(), "")])
-        if any(key == other for other, _ in out):
+        if any(key._v == other._v for other, _ in out):
             raise RscanValueError(f"{what} has {key} twice", code="E0126", labels=[(here(), "")])
         out.append((key, _fitting(value, key)))
     return out
@@ -222,7 +222,7 @@ class Function(base.Function):
             if slot.variable is item or (isinstance(item, str) and slot.name == item):
                 return slot
         for v in self.shared:
-            if v == item or (isinstance(item, str) and v.name == item):
+            if (isinstance(item, Variable) and v._v == item._v) or (isinstance(item, str) and v.name == item):
                 return v
         raise KeyError(item)
 

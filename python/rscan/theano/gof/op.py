@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import _native
 from ..._spans import here
+from ...dtypes import as_array
 from ...errors import RscanTypeError
 from ...variable import apply_all, wrap
 from ..variable import TensorVariable
@@ -57,7 +58,7 @@ class Op:
         def evaluate(arrays: list[np.ndarray]) -> list[np.ndarray]:
             storage: list[list[Any]] = [[None] for _ in types]
             self.perform(node, arrays, storage)
-            return [np.asarray(cell[0], dtype) for cell, (dtype, _) in zip(storage, types, strict=True)]
+            return [as_array(cell[0], dtype) for cell, (dtype, _) in zip(storage, types, strict=True)]
 
         has_grad = hasattr(self, "L_op") or hasattr(self, "grad")
         return _native.extern(str(self), True, lambda _: types, evaluate, self._vjp if has_grad else None)

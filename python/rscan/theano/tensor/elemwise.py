@@ -13,7 +13,6 @@ from ... import ops
 from ..._spans import here
 from ...errors import RscanTypeError, RscanValueError, UnsupportedError
 from ...variable import Variable, apply, elementwise, wrap
-from ..config import config
 from ..variable import TensorVariable, as_tensor_variable, true_div
 
 #: Theano's names and the rows of the core's table. Those marked `float` compute small integers in float32.
@@ -149,7 +148,7 @@ def gamma(x: Any) -> Variable:
 
 def cast(x: Any, dtype: Any) -> Variable:
     """The same elements as another dtype."""
-    return ops.cast(as_tensor_variable(x), config.floatX if dtype == "floatX" else dtype)
+    return ops.cast(as_tensor_variable(x), dtype)
 
 
 def _convert_to(dtype: str) -> Callable[[Any], Variable]:
