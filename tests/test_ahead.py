@@ -97,3 +97,28 @@ def test_a_misfit_is_told_as_the_step_is_written():
     values[0] = np.zeros((LONG, K + 1))
     with pytest.raises(rs.RscanError, match=rf"cannot multiply \({K + 1},\) by \({K}, "):
         rs.function(ins, rows)(*values)
+
+
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (lambda p: rs.flip(p, 0), lambda p: p[::-1]),
+        (lambda p: rs.softmax(p, 0), lambda p: np.exp(p) / np.exp(p).sum(0)),
+        (lambda p: rs.log_softmax(p, 0), lambda p: p - np.log(np.exp(p).sum(0))),
+        (lambda p: p - p.max(0), lambda p: p - p.max(0)),
+        (lambda p: p * rs.equal(p, p.max(0)), lambda p: p * (p == p.max(0))),
+        (lambda p: rs.cumsum(p, 0), lambda p: p.cumsum(0)),
+        (lambda p: p[:, ::-1] + rs.flip(p, 1), lambda p: 2 * p[:, ::-1]),
+        (lambda p: rs.softmax(p, 1), lambda p: np.exp(p) / np.exp(p).sum(1, keepdims=True)),
+    ],
+    ids=["flip", "softmax", "log_softmax", "max", "mask", "cumsum", "flip of rows", "softmax of rows"],
+)
+def test_what_reads_other_rows_sees_all_of_them(ours, numpys):
+    x, w = rs.matrix("x"), rs.matrix("w")
+    rows, _ = rs.scan(lambda p, h: 0.5 * h + p, sequences=ours(x @ w), outputs_info=rs.zeros(2 * N))
+    values = numbers(LONG)[:2]
+    h, expected = np.zeros(2 * N), []
+    for p in numpys(values[0] @ values[1]):
+        h = 0.5 * h + p
+        expected.append(h)
+    np.testing.assert_allclose(rs.function([x, w], rows)(*values), expected, rtol=1e-9, atol=1e-12)

@@ -181,6 +181,26 @@ class TestMatrices:
             np.testing.assert_allclose(found[k], (g(X + e) - g(X - e)) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
+def test_slopes_by_one_element_under_several_names_add_up():
+    p = rs.dvector("p")
+    cost = rs.sin(p[0]) + p[1] * 3 + p[-2] ** 2 + 5 * p[-1]
+    at = np.array([0.5, 2.0])
+    np.testing.assert_allclose(rs.function([p], rs.grad(cost, p))(at), [np.cos(0.5) + 1, 8])
+    three = np.array([0.5, 2.0, 1.0])
+    np.testing.assert_allclose(rs.function([p], rs.grad(cost, p))(three), [np.cos(0.5), 3 + 4, 5])
+
+
+@pytest.mark.parametrize("positions", [[0, -3], [2, 2], [-1, 2], [0, 1], [-1, -2], [1, -2]])
+def test_only_what_stays_of_values_written_twice_counts(positions):
+    x, y = rs.dvector("x"), rs.dvector("y")
+    written = x.at[positions].set(y)
+    weights = np.array([1.0, 10.0, 100.0])
+    by_x, by_y = rs.function([x, y], rs.grad((written * weights).sum(), [x, y]))(np.zeros(3), np.ones(2))
+    first, last = (p % 3 for p in positions)
+    np.testing.assert_array_equal(by_y, [0 if first == last else weights[first], weights[last]])
+    np.testing.assert_array_equal(by_x, [0 if k in (first, last) else weights[k] for k in range(3)])
+
+
 class TestVerify:
     def test_right_gradients_pass(self):
         worst = rs.verify_grad(lambda x, y: rs.tanh(x) @ y, [X, np.ones((3, 2))])

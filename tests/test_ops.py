@@ -64,6 +64,10 @@ def test_nan_wins():
     x = np.array([1.0, np.nan, 3.0])
     for name in ("max", "min", "argmax", "argmin", "sort", "argsort"):
         like_numpy(lambda m, v, name=name: getattr(m, name)(v), x)
+    rows = np.array([[1.0, 2.0, np.nan, 4.0], [np.nan, 2.5, 0.0, 3.0], [0.5, np.nan, 7.0, 4.5]])
+    for name in ("max", "min", "argmax", "argmin"):
+        for axis in (0, 1):
+            like_numpy(lambda m, v, name=name, axis=axis: getattr(m, name)(v, axis=axis), rows)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1], ids=repr)

@@ -52,6 +52,15 @@ class TestDistributions:
         self.close(x, 1, 4 / np.sqrt(12))
 
     @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    def test_scaled(self, dtype):
+        unit = draw(rs.random.uniform(self.key, 4, dtype=dtype)).astype("float64")
+        for low, high in ((0.0, 2.0), (-1.0, 1.0), (0.5, 1.0), (0, 1)):
+            np.testing.assert_allclose(draw(rs.random.uniform(self.key, 4, low, high, dtype=dtype)), low + (high - low) * unit, rtol=1e-6)
+        unit = draw(rs.random.normal(self.key, 4, dtype=dtype)).astype("float64")
+        for mean, scale in ((0.0, 2.0), (1.5, 1.0), (-2.0, 0.5), (0, 1)):
+            np.testing.assert_allclose(draw(rs.random.normal(self.key, 4, mean, scale, dtype=dtype)), mean + scale * unit, rtol=2e-6)
+
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
     def test_normal(self, dtype):
         x = draw(rs.random.normal(self.key, (self.n // 2, 2), 2.0, 3.0, dtype=dtype))
         assert x.dtype == dtype and x.shape == (self.n // 2, 2)
@@ -60,6 +69,7 @@ class TestDistributions:
 
     def test_exponential(self):
         self.close(draw(rs.random.exponential(self.key, self.n, 2.0)), 2, 2)
+        self.close(draw(rs.random.exponential(self.key, self.n)), 1, 1)
 
     def test_integers(self):
         x = draw(rs.random.integers(self.key, -2, 3, self.n))
