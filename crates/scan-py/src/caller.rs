@@ -95,12 +95,14 @@ impl Caller {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        if let Some(parts) = slf.get().0.get()
-            && parts.quick
-            && let Some((given, out)) = parts.placed(args, named)
-            && let Some(values) = guard_py(py, || Ok(parts.arguments(py, &given)))?
-        {
-            return parts.call(slf, &given, &values, out);
+        let quick = || {
+            let Some(parts) = slf.get().0.get().filter(|parts| parts.quick) else { return Ok(None) };
+            let Some((given, out)) = parts.placed(args, named) else { return Ok(None) };
+            let Some(values) = parts.arguments(py, &given) else { return Ok(None) };
+            parts.call(slf, &given, &values, out).map(Some)
+        };
+        if let Some(results) = guard_py(py, quick)? {
+            return Ok(results);
         }
         let named = named.cloned().unwrap_or_else(|| PyDict::new(py));
         slf.call_method1(pyo3::intern!(py, "_call"), (args, named))
@@ -113,9 +115,10 @@ impl Caller {
         let py = slf.py();
         let parts = slf.get().0.get().ok_or_else(|| misuse("called before it was made"))?;
         let given: Given = args.iter().collect();
-        let values =
-            guard_py(py, || Ok(parts.arguments(py, &given)))?.ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
-        parts.call(slf, &given, &values, out.cloned())
+        guard_py(py, || {
+            let values = parts.arguments(py, &given).ok_or_else(|| misuse("arguments are plain arrays of their inputs' types"))?;
+            parts.call(slf, &given, &values, out.cloned())
+        })
     }
 }
 
@@ -164,13 +167,13 @@ impl Parts {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        guard_py(py, || match out {
+        match out {
             None => self.results(py, self.run(py, values, self.function.get().accept())?),
             Some(out) => {
                 self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
                 Ok(out)
             }
-        })
+        }
     }
 
     fn run(&self, py: Python<'_>, values: &[Array], accept: Accept<'_>) -> PyResult<Vec<Array>> {

@@ -58,10 +58,7 @@ pub fn count_blocks() {
     BLOCKS.set(BLOCKS.get().map(|n| n + 1));
 }
 
-/// Memory of fewer bytes is never refused.
-pub const SOME: usize = 1 << 10;
-
-/// Runs a job in which memory of so many bytes and more is refused, [`SOME`] at least.
+/// Runs a job in which memory of so many bytes and more is refused, but for the smallest.
 pub fn refusing_from<T>(bytes: usize, job: impl FnOnce() -> T) -> T {
     let _before = Before(&REFUSED, REFUSED.replace(Some(bytes)));
     job()

@@ -2,9 +2,10 @@
 
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
-use crate::types::Array;
+use crate::types::{Array, memory};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::ops::Deref;
 use std::time::Instant;
 
@@ -89,24 +90,34 @@ impl<G: Deref<Target = Graph>> Walk<G> {
         for (&p, a) in self.graph.params().iter().zip(args.drain(..)) {
             slots[p.0 as usize] = Some(a);
         }
-        for step in &self.steps {
-            self.node(cx, slots, step.node, &step.last)?;
-        }
+        self.nodes(cx, slots)?;
         self.graph.results().iter().map(|&v| read(slots, v)).collect()
     }
 
-    fn node(&self, cx: &mut EvalCx, slots: &mut Slots, id: NodeId, last: &[bool]) -> Result<()> {
+    /// All nodes; memory that is refused meanwhile is an error of the node that asked for it.
+    fn nodes(&self, cx: &mut EvalCx, slots: &mut Slots) -> Result<()> {
+        let at = Cell::new(None);
+        let run = || self.steps.iter().try_for_each(|step| self.node(cx, slots, step.node, &step.last, &at));
+        memory::attempt(run).unwrap_or_else(|refused| {
+            let Some(id) = at.get() else { return Err(refused.diagnostic("a graph")) };
+            let node: &Node = &self.graph.nodes()[id];
+            Err(blame(refused.diagnostic(&node.op.described()), &node.op, node.span))
+        })
+    }
+
+    fn node(&self, cx: &mut EvalCx, slots: &mut Slots, id: NodeId, last: &[bool], at: &Cell<Option<NodeId>>) -> Result<()> {
         let node = &self.graph.nodes()[id];
         cx.check()?;
         if let Op::IfElse(_) = node.op {
-            return self.choose(cx, slots, node);
+            return self.choose(cx, slots, node, at);
         }
+        at.set(Some(id));
         let mut ins: SmallVec<[Array; 8]> = SmallVec::new();
         for (&v, &last) in node.ins.iter().zip(last) {
             ins.push(if last { take(slots, v)? } else { read(slots, v)? });
         }
         let start = cx.profile.is_some().then(Instant::now);
-        let outs = node.op.evaluate(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
+        let outs = node.op.def().eval(cx, &mut ins).map_err(|e| blame(e, &node.op, node.span))?;
         if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
             profile.op(node.op.name(), start.elapsed());
         }
@@ -117,13 +128,13 @@ impl<G: Deref<Target = Graph>> Walk<G> {
     }
 
     /// `ifelse`: evaluates what the chosen branch still needs, then passes it on.
-    fn choose(&self, cx: &mut EvalCx, slots: &mut Slots, node: &Node) -> Result<()> {
+    fn choose(&self, cx: &mut EvalCx, slots: &mut Slots, node: &Node, at: &Cell<Option<NodeId>>) -> Result<()> {
         let cond = read(slots, node.ins[0])?.item_f64().is_some_and(|x| x != 0.0);
         let branch = node.ins[if cond { 1 } else { 2 }];
         let live = eager_missing(&self.graph, &[branch], slots);
         for (id, inner) in self.graph.nodes().enumerate() {
             if live[id.0 as usize] {
-                self.node(cx, slots, id, &SmallVec::<[bool; 8]>::from_elem(false, inner.ins.len()))?;
+                self.node(cx, slots, id, &SmallVec::<[bool; 8]>::from_elem(false, inner.ins.len()), at)?;
             }
         }
         let chosen = read(slots, branch)?.cast(self.graph.ty(node.outs[0]).dtype);

@@ -108,7 +108,8 @@ impl Function {
         let mut values = self.program.run(cx, &all)?;
         drop(all);
         // What could still fail is done before anything is written.
-        let after: Vec<Array> = values.split_off(self.n_outputs).into_iter().map(Array::owned).collect();
+        let mut after = values.split_off(self.n_outputs);
+        after.iter_mut().for_each(Array::make_owned);
         accept(&mut values)?;
         if !self.updated.is_empty() {
             let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());

@@ -584,7 +584,7 @@ impl Op {
         memory::given(|| self.described(), || self.def().eval(cx, ins))
     }
     /// What it is, in the midst of a sentence.
-    fn described(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         match self {
             Op::Scan(_) => "the loop".to_string(),
             Op::Native(native) if native.0.is_loop() => "the loop".to_string(),

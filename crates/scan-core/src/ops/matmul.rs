@@ -8,6 +8,7 @@ use crate::scalar::{eights, slices};
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
 use crate::types::{Array, Dim, Element, Extents, Type, memory};
 use crate::{bail, dispatch};
+use std::ops::Range;
 
 /// As `numpy.matmul`: a vector on the left is a row, on the right a column, and that axis goes away; axes before the last
 /// two broadcast; both sides are promoted to a common dtype; ints wrap, bool is *or* of *and*. Extents that do not fit are `E0208`.
@@ -122,44 +123,49 @@ pub(crate) trait Product: Number {
             Self::multiply([m, k, n], a, b, c);
             return Ok(());
         }
-        let rows = Self::rows_of_part(m, k, n);
+        if n >= 4 && m >= ROWS && Self::TILED {
+            return Self::multiply_tiles(cx, [m, k, n], a, b, c);
+        }
+        let rows = (LONG / (k * n).max(1)).max(1);
         let mut lo = 0;
         while lo < m {
             // The last part is not so small that another way of multiplying is taken.
-            let least = if rows < ROWS { 1 } else { ROWS + SMALL / (k * n).max(1) };
-            let hi = if m - lo < rows + least { m } else { lo + rows };
-            if n <= COLUMNS || m < ROWS || !Self::TILED {
-                Self::multiply([hi - lo, k, n], &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
-            } else {
-                for first in (0..n).step_by(COLUMNS) {
-                    let columns = [first, n.min(first + COLUMNS)];
-                    Self::multiply_columns([hi - lo, k, n], columns, &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
-                    cx.check_clock()?;
-                }
-            }
+            let hi = if m - lo <= rows + SMALL / (k * n).max(1) { m } else { lo + rows };
+            Self::multiply([hi - lo, k, n], &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
             cx.check_clock()?;
             lo = hi;
         }
         Ok(())
     }
-    /// True where some columns of a product can be computed without the others.
+    /// True where a product of many rows and columns is made of tiles.
     const TILED: bool = false;
-    /// Rows of a part of a long product.
-    fn rows_of_part(_m: usize, k: usize, n: usize) -> usize {
-        (LONG / (k * n).max(1)).max(1)
+    /// Such a product.
+    ///
+    /// # Errors
+    /// An interruption.
+    fn multiply_tiles(cx: &mut EvalCx, [m, k, n]: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) -> Result<()> {
+        let ranges = |n: usize, size: usize| (0..n).step_by(size).map(move |lo| lo..n.min(lo + size));
+        for rows in ranges(m, TILE[0]) {
+            for columns in ranges(n, TILE[2]) {
+                for inner in ranges(k, TILE[1]) {
+                    Self::multiply_tile([m, k, n], [rows.clone(), inner, columns.clone()], a, b, c);
+                    cx.check_clock()?;
+                }
+            }
+        }
+        Ok(())
     }
-    /// Some columns of a product.
-    fn multiply_columns(extents: [usize; 3], _columns: [usize; 2], a: &[Self], b: &[Self], c: &mut [Self]) {
+    /// Sets some rows and columns of c to the product of some columns of a and rows of b, or adds it where these are not the first.
+    fn multiply_tile(extents: [usize; 3], _tile: [Range<usize>; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
         Self::multiply(extents, a, b, c);
     }
 }
 
 /// Products of more multiplications are made of parts.
 const LONG: usize = 1 << 27;
-/// Rows of a part, where rows are multiplied together: packing the right side once for each is a small part of the work.
-const PART: usize = 512;
-/// Columns of a part: as many as are packed at a time anyway.
-const COLUMNS: usize = 1024;
+/// Rows, inner extents and columns of a tile: the last two are those that `matrixmultiply` packs, and adds up, at a time anyway, so that
+/// bits stay; for so many rows packing once more is nothing.
+const TILE: [usize; 3] = [4096, 256, 1024];
 
 /// `C = aᵀ·b` added up over rows.
 pub(crate) trait Outer: Element {
@@ -191,31 +197,26 @@ macro_rules! float_product {
                     }
                     _ => {}
                 }
-                Self::multiply_columns(extents, [0, n], a, b, c);
+                let [m, k, n] = extents.map(|extent| 0..extent);
+                Self::multiply_tile(extents, [m, k, n], a, b, c);
             }
             const TILED: bool = true;
-            fn rows_of_part(m: usize, k: usize, n: usize) -> usize {
-                let rows = (LONG / (k * n).max(1)).max(1);
-                if n < 4 || m < ROWS {
-                    rows
-                } else if n > COLUMNS {
-                    PART
-                } else {
-                    rows.max(PART)
-                }
-            }
             #[allow(unsafe_code)]
-            fn multiply_columns([m, k, n]: [usize; 3], [lo, hi]: [usize; 2], a: &[$t], b: &[$t], c: &mut [$t]) {
-                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n && lo <= hi && hi <= n, "extents of a product");
-                if m * k * n > PACKED * LOOPS {
+            fn multiply_tile([m, k, n]: [usize; 3], [rows, inner, columns]: [Range<usize>; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
+                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "extents of a product");
+                assert!(rows.end <= m && inner.end <= k && columns.end <= n, "a tile of a product");
+                if rows.len() * inner.len() * columns.len() > PACKED * LOOPS {
                     // The product packs as much, and has no way to say that there is no memory for it.
                     drop(memory::room::<$t>(PACKED));
                 }
-                // SAFETY: with these strides and extents exactly the elements of the columns, and of all of a, are reached, as
-                // asserted above; c is borrowed exclusively.
+                let add = if inner.start == 0 { 0.0 } else { 1.0 };
+                // SAFETY: with these strides and extents exactly the elements of the tile are reached, which lies in the three slices,
+                // as asserted above; c is borrowed exclusively.
                 unsafe {
-                    let (b, c) = (b.as_ptr().add(lo), c.as_mut_ptr().add(lo));
-                    $gemm(m, k, hi - lo, 1.0, a.as_ptr(), k as isize, 1, b, n as isize, 1, 0.0, c, n as isize, 1);
+                    let (a, b) = (a.as_ptr().add(rows.start * k + inner.start), b.as_ptr().add(inner.start * n + columns.start));
+                    let c = c.as_mut_ptr().add(rows.start * n + columns.start);
+                    let [m, l, w] = [rows, inner, columns].map(|range| range.len());
+                    $gemm(m, l, w, 1.0, a, k as isize, 1, b, n as isize, 1, add, c, n as isize, 1);
                 }
             }
         }
@@ -356,158 +357,4 @@ fn no_batch(a: &str, b: &str) -> Box<Diagnostic> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ops::testing::*;
-    use crate::types::DType;
-
-    fn range(shape: &[usize]) -> Array {
-        Array::new(shape, (0..count(shape)).map(|i| i as f64).collect())
-    }
-
-    fn product(a: &Array, b: &Array) -> Array {
-        apply(MatMul {}, &[a.clone(), b.clone()])
-    }
-
-    #[test]
-    fn values_are_numpys() {
-        let a = range(&[2, 3]);
-        assert_eq!(product(&a, &range(&[3, 4])), Array::new(&[2, 4], vec![20.0, 23.0, 26.0, 29.0, 56.0, 68.0, 80.0, 92.0]));
-        assert_eq!(product(&a, &Array::vector(&[1.0, 2.0, 3.0])), Array::vector(&[8.0, 26.0]));
-        assert_eq!(product(&Array::vector(&[1.0, 2.0]), &a), Array::vector(&[6.0, 9.0, 12.0]));
-        assert_eq!(product(&Array::vector(&[1.0, 2.0]), &Array::vector(&[3.0, 4.0])), Array::scalar(11.0));
-    }
-
-    #[test]
-    fn batches_broadcast() {
-        let c = product(&range(&[2, 1, 2, 3]), &range(&[3, 3, 2]));
-        let expected = [
-            10.0, 13.0, 28.0, 40.0, 28.0, 31.0, 100.0, 112.0, 46.0, 49.0, 172.0, 184.0, 46.0, 67.0, 64.0, 94.0, 172.0, 193.0, 244.0, 274.0,
-            298.0, 319.0, 424.0, 454.0,
-        ];
-        assert_eq!(c, Array::new(&[2, 3, 2, 2], expected.to_vec()));
-        let rows = product(&range(&[3]), &range(&[3, 3, 2]));
-        assert_eq!(rows, Array::new(&[3, 2], vec![10.0, 13.0, 28.0, 31.0, 46.0, 49.0]));
-        let stack = product(&range(&[2, 2, 3]), &range(&[3, 1]));
-        assert_eq!(stack, Array::new(&[2, 2, 1], vec![5.0, 14.0, 23.0, 32.0]));
-    }
-
-    #[test]
-    fn ints_wrap_bools_are_logical_and_dtypes_promote() {
-        let (a, b) = (Array::new(&[1, 2], vec![100i8, 3]), Array::new(&[2, 1], vec![2i8, 5]));
-        assert_eq!(product(&a, &b), Array::new(&[1, 1], vec![-41i8]));
-        assert_eq!(product(&a, &Array::vector(&[2i64, 5])), Array::vector(&[215i64]));
-        assert_eq!(product(&a, &Array::vector(&[2f32, 0.5])), Array::vector(&[201.5f32]));
-        let (t, f) = (true, false);
-        assert_eq!(product(&Array::new(&[2, 2], vec![t, f, t, t]), &Array::vector(&[f, t])), Array::vector(&[f, t]));
-    }
-
-    #[test]
-    fn empty_extents_give_zeros() {
-        assert_eq!(product(&Array::zeros(DType::F32, &[2, 0]), &Array::zeros(DType::F32, &[0, 3])), Array::zeros(DType::F32, &[2, 3]));
-        assert_eq!(product(&Array::zeros(DType::F64, &[0]), &Array::zeros(DType::F64, &[0])), Array::scalar(0.0));
-        assert_eq!(product(&Array::zeros(DType::F64, &[0, 2, 3]), &range(&[3, 4])).shape(), [0, 2, 4]);
-        assert_eq!(product(&Array::zeros(DType::F64, &[0, 2, 3]), &range(&[1, 3, 4])).shape(), [0, 2, 4]);
-    }
-
-    #[test]
-    fn large_products_agree_with_loops() {
-        let (a, b) = (sample(&[33, 40], 1), sample(&[40, 37], 2));
-        let mut c = vec![0.0; 33 * 37];
-        multiply_by_loops([33, 40, 37], a.as_slice(), b.as_slice(), &mut c);
-        assert_close(&product(&a, &b).to_f64_vec(), &c, 1e-13, "f64");
-        let single = product(&a.cast(DType::F32), &b.cast(DType::F32));
-        assert_close(&single.to_f64_vec(), &c, 1e-5, "f32");
-    }
-
-    /// Rows in the order in which they are read.
-    fn in_order<T: Copy>(x: &[T], n: usize, back: bool) -> Vec<T> {
-        if back { x.chunks(n.max(1)).rev().flatten().copied().collect() } else { x.to_vec() }
-    }
-
-    #[test]
-    fn outer_products_read_rows_either_way() {
-        for [m, p, n] in
-            [[3, 5, 2], [1, 1, 1], [33, 40, 37], [64, 1, 64], [16, 9, 70], [3, 0, 2], [0, 2, 3], [2, 3, 0], [7, 600, 1], [1, 600, 5]]
-        {
-            let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
-            for back in [[false, false], [false, true], [true, false], [true, true]] {
-                let (rows_a, rows_b) = (in_order(a.as_slice::<f64>(), m, back[0]), in_order(b.as_slice::<f64>(), n, back[1]));
-                let mut want = vec![1.0; m * n];
-                (0..p).for_each(|t| (0..m * n).for_each(|at| want[at] += rows_a[t * m + at / n] * rows_b[t * n + at % n]));
-                let mut c = vec![1.0; m * n];
-                Outer::add_outer([m, p, n], a.as_slice(), b.as_slice(), back, &mut c);
-                assert_close(&c, &want, 1e-12, &format!("{m} {p} {n} {back:?}"));
-                let (single_a, single_b) = (a.cast(DType::F32), b.cast(DType::F32));
-                let mut c = vec![1f32; m * n];
-                Outer::add_outer([m, p, n], single_a.as_slice(), single_b.as_slice(), back, &mut c);
-                assert_close(&c.iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), &want, 1e-3, &format!("{m} {p} {n} {back:?}, f32"));
-            }
-        }
-    }
-
-    #[test]
-    fn outer_products_of_blocks_have_the_bits_of_all_rows() {
-        for [m, n] in [[1, 1], [5, 1], [1, 40], [3, 4], [20, 30]] {
-            let p = 5 * OUTER / 2 + 3;
-            let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
-            let (a, b) = (a.as_slice::<f64>(), b.as_slice::<f64>());
-            for back in [[false, false], [false, true], [true, false], [true, true]] {
-                let (mut all, mut blocks) = (vec![0.0; m * n], vec![0.0; m * n]);
-                Outer::add_outer([m, p, n], a, b, back, &mut all);
-                for (lo, hi) in [(0, OUTER), (OUTER, 2 * OUTER), (2 * OUTER, p)] {
-                    let of = |x: &[f64], size: usize, back: bool| {
-                        let (lo, hi) = if back { (p - hi, p - lo) } else { (lo, hi) };
-                        x[lo * size..hi * size].to_vec()
-                    };
-                    Outer::add_outer([m, hi - lo, n], &of(a, m, back[0]), &of(b, n, back[1]), back, &mut blocks);
-                }
-                assert_eq!(all, blocks, "{m} {n} {back:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn misfits_are_errors_with_both_shapes() {
-        let (a, b) = (range(&[2, 3]), range(&[4, 2]));
-        assert_eq!(run_error(MatMul {}, &[a.clone(), b.clone()]).title, "cannot multiply (2, 3) by (4, 2): 3 columns meet 4 rows");
-        let e = build_error(MatMul {}, &[a.clone(), b.clone()]);
-        assert_eq!((e.code, &e.title[..]), ("E0208", "cannot multiply float64[2, 3] by float64[4, 2]: 3 columns meet 4 rows"));
-        assert_eq!(run_error(MatMul {}, &[range(&[1]), b]).code, "E0208");
-        assert_eq!(run_error(MatMul {}, &[range(&[2, 1, 3]), range(&[3, 3, 1])]).code, "E0208");
-        assert_eq!(build_error(MatMul {}, &[a, Array::scalar(1.0)]).code, "E0208");
-    }
-
-    const RANKS: [(&[usize], &[usize]); 10] = [
-        (&[3], &[3]),
-        (&[2, 3], &[3]),
-        (&[3], &[3, 2]),
-        (&[2, 3], &[3, 2]),
-        (&[2, 2, 3], &[3, 2]),
-        (&[3], &[2, 3, 2]),
-        (&[2, 2, 3], &[3]),
-        (&[2, 1, 2, 3], &[2, 3, 1]),
-        (&[1, 2, 3], &[2, 3, 2]),
-        (&[2, 2, 0], &[0, 2]),
-    ];
-
-    #[test]
-    fn gradients_match_differences() {
-        for (a, b) in RANKS {
-            check_vjp(|g, v| g.matmul(v[0], v[1]), &[sample(a, 1), sample(b, 2)]);
-        }
-    }
-
-    #[test]
-    fn second_order() {
-        for (a, b) in RANKS {
-            check_vjp2(|g, v| g.matmul(v[0], v[1]), &[sample(a, 1), sample(b, 2)]);
-        }
-    }
-
-    #[test]
-    fn a_float_beside_ints_has_a_gradient() {
-        check_vjp(|g, v| g.matmul(v[0], v[1]), &[sample(&[2, 3], 1), Array::vector(&[1i32, 2, 3])]);
-        check_vjp(|g, v| g.matmul(v[0], v[1]), &[Array::new(&[1, 2], vec![1f32, 2.0]), sample(&[2, 2], 1)]);
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use crate::base::{Diagnostic, Result};
 use crate::ir::{Keep, Scan, StateId};
 use crate::scan::step::in_step;
 use crate::types::memory::{self, OutOfMemory};
+use std::cell::Cell;
 
 /// Refuses, before the first step, what all rows of n steps cannot have; `row` tells the bytes of a state's row, 0 where that is not
 /// known yet, or where its rows are not all kept. A loop that may stop is left to grow.
@@ -25,12 +26,12 @@ pub fn foresee(scan: &Scan, n: usize, row: impl Fn(StateId) -> usize) -> Result<
     })
 }
 
-/// Lays out memory of a loop before a step; that there is none is an error of the loop.
+/// Runs what lays out memory of a loop, or makes it grow; that there is none is an error of the loop, in the step that it has come to.
 ///
 /// # Errors
 /// `E0392`.
-pub fn laid_out<T>(scan: &Scan, step: usize, run: impl FnOnce() -> T) -> Result<T> {
-    memory::attempt(run).map_err(|refused| no_rows(refused, scan, step))
+pub fn laid_out<T>(scan: &Scan, step: &Cell<usize>, run: impl FnOnce() -> T) -> Result<T> {
+    memory::attempt(run).map_err(|refused| no_rows(refused, scan, step.get()))
 }
 
 fn no_rows(refused: OutOfMemory, scan: &Scan, step: usize) -> Box<Diagnostic> {

@@ -9,6 +9,7 @@ use crate::types::shape::{count, tuple};
 use crate::types::{Array, Extents, Sym, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// Runs a loop.
 ///
@@ -21,7 +22,8 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     let shapes = Shapes::new(scan, ins);
     kept::foresee(scan, n, |id| scan.states[id].row.dtype.size() * count(&buffers[id.0 as usize].extents(&scan.states[id], &shapes)))?;
     let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
-    let ran = steps(scan, cx, ins, &mut buffers, n);
+    let at = Cell::new(0);
+    let ran = kept::laid_out(scan, &at, || steps(scan, cx, ins, &mut buffers, n, &at)).and_then(|ran| ran);
     if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
         profile.leave(start, *ran.as_ref().unwrap_or(&0));
     }
@@ -34,7 +36,7 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
 }
 
 /// Runs at most n steps; how many ran.
-fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n: usize) -> Result<usize> {
+fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n: usize, at: &Cell<usize>) -> Result<usize> {
     let walk = Walk::new(&scan.body);
     let mut slots = walk.slots();
     let mut args: Vec<Array> = vec![];
@@ -47,10 +49,11 @@ fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n:
         let mut outs = outs.into_iter();
         for (id, state) in scan.states.enumerate() {
             for (&w, row) in state.writes.iter().zip(outs.by_ref()) {
-                kept::laid_out(scan, steps, || buffers[id.0 as usize].write(scan, id, steps, w, row))??;
+                buffers[id.0 as usize].write(scan, id, steps, w, row)?;
             }
         }
         steps += 1;
+        at.set(steps);
         if steps == 1 && n > 1 {
             kept::foresee(scan, n, |id| buffers[id.0 as usize].row_bytes())?;
         }

@@ -244,10 +244,14 @@ impl Array {
     }
     /// The same array in memory of our own, copied where it is somebody else's: for what outlives a call.
     pub fn owned(mut self) -> Array {
+        self.make_owned();
+        self
+    }
+    /// As [`Array::owned`], in place.
+    pub fn make_owned(&mut self) {
         if self.data.is_foreign() {
             dispatch!(self.dtype(), T => { self.as_mut_slice::<T>(); });
         }
-        self
     }
     /// A rank-1 array.
     pub fn vector<T: Element>(x: &[T]) -> Array {

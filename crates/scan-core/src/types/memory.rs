@@ -146,7 +146,7 @@ fn of_meminfo(info: &str, name: &str) -> Option<u64> {
 /// True where a test wants so many bytes to be refused.
 #[cfg(any(test, feature = "testing"))]
 fn is_refused(bytes: usize) -> bool {
-    bytes >= small::SOME && small::refused_from().is_some_and(|from| bytes >= from)
+    bytes >= SMALL && small::refused_from().is_some_and(|from| bytes >= from)
 }
 
 /// True where a test wants so many bytes to be refused.
@@ -171,8 +171,20 @@ fn obtain<T>(n: usize, size: usize, get: impl Fn() -> Option<T>) -> T {
     }
 }
 
+/// Fewer bytes are had the ordinary way, which is quicker.
+const SMALL: usize = 1 << 10;
+
+/// True where so many elements are few bytes.
+const fn is_small<T>(n: usize) -> bool {
+    n <= SMALL && n * size_of::<T>() < SMALL
+}
+
 /// An empty vector with room for `n` elements.
 pub fn room<T>(n: usize) -> Vec<T> {
+    if is_small::<T>(n) { Vec::with_capacity(n) } else { large_room(n) }
+}
+
+fn large_room<T>(n: usize) -> Vec<T> {
     obtain(n, size_of::<T>(), || {
         let mut out = Vec::new();
         out.try_reserve_exact(n).ok().map(|()| out)
@@ -180,8 +192,8 @@ pub fn room<T>(n: usize) -> Vec<T> {
 }
 
 /// `n` zeros (`false` for bool), in pages that are not touched.
-pub fn zeros<T: Zero>(n: usize) -> Vec<T> {
-    obtain(n, size_of::<T>(), || zeroed(n))
+pub fn zeros<T: Zero + Default>(n: usize) -> Vec<T> {
+    if is_small::<T>(n) { vec![T::default(); n] } else { obtain(n, size_of::<T>(), || zeroed(n)) }
 }
 
 /// `n` times x.
@@ -208,6 +220,9 @@ pub fn joined<T: Copy>(parts: &[Vec<T>]) -> Vec<T> {
 /// The elements of an iterator.
 pub fn collect<T>(elements: impl Iterator<Item = T>) -> Vec<T> {
     let (least, most) = elements.size_hint();
+    if most.is_some_and(is_small::<T>) {
+        return elements.collect();
+    }
     let mut out = room(least);
     if most == Some(least) {
         out.extend(elements);

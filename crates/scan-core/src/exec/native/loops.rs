@@ -166,7 +166,7 @@ impl NativeLoop {
             foresee(scan, windows, flow, n)?;
             let states = scan.states.ids().zip(windows).zip(&self.skip);
             let new = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id)));
-            kept::laid_out(scan, 0, || held.extend(new))?;
+            kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
             ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room])
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
@@ -183,8 +183,9 @@ impl NativeLoop {
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(mixed.in_place());
         foresee(scan, windows, flow, n)?;
-        let held = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
-        let mut held: SmallVec<[Held; 2]> = kept::laid_out(scan, 0, || held.collect())?;
+        let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
+        let mut held: SmallVec<[Held; 2]> = SmallVec::new();
+        kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, flow, &mut held, [n, room]))?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
@@ -335,7 +336,7 @@ impl Ready {
         self.tier.expect(self.plan.lanes, n);
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = kept::laid_out(scan, done, || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
             stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end)?;

@@ -21,6 +21,7 @@ use crate::scan::{kept, step};
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::time::Instant;
 
 /// A loop whose step is a list, ready to run.
@@ -136,7 +137,7 @@ impl Mixed {
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = kept::laid_out(scan, done, || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let memories = Memories::new(scan, &self.plan.windows, ins, &before, &flow.feed, cells(&mut arena), held);
             stopped = self.segment(cx, &memories, &mut done, end)?;
