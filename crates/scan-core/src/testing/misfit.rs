@@ -59,13 +59,20 @@ pub fn check(seed: u64) -> (Vec<String>, std::result::Result<(), Fault>) {
     let (program, mut outcomes) = (generate(seed), vec![]);
     let done = forms(&program).map_err(|e| Fault { stage: "build", text: format!("{}: {}", e.code, e.title) }).and_then(|forms| {
         let mut random = Random::new(seed ^ 0x6d69_7366_6974);
-        forms.iter().try_for_each(|(graph, given)| one(&Arc::new(graph.clone()), given, &mut random, &mut outcomes))
+        forms.iter().try_for_each(|case| one(case, &mut random, &mut outcomes))
     });
     (outcomes, done)
 }
 
-/// A program's values, and its values and gradients, as graphs each node of which has a line of its own, with arguments that fit.
-fn forms(program: &program::Program) -> Result<Vec<(Graph, Vec<Array>)>> {
+/// A function, its graph, each node of which has a line of its own, and arguments that fit.
+struct Case {
+    graph: Arc<Graph>,
+    given: Vec<Array>,
+    door: Function,
+}
+
+/// A program's values, and its values and gradients.
+fn forms(program: &program::Program) -> Result<Vec<Case>> {
     let leaves = Leaves::new(program);
     let looped = scanned(program, &leaves)?;
     let float = |v: &&Var| v.ty().dtype == DType::F64;
@@ -86,9 +93,9 @@ fn forms(program: &program::Program) -> Result<Vec<(Graph, Vec<Array>)>> {
             passes: Options::none(),
             ..FunctionSpec::default()
         };
-        let f = Function::new(spec)?;
-        let given = program.inputs.iter().map(|i| i.value.to_array()).chain(f.shared().iter().map(|s| s.get()));
-        Ok((lined(f.graph(), &mut 0, &mut FxHashMap::default())?, given.collect()))
+        let door = Function::new(spec)?;
+        let given = program.inputs.iter().map(|i| i.value.to_array()).chain(door.shared().iter().map(|s| s.get())).collect();
+        Ok(Case { graph: Arc::new(lined(door.graph(), &mut 0, &mut FxHashMap::default())?), given, door })
     };
     forms.into_iter().map(form).collect()
 }
@@ -130,11 +137,13 @@ fn programs(graph: &Arc<Graph>) -> Result<Vec<(String, Program)>> {
     all.map(|(name, passes, engine)| Ok((name, Program::new(graph.clone(), passes, engine)?))).collect()
 }
 
-fn one(graph: &Arc<Graph>, given: &[Array], random: &mut Random, outcomes: &mut Vec<String>) -> std::result::Result<(), Fault> {
+fn one(case: &Case, random: &mut Random, outcomes: &mut Vec<String>) -> std::result::Result<(), Fault> {
+    let Case { graph, given, door } = case;
     let programs = programs(graph).map_err(|e| Fault { stage: "compile", text: format!("{}: {}", e.code, e.title) })?;
     let types: Vec<Type> = graph.params().iter().map(|&p| graph.ty(p).clone()).collect();
     let mut needed = FxHashSet::default();
     lines(graph, graph.results(), &mut needed);
+    at_the_door(door, &given[..door.inputs().len()], random)?;
     for _ in 0..CALLS {
         let mut args = given.to_vec();
         for _ in 0..1 + random.below(2) {
@@ -160,6 +169,21 @@ fn one(graph: &Arc<Graph>, given: &[Array], random: &mut Random, outcomes: &mut 
         }
     }
     Ok(())
+}
+
+/// Another dtype, or another number of axes or arguments, is refused before anything runs.
+fn at_the_door(door: &Function, given: &[Array], random: &mut Random) -> std::result::Result<(), Fault> {
+    let mut args = given.to_vec();
+    let k = random.below(args.len());
+    match random.below(4) {
+        0 => _ = args.pop(),
+        1 => args[k] = resized(&args[k], &[args[k].shape(), &[2]].concat()),
+        _ => args[k] = args[k].cast(if args[k].dtype() == DType::F64 { DType::I64 } else { DType::F64 }),
+    }
+    match door.call(&mut EvalCx::new(), &args) {
+        Err(e) if e.code == "E0504" => Ok(()),
+        other => Err(Fault { stage: "door", text: format!("{args:?}: {other:?}") }),
+    }
 }
 
 type Outcome = Result<Vec<Array>>;

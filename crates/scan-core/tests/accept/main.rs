@@ -55,5 +55,5 @@ fn engines_report_what_the_evaluator_reports() {
     println!("{report}");
     assert!(report.faults.is_empty(), "{} of {} programs differ", report.faults.len(), report.programs);
     let errors: usize = report.outcomes.iter().filter(|o| o.0 != "answered").map(|o| o.1).sum();
-    assert!(4 * errors > report.calls, "few calls are errors");
+    assert!(10 * errors > report.calls, "few calls are errors");
 }
