@@ -33,21 +33,25 @@ impl Fit {
 
     /// True where, for arguments of such extents, no op of the graph meets extents that do not fit, in loops neither.
     pub fn holds(&self, graph: &Graph, args: &[Array]) -> bool {
+        self.open.is_empty() || self.asked(graph, args)
+    }
+
+    fn asked(&self, graph: &Graph, args: &[Array]) -> bool {
         let extent = |at: &(usize, usize)| args[at.0].shape()[at.1];
-        let asked = |kept: &(Extents, bool)| self.open.iter().zip(&kept.0).all(|(at, n)| extent(at) == *n);
+        let same = |kept: &(Extents, bool)| self.open.iter().zip(&kept.0).all(|(at, n)| extent(at) == *n);
         {
             let kept = self.kept.read().unwrap_or_else(|e| e.into_inner());
             let recent = self.recent.load(Ordering::Relaxed);
-            if let Some(found) = kept.get(recent).filter(|k| asked(k)) {
+            if let Some(found) = kept.get(recent).filter(|k| same(k)) {
                 return found.1;
             }
-            if let Some(at) = kept.iter().position(asked) {
+            if let Some(at) = kept.iter().position(same) {
                 self.recent.store(at, Ordering::Relaxed);
                 return kept[at].1;
             }
         }
         let types: Vec<Type> = args.iter().map(Array::ty).collect();
-        let fits = self.open.is_empty() || infer(graph, &types).is_some();
+        let fits = infer(graph, &types).is_some();
         let mut kept = self.kept.write().unwrap_or_else(|e| e.into_inner());
         if kept.len() == KEPT {
             kept.remove(0);

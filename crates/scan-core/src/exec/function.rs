@@ -100,13 +100,14 @@ impl Function {
         let mut order: Vec<&Shared> = self.updated.iter().collect();
         order.sort_by_key(|s| s.id());
         let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
-        let mut all = args.to_vec();
-        {
+        let all = || {
+            let mut all = Vec::with_capacity(args.len() + self.shared.len());
+            all.extend_from_slice(args);
             let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
             all.extend(self.shared.iter().map(Shared::get));
-        }
+            all
+        };
         let mut values = self.program.run(cx, &all)?;
-        drop(all);
         // What could still fail is done before anything is written.
         let mut after = values.split_off(self.n_outputs);
         after.iter_mut().for_each(Array::make_owned);

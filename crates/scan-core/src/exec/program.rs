@@ -44,30 +44,32 @@ impl Program {
         Ok(Program { graph, optimised, report, walk, engine, fit, as_written: OnceLock::new(), has_effects })
     }
 
-    /// The results for these arguments.
+    /// The results for arguments, which are asked for again where the first run does not decide.
     ///
     /// # Errors
     /// What the ops report, at the user's line, in the order in which the graph was written.
-    pub fn run(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
-        if !self.fit.holds(&self.graph, args) {
-            return self.run_as_written(cx, args);
+    pub fn run(&self, cx: &mut EvalCx, args: &dyn Fn() -> Vec<Array>) -> Result<Vec<Array>> {
+        let mut given = args();
+        if !self.fit.holds(&self.graph, &given) {
+            return self.run_as_written(cx, given);
         }
-        match self.walk.run(cx, &mut self.walk.slots(), &mut args.to_vec()) {
-            Err(e) if self.decides_again(&e) => self.run_as_written(cx, args),
+        match self.walk.run(cx, &mut self.walk.slots(), &mut given) {
+            Err(e) if self.decides_again(&e) => self.run_as_written(cx, args()),
             done => done,
         }
     }
 
     /// By the evaluator, which takes node after node; where that would take long, by the engine: the same values, and the same error unless
     /// one step has several.
-    fn run_as_written(&self, cx: &mut EvalCx, args: &[Array]) -> Result<Vec<Array>> {
+    #[cold]
+    fn run_as_written(&self, cx: &mut EvalCx, mut args: Vec<Array>) -> Result<Vec<Array>> {
         if !self.has_effects
-            && let Some(done) = cx.within(EVALUATED, |cx| eval::run(&self.graph, cx, args))
+            && let Some(done) = cx.within(EVALUATED, |cx| eval::run(&self.graph, cx, &args))
         {
             return done;
         }
         let walk = self.as_written.get_or_init(|| plan(&self.graph, self.engine).map(Walk::new)).as_ref().map_err(Clone::clone)?;
-        walk.run(cx, &mut walk.slots(), &mut args.to_vec())
+        walk.run(cx, &mut walk.slots(), &mut args)
     }
 
     /// True for an error that passes may have brought forward or put off.

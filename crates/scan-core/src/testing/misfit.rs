@@ -189,7 +189,7 @@ fn at_the_door(door: &Function, given: &[Array], random: &mut Random) -> std::re
 type Outcome = Result<Vec<Array>>;
 
 fn call(program: &Program, args: &[Array]) -> std::result::Result<Outcome, Fault> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| program.run(&mut EvalCx::new(), args)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| program.run(&mut EvalCx::new(), &|| args.to_vec())));
     let text = || format!("{args:?}\n{}", program.plan().to_text("plan"));
     let outcome = outcome.map_err(|panic| Fault { stage: "panic", text: format!("{} {}", text_of(&*panic), text()) })?;
     match outcome {

@@ -45,7 +45,7 @@ fn what_is_certain_to_fail_is_told_as_it_was_written() {
     let args = |x: usize, y: usize, k: i64| [ones(&[x]), ones(&[y]), ones(&[4]), Array::scalar(k)];
     for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
         let program = program(text, engine);
-        let code = |args: &[Array]| program.run(&mut EvalCx::new(), args).map_or_else(|e| e.code, |_| "answered");
+        let code = |args: &[Array]| program.run(&mut EvalCx::new(), &|| args.to_vec()).map_or_else(|e| e.code, |_| "answered");
         assert_eq!(
             [(3, 2, 9), (3, 2, 1), (3, 3, 9), (3, 1, 1)].map(|(x, y, k)| code(&args(x, y, k))),
             ["E0202", "E0201", "E0202", "answered"]
@@ -68,7 +68,7 @@ fn extents_that_nothing_meets_are_answered() {
 }";
     for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
         let program = program(text, engine);
-        let call = |n: i64| program.run(&mut EvalCx::new(), &[Array::scalar(n), ones(&[1, 3]), ones(&[3, 2])]);
+        let call = |n: i64| program.run(&mut EvalCx::new(), &|| vec![Array::scalar(n), ones(&[1, 3]), ones(&[3, 2])]);
         assert_eq!(call(0).expect("no step runs")[0].shape(), [1, 3]);
         assert_eq!(call(2).expect_err("rows change").code, "E0102");
     }
