@@ -5,7 +5,7 @@ use crate::ir::op::{Arg, Outs};
 use crate::ir::{Graph, Op, Scan, StateId, Value};
 use crate::types::{Array, Dim, Extents, Type};
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// For which extents of its parameters all of a graph fits. What depends on values (indices, counts) is not asked here.
 pub struct Fit {
@@ -13,8 +13,8 @@ pub struct Fit {
     open: Box<[(usize, usize)]>,
     /// Extents there, of the calls that were asked for last, and whether all fits.
     kept: RwLock<Vec<(Extents, bool)>>,
-    /// Where the last answer stands.
-    recent: AtomicUsize,
+    /// Extents that fit, of the last call: found without a lock.
+    recent: Recent,
 }
 
 /// Answers are kept for so many extents.
@@ -27,38 +27,68 @@ impl Fit {
             let dims = graph.ty(*v).dims.iter().enumerate();
             dims.filter(|d| d.1.value().is_none()).map(move |d| (k, d.0)).collect::<Vec<_>>()
         };
-        let open = graph.params().iter().enumerate().flat_map(open).collect();
-        Fit { open, kept: RwLock::default(), recent: AtomicUsize::new(0) }
+        let open: Box<[_]> = graph.params().iter().enumerate().flat_map(open).collect();
+        let recent = Recent::new(open.len());
+        Fit { open, kept: RwLock::default(), recent }
     }
 
     /// True where, for arguments of such extents, no op of the graph meets extents that do not fit, in loops neither.
     pub fn holds(&self, graph: &Graph, args: &[Array]) -> bool {
-        self.open.is_empty() || self.asked(graph, args)
+        let extents = || self.open.iter().map(|at| args[at.0].shape()[at.1]);
+        self.recent.is(extents()) || self.known(extents().collect()).unwrap_or_else(|| self.find(graph, args, extents().collect()))
     }
 
-    fn asked(&self, graph: &Graph, args: &[Array]) -> bool {
-        let extent = |at: &(usize, usize)| args[at.0].shape()[at.1];
-        let same = |kept: &(Extents, bool)| self.open.iter().zip(&kept.0).all(|(at, n)| extent(at) == *n);
-        {
-            let kept = self.kept.read().unwrap_or_else(|e| e.into_inner());
-            let recent = self.recent.load(Ordering::Relaxed);
-            if let Some(found) = kept.get(recent).filter(|k| same(k)) {
-                return found.1;
-            }
-            if let Some(at) = kept.iter().position(same) {
-                self.recent.store(at, Ordering::Relaxed);
-                return kept[at].1;
-            }
+    /// An answer that is kept.
+    fn known(&self, extents: Extents) -> Option<bool> {
+        let kept = self.kept.read().unwrap_or_else(|e| e.into_inner());
+        let fits = kept.iter().find(|k| k.0 == extents)?.1;
+        if fits {
+            self.recent.set(&extents);
         }
+        Some(fits)
+    }
+
+    fn find(&self, graph: &Graph, args: &[Array], extents: Extents) -> bool {
         let types: Vec<Type> = args.iter().map(Array::ty).collect();
         let fits = infer(graph, &types).is_some();
         let mut kept = self.kept.write().unwrap_or_else(|e| e.into_inner());
         if kept.len() == KEPT {
             kept.remove(0);
         }
-        kept.push((self.open.iter().map(extent).collect(), fits));
-        self.recent.store(kept.len() - 1, Ordering::Relaxed);
+        kept.push((extents, fits));
         fits
+    }
+}
+
+/// Numbers that threads set and compare as a whole, without waiting for each other.
+struct Recent {
+    /// Odd while somebody sets the numbers; 0 before anybody has.
+    version: AtomicUsize,
+    numbers: Box<[AtomicUsize]>,
+}
+
+impl Recent {
+    fn new(n: usize) -> Recent {
+        // Nothing is asked where there are no numbers: they are equal.
+        Recent { version: AtomicUsize::new(if n == 0 { 2 } else { 0 }), numbers: (0..n).map(|_| AtomicUsize::new(0)).collect() }
+    }
+    /// True where these are the numbers, and nobody has set others meanwhile.
+    fn is(&self, numbers: impl Iterator<Item = usize>) -> bool {
+        let before = self.version.load(Ordering::Acquire);
+        let same = numbers.zip(&self.numbers).all(|(n, held)| held.load(Ordering::Relaxed) == n);
+        fence(Ordering::Acquire);
+        same && before != 0 && before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before
+    }
+    /// Sets them, unless somebody else is at it.
+    fn set(&self, numbers: &[usize]) {
+        let before = self.version.load(Ordering::Relaxed);
+        let free = before.is_multiple_of(2)
+            && self.version.compare_exchange(before, before.wrapping_add(1), Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if free {
+            fence(Ordering::Release);
+            self.numbers.iter().zip(numbers).for_each(|(held, n)| held.store(*n, Ordering::Relaxed));
+            self.version.store(before.wrapping_add(2), Ordering::Release);
+        }
     }
 }
 
@@ -107,4 +137,52 @@ fn state_row(scan: &Scan, id: StateId, init: Option<Type>, made: &[Type]) -> Opt
     let row = init.or_else(|| written.first().cloned())?;
     let agrees = |other: &Type| other.rank() == row.rank() && !other.dims.iter().zip(&row.dims).any(|(a, b)| a.conflicts(b));
     written.iter().all(agrees).then(|| row.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse::parse;
+    use crate::types::DType;
+
+    fn graph() -> Graph {
+        let text = "fn f(x: f64[n0], y: f64[n1], k: i64) {
+  %0 = add(x, y)
+  return %0, k
+}";
+        parse(text).unwrap_or_else(|e| panic!("{}", e.title)).1
+    }
+
+    fn args(x: usize, y: usize) -> Vec<Array> {
+        vec![Array::zeros(DType::F64, &[x]), Array::zeros(DType::F64, &[y]), Array::scalar(1i64)]
+    }
+
+    #[test]
+    fn answers_are_those_of_inference_however_often_and_in_whatever_order() {
+        let (graph, fit) = (graph(), Fit::new(&graph()));
+        for round in 0..3 {
+            for x in 0..12 {
+                for y in 0..12 {
+                    let fits = x == y || x == 1 || y == 1;
+                    assert_eq!([0; 2].map(|_| fit.holds(&graph, &args(x, y))), [fits; 2], "{x} and {y}, round {round}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_mix_the_extents_of_their_calls() {
+        let (graph, fit) = (graph(), Fit::new(&graph()));
+        let run = |from: usize| {
+            for k in 0..20_000 {
+                let n = from + k % 5;
+                assert!(fit.holds(&graph, &args(n, n)));
+                assert!(!fit.holds(&graph, &args(n, n + 3)) || n == 1);
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| run(1));
+            s.spawn(|| run(3));
+        });
+    }
 }
