@@ -154,9 +154,6 @@ pub fn read_numpy(object: &Bound<'_, PyAny>) -> PyResult<Array> {
 }
 
 fn dtype_of(object: &Bound<'_, PyAny>) -> Option<DType> {
-    if is_masked(object) {
-        return None;
-    }
     let name: String = object.cast::<PyUntypedArray>().ok()?.dtype().getattr("name").ok()?.extract().ok()?;
     DType::parse(&name)
 }
@@ -177,11 +174,7 @@ fn with_plain(object: &Bound<'_, PyAny>, dtype: DType, visit: impl Fn(&Bound<'_,
 }
 
 fn no_array(object: &Bound<'_, PyAny>) -> PyErr {
-    let what = match object.cast::<PyUntypedArray>() {
-        Ok(_) if is_masked(object) => "an array with a mask".to_string(),
-        Ok(array) => format!("an array of {}", array.dtype()),
-        Err(_) => object.get_type().to_string(),
-    };
+    let what = object.cast::<PyUntypedArray>().map_or_else(|_| object.get_type().to_string(), |a| format!("an array of {}", a.dtype()));
     pyo3::exceptions::PyTypeError::new_err(format!("expected an array of bool, integers, float32 or float64, got {what}"))
 }
 
