@@ -57,7 +57,11 @@ impl LoopBuilder {
         let mut slot = self.slot();
         let builder = open(&mut slot)?;
         guard(py, || {
-            if fixed { builder.pass_fixed(&var.0) } else { builder.pass(&var.0) }
+            if fixed {
+                builder.pass_fixed(&var.0)
+            } else {
+                builder.pass(&var.0)
+            }
             Ok(())
         })
     }
