@@ -142,3 +142,17 @@ def test_unbroadcast_lets_a_state_keep_its_pattern():
     m = T.dmatrix("m")
     out, _ = theano.scan(lambda a, s: a + s, sequences=m, outputs_info=T.unbroadcast(T.zeros((1,)), 0))
     assert run(T.grad(out.sum(), m), [m], [np.ones((3, 1))]).tolist() == [[3], [2], [1]]
+
+
+def test_functions_that_change_gradients_alone():
+    x, values = T.dvector("x"), [1.0, -2.0, 0.25]
+    for made, slopes in [
+        (theano.gradient.grad_scale(x, 3.0), [3, 3, 3]),
+        (theano.gradient.grad_scale(x, 3), [3, 3, 3]),
+        (theano.gradient.grad_clip(x, -0.5, 0.5), [0.5, 0.5, 0.5]),
+        (theano.gradient.zero_grad(x), [0, 0, 0]),
+        (theano.gradient.undefined_grad(x), [0, 0, 0]),
+    ]:
+        assert run(made, [x], [values]).tolist() == values
+        found = T.grad(made.sum(), x, disconnected_inputs="ignore")
+        assert run(found, [x], [values], on_unused_input="ignore").tolist() == slopes

@@ -250,6 +250,20 @@ def test_counter_based_draws_from_outside():
     assert len(np.unique(run(nested))) == 12
 
 
+@pytest.mark.parametrize("streams", [RandomStreams, MRG_RandomStreams])
+def test_gradients_of_loops_with_draws_from_outside(streams):
+    w = theano.shared(0.7, "w")
+    e = w * streams(3).normal(())
+    out, _ = theano.scan(lambda s: s * e + w, outputs_info=T.constant(np.float64(1)), n_steps=4)
+    last = theano.function([], out[-1], no_default_updates=True)
+    slope = float(theano.function([], T.grad(out[-1], w), no_default_updates=True)())
+    ends = []
+    for there in (0.7 + 1e-6, 0.7 - 1e-6):
+        w.set_value(there)
+        ends.append(float(last()))
+    assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
+
+
 # One constant step.
 
 
