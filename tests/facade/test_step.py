@@ -307,3 +307,13 @@ def test_checkpoints_take_no_taps_of_outputs():
     for info in (s, [s], dict(initial=s), [dict(initial=s)]):
         out, _ = theano.scan_checkpoints(lambda a, b: a + b, sequences=x, outputs_info=info, save_every_N=2)
         assert run(out, [x, s], [range(5), 1]).tolist() == [2, 7, 11]
+    out, _ = theano.scan_checkpoints(lambda a, given: a * given, sequences=[x], non_sequences=[s], save_every_N=2)
+    assert run(out, [x, s], [range(5), 2]).tolist() == [2, 6, 8]
+
+
+def test_modes_of_loops_are_checked():
+    x = T.dvector("x")
+    for mode in ("FAST_RUN", "FAST_COMPILE", theano.Mode("py"), None):
+        assert run(theano.scan(lambda v: v * 2, sequences=x, mode=mode)[0], [x], [[1, 2]]).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="nothing"):
+        theano.scan(lambda v: v, sequences=x, mode="nothing")

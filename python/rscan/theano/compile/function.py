@@ -232,7 +232,10 @@ class Function(base.Function):
     @property
     def shared(self) -> list[Variable]:
         """The shared variables that it reads or updates."""
-        return [wrap(s.var, TensorVariable) for s in self._native.shared]
+        values = [*self.outputs, *(value for _, value in self.updates), *(new for _, new in self._givens)]
+        found = [v for v in [*(key for key, _ in self.updates), *base.leaves(values)] if isinstance(v, SharedVariable)]
+        known = {v._shared.id: v for v in found}
+        return [known.get(s.id, wrap(s.var, TensorVariable)) for s in self._native.shared]
 
     @property
     def maker(self) -> Any:
