@@ -83,6 +83,12 @@ def test_along_axes(axis):
     like_numpy(lambda m, x: m.repeat(x, 3, axis=axis), A)
 
 
+def test_isclose_with_infinities():
+    a = np.array([np.inf, -np.inf, np.inf, 1.0, np.inf, np.nan, np.nan, 1.0])
+    b = np.array([np.inf, -np.inf, -np.inf, np.inf, 1.0, np.nan, 1.0, 1.0 + 1e-9])
+    same(run(rs.isclose, a, b), np.isclose(a, b))
+
+
 def test_repeat_tile_diff_average():
     like_numpy(lambda m, x: m.repeat(x, [2, 0, 1], axis=1), A)
     for reps in (2, (2,), (2, 3), (2, 1, 2), ()):
@@ -93,6 +99,11 @@ def test_repeat_tile_diff_average():
     like_numpy(lambda m, x: m.average(x, axis=1, weights=np.array([1.0, 2.0, 0.5])), A)
     like_numpy(lambda m, x: m.average(x, weights=np.abs(x)), A)
     same(run(lambda x, k: rs.repeat(x, k, 0), A, np.int64(2)), np.repeat(A, 2, 0))
+    for axis in (0, 1):
+        counts = np.arange(A.shape[axis])[::-1].copy()
+        same(run(lambda x, k, axis=axis: rs.repeat(x, k, axis), A, counts), np.repeat(A, counts, axis))
+        with pytest.raises(rs.errors.AssertionFailedError):
+            run(lambda x, k, axis=axis: rs.repeat(x, k, axis), A, np.ones(A.shape[axis] + 1, np.int64))
     same(run(lambda x, k: rs.roll(x, k, 1), A, np.int64(-1)), np.roll(A, -1, 1))
 
 

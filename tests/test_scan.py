@@ -819,3 +819,21 @@ class TestDeep:
     def test_too_many_levels_are_an_error(self):
         with pytest.raises(rs.RscanError, match="E0127"):
             self.nest(rs.dvector("x"), 101, rs.lscalar("n"))
+
+
+def test_strict_loops_take_expressions_of_shared_variables_as_they_are_passed():
+    w, x = rs.shared(2.0, "w"), rs.dvector("x")
+    e = w * 2
+
+    def nested(inner, outer):
+        def step(a, *_):
+            rows, _ = rs.scan(lambda b, v: b * v, sequences=x, non_sequences=inner, strict=True)
+            return rs.sum(rows) + a
+
+        return rs.scan(step, sequences=x, non_sequences=[*outer, x], strict=True)[0]
+
+    for inner, outer, expected in [(e, [e], [13, 14]), (e, [w], [13, 14]), (w, [w], [7, 8])]:
+        assert rs.function([x], nested(inner, outer))([1.0, 2.0]).tolist() == expected
+    for inner, outer in [(w, [e]), (e, []), (w, [])]:
+        with pytest.raises(rs.errors.ScanError, match="w"):
+            nested(inner, outer)

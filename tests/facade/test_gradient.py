@@ -142,3 +142,42 @@ def test_unbroadcast_lets_a_state_keep_its_pattern():
     m = T.dmatrix("m")
     out, _ = theano.scan(lambda a, s: a + s, sequences=m, outputs_info=T.unbroadcast(T.zeros((1,)), 0))
     assert run(T.grad(out.sum(), m), [m], [np.ones((3, 1))]).tolist() == [[3], [2], [1]]
+
+
+def test_functions_that_change_gradients_alone():
+    x, values = T.dvector("x"), [1.0, -2.0, 0.25]
+    for made, slopes in [
+        (theano.gradient.grad_scale(x, 3.0), [3, 3, 3]),
+        (theano.gradient.grad_scale(x, 3), [3, 3, 3]),
+        (theano.gradient.grad_clip(x, -0.5, 0.5), [0.5, 0.5, 0.5]),
+        (theano.gradient.zero_grad(x), [0, 0, 0]),
+        (theano.gradient.undefined_grad(x), [0, 0, 0]),
+    ]:
+        assert run(made, [x], [values]).tolist() == values
+        found = T.grad(made.sum(), x, disconnected_inputs="ignore")
+        assert run(found, [x], [values], on_unused_input="ignore").tolist() == slopes
+
+
+def test_positions_and_extents_are_not_connected():
+    x, i, k = T.dvector("x"), T.iscalar("i"), T.lvector("k")
+    for cost, wrt in [
+        (x[i], i),
+        (x[k].sum(), k),
+        (T.set_subtensor(x[i], 1.0).sum(), i),
+        (T.inc_subtensor(x[k], 1.0).sum(), k),
+        (x[:i].sum(), i),
+        (T.alloc(x[0], i).sum(), i),
+        (T.arange(i).sum(), i),
+        (T.eye(i).sum(), i),
+        (x.reshape((i, 2)).sum(), i),
+    ]:
+        with pytest.raises(DisconnectedInputError):
+            T.grad(cost, wrt)
+
+
+def test_names_and_dtypes_of_gradients():
+    x, f = T.dvector("x"), T.fvector("f")
+    cost = (x**2).sum()
+    cost.name = "cost"
+    assert T.grad(cost, x).name == "(dcost/dx)" and T.grad(cost, x, add_names=False).name is None
+    assert T.grad((f * x).sum(), f).dtype == "float64" and T.grad((f**2).sum(), f).dtype == "float32"

@@ -250,6 +250,20 @@ def test_counter_based_draws_from_outside():
     assert len(np.unique(run(nested))) == 12
 
 
+@pytest.mark.parametrize("streams", [RandomStreams, MRG_RandomStreams])
+def test_gradients_of_loops_with_draws_from_outside(streams):
+    w = theano.shared(0.7, "w")
+    e = w * streams(3).normal(())
+    out, _ = theano.scan(lambda s: s * e + w, outputs_info=T.constant(np.float64(1)), n_steps=4)
+    last = theano.function([], out[-1], no_default_updates=True)
+    slope = float(theano.function([], T.grad(out[-1], w), no_default_updates=True)())
+    ends = []
+    for there in (0.7 + 1e-6, 0.7 - 1e-6):
+        w.set_value(there)
+        ends.append(float(last()))
+    assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6)
+
+
 # One constant step.
 
 
@@ -293,3 +307,13 @@ def test_checkpoints_take_no_taps_of_outputs():
     for info in (s, [s], dict(initial=s), [dict(initial=s)]):
         out, _ = theano.scan_checkpoints(lambda a, b: a + b, sequences=x, outputs_info=info, save_every_N=2)
         assert run(out, [x, s], [range(5), 1]).tolist() == [2, 7, 11]
+    out, _ = theano.scan_checkpoints(lambda a, given: a * given, sequences=[x], non_sequences=[s], save_every_N=2)
+    assert run(out, [x, s], [range(5), 2]).tolist() == [2, 6, 8]
+
+
+def test_modes_of_loops_are_checked():
+    x = T.dvector("x")
+    for mode in ("FAST_RUN", "FAST_COMPILE", theano.Mode("py"), None):
+        assert run(theano.scan(lambda v: v * 2, sequences=x, mode=mode)[0], [x], [[1, 2]]).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="nothing"):
+        theano.scan(lambda v: v, sequences=x, mode="nothing")

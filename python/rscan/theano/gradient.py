@@ -172,16 +172,14 @@ def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inp
 
 
 def subgraph_grad(wrt: Any, end: Any, start: Any = None, cost: Any = None, details: bool = False) -> Any:
-    """The gradients with respect to wrt and to end, given those of start."""
-    ends = _listed(end)
-    known = dict(start or {})
-    if cost is not None:
-        constant_starts = list(known)
-        from_cost = grad(cost, [*wrt, *ends], consider_constant=None, disconnected_inputs="ignore") if not constant_starts else None
-        if from_cost is not None:
-            return from_cost[: len(wrt)], from_cost[len(wrt) :]
-    found = grad(cost, [*_listed(wrt), *ends], known_grads=known, disconnected_inputs="ignore")
-    return found[: len(_listed(wrt))], found[len(_listed(wrt)) :]
+    """The gradients with respect to wrt and to end, given those of start, to which that of the cost is added. What lies behind end
+    gets none."""
+    inner, ends, known = _listed(wrt), _listed(end), dict(start or {})
+    if cost is not None and known:
+        more = grad(cost, list(known), consider_constant=ends, disconnected_inputs="ignore")
+        known = {v: given + g for (v, given), g in zip(known.items(), more, strict=True)}
+    found = grad(None if known else cost, [*inner, *ends], ends, "ignore", known_grads=known or None)
+    return found[: len(inner)], found[len(inner) :]
 
 
 def disconnected_grad(x: Any) -> Variable:

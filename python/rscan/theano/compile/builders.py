@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import _native
 from ..._spans import here
-from ...errors import RscanTypeError, UnsupportedError
+from ...errors import RscanTypeError, RscanValueError, UnsupportedError
 from ...variable import apply_all, wrap
 from ..gradient import Lop
 from ..graph_tools import replaced
@@ -41,7 +41,7 @@ class OpFromGraph:
     def __call__(self, *args: Any) -> Any:
         if len(args) != len(self.inputs):
             text = f"the op takes {len(self.inputs)} inputs, got {len(args)}"
-            raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
+            raise RscanValueError(text, code="E0809", labels=[(here(), "")])
         values = []
         for old, new in zip(self.inputs, args, strict=True):
             v = as_tensor_variable(new)

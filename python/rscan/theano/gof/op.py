@@ -9,7 +9,7 @@ import numpy as np
 from ... import _native
 from ..._spans import here
 from ...dtypes import as_array
-from ...errors import RscanTypeError
+from ...errors import RscanTypeError, RscanValueError
 from ...variable import apply_all, wrap
 from ..variable import TensorVariable
 from .utils import MethodNotDefined
@@ -32,7 +32,7 @@ class Op:
             raise MethodNotDefined(f"{type(self).__name__} has neither make_node nor itypes and otypes")
         items = [as_tensor_variable(v) for v in inputs]
         if len(items) != len(self.itypes):
-            raise RscanTypeError(f"{self} takes {len(self.itypes)} inputs, got {len(items)}", code="E0809", labels=[(here(), "")])
+            raise RscanValueError(f"{self} takes {len(self.itypes)} inputs, got {len(items)}", code="E0809", labels=[(here(), "")])
         for v, t in zip(items, self.itypes, strict=True):
             if v.type != t:
                 raise RscanTypeError(f"{self} takes {t}, got {v.type}", code="E0809", labels=[(here(), "")])

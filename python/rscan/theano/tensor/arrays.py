@@ -240,7 +240,7 @@ def reshape(x: Any, newshape: Any, ndim: int | None = None) -> Variable:
 
 def flatten(x: Any, ndim: int | None = None, outdim: int | None = None) -> Variable:
     """With the axes from ndim − 1 on merged into one."""
-    v, n = as_tensor_variable(x), ndim or outdim or 1
+    v, n = as_tensor_variable(x), next((k for k in (ndim, outdim) if k is not None), 1)
     if n < 1 or (n > v.ndim and not (n == 1 and v.ndim == 0)):
         raise RscanValueError(f"flatten into {n} axes of {v.ndim}", code="E0809", labels=[(here(), "")])
     if n == v.ndim:

@@ -39,20 +39,15 @@ def TensorTypeOf(dtype: Any, broadcastable: Any) -> TensorType:
 
 
 def _one(word: str, pattern: tuple[bool, ...], dtype: str | None) -> Callable[..., Variable]:
-    if dtype is None:
+    """The type where the dtype is fixed; else a function."""
+    if dtype is not None:
+        return TensorType(dtype, pattern)
 
-        def open_dtype(name: Any = None, dtype: Any = None) -> Variable:
-            return TensorType(dtype_name(dtype, config.floatX), pattern)(name)
+    def function(name: Any = None, dtype: Any = None) -> Variable:
+        return TensorType(dtype_name(dtype, config.floatX), pattern)(name)
 
-        function: Callable[..., Variable] = open_dtype
-    else:
-
-        def fixed_dtype(name: Any = None) -> Variable:
-            return TensorType(dtype, pattern)(name)
-
-        function = fixed_dtype
     function.__name__ = function.__qualname__ = word
-    function.__doc__ = f"A {dtype or 'floatX'} variable, broadcastable {pattern}, with an optional name."
+    function.__doc__ = f"A variable of floatX, broadcastable {pattern}, with an optional name."
     return function
 
 
@@ -63,7 +58,7 @@ def _several(one: Callable[..., Variable], word: str) -> Callable[..., Any]:
         return [one(name, **options) for name in names]
 
     function.__name__ = function.__qualname__ = word
-    function.__doc__ = f"Several of `{one.__name__}`, by names or by number."
+    function.__doc__ = "Several variables of one type, by names or by number."
     return function
 
 

@@ -21,11 +21,13 @@ SAME = {
     "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "eq": "eq",
     "neq": "ne", "lt": "lt", "gt": "gt", "le": "le", "ge": "ge", "isnan": "isnan", "isinf": "isinf", "and_": "bit_and",
     "or_": "bit_or", "xor": "bit_xor", "invert": "invert", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
-    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "logical_not": "logical_not", "left_shift": "shift_left", "right_shift": "shift_right",
+    "bitwise_xor": "bit_xor", "bitwise_not": "invert", "logical_not": "logical_not",
+    "left_shift": "shift_left", "right_shift": "shift_right",
 }  # fmt: skip
 
 FLOAT = {
-    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "sqrt": "sqrt", "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+    "floor": "floor", "ceil": "ceil", "trunc": "trunc", "sqrt": "sqrt",
+    "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
     "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln",

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import ops
 from ...._spans import here
-from ....errors import RscanTypeError
+from ....errors import RscanTypeError, RscanValueError
 from ....variable import Variable, elementwise
 from ...absent import absent_in
 from ...variable import as_tensor_variable
@@ -70,7 +70,7 @@ def softsign(x: Any) -> Variable:
 def _rows(x: Any) -> Variable:
     v = _float(x)
     if v.ndim > 2:
-        raise RscanTypeError(f"softmax takes a vector or a matrix, got {v.ndim} axes", code="E0809", labels=[(here(), "")])
+        raise RscanValueError(f"softmax takes a vector or a matrix, got {v.ndim} axes", code="E0809", labels=[(here(), "")])
     return ops.expand_dims(v, 0) if v.ndim == 1 else v
 
 
