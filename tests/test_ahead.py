@@ -125,3 +125,16 @@ def test_what_reads_other_rows_sees_all_of_them(ours, numpys, by_rows):
     f = rs.function([x, w], rows)
     np.testing.assert_allclose(f(*values), expected, rtol=1e-9, atol=1e-12)
     assert ("matmul" in ahead(f)) == by_rows
+
+
+@pytest.mark.parametrize("shape", [(6, 96), (3, 2), (64, 8), (2, 300), (120, 4), (40, 40)], ids=str)
+@pytest.mark.parametrize("steps", [600, LONG])
+def test_bits_are_those_of_all_rows_at_once(shape, steps):
+    x, w = rs.matrix("x"), rs.matrix("w")
+    products = x @ w
+    rows, _ = rs.scan(lambda p, h: 0.5 * h + p, sequences=products, outputs_info=rs.zeros(shape[1]), n_steps=x.shape[0])
+    random = np.random.default_rng(steps)
+    values = [random.standard_normal((steps, shape[0])), random.standard_normal(shape)]
+    blocks, whole = rs.function([x, w], rows), rs.function([x, w], [rows, products])
+    np.testing.assert_array_equal(blocks(*values), whole(*values)[0])
+    assert "matmul" in ahead(blocks) and not ahead(whole)

@@ -789,3 +789,14 @@ class TestCheckpoints:
                 rs.scan_checkpoints(lambda *a: a[-1], **{"sequences": xs, "outputs_info": 0.0, **options})
         with pytest.raises(rs.RscanError, match="E0124"):
             rs.scan_checkpoints(lambda x, s: (s + x, rs.until(s > 3)), xs, 0.0)
+
+
+@pytest.mark.parametrize("taps", [[-1, 0], [0], [-2, 3]])
+def test_taps_of_outputs_are_in_the_past(taps):
+    with pytest.raises(rs.RscanError, match=f"has the tap {max(taps)}, but a step can only read what earlier steps gave"):
+        rs.scan(lambda *a: a[0], outputs_info=dict(initial=np.zeros(3), taps=taps), n_steps=2)
+
+
+def test_a_shared_variable_holds_numbers():
+    with pytest.raises(TypeError, match="a shared variable holds numbers, not a variable"):
+        rs.shared(rs.dvector())
