@@ -100,25 +100,41 @@ def test_a_misfit_is_told_as_the_step_is_written():
 
 
 @pytest.mark.parametrize(
-    ("ours", "numpys"),
+    ("ours", "numpys", "by_rows"),
     [
-        (lambda p: rs.flip(p, 0), lambda p: p[::-1]),
-        (lambda p: rs.softmax(p, 0), lambda p: np.exp(p) / np.exp(p).sum(0)),
-        (lambda p: rs.log_softmax(p, 0), lambda p: p - np.log(np.exp(p).sum(0))),
-        (lambda p: p - p.max(0), lambda p: p - p.max(0)),
-        (lambda p: p * rs.equal(p, p.max(0)), lambda p: p * (p == p.max(0))),
-        (lambda p: rs.cumsum(p, 0), lambda p: p.cumsum(0)),
-        (lambda p: p[:, ::-1] + rs.flip(p, 1), lambda p: 2 * p[:, ::-1]),
-        (lambda p: rs.softmax(p, 1), lambda p: np.exp(p) / np.exp(p).sum(1, keepdims=True)),
+        (lambda p: rs.flip(p, 0), lambda p: p[::-1], False),
+        (lambda p: rs.softmax(p, 0), lambda p: np.exp(p) / np.exp(p).sum(0), False),
+        (lambda p: rs.log_softmax(p, 0), lambda p: p - np.log(np.exp(p).sum(0)), False),
+        (lambda p: p - p.max(0), lambda p: p - p.max(0), False),
+        (lambda p: p * rs.equal(p, p.max(0)), lambda p: p * (p == p.max(0)), False),
+        (lambda p: rs.cumsum(p, 0), lambda p: p.cumsum(0), False),
+        (lambda p: p[:, ::-1] + rs.flip(p, 1), lambda p: 2 * p[:, ::-1], True),
+        (lambda p: rs.softmax(p, 1), lambda p: np.exp(p) / np.exp(p).sum(1, keepdims=True), True),
     ],
     ids=["flip", "softmax", "log_softmax", "max", "mask", "cumsum", "flip of rows", "softmax of rows"],
 )
-def test_what_reads_other_rows_sees_all_of_them(ours, numpys):
+def test_what_reads_other_rows_sees_all_of_them(ours, numpys, by_rows):
     x, w = rs.matrix("x"), rs.matrix("w")
-    rows, _ = rs.scan(lambda p, h: 0.5 * h + p, sequences=ours(x @ w), outputs_info=rs.zeros(2 * N))
+    # Nothing but the loop reads the rows: how many there are is known without them.
+    rows, _ = rs.scan(lambda p, h: 0.5 * h + p, sequences=ours(x @ w), outputs_info=rs.zeros(2 * N), n_steps=x.shape[0])
     values = numbers(LONG)[:2]
     h, expected = np.zeros(2 * N), []
     for p in numpys(values[0] @ values[1]):
         h = 0.5 * h + p
         expected.append(h)
-    np.testing.assert_allclose(rs.function([x, w], rows)(*values), expected, rtol=1e-9, atol=1e-12)
+    f = rs.function([x, w], rows)
+    np.testing.assert_allclose(f(*values), expected, rtol=1e-9, atol=1e-12)
+    assert ("matmul" in ahead(f)) == by_rows
+
+
+@pytest.mark.parametrize("shape", [(6, 96), (3, 2), (64, 8), (2, 300), (120, 4), (40, 40)], ids=str)
+@pytest.mark.parametrize("steps", [600, LONG])
+def test_bits_are_those_of_all_rows_at_once(shape, steps):
+    x, w = rs.matrix("x"), rs.matrix("w")
+    products = x @ w
+    rows, _ = rs.scan(lambda p, h: 0.5 * h + p, sequences=products, outputs_info=rs.zeros(shape[1]), n_steps=x.shape[0])
+    random = np.random.default_rng(steps)
+    values = [random.standard_normal((steps, shape[0])), random.standard_normal(shape)]
+    blocks, whole = rs.function([x, w], rows), rs.function([x, w], [rows, products])
+    np.testing.assert_array_equal(blocks(*values), whole(*values)[0])
+    assert "matmul" in ahead(blocks) and not ahead(whole)

@@ -130,7 +130,17 @@ def twice(u, z, top):
     return inner_loop(z, lambda v, g: rs.where(rs.eq(g, top), v * g, 0.1) + g, rs.stack([u, u * 0.5]))
 
 
+def handed_on(z, top, us):
+    """What is compared comes to the comparison by way of two states."""
+
+    def inner(u, a, b):
+        return {"a": z, "b": a, "s": rs.sum(rs.where(rs.eq(b, top), b * u, 0.0))}
+
+    return rs.sum(rs.loop(inner, over={"u": us}, init={"a": us[0], "b": us[1]}).s)
+
+
 NESTED = {
+    "handed on": handed_on,
     "a start": lambda z, top, us: inner_loop(z, lambda u, g: rs.where(rs.eq(g, top), g * u, 0.0) * 0.5 + g, us),
     "captured": lambda z, top, us: inner_loop(z * 0.0, lambda u, g: rs.tanh(g * 0.5 + rs.where(rs.eq(z, top), z * u, 0.0)), us),
     "both scaled": lambda z, top, us: inner_loop(us[0], lambda u, g: rs.tanh(g * u + rs.where(z * u >= top * u, z * g, 0.2)), us),

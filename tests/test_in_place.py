@@ -224,3 +224,16 @@ def test_a_gradient_does_not_keep_the_buffers_of_all_steps(xs):
     forward = next(loop for loop in f.explain().loops if loop.name == "recall")
     assert next(state.keeps for state in forward.states if state.name == "buf") == 1
     assert [variant.copies for loop in f.explain().loops for variant in loop.variants] == [[], []]
+
+
+def test_only_rows_that_are_copied_are_listed(xs):
+    def copies(step):
+        x = rs.dvector("x")
+        last = run(step, [rs.zeros(N)], [rs.arange(x.shape[0]), x])
+        f = rs.function([x], last)
+        f(xs)
+        return [what for loop in f.explain().loops for variant in loop.variants for what in variant.copies]
+
+    assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.stack([v, v * 2]))) == []
+    assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.flip(buf[:2], 0))) == []
+    assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v)) == [("a row of which a part is written", 8 * N)]

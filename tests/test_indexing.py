@@ -98,6 +98,9 @@ def test_diagonals():
     for offset in (-1, 0, 2):
         same(run(lambda x, k=offset: x.diagonal(k), A[0]), A[0].diagonal(offset))
         same(run(lambda x, k=offset: rs.diagonal(x, k, 0, 2), A), np.diagonal(A, offset, 0, 2))
+        for extents in (A.shape, (None, *A.shape[1:]), (*A.shape[:2], None), (None, None, None)):
+            x = rs.tensor("float64", extents)
+            same(rs.function([x], rs.diagonal(x, offset, 0, 2))(A), np.diagonal(A, offset, 0, 2))
 
 
 def test_nonzero():
@@ -152,3 +155,15 @@ def test_writing_keeps_the_dtype():
     assert rs.fvector().at[0].add(1).dtype == "float32"
     with pytest.raises(TypeError, match="in place"):
         x[0] = 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "float32"])
+def test_numbers_are_written_in_the_dtype_of_the_array(dtype):
+    x = rs.tensor(dtype, (None,))
+    written = [x.at[1].set(7), x.at[1].add(True), *([x.at[0].set(1.5)] if dtype == "float32" else [])]
+    assert all(y.dtype == dtype for y in written)
+    got = rs.function([x], written)(np.array([1, 2], dtype))
+    assert [y.tolist() for y in got[:2]] == [[1, 7], [1, 3]] and (dtype != "float32" or got[2].tolist() == [1.5, 2])
+    if dtype != "float32":
+        with pytest.raises(TypeError, match="cannot be written"):
+            x.at[0].set(1.5)

@@ -145,3 +145,13 @@ def test_loops_are_compiled_for_ten_extents_called_in_turn():
         loop = f.explain().loops[0]
         assert loop.compiled == 310 and 10 <= len(loop.variants) < 310
         assert f"compiled for 310 extents of rows, of which the last {len(loop.variants)} are kept" in str(f.explain())
+
+
+def test_branches_of_different_extents():
+    x, a, b = rs.dvector("x"), rs.dvector("a"), rs.dvector("b")
+    totals, _ = rs.scan(lambda v, h: h + v * rs.ifelse(v > 0, a, b).sum(), sequences=x, outputs_info=0.0)
+    f = rs.function([x, a, b], totals)
+    xs = np.array([1.0, -2.0, 0.5, -1.0])
+    for m, n in ((3, 2), (2, 3), (1, 4), (4, 1), (2, 2)):
+        p, q = np.arange(1.0, m + 1), np.arange(2.0, n + 2)
+        np.testing.assert_allclose(f(xs, p, q), np.cumsum(xs * np.where(xs > 0, p.sum(), q.sum())))

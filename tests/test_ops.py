@@ -161,6 +161,12 @@ def test_shapes(name):
     like_numpy(SHAPES[name], B)
 
 
+def test_the_last_axes_are_merged():
+    x = symbol(B)
+    flat = rs.function([x], [rs.flatten(x), rs.flatten(x, 2), rs.flatten(x, 3), rs.flatten(x, 4), rs.flatten(x[0, 0], 2)])(B)
+    same(flat, [B.ravel(), B.reshape(B.shape[0], -1), B, B, B[0, 0]])
+
+
 def test_an_infinity_is_close_to_itself_alone():
     a = np.array([np.inf, np.inf, -np.inf, 1.0, np.inf, np.nan, 2.0])
     like_numpy(lambda m, a, b: m.isclose(a, b), a, np.array([np.inf, -np.inf, -np.inf, np.inf, 1.0, np.nan, 2.0]))
@@ -193,6 +199,7 @@ CREATED = {
     "arange empty": lambda m: m.arange(3, 1),
     "linspace": lambda m: m.linspace(0, 1, 7),
     "linspace open": lambda m: m.linspace(-1.5, 2, 4, endpoint=False),
+    "linspace float": lambda m: m.linspace(0, 1, 5, dtype="float32"),
     "linspace one": lambda m: m.linspace(2, 3, 1),
     "eye": lambda m: m.eye(3),
     "eye k": lambda m: m.eye(2, 4, 1, dtype="int64"),

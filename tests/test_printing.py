@@ -60,6 +60,13 @@ class TestPrint:
         np.testing.assert_array_equal(rs.eval(y), [1, 3, 6])
         assert capsys.readouterr().out == "s = 1.0\ns = 3.0\ns = 6.0\n"
 
+    def test_prints_nothing_where_no_step_runs(self, capsys):
+        x, w = rs.dvector("x"), rs.dvector("w")
+        y, _ = rs.scan(lambda v: rs.Print("v =")(v * w), x)
+        f = rs.function([x, w], y)
+        assert f(np.zeros(0), np.ones(3)).shape[0] == 0 and capsys.readouterr().out == ""
+        assert f(np.ones(1), np.ones(3)).shape == (1, 3) and capsys.readouterr().out.count("v =") == 1
+
     def test_prints_once_per_step_with_a_gradient(self, capsys):
         x = rs.dscalar("x")
         y, _ = rs.scan(lambda s: rs.Print("s =")(s * x) ** 2, outputs_info=rs.constant(1.0), n_steps=2)

@@ -837,3 +837,14 @@ def test_strict_loops_take_expressions_of_shared_variables_as_they_are_passed():
     for inner, outer in [(w, [e]), (e, []), (w, [])]:
         with pytest.raises(rs.errors.ScanError, match="w"):
             nested(inner, outer)
+
+
+@pytest.mark.parametrize("taps", [[-1, 0], [0], [-2, 3]])
+def test_taps_of_outputs_are_in_the_past(taps):
+    with pytest.raises(rs.RscanError, match=f"has the tap {max(taps)}, but a step can only read what earlier steps gave"):
+        rs.scan(lambda *a: a[0], outputs_info=dict(initial=np.zeros(3), taps=taps), n_steps=2)
+
+
+def test_a_shared_variable_holds_numbers():
+    with pytest.raises(TypeError, match="a shared variable holds numbers, not a variable"):
+        rs.shared(rs.dvector())

@@ -251,6 +251,17 @@ def test_values_of_inputs_and_shared_variables_of_a_function():
         f["z"]
 
 
+def test_gradients_of_a_part_of_a_graph():
+    x, w = T.dscalar("x"), T.dscalar("w")
+    h = x**2
+    cost = T.sin(h) * w
+    by_w, by_h = theano.gradient.subgraph_grad([w], [h], cost=cost)
+    at = {x: 0.5, w: 3.0}
+    assert by_w[0].eval(at) == pytest.approx(np.sin(0.25)) and by_h[0].eval(at) == pytest.approx(3 * np.cos(0.25))
+    by_w, by_x = theano.gradient.subgraph_grad([w], [x], start={h * w: T.constant(2.0)})
+    assert by_w[0].eval(at) == pytest.approx(2 * 0.25) and by_x[0].eval(at) == pytest.approx(2 * 3 * 2 * 0.5)
+
+
 def test_forward_mode_is_compared_with_reverse_mode():
     x = T.dvector("x")
     cut = theano.gradient.disconnected_grad

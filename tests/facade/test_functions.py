@@ -583,3 +583,12 @@ def test_writing_by_index():
     assert T.inc_subtensor(m[0], [1, 2, 3]).eval({m: a}).tolist() == [[1, 3, 5], [3, 4, 5]]
     assert T.inc_subtensor(m[0], 7, set_instead_of_inc=True).eval({m: a}).tolist() == [[7, 7, 7], [3, 4, 5]]
     assert T.set_subtensor(m[:, 1:], [[9], [8]]).eval({m: a}).tolist() == [[0, 9, 9], [3, 8, 8]]
+
+
+def test_what_cannot_be_shared():
+    for value in (T.dvector(), None, "text", {}):
+        with pytest.raises(TypeError, match="shared variable"):
+            theano.shared(value)
+    with pytest.raises(TypeError, match="name"):
+        theano.shared(1, name=2)
+    assert theano.shared(np.ones((1, 2)), broadcastable=(True, False)).broadcastable == (True, False)

@@ -45,3 +45,10 @@ def test_loops_without_some_of_their_optimisations(tag):
     mode = theano.compile.mode.get_default_mode().excluding(tag)
     f = theano.function([x, n], rows[-1], updates=updates, mode=mode)
     np.testing.assert_array_equal(f([1.0, 2.0], 3), [1.0, 8.0])
+
+
+def test_copies_of_modes():
+    mode = theano.Mode(optimizer="fast_run")
+    assert mode.clone().passes() == mode.passes() and mode.clone() == mode
+    assert mode.clone(optimizer="None").passes()[0] == "none" and mode.passes()[0] == "fast_run"
+    assert mode.clone(optimizer="fast_compile").passes()[0] == "fast_compile"
