@@ -204,7 +204,8 @@ macro_rules! float_product {
             #[allow(unsafe_code)]
             fn multiply_tile([m, k, n]: [usize; 3], [rows, inner, columns]: [Range<usize>; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
                 assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "extents of a product");
-                assert!(rows.end <= m && inner.end <= k && columns.end <= n, "a tile of a product");
+                let lies = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
+                assert!(lies(&rows, m) && lies(&inner, k) && lies(&columns, n), "a tile of a product");
                 if rows.len() * inner.len() * columns.len() > PACKED * LOOPS {
                     // The product packs as much, and has no way to say that there is no memory for it.
                     drop(memory::room::<$t>(PACKED));
