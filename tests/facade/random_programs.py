@@ -124,6 +124,9 @@ class Draw:
         return scope.add(Entry(n, values[0], own=not long))
 
     def new_shared(self, shape: tuple[int, ...], dtype: str) -> str:
+        # Its pattern of broadcastable axes does not come from its value.
+        if {0, 1} & set(shape):
+            raise Unfit
         n = self.fresh("s")
         value = self.numbers(shape, dtype)
         self.p.shared.append((n, value))
@@ -553,6 +556,7 @@ class LoopDraw:
             visible = []
         self.inner = Scope(self.scope, visible)
         self.inner.strict = self.inner.strict or strict
+        self.non_sequences = passed
         self.parameters(sequences, states, passed)
         d.fill(self.inner, int(d.pick([0, 1, 2, 3, 4])), draws=not self.inner.strict)
         infos: list[Slot | None] = list(states) + [None] * int(d.rng.integers(0 if states else 1, 1 if folds else 3))
@@ -667,7 +671,7 @@ class LoopDraw:
             else:
                 e = d.tree(self.scope, 1 if kind == "tree" else 0)
             # With strict=True rscan asks for the shared variables themselves, also where an expression of them is passed.
-            of_shared = e.word != "name" and self.shared_behind(e)
+            of_shared = not (e.word == "name" and e.given[0] in d.sample) and self.shared_behind(e)
             if "rng" in self.scope.behind(e) or (of_shared and strict):
                 continue
             found.append((d.fresh("w"), e))
@@ -690,7 +694,7 @@ class LoopDraw:
                 inner.add(Entry(k, np.asarray(past[tap])))
         for k, e in passed:
             is_shared = e.word == "name" and e.given[0] in d.sample
-            inner.add(Entry(k, d.value(self.scope, e), frozenset({e.given[0]} if is_shared else ()), own=False))
+            inner.add(Entry(k, d.value(self.scope, e), self.scope.behind(e), own=False))
             if is_shared:
                 inner.env[k] = e.given[0]
 
@@ -718,7 +722,9 @@ class LoopDraw:
         d, own = self.d, []
         loops = [s for s in self.inner.body if isinstance(s, Loop)]
         passed_on = [s.updates for s in loops if s.updates in d.moving or d.chance(0.75)]
-        captured = [x for x in self.inner.entries if not x.own and not isinstance(self.inner.env.get(x.name), str)]
+        # What is passed to this loop keeps its value; a loop inside captures it.
+        passed = {k for k, _ in self.non_sequences}
+        captured = [x for x in self.inner.entries if not x.own and x.name not in passed and not isinstance(self.inner.env.get(x.name), str)]
         behind = {n for x in captured for n in x.behind}
         fresh = any(isinstance(s, RandomDraw) for s in self.inner.body)
         for n, value in d.p.shared:
@@ -779,6 +785,12 @@ def used_names(s: Loop) -> set[str]:
     return found
 
 
+def never_ends(p: Program, idle: set[int]) -> bool:
+    """True where a loop of no step draws normals: rscan tries such a step with a generator of zeros, which finds none."""
+    loops = [s for s in statements(p.body) if isinstance(s, Loop) and s.id in idle]
+    return any(isinstance(x, RandomDraw) and x.dist == "normal" for s in loops for x in statements(s.body))
+
+
 @np.errstate(all="ignore")
 def draw(seed: int) -> Program:
     """The program of a seed: the first attempt that Theano's rules allow."""
@@ -788,7 +800,8 @@ def draw(seed: int) -> Program:
             reference = Reference(p)
             for call in range(2):
                 reference.call(call)
-            return p
+            if not never_ends(p, reference.run.idle):
+                return p
         except (Unfit, ValueError, IndexError):
             continue
     raise RuntimeError(f"no program of seed {seed}")
@@ -879,7 +892,7 @@ def close(got: np.ndarray, want: np.ndarray, others: list[Any], least: float, wh
     a, b = got.astype(float), want.astype(float)
     spread = max((float(np.abs(o.astype(float) - b).max(initial=0)) for o in others), default=0.0)
     scale = float(np.abs(b).max(initial=1))
-    allowed = 50 * spread + (max(20 * np.finfo(want.dtype).eps, least) * scale if want.dtype.kind == "f" else 0)
+    allowed = 15 * spread + (max(20 * np.finfo(want.dtype).eps, least) * scale if want.dtype.kind == "f" else 0)
     if not np.isnan(spread) and not np.all((np.abs(a - b) <= allowed) | (np.isnan(a) & np.isnan(b))):
         raise Disagreement(f"{what}:\n{got}\nexpected, up to {allowed}:\n{want}")
 

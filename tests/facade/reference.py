@@ -19,8 +19,10 @@ from facade.words import WORDS, Unfit, constant
 
 #: The distance of the points of difference quotients.
 H = 1e-3
-#: The distance of 1 to the next float of so many bytes.
-EPSILON = {4: 2.0**-23, 8: 2.0**-52}
+#: Steps of one run: differences of differences take many.
+MOST = 5000
+#: How much results of so many bytes are changed where rounding is at random: a few units in the last place.
+EPSILON = {4: 2.0**-21, 8: 2.0**-50}
 
 
 class NotSmooth(Unfit):
@@ -171,9 +173,12 @@ class Run:
         self.floatX = np.dtype("float64" if wide else program.floatX)
         self.path: tuple[Any, ...] = ()
         self.constants: dict[Any, np.ndarray] = {}
-        #: A maximum was reached by several elements: by Theano's rules each has the full gradient, which is no derivative.
+        #: Theano's gradient is no derivative: a maximum was reached by several elements, which all have it in full; a norm was 0.
         self.tied = False
         self.record, self.replay = Loops(), None
+        #: The loops that made no step, and the number of steps of all.
+        self.idle: set[int] = set()
+        self.steps = 0
 
     # Expressions.
 
@@ -247,6 +252,7 @@ class Run:
 
     def again(self, body: list[Any], start: dict[str, Any], shared: dict[str, Any], moved: dict[str, Any]) -> Callable[[E], np.ndarray]:
         """The statements once more, with other values of some variables."""
+        self.count()
         shared = {k: moved.get(k, v) for k, v in shared.items()}
         env = {**start, **{k: v for k, v in moved.items() if k in start and not isinstance(start[k], str)}}
         self.block(body, env, shared, {k: v for k, v in moved.items() if k not in shared})
@@ -317,6 +323,7 @@ class Run:
 
     def step(self, s: Loop, t: int, env: dict[str, Any], shared: dict[str, Any]) -> tuple[list[np.ndarray], dict[str, Any], bool]:
         before, self.path = self.path, (*self.path, s.id, t)
+        self.count()
         after = dict(shared) | self.block(s.body, env, shared)
         outputs = [np.asarray(self.value(e, env, shared)) for e in s.outputs]
         for u in s.passed_on:
@@ -326,9 +333,15 @@ class Run:
         self.path = before
         return outputs, after, stop
 
+    def count(self) -> None:
+        self.steps += 1
+        if self.steps > MOST:
+            raise Unfit
+
     def no_step(self, s: Loop, env: dict[str, Any], sequences: Any, past: Any, made: Any, now: Any) -> None:
         """Results of no rows, with the shapes and dtypes that rows would have."""
         env = dict(env)
+        self.idle.add(s.id)
         for q, x in zip(s.sequences, sequences, strict=True):
             env.update({p: np.zeros(x.shape[1:], x.dtype) for p in q.params})
         for q, values in zip(s.infos, past, strict=True):
@@ -360,7 +373,8 @@ class Run:
                 unit = np.zeros(at.shape)
                 unit[i] = 1
                 g[i] = self.slope(lambda moved: self.again(body, start, shared, moved)(s.cost), {n: (at, unit)})
-            found.append(g)
+            # So that what is whole is compared as what it is.
+            found.append(np.round(g, 9))
         return found
 
     def slope(self, cost: Callable[[dict[str, Any]], np.ndarray], moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> float:
@@ -409,6 +423,7 @@ class Reference:
     def call(self, call: int) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
         """The outputs of a call, and the shared variables after it."""
         p = self.program
+        self.run.steps = 0
         env, shared = self.start(call)
         after = self.run.block(p.body, env, shared)
         outputs = [self.run.value(e, env, shared) for e in p.outputs]
@@ -422,6 +437,7 @@ class Reference:
     def cost_slope(self, call: int, directions: dict[str, np.ndarray]) -> float:
         """The derivative of the cost, as variables of the program move along these directions."""
         p = self.program
+        self.run.steps = 0
         env, shared = self.start(call)
         full = dict(env)
         self.run.block(p.body, full, shared)
