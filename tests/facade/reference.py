@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-
 from facade.words import WORDS, Unfit, constant
 
 #: The distance of the points of difference quotients.
@@ -147,11 +146,9 @@ class Program:
     cost: E | None
     wrt: list[str]
     mode: str | None
-    features: set[str]
     #: No expression has a float32: gradients can be compared closely.
     double: bool = True
     default_updates: bool = True
-    rows: int = 0
 
 
 class Loops:
@@ -378,7 +375,7 @@ class Run:
         return found
 
     def slope(self, cost: Callable[[dict[str, Any]], np.ndarray], moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> float:
-        """The derivative of `cost` as variables move from a place along a direction, by differences at four points, checked for smoothness."""
+        """The derivative of `cost` as variables move from a place along a direction: differences at four points, if smooth."""
 
         def at(step: float) -> float:
             return float(cost({n: x + step * direction for n, (x, direction) in moves.items()}))
@@ -454,3 +451,16 @@ def statements(body: list[Any]) -> Iterator[Any]:
         if isinstance(s, Loop):
             yield from statements(s.body)
         yield s
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """A description and everything in it."""
+    yield value
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from parts(item)
+    elif isinstance(value, E):
+        yield from parts(value.args)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from parts(getattr(value, field.name))
