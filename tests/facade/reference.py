@@ -18,8 +18,8 @@ from facade.words import WORDS, Unfit, constant
 
 #: The distance of the points of difference quotients.
 H = 1e-3
-#: Steps of one run: differences of differences take many.
-MOST = 5000
+#: Statements of one run: differences of differences take many.
+MOST = 20_000
 #: How much results of so many bytes are changed where rounding is at random: a few units in the last place.
 EPSILON = {4: 2.0**-21, 8: 2.0**-50}
 
@@ -173,9 +173,11 @@ class Run:
         #: Theano's gradient is no derivative: a maximum was reached by several elements, which all have it in full; a norm was 0.
         self.tied = False
         self.record, self.replay = Loops(), None
-        #: The loops that made no step, and the number of steps of all.
+        #: The loops that made no step, and how many statements ran.
         self.idle: set[int] = set()
-        self.steps = 0
+        #: How many differences are being taken, one of the other.
+        self.moving = 0
+        self.work = 0
 
     # Expressions.
 
@@ -231,6 +233,9 @@ class Run:
         """Carries statements out in `env`. Returns the states of the generators that they moved on. moved: values that are given."""
         moved, after = moved or {}, {}
         start = dict(env)
+        self.work += 1 + len(body)
+        if self.work > MOST:
+            raise Unfit
         for i, s in enumerate(body):
             if isinstance(s, Let):
                 env[s.name] = self.value(s.value, env, shared)
@@ -249,7 +254,6 @@ class Run:
 
     def again(self, body: list[Any], start: dict[str, Any], shared: dict[str, Any], moved: dict[str, Any]) -> Callable[[E], np.ndarray]:
         """The statements once more, with other values of some variables."""
-        self.count()
         shared = {k: moved.get(k, v) for k, v in shared.items()}
         env = {**start, **{k: v for k, v in moved.items() if k in start and not isinstance(start[k], str)}}
         self.block(body, env, shared, {k: v for k, v in moved.items() if k not in shared})
@@ -320,7 +324,6 @@ class Run:
 
     def step(self, s: Loop, t: int, env: dict[str, Any], shared: dict[str, Any]) -> tuple[list[np.ndarray], dict[str, Any], bool]:
         before, self.path = self.path, (*self.path, s.id, t)
-        self.count()
         after = dict(shared) | self.block(s.body, env, shared)
         outputs = [np.asarray(self.value(e, env, shared)) for e in s.outputs]
         for u in s.passed_on:
@@ -329,11 +332,6 @@ class Run:
         stop = s.until is not None and bool(self.value(s.until, env, shared))
         self.path = before
         return outputs, after, stop
-
-    def count(self) -> None:
-        self.steps += 1
-        if self.steps > MOST:
-            raise Unfit
 
     def no_step(self, s: Loop, env: dict[str, Any], sequences: Any, past: Any, made: Any, now: Any) -> None:
         """Results of no rows, with the shapes and dtypes that rows would have."""
@@ -370,8 +368,8 @@ class Run:
                 unit = np.zeros(at.shape)
                 unit[i] = 1
                 g[i] = self.slope(lambda moved: self.again(body, start, shared, moved)(s.cost), {n: (at, unit)})
-            # So that what is whole is compared as what it is.
-            found.append(np.round(g, 9))
+            # So that what is whole is compared as what it is; differences of differences need all digits.
+            found.append(g if self.moving else np.round(g, 9))
         return found
 
     def slope(self, cost: Callable[[dict[str, Any]], np.ndarray], moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> float:
@@ -380,15 +378,17 @@ class Run:
         def at(step: float) -> float:
             return float(cost({n: x + step * direction for n, (x, direction) in moves.items()}))
 
-        record, replay = self.record, self.replay
-        self.record, self.tied = Loops(), False
-        middle = float(cost({}))
-        if self.tied:
-            raise NotSmooth
-        if replay is None:
-            self.replay = self.record
-        near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))
-        self.record, self.replay = record, replay
+        record, replay, tied = self.record, self.replay, self.tied
+        self.record, self.tied, self.moving = Loops(), False, self.moving + 1
+        try:
+            middle = float(cost({}))
+            if self.tied:
+                raise NotSmooth
+            if replay is None:
+                self.replay = self.record
+            near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))
+        finally:
+            self.record, self.replay, self.tied, self.moving = record, replay, tied, self.moving - 1
         first, second = (near[0] - near[1]) / (2 * H), (far[0] - far[1]) / (4 * H)
         bend, wide_bend = sum(near) - 2 * middle, sum(far) - 2 * middle
         size = max(1.0, abs(first), abs(middle))
@@ -420,7 +420,7 @@ class Reference:
     def call(self, call: int) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
         """The outputs of a call, and the shared variables after it."""
         p = self.program
-        self.run.steps = 0
+        self.run.work = 0
         env, shared = self.start(call)
         after = self.run.block(p.body, env, shared)
         outputs = [self.run.value(e, env, shared) for e in p.outputs]
@@ -434,7 +434,7 @@ class Reference:
     def cost_slope(self, call: int, directions: dict[str, np.ndarray]) -> float:
         """The derivative of the cost, as variables of the program move along these directions."""
         p = self.program
-        self.run.steps = 0
+        self.run.work = 0
         env, shared = self.start(call)
         full = dict(env)
         self.run.block(p.body, full, shared)
