@@ -277,7 +277,8 @@ class Draw:
         if shape == ():
             e = self.fit(scope, e, self.value(scope, e).dtype.name, ())
         v = self.value(scope, e)
-        if v.dtype == bool:
+        # A number stands for whether it is not 0.
+        if v.dtype == bool or self.chance(0.15):
             return e
         return E(self.pick(["lt", "le", "gt", "ge", "gt"]), (e, number(self.pick([0, 1, 0.5, -0.5, 0.0]))))
 
