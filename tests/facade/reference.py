@@ -291,6 +291,7 @@ class Run:
         made: list[list[np.ndarray]] = [[] for _ in s.outputs]
         known = self.replay.rows.get((self.path, s.id)) if self.replay is not None and s.truncate != -1 else None
         rows: list[Any] = []
+        carried = updated(s)
         if steps == 0:
             self.no_step(s, inner, sequences, past, made, now)
         for t in range(steps):
@@ -306,7 +307,7 @@ class Run:
                     if q is not None:
                         step_env.update({p: values[tap] for p, tap in zip(q.params, q.listed(-1), strict=True)})
                 outputs, after, stop = self.step(s, t, step_env, now)
-                moved = {k: v for k, v in after.items() if v is not now[k]}
+                moved = {k: v for k, v in after.items() if v is not now[k] or k in carried}
             now = now | moved
             rows.append((outputs, moved))
             for values, all_rows, x in zip(past, made, outputs, strict=True):
@@ -451,6 +452,12 @@ def statements(body: list[Any]) -> Iterator[Any]:
         if isinstance(s, Loop):
             yield from statements(s.body)
         yield s
+
+
+def updated(s: Loop) -> set[str]:
+    """The shared variables that a loop carries from step to step, whether or not a step changes them."""
+    inner = [updated(x) for x in s.body if isinstance(x, Loop) and x.updates in s.passed_on]
+    return {n for n, _ in s.own_updates}.union(*inner)
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -45,7 +45,11 @@ def check(seed: int) -> Outcome:
         out.fault, out.report = "refused", f"{type(error).__name__}: {error}"
         return out
     try:
-        compare(p, results)
+        try:
+            compare(p, results, 2)
+        except Disagreement:
+            # Decisions by the last digit: two runs with other rounding may both decide as the first.
+            compare(p, results, 12)
         if p.cost is not None:
             out.differences = compare_gradients(p, results[0][0][len(p.outputs) :])
     except Disagreement as error:
@@ -66,9 +70,9 @@ def run_source(text: str, seed: int) -> Any:
     return scope["results"]
 
 
-def compare(p: Program, results: Any) -> None:
+def compare(p: Program, results: Any, runs: int) -> None:
     """Every output and every shared variable after each call, against the reference; what depends on rounding less closely."""
-    plain, noisy = Reference(p), [Reference(p, noise=k) for k in (1, 2)]
+    plain, noisy = Reference(p), [Reference(p, noise=k) for k in range(1, runs + 1)]
     # Derivatives inside of programs are differences in the reference.
     least = 1e-8 if any(isinstance(s, Gradient) for s in statements(p.body)) else 0.0
     for call, (outputs, shared) in enumerate(results):
@@ -120,7 +124,7 @@ def compare_gradients(p: Program, gradients: list[np.ndarray]) -> int:
             continue
         along = float(sum((found[n] * d).sum() for n, d in moves.items()))
         done += 1
-        if not abs(along - slope) <= (1e-6 if p.double else 1e-3) * max(1, abs(slope), *(np.abs(found[n]).max(initial=0) for n in moves)):
+        if not abs(along - slope) <= (1e-5 if p.double else 1e-3) * max(1, abs(slope), *(np.abs(found[n]).max(initial=0) for n in moves)):
             shown = "\n".join(f"by {n}:\n{found[n]}\nalong\n{d}" for n, d in moves.items())
             raise Disagreement(f"a gradient is\n{shown}\n{along}, differences give {slope}")
     return done
