@@ -78,7 +78,7 @@ accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called wit
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
 
 accept-facade: $(VENV)/built  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
-	PYTHONPATH=tests $(PY) -m facade.random_programs --programs $(N) --seed $(SEED)
+	PYTHONPATH=tests $(PY) -m facade.run_programs --programs $(N) --seed $(SEED)
 
 accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core; OF=exp,log: of these)
 	RSCAN_ULP_OF=$(OF) cargo test --profile wheel --package scan-core --lib -- --ignored --nocapture errors_over_all

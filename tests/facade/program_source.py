@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from facade.reference import Clone, E, Gradient, Let, Loop, Program, RandomDraw, Slot, statements
 from facade.words import WORDS
 

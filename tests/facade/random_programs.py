@@ -1,21 +1,28 @@
-"""Random Theano programs, drawn from a seed: `draw(seed)` describes one, `source(program)` writes it in Python, `check(seed)` runs it.
+"""Random Theano programs, drawn from a seed: `draw(seed)` describes one.
 
-`python -m facade.random_programs --programs 2000 --seed 0` runs many, `--show 17` prints one. What they should give is computed by
-`facade.reference`, which knows nothing of rscan.
+`facade.program_source` writes it in Python, `facade.reference` computes what it should give, `facade.run_programs` compares.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import sys
 from typing import Any
 
 import numpy as np
-
-from facade.program_source import source
 from facade.reference import (
-    Clone, E, Gradient, Let, Loop, NotSmooth, Program, RandomDraw, Reference, Run, Slot, name, number, statements,
+    Clone,
+    E,
+    Gradient,
+    Let,
+    Loop,
+    Program,
+    RandomDraw,
+    Reference,
+    Run,
+    Slot,
+    name,
+    number,
+    statements,
 )  # fmt: skip
 from facade.words import WORDS, Unfit
 
@@ -80,7 +87,7 @@ class Draw:
         self.double = style < 0.6
         floatX = "float64" if style < 0.85 else "float32"
         self.floats = ["float64"] if self.double else ["float32"] if floatX == "float32" else ["float32", "float64"]
-        self.p = Program(seed, floatX, [], [], [], [], [], [], [], None, [], None, set(), self.double)
+        self.p = Program(seed, floatX, [], [], [], [], [], [], [], None, [], None, self.double)
         self.run = Run(self.p)
         self.counter = 0
         self.taken: set[str] = set()
@@ -98,9 +105,6 @@ class Draw:
     def pick(self, items: Any) -> Any:
         return items[int(self.rng.integers(len(items)))]
 
-    def use(self, feature: str) -> None:
-        self.p.features.add(feature)
-
     def fresh(self, prefix: str) -> str:
         self.counter += 1
         return f"{prefix}{self.counter}"
@@ -115,7 +119,7 @@ class Draw:
 
     def python_number(self) -> Any:
         singles = [0.5, 2.0, -1.0, 1.5, 1.1, 0.3, -0.7]
-        return self.pick([1, 2, 3, -1, 100, 300, True, *[x for x in singles * 2 if not self.double or True]])
+        return self.pick([1, 2, 3, -1, 100, 300, True, *singles, *singles])
 
     def new_input(self, scope: Scope, shape: tuple[int, ...], dtype: str, long: bool = False) -> Entry:
         n = self.fresh("x")
@@ -124,6 +128,9 @@ class Draw:
         return scope.add(Entry(n, values[0], own=not long))
 
     def new_shared(self, shape: tuple[int, ...], dtype: str) -> str:
+        # Its pattern of broadcastable axes does not come from its value.
+        if {0, 1} & set(shape):
+            raise Unfit
         n = self.fresh("s")
         value = self.numbers(shape, dtype)
         self.p.shared.append((n, value))
@@ -162,7 +169,6 @@ class Draw:
     def over_time(self, x: Entry) -> E:
         """What is known of the rows of a loop, whatever their number."""
         e = name(x.name)
-        self.use("rows used")
         if x.value.ndim == 0:
             return e
         words = ["sum", "sum", "length", "any"]
@@ -183,7 +189,6 @@ class Draw:
             except (Unfit, ValueError, IndexError, TypeError):
                 continue
             if v.ndim <= 2 and v.size < 28 and (v.dtype.kind != "f" or np.all(np.abs(v) < 1e4)) and (self.no_single(v)):
-                self.use(made.word)
                 return made
         return self.leaf(scope)
 
@@ -210,6 +215,8 @@ class Draw:
 
     def binary(self, scope: Scope, word: str, args: list[E]) -> E:
         """With a Python number on one side now and then."""
+        if word in ("and", "or", "xor") and self.chance(0.6):
+            return E(word, (self.condition(scope, args[0], None), self.condition(scope, args[1], None)))
         if word in ("truediv", "floordiv", "mod"):
             divisor = number(self.pick([2, 3, 5, 2.0, 1.5]))
             if word == "truediv" and self.chance(0.4):
@@ -270,7 +277,8 @@ class Draw:
         if shape == ():
             e = self.fit(scope, e, self.value(scope, e).dtype.name, ())
         v = self.value(scope, e)
-        if v.dtype == bool:
+        # A number stands for whether it is not 0.
+        if v.dtype == bool or self.chance(0.15):
             return e
         return E(self.pick(["lt", "le", "gt", "ge", "gt"]), (e, number(self.pick([0, 1, 0.5, -0.5, 0.0]))))
 
@@ -365,7 +373,6 @@ class Draw:
         _, value = self.run.draw(s, self.sample)
         if not self.no_single(value):
             return
-        self.use("draw" if scope.level == 0 else "draw in a loop")
         scope.body.append(s)
         scope.add(Entry(s.name, value, frozenset({"rng"}), own=False))
 
@@ -374,20 +381,20 @@ class Draw:
         target = self.pick(targets).name
         reached = self.reaches(scope, target)
         olds = [x for x in scope.entries if x.name in reached and x.own and x.least is None and not self.is_long(x)]
-        shared = [n for n, _ in self.p.shared if n in reached and scope.level == 0]
-        old = self.pick([x.name for x in olds] + shared)
+        shared = [n for n, _ in self.p.shared if n in reached]
+        old = self.pick([x.name for x in olds] + shared * 3)
         value = self.value(scope, name(old))
         new = self.tame(scope, self.tree(scope, 2), value.dtype.name, value.shape)
         if scope.behind(new) & {"rng"}:
             return
         n = self.fresh("c")
         scope.body.append(Clone(n, target, old, new))
-        self.use("clone")
         scope.add(Entry(n, scope.find(target).value, scope.behind(new) | scope.find(target).behind, own=False))
 
     def reaches(self, scope: Scope, target: str) -> set[str]:
-        """Everything that a variable of these statements is computed from, by expressions."""
+        """Everything that a variable of these statements is computed from, by expressions and loops."""
         made = {s.name: s.value.names() for s in scope.body if isinstance(s, Let)}
+        made |= {n: used_names(s) for s in scope.body if isinstance(s, Loop) for n in s.names}
         found, stack = set(), [target]
         while stack:
             n = stack.pop()
@@ -408,7 +415,6 @@ class Draw:
             return
         names = [self.fresh("g") for _ in chosen]
         scope.body.append(Gradient(names, cost, chosen))
-        self.use("gradient" if scope.level == 0 else "gradient in a loop")
         for n, w in zip(names, chosen, strict=True):
             behind = scope.behind(cost) | {"gradient"}
             scope.add(Entry(n, np.full(scope.find(w).value.shape, 0.3), behind, own=False))
@@ -474,7 +480,6 @@ class Draw:
         for n, value in p.shared:
             if n not in self.taken and self.chance(0.3):
                 p.own_updates.append((n, self.fit(scope, self.tree(scope, 2), value.dtype.name, value.shape)))
-                self.use("own update")
         self.give(scope)
         p.mode = self.pick([None, None, None, "FAST_COMPILE", "FAST_RUN"])
         moves = any(isinstance(s, RandomDraw) for s in scope.body)
@@ -495,7 +500,6 @@ class Draw:
             return
         e = self.tame(others, self.tree(others, 2), target.value.dtype.name, target.value.shape)
         self.p.givens.append((target.name, e))
-        self.use("givens")
 
     def cost(self, scope: Scope) -> None:
         """A scalar of everything, and variables to differentiate it by."""
@@ -553,6 +557,7 @@ class LoopDraw:
             visible = []
         self.inner = Scope(self.scope, visible)
         self.inner.strict = self.inner.strict or strict
+        self.non_sequences = passed
         self.parameters(sequences, states, passed)
         d.fill(self.inner, int(d.pick([0, 1, 2, 3, 4])), draws=not self.inner.strict)
         infos: list[Slot | None] = list(states) + [None] * int(d.rng.integers(0 if states else 1, 1 if folds else 3))
@@ -581,7 +586,6 @@ class LoopDraw:
             self.wanted = self.least = int(d.pick([0, 1, 2, 2, 3]) if nested else d.pick([0, 1, 1, 2, 3, 4, 5]))
             return E(d.pick(["python", "python", "constant"]), (), (self.wanted,))
         self.wanted, self.least = max(d.n_values), min(d.n_values)
-        d.use("symbolic steps")
         return name("n")
 
     def one_step_ahead(self, n_steps: E | None, sequences: list[Slot]) -> bool:
@@ -618,8 +622,6 @@ class LoopDraw:
             raise Unfit
         if n_steps is None:
             self.least = usable if self.least is None else min(self.least, usable)
-        if taps not in (None, [0]):
-            d.use("sequence taps")
         return Slot(value, taps, [d.fresh("a") for _ in listed])
 
     def state(self) -> Slot:
@@ -630,12 +632,12 @@ class LoopDraw:
         kind = d.pick(["input", "array", "entry", "entry", "zeros", "python", "shared"])
         params = [d.fresh("h") for _ in listed]
         if listed != [-1]:
-            d.use("state taps")
             rows = (-min(listed) + int(d.pick([0, 0, 1])), *(shape if len(shape) < 2 else (3,)))
             if kind == "input" and scope.level == 0:
                 return Slot(name(d.new_input(scope, rows, dtype).name), taps, params)
             if kind == "entry":
-                fitting = [x for x in scope.entries if x.least is None and x.value.ndim and x.value.shape[0] >= -min(listed) and not d.is_long(x)]
+                plain = [x for x in scope.entries if x.least is None and x.value.ndim and not d.is_long(x)]
+                fitting = [x for x in plain if x.value.shape[0] >= -min(listed)]
                 return Slot(name(d.pick(fitting).name), taps, params)
             return Slot(E("array", (), (d.numbers(rows, dtype).tolist(), dtype)), taps, params)
         if kind == "python":
@@ -661,13 +663,12 @@ class LoopDraw:
             if kind in ("shared", "of shared") and d.p.shared and not self.scope.strict:
                 e = name(d.pick(d.p.shared)[0])
                 e = E("mul", (e, number(2))) if kind == "of shared" else e
-                d.use(f"{kind} passed")
             elif kind == "python":
                 e = E("python", (), (d.pick([2, 0.5, -1]),))
             else:
                 e = d.tree(self.scope, 1 if kind == "tree" else 0)
             # With strict=True rscan asks for the shared variables themselves, also where an expression of them is passed.
-            of_shared = e.word != "name" and self.shared_behind(e)
+            of_shared = not (e.word == "name" and e.given[0] in d.sample) and self.shared_behind(e)
             if "rng" in self.scope.behind(e) or (of_shared and strict):
                 continue
             found.append((d.fresh("w"), e))
@@ -690,7 +691,7 @@ class LoopDraw:
                 inner.add(Entry(k, np.asarray(past[tap])))
         for k, e in passed:
             is_shared = e.word == "name" and e.given[0] in d.sample
-            inner.add(Entry(k, d.value(self.scope, e), frozenset({e.given[0]} if is_shared else ()), own=False))
+            inner.add(Entry(k, d.value(self.scope, e), self.scope.behind(e), own=False))
             if is_shared:
                 inner.env[k] = e.given[0]
 
@@ -718,7 +719,9 @@ class LoopDraw:
         d, own = self.d, []
         loops = [s for s in self.inner.body if isinstance(s, Loop)]
         passed_on = [s.updates for s in loops if s.updates in d.moving or d.chance(0.75)]
-        captured = [x for x in self.inner.entries if not x.own and not isinstance(self.inner.env.get(x.name), str)]
+        # What is passed to this loop keeps its value; a loop inside captures it.
+        passed = {k for k, _ in self.non_sequences}
+        captured = [x for x in self.inner.entries if not x.own and x.name not in passed and not isinstance(self.inner.env.get(x.name), str)]
         behind = {n for x in captured for n in x.behind}
         fresh = any(isinstance(s, RandomDraw) for s in self.inner.body)
         for n, value in d.p.shared:
@@ -727,14 +730,12 @@ class LoopDraw:
             d.taken.add(n)
             step = E("add", (name(n), number(1))) if value.dtype.kind == "i" else d.tree(self.inner, 2)
             own.append((n, d.tame(self.inner, step, value.dtype.name, value.shape)))
-            d.use("update in a loop" if self.scope.level == 0 else "update in a nested loop")
         if fresh or any(s.updates in d.moving for s in loops):
             d.moving.add(f"up{self.id}")
         return own, passed_on
 
     def until(self) -> E:
         d = self.d
-        d.use("until")
         return d.condition(self.inner, d.tree(self.inner, 1), ())
 
     def bind(self, s: Loop) -> None:
@@ -754,12 +755,6 @@ class LoopDraw:
                 raise Unfit
             scope.entries.append(Entry(n, value, behind, own=False, least=least))
         scope.body.append(s)
-        level = scope.level
-        words = {
-            "nested": level == 1, "nested in nested": level > 1, "backwards": s.backwards, "truncated": s.truncate > 0, "strict": s.strict,
-            s.kind: True, "no step": self.wanted == 0, "one step": self.wanted == 1,
-        }  # fmt: skip
-        d.p.features |= {w for w, used in words.items() if used}
 
 
 def used_names(s: Loop) -> set[str]:
@@ -779,6 +774,12 @@ def used_names(s: Loop) -> set[str]:
     return found
 
 
+def never_ends(p: Program, idle: set[int]) -> bool:
+    """True where a loop of no step draws normals: rscan tries such a step with a generator of zeros, which finds none."""
+    loops = [s for s in statements(p.body) if isinstance(s, Loop) and s.id in idle]
+    return any(isinstance(x, RandomDraw) and x.dist == "normal" for s in loops for x in statements(s.body))
+
+
 @np.errstate(all="ignore")
 def draw(seed: int) -> Program:
     """The program of a seed: the first attempt that Theano's rules allow."""
@@ -788,155 +789,8 @@ def draw(seed: int) -> Program:
             reference = Reference(p)
             for call in range(2):
                 reference.call(call)
-            return p
+            if not never_ends(p, reference.run.idle):
+                return p
         except (Unfit, ValueError, IndexError):
             continue
     raise RuntimeError(f"no program of seed {seed}")
-
-
-# Running.
-
-
-@dataclasses.dataclass
-class Outcome:
-    """What became of a program."""
-
-    seed: int
-    source: str
-    #: None where everything agrees; 'refused' or 'wrong'.
-    fault: str | None = None
-    report: str = ""
-    #: Gradients were compared with differences.
-    differences: int = 0
-    features: frozenset[str] = frozenset()
-
-
-class Disagreement(Exception):
-    """A result is not what the reference gives."""
-
-
-@np.errstate(all="ignore")
-def check(seed: int) -> Outcome:
-    """Runs the program of a seed, and compares everything that it gives."""
-    p = draw(seed)
-    out = Outcome(seed, source(p), features=frozenset(p.features))
-    try:
-        results = run_source(out.source, seed)
-    except Exception as error:
-        out.fault, out.report = "refused", f"{type(error).__name__}: {error}"
-        return out
-    try:
-        compare(p, results)
-        if p.cost is not None:
-            out.differences = compare_gradients(p, results[0][0][len(p.outputs) :])
-    except Disagreement as error:
-        out.fault, out.report = "wrong", str(error)
-    return out
-
-
-def run_source(text: str, seed: int) -> Any:
-    """What a program leaves in `results`."""
-    import rscan.theano as theano
-
-    before = theano.config.floatX
-    scope: dict[str, Any] = {}
-    try:
-        exec(compile(text, f"<program {seed}>", "exec"), scope)
-    finally:
-        theano.config.floatX = before
-    return scope["results"]
-
-
-def compare(p: Program, results: Any) -> None:
-    """Every output and every shared variable after each call, against the reference; what depends on rounding less closely."""
-    plain, noisy = Reference(p), [Reference(p, noise=k) for k in (1, 2)]
-    # Derivatives inside of programs are differences in the reference.
-    least = 1e-8 if any(isinstance(s, Gradient) for s in statements(p.body)) else 0.0
-    for call, (outputs, shared) in enumerate(results):
-        want_outputs, want_shared = plain.call(call)
-        others = [shaken(r, call) for r in noisy]
-        for k, (got, want) in enumerate(zip(outputs, want_outputs, strict=False)):
-            close(got, want, [o and o[0][k] for o in others], least, f"call {call}, output {k}")
-        for n, got in zip([n for n, _ in p.shared], shared, strict=True):
-            close(got, want_shared[n], [o and o[1][n] for o in others], least, f"call {call}, shared variable {n}")
-
-
-def shaken(reference: Reference, call: int) -> Any:
-    """A call with other rounding, where that can be done."""
-    try:
-        return reference.call(call)
-    except (Unfit, ValueError, IndexError):
-        return None
-
-
-def close(got: np.ndarray, want: np.ndarray, others: list[Any], least: float, what: str) -> None:
-    if got.dtype != want.dtype:
-        raise Disagreement(f"{what}: {got.dtype}, expected {want.dtype}")
-    if any(o is None or o.shape != want.shape for o in others):
-        return
-    if got.shape != want.shape:
-        raise Disagreement(f"{what}: shape {got.shape}, expected {want.shape}")
-    a, b = got.astype(float), want.astype(float)
-    spread = max((float(np.abs(o.astype(float) - b).max(initial=0)) for o in others), default=0.0)
-    scale = float(np.abs(b).max(initial=1))
-    allowed = 50 * spread + (max(20 * np.finfo(want.dtype).eps, least) * scale if want.dtype.kind == "f" else 0)
-    if not np.isnan(spread) and not np.all((np.abs(a - b) <= allowed) | (np.isnan(a) & np.isnan(b))):
-        raise Disagreement(f"{what}:\n{got}\nexpected, up to {allowed}:\n{want}")
-
-
-def compare_gradients(p: Program, gradients: list[np.ndarray]) -> int:
-    """Gradients of the first call, along a random direction and by single elements, where the reference is smooth."""
-    rng, done = np.random.default_rng(p.seed), 0
-    reference = Reference(p, wide=not p.double)
-    leaves = {n: v[0] for n, v in p.inputs} | dict(p.shared)
-    found = dict(zip(p.wrt, gradients, strict=True))
-    for n in found.keys() & leaves.keys():
-        if found[n].shape != leaves[n].shape:
-            raise Disagreement(f"the gradient by {n} has shape {found[n].shape}, expected {leaves[n].shape}")
-    everything = {n: rng.uniform(-1, 1, g.shape) for n, g in found.items() if n in leaves}
-    for moves in [everything, *({n: unit(found[n].shape, rng)} for n in map(str, rng.permutation(p.wrt)[:3]))]:
-        try:
-            slope = reference.cost_slope(0, moves)
-        except (Unfit, ValueError, IndexError):
-            continue
-        along = float(sum((found[n] * d).sum() for n, d in moves.items()))
-        done += 1
-        if not abs(along - slope) <= (1e-6 if p.double else 1e-3) * max(1, abs(slope), *(np.abs(found[n]).max(initial=0) for n in moves)):
-            shown = "\n".join(f"by {n}:\n{found[n]}\nalong\n{d}" for n, d in moves.items())
-            raise Disagreement(f"a gradient is\n{shown}\n{along}, differences give {slope}")
-    return done
-
-
-def unit(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """A single element."""
-    out = np.zeros(shape)
-    if out.size:
-        out.flat[int(rng.integers(out.size))] = 1
-    return out
-
-
-def main() -> int:
-    """Runs programs, prints those that fail, and one line at the end."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--show", type=int, help="print the program of this seed, and what becomes of it")
-    asked = parser.parse_args()
-    if asked.show is not None:
-        outcome = check(asked.show)
-        print(outcome.source, outcome.fault or "agrees", outcome.report, sep="\n")
-        return int(outcome.fault is not None)
-    counts = {"wrong": 0, "refused": 0, "differences": 0}
-    for seed in range(asked.seed, asked.seed + asked.programs):
-        outcome = check(seed)
-        counts["differences"] += outcome.differences > 0
-        if outcome.fault is not None:
-            counts[outcome.fault] += 1
-            print(f"{outcome.source}\n{outcome.fault}, seed {seed}: {outcome.report}\n", flush=True)
-    tail = f"{counts['wrong']} wrong, {counts['refused']} refused"
-    print(f"{asked.programs} programs, {counts['differences']} also against finite differences: {tail}")
-    return int(counts["wrong"] + counts["refused"] > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

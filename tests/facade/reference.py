@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-
 from facade.words import WORDS, Unfit, constant
 
 #: The distance of the points of difference quotients.
 H = 1e-3
-#: The distance of 1 to the next float of so many bytes.
-EPSILON = {4: 2.0**-23, 8: 2.0**-52}
+#: Statements of one run: differences of differences take many.
+MOST = 20_000
+#: How much results of so many bytes are changed where rounding is at random: a few units in the last place.
+EPSILON = {4: 2.0**-21, 8: 2.0**-50}
 
 
 class NotSmooth(Unfit):
@@ -145,11 +146,9 @@ class Program:
     cost: E | None
     wrt: list[str]
     mode: str | None
-    features: set[str]
     #: No expression has a float32: gradients can be compared closely.
     double: bool = True
     default_updates: bool = True
-    rows: int = 0
 
 
 class Loops:
@@ -171,9 +170,14 @@ class Run:
         self.floatX = np.dtype("float64" if wide else program.floatX)
         self.path: tuple[Any, ...] = ()
         self.constants: dict[Any, np.ndarray] = {}
-        #: A maximum was reached by several elements: by Theano's rules each has the full gradient, which is no derivative.
+        #: Theano's gradient is no derivative: a maximum was reached by several elements, which all have it in full; a norm was 0.
         self.tied = False
         self.record, self.replay = Loops(), None
+        #: The loops that made no step, and how many statements ran.
+        self.idle: set[int] = set()
+        #: How many differences are being taken, one of the other.
+        self.moving = 0
+        self.work = 0
 
     # Expressions.
 
@@ -229,6 +233,9 @@ class Run:
         """Carries statements out in `env`. Returns the states of the generators that they moved on. moved: values that are given."""
         moved, after = moved or {}, {}
         start = dict(env)
+        self.work += 1 + len(body)
+        if self.work > MOST:
+            raise Unfit
         for i, s in enumerate(body):
             if isinstance(s, Let):
                 env[s.name] = self.value(s.value, env, shared)
@@ -284,6 +291,7 @@ class Run:
         made: list[list[np.ndarray]] = [[] for _ in s.outputs]
         known = self.replay.rows.get((self.path, s.id)) if self.replay is not None and s.truncate != -1 else None
         rows: list[Any] = []
+        carried = updated(s)
         if steps == 0:
             self.no_step(s, inner, sequences, past, made, now)
         for t in range(steps):
@@ -299,7 +307,7 @@ class Run:
                     if q is not None:
                         step_env.update({p: values[tap] for p, tap in zip(q.params, q.listed(-1), strict=True)})
                 outputs, after, stop = self.step(s, t, step_env, now)
-                moved = {k: v for k, v in after.items() if v is not now[k]}
+                moved = {k: v for k, v in after.items() if v is not now[k] or k in carried}
             now = now | moved
             rows.append((outputs, moved))
             for values, all_rows, x in zip(past, made, outputs, strict=True):
@@ -329,6 +337,7 @@ class Run:
     def no_step(self, s: Loop, env: dict[str, Any], sequences: Any, past: Any, made: Any, now: Any) -> None:
         """Results of no rows, with the shapes and dtypes that rows would have."""
         env = dict(env)
+        self.idle.add(s.id)
         for q, x in zip(s.sequences, sequences, strict=True):
             env.update({p: np.zeros(x.shape[1:], x.dtype) for p in q.params})
         for q, values in zip(s.infos, past, strict=True):
@@ -360,24 +369,27 @@ class Run:
                 unit = np.zeros(at.shape)
                 unit[i] = 1
                 g[i] = self.slope(lambda moved: self.again(body, start, shared, moved)(s.cost), {n: (at, unit)})
-            found.append(g)
+            # So that what is whole is compared as what it is; differences of differences need all digits.
+            found.append(g if self.moving else np.round(g, 9))
         return found
 
     def slope(self, cost: Callable[[dict[str, Any]], np.ndarray], moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> float:
-        """The derivative of `cost` as variables move from a place along a direction, by differences at four points, checked for smoothness."""
+        """The derivative of `cost` as variables move from a place along a direction: differences at four points, if smooth."""
 
         def at(step: float) -> float:
             return float(cost({n: x + step * direction for n, (x, direction) in moves.items()}))
 
-        record, replay = self.record, self.replay
-        self.record, self.tied = Loops(), False
-        middle = float(cost({}))
-        if self.tied:
-            raise NotSmooth
-        if replay is None:
-            self.replay = self.record
-        near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))
-        self.record, self.replay = record, replay
+        record, replay, tied = self.record, self.replay, self.tied
+        self.record, self.tied, self.moving = Loops(), False, self.moving + 1
+        try:
+            middle = float(cost({}))
+            if self.tied:
+                raise NotSmooth
+            if replay is None:
+                self.replay = self.record
+            near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))
+        finally:
+            self.record, self.replay, self.tied, self.moving = record, replay, tied, self.moving - 1
         first, second = (near[0] - near[1]) / (2 * H), (far[0] - far[1]) / (4 * H)
         bend, wide_bend = sum(near) - 2 * middle, sum(far) - 2 * middle
         size = max(1.0, abs(first), abs(middle))
@@ -409,6 +421,7 @@ class Reference:
     def call(self, call: int) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
         """The outputs of a call, and the shared variables after it."""
         p = self.program
+        self.run.work = 0
         env, shared = self.start(call)
         after = self.run.block(p.body, env, shared)
         outputs = [self.run.value(e, env, shared) for e in p.outputs]
@@ -422,6 +435,7 @@ class Reference:
     def cost_slope(self, call: int, directions: dict[str, np.ndarray]) -> float:
         """The derivative of the cost, as variables of the program move along these directions."""
         p = self.program
+        self.run.work = 0
         env, shared = self.start(call)
         full = dict(env)
         self.run.block(p.body, full, shared)
@@ -438,3 +452,22 @@ def statements(body: list[Any]) -> Iterator[Any]:
         if isinstance(s, Loop):
             yield from statements(s.body)
         yield s
+
+
+def updated(s: Loop) -> set[str]:
+    """The shared variables that a loop carries from step to step, whether or not a step changes them."""
+    inner = [updated(x) for x in s.body if isinstance(x, Loop) and x.updates in s.passed_on]
+    return {n for n, _ in s.own_updates}.union(*inner)
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """A description and everything in it."""
+    yield value
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from parts(item)
+    elif isinstance(value, E):
+        yield from parts(value.args)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from parts(getattr(value, field.name))

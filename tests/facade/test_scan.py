@@ -302,7 +302,8 @@ def test_updates_travel_out_of_nested_loops():
 def test_passed_expressions_of_updated_shared_variables_keep_their_value():
     w = theano.shared(1.0, "w")
     w2 = w * 10
-    for step, passed, expected in [(lambda: w2 * 1, None, [10, 20, 30]), (lambda v: v * 1, w2, [10, 10, 10]), (lambda v: v * 1, w, [1, 2, 3])]:
+    given = lambda v: v * 1
+    for step, passed, expected in [(lambda: w2 * 1, None, [10, 20, 30]), (given, w2, [10, 10, 10]), (given, w, [1, 2, 3])]:
         out, updates = theano.scan(lambda *a, step=step: (step(*a), {w: w + 1}), non_sequences=passed, n_steps=3)
         assert theano.function([], out, updates=updates)().tolist() == expected
         assert w.get_value() == 4

@@ -278,6 +278,7 @@ def _sort(run: Any, a: np.ndarray) -> Any:
 def _norm(run: Any, a: np.ndarray) -> Any:
     need(a.ndim == 1)
     x = in_float(run, a)
+    run.tied |= not x.any()
     return np.sqrt(np.square(x).sum())
 
 
