@@ -134,6 +134,17 @@ def test_map_variables_may_bring_new_variables_into_a_step():
     assert run(new, [x], [[1, 2, 3]]).tolist() == [7, 21, 42] and run(out, [x], [[1, 2, 3]]).tolist() == [2, 6, 12]
 
 
+def test_map_variables_keeps_the_step_index():
+    # Draws of counter-based streams depend on the index of the step.
+    draw = theano.sandbox.rng_mrg.MRG_RandomStreams(1)
+    out, _ = theano.scan(lambda: T.exp(draw.uniform(())), n_steps=4)
+    change = lambda v: v.owner.inputs[0] if v.owner is not None and str(v.owner.op) == "exp" else v
+    (new,) = map_variables(change, [out])
+    before, after = theano.function([], [out, new])()
+    assert len(set(after)) == 4
+    np.testing.assert_allclose(np.exp(after), before)
+
+
 # rebuild_collect_shared
 
 
@@ -158,6 +169,9 @@ def test_rebuilding_replaces_and_copies():
     assert ins[0] != a and ins[0].name == "a" and copies[a] == ins[0] and shared == [w]
     assert {v for v in theano.gof.graph.inputs([new, ins[1], news[w]]) if v._v.kind == "input"} == {ins[0]}
     assert [float(v) for v in run([new, ins[1], news[w]], ins[:1], [5])] == [25, 15, 17]
+    other = T.dscalar("other")
+    leaves = theano.gof.graph.inputs([rebuild_collect_shared(out + other, [a], copy_inputs_over=False)[1]])
+    assert {v.name for v in leaves} == {"a", "b", "other", "w"} and not {a, b, other}.intersection(leaves) and w in leaves
     with pytest.raises(TypeError):
         rebuild_collect_shared(out, [a, b], replace={b: T.fscalar()})
     assert rebuild_collect_shared(out, [a, b], replace={b: T.fscalar("f")}, rebuild_strict=False)[1].dtype == "float64"
