@@ -357,6 +357,9 @@ table! {
     "hold" Hold;
     /// `grad_clip(x)`: x; its cotangent is clipped to `[low, high]`.
     "grad_clip" GradClip { /** Least cotangent. */ low: Bits, /** Largest cotangent. */ high: Bits };
+    /// `grad_to(y, x, where, …)`: y; its cotangent goes to each x, where the truth value that follows it holds, and not through y. For rules of
+    /// differentiation other than those of the ops that y is made of.
+    "grad_to" GradTo;
     /// `assert(x, ok…)`: x, where every `ok` is true everywhere; else E0301 with the message.
     "assert" Assert { /** What the user said. */ message: String };
 

@@ -7,6 +7,7 @@ mod create;
 mod cumulate;
 pub(crate) mod direct;
 mod elemwise;
+mod extreme;
 mod factor;
 mod gather;
 pub mod index;
@@ -45,6 +46,7 @@ impl Op {
             Op::StopGradient(x) => x,
             Op::Hold(x) => x,
             Op::GradClip(x) => x,
+            Op::GradTo(x) => x,
             Op::Assert(x) => x,
             Op::Reduce(x) => x,
             Op::ArgReduce(x) => x,

@@ -1,6 +1,7 @@
 //! Reductions.
 
 use super::cumulate::exclusive_products;
+use super::extreme::extreme_vjp;
 use super::support::{Lane, Lanes, Number, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one, per_lane};
 use crate::base::Result;
 use crate::ir::op::*;
@@ -114,34 +115,6 @@ impl ArgReduce {
     }
 }
 
-/// Bool; all false over axes without elements.
-impl OpDef for ExtremeMask {
-    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let [x] = exactly("extreme_mask", ins)?;
-        check_axes("extreme_mask", &self.axes, &x.ty)?;
-        Ok(one(x.ty.with_dtype(DType::Bool)))
-    }
-
-    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let x = &ins[0];
-        if x.is_empty() {
-            return Ok(one(Array::zeros(DType::Bool, x.shape())));
-        }
-        let shape: Extents = drop_axes(x.shape(), &self.axes, Some(1)).collect();
-        let (sorted, lanes) = lanes_over(x, &self.axes);
-        let top = reduced(if self.kind == Extreme::Max { ReduceKind::Max } else { ReduceKind::Min }, &sorted, lanes, &shape);
-        crate::scalar::ElemOp::Eq.eval(cx, &mut [x.clone(), top])
-    }
-
-    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-        Ok(none(1))
-    }
-
-    fn connected(&self, _: usize) -> bool {
-        false
-    }
-}
-
 /// Lanes up to this length are summed as eight strided partials; longer ones are halved.
 const BLOCK: usize = 256;
 
@@ -221,7 +194,7 @@ pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &
 }
 
 /// [`compute`], as an array of this shape.
-fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
+pub(super) fn reduced(kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Array {
     dispatch!(x.dtype(), T => {
         let mut out = Array::dirty(x.dtype(), shape);
         compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>());
@@ -295,13 +268,6 @@ fn prod_vjp(g: &mut Graph, x: Value, ct: Value, axes: &[usize]) -> Value {
     g.mul(ct, others)
 }
 
-/// The whole cotangent to every element that equals the extreme.
-fn extreme_vjp(g: &mut Graph, x: Value, kind: Extreme, axes: &[usize], ct: Value) -> Value {
-    let hit = g.emit(ExtremeMask { kind, axes: axes.to_vec() }, &[x]);
-    let zero = g.number(g.ty(x).dtype, 0.0);
-    g.select(hit, ct, zero)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,18 +280,6 @@ mod tests {
 
     fn matrix() -> Array {
         Array::new(&[2, 3], vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
-    }
-
-    #[test]
-    fn masks_are_where_the_extreme_is() {
-        let mask = |kind, axes: &[usize], x: &Array| apply(ExtremeMask { kind, axes: axes.to_vec() }, std::slice::from_ref(x));
-        let x = Array::new(&[2, 3], vec![1.0, 5.0, 5.0, f64::NAN, 0.0, -0.0]);
-        assert_eq!(mask(Extreme::Max, &[1], &x), Array::new(&[2, 3], vec![false, true, true, false, false, false]));
-        assert_eq!(mask(Extreme::Min, &[0], &x), Array::new(&[2, 3], vec![false, false, false, false, true, true]));
-        assert_eq!(mask(Extreme::Max, &[0, 1], &Array::new(&[2, 1], vec![3i8, 3])), Array::new(&[2, 1], vec![true, true]));
-        assert_eq!(mask(Extreme::Min, &[], &Array::scalar(2.5f32)), Array::scalar(true));
-        assert_eq!(mask(Extreme::Max, &[0], &Array::zeros(DType::F64, &[0, 3])), Array::zeros(DType::Bool, &[0, 3]));
-        assert_eq!(build_error(ExtremeMask { kind: Extreme::Max, axes: vec![2] }, &[x]).code, "E0222");
     }
 
     #[test]
@@ -478,14 +432,5 @@ mod tests {
             },
             &[sample(&[2, 3], 3)],
         );
-    }
-
-    #[test]
-    fn every_tie_gets_the_whole_cotangent() {
-        let x = Array::vector(&[2.0, 5.0, 5.0]);
-        let (mut g, v) = graph_of(&[x.clone(), Array::scalar(3.0)], false);
-        let y = g.emit(reduce(Max, &[0], false), &v[..1]);
-        let ct = vjp_of(&mut g, y, v[1], &v[..1]).unwrap()[0].unwrap();
-        assert_eq!(eval_graph(&g, &[x, Array::scalar(3.0)], &[ct]).unwrap()[0], Array::vector(&[0.0, 3.0, 3.0]));
     }
 }

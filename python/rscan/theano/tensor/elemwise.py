@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +15,13 @@ from ...errors import RscanTypeError, RscanValueError, UnsupportedError
 from ...variable import Variable, apply, elementwise, wrap
 from ..config import config
 from ..variable import TensorVariable, as_tensor_variable, true_div
+from . import _ties
+from ._ties import clip, maximum, minimum  # noqa: F401 (clip is among NAMES)
 
 #: Theano's names and the rows of the core's table. Those marked `float` compute small integers in float32.
 SAME = {
     "sub": "sub", "mod": "mod", "int_div": "floordiv", "floor_div": "floordiv", "pow": "pow", "power": "pow", "neg": "neg",
-    "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "minimum": "minimum", "maximum": "maximum", "eq": "eq",
+    "abs_": "abs", "sgn": "sign", "sqr": "square", "square": "square", "eq": "eq",
     "neq": "ne", "lt": "lt", "gt": "gt", "le": "le", "ge": "ge", "isnan": "isnan", "isinf": "isinf", "and_": "bit_and",
     "or_": "bit_or", "xor": "bit_xor", "invert": "invert", "bitwise_and": "bit_and", "bitwise_or": "bit_or",
     "bitwise_xor": "bit_xor", "bitwise_not": "invert", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
@@ -96,10 +99,7 @@ def mul(*args: Any) -> Variable:
 
 
 def _fold(row: str, args: Any) -> Variable:
-    out = as_tensor_variable(args[0])
-    for item in args[1:]:
-        out = elementwise(row, out, as_tensor_variable(item))
-    return out
+    return functools.reduce(lambda x, y: elementwise(row, x, y), map(as_tensor_variable, args))
 
 
 def erfcx(x: Any) -> Variable:
@@ -149,11 +149,6 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if a is None and b is None:
         return tuple(ops.nonzero(as_tensor_variable(condition)))
     return switch(condition, a, b)
-
-
-def clip(x: Any, min: Any, max: Any) -> Variable:
-    """x, not less than min nor more than max."""
-    return elementwise("clip", *map(as_tensor_variable, (x, min, max)))
 
 
 def round(x: Any, mode: Any = None) -> Variable:
@@ -226,12 +221,12 @@ def fill(like: Any, value: Any) -> Variable:
 
 def smallest(*args: Any) -> Variable:
     """The least of the arguments, element by element."""
-    return _fold("minimum", args) if builtins.len(args) > 1 else ops.min(as_tensor_variable(args[0]))
+    return functools.reduce(minimum, args) if builtins.len(args) > 1 else _ties.min(args[0])
 
 
 def largest(*args: Any) -> Variable:
     """The greatest of the arguments, element by element."""
-    return _fold("maximum", args) if builtins.len(args) > 1 else ops.max(as_tensor_variable(args[0]))
+    return functools.reduce(maximum, args) if builtins.len(args) > 1 else _ties.max(args[0])
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Variable:
@@ -255,4 +250,4 @@ def upcast(*dtypes: str) -> str:
 truediv = div = true_div
 NAMES = [*ROWS, "log", "log1p", "add", "mul", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round", "iround",
          "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill", "smallest",
-         "largest", "choose", "true_div", "truediv"]  # fmt: skip
+         "largest", "choose", "true_div", "truediv", "maximum", "minimum"]  # fmt: skip

@@ -35,7 +35,7 @@ pub fn computing(g: &Graph, node: &Node) -> u64 {
             500_000 + n * n * n * 300
         }
         Op::Const(_) | Op::Scan(_) | Op::DimOf(_) | Op::Expand(_) | Op::Squeeze(_) | Op::StopGradient(_) | Op::Hold(_) => 0,
-        Op::BroadcastLike(_) | Op::BroadcastTo(_) | Op::ReshapeLike(_) | Op::Reshape(_) | Op::GradClip(_) | Op::SumTo(_) => 0,
+        Op::BroadcastLike(_) | Op::BroadcastTo(_) | Op::ReshapeLike(_) | Op::Reshape(_) | Op::GradClip(_) | Op::GradTo(_) | Op::SumTo(_) => 0,
         Op::RandomNormal(_) | Op::RandomUniform(_) | Op::LegacyDraw(_) => elements(out) * 4000,
         Op::Index(_) | Op::Gather(_) => elements(out) * 300,
         _ => node.ins.iter().map(|&v| elements(g.ty(v))).max().unwrap_or(0).max(elements(out)) * 300,
