@@ -456,6 +456,12 @@ table! {
     "inverse" Inverse;
     /// `slogdet(a)`: sign and log|det|.
     "slogdet" SLogDet;
+    /// `det(a)`: the determinant.
+    "det" Det;
+    /// `cofactor(a)`: the matrix of cofactors, which is the gradient of `det(a)`, of singular matrices, too.
+    "cofactor" Cofactor;
+    /// `cofactor_slope(a, w)`: the gradient of `Σ w · cofactor(a)` by a.
+    "cofactor_slope" CofactorSlope;
     /// `solve_slogdet(a, b)`: `solve` of a general matrix and `slogdet` of one factorisation; a has all axes of a batch.
     "solve_slogdet" SolveSLogDet;
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.

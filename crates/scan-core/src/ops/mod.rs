@@ -2,6 +2,7 @@
 
 mod args;
 mod broadcast;
+mod cofactor;
 mod control;
 mod create;
 mod cumulate;
@@ -90,6 +91,9 @@ impl Op {
             Op::Cholesky(x) => x,
             Op::Inverse(x) => x,
             Op::SLogDet(x) => x,
+            Op::Det(x) => x,
+            Op::Cofactor(x) => x,
+            Op::CofactorSlope(x) => x,
             Op::SolveSLogDet(x) => x,
             Op::Tri(x) => x,
             Op::FoldIn(x) => x,

@@ -12,9 +12,9 @@ import numpy as np
 from ... import ops
 from ..._spans import here
 from ...errors import RscanTypeError, RscanValueError, UnsupportedError
-from ...variable import Variable, apply, elementwise, wrap
+from ...variable import Variable, apply, elementwise
 from ..config import config
-from ..variable import TensorVariable, as_tensor_variable, true_div
+from ..variable import as_tensor_variable, true_div
 from . import _ties
 from ._ties import clip, maximum, minimum  # noqa: F401 (clip is among NAMES)
 
@@ -29,7 +29,7 @@ SAME = {
 }  # fmt: skip
 
 FLOAT = {
-    "sqrt": "sqrt", "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+    "sqrt": "sqrt", "inv": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
     "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln",
@@ -59,33 +59,6 @@ def _row(name: str, row: str, in_float: bool) -> Callable[..., Variable]:
 ROWS: dict[str, Callable[..., Variable]] = {name: _row(name, row, False) for name, row in SAME.items()}
 ROWS |= {name: _row(name, row, True) for name, row in FLOAT.items()}
 globals().update(ROWS)
-
-
-def log(x: Any) -> Variable:
-    """The logarithm. That of a sigmoid, of 1 − sigmoid and of a softmax is exact where these round to 0 or 1."""
-    v = _in_float(as_tensor_variable(x))
-    native = v._v
-    if native.op == "sigmoid":
-        return elementwise("log_sigmoid", _wrap(native.inputs[0]))
-    if native.op == "softmax":
-        return apply("log_softmax", dict(native.attrs), _wrap(native.inputs[0]))
-    if native.op == "sub":
-        one, other = native.inputs
-        if other.op == "sigmoid" and one.kind == "const" and np.all(one.value == 1) and one.ndim == 0:
-            return elementwise("log_sigmoid", -_wrap(other.inputs[0]))
-    return elementwise("log", v)
-
-
-def log1p(x: Any) -> Variable:
-    """log(1 + x), exact near 0 and of −sigmoid."""
-    v = _in_float(as_tensor_variable(x))
-    if v._v.op == "neg" and v._v.inputs[0].op == "sigmoid":
-        return elementwise("log_sigmoid", -_wrap(v._v.inputs[0].inputs[0]))
-    return elementwise("log1p", v)
-
-
-def _wrap(native: Any) -> Variable:
-    return wrap(native, TensorVariable)
 
 
 def add(*args: Any) -> Variable:
@@ -248,6 +221,6 @@ def upcast(*dtypes: str) -> str:
 
 
 truediv = div = true_div
-NAMES = [*ROWS, "log", "log1p", "add", "mul", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round", "iround",
+NAMES = [*ROWS, "add", "mul", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round", "iround",
          "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill", "smallest",
          "largest", "choose", "true_div", "truediv", "maximum", "minimum"]  # fmt: skip
