@@ -179,10 +179,11 @@ def cost_of(step):
     ("step", "rows"),
     [
         (lambda x, h: {"h": rs.where(h * 0.9 + x > 1.0, 0.0, h * 0.9 + x)}, 1),
-        (lambda x, h: {"h": rs.maximum(h * 0.9 + x, 0.0)}, 1),
+        (lambda x, h: {"h": rs.maximum(h * 0.9 + x, 0.0)}, 2),  # which is greater, and whether they tie
         (lambda x, h: {"h": rs.maximum(h + x, 0.0)}, 0),
         (lambda x, h: {"h": rs.where(x > 1.0, 0.0, h * 0.9 + x)}, 0),
-        (lambda x, h: {"h": rs.max(h * 0.9 + x) + rs.logsumexp(h * 0.9 + x) + h}, 0),
+        (lambda x, h: {"h": rs.max(h * 0.9 + x) + h}, 1),
+        (lambda x, h: {"h": rs.max(h + x) + rs.logsumexp(h * 0.9 + x) + h}, 0),
         (lambda x, h: {"h": rs.tanh(h * 0.9 + x) * rs.sigmoid(x)}, 0),
     ],
 )

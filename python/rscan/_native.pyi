@@ -168,6 +168,7 @@ def grad(
     consider_constant: Sequence[Var] = (),
     known_grads: Sequence[tuple[Var, Var]] = (),
     span: int = 0,
+    passes: tuple[str, list[str]] | None = None,
 ) -> list[Var | None]: ...
 def vjp(
     outputs: Sequence[Var],
@@ -176,8 +177,11 @@ def vjp(
     consider_constant: Sequence[Var] = (),
     known_grads: Sequence[tuple[Var, Var]] = (),
     span: int = 0,
+    passes: tuple[str, list[str]] | None = None,
 ) -> list[Var | None]: ...
-def jvp(outputs: Sequence[Var], wrt: Sequence[Var], tangents: Sequence[Var], span: int = 0) -> list[Var | None]: ...
+def jvp(
+    outputs: Sequence[Var], wrt: Sequence[Var], tangents: Sequence[Var], span: int = 0, passes: tuple[str, list[str]] | None = None
+) -> list[Var | None]: ...
 def to_text(outputs: Sequence[Var], leaves: Sequence[Var], name: str = "f") -> str: ...
 def from_text(text: str, leaves: Sequence[Var]) -> list[Var]: ...
 def extern(

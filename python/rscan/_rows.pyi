@@ -55,12 +55,10 @@ def reciprocal(x: Any, /) -> Variable:
     """`1 / x`; integers give floats."""
 
 def minimum(x: Any, y: Any, /) -> Variable:
-    """The lesser of x and y; NaN wins. The whole cotangent goes to the selected input; where the two
- are equal both get all of it."""
+    """The lesser of x and y; NaN wins. The cotangent goes to the selected input; where the two are equal, half of it to each."""
 
 def maximum(x: Any, y: Any, /) -> Variable:
-    """The greater of x and y; NaN wins. The whole cotangent goes to the selected input; where the two
- are equal both get all of it."""
+    """The greater of x and y; NaN wins. The cotangent goes to the selected input; where the two are equal, half of it to each."""
 
 def hypot(x: Any, y: Any, /) -> Variable:
     """`√(x² + y²)` without overflow; the derivative at the origin is 0."""
@@ -210,7 +208,7 @@ def log_sigmoid(x: Any, /) -> Variable:
     """`log(1 / (1 + e⁻ˣ)) = −softplus(−x)`"""
 
 def relu(x: Any, /) -> Variable:
-    """`max(x, 0)`; the derivative at 0 is 0."""
+    """`maximum(x, 0)`; the derivative at 0 is 1/2."""
 
 def silu(x: Any, /) -> Variable:
     """`x · sigmoid(x)`, also known as swish."""

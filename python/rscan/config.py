@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .errors import RscanValueError
@@ -43,3 +43,12 @@ class Config:
 
 #: The settings.
 config = Config()
+
+
+def chosen_passes(excluding: Iterable[str] = ()) -> tuple[str, list[str]]:
+    """How much is optimised, and the names of passes that do not run: those of the settings, and some more."""
+    return config.passes, [*_names(config.excluding), *_names(excluding)]
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

@@ -12,7 +12,7 @@ from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
-from .config import config
+from .config import chosen_passes
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .explain import Explanation, explain
 from .profile import Profile
@@ -51,7 +51,7 @@ def function(
     profile: True or a name: `f.profile` tells where the time of the calls went, per loop and operation.
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     """
-    passes = (config.passes, [*_names(config.excluding), *_names(excluding)])
+    passes = chosen_passes(excluding)
     return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
 
 
@@ -184,10 +184,6 @@ class Function(Caller):
 
 
 # What a function is made of.
-
-
-def _names(names: Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _listed(inputs: Any) -> list[Any]:

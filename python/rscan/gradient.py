@@ -8,6 +8,7 @@ from typing import Any
 
 from . import _native
 from ._spans import here
+from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
 from .ops import arange, flatten, reshape, zeros_like
 from .scan import scan
@@ -54,6 +55,7 @@ def grad(
         [v._v for v in _listed(consider_constant)],
         [(k._v, v._v) for k, v in known],
         span,
+        chosen_passes(),
     )
     missing = Missing(disconnected_inputs, return_disconnected, start, span)
     return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
@@ -72,8 +74,9 @@ def vjp(
     outs, variables = _listed(outputs), _variables(wrt, span)
     family = family_of([*outs, *variables])
     given = [as_variable(v, family=family) for v in _listed(cotangents)]
+    constants = [v._v for v in _listed(consider_constant)]
     found = _native.vjp(
-        [v._v for v in outs], [v._v for v in given], [v._v for v in variables], [v._v for v in _listed(consider_constant)], [], span
+        [v._v for v in outs], [v._v for v in given], [v._v for v in variables], constants, [], span, chosen_passes()
     )
     missing = Missing(disconnected_inputs, return_disconnected, outs[0] if outs else None, span)
     return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
@@ -85,7 +88,7 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, disconnected_outputs: str = "igno
     outs, variables = _variables(outputs, span), _variables(wrt, span)
     family = family_of([*outs, *variables])
     given = [as_variable(v, family=family) for v in _listed(tangents)]
-    found = _native.jvp([v._v for v in outs], [v._v for v in variables], [v._v for v in given], span)
+    found = _native.jvp([v._v for v in outs], [v._v for v in variables], [v._v for v in given], span, chosen_passes())
     missing = Missing(disconnected_outputs, return_disconnected, None, span)
     return _like(outputs, [missing.gradient(v, g, family) for v, g in zip(outs, found, strict=True)])
 

@@ -139,3 +139,14 @@ def test_mrg_streams():
     out, updates = theano.scan(lambda: srng.uniform(()), n_steps=4)
     assert len(set(theano.function([], out, updates=updates)().tolist())) == 4
     np.testing.assert_array_equal(srng.multinomial(pvals=np.full((3, 4), 0.25)).eval().sum(1), [1, 1, 1])
+
+
+def test_no_step_of_a_loop_that_draws():
+    """Rows that no step makes have the extents of a trial step: it draws, and must not do so from a state of zeros, which never ends."""
+    x, n = T.dvector("x"), T.iscalar("n")
+    stream = RandomStreams(1)
+    rows, updates = theano.scan(lambda: x * stream.normal(()), n_steps=n)
+    f = theano.function([x, n], rows, updates=updates)
+    assert f(np.zeros(3), 0).shape == (0, 3)
+    expected = np.random.RandomState(int(np.random.RandomState(1).randint(2**30))).normal(size=2)
+    np.testing.assert_array_equal(f(np.ones(3), 2), expected[:, None] * np.ones(3))

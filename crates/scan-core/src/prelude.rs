@@ -6,7 +6,7 @@ pub use crate::exec::explain::{StateInfo, VariantInfo};
 pub use crate::exec::{Engine, Function, FunctionSpec, LoopInfo};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
-pub use crate::expr::gradient::{grad, jvp, vjp};
+pub use crate::expr::gradient::{grad, jvp, jvp_with, vjp};
 pub use crate::expr::loops::updates_of;
 pub use crate::expr::power::power;
 pub use crate::expr::splice::open_body;

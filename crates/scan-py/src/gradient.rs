@@ -3,10 +3,19 @@
 use crate::errors::guard;
 use crate::var::{Var, unwrap, unwrap_pairs, wrap};
 use pyo3::prelude::*;
-use scan_core::prelude::{self as core, GradOptions, Span};
+use scan_core::prelude::{self as core, GradOptions, PassOptions, Span};
 
-fn options(consider_constant: &[Var], known_grads: &[(Var, Var)], span: u32) -> GradOptions {
-    GradOptions { consider_constant: unwrap(consider_constant), known_grads: unwrap_pairs(known_grads), span: Span::from_raw(span) }
+/// A level of optimisation, and names of passes that do not run.
+type Passes = (String, Vec<String>);
+
+fn options(consider_constant: &[Var], known_grads: &[(Var, Var)], span: u32, passes: Option<Passes>) -> core::Result<GradOptions> {
+    let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
+    Ok(GradOptions {
+        consider_constant: unwrap(consider_constant),
+        known_grads: unwrap_pairs(known_grads),
+        as_written: !passes.with_environment()?.runs("stabilise"),
+        span: Span::from_raw(span),
+    })
 }
 
 fn wrap_options(vars: Vec<Option<core::Var>>) -> Vec<Option<Var>> {
@@ -15,7 +24,7 @@ fn wrap_options(vars: Vec<Option<core::Var>>) -> Vec<Option<Var>> {
 
 /// The gradient of a scalar with respect to each of `wrt`; `None` where it is disconnected.
 #[pyfunction]
-#[pyo3(signature = (cost, wrt, consider_constant=vec![], known_grads=vec![], span=0))]
+#[pyo3(signature = (cost, wrt, consider_constant=vec![], known_grads=vec![], span=0, passes=None))]
 pub fn grad(
     py: Python<'_>,
     cost: Option<Var>,
@@ -23,14 +32,17 @@ pub fn grad(
     consider_constant: Vec<Var>,
     known_grads: Vec<(Var, Var)>,
     span: u32,
+    passes: Option<Passes>,
 ) -> PyResult<Vec<Option<Var>>> {
-    let options = options(&consider_constant, &known_grads, span);
-    guard(py, || core::grad(cost.as_ref().map(|c| &c.0), &unwrap(&wrt), &options).map(wrap_options))
+    guard(py, || {
+        let options = options(&consider_constant, &known_grads, span, passes)?;
+        core::grad(cost.as_ref().map(|c| &c.0), &unwrap(&wrt), &options).map(wrap_options)
+    })
 }
 
 /// Cotangents of `wrt`, given those of `outputs`; `None` where disconnected.
 #[pyfunction]
-#[pyo3(signature = (outputs, cotangents, wrt, consider_constant=vec![], known_grads=vec![], span=0))]
+#[pyo3(signature = (outputs, cotangents, wrt, consider_constant=vec![], known_grads=vec![], span=0, passes=None))]
 pub fn vjp(
     py: Python<'_>,
     outputs: Vec<Var>,
@@ -39,16 +51,29 @@ pub fn vjp(
     consider_constant: Vec<Var>,
     known_grads: Vec<(Var, Var)>,
     span: u32,
+    passes: Option<Passes>,
 ) -> PyResult<Vec<Option<Var>>> {
-    let options = options(&consider_constant, &known_grads, span);
-    guard(py, || core::vjp(&unwrap(&outputs), &unwrap(&cotangents), &unwrap(&wrt), &options).map(wrap_options))
+    guard(py, || {
+        let options = options(&consider_constant, &known_grads, span, passes)?;
+        core::vjp(&unwrap(&outputs), &unwrap(&cotangents), &unwrap(&wrt), &options).map(wrap_options)
+    })
 }
 
 /// Tangents of `outputs`, given those of `wrt`; `None` where disconnected.
 #[pyfunction]
-#[pyo3(signature = (outputs, wrt, tangents, span=0))]
-pub fn jvp(py: Python<'_>, outputs: Vec<Var>, wrt: Vec<Var>, tangents: Vec<Var>, span: u32) -> PyResult<Vec<Option<Var>>> {
-    guard(py, || core::jvp(&unwrap(&outputs), &unwrap(&wrt), &unwrap(&tangents), Span::from_raw(span)).map(wrap_options))
+#[pyo3(signature = (outputs, wrt, tangents, span=0, passes=None))]
+pub fn jvp(
+    py: Python<'_>,
+    outputs: Vec<Var>,
+    wrt: Vec<Var>,
+    tangents: Vec<Var>,
+    span: u32,
+    passes: Option<Passes>,
+) -> PyResult<Vec<Option<Var>>> {
+    guard(py, || {
+        let options = options(&[], &[], span, passes)?;
+        core::jvp_with(&unwrap(&outputs), &unwrap(&wrt), &unwrap(&tangents), &options).map(wrap_options)
+    })
 }
 
 /// The outputs with some expressions replaced, all at once.

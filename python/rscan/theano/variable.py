@@ -144,10 +144,10 @@ class TensorVariable(Variable):
         return _T().std(self, axis, ddof, keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Variable:  # type: ignore[override]
-        return ops.max(self, _axis(axis), keepdims=keepdims)
+        return _T().max(self, axis, keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Variable:  # type: ignore[override]
-        return ops.min(self, _axis(axis), keepdims=keepdims)
+        return _T().min(self, axis, keepdims)
 
     def any(self, axis: Any = None, keepdims: bool = False) -> Variable:  # type: ignore[override]
         return ops.any(self, _axis(axis), keepdims=keepdims)
@@ -165,7 +165,7 @@ class TensorVariable(Variable):
         return _T().norm(self, L, axis, keepdims)
 
     def ptp(self, axis: Any = None) -> Variable:
-        return ops.ptp(self, _axis(axis))
+        return _T().ptp(self, axis)
 
     def flatten(self, ndim: int = 1) -> Variable:
         return _T().flatten(self, ndim)

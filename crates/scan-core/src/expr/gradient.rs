@@ -18,6 +18,8 @@ pub struct GradOptions {
     pub consider_constant: Vec<Var>,
     /// Expressions whose cotangents are given.
     pub known_grads: Vec<(Var, Var)>,
+    /// Formulas are differentiated as they are written, also where the pass `stabilise` has better ones.
+    pub as_written: bool,
     /// Where the gradient was asked for.
     pub span: Span,
 }
@@ -74,6 +76,7 @@ pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptio
     }
     let mut graph = extract.graph;
     graph.set_span(options.span);
+    graph.set_as_written(options.as_written);
     let found = grad::vjp(&mut graph, &seeds, &values)?;
     let found: Vec<Option<Value>> =
         found.into_iter().map(|v| v.map(|v| if graph.ty(v).dtype.is_float() { v } else { graph.cast(v, DType::F64) })).collect();
@@ -118,14 +121,22 @@ fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, 
 /// # Errors
 /// As [`vjp`].
 pub fn jvp(outputs: &[Var], wrt: &[Var], tangents: &[Var], span: Span) -> Result<Vec<Option<Var>>> {
+    jvp_with(outputs, wrt, tangents, &GradOptions { span, ..GradOptions::default() })
+}
+
+/// As [`jvp`], with options.
+///
+/// # Errors
+/// As [`vjp`].
+pub fn jvp_with(outputs: &[Var], wrt: &[Var], tangents: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+    let span = options.span;
     if wrt.len() != tangents.len() {
         bail!(Gradient, "E0404", "{} inputs, but {} tangents", wrt.len(), tangents.len());
     }
-    let options = GradOptions { span, ..GradOptions::default() };
     let dummies: Vec<Var> = outputs.iter().map(|y| Var::input(y.ty().clone(), None, span)).collect();
-    let pulled = vjp(outputs, &dummies, wrt, &options)?;
+    let pulled = vjp(outputs, &dummies, wrt, options)?;
     let (linear, given): (Vec<Var>, Vec<Var>) = pulled.into_iter().zip(tangents).filter_map(|(g, t)| Some((g?, t.clone()))).unzip();
-    let pushed = vjp(&linear, &given, &dummies, &options)?;
+    let pushed = vjp(&linear, &given, &dummies, options)?;
     let zeros: Vec<(Var, Var)> = dummies.iter().zip(outputs).map(|(u, y)| Ok((u.clone(), zeros_like(y, span)?))).collect::<Result<_>>()?;
     pushed.into_iter().map(|v| v.map(|v| Ok(substitute(&[v], &zeros)?.swap_remove(0))).transpose()).collect()
 }

@@ -1,8 +1,12 @@
 //! Reverse mode: walks the nodes backwards and adds up cotangents.
 
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::{Graph, NodeId, Site, Value};
+use crate::ir::{Def, Graph, Node, NodeId, Site, Value};
+use crate::rewrite::local::{Beside, Index};
+use crate::rewrite::rules::stabilise;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Where cotangents start and stop.
 #[derive(Clone, Default)]
@@ -15,8 +19,12 @@ pub struct Seeds {
     pub constants: Vec<Value>,
 }
 
+/// Formulas that overflow or cancel, and so do their derivatives.
+static STABLE: LazyLock<Index> = LazyLock::new(|| Index::of("stabilise", stabilise::RULES));
+
 /// The cotangents of `wrt`; `None` where a value is not connected to any seed. A connected value through which only
-/// zeros flow has zeros.
+/// zeros flow has zeros. What the pass `stabilise` has a better formula for is differentiated in that form, unless the graph is to be
+/// taken [as written](Graph::as_written): the derivative of `log(sigmoid(x))` at −1000 is that of `log_sigmoid(x)`, not `0 / 0`.
 ///
 /// # Errors
 /// `E0403` for an op without gradient; an internal error where a rule returns a cotangent of another type.
@@ -26,37 +34,72 @@ pub fn vjp(g: &mut Graph, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Val
     let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
     let reached = connected(g, &starts, &stops, n);
     let depends = dependent(g, wrt, &stops, n);
-    let mut sums = Sums { fixed: seeds.known.iter().map(|s| s.0).collect(), cts: seeds.known.iter().copied().collect() };
+    let beside = if g.as_written() { Beside::default() } else { Beside::of(g, &STABLE) };
+    let mut sums = Sums { fixed: seeds.known.iter().map(|s| s.0).collect(), cts: seeds.known.iter().copied().collect(), depends };
     for &(v, ct) in &seeds.outputs {
         sums.add(g, v, ct);
     }
     for i in (0..n).rev() {
-        let node = g.nodes()[NodeId(i as u32)].clone();
+        let id = NodeId(i as u32);
+        let node = g.nodes()[id].clone();
         let cts: Vec<Option<Value>> = node.outs.iter().map(|v| sums.cts.get(v).copied().filter(|_| !stops.contains(v))).collect();
-        let live = node.ins.iter().any(|v| depends.contains(v)) && node.outs.iter().any(|v| depends.contains(v));
+        let live = node.ins.iter().any(|v| sums.depends.contains(v)) && node.outs.iter().any(|v| sums.depends.contains(v));
         if !live || cts.iter().all(Option::is_none) {
             continue;
         }
         let saved = g.set_span(node.span);
-        let site = Site { ins: &node.ins, outs: &node.outs };
-        let given = node.op.def().vjp(g, &site, &cts).map_err(|e| e.at(node.span))?;
-        for (&v, ct) in node.ins.iter().zip(given) {
-            if let Some(ct) = ct.filter(|_| depends.contains(&v)) {
-                check(g, node.op.name(), v, ct)?;
-                sums.add(g, v, ct);
-            }
+        match (beside.instead.get(&node.outs[0]), &cts[..]) {
+            (Some(&better), &[Some(ct)]) => sums.through(g, &beside, (better, ct), id)?,
+            _ => pulled(g, &node, &cts)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, v, ct)),
         }
         g.set_span(saved);
     }
     Ok(wrt.iter().map(|v| sums.result(g, *v, &reached)).collect())
 }
 
+/// The cotangents that a node gives its inputs.
+fn pulled(g: &mut Graph, node: &Node, cts: &[Option<Value>]) -> Result<Vec<(Value, Value)>> {
+    let given = node.op.def().vjp(g, &Site { ins: &node.ins, outs: &node.outs }, cts).map_err(|e| e.at(node.span))?;
+    let given: Vec<(Value, Value)> = node.ins.iter().zip(given).filter_map(|(&v, ct)| Some((v, ct?))).collect();
+    given.iter().try_for_each(|&(v, ct)| check(g, node.op.name(), v, ct))?;
+    Ok(given)
+}
+
 struct Sums {
     fixed: FxHashSet<Value>,
     cts: FxHashMap<Value, Value>,
+    /// Values that depend on what derivatives are asked by.
+    depends: FxHashSet<Value>,
 }
 
 impl Sums {
+    fn add_to_live(&mut self, g: &mut Graph, v: Value, ct: Value) {
+        if self.depends.contains(&v) {
+            self.add(g, v, ct);
+        }
+    }
+
+    /// Pulls a cotangent through the value that stands beside that of a node, back to values from before the node.
+    fn through(&mut self, g: &mut Graph, beside: &Beside, start: (Value, Value), node: NodeId) -> Result<()> {
+        let mut open: BTreeMap<NodeId, Value> = BTreeMap::new();
+        let mut given = vec![start];
+        loop {
+            for (v, ct) in given {
+                let known = beside.equals.get(&v).copied().unwrap_or(v);
+                match (g.def(known), g.def(v)) {
+                    (Def::Out(at, _), Def::Out(own, _)) if at >= node => {
+                        let sum = open.get(&own).map_or(ct, |&other| g.add(other, ct));
+                        open.insert(own, sum);
+                    }
+                    _ => self.add_to_live(g, known, ct),
+                }
+            }
+            let Some((id, ct)) = open.pop_last() else { return Ok(()) };
+            let node = g.nodes()[id].clone();
+            given = pulled(g, &node, &[Some(ct)])?;
+        }
+    }
+
     fn add(&mut self, g: &mut Graph, v: Value, ct: Value) {
         if self.fixed.contains(&v) {
             return;
@@ -109,4 +152,42 @@ fn dependent(g: &Graph, wrt: &[Value], stops: &FxHashSet<Value>, n: usize) -> Fx
         }
     }
     depends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::Op;
+    use crate::ops::testing::{eval_graph, graph_of};
+    use crate::scalar::ElemOp;
+    use crate::types::{Array, DType};
+
+    /// The derivative of `log(1 − 1/(1 + e⁻ˣ)) + 2·sigmoid(x)` by x, and by the sigmoid, which another value of the graph equals.
+    fn slopes(x: f64, as_written: bool) -> Vec<f64> {
+        let ins = [Array::scalar(x)];
+        let (mut g, v) = graph_of(&ins, true);
+        g.set_as_written(as_written);
+        let one = g.number(DType::F64, 1.0);
+        let (minus, s) = (g.neg(v[0]), g.emit(Op::Elem(ElemOp::Sigmoid), &v));
+        let power = g.exp(minus);
+        let sum = g.add(one, power);
+        let quotient = g.div(one, sum);
+        let rest = g.sub(one, quotient);
+        let log = g.log(rest);
+        let double = g.add(s, s);
+        let y = g.add(log, double);
+        let found = vjp(&mut g, &Seeds { outputs: vec![(y, one)], ..Seeds::default() }, &[v[0], s]).unwrap();
+        let found: Vec<Value> = found.into_iter().flatten().collect();
+        eval_graph(&g, &ins, &found).unwrap().iter().map(|a| a.to_f64_vec()[0]).collect()
+    }
+
+    #[test]
+    fn formulas_that_overflow_are_differentiated_in_the_form_that_does_not() {
+        assert!(slopes(1000.0, true)[0].is_nan());
+        assert_eq!(slopes(1000.0, false), [-1.0, 2.0]);
+        assert_eq!(slopes(-800.0, false), [0.0, 2.0]);
+        for (x, y) in slopes(0.75, false).into_iter().zip(slopes(0.75, true)) {
+            assert!((x - y).abs() < 1e-15, "{x} for {y}");
+        }
+    }
 }

@@ -78,6 +78,7 @@ pub struct Graph {
     /// Found where it is first asked, forgotten where nodes or results change.
     whole: OnceLock<Whole>,
     span: Span,
+    as_written: bool,
 }
 
 impl Graph {
@@ -254,6 +255,14 @@ impl Graph {
     /// The span that new nodes get; returns the one before.
     pub fn set_span(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
+    }
+    /// True where gradients differentiate formulas as they are written, not what is equal to them and neither overflows nor cancels.
+    pub fn as_written(&self) -> bool {
+        self.as_written
+    }
+    /// Says whether gradients differentiate formulas as they are written; they do not by default.
+    pub fn set_as_written(&mut self, as_written: bool) {
+        self.as_written = as_written;
     }
     /// Parameters in order.
     pub fn params(&self) -> &[Value] {

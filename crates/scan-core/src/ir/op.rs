@@ -358,6 +358,9 @@ table! {
     "hold" Hold;
     /// `grad_clip(x)`: x; its cotangent is clipped to `[low, high]`.
     "grad_clip" GradClip { /** Least cotangent. */ low: Bits, /** Largest cotangent. */ high: Bits };
+    /// `grad_to(y, x, where, …)`: y; its cotangent goes to each x, where the truth value that follows it holds, and not through y. For rules of
+    /// differentiation other than those of the ops that y is made of.
+    "grad_to" GradTo;
     /// `assert(x, ok…)`: x, where every `ok` is true everywhere; else E0301 with the message.
     "assert" Assert { /** What the user said. */ message: String };
 
@@ -454,6 +457,12 @@ table! {
     "inverse" Inverse;
     /// `slogdet(a)`: sign and log|det|.
     "slogdet" SLogDet;
+    /// `det(a)`: the determinant.
+    "det" Det;
+    /// `cofactor(a)`: the matrix of cofactors, which is the gradient of `det(a)`, of singular matrices, too.
+    "cofactor" Cofactor;
+    /// `cofactor_slope(a, w)`: the gradient of `Σ w · cofactor(a)` by a.
+    "cofactor_slope" CofactorSlope;
     /// `solve_slogdet(a, b)`: `solve` of a general matrix and `slogdet` of one factorisation; a has all axes of a batch.
     "solve_slogdet" SolveSLogDet;
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.

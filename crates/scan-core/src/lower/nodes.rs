@@ -110,7 +110,7 @@ impl<'a> Lowering<'a> {
                 let regs = self.regs(node.ins[0])?;
                 regs.into_iter().map(|r| self.builder.convert(r, *dtype)).collect()
             }
-            Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_) => self.regs(node.ins[0])?,
+            Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_) | Op::GradTo(_) => self.regs(node.ins[0])?,
             Op::IfElse(_) => self.choose(node)?,
             Op::Reduce(op) => self.reduction(op, node, &shape)?,
             Op::SumTo(_) => self.sum_to(node, &shape)?,

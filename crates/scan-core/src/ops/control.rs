@@ -6,7 +6,7 @@ use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::{Array, Dim, Type};
+use crate::types::{Array, DType, Dim, Type};
 
 impl OpDef for DimOf {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
@@ -14,7 +14,7 @@ impl OpDef for DimOf {
         if self.axis >= ins[0].ty.rank() {
             bail!(Type, "E0222", "axis {} of `dim` does not exist in {}", self.axis, ins[0].ty);
         }
-        Ok(one(Type::scalar(crate::types::DType::I64)))
+        Ok(one(Type::scalar(DType::I64)))
     }
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         Ok(one(Array::scalar(ins[0].shape()[self.axis] as i64)))
@@ -88,6 +88,39 @@ impl OpDef for GradClip {
             let below = g.minimum(ct, high);
             g.maximum(below, low)
         })])
+    }
+}
+
+impl OpDef for GradTo {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        expect_count("grad_to", 1, true, ins)?;
+        for pair in ins[1..].chunks(2) {
+            let [_, to] = pair else { bail!(Type, "E0222", "`grad_to` takes a value and pairs of inputs, got {} inputs", ins.len()) };
+            if to.ty.dtype != DType::Bool {
+                bail!(Type, "E0220", "where `grad_to` sends a cotangent is told by truth values, got {}", to.ty);
+            }
+        }
+        Ok(one(ins[0].ty.clone()))
+    }
+    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        Ok(one(take(ins)))
+    }
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let mut out = vec![None; site.ins.len()];
+        let Some(ct) = cts[0].filter(|ct| g.ty(*ct).dtype.is_float()) else { return Ok(out) };
+        let zero = g.number(g.ty(ct).dtype, 0.0);
+        for (k, pair) in site.ins[1..].chunks(2).enumerate().filter(|(_, pair)| g.ty(pair[0]).dtype.is_float()).collect::<Vec<_>>() {
+            let part = g.select(pair[1], ct, zero);
+            let part = g.sum_to(part, pair[0]);
+            out[2 * k + 1] = Some(g.cast(part, g.ty(pair[0]).dtype));
+        }
+        Ok(out)
+    }
+    fn connected(&self, input: usize) -> bool {
+        input % 2 == 1
+    }
+    fn dim(&self, ins: &[Arg]) -> Option<Dim> {
+        super::args::form(&ins[0])
     }
 }
 
@@ -219,6 +252,24 @@ mod tests {
         let n = Dim::sym(Sym::fresh());
         let arg = Arg { ty: Type::new(DType::F64, [n.clone()]), value: None, dim: None };
         assert_eq!(DimOf { axis: 0 }.dim(&[arg]), Some(n));
+    }
+
+    /// The cotangents of a maximum, each of whose inputs has the whole one where it ties.
+    #[test]
+    fn cotangents_go_where_they_are_sent() {
+        let ins = [Array::vector(&[1.0, 2.0, 3.0]), Array::scalar(2f32), Array::vector(&[10.0, 20.0, 40.0])];
+        for known in [true, false] {
+            let (mut g, v) = graph_of(&ins, known);
+            let (first, second, greater) = (g.ge(v[0], v[1]), g.ge(v[1], v[0]), g.maximum(v[0], v[1]));
+            let y = g.emit(GradTo {}, &[greater, v[0], first, v[1], second]);
+            let found = vjp_of(&mut g, y, v[2], &v[..2]).unwrap();
+            let wanted = [y, found[0].unwrap(), found[1].unwrap()];
+            let expected = [Array::vector(&[2.0, 2.0, 3.0]), Array::vector(&[0.0, 20.0, 40.0]), Array::scalar(30f32)];
+            assert_eq!(eval_graph(&g, &ins, &wanted).unwrap(), expected);
+            assert_eq!(vjp_of(&mut g, y, v[2], &[greater]).unwrap(), [None]);
+        }
+        assert_eq!(build_error(GradTo {}, &ins[..2]).code, "E0222");
+        assert_eq!(build_error(GradTo {}, &ins).code, "E0220");
     }
 
     #[test]

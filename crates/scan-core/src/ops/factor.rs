@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::ir::EvalCx;
 use crate::types::memory;
+use std::cmp::Ordering;
 
 /// `P·a = L·U` with partial pivoting; L has a unit diagonal and shares the storage of U.
 pub struct Lu {
@@ -74,6 +75,84 @@ impl Lu {
         forward(cx, n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x)?;
         backward(cx, n, k, |i, j| self.lu[i * n + j], &mut x)?;
         Ok(Some(x))
+    }
+}
+
+/// `P·a·Q = l·d·m` with complete pivoting: l and m are triangular and have unit diagonals, and elements of at most 1. Where the pivots end,
+/// nothing is left of the matrix.
+pub struct CompleteLu {
+    n: usize,
+    lu: Lu,
+    /// Column of a that became column j.
+    columns: Vec<usize>,
+}
+
+impl CompleteLu {
+    /// Factorises; `None` for a matrix with elements that are not finite.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn new(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Option<CompleteLu>> {
+        if a.iter().any(|x| !x.is_finite()) {
+            return Ok(None);
+        }
+        let lu = Lu { n, lu: memory::copied(a), rows: memory::collect(0..n), sign: 1.0 };
+        let mut f = CompleteLu { n, lu, columns: memory::collect(0..n) };
+        for k in 0..n {
+            cx.worked(2 * (n - k) * (n - k))?;
+            f.pivot(k);
+            f.lu.eliminate(k);
+        }
+        Ok(Some(f))
+    }
+
+    /// Brings the column of the largest element of the rest to the diagonal, and its row.
+    fn pivot(&mut self, k: usize) {
+        let n = self.n;
+        let size = |at: usize| self.lu.lu[at].abs();
+        let rest = (k..n).flat_map(|i| (k..n).map(move |j| i * n + j));
+        let best = rest.fold(k * n + k, |best, at| if size(at) > size(best) { at } else { best }) % n;
+        if best != k {
+            (0..n).for_each(|i| self.lu.lu.swap(i * n + k, i * n + best));
+            self.columns.swap(k, best);
+            self.lu.sign = -self.lu.sign;
+        }
+        self.lu.pivot(k);
+    }
+
+    /// d.
+    pub fn diagonal(&self) -> impl Iterator<Item = f64> {
+        self.lu.diagonal()
+    }
+
+    /// An element of l.
+    pub fn l(&self, i: usize, j: usize) -> f64 {
+        match i.cmp(&j) {
+            Ordering::Greater => self.lu.lu[i * self.n + j],
+            other => f64::from(other == Ordering::Equal),
+        }
+    }
+
+    /// An element of m.
+    pub fn m(&self, i: usize, j: usize) -> f64 {
+        let pivot = self.lu.lu[i * self.n + i];
+        match i.cmp(&j) {
+            Ordering::Less if pivot != 0.0 => self.lu.lu[i * self.n + j] / pivot,
+            other => f64::from(other == Ordering::Equal),
+        }
+    }
+
+    /// `P·x·Q`.
+    pub fn permuted(&self, x: &[f64]) -> Vec<f64> {
+        memory::collect(self.lu.rows.iter().flat_map(|&i| self.columns.iter().map(move |&j| x[i * self.n + j])))
+    }
+
+    /// `Pᵀ·x·Qᵀ` with the sign of the permutations.
+    pub fn restored(&self, x: &[f64]) -> Vec<f64> {
+        let mut out = memory::zeros(x.len());
+        let places = self.lu.rows.iter().flat_map(|&i| self.columns.iter().map(move |&j| i * self.n + j));
+        places.zip(x).for_each(|(at, &x)| out[at] = self.lu.sign * x);
+        out
     }
 }
 

@@ -28,7 +28,7 @@ fn square_type(op: &str, a: &Type) -> Result<Dim> {
 ///
 /// # Errors
 /// `E0603` where the last two extents differ.
-fn square(op: &str, a: &Array) -> Result<usize> {
+pub(super) fn square(op: &str, a: &Array) -> Result<usize> {
     match a.shape() {
         [.., n, m] if n == m => Ok(*n),
         shape => bail!(Linalg, "E0603", "`{op}` takes square matrices, got shape {}", tuple(shape)),
@@ -41,8 +41,13 @@ fn which(batch: usize, idx: usize) -> String {
 }
 
 /// The error of a matrix without an inverse.
-pub(super) fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
+fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Linalg, "E0601", format!("`{op}`: {} is singular", which(batch, idx)))
+}
+
+/// That of a matrix whose inverse may have been asked for by a gradient.
+pub(super) fn singular_maybe_of_slogdet(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
+    singular(op, batch, idx).note("the gradient of `slogdet` is the inverse: of a singular matrix there is none, while `det` has one")
 }
 
 fn not_positive(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
@@ -50,7 +55,7 @@ fn not_positive(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
 }
 
 /// Applies a function to each matrix of `n · m` elements, in f64; the results follow each other.
-fn each<T>(x: &Array, size: usize, mut f: impl FnMut(usize, usize, &[f64]) -> Result<T>) -> Result<Vec<T>> {
+pub(super) fn each<T>(x: &Array, size: usize, mut f: impl FnMut(usize, usize, &[f64]) -> Result<T>) -> Result<Vec<T>> {
     let (values, batch) = (x.to_f64_vec(), batch_of(x));
     (0..batch).map(|i| f(batch, i, &values[i * size..(i + 1) * size])).collect()
 }
@@ -207,7 +212,7 @@ impl Solve {
 }
 
 /// The type of an op from matrices to matrices of the same shape.
-fn same_type(op: &str, ins: &[Arg]) -> Result<Outs<Type>> {
+pub(super) fn same_type(op: &str, ins: &[Arg]) -> Result<Outs<Type>> {
     expect_count(op, 1, false, ins)?;
     let a = &ins[0].ty;
     let n = square_type(op, a)?;
@@ -250,7 +255,7 @@ impl OpDef for Inverse {
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("inverse", &ins[0])?);
         let eye: Vec<f64> = memory::collect((0..n * n).map(|at| (at / n == at % n) as u8 as f64));
-        let out = each(a, n * n, |batch, i, a| Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular("inverse", batch, i)))?;
+        let out = each(a, n * n, |batch, i, a| Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular_maybe_of_slogdet("inverse", batch, i)))?;
         Ok(one(Array::new(a.shape(), memory::joined(&out)).cast(a.dtype().to_float())))
     }
     /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.

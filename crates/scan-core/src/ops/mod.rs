@@ -2,11 +2,13 @@
 
 mod args;
 mod broadcast;
+mod cofactor;
 mod control;
 mod create;
 mod cumulate;
 pub(crate) mod direct;
 mod elemwise;
+mod extreme;
 mod factor;
 mod gather;
 pub mod index;
@@ -46,6 +48,7 @@ impl Op {
             Op::StopGradient(x) => x,
             Op::Hold(x) => x,
             Op::GradClip(x) => x,
+            Op::GradTo(x) => x,
             Op::Assert(x) => x,
             Op::Reduce(x) => x,
             Op::ArgReduce(x) => x,
@@ -89,6 +92,9 @@ impl Op {
             Op::Cholesky(x) => x,
             Op::Inverse(x) => x,
             Op::SLogDet(x) => x,
+            Op::Det(x) => x,
+            Op::Cofactor(x) => x,
+            Op::CofactorSlope(x) => x,
             Op::SolveSLogDet(x) => x,
             Op::Tri(x) => x,
             Op::FoldIn(x) => x,

@@ -1,6 +1,7 @@
 //! Reductions.
 
 use super::cumulate::exclusive_products;
+use super::extreme::extreme_vjp;
 use super::support::{Lane, Lanes, Number, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one, per_lane};
 use crate::base::Result;
 use crate::ir::op::*;
@@ -111,34 +112,6 @@ impl ArgReduce {
             Extreme::Min => "argmin",
         };
         bail!(Value, "E0203", "{word} along axis {} of {shape}: there are no elements", self.axis)
-    }
-}
-
-/// Bool; all false over axes without elements.
-impl OpDef for ExtremeMask {
-    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let [x] = exactly("extreme_mask", ins)?;
-        check_axes("extreme_mask", &self.axes, &x.ty)?;
-        Ok(one(x.ty.with_dtype(DType::Bool)))
-    }
-
-    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let x = &ins[0];
-        if x.is_empty() {
-            return Ok(one(Array::zeros(DType::Bool, x.shape())));
-        }
-        let shape: Extents = drop_axes(x.shape(), &self.axes, Some(1)).collect();
-        let (sorted, lanes) = lanes_over(x, &self.axes);
-        let top = reduced(cx, if self.kind == Extreme::Max { ReduceKind::Max } else { ReduceKind::Min }, &sorted, lanes, &shape)?;
-        crate::scalar::ElemOp::Eq.eval(cx, &mut [x.clone(), top])
-    }
-
-    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-        Ok(none(1))
-    }
-
-    fn connected(&self, _: usize) -> bool {
-        false
     }
 }
 
@@ -259,7 +232,7 @@ pub(crate) fn compute<T: Number>(kind: ReduceKind, lanes: Lanes, x: &[T], out: &
 }
 
 /// [`compute`], as an array of this shape.
-fn reduced(cx: &mut EvalCx, kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Result<Array> {
+pub(super) fn reduced(cx: &mut EvalCx, kind: ReduceKind, x: &Array, lanes: Lanes, shape: &[usize]) -> Result<Array> {
     let mut out = Array::dirty(x.dtype(), shape);
     dispatch!(x.dtype(), T => compute(kind, lanes, x.as_slice::<T>(), out.as_mut_slice::<T>(), &mut |work| cx.worked(work)))?;
     Ok(out)
@@ -336,13 +309,6 @@ fn prod_vjp(g: &mut Graph, x: Value, ct: Value, axes: &[usize]) -> Value {
     let right = g.emit(Flip { axis }, &[right]);
     let others = g.mul(left, right);
     g.mul(ct, others)
-}
-
-/// The whole cotangent to every element that equals the extreme.
-fn extreme_vjp(g: &mut Graph, x: Value, kind: Extreme, axes: &[usize], ct: Value) -> Value {
-    let hit = g.emit(ExtremeMask { kind, axes: axes.to_vec() }, &[x]);
-    let zero = g.number(g.ty(x).dtype, 0.0);
-    g.select(hit, ct, zero)
 }
 
 #[cfg(test)]

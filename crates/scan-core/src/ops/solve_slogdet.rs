@@ -3,7 +3,7 @@
 
 use super::args::expect_count;
 use super::factor::Lu;
-use super::linalg::{Systems, signs_and_logs, singular, slogdet};
+use super::linalg::{Systems, signs_and_logs, singular_maybe_of_slogdet, slogdet};
 use crate::bail;
 use crate::base::Result;
 use crate::ir::op::*;
@@ -34,7 +34,7 @@ impl OpDef for SolveSLogDet {
         }
         let both = systems.each(|batch, i, a, b| {
             let lu = Lu::new(cx, systems.n, a)?;
-            let x = lu.solve(cx, b, systems.columns)?.ok_or_else(|| singular("solve", batch, i))?;
+            let x = lu.solve(cx, b, systems.columns)?.ok_or_else(|| singular_maybe_of_slogdet("solve", batch, i))?;
             Ok((x, slogdet(&lu)))
         })?;
         let (solved, determinants): (Vec<_>, Vec<_>) = both.into_iter().unzip();

@@ -9,6 +9,8 @@ use crate::base::{Id, Result};
 use crate::ir::{Def, Graph, Op, Value};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Sym, Type};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Rules by the number of the op that they apply to, under the names of their passes.
@@ -23,14 +25,23 @@ impl Index {
         let mut index = Index { named: vec![vec![]; Op::OTHERS + 1], any: vec![] };
         for pass in passes {
             let Run::Rules(rules) = pass.run else { continue };
-            for rule in rules.iter().copied().flatten() {
-                match rule.on {
-                    [] => index.any.push((pass.name, rule)),
-                    names => names.iter().for_each(|name| index.named[number(name)].push((pass.name, rule))),
-                }
-            }
+            rules.iter().for_each(|rules| index.add(pass.name, rules));
         }
         index
+    }
+    /// Rules of one pass.
+    pub fn of(pass: &'static str, rules: &'static [Rule]) -> Index {
+        let mut index = Index::new(&[]);
+        index.add(pass, rules);
+        index
+    }
+    fn add(&mut self, pass: &'static str, rules: &'static [Rule]) {
+        for rule in rules {
+            match rule.on {
+                [] => self.any.push((pass, rule)),
+                names => names.iter().for_each(|name| self.named[number(name)].push((pass, rule))),
+            }
+        }
     }
     /// True where a rule applies to some op of a graph.
     pub fn concerns(&self, present: &Present) -> bool {
@@ -80,6 +91,49 @@ pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
         rebuild.set(out, value);
         Ok(true)
     })
+}
+
+/// Values that equal some of a graph's, as rules compute them. They are added to the graph; its nodes stay as they are.
+#[derive(Default)]
+pub struct Beside {
+    /// What a rule made of a value.
+    pub instead: FxHashMap<Value, Value>,
+    /// The value of the graph that an added one equals.
+    pub equals: FxHashMap<Value, Value>,
+}
+
+impl Beside {
+    /// What rules make of the nodes of a graph. A rule sees what rules have made of a node's inputs, through elementwise functions and
+    /// reductions.
+    pub fn of(g: &mut Graph, index: &Index) -> Beside {
+        let (mut beside, mut images) = (Beside::default(), FxHashMap::default());
+        let (mut facts, mut fired, before) = (vec![], BTreeMap::new(), g.n_values());
+        for id in g.nodes().ids() {
+            let node = &g.nodes()[id];
+            let moved = node.ins.iter().any(|v| images.contains_key(v));
+            let (&[out], true) = (&node.outs[..], moved || !index.named[node.op.number()].is_empty()) else { continue };
+            let (op, span) = (node.op.clone(), node.span);
+            let ins: SmallVec<[Value; 4]> = node.ins.iter().map(|v| images.get(v).copied().unwrap_or(*v)).collect();
+            let outer = g.set_span(span);
+            let mut local = Local { g, index, facts: &mut facts, fired: &mut fired, depth: 0 };
+            let found = local.simplify(&op, &ins).filter(|&v| fits(g.ty(v), g.ty(out)));
+            if let Some(v) = found {
+                beside.instead.insert(out, v);
+            }
+            let image = found.or_else(|| if moved && transparent(&op) { Some(g.apply(op, &ins).ok()?[0]) } else { None });
+            g.set_span(outer);
+            let Some(image) = image else { continue };
+            images.insert(out, image);
+            if image.idx() >= before {
+                beside.equals.entry(image).or_insert(out);
+            }
+        }
+        beside
+    }
+}
+
+fn transparent(op: &Op) -> bool {
+    matches!(op, Op::Elem(_) | Op::Reduce(_))
 }
 
 fn fits(new: &Type, old: &Type) -> bool {

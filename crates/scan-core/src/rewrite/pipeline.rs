@@ -120,7 +120,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Puts functions that neither overflow nor cancel in the place of formulas that do.",
         stage: Stage::Always,
         exact: Exact::No,
-        run: Run::Rules(&[stabilise::RULES]),
+        run: Run::Rules(&[stabilise::RULES, stabilise::POWERS]),
     },
     Pass {
         name: "scatter",

@@ -34,9 +34,12 @@ pub struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    /// A generator over a state; `None` where it is not a state: a wrong length or position.
+    /// A generator over a state; `None` where it is not a state: a wrong length or position, or words that are zero and stay so for ever.
     pub fn new(state: &'a mut [u32]) -> Option<Generator<'a>> {
-        (state.len() == STATE && state[POSITION] as usize <= N).then_some(Generator { state })
+        let whole = state.len() == STATE && state[POSITION] as usize <= N;
+        // Of the first word the recurrence reads the top bit alone.
+        let runs = || state[0] >> 31 != 0 || state[1..N].iter().any(|&word| word != 0);
+        (whole && runs()).then_some(Generator { state })
     }
 
     /// The next 32 bits.
@@ -376,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_is_no_state_is_refused() {
-        assert!(Generator::new(&mut [0; 627]).is_none());
+        assert!(Generator::new(&mut [0; 627]).is_none() && Generator::new(&mut [0; STATE]).is_none());
         let mut state = seed(1);
         state[POSITION] = 625;
         assert!(Generator::new(&mut state).is_none());

@@ -116,26 +116,23 @@ rows! { (c, g, out)
         grad { x: -g * out * out },
         test (0.25) (-3.0) (100.0);
 
-    /// The lesser of x and y; NaN wins. The whole cotangent goes to the selected input; where the two
-    /// are equal both get all of it.
+    /// The lesser of x and y; NaN wins. The cotangent goes to the selected input; where the two are equal, half of it to each.
     Minimum minimum(x, y): Same, ulp 0.0, domain "all",
         float [math::minimum(c, x, y)] int [x.min(y)] bool [x & y],
-        grad { x: x.le(y).keep(g), y: y.le(x).keep(g) },
+        grad { x: x.le(y).keep(y.le(x).share(g)), y: y.le(x).keep(x.le(y).share(g)) },
         test (1.5, 2.25) (3.0, -1.0);
-    /// The greater of x and y; NaN wins. The whole cotangent goes to the selected input; where the two
-    /// are equal both get all of it.
+    /// The greater of x and y; NaN wins. The cotangent goes to the selected input; where the two are equal, half of it to each.
     Maximum maximum(x, y): Same, ulp 0.0, domain "all",
         float [math::maximum(c, x, y)] int [x.max(y)] bool [x | y],
-        grad { x: x.ge(y).keep(g), y: y.ge(x).keep(g) },
+        grad { x: x.ge(y).keep(y.ge(x).share(g)), y: y.ge(x).keep(x.ge(y).share(g)) },
         test (1.5, 2.25) (3.0, -1.0);
-    /// x held between lo and hi: `minimum(maximum(x, lo), hi)`. The cotangent goes to x within the
-    /// bounds (ends included), else to the bound.
+    /// x held between lo and hi: `minimum(maximum(x, lo), hi)`, the gradient of which it has: half of the cotangent goes to x at a bound.
     Clip clip(x, lo, hi): Same, ulp 0.0, domain "lo <= hi",
         float [math::minimum(c, math::maximum(c, x, lo), hi)] int [x.max(lo).min(hi)] bool [(x | lo) & hi],
         grad {
-            x: x.ge(lo).keep(x.le(hi).keep(g)),
-            lo: x.lt(lo).keep(lo.le(hi).keep(g)),
-            hi: x.maximum(lo).gt(hi).keep(g)
+            x: x.ge(lo).keep(lo.ge(x).share(x.maximum(lo).le(hi).keep(hi.le(x.maximum(lo)).share(g)))),
+            lo: lo.ge(x).keep(x.ge(lo).share(x.maximum(lo).le(hi).keep(hi.le(x.maximum(lo)).share(g)))),
+            hi: hi.le(x.maximum(lo)).keep(x.maximum(lo).le(hi).share(g))
         },
         test (0.5, -1.0, 1.0) (-2.0, -1.0, 1.0) (5.0, -1.0, 1.0);
     /// `√(x² + y²)` without overflow; the derivative at the origin is 0.
@@ -269,7 +266,7 @@ rows! { (c, g, out)
     /// `eˣ − 1`, exact near 0.
     Expm1 expm1(x): Float, ulp 1.5, domain "all",
         float [c.expm1(x)],
-        grad { x: g * (out + 1.0) },
+        grad { x: g * x.exp() },
         test (0.0009765625) (1.0) (-2.5) (20.0);
     /// Natural logarithm.
     Log log(x): Float, ulp 1.0, domain "x > 0",
@@ -376,10 +373,10 @@ rows! { (c, g, out)
         float [c.neg(math::softplus(c, c.neg(x)))],
         grad { x: g * (-x).sigmoid() },
         test (0.0) (2.5) (-2.5) (30.0) (-40.0);
-    /// `max(x, 0)`; the derivative at 0 is 0.
+    /// `maximum(x, 0)`; the derivative at 0 is 1/2.
     Relu relu(x): Same, ulp 0.0, domain "all",
         float [math::maximum(c, x, c.num(0.0))] int [x.max(T::ZERO)] bool [x],
-        grad { x: x.gt(x.num(0.0)).keep(g) },
+        grad { x: x.ge(x.num(0.0)).keep(x.le(x.num(0.0)).share(g)) },
         test (1.5) (-2.0);
     /// `x · sigmoid(x)`, also known as swish.
     Silu silu(x): Float, ulp 3.0, domain "all",

@@ -29,6 +29,10 @@ pub trait Term:
     fn keep(self, a: Self) -> Self {
         self.pick(a, a.num(0.0))
     }
+    /// Half of a where this holds, else a: a cotangent that another input shares there.
+    fn share(self, a: Self) -> Self {
+        self.pick(a * 0.5, a)
+    }
 }
 
 /// Numbers; truth is 1 and 0.

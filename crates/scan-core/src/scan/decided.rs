@@ -62,7 +62,7 @@ pub(super) fn is_flat(op: &Op) -> bool {
     matches!(op, Op::Elem(Sign | Floor | Ceil | Round | Trunc | FloorDiv))
 }
 
-/// True per value that jumps where its inputs hardly change. Where an extreme is, is told by comparing the very values that it is of.
+/// True per value that jumps where its inputs hardly change.
 pub(super) fn decisions(g: &Graph) -> Vec<bool> {
     let mut found = vec![false; g.n_values()];
     for node in g.nodes().iter() {
@@ -83,7 +83,7 @@ fn decides(g: &Graph, node: &Node) -> bool {
     let infinite = |v: &Value| g.const_value(*v).and_then(Array::item_f64).is_some_and(f64::is_infinite);
     match &node.op {
         Op::Elem(Mod | Fmod | CopySign | Atan2) => true,
-        Op::Elem(IsNan | IsInf | IsFinite) | Op::ExtremeMask(_) | Op::Const(_) | Op::Scan(_) => false,
+        Op::Elem(IsNan | IsInf | IsFinite) | Op::Const(_) | Op::Scan(_) => false,
         Op::Elem(_) if node.ins.iter().any(infinite) => false,
         op => is_flat(op) || !dtype.is_float() && node.outs.len() == 1,
     }

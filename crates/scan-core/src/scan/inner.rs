@@ -6,6 +6,7 @@
 use super::decided::{decisions, repeats};
 use crate::base::Id;
 use crate::grad::{self, Seeds};
+use crate::ir::op::ReduceKind;
 use crate::ir::{Graph, Op, Scan, Value};
 use crate::scalar::{ElemOp, Rule};
 use crate::types::{DType, Type};
@@ -76,6 +77,7 @@ fn decided_of(scan: &Scan, given: &[Roots]) -> Vec<Roots> {
 fn bends(op: &Op) -> bool {
     match op {
         Op::Elem(op) => bending()[*op as usize],
+        Op::Reduce(op) => matches!(op.kind, ReduceKind::Max | ReduceKind::Min),
         Op::Scan(scan) => decisions(&scan.body).contains(&true) || scan.body.nodes().iter().any(|n| bends(&n.op)),
         _ => false,
     }

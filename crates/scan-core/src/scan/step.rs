@@ -101,7 +101,8 @@ fn arguments(scan: &Scan, ins: &[Array], buffers: &[Buffer], step: usize, args: 
     args.extend(scan.captured.ids().map(|id| ins[scan.captured_input(id)].clone()));
 }
 
-/// Extents of rows that no step made and no type tells: those of a step on zeros, where one can run unnoticed.
+/// Extents of rows that no step made and no type tells: those of a step on the initial rows, and on zeros where there are none, if one can
+/// run unnoticed.
 fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer]) {
     let told = |b: &Buffer| b.shape.is_some() || b.row.dims.iter().all(|d| d.value().is_some());
     if buffers.iter().all(told) || scan.body.whole().impure {
@@ -110,8 +111,7 @@ fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buff
     let mut args = vec![Array::scalar(0i64)];
     args.extend(scan.seqs.ids().map(|id| &ins[scan.seq_input(id)]).map(|x| Array::zeros(x.dtype(), &x.shape()[1..])));
     for (state, buffer) in scan.states.iter().zip(buffers.iter()) {
-        let row = Array::zeros(state.row.dtype, buffer.shape.as_deref().unwrap_or(&[]));
-        args.extend(state.reads.iter().map(|_| row.clone()));
+        args.extend(state.reads.iter().map(|&row| buffer.read(row)));
     }
     args.extend(scan.captured.ids().map(|id| ins[scan.captured_input(id)].clone()));
     let walk = Walk::new(&scan.body);

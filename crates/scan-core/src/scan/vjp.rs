@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// # Errors
 /// What the gradient of the body reports.
 pub fn vjp(scan: &Scan, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-    let step = StepVjp::new(scan, cts)?;
+    let step = StepVjp::new(scan, cts, g.as_written())?;
     let mut back = Backward::new(scan, g, site, &step);
     back.cotangents(cts)?;
     back.forward_rows()?;
@@ -60,8 +60,9 @@ pub(super) struct StepVjp<'a> {
 }
 
 impl<'a> StepVjp<'a> {
-    fn new(scan: &'a Scan, cts: &[Option<Value>]) -> Result<StepVjp<'a>> {
+    fn new(scan: &'a Scan, cts: &[Option<Value>], as_written: bool) -> Result<StepVjp<'a>> {
         let mut graph = Graph::new();
+        graph.set_as_written(as_written);
         let quiet = silenced(&scan.body)?;
         let body = &*quiet;
         let params: Vec<Value> = body.params().iter().map(|&p| graph.param(body.ty(p).clone(), body.name(p).map(|n| &**n))).collect();

@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ops", &["ir"]),
     ("scan", &["ops"]),
     ("eval", &["scan"]),
-    ("grad", &["eval"]),
+    ("grad", &["rewrite"]),
     ("rewrite", &["eval"]),
     ("expr", &["grad"]),
     ("kernel", &["scalar"]),

@@ -13,6 +13,7 @@ from ...dtypes import dtype_name
 from ...errors import RscanTypeError, RscanValueError, ShapeError
 from ...variable import Variable, apply, elementwise, extent
 from ..variable import _axis, as_tensor_variable
+from ._ties import max, min
 from .create import shape_items
 
 # Reductions.
@@ -43,16 +44,6 @@ def var(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False, correct
 def std(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False, corrected: bool = False) -> Variable:
     """The standard deviation."""
     return elementwise("sqrt", var(x, axis, ddof, keepdims))
-
-
-def max(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """The largest element."""
-    return ops.max(as_tensor_variable(x), _axis(axis), keepdims=keepdims)
-
-
-def min(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """The smallest element."""
-    return ops.min(as_tensor_variable(x), _axis(axis), keepdims=keepdims)
 
 
 def any(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -93,7 +84,7 @@ def max_and_argmax(x: Any, axis: Any = None, keepdims: bool = False) -> tuple[Va
 
 def ptp(x: Any, axis: Any = None) -> Variable:
     """The largest minus the smallest element."""
-    return ops.ptp(as_tensor_variable(x), _axis(axis))
+    return max(x, axis) - min(x, axis)
 
 
 def norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Variable:

@@ -13,7 +13,10 @@ from ... import ops
 from ..._spans import here
 from ...errors import RscanTypeError, RscanValueError, UnsupportedError
 from ...variable import Variable, apply, elementwise, wrap
+from ..config import config
 from ..variable import TensorVariable, as_tensor_variable, true_div
+from . import _ties
+from ._ties import clip, maximum, minimum  # noqa: F401 (clip is among NAMES)
 
 #: Theano's names and the rows of the core's table. Those marked `float` compute small integers in float32.
 SAME = {
@@ -27,7 +30,7 @@ SAME = {
 
 FLOAT = {
     "floor": "floor", "ceil": "ceil", "trunc": "trunc", "sqrt": "sqrt",
-    "inv": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+    "inv": "reciprocal", "log": "log", "log1p": "log1p", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
     "log10": "log10", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh",
     "arccosh": "acosh", "arctanh": "atanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "gammaln": "gammaln",
@@ -59,33 +62,6 @@ ROWS |= {name: _row(name, row, True) for name, row in FLOAT.items()}
 globals().update(ROWS)
 
 
-def log(x: Any) -> Variable:
-    """The logarithm. That of a sigmoid, of 1 − sigmoid and of a softmax is exact where these round to 0 or 1."""
-    v = _in_float(as_tensor_variable(x))
-    native = v._v
-    if native.op == "sigmoid":
-        return elementwise("log_sigmoid", _wrap(native.inputs[0]))
-    if native.op == "softmax":
-        return apply("log_softmax", dict(native.attrs), _wrap(native.inputs[0]))
-    if native.op == "sub":
-        one, other = native.inputs
-        if other.op == "sigmoid" and one.kind == "const" and np.all(one.value == 1) and one.ndim == 0:
-            return elementwise("log_sigmoid", -_wrap(other.inputs[0]))
-    return elementwise("log", v)
-
-
-def log1p(x: Any) -> Variable:
-    """log(1 + x), exact near 0 and of −sigmoid."""
-    v = _in_float(as_tensor_variable(x))
-    if v._v.op == "neg" and v._v.inputs[0].op == "sigmoid":
-        return elementwise("log_sigmoid", -_wrap(v._v.inputs[0].inputs[0]))
-    return elementwise("log1p", v)
-
-
-def _wrap(native: Any) -> Variable:
-    return wrap(native, TensorVariable)
-
-
 def add(*args: Any) -> Variable:
     """The sum of all arguments."""
     return _fold("add", args)
@@ -97,27 +73,7 @@ def mul(*args: Any) -> Variable:
 
 
 def _fold(row: str, args: Any) -> Variable:
-    out = as_tensor_variable(args[0])
-    for item in args[1:]:
-        out = elementwise(row, out, as_tensor_variable(item))
-    return out
-
-
-def maximum(a: Any, b: Any) -> Variable:
-    """The greater of two elements. Where they are equal, the gradient goes to the first."""
-    return _extreme("maximum", a, b)
-
-
-def minimum(a: Any, b: Any) -> Variable:
-    """The lesser of two elements. Where they are equal, the gradient goes to the first."""
-    return _extreme("minimum", a, b)
-
-
-def _extreme(row: str, a: Any, b: Any) -> Variable:
-    first, second = as_tensor_variable(a), as_tensor_variable(b)
-    if second._v.kind != "const" and second.dtype.startswith("float"):
-        second = ops.where(elementwise("eq", first, second), ops.stop_gradient(second), second)
-    return elementwise(row, first, second)
+    return functools.reduce(lambda x, y: elementwise(row, x, y), map(as_tensor_variable, args))
 
 
 def erfcx(x: Any) -> Variable:
@@ -178,11 +134,6 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     if a is None and b is None:
         return tuple(ops.nonzero(as_tensor_variable(condition)))
     return switch(condition, a, b)
-
-
-def clip(x: Any, min: Any, max: Any) -> Variable:
-    """x, not less than min nor more than max."""
-    return elementwise("clip", *map(as_tensor_variable, (x, min, max)))
 
 
 def round(x: Any, mode: Any = None) -> Variable:
@@ -270,12 +221,12 @@ def fill(like: Any, value: Any) -> Variable:
 
 def smallest(*args: Any) -> Variable:
     """The least of the arguments, element by element."""
-    return functools.reduce(minimum, args) if builtins.len(args) > 1 else ops.min(as_tensor_variable(args[0]))
+    return functools.reduce(minimum, args) if builtins.len(args) > 1 else _ties.min(args[0])
 
 
 def largest(*args: Any) -> Variable:
     """The greatest of the arguments, element by element."""
-    return functools.reduce(maximum, args) if builtins.len(args) > 1 else ops.max(as_tensor_variable(args[0]))
+    return functools.reduce(maximum, args) if builtins.len(args) > 1 else _ties.max(args[0])
 
 
 def choose(a: Any, choices: Any, mode: str = "raise") -> Variable:
@@ -298,7 +249,7 @@ def upcast(*dtypes: str) -> str:
 
 truediv = div = true_div
 NAMES = [
-    *ROWS, "log", "log1p", "add", "mul", "maximum", "minimum", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round",
+    *ROWS, "add", "mul", "maximum", "minimum", "erfcx", "erfcinv", "gamma", "cast", "switch", "where", "clip", "round",
     "iround", "round_half_to_even", "round_half_away_from_zero", "isclose", "allclose", "real", "conj", "imag", "divmod", "second", "fill",
     "smallest", "largest", "choose", "true_div", "truediv",
 ]  # fmt: skip

@@ -189,14 +189,14 @@ fn slopes(op: ElemOp, ins: &[f64]) -> Vec<f64> {
 #[test]
 fn gradients_at_the_edges_are_as_promised() {
     use ElemOp::*;
-    assert_eq!(slopes(Maximum, &[2.0, 2.0]), [1.0, 1.0]);
+    assert_eq!(slopes(Maximum, &[2.0, 2.0]), [0.5, 0.5]);
     assert_eq!(slopes(Minimum, &[2.0, 3.0]), [1.0, 0.0]);
     assert_eq!(slopes(Abs, &[0.0]), [0.0]);
     assert_eq!(slopes(Pow, &[0.0, 0.0]), [0.0, 0.0]);
     assert_eq!(slopes(Pow, &[0.0, 1.0])[0], 1.0);
     assert_eq!(slopes(Pow, &[-2.0, 3.0]), [12.0, 0.0]);
     assert_eq!(slopes(Hypot, &[0.0, 0.0]), [0.0, 0.0]);
-    assert_eq!(slopes(Clip, &[1.0, 0.0, 1.0]), [1.0, 0.0, 0.0]);
+    assert_eq!(slopes(Clip, &[1.0, 0.0, 1.0]), [0.5, 0.0, 0.5]);
     assert_eq!(slopes(Clip, &[-1.0, 2.0, 0.0]), [0.0, 0.0, 1.0]);
     assert_eq!(slopes(LogAddExp, &[f64::NEG_INFINITY, f64::NEG_INFINITY]), [0.5, 0.5]);
     assert_eq!(slopes(XLogY, &[0.0, 0.0])[1], 0.0);

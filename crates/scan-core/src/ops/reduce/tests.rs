@@ -11,18 +11,6 @@ fn matrix() -> Array {
 }
 
 #[test]
-fn masks_are_where_the_extreme_is() {
-    let mask = |kind, axes: &[usize], x: &Array| apply(ExtremeMask { kind, axes: axes.to_vec() }, std::slice::from_ref(x));
-    let x = Array::new(&[2, 3], vec![1.0, 5.0, 5.0, f64::NAN, 0.0, -0.0]);
-    assert_eq!(mask(Extreme::Max, &[1], &x), Array::new(&[2, 3], vec![false, true, true, false, false, false]));
-    assert_eq!(mask(Extreme::Min, &[0], &x), Array::new(&[2, 3], vec![false, false, false, false, true, true]));
-    assert_eq!(mask(Extreme::Max, &[0, 1], &Array::new(&[2, 1], vec![3i8, 3])), Array::new(&[2, 1], vec![true, true]));
-    assert_eq!(mask(Extreme::Min, &[], &Array::scalar(2.5f32)), Array::scalar(true));
-    assert_eq!(mask(Extreme::Max, &[0], &Array::zeros(DType::F64, &[0, 3])), Array::zeros(DType::Bool, &[0, 3]));
-    assert_eq!(build_error(ExtremeMask { kind: Extreme::Max, axes: vec![2] }, &[x]).code, "E0222");
-}
-
-#[test]
 fn values_are_numpys() {
     let x = matrix();
     assert_eq!(apply(reduce(Sum, &[1], false), &[x.clone()]), Array::vector(&[2.0, 3.0]));
@@ -171,13 +159,4 @@ fn second_order_of_sums_and_extremes() {
         },
         &[sample(&[2, 3], 3)],
     );
-}
-
-#[test]
-fn every_tie_gets_the_whole_cotangent() {
-    let x = Array::vector(&[2.0, 5.0, 5.0]);
-    let (mut g, v) = graph_of(&[x.clone(), Array::scalar(3.0)], false);
-    let y = g.emit(reduce(Max, &[0], false), &v[..1]);
-    let ct = vjp_of(&mut g, y, v[1], &v[..1]).unwrap()[0].unwrap();
-    assert_eq!(eval_graph(&g, &[x, Array::scalar(3.0)], &[ct]).unwrap()[0], Array::vector(&[0.0, 3.0, 3.0]));
 }

@@ -30,12 +30,18 @@ pub fn computing(g: &Graph, node: &Node) -> u64 {
         Op::LogMatMulPowers(_) => elements(out) * 600 * wide(out.dtype),
         Op::MatMul(_) | Op::LogMatMulSums(_) => 100_000 + elements(out) * last(g.ty(node.ins[0]), 1) * 50 * wide(out.dtype),
         Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => elements(g.ty(node.ins[0])) * 800 * wide(out.dtype),
-        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::SolveSLogDet(_) => {
+        op if factorises(op) => {
             let n = last(g.ty(node.ins[0]), 1);
             500_000 + n * n * n * 300
         }
         Op::Const(_) | Op::Scan(_) | Op::DimOf(_) | Op::Expand(_) | Op::Squeeze(_) | Op::StopGradient(_) | Op::Hold(_) => 0,
-        Op::BroadcastLike(_) | Op::BroadcastTo(_) | Op::ReshapeLike(_) | Op::Reshape(_) | Op::GradClip(_) | Op::SumTo(_) => 0,
+        Op::BroadcastLike(_)
+        | Op::BroadcastTo(_)
+        | Op::ReshapeLike(_)
+        | Op::Reshape(_)
+        | Op::GradClip(_)
+        | Op::GradTo(_)
+        | Op::SumTo(_) => 0,
         Op::RandomNormal(_) | Op::RandomUniform(_) | Op::LegacyDraw(_) => elements(out) * 4000,
         Op::Index(_) | Op::Gather(_) => elements(out) * 300,
         _ => node.ins.iter().map(|&v| elements(g.ty(v))).max().unwrap_or(0).max(elements(out)) * 300,
@@ -76,14 +82,19 @@ fn simple(op: ElemOp) -> bool {
         || matches!(op, Floor | Ceil | Trunc | Round | Div | Sqrt | Reciprocal | Deg2Rad | Rad2Deg)
 }
 
+fn factorises(op: &Op) -> bool {
+    let system = matches!(op, Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::SolveSLogDet(_));
+    system || matches!(op, Op::Det(_) | Op::Cofactor(_) | Op::CofactorSlope(_))
+}
+
 /// True for what is a call of its own in a step, unless it is small: products, factorisations, sums of exponentials, loops.
 pub fn heavy(g: &Graph, node: &Node) -> bool {
     let small = |v: &Value| g.ty(*v).dims.iter().all(|d| d.value().is_some()) && elements(g.ty(*v)) <= 64;
     match &node.op {
         Op::MatMul(_) => !node.ins.iter().chain(&node.outs).all(small),
         Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => !node.ins.iter().all(small),
-        Op::Solve(_) | Op::Inverse(_) | Op::Cholesky(_) | Op::SLogDet(_) | Op::SolveSLogDet(_) | Op::Scan(_) => true,
-        _ => false,
+        Op::Scan(_) => true,
+        op => factorises(op),
     }
 }
 

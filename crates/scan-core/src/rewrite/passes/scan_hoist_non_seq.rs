@@ -65,6 +65,7 @@ fn worthy(node: &Node) -> bool {
             | Op::StopGradient(_)
             | Op::Hold(_)
             | Op::GradClip(_)
+            | Op::GradTo(_)
     )
 }
 

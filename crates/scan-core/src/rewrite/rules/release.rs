@@ -9,8 +9,8 @@ use crate::types::DType;
 /// The rules.
 pub static RULES: &[Rule] = &[
     Rule {
-        doc: "stop_gradient(x), hold(x), grad_clip(x) → x",
-        on: &["stop_gradient", "hold", "grad_clip"],
+        doc: "stop_gradient(x), hold(x), grad_clip(x), grad_to(x, …) → x",
+        on: &["stop_gradient", "hold", "grad_clip", "grad_to"],
         apply: |_, _, ins| Some(ins[0]),
     },
     Rule { doc: "square(x) → x · x", on: &["square"], apply: |l, _, ins| squared(l, ins[0]) },

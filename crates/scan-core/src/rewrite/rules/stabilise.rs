@@ -7,7 +7,7 @@ use crate::ir::op::{LogSoftmax, LogSumExp, Op, ReduceKind};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::{self, *};
 
-/// The rules.
+/// The rules that gradients know, too: they differentiate what is on the right.
 pub static RULES: &[Rule] = &[
     Rule { doc: "log(1 + eˣ) → softplus(x)", on: &["log"], apply: |l, _, ins| log_of(l, ins[0], softplus) },
     Rule { doc: "log(1 − sigmoid(x)) → log_sigmoid(−x)", on: &["log"], apply: |l, _, ins| log_of_difference(l, ins[0], not_sigmoid) },
@@ -39,8 +39,10 @@ pub static RULES: &[Rule] = &[
         apply: |l, _, ins| if is_one(l, ins[1], ins[0]) { sigmoid(l, ins[1]) } else { None },
     },
     Rule { doc: "1 / (1 + e⁻ˣ) → sigmoid(x)", on: &["reciprocal"], apply: |l, _, ins| sigmoid(l, ins[0]) },
-    Rule { doc: "xⁿ → x · x, x or 1 / x", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1]) },
 ];
+
+/// Powers that cost less otherwise.
+pub static POWERS: &[Rule] = &[Rule { doc: "xⁿ → x · x, x or 1 / x", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1]) }];
 
 /// True where y is 1 everywhere, and x with it stays what it is.
 fn is_one(l: &Local, x: Value, y: Value) -> bool {

@@ -13,7 +13,7 @@ from ....variable import Variable, elementwise
 from ...absent import absent_in
 from ...variable import as_tensor_variable
 from ..create import arange
-from ..elemwise import _in_float, clip, log, switch
+from ..elemwise import ROWS, _in_float, clip, switch
 
 
 def _float(x: Any) -> Variable:
@@ -88,16 +88,16 @@ def categorical_crossentropy(coding_dist: Any, true_dist: Any) -> Variable:
     """−Σ p log q of each row; true_dist: rows of probabilities, or the number of the class of each row."""
     q, p = as_tensor_variable(coding_dist), as_tensor_variable(true_dist)
     if p.ndim == q.ndim:
-        return -ops.sum(p * log(q), axis=q.ndim - 1)
+        return -ops.sum(p * ROWS["log"](q), axis=q.ndim - 1)
     if p.ndim != q.ndim - 1:
         raise RscanTypeError("rank mismatch between coding and true distributions", code="E0809", labels=[(here(), "")])
-    return -log(q)[arange(p.shape[0]), p]
+    return -ROWS["log"](q)[arange(p.shape[0]), p]
 
 
 def binary_crossentropy(output: Any, target: Any) -> Variable:
     """−(t log o + (1 − t) log(1 − o))."""
     o, t = as_tensor_variable(output), as_tensor_variable(target)
-    return -(t * log(o) + (1.0 - t) * log(1.0 - o))
+    return -(t * ROWS["log"](o) + (1.0 - t) * ROWS["log"](1.0 - o))
 
 
 def sigmoid_binary_crossentropy(output: Any, target: Any) -> Variable:
