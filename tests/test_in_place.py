@@ -118,6 +118,57 @@ def test_written_with_a_view_of_itself(xs):
     check(xs, lambda i, x, buf: (b := buf.at[1:3].set(buf[::-1][1:3] + x)).at[:3].set(b.reshape((2, 3))[1]), update)
 
 
+ORDER = np.array([2, 0, 1, 5, 5, 3])
+
+# Places that the step's number decides on are not written out in one kernel: such a step is a list of parts, and may write in place.
+OF_ITSELF = {
+    "reversed": lambda b, i, at: at(b)[::-1].set(b),
+    "in another order": lambda b, i, at: at(b)[ORDER].set(b),
+    "in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].set(b),
+    "added in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].add(b),
+    "from its end, under another shape": lambda b, i, at: at(b)[(5 - np.arange(6) + i) % 6].set(b.reshape((2, 3)).reshape((6,))),
+    "shifted": lambda b, i, at: at(b)[1:].set(b[:-1]),
+    "two rows swapped": lambda b, i, at: at(at(b)[i % 6].set(b[4]))[4].set(b[i % 6]),
+}
+
+
+class _At:
+    """`.at` of NumPy arrays, as the manual describes it: rows are read before they are written, and the last one of a place counts."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index):
+        self.index = index
+        return self
+
+    def set(self, value):
+        new = self.array.copy()
+        new[self.index] = np.copy(value)
+        return new
+
+    def add(self, value):
+        new = self.array.copy()
+        np.add.at(new, self.index, np.copy(value))
+        return new
+
+
+@pytest.mark.parametrize("how", OF_ITSELF)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_written_over_with_what_it_holds(how, n):
+    step, b0, steps = OF_ITSELF[how], rs.dvector("b0"), rs.lscalar("n")
+    (last,) = run(lambda i, b: step(b, i, lambda x: x.at), [b0], [rs.arange(steps)])
+    start = np.arange(1.0, 7.0)
+    want = start
+    for i in range(n):
+        want = step(want, i, _At)
+    f = rs.function([b0, steps], last)
+    np.testing.assert_array_equal(f(start, n), want)
+    if "an order of the step" in how:
+        (variant,) = f.explain().loops[0].variants
+        assert variant.copies, "what is written over is read meanwhile"
+
+
 def test_chains_of_writes(xs):
     def update(buf, i, x):
         buf[i % N] = x

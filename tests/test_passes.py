@@ -152,3 +152,44 @@ def test_a_chain_keeps_what_its_gradient_needs():
     text = rs.function(inputs, outputs).text(optimised=True)
     assert [text.count(f"= log_matmul{name}") for name in ("(", "_powers", "_sums", "_quotients", "_left", "_right")] == [1] * 6
     assert "log_matmul_right[reverse=true]" in text
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_products_of_a_sequence_that_is_read_from_its_end_take_its_last_rows(n, recurrent):
+    x, w = rs.tensor("float64", (5, 3), "x"), rs.dmatrix("w")
+
+    def step(row, *h):
+        y = row @ w
+        return (y, rs.tanh(h[0])) if recurrent else y
+
+    state = [None, rs.zeros((2,))] if recurrent else None
+    found, _ = rs.scan(step, sequences=x, outputs_info=state, n_steps=n, go_backwards=True)
+    y = found[0] if recurrent else found
+    random = np.random.default_rng(3)
+    a, b = random.normal(size=(5, 3)), random.normal(size=(3, 2))
+    value, slope = rs.function([x, w], [y, rs.grad(y.sum(), x)])(a, b)
+    np.testing.assert_allclose(value, a[::-1][:n] @ b, rtol=1e-12)
+    np.testing.assert_allclose(slope[: 5 - n], 0)
+    np.testing.assert_allclose(slope[5 - n :], np.tile(b.sum(1), (n, 1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", range(5))
+def test_the_gradient_by_initial_rows_sees_what_its_steps_wrote_over_them(n):
+    x0, steps = rs.dvector("x0"), rs.lscalar("n")
+    taps = {"initial": x0, "taps": [-2, -1]}
+    rows, _ = rs.scan(lambda b, a: 2.0 * b + 3.0 * a, outputs_info=taps, n_steps=steps)
+    cost = (rows**2).sum()
+    f = rs.function([x0, steps], [cost, rs.grad(cost, x0)])
+
+    def plain(x):
+        x = list(x)
+        for _ in range(n):
+            x.append(2.0 * x[-2] + 3.0 * x[-1])
+        return np.array(x[2:])
+
+    at = np.array([0.5, -0.25])
+    unit = np.stack([plain(e) for e in np.eye(2)])
+    value, slope = f(at, n)
+    np.testing.assert_allclose(value, (plain(at) ** 2).sum(), rtol=1e-12)
+    np.testing.assert_allclose(slope, 2.0 * unit @ plain(at), rtol=1e-12)

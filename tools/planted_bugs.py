@@ -76,6 +76,13 @@ BUGS = [
     ("a second cotangent replaces the first", REVERSE, "Some(&old) => «g.add(old, ct)»,", "{ let _ = old; ct }"),
     ("the buffer's type lacks the initial rows", INFER, "let all = «n.add(&Dim::known(state.span()))»;", "n.clone()"),
     ("cotangents of broadcast inputs are not summed", "ops/elemwise.rs", "let full = «g.sum_to(full, input)»;", "full"),
+    ("rows are written over while they are read", "lower/in_place.rs",
+     "(«!given.iter().any(|v| same.contains(v))»).then_some(readers)", "true"),
+    ("all rows of a sequence read backwards are taken", "rewrite/loops/outside.rs", "let start = «g.sub(len, n)»;", "g.sub(len, len)"),
+    ("initial rows that steps write over are joined in front", "rewrite/passes/scan_keep_last.rs", "if k > 1 && «rewritten» && readers",
+     "false"),
+    ("the tail of AVX2 has a lane too many", "backend/cpu/emit_x64/mod.rs", "wide: std::array::from_fn(|l| -i64::from(«l < tail»)),",
+     "l <= tail"),
     ("the branches of ifelse are swapped", "ops/control.rs", "IfElse {}, &«[cond, zero_b, ct]»))", "[cond, ct, zero_b]"),
 ]  # fmt: skip
 # Elsewhere: of the core, and files of the Python package.

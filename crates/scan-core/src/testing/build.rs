@@ -224,6 +224,7 @@ impl<'p> Build<'p> {
             Expr::Along(Along::Softmax, a, axis) => apply(op::Softmax { axis: *axis }, &[&g(a)]),
             Expr::Along(Along::CumSum, a, axis) => apply(op::CumSum { axis: *axis, reverse: false }, &[&g(a)]),
             Expr::Along(Along::Flip, a, axis) => apply(op::Flip { axis: *axis }, &[&g(a)]),
+            Expr::Along(Along::Sort, a, axis) => apply(op::Sort { axis: *axis }, &[&g(a)]),
             Expr::MatMul(a, b) => apply(op::MatMul {}, &[&g(a), &g(b)]),
             Expr::Solve(a, b) => apply(op::Solve { kind: op::MatrixKind::General }, &[&g(a), &g(b)]),
             Expr::Linear(Linear::Inverse, a) => apply(op::Inverse {}, &[&g(a)]),
@@ -260,10 +261,12 @@ fn moved(expr: &Expr, item: &Item, g: &dyn Fn(&Id) -> Var) -> Result<Var> {
     match expr {
         Expr::Row(a, i) => apply(op::Index { pattern: "i".into() }, &[&g(a), &g(i)]),
         Expr::Cut(a, lo, hi, step) => {
-            let mark = |b: &Option<i64>, c: &str| if b.is_some() { c.to_string() } else { String::new() };
-            let pattern = format!("{}:{}:{step}", mark(lo, "s"), mark(hi, "e"));
             let ins: Vec<Var> = std::iter::once(g(a)).chain(lo.iter().chain(hi).map(|&b| int(b))).collect();
-            Var::apply1(op::Index { pattern }, &ins, Span::NONE)
+            Var::apply1(op::Index { pattern: slice(lo, hi, *step) }, &ins, Span::NONE)
+        }
+        Expr::PutCut(a, y, lo, hi, step, add) => {
+            let ins: Vec<Var> = [g(a), g(y)].into_iter().chain(lo.iter().chain(hi).map(|&b| int(b))).collect();
+            Var::apply1(op::IndexWrite { mode: write(*add), pattern: slice(lo, hi, *step) }, &ins, Span::NONE)
         }
         Expr::Take(a, idx) => apply(op::Gather { axes: vec![0] }, &[&g(a), &g(idx)]),
         Expr::PutRow(a, y, i, add) => apply(op::IndexWrite { mode: write(*add), pattern: "i".into() }, &[&g(a), &g(y), &g(i)]),
@@ -276,6 +279,12 @@ fn moved(expr: &Expr, item: &Item, g: &dyn Fn(&Id) -> Var) -> Result<Var> {
         Expr::Join(a, b) => apply(op::Join { axis: 0 }, &[&g(a), &g(b)]),
         other => panic!("no expression for {other:?}"),
     }
+}
+
+/// The pattern of a slice with these bounds.
+fn slice(lo: &Option<i64>, hi: &Option<i64>, step: i64) -> String {
+    let mark = |b: &Option<i64>, c: &'static str| if b.is_some() { c } else { "" };
+    format!("{}:{}:{step}", mark(lo, "s"), mark(hi, "e"))
 }
 
 fn unary(op: Unary, a: &Var) -> Result<Var> {
@@ -335,6 +344,7 @@ fn reduce(kind: Reduce, a: &Var, axis: usize, keepdims: bool) -> Result<Var> {
         Reduce::Prod => op::ReduceKind::Prod,
         Reduce::Max => op::ReduceKind::Max,
         Reduce::LogSumExp => return apply(op::LogSumExp { axes, keepdims }, &[a]),
+        Reduce::ArgMax => return apply(op::ArgReduce { kind: op::Extreme::Max, axis }, &[a]),
     };
     apply(op::Reduce { kind, axes, keepdims }, &[a])
 }

@@ -16,6 +16,8 @@ pub struct Generator {
     pub extents: Vec<usize>,
     /// One loop of many steps, in which buffers drop rows.
     pub long: bool,
+    /// Corners are sought out: ties, masks from outside (`gen_corners`).
+    pub corners: bool,
 }
 
 /// One level: the top, or the body of a loop.
@@ -158,6 +160,9 @@ impl Generator {
         if depth == 0 {
             return self.leaf(Kind::Float, shape);
         }
+        if self.corners && self.random.percent(6) {
+            return self.ties(Kind::Float, shape, depth);
+        }
         if self.scopes.len() > 1 && matches!(shape.len(), 1 | 2) && !shape.contains(&0) && self.random.percent(5) {
             return self.log_product(shape, depth);
         }
@@ -272,7 +277,7 @@ impl Generator {
         let bound = match op {
             Reduce::Sum => k as f64 * b,
             Reduce::Prod => b.max(1.0).powi(k as i32),
-            Reduce::Max => b,
+            Reduce::Max | Reduce::ArgMax => b,
             Reduce::LogSumExp => b + (k as f64).ln(),
         };
         self.add(Expr::Reduce(op, x, axis, keep), Kind::Float, shape, bound)
@@ -285,7 +290,7 @@ impl Generator {
         let bound = match op {
             Along::Softmax => 1.0,
             Along::CumSum => shape[axis] as f64 * self.bound(x),
-            Along::Flip => self.bound(x),
+            Along::Flip | Along::Sort => self.bound(x),
         };
         self.add(Expr::Along(op, x, axis), Kind::Float, shape, bound)
     }
@@ -436,6 +441,9 @@ impl Generator {
     fn int(&mut self, shape: &[usize], depth: usize) -> Id {
         if depth == 0 {
             return self.int_leaf(shape);
+        }
+        if self.corners && self.random.percent(12) {
+            return self.ties(Kind::Int, shape, depth);
         }
         match self.random.below(8) {
             0..=2 => {

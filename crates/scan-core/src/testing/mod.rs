@@ -6,6 +6,7 @@
 
 pub mod build;
 pub mod check;
+mod gen_corners;
 pub mod gen_expr;
 mod gen_log;
 pub mod gen_loop;

@@ -100,6 +100,8 @@ pub enum Expr {
     PutRow(Id, Id, Id, bool),
     /// `x.at[idx].set(y)` with an array of integers; true: `add`.
     PutRows(Id, Id, Id, bool),
+    /// `x.at[lo:hi:step].set(y)` with bounds that Python accepts; true: `add`.
+    PutCut(Id, Id, Option<i64>, Option<i64>, i64, bool),
     /// To the shape of the item.
     Reshape(Id),
     /// To the shape of the item.
@@ -179,6 +181,8 @@ pub enum Reduce {
     Prod,
     Max,
     LogSumExp,
+    /// The position of the first largest, an integer.
+    ArgMax,
 }
 
 /// Functions along one axis that keep the shape.
@@ -188,6 +192,7 @@ pub enum Along {
     Softmax,
     CumSum,
     Flip,
+    Sort,
 }
 
 /// Functions of a matrix.
@@ -265,6 +270,7 @@ impl Expr {
             Reshape(a) | Broadcast(a) | Transpose(a) | Expand(a, _) | Squeeze(a, _) => vec![*a],
             Output(a, _) | Steps(a) | After(a, _) => vec![*a],
             Binary(_, a, b) | Compare(_, a, b) | MatMul(a, b) | Solve(a, b) | Row(a, b) | Take(a, b) | Join(a, b) => vec![*a, *b],
+            PutCut(a, b, ..) => vec![*a, *b],
             Where(a, b, c) | IfElse(a, b, c) | PutRow(a, b, c, _) | PutRows(a, b, c, _) => vec![*a, *b, *c],
             Draw { folds, .. } => folds.clone(),
             Loop(l) => l.seqs.iter().map(|s| s.x).chain(l.states.iter().map(|s| s.init)).chain(l.n_steps).collect(),
@@ -307,6 +313,19 @@ impl Program {
                 l.anew = anew;
             }
         }
+    }
+
+    /// True per item that moves with the float inputs: what is tied among others, floats made of integers, stays tied.
+    pub fn moving(&self) -> Vec<bool> {
+        let mut moving = vec![false; self.items.len()];
+        for (id, item) in self.items.iter().enumerate() {
+            let here = match &item.expr {
+                Expr::Input(_) | Expr::Shared(_) | Expr::Slot | Expr::Output(..) | Expr::After(..) => true,
+                expr => expr.reads().iter().any(|&id| moving[id]),
+            };
+            moving[id] = here && item.kind == Kind::Float;
+        }
+        moving
     }
 
     fn dependents(&self, leaves: &[Id]) -> Vec<bool> {
@@ -386,4 +405,10 @@ pub const FEATURES: &[&str] = &[
     "extent 0",
     "symbolic extents",
     "network",
+    "buffer written with itself",
+    "repeated indices",
+    "ties",
+    "captured comparison in an inner loop",
+    "backwards over spare rows",
+    "fewer steps than taps",
 ];

@@ -36,7 +36,8 @@ pub fn decided_by_rounding(program: &Program, inputs: &[Nd], shared: &[Nd], trut
 fn run_rounded(program: &Program, inputs: &[Nd], shared: &[Nd], rounding: Option<u64>) -> Outcome {
     let env = vec![None; program.items.len()];
     let loops = HashMap::new();
-    let mut run = Run { program, inputs, shared, env, loops, steps: vec![], margin: f64::INFINITY, choices: 0, rounding };
+    let moving = program.moving();
+    let mut run = Run { program, inputs, shared, env, loops, moving, steps: vec![], margin: f64::INFINITY, choices: 0, rounding };
     run.block(&program.block);
     let wanted = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
     let values = wanted.map(|&id| run.get(id).clone()).collect();
@@ -52,6 +53,7 @@ struct Run<'p> {
     shared: &'p [Nd],
     env: Vec<Option<Nd>>,
     loops: HashMap<Id, Done>,
+    moving: Vec<bool>,
     steps: Vec<usize>,
     margin: f64,
     choices: u64,
@@ -168,10 +170,13 @@ impl Run<'_> {
         }
     }
 
-    fn near(&mut self, a: &Nd, b: &Nd) {
+    /// Notes how far apart two floats are that are compared, where one of them moves.
+    fn near(&mut self, a: &Nd, b: &Nd, moves: bool) {
         if a.kind == Kind::Float || b.kind == Kind::Float {
             let gap = a.zip(b, Kind::Float, |x, y| x - y);
-            self.margin = gap.data.iter().map(|gap| gap.abs()).fold(self.margin, f64::min);
+            if moves {
+                self.margin = gap.data.iter().map(|gap| gap.abs()).fold(self.margin, f64::min);
+            }
             gap.data.iter().for_each(|&gap| self.choose(f64::from(u8::from(gap > 0.0)) - f64::from(u8::from(gap < 0.0))));
         }
     }
@@ -194,6 +199,7 @@ impl Run<'_> {
 
     fn value(&mut self, item: &Item) -> Nd {
         let g = |id: &Id| self.get(*id).clone();
+        let moves = item.expr.reads().iter().any(|&id| self.moving[id]);
         match &item.expr {
             Expr::Input(k) => self.inputs[*k].clone(),
             Expr::Shared(k) => self.shared[*k].clone(),
@@ -201,20 +207,20 @@ impl Run<'_> {
             Expr::Unary(op, a) => {
                 let a = g(a);
                 if *op == Unary::Abs {
-                    self.near(&a, &Nd::scalar(a.kind, 0.0));
+                    self.near(&a, &Nd::scalar(a.kind, 0.0), moves);
                 }
                 unary(*op, &a)
             }
             Expr::Binary(op, a, b) => {
                 let (a, b) = (g(a), g(b));
                 if *op == Binary::Maximum {
-                    self.near(&a, &b);
+                    self.near(&a, &b, moves);
                 }
                 binary(*op, &a, &b)
             }
             Expr::Compare(op, a, b) => {
                 let (a, b) = (g(a), g(b));
-                self.near(&a, &b);
+                self.near(&a, &b, moves);
                 compare(*op, &a, &b)
             }
             Expr::Where(c, a, b) => choose(&g(c), &g(a), &g(b)),
@@ -223,8 +229,10 @@ impl Run<'_> {
             Expr::ToInt(a) => g(a).map(Kind::Int, f64::trunc),
             Expr::Reduce(op, a, axis, keep) => {
                 let a = g(a);
-                if *op == Reduce::Max {
-                    self.margin = self.margin.min(gap_of_two_largest(&a, *axis));
+                if matches!(op, Reduce::Max | Reduce::ArgMax) && a.kind == Kind::Float {
+                    if moves {
+                        self.margin = self.margin.min(gap_of_two_largest(&a, *axis));
+                    }
                     places_of_largest(&a, *axis).data.iter().for_each(|&place| self.choose(place));
                 }
                 reduce(*op, &a, *axis, *keep)
@@ -249,8 +257,8 @@ fn rounds(expr: &Expr) -> bool {
     match expr {
         Expr::Unary(op, _) => !matches!(op, Unary::Neg | Unary::Abs),
         Expr::Binary(op, ..) => *op != Binary::Maximum,
-        Expr::Reduce(op, ..) => *op != Reduce::Max,
-        Expr::Along(op, ..) => *op != Along::Flip,
+        Expr::Reduce(op, ..) => !matches!(op, Reduce::Max | Reduce::ArgMax),
+        Expr::Along(op, ..) => !matches!(op, Along::Flip | Along::Sort),
         Expr::MatMul(..) | Expr::Solve(..) | Expr::Linear(..) => true,
         _ => false,
     }
@@ -272,6 +280,13 @@ fn moved(expr: &Expr, item: &Item, g: &dyn Fn(&Id) -> Nd) -> Nd {
             let (a, idx) = (g(a), g(idx));
             let rows: Vec<Nd> = idx.data.iter().map(|&i| a.row(wrap(i, a.shape[0]))).collect();
             Nd::stack(a.kind, &a.shape[1..], &rows).reshaped(&item.shape)
+        }
+        Expr::PutCut(a, y, lo, hi, step, add) => {
+            let (a, y) = (g(a), g(y));
+            let idx: Vec<f64> = python_slice(a.shape[0], *lo, *hi, *step).into_iter().map(|i| i as f64).collect();
+            let wide = Nd::by(a.kind, &[&[idx.len()], &a.shape[1..]].concat(), |at| y.wide_at(at));
+            let rows: Vec<Nd> = (0..idx.len()).map(|i| wide.row(i)).collect();
+            put(a, &idx, &rows, *add)
         }
         Expr::PutRow(a, y, i, add) => put(g(a), &[g(i).item()], &[g(y)], *add),
         Expr::PutRows(a, y, idx, add) => {
@@ -398,6 +413,9 @@ fn without(shape: &[usize], axis: usize) -> Vec<usize> {
 }
 
 fn reduce(op: Reduce, a: &Nd, axis: usize, keep: bool) -> Nd {
+    if op == Reduce::ArgMax {
+        return places_of_largest(a, axis);
+    }
     let out = Nd::by(a.kind, &without(&a.shape, axis), |at| {
         let x = lane(a, axis, at);
         match op {
@@ -408,6 +426,7 @@ fn reduce(op: Reduce, a: &Nd, axis: usize, keep: bool) -> Nd {
                 let m = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 m + x.iter().map(|v| (v - m).exp()).sum::<f64>().ln()
             }
+            Reduce::ArgMax => unreachable!("it is a place"),
         }
     });
     if !keep {
@@ -448,6 +467,11 @@ fn along(op: Along, a: &Nd, axis: usize) -> Nd {
             Along::Softmax => x[i].exp() / x.iter().map(|v| v.exp()).sum::<f64>(),
             Along::CumSum => x[..=i].iter().sum(),
             Along::Flip => x[x.len() - 1 - i],
+            Along::Sort => {
+                let mut x = x;
+                x.sort_by(f64::total_cmp);
+                x[i]
+            }
         }
     })
 }

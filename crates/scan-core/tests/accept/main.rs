@@ -4,10 +4,12 @@
 //!
 //! `RSCAN_RANDOM_PROGRAMS=5000 RSCAN_RANDOM_SEED=0 cargo test -p scan-core --features testing --test accept -- --nocapture`
 
+use scan_core::backend::cpu::Isa;
 use scan_core::base::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::{check, generate, misfit, run};
+use std::process::Command;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -26,6 +28,30 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
     assert!(idle.is_empty(), "passes that find something in fewer than one program in 100: {idle:?}");
+}
+
+/// One program under each instruction set, for so many under the one that is used otherwise.
+const SHARE: u64 = 10;
+
+/// Fewer programs, others than those above, for whatever instruction set the process uses.
+#[test]
+#[ignore = "run by `random_programs_agree_under_every_instruction_set`, in processes of its own"]
+fn a_share_of_random_programs_agrees() {
+    let count = setting("RSCAN_RANDOM_PROGRAMS", 300);
+    let report = run(setting("RSCAN_RANDOM_SEED", 0) + count, count.div_ceil(SHARE), true);
+    assert!(report.faults.is_empty(), "{report}");
+}
+
+/// Masks, registers and instructions differ where vectors are narrower, and so do last digits without `fma`. A process chooses once.
+#[test]
+fn random_programs_agree_under_every_instruction_set() {
+    let program = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
+    for isa in Isa::available().filter(|isa| *isa != Isa::machine()) {
+        let test = ["--ignored", "--exact", "a_share_of_random_programs_agrees"];
+        let done = Command::new(&program).args(test).env("RSCAN_ISA", isa.name()).output().unwrap_or_else(|e| panic!("{e}"));
+        let text = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success() && text.contains("1 passed"), "RSCAN_ISA={}: {}\n{text}", isa.name(), done.status);
+    }
 }
 
 /// A sum over one element had another sign of zero in lists of kernels; a loop handed on a shared variable that a later one updates, and

@@ -2,6 +2,7 @@
 
 mod built_graphs;
 mod engines;
+mod instruction_sets;
 mod ir_files;
 mod memory;
 mod misfits;
