@@ -180,18 +180,30 @@ impl Generator {
     /// So many positions among some rows, now and then the same one twice.
     fn places(&mut self, k: usize, rows: usize) -> Id {
         let random = &mut self.random;
-        let idx = Nd::by(Kind::Int, &[k], |_| random.below(rows) as f64);
+        let mut idx = Nd::by(Kind::Int, &[k], |_| random.below(rows) as f64);
+        if k > 1 && random.percent(30) {
+            idx.data[k - 1] = idx.data[0];
+        }
         if (1..k).any(|i| idx.data[..i].contains(&idx.data[i])) {
             self.mark("repeated indices");
         }
-        self.add(Expr::Const(idx), Kind::Int, &[k], rows as f64 - 1.0)
+        let most = rows as f64 - 1.0;
+        let fixed = self.add(Expr::Const(idx), Kind::Int, &[k], most);
+        let (moves, step) = (self.random.percent(50), self.scope().step);
+        let Some(step) = step.filter(|_| moves) else { return fixed };
+        // Places that change from step to step keep the step from being one kernel.
+        let moved = self.add(Expr::Binary(Binary::Add, fixed, step), Kind::Int, &[k], most + 40.0);
+        let rows = self.number(Kind::Int, rows as f64);
+        self.add(Expr::Binary(Binary::Mod, moved, rows), Kind::Int, &[k], most)
     }
 
     /// Products of a sequence that is read from its end and has more rows than there are steps; and what is broadcast against them.
     fn spare_rows(&mut self) -> Vec<Id> {
         self.mark("backwards over spare rows");
         let n = self.random.below(6);
-        let (inner, width) = (1 + self.random.below(3), *self.random.pick(&[1, 1, 2, 3]));
+        // Passes leave products of a few elements alone where the types tell how many there are.
+        let small = (1 + self.random.below(3), *self.random.pick(&[1, 1, 2, 3]));
+        let (inner, width) = if self.random.percent(40) { (9, 8) } else { small };
         let batch: Vec<usize> = if self.random.percent(50) { vec![*self.random.pick(&[0, 1, 2, 3])] } else { vec![] };
         let with = |last: usize| [&batch[..], &[last]].concat();
         let rows = n + 1 + self.random.below(3);
@@ -199,7 +211,8 @@ impl Generator {
         let w = self.input(Kind::Float, &[inner, width]);
         let bias = *self.random.pick(&[1, width]);
         let bias = self.input(Kind::Float, &[bias]);
-        let mut l = Loop { n_steps: Some(self.count(n)), backwards: true, ..Loop::default() };
+        let steps = if self.random.percent(60) { self.number(Kind::Int, n as f64) } else { self.count(n) };
+        let mut l = Loop { n_steps: Some(steps), backwards: true, ..Loop::default() };
         let row = self.slot(Kind::Float, &with(inner), 1.0);
         l.seqs.push(SeqUse { x, taps: vec![0], slots: vec![row] });
         let shape = with(width);
