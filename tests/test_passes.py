@@ -152,3 +152,46 @@ def test_a_chain_keeps_what_its_gradient_needs():
     text = rs.function(inputs, outputs).text(optimised=True)
     assert [text.count(f"= log_matmul{name}") for name in ("(", "_powers", "_sums", "_quotients", "_left", "_right")] == [1] * 6
     assert "log_matmul_right[reverse=true]" in text
+
+
+def turned(rows):
+    return rs.flip(rows, 0) if isinstance(rows, rs.Variable) else rows[::-1]
+
+
+#: What may be read of a loop's rows: it keeps those that are enough.
+READS = {
+    "last": lambda r: r[-1], "third last": lambda r: r[-3], "last three": lambda r: r[-3:], "all but one": lambda r: r[:-1],
+    "before the last": lambda r: r[-3:-1], "every second": lambda r: r[-4::2], "first": lambda r: r[0], "second": lambda r: r[1],
+    "turned, first": lambda r: r[::-1][0], "turned, third": lambda r: r[::-1][2], "turned, three": lambda r: r[::-1][:3],
+    "turned, from 1": lambda r: r[::-1][1:3], "turned, from 0": lambda r: r[::-1][0:2], "turned, last": lambda r: r[::-1][-1],
+    "turned twice": lambda r: r[::-1][::-1][-2], "backwards": lambda r: r[-2::-1], "cut and last": lambda r: r[1:][-1],
+    "cut, turned": lambda r: r[2:][::-1][0], "cut, turned, two": lambda r: r[1:][::-1][:2],
+    "sum": lambda r: r.sum(0), "sum of all": lambda r: r.sum(), "greatest": lambda r: r.max(0), "product": lambda r: r.prod(0),
+    "mean": lambda r: r.mean(0), "sum of a cut": lambda r: r[1:].sum(0), "sum of turned": lambda r: r[::-1].sum(0),
+    "flipped, first": lambda r: turned(r)[0], "flipped, third": lambda r: turned(r)[2], "flipped, three": lambda r: turned(r)[:3],
+    "flipped, from 1": lambda r: turned(r)[1:3], "flipped, from 0": lambda r: turned(r)[0:2], "flipped, last": lambda r: turned(r)[-1],
+    "flipped, second last": lambda r: turned(r)[-2:], "flipped twice": lambda r: turned(turned(r))[-2],
+    "cut, flipped": lambda r: turned(r[1:])[:2],
+    "flipped, from -3": lambda r: turned(r)[-3:2], "flipped, every second": lambda r: turned(r)[0:4:2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("steps", [4, 7])
+def test_a_loop_keeps_what_is_read(name, steps):
+    x, h = rs.dmatrix("x"), rs.dvector("h")
+    rows, _ = rs.scan(lambda v, h: rs.tanh(h * 0.5 + v), sequences=x, outputs_info=h)
+    xs, state, expected = np.random.default_rng(steps).standard_normal((steps, 3)), np.ones(3), []
+    for v in xs:
+        state = np.tanh(state * 0.5 + v)
+        expected.append(state)
+    got = rs.function([x, h], READS[name](rows))(xs, np.ones(3))
+    np.testing.assert_allclose(got, READS[name](np.array(expected)), rtol=1e-12)
+
+
+def test_what_a_pass_did_is_all_that_it_tells():
+    x = rs.dvector("x")
+    rows, _ = rs.scan(lambda v, a, b: (rs.sin(a) * v + b, a), sequences=x, outputs_info=[rs.constant(1.0), rs.constant(0.5)])
+    found = rs.function([x], rs.grad(rows[0][-1], x)).explain()
+    told = [str(note) for note in found.passes if note.name == "scan_narrow"]
+    assert told and not any("writes 0 rows" in text for text in told)
