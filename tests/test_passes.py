@@ -195,3 +195,16 @@ def test_what_a_pass_did_is_all_that_it_tells():
     found = rs.function([x], rs.grad(rows[0][-1], x)).explain()
     told = [str(note) for note in found.passes if note.name == "scan_narrow"]
     assert told and not any("writes 0 rows" in text for text in told)
+
+
+@pytest.mark.parametrize("first", ["last", "last three", "first", "sum", "flipped, third", "sum of a cut"])
+@pytest.mark.parametrize("second", ["last", "last three", "second", "all but one", "sum", "product"])
+def test_slopes_by_all_that_is_read_add_up(first, second):
+    x, h = rs.dmatrix("x"), rs.dvector("h")
+    rows, _ = rs.scan(lambda v, h: rs.tanh(h * 0.5 + v), sequences=x, outputs_info=h)
+    cost = rs.sin(READS[first](rows)).sum() + (READS[second](rows) ** 2).sum()
+    slopes = rs.grad(cost, [x, h])
+    args = (np.random.default_rng(3).standard_normal((5, 3)), np.ones(3))
+    plain = rs.function([x, h], slopes, excluding=[name for name, *_ in _native.passes()])
+    for got, want in zip(rs.function([x, h], slopes)(*args), plain(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-14)
