@@ -208,3 +208,24 @@ def test_slopes_by_all_that_is_read_add_up(first, second):
     plain = rs.function([x, h], slopes, excluding=[name for name, *_ in _native.passes()])
     for got, want in zip(rs.function([x, h], slopes)(*args), plain(*args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("extent", [3, 2, 1])
+def test_without_steps_nothing_that_does_not_fit_is_an_error(extent):
+    x, w, m, u = rs.dmatrix("x"), rs.dvector("w"), rs.dmatrix("m"), rs.dmatrix("u")
+    steps = [
+        lambda v, h: (rs.tanh(v + h), rs.tanh(v + w)),
+        lambda v, h: (h * 0.5 + v, rs.tanh(rs.tanh(v) * 2 + w)),
+        lambda v, h: (rs.tanh(v + h), rs.exp((v + h) @ m + w)),
+        lambda v, h: (rs.tanh(v + h), rs.exp(w * (v + h)) @ m),
+        lambda v, h: (rs.tanh(v + h), rs.tanh(rs.tanh(v) + u)[0]),
+    ]
+    for step in steps:
+        (_, rows), _ = rs.scan(step, sequences=x, outputs_info=[rs.zeros(3), None])
+        alone, _ = rs.scan(lambda v, step=step: step(v, 0.5)[1], sequences=x)
+        for outputs in (rows, alone):
+            ins, passes = [x, w, m, u], [name for name, *_ in _native.passes()]
+            plain = rs.function(ins, outputs, excluding=passes, on_unused_input="ignore")
+            args = (np.zeros((0, 3)), np.ones(extent), np.ones((3, 2)), np.ones((2, extent)))
+            got = rs.function(ins, outputs, on_unused_input="ignore")(*args)
+            assert got.shape[0] == 0 and got.ndim == plain(*args).ndim == 2
