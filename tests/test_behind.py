@@ -94,3 +94,38 @@ def test_misfits_are_told_as_the_step_is_written():
     x, v = numbers(LONG, (K - 1, 7))
     with pytest.raises(rs.RscanError, match=rf"cannot multiply \({K},\) by \({K - 1}, 7\)"):
         f(x, v)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda r: r,
+        lambda r: r[1:],
+        lambda r: r[:-1],
+        lambda r: r[2:-3],
+        lambda r: r[:7],
+        lambda r: r[-5:],
+        lambda r: r[::2],
+        lambda r: r[3:-1] + r[2:-2],
+    ],
+    ids=["all", "from 1", "without the last", "within", "seven", "last five", "every second", "two"],
+)
+@pytest.mark.parametrize("steps", [9, LONG])
+def test_products_of_some_rows(part, steps):
+    x, v, h = rs.matrix("x"), rs.matrix("v"), rs.zeros(K)
+    rows, _ = rs.scan(lambda x, h: rs.tanh(x + h / 2), sequences=x, outputs_info=h)
+    values = numbers(steps, (K, 7))
+    expected = part(states(values[0])[1:]) @ values[1]
+    np.testing.assert_allclose(rs.function([x, v], part(rows) @ v)(*values), expected, rtol=1e-10, atol=1e-13)
+    both = rs.function([x, v], [part(rows) @ v, rs.tanh(part(rows) @ v) * 2, rows[-1]])(*values)
+    np.testing.assert_allclose(both[1], np.tanh(expected) * 2, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(both[0], expected, rtol=1e-10, atol=1e-13)
+
+
+def test_products_of_rows_with_those_where_the_loop_began():
+    x, v, h = rs.matrix("x"), rs.matrix("v"), rs.dvector("h")
+    rows, _ = rs.scan(lambda x, h: rs.tanh(x + h / 2), sequences=x, outputs_info=h)
+    before = rs.concatenate([h[None], rows[:-1]])
+    values = numbers(LONG, (K, 7))
+    expected = states(values[0])[:-1] @ values[1]
+    np.testing.assert_allclose(rs.function([x, v, h], before @ v)(*values, np.zeros(K)), expected, rtol=1e-10, atol=1e-13)

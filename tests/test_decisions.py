@@ -189,3 +189,28 @@ def cost_of(step):
 )
 def test_rows_are_kept_where_another_rounding_could_decide_otherwise(step, rows):
     assert rows_of_decisions(cost_of(step)) == rows
+
+
+def test_a_loop_that_stops_takes_them_too():
+    def step(v, h):
+        z = h * 0.9 + v
+        h = rs.where(z > 1.0, z * 0.5, z * 1.1)
+        return h, rs.until(h * 1.5 + v > 2.0)
+
+    def value(xs, h):
+        total = 0.0
+        for v in xs:
+            z = h * 0.9 + v
+            h = z * 0.5 if z > 1 else z * 1.1
+            total += h * h
+            if h * 1.5 + v > 2:
+                break
+        return total
+
+    x, h0 = rs.dvector("x"), rs.dscalar("h0")
+    rows, _ = rs.scan(step, sequences=x, outputs_info=h0)
+    cost = (rows**2).sum()
+    xs, eps = np.array([0.5, 0.7, -0.3, 0.4, 1.9, 0.2, 5.0]), 1e-6 * np.eye(7)
+    got, slopes = rs.function([x, h0], [cost, rs.grad(cost, x)])(xs, 0.8)
+    assert got == pytest.approx(value(xs, 0.8)) and slopes[-1] == 0
+    np.testing.assert_allclose(slopes, [(value(xs + e, 0.8) - value(xs - e, 0.8)) / 2e-6 for e in eps], rtol=1e-6, atol=1e-8)

@@ -288,3 +288,23 @@ def test_only_rows_that_are_copied_are_listed(xs):
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.stack([v, v * 2]))) == []
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.flip(buf[:2], 0))) == []
     assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v)) == [("a row of which a part is written", 8 * N)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [lambda b: b.T, lambda b: rs.flip(b, 0), lambda b: b.reshape((3, 3)).T, lambda b: b[::-1].T, lambda b: b.T + b],
+    ids=["turned", "flipped", "reshaped", "both", "a sum"],
+)
+def test_a_square_is_written_over_with_what_it_was(xs, written):
+    x, b0 = rs.dvector("x"), rs.dmatrix("b0")
+    last = run(lambda v, b: b.at[0:3].set(written(b)).at[0, 1].add(v), [b0], x)
+    other = run(lambda v, b: b.at[:3, 0:].add(written(b)), [b0], x)
+    got = rs.function([x, b0], [last[0], other[0]])(xs[:4], np.arange(9.0).reshape(3, 3))
+    one, two = np.arange(9.0).reshape(3, 3), np.arange(9.0).reshape(3, 3)
+    which = rs.function([b0], written(b0))
+    for v in xs[:4]:
+        one = which(one)
+        one[0, 1] += v
+        two = two + which(two)
+    np.testing.assert_allclose(got[0], one, rtol=1e-13)
+    np.testing.assert_allclose(got[1], two, rtol=1e-13)

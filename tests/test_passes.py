@@ -193,3 +193,80 @@ def test_the_gradient_by_initial_rows_sees_what_its_steps_wrote_over_them(n):
     value, slope = f(at, n)
     np.testing.assert_allclose(value, (plain(at) ** 2).sum(), rtol=1e-12)
     np.testing.assert_allclose(slope, 2.0 * unit @ plain(at), rtol=1e-12)
+
+
+def turned(rows):
+    return rs.flip(rows, 0) if isinstance(rows, rs.Variable) else rows[::-1]
+
+
+#: What may be read of a loop's rows: it keeps those that are enough.
+READS = {
+    "last": lambda r: r[-1], "third last": lambda r: r[-3], "last three": lambda r: r[-3:], "all but one": lambda r: r[:-1],
+    "before the last": lambda r: r[-3:-1], "every second": lambda r: r[-4::2], "first": lambda r: r[0], "second": lambda r: r[1],
+    "turned, first": lambda r: r[::-1][0], "turned, third": lambda r: r[::-1][2], "turned, three": lambda r: r[::-1][:3],
+    "turned, from 1": lambda r: r[::-1][1:3], "turned, from 0": lambda r: r[::-1][0:2], "turned, last": lambda r: r[::-1][-1],
+    "turned twice": lambda r: r[::-1][::-1][-2], "backwards": lambda r: r[-2::-1], "cut and last": lambda r: r[1:][-1],
+    "cut, turned": lambda r: r[2:][::-1][0], "cut, turned, two": lambda r: r[1:][::-1][:2],
+    "sum": lambda r: r.sum(0), "sum of all": lambda r: r.sum(), "greatest": lambda r: r.max(0), "product": lambda r: r.prod(0),
+    "mean": lambda r: r.mean(0), "sum of a cut": lambda r: r[1:].sum(0), "sum of turned": lambda r: r[::-1].sum(0),
+    "flipped, first": lambda r: turned(r)[0], "flipped, third": lambda r: turned(r)[2], "flipped, three": lambda r: turned(r)[:3],
+    "flipped, from 1": lambda r: turned(r)[1:3], "flipped, from 0": lambda r: turned(r)[0:2], "flipped, last": lambda r: turned(r)[-1],
+    "flipped, second last": lambda r: turned(r)[-2:], "flipped twice": lambda r: turned(turned(r))[-2],
+    "cut, flipped": lambda r: turned(r[1:])[:2],
+    "flipped, from -3": lambda r: turned(r)[-3:2], "flipped, every second": lambda r: turned(r)[0:4:2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("steps", [4, 7])
+def test_a_loop_keeps_what_is_read(name, steps):
+    x, h = rs.dmatrix("x"), rs.dvector("h")
+    rows, _ = rs.scan(lambda v, h: rs.tanh(h * 0.5 + v), sequences=x, outputs_info=h)
+    xs, state, expected = np.random.default_rng(steps).standard_normal((steps, 3)), np.ones(3), []
+    for v in xs:
+        state = np.tanh(state * 0.5 + v)
+        expected.append(state)
+    got = rs.function([x, h], READS[name](rows))(xs, np.ones(3))
+    np.testing.assert_allclose(got, READS[name](np.array(expected)), rtol=1e-12)
+
+
+def test_what_a_pass_did_is_all_that_it_tells():
+    x = rs.dvector("x")
+    rows, _ = rs.scan(lambda v, a, b: (rs.sin(a) * v + b, a), sequences=x, outputs_info=[rs.constant(1.0), rs.constant(0.5)])
+    found = rs.function([x], rs.grad(rows[0][-1], x)).explain()
+    told = [str(note) for note in found.passes if note.name == "scan_narrow"]
+    assert told and not any("writes 0 rows" in text for text in told)
+
+
+@pytest.mark.parametrize("first", ["last", "last three", "first", "sum", "flipped, third", "sum of a cut"])
+@pytest.mark.parametrize("second", ["last", "last three", "second", "all but one", "sum", "product"])
+def test_slopes_by_all_that_is_read_add_up(first, second):
+    x, h = rs.dmatrix("x"), rs.dvector("h")
+    rows, _ = rs.scan(lambda v, h: rs.tanh(h * 0.5 + v), sequences=x, outputs_info=h)
+    cost = rs.sin(READS[first](rows)).sum() + (READS[second](rows) ** 2).sum()
+    slopes = rs.grad(cost, [x, h])
+    args = (np.random.default_rng(3).standard_normal((5, 3)), np.ones(3))
+    plain = rs.function([x, h], slopes, excluding=[name for name, *_ in _native.passes()])
+    for got, want in zip(rs.function([x, h], slopes)(*args), plain(*args), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("extent", [3, 2, 1])
+def test_without_steps_nothing_that_does_not_fit_is_an_error(extent):
+    x, w, m, u = rs.dmatrix("x"), rs.dvector("w"), rs.dmatrix("m"), rs.dmatrix("u")
+    steps = [
+        lambda v, h: (rs.tanh(v + h), rs.tanh(v + w)),
+        lambda v, h: (h * 0.5 + v, rs.tanh(rs.tanh(v) * 2 + w)),
+        lambda v, h: (rs.tanh(v + h), rs.exp((v + h) @ m + w)),
+        lambda v, h: (rs.tanh(v + h), rs.exp(w * (v + h)) @ m),
+        lambda v, h: (rs.tanh(v + h), rs.tanh(rs.tanh(v) + u)[0]),
+    ]
+    for step in steps:
+        (_, rows), _ = rs.scan(step, sequences=x, outputs_info=[rs.zeros(3), None])
+        alone, _ = rs.scan(lambda v, step=step: step(v, 0.5)[1], sequences=x)
+        for outputs in (rows, alone):
+            ins, passes = [x, w, m, u], [name for name, *_ in _native.passes()]
+            plain = rs.function(ins, outputs, excluding=passes, on_unused_input="ignore")
+            args = (np.zeros((0, 3)), np.ones(extent), np.ones((3, 2)), np.ones((2, extent)))
+            got = rs.function(ins, outputs, on_unused_input="ignore")(*args)
+            assert got.shape[0] == 0 and got.ndim == plain(*args).ndim == 2

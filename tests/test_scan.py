@@ -738,6 +738,12 @@ class TestCheckpoints:
         plain, kept, *_ = f(n(3), n(20), n(5))
         np.testing.assert_allclose(kept, plain[[2, 4]])
 
+    @pytest.mark.parametrize("lengths", [(5, 7, 9), (7, 5, 9), (7, 9, 5)])
+    def test_the_shortest_sequence_decides(self, lengths):
+        a, b, c = rs.dvector("a"), rs.dvector("b"), rs.dvector("c")
+        y, _ = rs.scan_checkpoints(lambda a, b, c, s: s + a * b * c, [a, b, c], 0.0, save_every_N=2)
+        np.testing.assert_array_equal(rs.function([a, b, c], y)(*map(np.ones, lengths)), [2, 4, 5])
+
     def test_shared_variables_are_found(self):
         w = rs.shared(2.0)
         y, _ = rs.scan_checkpoints(lambda x, s: s + x * w, np.ones(4), 0.0, save_every_N=2)

@@ -274,21 +274,29 @@ class Judge:
         return (failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "pytest") + ("" if how == "failed" else " (timed out)")
 
 
-def equivalents() -> dict[str, str]:
-    listed = tomllib.loads(EQUIVALENT.read_text())["mutant"] if EQUIVALENT.exists() else []
-    return {f"{m['file']}: {m['old']} → {m['new']}": m["because"] for m in listed}
+def equivalents() -> list[dict[str, str]]:
+    """The mutants that are listed as such."""
+    return tomllib.loads(EQUIVALENT.read_text())["mutant"] if EQUIVALENT.exists() else []
 
 
-def report(sites: list[Site], results: dict[str, str], reasons: dict[str, str]) -> int:
+def reason(site: Site, listed: list[dict[str, str]]) -> str:
+    """Why a mutant changes nothing, or "": the line around it, or which of equal ones it is, is asked for where it is given."""
+    line = (ROOT / site.file).read_text().splitlines()[site.line - 1].strip()
+    here = lambda m: m.get("line", line) == line and m.get("nth", site.nth) == site.nth
+    same = (m for m in listed if f"{m['file']}: {m['old']} → {m['new']}" == site.key and here(m))
+    return next((m["because"] for m in same), "")
+
+
+def report(sites: list[Site], results: dict[str, str], listed: list[dict[str, str]]) -> int:
     """Prints what became of each mutant; the number that survived."""
     found = equivalent = survived = 0
     for site in sites:
         verdict = results.get(site.name)
         if verdict:
             found += 1
-        elif verdict is not None and site.key in reasons:
+        elif verdict is not None and (why := reason(site, listed)):
             equivalent += 1
-            print(f"equivalent    {site.file}:{site.line}  {site.change}, because {reasons[site.key]}")
+            print(f"equivalent    {site.file}:{site.line}  {site.change}, because {why}")
         elif verdict is not None:
             survived += 1
             print(f"survived      {site.file}:{site.line}  {site.change}")

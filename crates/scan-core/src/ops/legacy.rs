@@ -32,7 +32,11 @@ impl OpDef for LegacyDraw {
         let mut state = std::mem::replace(&mut ins[0], Array::scalar(false));
         let ty = state.ty();
         let Some(mut source) = Generator::new(state.as_mut_slice::<u32>()) else {
-            bail!(Value, "E0703", "`legacy_draw` needs a state, a uint32 vector of {STATE} with a position up to 624 and words that are not all 0, got {ty}");
+            bail!(
+                Value,
+                "E0703",
+                "`legacy_draw` needs a state, a uint32 vector of {STATE} with a position up to 624 and words that are not all 0, got {ty}"
+            );
         };
         let drawn = match self.dist {
             Legacy::Uniform | Legacy::Normal => Array::new(&shape, floats(self.dist, &mut source, &a.to_f64_vec(), &b.to_f64_vec())?),

@@ -255,7 +255,9 @@ impl OpDef for Inverse {
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("inverse", &ins[0])?);
         let eye: Vec<f64> = memory::collect((0..n * n).map(|at| (at / n == at % n) as u8 as f64));
-        let out = each(a, n * n, |batch, i, a| Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular_maybe_of_slogdet("inverse", batch, i)))?;
+        let out = each(a, n * n, |batch, i, a| {
+            Lu::new(cx, n, a)?.solve(cx, &eye, n)?.ok_or_else(|| singular_maybe_of_slogdet("inverse", batch, i))
+        })?;
         Ok(one(Array::new(a.shape(), memory::joined(&out)).cast(a.dtype().to_float())))
     }
     /// `ā = −yᵀ·ȳ·yᵀ` with y the inverse.
