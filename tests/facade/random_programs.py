@@ -551,7 +551,7 @@ class LoopDraw:
         if self.least is None or (folds and self.least < 1) or self.one_step_ahead(n_steps, sequences):
             raise Unfit
         states = [] if self.kind == "map" else [self.state() for _ in range(d.rng.integers(folds, 4))]
-        passed = self.passed(strict)
+        passed = self.passed()
         visible = [x for x in self.scope.entries if "rng" not in x.behind]
         if strict:
             visible = []
@@ -567,6 +567,7 @@ class LoopDraw:
             infos = []
         outputs = [self.output(x) for x in infos]
         until = self.until() if self.kind == "scan" and d.chance(0.2) else None
+        self.check_updates(own, passed_on, [*outputs, *([] if until is None else [until])])
         truncate = int(d.pick([1, 2, 3])) if self.kind in ("scan", "map") and d.chance(0.12) else -1
         s = Loop(self.kind, self.id, sequences, infos, passed, n_steps, self.inner.body, outputs, own, passed_on, until,
                  [d.fresh("y") for _ in infos], f"up{self.id}", self.backwards, truncate, strict,
@@ -655,7 +656,7 @@ class LoopDraw:
             raise Unfit
         return Slot(e, taps, params)
 
-    def passed(self, strict: bool) -> list[tuple[str, E]]:
+    def passed(self) -> list[tuple[str, E]]:
         """non_sequences: variables, expressions, shared variables and expressions of these, numbers, arrays."""
         d, found = self.d, []
         for _ in range(d.pick([0, 0, 1, 2, 3])):
@@ -667,15 +668,10 @@ class LoopDraw:
                 e = E("python", (), (d.pick([2, 0.5, -1]),))
             else:
                 e = d.tree(self.scope, 1 if kind == "tree" else 0)
-            # With strict=True rscan asks for the shared variables themselves, also where an expression of them is passed.
-            of_shared = not (e.word == "name" and e.given[0] in d.sample) and self.shared_behind(e)
-            if "rng" in self.scope.behind(e) or (of_shared and strict):
+            if "rng" in self.scope.behind(e):
                 continue
             found.append((d.fresh("w"), e))
         return found
-
-    def shared_behind(self, e: E) -> bool:
-        return bool({n for n, _ in self.d.p.shared} & self.scope.behind(e))
 
     def parameters(self, sequences: list[Slot], states: list[Slot], passed: list[tuple[str, E]]) -> None:
         """What the step sees, with values that it may have."""
@@ -734,6 +730,32 @@ class LoopDraw:
             d.moving.add(f"up{self.id}")
         return own, passed_on
 
+    def check_updates(self, own: list[tuple[str, E]], passed_on: list[str], outputs: list[E]) -> None:
+        """Theano refuses updates that need an input from outside which neither was passed nor is needed for the outputs."""
+        uses: dict[str, set[str]] = {}
+        for s in self.inner.body:
+            if isinstance(s, Loop):
+                uses |= {n: used_names(s) for n in (*s.names, s.updates)}
+            elif isinstance(s, Gradient):
+                uses |= {n: {*s.wrt, *s.cost.names()} for n in s.names}
+            elif isinstance(s, Clone):
+                uses[s.name] = {s.target, s.old, *s.new.names()}
+            elif isinstance(s, Let):
+                uses[s.name] = s.value.names()
+        passed = {k for k, _ in self.non_sequences}
+        captured = {x.name for x in self.inner.entries if not x.own and x.name not in passed} | {"n"}
+
+        def free(names: set[str]) -> set[str]:
+            found, fresh = set(), names
+            while fresh:
+                found |= fresh
+                fresh = set().union(*(uses.get(n, set()) for n in fresh)) - found
+            return found & captured
+
+        by_updates = set(passed_on).union(*(e.names() for _, e in own))
+        if free(by_updates) - free(set().union(*(e.names() for e in outputs))):
+            raise Unfit
+
     def until(self) -> E:
         d = self.d
         return d.condition(self.inner, d.tree(self.inner, 1), ())
@@ -774,12 +796,6 @@ def used_names(s: Loop) -> set[str]:
     return found
 
 
-def never_ends(p: Program, idle: set[int]) -> bool:
-    """True where a loop of no step draws normals: rscan tries such a step with a generator of zeros, which finds none."""
-    loops = [s for s in statements(p.body) if isinstance(s, Loop) and s.id in idle]
-    return any(isinstance(x, RandomDraw) and x.dist == "normal" for s in loops for x in statements(s.body))
-
-
 @np.errstate(all="ignore")
 def draw(seed: int) -> Program:
     """The program of a seed: the first attempt that Theano's rules allow."""
@@ -789,8 +805,7 @@ def draw(seed: int) -> Program:
             reference = Reference(p)
             for call in range(2):
                 reference.call(call)
-            if not never_ends(p, reference.run.idle):
-                return p
+            return p
         except (Unfit, ValueError, IndexError):
             continue
     raise RuntimeError(f"no program of seed {seed}")

@@ -174,7 +174,6 @@ class Run:
         self.tied = False
         self.record, self.replay = Loops(), None
         #: The loops that made no step, and how many statements ran.
-        self.idle: set[int] = set()
         #: How many differences are being taken, one of the other.
         self.moving = 0
         self.work = 0
@@ -337,7 +336,6 @@ class Run:
     def no_step(self, s: Loop, env: dict[str, Any], sequences: Any, past: Any, made: Any, now: Any) -> None:
         """Results of no rows, with the shapes and dtypes that rows would have."""
         env = dict(env)
-        self.idle.add(s.id)
         for q, x in zip(s.sequences, sequences, strict=True):
             env.update({p: np.zeros(x.shape[1:], x.dtype) for p in q.params})
         for q, values in zip(s.infos, past, strict=True):

@@ -537,13 +537,14 @@ def test_broadcast_patterns():
 def test_what_is_refused():
     m, v, t = T.dmatrix(), T.dvector(), T.dtensor3()
     for refused in (
-        lambda: T.batched_dot(T.dscalar(), m), lambda: T.batched_dot(m, T.dscalar()), lambda: T.nnet.softmax(t), lambda: T.concatenate(m),
+        lambda: T.batched_dot(T.dscalar(), m), lambda: T.batched_dot(m, T.dscalar()), lambda: T.concatenate(m),
         lambda: T.nnet.categorical_crossentropy(t, v), lambda: T.set_subtensor(v[1], m), lambda: T.set_subtensor(T.ivector()[0], v[0]),
         lambda: T.constant(v), lambda: T.as_tensor_variable(None), lambda: T.zeros(2.5), lambda: T.ones((2, 1.0)),
     ):  # fmt: skip
         with pytest.raises(TypeError):
             refused()
     for refused in (
+        lambda: T.nnet.softmax(t),
         lambda: T.flatten(m, 3), lambda: T.flatten(m, -1), lambda: m.reshape((2, 3), ndim=3), lambda: T.take(v, [0], mode="other"),
         lambda: T.nonzero(T.dscalar()), lambda: T.get_vector_length(v), lambda: T.as_tensor_variable(m, ndim=1),
         lambda: m.dimshuffle(0, 0, 1),
