@@ -1,5 +1,5 @@
-"""Theano's gradients of extremes: of two that tie the first gets the whole gradient, of the elements of one array each; rscan's own functions
-share it equally among them."""
+"""Theano's gradients of extremes: of two that tie the first gets the whole gradient, of the elements of one array each of them; rscan's own
+functions share it equally among them."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ import numpy as np
 from ... import ops
 from ..._spans import here
 from ...errors import RscanTypeError, RscanValueError, UnsupportedError
-from ...variable import Variable, apply, elementwise, wrap
-from ..config import config
-from ..variable import TensorVariable, as_tensor_variable, true_div
+from ...variable import Variable, apply, elementwise
+from ..variable import as_tensor_variable, true_div
 from . import _ties
 from ._ties import clip, maximum, minimum  # noqa: F401 (clip is among NAMES)
 
