@@ -260,6 +260,20 @@ def test_gradients_of_a_part_of_a_graph():
     assert by_w[0].eval(at) == pytest.approx(np.sin(0.25)) and by_h[0].eval(at) == pytest.approx(3 * np.cos(0.25))
     by_w, by_x = theano.gradient.subgraph_grad([w], [x], start={h * w: T.constant(2.0)})
     assert by_w[0].eval(at) == pytest.approx(2 * 0.25) and by_x[0].eval(at) == pytest.approx(2 * 3 * 2 * 0.5)
+    by_w, by_x = theano.gradient.subgraph_grad([w], [x], start={h: T.constant(2.0)}, cost=cost)
+    assert by_w[0].eval(at) == pytest.approx(np.sin(0.25)) and by_x[0].eval(at) == pytest.approx(2 * 2 * 0.5)
+
+
+def test_an_op_without_a_gradient_beside_what_is_asked_for():
+    @theano.compile.ops.as_op(itypes=[T.dvector], otypes=[T.dvector])
+    def double(y):
+        return 2 * y
+
+    x, y = T.dvectors("x", "y")
+    cost = (x * double(y)).sum() + double(y).sum()
+    assert T.grad(cost, x).eval({x: [0, 1], y: [1, 2]}).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="no gradient"):
+        T.grad(cost, y)
 
 
 def test_forward_mode_is_compared_with_reverse_mode():

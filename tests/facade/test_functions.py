@@ -593,3 +593,10 @@ def test_what_cannot_be_shared():
     with pytest.raises(TypeError, match="name"):
         theano.shared(1, name=2)
     assert theano.shared(np.ones((1, 2)), broadcastable=(True, False)).broadcastable == (True, False)
+
+
+def test_sizes_of_parts_may_be_computed():
+    x, sizes = T.dvector("x"), T.lvector("sizes")
+    f = theano.function([x, sizes], T.split(x, sizes, 2))
+    assert [part.tolist() for part in f([1, 2, 3], [1, 2])] == [[1], [2, 3]] == [part.tolist() for part in f([1, 2, 3], [1, 2])]
+    assert [part.eval({x: [1, 2, 3]}).tolist() for part in T.split(x, [2, 1])] == [[1, 2], [3]]
