@@ -381,7 +381,9 @@ class Draw:
         target = self.pick(targets).name
         reached = self.reaches(scope, target)
         olds = [x for x in scope.entries if x.name in reached and x.own and x.least is None and not self.is_long(x)]
-        shared = [n for n, _ in self.p.shared if n in reached]
+        # In what the step captures, a clone replaces the shared variable, too: the reference does not compute that again.
+        captured = [x for x in scope.entries if scope.level and x.name in reached and not x.own]
+        shared = [n for n, _ in self.p.shared if n in reached and not any(n in x.behind for x in captured)]
         old = self.pick([x.name for x in olds] + shared * 3)
         value = self.value(scope, name(old))
         new = self.tame(scope, self.tree(scope, 2), value.dtype.name, value.shape)
