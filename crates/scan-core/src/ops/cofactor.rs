@@ -79,8 +79,7 @@ impl OpDef for CofactorSlope {
         let Some(ct) = cts[0] else { return Ok(vec![None; 2]) };
         let (a, w) = (site.ins[0], site.ins[1]);
         let by_w = g.emit(CofactorSlope {}, &[a, ct]);
-        let small = g.ty(a).dims.last().and_then(|n| n.value()).is_some_and(|n| n <= 2);
-        let by_a = if small { g.zeros_like(a) } else { third(g, a, w, ct) };
+        let by_a = third(g, a, w, ct);
         Ok(vec![fit(g, by_a, a), fit(g, by_w, w)])
     }
     fn can_fail(&self) -> bool {
@@ -94,11 +93,15 @@ fn of_matrices(g: &mut Graph, v: Value) -> Value {
     g.expand(v, &[rank, rank + 1])
 }
 
-/// The slope of `Σ k · cofactor_slope(a, w)` by a, where a is regular: with `s = (⟨w, c⟩·c − c·wᵀ·c) / d`, by c and by d, which lead on to a.
+/// The slope of `Σ k · cofactor_slope(a, w)` by a: zero where a has at most two rows, which may tell when it runs alone, else where a is
+/// regular: with `s = (⟨w, c⟩·c − c·wᵀ·c) / d`, by c and by d, which lead on to a.
 fn third(g: &mut Graph, a: Value, w: Value, k: Value) -> Value {
     let d = g.emit(Det {}, &[a]);
     let zero = g.number(g.ty(d).dtype, 0.0);
+    let (rows, two) = (g.dim(a, g.ty(a).rank() - 1), g.int(2));
+    let small = g.emit(Op::Elem(ElemOp::Le), &[rows, two]);
     let regular = g.emit(Op::Elem(ElemOp::Ne), &[d, zero]);
+    let regular = g.emit(Op::Elem(ElemOp::Or), &[regular, small]);
     let message = "the third derivative of `det` is there for regular matrices alone, and a matrix is singular".to_string();
     let d = g.emit(Assert { message }, &[d, regular]);
     let (d, c) = (of_matrices(g, d), g.emit(Cofactor {}, &[a]));
@@ -114,7 +117,8 @@ fn third(g: &mut Graph, a: Value, w: Value, k: Value) -> Value {
     let square = g.mul(d, d);
     let by_d = g.div(value, square);
     let direct = g.mul(by_d, c);
-    g.sub(through, direct)
+    let (slope, none) = (g.sub(through, direct), g.zeros_like(a));
+    g.select(small, none, slope)
 }
 
 /// `Σ x · y` of each matrix.
