@@ -261,7 +261,8 @@ def test_gradients_of_a_part_of_a_graph():
     by_w, by_x = theano.gradient.subgraph_grad([w], [x], start={h * w: T.constant(2.0)})
     assert by_w[0].eval(at) == pytest.approx(2 * 0.25) and by_x[0].eval(at) == pytest.approx(2 * 3 * 2 * 0.5)
     by_w, by_x = theano.gradient.subgraph_grad([w], [x], start={h: T.constant(2.0)}, cost=cost)
-    assert by_w[0].eval(at) == pytest.approx(np.sin(0.25)) and by_x[0].eval(at) == pytest.approx(2 * 2 * 0.5)
+    # The gradient of the cost is added to that of h, and w is not behind h.
+    assert by_w[0].eval(at) == 0 and by_x[0].eval(at) == pytest.approx((2 + 3 * np.cos(0.25)) * 2 * 0.5)
 
 
 def test_an_op_without_a_gradient_beside_what_is_asked_for():
