@@ -150,7 +150,13 @@ pub type Accept<'a> = &'a (dyn Fn(&mut [Array]) -> core::Result<()> + Sync);
 impl Function {
     /// Without further ado, but that outputs are made the caller's own before shared variables are written.
     pub fn accept(&self) -> Accept<'static> {
-        if self.updates { &|outs| Ok(own(outs)) } else { &|_| Ok(()) }
+        if !self.updates {
+            return &|_| Ok(());
+        }
+        &|outs| {
+            own(outs);
+            Ok(())
+        }
     }
 
     /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,

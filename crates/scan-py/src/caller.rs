@@ -279,7 +279,7 @@ fn given_array(array: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
 }
 
 /// Where a target lies; what is wrong with it as an error.
-fn place<'a>(target: &'a Bound<'_, PyAny>, ty: &Type) -> std::result::Result<Plain<'a>, String> {
+fn place<'a>(target: &'a Bound<'_, PyAny>, ty: &Type) -> Result<Plain<'a>, String> {
     let descr = crate::array::descr(target.py(), ty.dtype);
     let wanted = format!("`out` is a writeable array of {} in C order", ty.dtype);
     if crate::array::is_masked(target) {
