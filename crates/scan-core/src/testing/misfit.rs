@@ -215,8 +215,8 @@ fn step_of(e: &Diagnostic) -> Vec<&String> {
     e.notes.iter().filter(|n| n.starts_with("in step")).collect()
 }
 
-/// Adds the lines of what results need by value; true per value that they need. What is computed for its shape alone passes may leave out,
-/// with the errors that only its values tell.
+/// Adds the lines of what results certainly need by value; true per value that they need. What is computed for its shape alone, or for a
+/// branch that may not be taken, passes may leave out, with the errors that only its values tell.
 fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<bool> {
     let mut live = vec![false; graph.n_values()];
     results.iter().for_each(|v| live[v.idx()] = true);
@@ -228,6 +228,7 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
         needed.insert(node.span);
         match &node.op {
             Op::Scan(scan) => inputs_of(scan, asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true),
+            Op::IfElse(_) => live[node.ins[0].idx()] = true,
             op => node.ins.iter().enumerate().filter(|(k, _)| !shape_only(op).contains(k)).for_each(|(_, v)| live[v.idx()] = true),
         }
     }
