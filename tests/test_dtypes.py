@@ -2,6 +2,8 @@
 
 import inspect
 import operator
+import subprocess
+import sys
 import types
 
 import numpy as np
@@ -255,3 +257,15 @@ def _file():
     import tempfile
 
     return tempfile.NamedTemporaryFile()
+
+
+def test_masks_are_not_imported_by_programs_that_have_none():
+    """NumPy loads its masked arrays when somebody asks for them, which takes longer than most first calls."""
+    program = """
+import sys, rscan as rs
+x = rs.dvector()
+rs.function([x], rs.ones_like(x) + rs.constant([1.0]))([2.0])
+print('numpy.ma' in sys.modules)
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert out.stdout == "False\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,9 @@ _NUMBERS = {bool, int, float, np.float64, np.float32, np.int64}
 def _holds_mask(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return not _NUMBERS.issuperset(map(type, value)) and any(map(_holds_mask, value))
-    return isinstance(value, np.ma.MaskedArray)
+    # Who has such an array has imported its module, which takes longer than most first calls.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return masked is not None and isinstance(value, masked)
 
 
 def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
