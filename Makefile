@@ -14,10 +14,14 @@ PYTEST_FLAGS ?= -q --timeout=300
 # `make accept-memory` refuses.
 N            ?= 2000
 SEED         ?= 0
+# A python that has JAX and NumPy, for `make accept-models`; which models, and further options of its runner.
+BENCH_PYTHON ?= $(PY)
+ONLY         ?=
+FLAGS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants clean
+.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -100,6 +104,9 @@ accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and cou
 
 accept-mutants: $(VENV)/installed  ## change one small thing at a time, at MUTANTS places, and count those that the tests find
 	$(PY) tools/mutants.py -n $(MUTANTS)
+
+accept-models: $(VENV)/built  ## models that nobody tuned for, beside JAX: BENCH_PYTHON is a python that has it (ONLY=regex, FLAGS=--calls)
+	PYTHONPATH=python $(BENCH_PYTHON) benchmarks/models/run.py --only '$(ONLY)' $(FLAGS)
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) target out bench-results python/rscan/*.so

@@ -1,0 +1,131 @@
+"""One model in a fresh process: `worker.py NAME JSON`, driven by run.py. The last line of the output is a JSON object."""
+
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+# The folder of this file has modules whose names mean something else elsewhere.
+sys.path[0] = str(pathlib.Path(__file__).parents[1])
+
+import models
+import numpy as np
+import rscan as rs
+from common import touch
+
+
+def timed(call, n=1):
+    """Seconds of a call."""
+    start = time.perf_counter()
+    for _ in range(n):
+        call()
+    return (time.perf_counter() - start) / n
+
+
+def prepared(build, size, arguments):
+    """A call without arguments."""
+    f = build(**size)
+    return f, lambda: f(*arguments)
+
+
+def first(model, size, arguments):
+    """The compiled function, its result, and how long it took to make it and call it once."""
+    x = rs.dscalar("x")
+    rs.function([x], x + 1)(1.0)
+    touch(512)
+    start = time.perf_counter()
+    f, call = prepared(model.rscan, size, arguments)
+    result = call()
+    return f, call, result, time.perf_counter() - start
+
+
+def twin(model, size, arguments):
+    """The call of the twin, and its result."""
+    import jax
+
+    # What a user holds: arrays of JAX, numbers as they are.
+    held = [jax.numpy.asarray(a) if isinstance(a, (np.ndarray, np.generic)) else a for a in arguments]
+    _, call = prepared(model.jax, size, held)
+    call = lambda call=call: jax.block_until_ready(call())
+    start = time.perf_counter()
+    result = call()
+    return call, [np.asarray(a) for a in models.flat(result)], time.perf_counter() - start
+
+
+def measure(calls, rounds, seconds):
+    """Seconds per call of each, one list per call: they take turns, so that what else the machine does hits all alike."""
+    for call in calls:
+        start = time.perf_counter()
+        while timed(call) and time.perf_counter() - start < 0.1:  # kernels become machine code after some calls
+            pass
+    once = [timed(call) for call in calls]
+    counts = [max(1, min(2000, int(seconds / t))) for t in once]
+    taken = sum(n * t for n, t in zip(counts, once))
+    rounds = max(3, min(rounds, int(5 / taken)))
+    samples = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, n, found in zip(calls, counts, samples):
+            if n > 1:
+                call()
+            found.append(timed(call, n))
+    return samples
+
+
+def function_of(f, arguments):
+    """The rs.Function behind what a model returned."""
+    return f.lower(*arguments) if hasattr(f, "lower") else f
+
+
+def loops_of(f, arguments):
+    """Per loop: its engine, the ops that its steps call from the host, and why it is not machine code through and through."""
+    found = []
+    for loop in function_of(f, arguments).explain().loops:
+        for variant in loop.variants[-1:]:
+            _, _, calls = variant.engine.partition(" and calls of ")
+            calls = calls.split(", ") if calls else ["eval"] if variant.engine == "eval" else []
+            copies = [f"{what}: {size:,} bytes" for what, size in variant.copies]
+            found.append(dict(loop=loop.name, depth=loop.depth, engine=variant.engine, calls=calls, reason=variant.reason, copies=copies))
+    return found
+
+
+def run(model, options):
+    """What is known about a model; raises where it fails."""
+    size = model.small if options["small"] else model.size
+    arguments = model.arguments(size)
+    f, call, ours, first_s = first(model, size, arguments)
+    found = dict(first_call_s=first_s)
+    if options["first_only"]:
+        return found
+    calls = [call]
+    if options["jax"]:
+        other, theirs, found["jax_first_call_s"] = twin(model, size, arguments)
+        model.same([np.array(a) for a in models.flat(ours)], theirs)
+        # Once more: kernels may be other ones by now.
+        model.same(models.flat([call() for _ in range(3)][-1]), theirs)
+        calls.append(other)
+    if options["rounds"]:
+        samples = measure(calls, options["rounds"], options["seconds"])
+        found["run_s"] = statistics.median(samples[0])
+        found["first_s"] = max(0.0, first_s - found["run_s"])
+        if options["jax"]:
+            found["jax_s"] = statistics.median(samples[1])
+            found["ratio"] = statistics.median(a / b for a, b in zip(*samples))
+    found["loops"] = loops_of(f, arguments)
+    return found
+
+
+def main():
+    name, options = sys.argv[1], json.loads(sys.argv[2])
+    model = models.find()[name]
+    try:
+        result = dict(ok=True, **run(model, options))
+    except Exception as error:
+        result = dict(ok=False, error=f"{type(error).__name__}: {error}")
+    print("\n" + json.dumps(result))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    main()
