@@ -1,6 +1,7 @@
 """rscan against JAX on models that nobody tuned for: `python run.py [--only REGEX] [--rscan-only] [--calls] [-o FILE]`; see README.md.
 
-Ratios are rscan / JAX: below 1 rscan is ahead. Each model runs in a process of its own on one core: rscan's first call, then both sides in turn.
+Ratios are rscan / JAX: below 1 rscan is ahead. Each model runs in a process of its own on one core: rscan's first call, then both sides in
+turn, for many short rounds, of which the best count. A first call is the best of three fresh processes, less a later call.
 """
 
 import argparse
@@ -49,10 +50,10 @@ def measured(model, options):
     """One row: the model, and what was found out."""
     found = worker(model.name, options)
     row = dict(name=model.name, kind=model.kind, dtype=model.dtype, sealed=model.sealed, **found)
-    if found["ok"] and "first_s" in found:
+    if found["ok"] and "run_s" in found:
         others = [worker(model.name, options, first_only=True) for _ in range(options.starts - 1)]
         firsts = [found["first_call_s"], *(o["first_call_s"] for o in others if o["ok"])]
-        row["first_s"] = max(0.0, statistics.median(firsts) - found["run_s"])
+        row["first_s"] = max(0.0, min(firsts) - found["run_median_s"])
     return row
 
 
@@ -64,7 +65,8 @@ def line(row):
         return f"  {row['name']:30} {row['dtype']:8} ok"
     ratio = f"x{row['ratio']:<7.3g}" if "ratio" in row else " " * 8
     jax = f"jax {t(row['jax_s']):>9}" if "jax_s" in row else ""
-    return f"  {row['name']:30} {row['dtype']:8} {ratio} rscan {t(row['run_s']):>9}  {jax}  first call {t(row['first_s']):>9}"
+    was = f"  was x{row['was']:.3g}" if "was" in row else ""
+    return f"  {row['name']:30} {row['dtype']:8} {ratio} rscan {t(row['run_s']):>9}  {jax}  first call {t(row['first_s']):>9}{was}"
 
 
 def print_calls(row):
@@ -94,6 +96,7 @@ def print_summary(title, rows):
         worst = max(ratios, key=ratios.get)
         slower = sum(x > 1 for x in ratios.values())
         print(f"  geometric mean x{geomean(ratios.values()):.3g} of JAX, worst x{ratios[worst]:.3g} on {worst}; slower than JAX on {slower} of {len(ratios)}")
+        print("  worst first: " + ", ".join(f"{name} x{ratios[name]:.3g}" for name in sorted(ratios, key=ratios.get, reverse=True)[:12]))
     if firsts:
         worst = max(firsts, key=firsts.get)
         print(f"  first call: median {t(statistics.median(firsts.values()))}, worst {t(firsts[worst])} on {worst}")
@@ -116,9 +119,10 @@ def main():
     parser.add_argument("--check-only", action="store_true", help="compare values, take no times")
     parser.add_argument("--small", action="store_true", help="at the size of the tests")
     parser.add_argument("-o", metavar="FILE", help="write all that was found as JSON")
+    parser.add_argument("--against", metavar="FILE", help="show the ratios of an earlier -o FILE beside")
     parser.add_argument("--cpu", default="0", help="the core (default 0)")
-    parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument("--seconds", type=float, default=0.006, help="per side and round (default 0.006)")
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=0.003, help="per side and round (default 0.003)")
     parser.add_argument("--starts", type=int, default=3, help="fresh processes per first call (default 3)")
     parser.add_argument("--timeout", type=float, default=180, help="seconds per model (default 180)")
     options = parser.parse_args()
@@ -127,9 +131,12 @@ def main():
         print("JAX is not installed for this python: nothing is compared (--rscan-only times rscan alone)")
         return 0
     chosen = [m for m in models.find().values() if re.search(options.only, f"{m.name} {m.kind} {type(m).__module__}")]
+    earlier = {r["name"]: r["ratio"] for r in json.loads(pathlib.Path(options.against).read_text()) if "ratio" in r} if options.against else {}
     rows = []
     for model in chosen:
         rows.append(measured(model, options))
+        if model.name in earlier:
+            rows[-1]["was"] = earlier[model.name]
         print(line(rows[-1]), flush=True)
     for title, sealed in (("open models", False), ("sealed models", True)):
         mine = [r for r in rows if r["sealed"] == sealed]

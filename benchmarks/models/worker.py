@@ -107,12 +107,12 @@ def run(model, options):
         calls.append(other)
     if options["rounds"]:
         samples = measure(calls, options["rounds"], options["seconds"])
-        found["run_s"] = statistics.median(samples[0])
-        found["first_s"] = max(0.0, first_s - found["run_s"])
+        # On a machine that others use, the best of many short rounds is what repeats; medians are beside it.
+        found.update(run_s=min(samples[0]), run_median_s=statistics.median(samples[0]))
         if options["jax"]:
-            found["jax_s"] = statistics.median(samples[1])
+            found.update(jax_s=min(samples[1]), jax_median_s=statistics.median(samples[1]))
             found["ratio"] = found["run_s"] / found["jax_s"]
-            found["ratio_of_best"] = min(samples[0]) / min(samples[1])
+            found["ratio_of_medians"] = found["run_median_s"] / found["jax_median_s"]
     found["loops"] = loops_of(f, arguments)
     return found
 
