@@ -229,3 +229,51 @@ class XorShift(Model):
             return jax.lax.fori_loop(0, steps, step, (x, jnp.zeros(lanes, "int64")))
 
         return f
+
+
+class BisectionLanes(Model):
+    """Implied volatilities of many options by bisection, until all intervals are short."""
+
+    kind, dtype = KIND, "float64"
+    size, small = dict(lanes=2000), dict(lanes=4)
+
+    def make(self, random, lanes):
+        strike = random.uniform(0.8, 1.2, size=lanes)
+        return strike, np.maximum(1 - strike, 0) + random.uniform(0.02, 0.1, size=lanes)
+
+    def rscan(self, lanes):
+        @rs.compile
+        def f(strike, price):
+            cdf = lambda x: 0.5 * (1 + rs.erf(x / 2**0.5))
+
+            def step(low, high):
+                s = 0.5 * (low + high)
+                d = (0.5 * s**2 - rs.log(strike)) / s
+                dear = cdf(d) - strike * cdf(d - s) > price
+                new = dict(low=rs.where(dear, low, s), high=rs.where(dear, s, high))
+                return new, rs.until(rs.max(new["high"] - new["low"]) < 1e-8)
+
+            out = rs.loop(step, init=dict(low=rs.full(lanes, 1e-4), high=rs.full(lanes, 3.0)), n_steps=100)
+            return 0.5 * (out.low[-1] + out.high[-1])
+
+        return f
+
+    def jax(self, lanes):
+        import jax, jax.numpy as jnp
+
+        @jax.jit
+        def f(strike, price):
+            cdf = lambda x: 0.5 * (1 + jax.lax.erf(x / 2**0.5))
+
+            def step(state):
+                low, high = state
+                s = 0.5 * (low + high)
+                d = (0.5 * s**2 - jnp.log(strike)) / s
+                dear = cdf(d) - strike * cdf(d - s) > price
+                return jnp.where(dear, low, s), jnp.where(dear, s, high)
+
+            start = (jnp.full(lanes, 1e-4), jnp.full(lanes, 3.0))
+            low, high = jax.lax.while_loop(lambda s: jnp.max(s[1] - s[0]) >= 1e-8, step, start)
+            return 0.5 * (low + high)
+
+        return f

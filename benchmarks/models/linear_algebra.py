@@ -272,3 +272,63 @@ class SequentialProcess(Model):
             return jnp.sum(jax.lax.map(one, logs))
 
         return jax.jit(jax.value_and_grad(loss))
+
+
+class ThomasSweeps(Model):
+    """Crank and Nicolson's steps of diffusion, each a tridiagonal system by a sweep forwards and one backwards."""
+
+    kind, dtype = KIND, "float64"
+    size, small = dict(n=100, steps=30), dict(n=4, steps=2)
+
+    def make(self, random, n, steps):
+        return random.uniform(0.1, 1, size=n), random.normal(size=n)
+
+    def rscan(self, n, steps):
+        @rs.compile
+        def f(k, u0):
+            below, above, diagonal = -k.at[0].set(0.0), -k.at[-1].set(0.0), 1 + 2 * k
+
+            def forward(a, b, c, r, cp, rp):
+                w = b - a * cp
+                return dict(cp=c / w, rp=(r - a * rp) / w)
+
+            def solve(r):
+                out = rs.loop(forward, over=dict(a=below, b=diagonal, c=above, r=r), init=dict(cp=0.0, rp=0.0))
+                return rs.loop(lambda c, r, x: r - c * x, over=[out.cp, out.rp], init=rs.constant(0.0), reverse=True)
+
+            def step(u):
+                around = -below * rs.concatenate([u[:1], u[:-1]]) - above * rs.concatenate([u[1:], u[-1:]])
+                return solve((1 - k) * u + 0.5 * around)
+
+            return rs.loop(step, init=u0, n_steps=steps)[-1]
+
+        return f
+
+    def jax(self, n, steps):
+        import jax, jax.numpy as jnp
+
+        @jax.jit
+        def f(k, u0):
+            below, above, diagonal = -k.at[0].set(0.0), -k.at[-1].set(0.0), 1 + 2 * k
+
+            def forward(before, row):
+                (cp, rp), (a, b, c, r) = before, row
+                w = b - a * cp
+                return (c / w, (r - a * rp) / w), (c / w, (r - a * rp) / w)
+
+            def backward(x, row):
+                c, r = row
+                x = r - c * x
+                return x, x
+
+            def solve(r):
+                swept = jax.lax.scan(forward, (0.0, 0.0), (below, diagonal, above, r))[1]
+                return jax.lax.scan(backward, 0.0, swept, reverse=True)[1]
+
+            def step(_, u):
+                around = -below * jnp.concatenate([u[:1], u[:-1]]) - above * jnp.concatenate([u[1:], u[-1:]])
+                return solve((1 - k) * u + 0.5 * around)
+
+            return jax.lax.fori_loop(0, steps, step, u0)
+
+        return f

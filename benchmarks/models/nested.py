@@ -306,6 +306,73 @@ class LengthByValue(Model):
         return f
 
 
+class LengthByIndexGradient(Model):
+    """A triangular sum with a nonlinearity, the inner loop of step t over t terms; the gradient by all coefficients."""
+
+    kind, dtype = KIND, "float64"
+    size, small = dict(steps=100), dict(steps=5)
+
+    def make(self, random, steps):
+        return random.normal(size=steps) / steps, random.normal(size=steps)
+
+    def rscan(self, steps):
+        def loss(decay, x):
+            def step(t, x_t):
+                terms = rs.loop(lambda s, h: rs.tanh(h + decay[s] * x[t - s]), over=rs.arange(t + 1), init=rs.constant(0.0))
+                return (terms[-1] - x_t) ** 2
+
+            return rs.sum(rs.loop(step, over=[rs.arange(steps), x]))
+
+        return rs.value_and_grad(loss, wrt=(0, 1))
+
+    def jax(self, steps):
+        import jax, jax.numpy as jnp
+
+        def loss(decay, x):
+            # Loops whose length is not known have no gradient in JAX: terms beyond t are masked.
+            def step(_, given):
+                t, x_t = given
+                term = lambda h, s: (jnp.where(s <= t, jnp.tanh(h + decay[s] * x[t - s]), h), None)
+                return None, (jax.lax.scan(term, 0.0, jnp.arange(steps))[0] - x_t) ** 2
+
+            return jnp.sum(jax.lax.scan(step, None, (jnp.arange(steps), x))[1])
+
+        return jax.jit(jax.value_and_grad(loss, argnums=(0, 1)))
+
+
+class LengthByValueGradient(Model):
+    """Each step repeats a small net as often as its number says; the gradient by the net."""
+
+    kind, dtype = KIND, "float64"
+    size, small = dict(steps=100, d=16), dict(steps=4, d=2)
+
+    def make(self, random, steps, d):
+        return random.normal(size=(d, d)) / d, random.integers(1, 9, size=steps), random.normal(size=(steps, d))
+
+    def rscan(self, steps, d):
+        def loss(W, counts, x):
+            def step(k, x, h):
+                return rs.loop(lambda g: rs.tanh(W @ g + x), init=h, n_steps=k)[-1]
+
+            return rs.mean(rs.loop(step, over=[counts, x], init=rs.zeros(d)) ** 2)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, steps, d):
+        import jax, jax.numpy as jnp
+
+        def loss(W, counts, x):
+            # Loops whose length is not known have no gradient in JAX: what is beyond k of at most 8 steps is masked.
+            def step(h, given):
+                k, x = given
+                h = jax.lax.scan(lambda g, s: (jnp.where(s < k, jnp.tanh(W @ g + x), g), None), h, jnp.arange(8))[0]
+                return h, h
+
+            return jnp.mean(jax.lax.scan(step, jnp.zeros(d), (counts, x))[1] ** 2)
+
+        return jax.jit(jax.value_and_grad(loss))
+
+
 class Mandelbrot(Model):
     """Rows of the Mandelbrot set: in each, the points are iterated until all have escaped or 50 steps are over."""
 

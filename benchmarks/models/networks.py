@@ -230,6 +230,76 @@ class LSTMGenerating(Model):
         return generate
 
 
+class LSTMForwardWide(Model):
+    """A long short-term memory of 128 over a batch of 128, gates by slices; its last state."""
+
+    kind, dtype = KIND, "float32"
+    size, small = dict(steps=30, batch=128, hidden=128, d=16), dict(steps=3, batch=2, hidden=3, d=2)
+
+    def make(self, random, steps, batch, hidden, d):
+        return (*weights(random, "f4", (hidden, 4 * hidden), (d, 4 * hidden)), random.normal(size=(steps, batch, d)).astype("f4"))
+
+    def rscan(self, steps, batch, hidden, d):
+        @rs.compile
+        def f(W, U, x):
+            def step(x, h, c):
+                a = x @ U + h @ W
+                gate = lambda k: a[:, k * hidden : (k + 1) * hidden]
+                c = rs.sigmoid(gate(0)) * c + rs.sigmoid(gate(1)) * rs.tanh(gate(2))
+                return dict(h=rs.sigmoid(gate(3)) * rs.tanh(c), c=c)
+
+            zero = rs.zeros((batch, hidden), dtype="float32")
+            return rs.loop(step, over=dict(x=x), init=dict(h=zero, c=zero)).h[-1]
+
+        return f
+
+    def jax(self, steps, batch, hidden, d):
+        import jax, jax.numpy as jnp
+
+        @jax.jit
+        def f(W, U, x):
+            def step(state, x):
+                h, c = state
+                a = x @ U + h @ W
+                gate = lambda k: a[:, k * hidden : (k + 1) * hidden]
+                c = jax.nn.sigmoid(gate(0)) * c + jax.nn.sigmoid(gate(1)) * jnp.tanh(gate(2))
+                return (jax.nn.sigmoid(gate(3)) * jnp.tanh(c), c), None
+
+            zero = jnp.zeros((batch, hidden), "float32")
+            return jax.lax.scan(step, (zero, zero), x)[0][0]
+
+        return f
+
+
+class ElmanLatencyGradient(Model):
+    """The gradient of a plain net of 32 units along one sequence, by all weights, in double precision."""
+
+    kind, dtype = KIND, "float64"
+    size, small = dict(steps=200, hidden=32, d=4), dict(steps=4, hidden=3, d=2)
+
+    def make(self, random, steps, hidden, d):
+        x, y = random.normal(size=(steps, d)), random.normal(size=steps)
+        return (*weights(random, "f8", (hidden, hidden), (hidden, d), (hidden,)), x, y)
+
+    def rscan(self, steps, hidden, d):
+        def loss(W, U, v, x, y):
+            return rs.mean((rs.loop(lambda x, h: rs.tanh(W @ h + U @ x), over=x, init=rs.zeros(hidden)) @ v - y) ** 2)
+
+        return rs.value_and_grad(loss, wrt=(0, 1, 2))
+
+    def jax(self, steps, hidden, d):
+        import jax, jax.numpy as jnp
+
+        def loss(W, U, v, x, y):
+            def step(h, x):
+                h = jnp.tanh(W @ h + U @ x)
+                return h, h
+
+            return jnp.mean((jax.lax.scan(step, jnp.zeros(hidden), x)[1] @ v - y) ** 2)
+
+        return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+
+
 class EchoState(Model):
     """A reservoir of 200 units with leaks that feeds back what it says."""
 
