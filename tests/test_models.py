@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 import executed
+import numpy as np
 import pytest
 
 FOLDER = executed.ROOT / "benchmarks" / "models"
@@ -60,3 +61,34 @@ def test_there_are_two_models_or_more_of_each_class():
     kinds = [MODELS[name].kind for name in OPEN]
     assert len(kinds) >= 32
     assert all(kinds.count(kind) >= 2 for kind in kinds)
+
+
+def test_the_example_of_the_readme_is_a_model(monkeypatch):
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    source = text.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(source, names)
+    model = names["Smoother"]()
+    assert set(model.small) == set(model.size)
+    expected, _ = results(model, model.small, "eval", "0", monkeypatch)
+    model.same(results(model, model.small, "jit", "1", monkeypatch)[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        ([1.0], [1.0 + 1e-6], "wrong by"),
+        ([1.0, np.nan], [1.0, 2.0], "not finite at other places"),
+        ([1.0, np.inf], [1.0, -np.inf], "other infinities"),
+        ([1, 2], [1, 3], "differs at 1 of 2 places"),
+        ([1, 2], [1.0, 2.0], "dtype"),
+        ([[1.0]], [1.0], "shape"),
+    ],
+)
+def test_what_differs_is_a_failure(ours, theirs, message):
+    model = next(iter(MODELS.values()))
+    model.same([np.array(theirs)], [np.array(theirs)])
+    with pytest.raises(AssertionError, match=message):
+        model.same([np.array(ours)], [np.array(theirs)])
+    with pytest.raises(AssertionError, match="1 outputs, and 0"):
+        model.same([np.array(ours)], [])

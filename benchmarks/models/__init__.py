@@ -33,6 +33,7 @@ class Model:
         assert len(ours) == len(theirs), f"{len(ours)} outputs, and {len(theirs)} are expected"
         for i, (a, b) in enumerate(zip(ours, theirs)):
             assert a.shape == b.shape, f"output {i} has the shape {a.shape}, and {b.shape} is expected"
+            assert (a.dtype.kind == "f") == (b.dtype.kind == "f"), f"output {i} has the dtype {a.dtype}, and {b.dtype} is expected"
             if b.dtype.kind == "f":
                 self._near(i, a, b)
             else:

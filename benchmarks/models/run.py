@@ -130,7 +130,7 @@ def main():
     if options.jax and importlib.util.find_spec("jax") is None:
         print("JAX is not installed for this python: nothing is compared (--rscan-only times rscan alone)")
         return 0
-    chosen = [m for m in models.find().values() if re.search(options.only, f"{m.name} {m.kind} {type(m).__module__}")]
+    chosen = [m for m in models.find().values() if re.search(options.only, f"{m.name} {m.kind} {type(m).__module__}", re.IGNORECASE)]
     earlier = {r["name"]: r["ratio"] for r in json.loads(pathlib.Path(options.against).read_text()) if "ratio" in r} if options.against else {}
     rows = []
     for model in chosen:

@@ -100,7 +100,10 @@ def run(model, options):
         return found
     calls = [call]
     if options["jax"]:
-        other, theirs, found["jax_first_call_s"] = twin(model, size, arguments)
+        try:
+            other, theirs, found["jax_first_call_s"] = twin(model, size, arguments)
+        except Exception as error:
+            raise RuntimeError(f"the twin in JAX fails: {type(error).__name__}: {error}") from error
         model.same([np.array(a) for a in models.flat(ours)], theirs)
         # Once more: kernels may be other ones by now.
         model.same(models.flat([call() for _ in range(3)][-1]), theirs)
