@@ -4,6 +4,7 @@
 use super::graph::{Graph, Value};
 use super::profile::Profile;
 use super::scan::Scan;
+use super::view::{View, Viewed};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Dim, Type, memory};
@@ -71,6 +72,11 @@ pub trait OpDef {
     /// True where evaluation can fail for some values of well-typed inputs.
     fn can_fail(&self) -> bool {
         false
+    }
+    /// Where the elements of the result lie in the first input, where the op only rearranges that one; `None` where it does not, or where
+    /// that depends on values.
+    fn view(&self, _: &Viewed) -> Option<View> {
+        None
     }
     /// The output as an affine extent, for integer scalars computed from extents.
     fn dim(&self, _ins: &[Arg]) -> Option<Dim> {

@@ -3,6 +3,7 @@
 
 pub mod interp;
 pub mod kir;
+pub mod nest;
 pub mod print;
 pub mod record;
 #[cfg(any(test, feature = "testing"))]
@@ -10,5 +11,6 @@ pub mod testing;
 pub mod verify;
 
 pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+pub use nest::{Fill, Nest, Strides};
 pub use record::Builder;
 pub use verify::verify;

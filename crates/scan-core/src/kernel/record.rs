@@ -1,5 +1,6 @@
 //! Builds kernels: equal pure instructions are made once, and rows of the elementwise table become primitive operations.
 
+mod division;
 mod floats;
 mod ints;
 #[cfg(test)]

@@ -21,7 +21,9 @@ impl MixedLoop {
         last[STEP] = end;
         for (k, item) in self.items.iter().enumerate() {
             for place in &item.outs {
-                if let At::Slot(s) = place.at {
+                if let At::Slot(s) = place.at
+                    && arena.places[s].is_none()
+                {
                     arena.take(s, slots[s]);
                 }
             }

@@ -3,7 +3,7 @@
 //! A row may be written over where everything that reads what was there runs before: the step's parts are put into such an
 //! order. Where that is not possible (something reads the old row and needs the new one, too) the state has rows of its own.
 
-use super::groups::Groups;
+use super::fusions::Fusions;
 use super::scan::{Kind, Kinds};
 use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
 use crate::scan::in_place::rows;
@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 /// The nodes of a step in the order in which they run, and what they write over.
 pub(super) struct Order {
-    /// Nodes that depend on the step; of a group its root.
+    /// Nodes that depend on the step; of a fusion its root.
     pub nodes: Vec<NodeId>,
     /// Values that lie in the one row of a state.
     pub rows: FxHashMap<Value, StateId>,
@@ -24,8 +24,8 @@ type Before = (NodeId, NodeId);
 
 impl Order {
     /// The order of a step in which as many states as possible are written in place.
-    pub fn new(scan: &Scan, body: &Graph, kinds: &Kinds, groups: &Groups) -> Order {
-        let uses = Uses::new(body, kinds, groups);
+    pub fn new(scan: &Scan, body: &Graph, kinds: &Kinds, fusions: &Fusions) -> Order {
+        let uses = Uses::new(body, kinds, fusions);
         let mut order = Order { nodes: uses.sorted(&[]).unwrap_or_default(), rows: FxHashMap::default() };
         let mut agreed: Vec<Before> = vec![];
         for id in scan.states.ids() {
@@ -59,14 +59,14 @@ pub(super) fn may_alias(op: &Op) -> bool {
 /// Who reads what in a step.
 struct Uses<'a> {
     body: &'a Graph,
-    groups: &'a Groups,
-    /// Nodes that depend on the step, groups' inner ones too.
+    fusions: &'a Fusions,
+    /// Nodes that depend on the step, fusions' inner ones too.
     nodes: Vec<NodeId>,
     users: FxHashMap<Value, Vec<NodeId>>,
 }
 
 impl<'a> Uses<'a> {
-    fn new(body: &'a Graph, kinds: &Kinds, groups: &'a Groups) -> Uses<'a> {
+    fn new(body: &'a Graph, kinds: &Kinds, fusions: &'a Fusions) -> Uses<'a> {
         let live = body.needed(body.results());
         let step = |id: &NodeId| live[id.0 as usize] && body.nodes()[*id].outs.iter().any(|&v| kinds.of(v) == Kind::Step);
         let nodes: Vec<NodeId> = body.nodes().ids().filter(step).collect();
@@ -74,7 +74,7 @@ impl<'a> Uses<'a> {
         for &id in &nodes {
             body.nodes()[id].ins.iter().for_each(|&v| users.entry(v).or_default().push(id));
         }
-        Uses { body, groups, nodes, users }
+        Uses { body, fusions, nodes, users }
     }
 
     /// The values that follow each other in a state's row, and what must run before what if they do.
@@ -97,8 +97,11 @@ impl<'a> Uses<'a> {
             }
             for &user in self.users.get(&v).map_or(&[][..], |u| u).iter().filter(|&&u| u != writer) {
                 let node = &self.body.nodes()[user];
-                readers.push(self.groups.root(user));
-                if may_alias(&node.op) && same.insert(node.outs[0]) {
+                let copied = self.fusions.is_copied(user);
+                if !copied {
+                    readers.push(self.fusions.root(user));
+                }
+                if (may_alias(&node.op) || copied) && same.insert(node.outs[0]) {
                     next.push(node.outs[0]);
                 }
             }
@@ -107,15 +110,32 @@ impl<'a> Uses<'a> {
         (!given.iter().any(|v| same.contains(v))).then_some(readers)
     }
 
-    /// The nodes, those of a group together, in an order that keeps to their inputs and to `before`; else as they stand.
+    /// Calls `visit` with the nodes that make what a node reads, itself or by way of what has no memory.
+    fn makers(&self, id: NodeId, visit: &mut dyn FnMut(NodeId)) {
+        let (mut seen, mut next) = (FxHashSet::default(), vec![id]);
+        while let Some(id) = next.pop() {
+            for &v in &self.body.nodes()[id].ins {
+                let Def::Out(maker, _) = self.body.def(v) else { continue };
+                if !self.fusions.is_copied(maker) {
+                    visit(maker);
+                } else if seen.insert(maker) {
+                    next.push(maker);
+                }
+            }
+        }
+    }
+
+    /// The nodes, those of a fusion together, in an order that keeps to their inputs and to `before`; else as they stand.
     fn sorted(&self, before: &[Before]) -> Option<Vec<NodeId>> {
-        let root = |id: NodeId| self.groups.root(id);
+        let root = |id: NodeId| self.fusions.root(id);
         let mut after: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
-        let mut waits: FxHashMap<NodeId, usize> = self.nodes.iter().map(|&id| (root(id), 0)).collect();
-        let inputs = self.nodes.iter().flat_map(|&id| self.body.nodes()[id].ins.iter().map(move |&v| (v, id)));
-        let made =
-            inputs.filter_map(|(v, id)| if let Def::Out(maker, _) = self.body.def(v) { Some((root(maker), root(id))) } else { None });
-        for (first, second) in made.chain(before.iter().copied()).filter(|(a, b)| a != b) {
+        let nodes = || self.nodes.iter().copied().filter(|&id| !self.fusions.is_copied(id));
+        let mut waits: FxHashMap<NodeId, usize> = nodes().map(|id| (root(id), 0)).collect();
+        let mut made = vec![];
+        for id in nodes() {
+            self.makers(id, &mut |maker| made.push((root(maker), root(id))));
+        }
+        for (first, second) in made.into_iter().chain(before.iter().copied()).filter(|(a, b)| a != b) {
             if waits.contains_key(&first) {
                 after.entry(first).or_default().push(second);
                 *waits.entry(second).or_default() += 1;

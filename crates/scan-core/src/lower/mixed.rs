@@ -1,16 +1,14 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
-use super::groups::{Groups, Part};
 use super::in_place::{Order, may_alias};
 use super::moves::{Source, moved_inputs, sources};
-use super::nodes::expressible;
-use super::scan::{Kind, Kinds, known_shape, lower_map, prepared, state_row};
+use super::scan::{Kind, Kinds, known_shape, prepared, state_row};
 use super::window::Window;
-use super::{Lowered, Refusal, refuse};
+use super::{Lowered, refuse};
 use crate::base::Span;
 use crate::ir::op::{GatherWrite, IndexWrite, Write};
 use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Nest};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::scan::reached::shape_only;
@@ -46,7 +44,7 @@ pub struct Place {
     pub dtype: DType,
 }
 
-/// Elements that lie beside each other before and after a move.
+/// Elements that lie beside each other after a move, and at equal distances before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// Which input; `None`: zeros.
@@ -57,12 +55,16 @@ pub struct Run {
     pub to: usize,
     /// How many.
     pub n: usize,
+    /// How far apart they lie in the input.
+    pub step: isize,
 }
 
 /// A part of a step.
 pub(crate) enum Work {
     /// A kernel of one step over so many lanes; operands are the inputs, then the results.
     Map(Kernel, usize),
+    /// A kernel inside loops; operands are the inputs, then what it writes.
+    Nest(Box<Nest>),
     /// Elements moved.
     Move(Vec<Run>),
     /// A product of two matrices, or of a matrix and a vector: `[m, k, n]`.
@@ -126,16 +128,18 @@ pub fn lower(scan: &Scan, types: &[Type]) -> Lowered<MixedLoop> {
     Planner::new(scan, &body, &kinds)?.plan()
 }
 
-struct Planner<'a> {
-    scan: &'a Scan,
-    body: &'a Graph,
-    kinds: &'a Kinds,
-    places: FxHashMap<Value, Place>,
-    roots: Vec<Value>,
-    items: Vec<Item>,
-    slots: Vec<usize>,
-    windows: Vec<Window>,
-    rows: FxHashMap<Value, StateId>,
+/// A step on its way to a list.
+pub(super) struct Planner<'a> {
+    pub(super) scan: &'a Scan,
+    pub(super) body: &'a Graph,
+    pub(super) kinds: &'a Kinds,
+    pub(super) places: FxHashMap<Value, Place>,
+    /// What is computed before the loop, and the order of axes in which it lies there.
+    pub(super) roots: Vec<(Value, Option<Vec<usize>>)>,
+    pub(super) items: Vec<Item>,
+    pub(super) slots: Vec<usize>,
+    pub(super) windows: Vec<Window>,
+    pub(super) rows: FxHashMap<Value, StateId>,
 }
 
 /// The slot of the number of the step.
@@ -178,21 +182,21 @@ impl<'a> Planner<'a> {
         Ok(())
     }
     /// A new temporary for a value.
-    fn slot(&mut self, v: Value) -> Lowered<Place> {
+    pub(super) fn slot(&mut self, v: Value) -> Lowered<Place> {
         let size = count(&known_shape(self.body, v)?) * self.body.ty(v).dtype.size();
         self.slots.push(size);
         self.put(v, At::Slot(self.slots.len() - 1))?;
         Ok(self.places[&v].clone())
     }
     /// Where a value lies; what does not depend on the step is computed before the loop.
-    fn place(&mut self, v: Value) -> Lowered<Place> {
+    pub(super) fn place(&mut self, v: Value) -> Lowered<Place> {
         if let Some(place) = self.places.get(&v) {
             return Ok(place.clone());
         }
         if self.kinds.of(v) == Kind::Step {
             return refuse("a value that no part of the step makes");
         }
-        self.roots.push(v);
+        self.roots.push((v, None));
         self.put(v, At::Before(self.roots.len() - 1))?;
         Ok(self.places[&v].clone())
     }
@@ -206,7 +210,7 @@ impl<'a> Planner<'a> {
         let n = count(&place.shape);
         self.slots.push(n * place.dtype.size());
         let out = Place { at: At::Slot(self.slots.len() - 1), first: 0, ..place.clone() };
-        let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n }]);
+        let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n, step: 1 }]);
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
     }
@@ -216,12 +220,15 @@ impl<'a> Planner<'a> {
 
     fn plan(mut self) -> Lowered<MixedLoop> {
         let (body, kinds, scan) = (self.body, self.kinds, self.scan);
-        let groups = Groups::new(body, &|n| kinds.of(n.outs[0]) == Kind::Step && expressible(body, n));
-        let order = Order::new(scan, body, kinds, &groups);
+        let (fusions, mut schedules) = self.fused()?;
+        let order = Order::new(scan, body, kinds, &fusions);
         self.rows = order.rows;
         let in_place: Vec<bool> = scan.states.ids().map(|id| self.rows.values().any(|&s| s == id)).collect();
-        for id in order.nodes {
-            self.node(id, &groups)?;
+        for id in self.joined(&order.nodes, &mut schedules) {
+            match schedules.get(&id) {
+                Some((fusion, schedule)) => self.passes(fusion, schedule)?,
+                None => self.node(id)?,
+            }
         }
         let mut writes = vec![];
         for (id, state) in scan.states.enumerate().filter(|s| !in_place[s.0.0 as usize]) {
@@ -230,31 +237,15 @@ impl<'a> Planner<'a> {
             }
         }
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
-        let mut before = body.clone();
-        before.set_results(std::mem::take(&mut self.roots));
+        let before = self.before()?;
         let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop };
         plan.write_rows(scan, &self.slots);
         plan.lay_out(&self.slots);
         Ok(plan)
     }
 
-    fn node(&mut self, id: NodeId, groups: &Groups) -> Lowered<()> {
+    fn node(&mut self, id: NodeId) -> Lowered<()> {
         let node = &self.body.nodes()[id];
-        let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-        if let Some(Part { graph: inner, ins, .. }) = groups.graph(self.body, id).map_err(told)? {
-            let places = self.places(&ins)?;
-            let lanes = count(&known_shape(self.body, node.outs[0])?);
-            let mask: Vec<bool> = places.iter().map(|p| count(&p.shape) == 1).collect();
-            let fits = places.iter().all(|p| [1, lanes].contains(&count(&p.shape)));
-            match lower_map(&inner, &mask) {
-                Ok(kernel) if fits && lanes > 0 => {
-                    let out = self.slot(node.outs[0])?;
-                    self.items.push(Item { work: Work::Map(kernel, lanes), ins: places, outs: vec![out], span: node.span });
-                    return Ok(());
-                }
-                _ => return refuse("elementwise nodes that are no kernel"),
-            }
-        }
         if self.alias(id)? || self.written(id)? || self.moved(id)? || self.read(id)? || self.product(id)? {
             return Ok(());
         }
@@ -325,7 +316,7 @@ impl<'a> Planner<'a> {
         let starts: Vec<usize> = moved.iter().scan(1, |next, &i| Some(std::mem::replace(next, *next + count(&shapes[i])))).collect();
         let ins = moved.iter().map(|&i| self.place(node.ins[i])).collect::<Lowered<Vec<_>>>()?;
         let runs = runs(&from, &starts);
-        if let [Run { input: Some(i), from, .. }] = runs[..] {
+        if let [Run { input: Some(i), from, step: 1, .. }] = runs[..] {
             // Not of a row of a state, which may be written over while its part is still wanted.
             if !matches!(ins[i].at, At::Row(..)) {
                 self.places.insert(node.outs[0], Place { first: ins[i].first + from, shape, ..ins[i].clone() });
@@ -361,7 +352,7 @@ impl<'a> Planner<'a> {
             None if node.ins[1..].iter().all(|&v| self.body.const_value(v).is_some()) => return Ok(false),
             None => {
                 let (from, out) = (self.place(node.ins[0])?, self.slot(to)?);
-                let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n: count(&out.shape) }]);
+                let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n: count(&out.shape), step: 1 }]);
                 self.items.push(Item { work, ins: vec![from], outs: vec![out.clone()], span: node.span });
                 out
             }
@@ -397,9 +388,11 @@ fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
     for (to, &position) in from.iter().enumerate() {
         let input = starts.iter().rposition(|&s| s <= position && position > 0);
         let at = input.map_or(0, |i| position - starts[i]);
-        match runs.last_mut() {
-            Some(run) if run.input == input && (input.is_none() || run.from + run.n == at) => run.n += 1,
-            _ => runs.push(Run { input, from: at, to, n: 1 }),
+        match runs.last_mut().filter(|run| run.input == input) {
+            Some(run) if input.is_none() => run.n += 1,
+            Some(run) if run.n == 1 => (run.n, run.step) = (2, at as isize - run.from as isize),
+            Some(run) if run.from as isize + run.n as isize * run.step == at as isize => run.n += 1,
+            _ => runs.push(Run { input, from: at, to, n: 1, step: 1 }),
         }
     }
     runs

@@ -2,16 +2,22 @@
 //! What has no place in a kernel is refused with a reason, and stays with the evaluator.
 
 mod arena;
+mod copies;
 pub mod feet;
+mod fused;
+mod fusions;
 pub mod groups;
 pub mod heads;
 mod in_place;
 pub mod mixed;
 mod moves;
 mod nodes;
+mod passes;
 mod reductions;
 mod rowwise;
 pub mod scan;
+mod schedule;
+mod siblings;
 mod value;
 mod window;
 

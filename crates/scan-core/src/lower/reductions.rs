@@ -61,16 +61,22 @@ impl Lowering<'_> {
         let Some((&first, rest)) = lane.split_first() else { return refuse("an extreme of no elements") };
         let mut best = first;
         for &new in rest {
-            let (low, high) = if largest { (best, new) } else { (new, best) };
-            let mut beats = self.builder.cmp(Cmp::Lt, low, high);
-            if dtype.is_float() {
-                let new_nan = self.builder.cmp(Cmp::Ne, new, new);
-                let old_number = self.builder.cmp(Cmp::Eq, best, best);
-                let first_nan = self.elem(ElemOp::And, DType::Bool, &[new_nan, old_number])?;
-                beats = self.elem(ElemOp::Or, DType::Bool, &[beats, first_nan])?;
-            }
+            let beats = self.beats(largest, dtype, best, new)?;
             best = self.builder.select(beats, new, best);
         }
         Ok(best)
+    }
+
+    /// Whether a later element takes the place of the best so far: a greater (or lesser) one, or the first NaN.
+    pub(super) fn beats(&mut self, largest: bool, dtype: DType, best: Reg, new: Reg) -> Lowered<Reg> {
+        let (low, high) = if largest { (best, new) } else { (new, best) };
+        let beats = self.builder.cmp(Cmp::Lt, low, high);
+        if !dtype.is_float() {
+            return Ok(beats);
+        }
+        let new_nan = self.builder.cmp(Cmp::Ne, new, new);
+        let old_number = self.builder.cmp(Cmp::Eq, best, best);
+        let first_nan = self.elem(ElemOp::And, DType::Bool, &[new_nan, old_number])?;
+        self.elem(ElemOp::Or, DType::Bool, &[beats, first_nan])
     }
 }

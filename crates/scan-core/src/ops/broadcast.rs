@@ -6,7 +6,7 @@ use super::shape::{signed_strides, view};
 use super::support::{exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Value};
+use crate::ir::{Graph, Value, View, Viewed};
 use crate::types::array::elements;
 use crate::types::shape::{count, tuple};
 use crate::types::{Array, Dims, Type, memory};
@@ -37,6 +37,10 @@ impl OpDef for BroadcastTo {
         Ok(out)
     }
 
+    fn view(&self, of: &Viewed) -> Option<View> {
+        Some(View::broadcast(of.from, of.to))
+    }
+
     fn connected(&self, input: usize) -> bool {
         input == 0
     }
@@ -59,6 +63,10 @@ impl OpDef for BroadcastLike {
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.sum_to(ct, site.ins[0])), None])
+    }
+
+    fn view(&self, of: &Viewed) -> Option<View> {
+        Some(View::broadcast(of.from, of.to))
     }
 
     fn connected(&self, input: usize) -> bool {
@@ -97,6 +105,10 @@ impl OpDef for SumTo {
         let stretched = (new..x.rank()).filter(|&axis| x.shape()[axis] != y.shape()[axis - new]);
         let axes: SmallVec<[usize; 4]> = (0..new).chain(stretched).collect();
         Ok(one(sum_axes(cx, x, &axes, y.shape())?))
+    }
+
+    fn view(&self, of: &Viewed) -> Option<View> {
+        View::reshaped(of.from, of.to)
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

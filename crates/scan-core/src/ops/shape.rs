@@ -4,7 +4,7 @@ use super::args::{expect_count, expect_int_scalar, form, integer, never_negative
 use super::support::{check_axes, drop_axes, exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Value};
+use crate::ir::{Coord, Graph, Value, View, Viewed};
 use crate::types::shape::{strides, tuple};
 use crate::types::{Array, Dim, Dims, Element, Extents, Type};
 use crate::{bail, dispatch};
@@ -27,6 +27,10 @@ impl OpDef for Reshape {
             Some(shape) => Ok(one(x.reshaped(&shape))),
             None => Err(no_reshape(&tuple(x.shape()), &wanted)),
         }
+    }
+
+    fn view(&self, of: &Viewed) -> Option<View> {
+        View::reshaped(of.from, of.to)
     }
 
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -64,6 +68,10 @@ impl OpDef for ReshapeLike {
         Ok(one(x.reshaped(y.shape())))
     }
 
+    fn view(&self, of: &Viewed) -> Option<View> {
+        View::reshaped(of.from, of.to)
+    }
+
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.reshape_like(ct, site.ins[0])), None])
     }
@@ -92,6 +100,12 @@ impl OpDef for Transpose {
         Ok(one(permuted(&ins[0], &self.perm)))
     }
 
+    fn view(&self, of: &Viewed) -> Option<View> {
+        let mut view = View::identity(of.from.len());
+        self.perm.iter().enumerate().for_each(|(to, &from)| view.0[from] = Coord::along(to));
+        Some(view)
+    }
+
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         let mut inverse = vec![0; self.perm.len()];
         self.perm.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
@@ -112,6 +126,10 @@ impl OpDef for Expand {
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let shape: Extents = expanded(ins[0].shape(), &self.axes, 1);
         Ok(one(ins[0].reshaped(&shape)))
+    }
+
+    fn view(&self, of: &Viewed) -> Option<View> {
+        View::reshaped(of.from, of.to)
     }
 
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -139,6 +157,10 @@ impl OpDef for Squeeze {
         Ok(one(x.reshaped(&shape)))
     }
 
+    fn view(&self, of: &Viewed) -> Option<View> {
+        View::reshaped(of.from, of.to)
+    }
+
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.expand(ct, &self.axes))])
     }
@@ -162,6 +184,12 @@ impl OpDef for Flip {
         let start = (x.shape()[self.axis] as isize - 1) * steps[self.axis];
         steps[self.axis] *= -1;
         Ok(one(view(x, start, x.shape(), &steps)))
+    }
+
+    fn view(&self, of: &Viewed) -> Option<View> {
+        let mut view = View::identity(of.from.len());
+        view.0[self.axis] = Coord { axis: Some(self.axis), start: of.from[self.axis] as isize - 1, step: -1 };
+        Some(view)
     }
 
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {

@@ -33,6 +33,19 @@ pub trait Code: Send + Sync {
     /// Every element that the kernel's operands name for these lanes and steps lies in memory that may be read, and written where
     /// the kernel writes; operands overlap only where that is the same element to every lane; lanes >= 1 and steps >= 1.
     unsafe fn run(&self, frame: &Frame) -> usize;
+    /// Runs at one place after another: `next` moves the pointers on, and is false after the last place.
+    ///
+    /// # Safety
+    /// What [`run`](Code::run) demands holds of the frame with the pointers at every place.
+    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], next: &mut dyn FnMut(&mut [*mut u8]) -> bool) {
+        loop {
+            // SAFETY: the caller's promise.
+            unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
+            if !next(ptrs) {
+                return;
+            }
+        }
+    }
     /// The engine's name, as `explain` shows it.
     fn engine(&self) -> &'static str;
 }
@@ -73,7 +86,7 @@ pub enum Memory<'a> {
 }
 
 impl Memory<'_> {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Memory::Read(m) => m.len(),
             Memory::Write(m) => m.len(),
@@ -259,6 +272,37 @@ pub fn copy(from: &Operand, to: &Operand, n: usize) {
     );
     // SAFETY: both ranges are in bounds, as asserted; overlapping ones are allowed.
     unsafe { std::ptr::copy(from.memory.ptr().add(from.offset), to.memory.ptr().add(to.offset), n) }
+}
+
+/// Copies `n` elements of such a size that lie so many bytes apart.
+///
+/// # Panics
+/// Where an operand reaches beyond its memory or is misaligned.
+pub fn gather(from: &Operand, to: &Operand, n: usize, step: isize, size: usize) {
+    let span = step * (n as isize - 1);
+    let (low, high) = (from.offset as isize + span.min(0), from.offset as isize + span.max(0) + size as isize);
+    let aligned = [from, to].iter().all(|o| o.ptr().addr().is_multiple_of(size)) && step % size as isize == 0;
+    assert!(low >= 0 && high as usize <= from.memory.len() && aligned, "elements outside memory");
+    assert!(matches!(to.memory, Memory::Write(_)) && to.offset + n * size <= to.memory.len(), "a copy outside memory");
+    // SAFETY: all elements lie in memory, aligned, as asserted; whole words of their size are copied.
+    unsafe {
+        match size {
+            1 => spread::<u8>(from.ptr(), to.ptr(), n, step),
+            2 => spread::<u16>(from.ptr(), to.ptr(), n, step),
+            4 => spread::<u32>(from.ptr(), to.ptr(), n, step),
+            _ => spread::<u64>(from.ptr(), to.ptr(), n, step),
+        }
+    }
+}
+
+/// # Safety
+/// `n` elements from `from` on, so many bytes apart, can be read, and as many beside each other from `to` on written.
+unsafe fn spread<T: Copy>(from: *const u8, to: *mut u8, n: usize, step: isize) {
+    let (from, to, step) = (from.cast::<T>(), to.cast::<T>(), step / size_of::<T>() as isize);
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe { to.add(i).write(from.offset(i as isize * step).read()) };
+    }
 }
 
 /// Sets `n` bytes to zero.

@@ -5,6 +5,8 @@ pub mod code;
 #[allow(unsafe_code)]
 pub mod jit;
 #[allow(unsafe_code)]
+pub mod nest;
+#[allow(unsafe_code)]
 pub mod team;
 #[cfg(any(test, feature = "testing"))]
 #[allow(unsafe_code)]
@@ -18,10 +20,11 @@ pub mod emit_x64;
 pub mod isa;
 
 pub use code::{
-    Code, Frame, INPUTS, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, integer_at, run, truth_at, with_inputs,
-    with_slices, write_array,
+    Code, Frame, INPUTS, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, gather, integer_at, run, truth_at,
+    with_inputs, with_slices, write_array,
 };
 pub use isa::Isa;
+pub use nest::NestRun;
 
 use crate::kernel::Kernel;
 

@@ -85,6 +85,12 @@ impl<'a> Memories<'a> {
         self.arena.iter().zip((step as i64).to_ne_bytes()).for_each(|(cell, byte)| cell.set(byte));
     }
 
+    /// A value that is the same in all steps, as an array.
+    pub fn steady(&self, place: &Place) -> Option<Array> {
+        let At::Before(k) = place.at else { return None };
+        let Steady { array, offset } = &self.before[k];
+        (*offset == 0 && place.first == 0 && array.shape() == &place.shape[..]).then(|| array.clone())
+    }
     /// A value as step `step` sees it.
     pub fn place(&self, place: &Place, step: usize) -> Operand<'a> {
         let at = self.operand(&place.at, step);

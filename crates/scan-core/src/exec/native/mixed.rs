@@ -7,11 +7,14 @@ use super::indexed::{Given, read, write};
 use super::memories::{Memories, Steady};
 use super::plan::native;
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{INPUTS, Operand, Stepwise, array_at, cells, clear, copy, truth_at, with_inputs, with_slices, write_array};
+use crate::backend::cpu::{
+    INPUTS, NestRun, Operand, Stepwise, array_at, cells, clear, copy, gather, truth_at, with_inputs, with_slices, write_array,
+};
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op, Scan, StateId};
+use crate::kernel::Nest;
 use crate::lower::Window;
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
@@ -34,6 +37,7 @@ pub struct Mixed {
 /// What runs an item.
 enum Part {
     Map(Box<Tiered>, usize),
+    Nest(Box<Tiered>, Box<Nest>),
     Move,
     MatMul([usize; 3]),
     Read(Selector),
@@ -43,6 +47,10 @@ enum Part {
 }
 
 impl Part {
+    /// Its kernel.
+    fn tier(&self) -> Option<&Tiered> {
+        if let Part::Map(tier, _) | Part::Nest(tier, _) = self { Some(tier) } else { None }
+    }
     /// Adds the user's line to an error.
     fn blame(&self, e: Box<Diagnostic>, span: Span) -> Box<Diagnostic> {
         if let Part::Call(op) | Part::Direct(_, op) = self { blame(e, op, span) } else { e.at(span) }
@@ -50,7 +58,7 @@ impl Part {
     /// As profiles show it.
     fn name(&self) -> &str {
         match self {
-            Part::Map(..) => "kernel",
+            Part::Map(..) | Part::Nest(..) => "kernel",
             Part::Move => "move",
             Part::MatMul(_) => "matmul",
             Part::Read(_) => "index",
@@ -67,6 +75,7 @@ impl Mixed {
         for item in &mut plan.items {
             parts.push(match std::mem::replace(&mut item.work, Work::MatMul([0; 3])) {
                 Work::Map(kernel, lanes) => Part::Map(Box::new(Tiered::new(kernel, engine)), lanes),
+                Work::Nest(nest) => Part::Nest(Box::new(Tiered::new(nest.kernel.clone(), engine)), nest),
                 Work::Move(runs) => {
                     item.work = Work::Move(runs);
                     Part::Move
@@ -88,7 +97,7 @@ impl Mixed {
     }
     /// Instructions of the kernels, and as many more for each part.
     pub fn instructions(&self) -> usize {
-        self.parts.iter().map(|p| if let Part::Map(tier, _) = p { 10 + tier.kernel().body.len() } else { 10 }).sum()
+        self.parts.iter().map(|p| p.tier().map_or(10, |tier| 10 + tier.kernel().body.len())).sum()
     }
     /// Per state: a step writes over the row that it read.
     pub fn in_place(&self) -> &[bool] {
@@ -96,7 +105,7 @@ impl Mixed {
     }
     /// The engines of the kernels, and the names of the ops that are called.
     pub fn describe(&self) -> (Vec<&'static str>, Vec<String>) {
-        let engines = self.parts.iter().filter_map(|p| if let Part::Map(tier, _) = p { Some(tier.describe().0) } else { None });
+        let engines = self.parts.iter().filter_map(|p| p.tier().map(|tier| tier.describe().0));
         let calls = self.parts.iter().filter_map(|p| if let Part::Call(op) = p { Some(op.name().to_string()) } else { None });
         (engines.collect(), calls.collect())
     }
@@ -130,10 +139,10 @@ impl Mixed {
         let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let before: SmallVec<[Steady; 4]> = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
         let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
-        self.parts.iter().for_each(|p| {
-            if let Part::Map(tier, lanes) = p {
-                tier.expect(*lanes, n);
-            }
+        self.parts.iter().for_each(|p| match p {
+            Part::Map(tier, lanes) => tier.expect(*lanes, n),
+            Part::Nest(tier, nest) => tier.expect(nest.lanes, (nest.steps * nest.places()).saturating_mul(n)),
+            _ => {}
         });
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
@@ -152,7 +161,8 @@ impl Mixed {
         let (first, steps) = (*done, end - *done);
         let at = |place: &Place| memories.place(place, first);
         let items = self.parts.iter().zip(&self.plan.items);
-        let mut bound: SmallVec<[Bound; 4]> = items.map(|(part, item)| Bound::new(part, item, &at, steps)).collect();
+        let mut bound: SmallVec<[Bound; 4]> =
+            items.map(|(part, item)| Bound::new(part, item, &at, &|p| memories.steady(p), steps)).collect();
         let writes: SmallVec<[[Operand; 2]; 4]> =
             self.plan.writes.iter().map(|(id, offset, p)| [at(p), memories.operand(&At::Row(*id, *offset), first)]).collect();
         let stop = self.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
@@ -177,10 +187,15 @@ impl Mixed {
             let start = cx.profile.is_some().then(Instant::now);
             match bound {
                 Bound::Kernel(kernel) => kernel.step(),
+                Bound::Nest(nest) => nest.step(),
                 Bound::Direct(direct, dtype, ins, out) => match dtype {
                     DType::F32 => with_inputs(ins, out, k, |ins, out| direct.run_f32(ins, out, scratch)),
                     _ => with_inputs(ins, out, k, |ins, out| direct.run_f64(ins, out, scratch)),
                 },
+                Bound::Call(steady, operands) => {
+                    memory::given(|| format!("`{}`", part.name()), || call(cx, part, item, (steady, operands), k))
+                        .map_err(|e| part.blame(e, item.span))?;
+                }
                 Bound::Operands(operands) => memory::given(|| format!("`{}`", part.name()), || run_part(cx, part, item, operands, k))
                     .map_err(|e| part.blame(e, item.span))?,
             }
@@ -196,19 +211,35 @@ impl Mixed {
 enum Bound<'a> {
     /// A kernel.
     Kernel(Stepwise<'a>),
+    /// A kernel inside loops.
+    Nest(NestRun<'a>),
     /// An op on slices of such a dtype: its inputs and its result, at the first step, with their numbers of elements.
     Direct(&'a Direct, DType, SmallVec<[(Operand<'a>, usize); INPUTS]>, (Operand<'a>, usize)),
+    /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands at the first step.
+    Call(SmallVec<[Option<Array>; 4]>, SmallVec<[Operand<'a>; 4]>),
     /// Inputs, then results, of the first step.
     Operands(SmallVec<[Operand<'a>; 4]>),
 }
 
 impl<'a> Bound<'a> {
-    fn new(part: &'a Part, item: &Item, at: &dyn Fn(&Place) -> Operand<'a>, steps: usize) -> Bound<'a> {
+    fn new(
+        part: &'a Part,
+        item: &Item,
+        at: &dyn Fn(&Place) -> Operand<'a>,
+        steady: &dyn Fn(&Place) -> Option<Array>,
+        steps: usize,
+    ) -> Bound<'a> {
         if let Part::Direct(direct, _) = part {
             let sized = |p: &Place| (at(p), count(&p.shape));
             return Bound::Direct(direct, item.outs[0].dtype, item.ins.iter().map(sized).collect(), sized(&item.outs[0]));
         }
         let operands: SmallVec<[Operand; 4]> = item.ins.iter().chain(&item.outs).map(at).collect();
+        if let Part::Call(_) = part {
+            return Bound::Call(item.ins.iter().map(steady).collect(), operands);
+        }
+        if let Part::Nest(tier, nest) = part {
+            return Bound::Nest(tier.nest(nest, &operands, steps));
+        }
         let kernel = if let Part::Map(tier, lanes) = part { tier.stepwise(&operands, *lanes, steps) } else { None };
         kernel.map_or(Bound::Operands(operands), Bound::Kernel)
     }
@@ -238,17 +269,24 @@ fn run_part<'a>(cx: &mut EvalCx, part: &Part, item: &Item, operands: &[Operand<'
             let given = givens(ins, &item.ins);
             write(selector, *mode, Given { at: outs[0], place: &item.outs[0] }, given[0], &given[1..])?;
         }
-        (Part::Call(op), _) => {
-            let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).map(|(at, p)| array_at(at, p.dtype, &p.shape)).collect();
-            let results: Outs<Array> = op.evaluate(cx, &mut arrays)?;
-            for ((to, place), result) in outs.iter().zip(&item.outs).zip(&results) {
-                if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
-                    return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));
-                }
-                write_array(to, result);
-            }
+        (Part::Move | Part::Direct(..) | Part::Nest(..) | Part::Call(_), _) => {}
+    }
+    Ok(())
+}
+
+/// Evaluates an op at step `k`; what is the same in all steps is not copied.
+fn call(cx: &mut EvalCx, part: &Part, item: &Item, (steady, operands): (&[Option<Array>], &[Operand]), k: usize) -> Result<()> {
+    let Part::Call(op) = part else { return Ok(()) };
+    let now: SmallVec<[Operand; 4]> = operands.iter().map(|o| o.after(k)).collect();
+    let (ins, outs) = now.split_at(item.ins.len());
+    let array = |((at, p), steady): ((&Operand, &Place), &Option<Array>)| steady.clone().unwrap_or_else(|| array_at(at, p.dtype, &p.shape));
+    let mut arrays: Vec<Array> = ins.iter().zip(&item.ins).zip(steady).map(array).collect();
+    let results: Outs<Array> = op.evaluate(cx, &mut arrays)?;
+    for ((to, place), result) in outs.iter().zip(&item.outs).zip(&results) {
+        if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
+            return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));
         }
-        (Part::Move | Part::Direct(..), _) => {}
+        write_array(to, result);
     }
     Ok(())
 }
@@ -265,7 +303,10 @@ fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [us
 fn moved(run: &Run, ins: &[Operand], out: &Operand, size: usize) {
     let to = Operand { offset: out.offset + run.to * size, ..*out };
     match run.input {
-        Some(i) => copy(&Operand { offset: ins[i].offset + run.from * size, ..ins[i] }, &to, run.n * size),
+        Some(i) => {
+            let from = Operand { offset: ins[i].offset + run.from * size, ..ins[i] };
+            if run.step == 1 { copy(&from, &to, run.n * size) } else { gather(&from, &to, run.n, run.step * size as isize, size) }
+        }
         None => clear(&to, run.n * size),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
-use crate::backend::cpu::{Code, Operand, Refusal, Stepwise, native, vm};
-use crate::kernel::Kernel;
+use crate::backend::cpu::{Code, NestRun, Operand, Refusal, Stepwise, native, vm};
+use crate::kernel::{Kernel, Nest};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,6 +83,10 @@ impl Tiered {
     /// is run on its own; `None` where a step is worth several threads.
     pub fn stepwise<'a>(&'a self, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Option<Stepwise<'a>> {
         (!team::splits(&self.kernel, lanes, 1)).then(|| Stepwise::new(self.code(), &self.kernel, operands, lanes, steps))
+    }
+    /// The kernel at every place of a nest's axes, with operands that are checked once for so many runs, one after the other.
+    pub fn nest<'a>(&'a self, nest: &'a Nest, operands: &[Operand<'a>], runs: usize) -> NestRun<'a> {
+        NestRun::new(self.code(), nest, operands, runs)
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {

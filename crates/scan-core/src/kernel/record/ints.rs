@@ -5,7 +5,7 @@ use crate::kernel::kir::{Bin, Cmp, Reg, Un};
 use crate::scalar::ElemOp;
 
 impl Builder {
-    /// A row on integers of one dtype; `None` for what needs division or powers.
+    /// A row on integers of one dtype; `None` for quotients of u64, and for powers whose exponent is not a known natural number.
     pub(super) fn elem_int(&mut self, op: ElemOp, ins: &[Reg]) -> Option<Reg> {
         let x = ins[0];
         let dtype = self.dtype(x);
@@ -35,6 +35,8 @@ impl Builder {
                 let zero = self.integer(dtype, 0);
                 self.greater(x, zero)
             }
+            ElemOp::FloorDiv | ElemOp::Mod | ElemOp::Fmod => return self.int_division(op, x, ins[1]),
+            ElemOp::Pow => return self.int_power(x, ins[1]),
             ElemOp::ShiftLeft => self.shift_left(x, ins[1]),
             ElemOp::ShiftRight => self.shift_right(x, ins[1]),
             ElemOp::Floor | ElemOp::Ceil | ElemOp::Trunc | ElemOp::Round => x,

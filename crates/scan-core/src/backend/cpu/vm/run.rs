@@ -166,9 +166,14 @@ unsafe fn steps_of_one(program: &Program, places: &[*mut u8], moving: &[(Place, 
     let bind = |c: &Call| Bound { run: c.run, at: [at(c.to), at(c.args[0]), at(c.args[1]), at(c.args[2])] };
     let mut calls: SmallVec<[Bound; 32]> = program.calls.iter().map(bind).collect();
     let mut moves: SmallVec<[(*mut *mut u8, isize); 32]> = SmallVec::new();
-    for (bound, call) in calls.iter_mut().zip(&program.calls) {
-        for (at, place) in bound.at.iter_mut().zip([call.to, call.args[0], call.args[1], call.args[2]]) {
-            moves.extend(moving.iter().find(|m| m.0 == place).map(|m| (&raw mut *at, m.1)));
+    if frame.steps > 1 {
+        let mut strides: SmallVec<[isize; 64]> = SmallVec::from_elem(0, places.len());
+        moving.iter().for_each(|m| strides[m.0 as usize] = m.1);
+        for (bound, call) in calls.iter_mut().zip(&program.calls) {
+            for (at, place) in bound.at.iter_mut().zip([call.to, call.args[0], call.args[1], call.args[2]]) {
+                let stride = strides[place as usize];
+                moves.extend((stride != 0).then_some((&raw mut *at, stride)));
+            }
         }
     }
     let (step, stop) = (program.step.map(at), program.stop.map(at));

@@ -1,0 +1,101 @@
+//! A kernel inside counted loops: the walk over arrays of several axes.
+
+use super::{Kernel, Lane, MemId};
+use crate::types::DType;
+use smallvec::SmallVec;
+
+/// A kernel that is run at every place of further axes, in row-major order of these.
+///
+/// ```text
+/// fills
+/// for each place of the outer axes
+///     the kernel: for each lane, for t in 0 .. steps
+/// ```
+///
+/// A carry whose operand stays where it is along an outer axis goes on from there: sums over several axes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Nest {
+    /// What is done at a place.
+    pub kernel: Kernel,
+    /// Lanes of the kernel.
+    pub lanes: usize,
+    /// Steps of the kernel.
+    pub steps: usize,
+    /// The number of the first step.
+    pub first: i64,
+    /// Extents of the axes around, outermost first.
+    pub outer: SmallVec<[usize; 3]>,
+    /// How each operand of the kernel moves.
+    pub strides: Vec<Strides>,
+    /// What is written before: units of sums.
+    pub fills: Vec<Fill>,
+}
+
+/// How an operand moves, in bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Strides {
+    /// From one step to the next.
+    pub step: isize,
+    /// From one place to the next along each outer axis.
+    pub outer: SmallVec<[isize; 3]>,
+}
+
+/// An operand whose first elements all get one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// Which operand.
+    pub operand: usize,
+    /// The bits of the value.
+    pub bits: u64,
+    /// How many elements.
+    pub count: usize,
+}
+
+impl Nest {
+    /// True for an operand that is written.
+    pub fn writes(&self, operand: usize) -> bool {
+        let id = MemId(operand as u32);
+        self.kernel.stores.iter().any(|s| s.mem == id) || self.kernel.carries.iter().any(|c| c.mem == id)
+    }
+    /// Places of the outer axes.
+    pub fn places(&self) -> usize {
+        self.outer.iter().product()
+    }
+    /// The bytes that an operand touches, before and behind its first element's begin.
+    pub fn reach(&self, operand: usize) -> (isize, isize) {
+        let (id, mem) = (MemId(operand as u32), &self.kernel.mems[MemId(operand as u32)]);
+        let carried = self.kernel.carries.iter().any(|c| c.mem == id);
+        let size = mem.dtype.size() as isize;
+        let row = if mem.lane == Lane::Unit { self.lanes as isize * size } else { size };
+        let own = &self.strides[operand];
+        let steps = if carried { 0 } else { own.step * (self.steps as isize - 1) };
+        let spans = std::iter::once(steps).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
+        let (low, high) = spans.fold((0, row), |(low, high), span| (low + span.min(0), high + span.max(0)));
+        let filled = self.fills.iter().filter(|f| f.operand == operand).map(|f| f.count as isize * size).max().unwrap_or(0);
+        (low, high.max(filled))
+    }
+}
+
+/// The bits of the element that every other one of a dtype is greater than, or less than: ±∞ of floats.
+pub fn extreme_unit(dtype: DType, largest: bool) -> u64 {
+    let top = 8 * dtype.size() as u32 - 1;
+    match dtype {
+        DType::F32 => u64::from(if largest { f32::NEG_INFINITY } else { f32::INFINITY }.to_bits()),
+        DType::F64 => if largest { f64::NEG_INFINITY } else { f64::INFINITY }.to_bits(),
+        DType::Bool => u64::from(!largest),
+        d if d.is_unsigned() => {
+            if largest {
+                0
+            } else {
+                u64::MAX >> (63 - top)
+            }
+        }
+        _ => {
+            if largest {
+                1 << top
+            } else {
+                (1 << top) - 1
+            }
+        }
+    }
+}

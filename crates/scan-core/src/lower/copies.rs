@@ -1,0 +1,189 @@
+//! What a kernel of a fusion computes: the fusion's graph, once or for each of some elements, as instructions.
+
+use super::fusions::Fusion;
+use super::nodes::Lowering;
+use super::passes::Plan;
+use super::schedule::{Axes, Of};
+use super::value::{Layout, Val};
+use super::{Lowered, refuse};
+use crate::ir::op::ReduceKind;
+use crate::ir::{Graph, Value};
+use crate::kernel::{CarryId, Cmp, Lane, MemId, Reg, Un};
+use crate::scalar::ElemOp;
+use crate::types::{DType, Dim, Type};
+use smallvec::{SmallVec, smallvec};
+
+/// Instructions of a kernel, about, before its graph is no longer copied.
+const LARGE: usize = 1500;
+
+/// An operand of a pass: what, its first element, how it depends on the lane, its stride along the steps and the axes around.
+pub(super) type Given = (Of, isize, Lane, isize, Vec<isize>);
+
+/// What a kernel computes, with the values of the fusion's graph as its copies have them.
+pub(super) struct Kerneled<'a> {
+    /// The kernel under construction.
+    pub lowering: Lowering<'a>,
+    /// Its operands.
+    pub given: Vec<Given>,
+    /// The value of each copy.
+    pub values: Vec<Reg>,
+}
+
+/// The graph of a fusion, once for each of some elements along a reduced axis.
+pub(super) struct Copies {
+    graph: Graph,
+    /// Per parameter: the leaf, the elements before its first, and how it depends on the lane.
+    params: Vec<(usize, isize, Lane)>,
+}
+
+impl Copies {
+    pub fn new(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: Option<usize>, copies: usize) -> Lowered<Copies> {
+        Copies::made(fusion, axes, lanes, along.map(|a| (a, 0)), copies)
+    }
+    /// Of the elements from one on.
+    pub fn behind(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: (usize, usize), copies: usize) -> Lowered<Copies> {
+        Copies::made(fusion, axes, lanes, Some(along), copies)
+    }
+    /// Once, the lanes being elements of the reduced axis from one on.
+    pub fn cut(fusion: &Fusion, axes: &Axes, lanes: usize, from: usize) -> Lowered<Copies> {
+        Copies::made(fusion, axes, Some(lanes), Some((lanes, from)), 1)
+    }
+    fn made(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: Option<(usize, usize)>, copies: usize) -> Lowered<Copies> {
+        if copies * fusion.graph.nodes().len() > LARGE {
+            return refuse("a reduction of large expressions");
+        }
+        let mut all = Copies { graph: Graph::new(), params: vec![] };
+        let mut results = vec![];
+        let mut shared: Vec<Option<Value>> = vec![None; fusion.leaves.len()];
+        for copy in 0..copies {
+            let mut image = rustc_hash::FxHashMap::default();
+            for (leaf, &p) in fusion.graph.params().iter().enumerate() {
+                let stride = along.map_or(0, |(axis, _)| axes.operands[leaf].1[axis]);
+                let value = match shared[leaf].filter(|_| stride == 0) {
+                    Some(value) => value,
+                    None => {
+                        let lane = axes.lane(leaf, lanes);
+                        let places = along.map_or(0, |(_, from)| (from + copy) as isize * stride);
+                        all.params.push((leaf, axes.operands[leaf].0 + places, lane));
+                        let n = if lane == Lane::Unit { 2 } else { 1 };
+                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(n)]), None)
+                    }
+                };
+                shared[leaf] = Some(value);
+                image.insert(p, value);
+            }
+            let made = all.graph.inline(&fusion.graph, &image, fusion.graph.results());
+            results.extend(made.map_err(|e| super::Refusal(e.title.clone()))?);
+        }
+        all.graph.set_results(results);
+        Ok(all)
+    }
+
+    /// As instructions, with the fusion's leaves as operands that move along an axis by so many elements of it a step.
+    pub fn lower<'a>(&'a self, plan: &Plan, steps: Option<usize>, outer: &[usize], by: usize) -> Lowered<Kerneled<'a>> {
+        self.lower_by(plan, |leaf| plan.stride(leaf, steps) * by as isize, outer)
+    }
+    pub fn lower_by<'a>(&'a self, plan: &Plan, step: impl Fn(usize) -> isize, outer: &[usize]) -> Lowered<Kerneled<'a>> {
+        let mut k = Kerneled { lowering: Lowering::new(&self.graph, Layout::Lanes(2)), given: vec![], values: vec![] };
+        for (&p, &(leaf, first, lane)) in self.graph.params().iter().zip(&self.params) {
+            let dtype = self.graph.ty(p).dtype;
+            let given = (Of::Leaf(leaf), first, lane, step(leaf), plan.along_axes(leaf, outer));
+            let value = k.load(given, dtype);
+            k.lowering.bind(p, Val::Regs(smallvec![if lane == Lane::Unit { 2 } else { 1 }], vec![value]));
+        }
+        k.lowering.run(self.graph.results())?;
+        for &v in self.graph.results() {
+            let value = k.lowering.regs(v)?[0];
+            k.values.push(value);
+        }
+        Ok(k)
+    }
+}
+
+impl Kerneled<'_> {
+    fn mem(&mut self, given: Given, dtype: DType) -> MemId {
+        let mem = self.lowering.builder.mem(dtype, given.2);
+        self.given.push(given);
+        mem
+    }
+    pub fn load(&mut self, given: Given, dtype: DType) -> Reg {
+        let mem = self.mem(given, dtype);
+        self.lowering.builder.load(mem)
+    }
+    pub fn store(&mut self, given: Given, value: Reg) {
+        let mem = self.mem(given, self.lowering.builder.dtype(value));
+        self.lowering.builder.store(mem, value);
+    }
+    /// The number of the operand, the carry and its value.
+    pub fn carry(&mut self, given: Given, dtype: DType) -> (usize, CarryId, Reg) {
+        let mem = self.mem(given, dtype);
+        let (carry, now) = self.lowering.builder.carry(mem);
+        (self.given.len() - 1, carry, now)
+    }
+    fn converted(&mut self, x: Reg, dtype: DType) -> Reg {
+        self.lowering.builder.convert(x, dtype)
+    }
+    /// A partial result and one more element.
+    pub fn step(&mut self, kind: ReduceKind, dtype: DType, now: Reg, x: Reg) -> Lowered<Reg> {
+        let x = self.converted(x, dtype);
+        let op = match kind {
+            ReduceKind::Sum => ElemOp::Add,
+            ReduceKind::Prod => ElemOp::Mul,
+            ReduceKind::Any => ElemOp::Or,
+            ReduceKind::All => ElemOp::And,
+            ReduceKind::Max | ReduceKind::Min => return self.lowering.reduce(kind, dtype, &[now, x]),
+        };
+        self.lowering.elem(op, dtype, &[now, x])
+    }
+    /// All values as the law reduces so few.
+    pub fn reduced(&mut self, kind: ReduceKind, dtype: DType) -> Lowered<Reg> {
+        let values: Vec<Reg> = self.values.clone().into_iter().map(|x| self.converted(x, dtype)).collect();
+        self.lowering.reduce(kind, dtype, &values)
+    }
+    /// Partial results in any order.
+    pub fn all(&mut self, kind: ReduceKind, dtype: DType, parts: &[Reg]) -> Lowered<Reg> {
+        parts[1..].iter().try_fold(parts[0], |all, &x| self.step(kind, dtype, all, x))
+    }
+    /// The law's tree over eight partial results.
+    pub fn tree(&mut self, kind: ReduceKind, dtype: DType, parts: &[Reg]) -> Lowered<Reg> {
+        let mut parts: SmallVec<[Reg; 8]> = SmallVec::from_slice(parts);
+        // a + e, c + g, b + f, d + h; then those of even and of odd places; then both.
+        for [x, y] in [[0, 4], [2, 6], [1, 5], [3, 7], [0, 2], [1, 3], [0, 1]] {
+            parts[x] = self.step(kind, dtype, parts[x], parts[y])?;
+        }
+        Ok(parts[0])
+    }
+    /// Hands on the first extreme and the number of its step.
+    pub fn first(&mut self, largest: bool, dtype: DType, value: (CarryId, Reg), index: (CarryId, Reg)) -> Lowered<()> {
+        let x = self.values[0];
+        let beats = self.lowering.beats(largest, dtype, value.1, x)?;
+        let step = self.lowering.builder.step();
+        let (best, at) = (self.lowering.builder.select(beats, x, value.1), self.lowering.builder.select(beats, step, index.1));
+        self.lowering.builder.set_next(value.0, best);
+        self.lowering.builder.set_next(index.0, at);
+        Ok(())
+    }
+    /// The first of several extremes that were found in rows: value and number of the row of each.
+    pub fn first_of(&mut self, largest: bool, dtype: DType, values: &[Reg], rows: &[Reg]) -> Lowered<(Reg, Reg)> {
+        let width = self.lowering.builder.integer(DType::I64, values.len() as i64);
+        let mut best: Option<(Reg, Reg)> = None;
+        for (i, (&x, &row)) in values.iter().zip(rows).enumerate() {
+            let lane = self.lowering.builder.integer(DType::I64, i as i64);
+            let start = self.lowering.elem(ElemOp::Mul, DType::I64, &[row, width])?;
+            let at = self.lowering.elem(ElemOp::Add, DType::I64, &[start, lane])?;
+            best = Some(match best {
+                None => (x, at),
+                Some((value, index)) => {
+                    let better = self.lowering.beats(largest, dtype, value, x)?;
+                    let worse = self.lowering.beats(largest, dtype, x, value)?;
+                    let sooner = self.lowering.builder.cmp(Cmp::Lt, at, index);
+                    let level = self.lowering.builder.un(Un::Not, worse);
+                    let tie = self.lowering.elem(ElemOp::And, DType::Bool, &[level, sooner])?;
+                    let wins = self.lowering.elem(ElemOp::Or, DType::Bool, &[better, tie])?;
+                    (self.lowering.builder.select(wins, x, value), self.lowering.builder.select(wins, at, index))
+                }
+            });
+        }
+        best.map_or_else(|| refuse("no elements"), Ok)
+    }
+}

@@ -1,0 +1,115 @@
+//! Fusions as parts of a step.
+
+use super::Lowered;
+use super::fusions::{Fusion, Fusions};
+use super::mixed::{At, Item, Place, Planner, Work};
+use super::nodes::expressible;
+use super::scan::{Kind, known_shape};
+use super::schedule::{Failure, Of, Pass, Schedule, schedule};
+use crate::ir::{Graph, NodeId, Value};
+use crate::kernel::Nest;
+use crate::types::DType;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Fusions with their schedules, by root.
+pub(super) type Schedules = FxHashMap<NodeId, (Fusion, Schedule)>;
+
+/// True for a nest that is a kernel of one step.
+fn plain(nest: &Nest) -> bool {
+    nest.steps == 1 && nest.outer.is_empty() && nest.fills.is_empty() && nest.kernel.carries.is_empty()
+}
+
+impl Planner<'_> {
+    /// Fusions, each with a schedule. What has none as it is tried is cut: a view gets memory of its own, or a node is computed alone.
+    pub(super) fn fused(&self) -> Lowered<(Fusions, Schedules)> {
+        let (body, kinds) = (self.body, self.kinds);
+        let mut banned = FxHashSet::default();
+        loop {
+            let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &banned);
+            let mut schedules = Schedules::default();
+            let before = banned.len();
+            for id in body.nodes().ids() {
+                let Some(fusion) = fusions.fusion(body, kinds, id).unwrap_or_else(|_| {
+                    banned.insert(id);
+                    None
+                }) else {
+                    continue;
+                };
+                match self.scheduled(&fusion) {
+                    Ok(schedule) => drop(schedules.insert(id, (fusion, schedule))),
+                    Err(Failure::Without(view)) => drop(banned.insert(view)),
+                    Err(Failure::Never) => drop(banned.insert(id)),
+                }
+            }
+            if banned.len() == before {
+                return Ok((fusions, schedules));
+            }
+        }
+    }
+    pub(super) fn scheduled(&self, fusion: &Fusion) -> Result<Schedule, Failure> {
+        let shapes = fusion.leaves.iter().map(|leaf| known_shape(self.body, leaf.value)).collect::<Lowered<Vec<_>>>()?;
+        let steady: Vec<bool> = fusion.leaves.iter().map(|leaf| self.kinds.of(leaf.value) != Kind::Step).collect();
+        schedule(fusion, &shapes, &steady)
+    }
+
+    /// The passes of a fusion as items.
+    pub(super) fn passes(&mut self, fusion: &Fusion, schedule: &Schedule) -> Lowered<()> {
+        let body = self.body;
+        let mut leaves = vec![];
+        for (leaf, turned) in fusion.leaves.iter().zip(&schedule.turned) {
+            leaves.push(match turned {
+                None => self.place(leaf.value)?,
+                Some(perm) => self.turned(leaf.value, perm)?,
+            });
+        }
+        let temporaries: Vec<Place> = schedule.temporaries.iter().map(|&(dtype, n)| self.temporary(dtype, n)).collect();
+        let outs = fusion.roots.iter().map(|&root| self.slot(body.nodes()[root].outs[0])).collect::<Lowered<Vec<_>>>()?;
+        for Pass { nest, operands } in &schedule.passes {
+            let (mut read, mut made) = (vec![], vec![]);
+            for (k, &(of, first)) in operands.iter().enumerate() {
+                let place = match of {
+                    Of::Leaf(leaf) => &leaves[leaf],
+                    Of::Out(k) => &outs[k],
+                    Of::Temporary(t) => &temporaries[t],
+                };
+                let place = Place { first: place.first + first, ..place.clone() };
+                if nest.writes(k) { made.push(place) } else { read.push(place) }
+            }
+            let work = match plain(nest) {
+                true => Work::Map(nest.kernel.clone(), nest.lanes),
+                false => Work::Nest(Box::new(nest.clone())),
+            };
+            debug_assert!((0..operands.len()).is_sorted_by_key(|k| nest.writes(k)), "operands that are read come first");
+            self.items.push(Item { work, ins: read, outs: made, span: body.nodes()[fusion.roots[0]].span });
+        }
+        Ok(())
+    }
+    /// A temporary of so many elements.
+    fn temporary(&mut self, dtype: DType, n: usize) -> Place {
+        self.slots.push(n * dtype.size());
+        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape: std::iter::once(n).collect(), dtype }
+    }
+    /// A value that is computed before the loop, with its axes in another order.
+    fn turned(&mut self, v: Value, perm: &[usize]) -> Lowered<Place> {
+        let shape = known_shape(self.body, v)?;
+        let known = self.roots.iter().position(|(root, by)| *root == v && by.as_deref() == Some(perm));
+        let at = known.unwrap_or_else(|| {
+            self.roots.push((v, Some(perm.to_vec())));
+            self.roots.len() - 1
+        });
+        Ok(Place { at: At::Before(at), first: 0, shape: perm.iter().map(|&i| shape[i]).collect(), dtype: self.body.ty(v).dtype })
+    }
+    /// What is computed before the loop.
+    pub(super) fn before(&mut self) -> Lowered<Graph> {
+        let mut before = self.body.clone();
+        let mut results = vec![];
+        for (v, perm) in std::mem::take(&mut self.roots) {
+            results.push(match perm {
+                None => v,
+                Some(perm) => before.transpose(v, &perm),
+            });
+        }
+        before.set_results(results);
+        Ok(before)
+    }
+}

@@ -1,0 +1,326 @@
+//! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
+//! broadcasts, transposes and slices, and reductions with what they reduce.
+
+use super::scan::{Kind, Kinds, known_shape};
+use super::{Lowered, refuse};
+use crate::base::Id;
+use crate::ir::op::{ReduceKind, SumTo};
+use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value, View, Viewed};
+use crate::kernel::{Builder, Lane, Reg};
+use crate::types::shape::{Extents, count};
+use crate::types::{Array, DType, Dim, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+/// The fusions of a step.
+pub(super) struct Fusions {
+    role: Vec<Role>,
+}
+
+/// What becomes of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    /// It is an item of its own.
+    Alone,
+    /// It is computed where this node is.
+    Inner(NodeId),
+    /// Its result is stored by a fusion.
+    Root,
+    /// Fusions read through it, or compute it again; it has no memory.
+    Copied,
+}
+
+/// How a fusion reduces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fold {
+    /// By a reduction, in this dtype.
+    By(ReduceKind, DType),
+    /// To the index of the first extreme of elements of this dtype: true for the largest.
+    First(bool, DType),
+}
+
+/// Nodes that are computed together.
+pub(super) struct Fusion {
+    /// Extents of what is walked over.
+    pub space: Extents,
+    /// The axes that are reduced, and how; none where the result is that of each place.
+    pub fold: Option<(SmallVec<[usize; 2]>, Fold)>,
+    /// What is read, parameters of the graph in this order.
+    pub leaves: Vec<Leaf>,
+    /// What is computed at a place, of operands of one element.
+    pub graph: Graph,
+    /// The nodes whose results it stores, those of the graph in this order.
+    pub roots: Vec<NodeId>,
+}
+
+/// An array that a fusion reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Leaf {
+    /// The array.
+    pub value: Value,
+    /// Which of its elements is read at a place.
+    pub view: View,
+    /// The last view on the way to it, of those that could have memory of their own.
+    pub via: Option<NodeId>,
+}
+
+/// A use of a value: the fusion, the element that is read at a place, and how many instructions on the way to it are done again for other
+/// fusions, too.
+type Use = (NodeId, View, usize);
+
+/// Who reads a value.
+type Uses = FxHashMap<Value, Vec<Use>>;
+
+/// So many instructions rather than to store their result and to load it again.
+const CHEAP: usize = 3;
+/// For so many fusions at most.
+const AGAIN: usize = 3;
+
+impl Fusions {
+    /// The fusions among the nodes of a step; what is `banned` is computed on its own.
+    pub fn new(body: &Graph, kinds: &Kinds, eligible: &dyn Fn(&Node) -> bool, banned: &FxHashSet<NodeId>) -> Fusions {
+        let live = body.needed(body.results());
+        let mut outside: FxHashSet<Value> = body.results().iter().copied().collect();
+        let (mut uses, mut spaces) = (Uses::default(), FxHashMap::default());
+        let mut fusions = Fusions { role: vec![Role::Alone; body.nodes().len()] };
+        for (id, node) in body.nodes().enumerate().rev().filter(|(id, _)| live[id.0 as usize]) {
+            if !node.outs.iter().any(|&v| kinds.of(v) == Kind::Step) {
+                continue;
+            }
+            let role = match banned.contains(&id) {
+                true => Role::Alone,
+                false => fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)),
+            };
+            if role == Role::Alone {
+                outside.extend(&node.ins);
+            }
+            fusions.role[id.idx()] = role;
+        }
+        fusions
+    }
+
+    fn role(
+        &self,
+        body: &Graph,
+        id: NodeId,
+        eligible: &dyn Fn(&Node) -> bool,
+        (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
+    ) -> Role {
+        let node = &body.nodes()[id];
+        let v = node.outs[0];
+        let Ok(shape) = known_shape(body, v) else { return Role::Alone };
+        if let Some(view) = view_of(body, node) {
+            if outside.contains(&v) {
+                return Role::Alone;
+            }
+            let through = uses.get(&v).map_or(vec![], |u| u.iter().map(|(root, at, spent)| (*root, view.after(at), *spent)).collect());
+            uses.entry(node.ins[0]).or_default().extend(through);
+            return Role::Copied;
+        }
+        if let Some(space) = reduces(body, node) {
+            uses.entry(node.ins[0]).or_default().push((id, View::identity(space.len()), 0));
+            spaces.insert(id, space);
+            return Role::Root;
+        }
+        if !elementwise(node) || !eligible(node) || count(&shape) == 0 {
+            return Role::Alone;
+        }
+        let own: &[Use] = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[], |u| u);
+        let (role, own) = match own {
+            [first, others @ ..] if once(first, &shape, spaces) && others.iter().all(|u| u == first) => {
+                (Role::Inner(first.0), vec![first.clone()])
+            }
+            own if again(own, instructions(body, node), &shape, spaces) => (Role::Copied, own.to_vec()),
+            _ => (Role::Root, vec![(id, View::identity(shape.len()), 0)]),
+        };
+        if role == Role::Root {
+            spaces.insert(id, shape.clone());
+        }
+        let more = if role == Role::Copied { instructions(body, node) } else { 0 };
+        for &x in &node.ins {
+            let Ok(from) = known_shape(body, x) else { return Role::Alone };
+            let view = View::broadcast(&from, &shape);
+            uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), spent + more)));
+        }
+        role
+    }
+
+    /// The node with whose fusion a node runs: itself, where it is in none.
+    pub fn root(&self, id: NodeId) -> NodeId {
+        if let Role::Inner(root) = self.role[id.idx()] { root } else { id }
+    }
+    /// True for a node whose result has no memory: fusions read what it is made of.
+    pub fn is_copied(&self, id: NodeId) -> bool {
+        self.role[id.idx()] == Role::Copied
+    }
+
+    /// The fusion that stores a node's result.
+    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Lowered<Option<Fusion>> {
+        if self.role[root.idx()] != Role::Root {
+            return Ok(None);
+        }
+        let node = &body.nodes()[root];
+        let reduced = reduces(body, node);
+        let space = match &reduced {
+            Some(space) => space.clone(),
+            None => known_shape(body, node.outs[0])?,
+        };
+        let mut walk = Walk { fusions: self, body, kinds, root, leaves: vec![], graph: Graph::new(), known: FxHashMap::default() };
+        let at = View::identity(space.len());
+        let result = match reduced {
+            Some(_) => walk.value(node.ins[0], &at, None)?,
+            None => walk.node(root, &at)?,
+        };
+        let Walk { leaves, mut graph, .. } = walk;
+        graph.set_results(vec![result]);
+        Ok(Some(Fusion { fold: fold(body, node), space, leaves, graph, roots: vec![root] }))
+    }
+}
+
+/// True where a use reads each element of a value of this shape at one place at most.
+fn once((root, view, _): &Use, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+    let walked = |axis: usize| view.0.iter().any(|c| c.axis == Some(axis));
+    shape.is_empty() || spaces[root].iter().enumerate().all(|(axis, &n)| n == 1 || walked(axis))
+}
+
+/// True where it is quicker to compute a value of so many instructions in each fusion that reads it.
+fn again(uses: &[Use], instructions: usize, shape: &[usize], spaces: &FxHashMap<NodeId, Extents>) -> bool {
+    let fits = |u: &Use| u.2 + instructions <= CHEAP && once(u, shape, spaces);
+    !shape.is_empty() && (1..=AGAIN).contains(&uses.len()) && uses.iter().all(fits)
+}
+
+/// Instructions that a node is in a kernel.
+fn instructions(body: &Graph, node: &Node) -> usize {
+    let Op::Elem(op) = &node.op else { return 1 };
+    let mut builder = Builder::new();
+    let ins: SmallVec<[Reg; 3]> = node
+        .ins
+        .iter()
+        .map(|&v| {
+            let mem = builder.mem(body.ty(v).dtype, Lane::Unit);
+            builder.load(mem)
+        })
+        .collect();
+    let made = builder.apply(*op, &ins);
+    made.map_or(usize::MAX / 2, |_| builder.kernel().body.len() - ins.len())
+}
+
+/// Extents of what a node reduces, where fusions can.
+fn reduces(body: &Graph, node: &Node) -> Option<Extents> {
+    fold(body, node)?;
+    known_shape(body, node.ins[0]).ok().filter(|space| count(space) > 0)
+}
+
+/// The axes that a node reduces, and how.
+fn fold(body: &Graph, node: &Node) -> Option<(SmallVec<[usize; 2]>, Fold)> {
+    let dtype = body.ty(*node.ins.first()?).dtype;
+    match &node.op {
+        Op::Reduce(op) => {
+            let dtype = match op.kind {
+                ReduceKind::Sum | ReduceKind::Prod => dtype.accumulator(),
+                ReduceKind::Any | ReduceKind::All => DType::Bool,
+                ReduceKind::Max | ReduceKind::Min => dtype,
+            };
+            Some((op.axes.iter().copied().collect(), Fold::By(op.kind, dtype)))
+        }
+        Op::ArgReduce(op) => Some((SmallVec::from_slice(&[op.axis]), Fold::First(op.kind == crate::ir::op::Extreme::Max, dtype))),
+        Op::SumTo(SumTo {}) => {
+            let (from, to) = (known_shape(body, node.ins[0]).ok()?, known_shape(body, node.outs[0]).ok()?);
+            let new = from.len().checked_sub(to.len())?;
+            let axes: SmallVec<[usize; 2]> = (0..from.len()).filter(|&i| i < new || to[i - new] == 1 && from[i] != 1).collect();
+            let kind = if dtype == DType::Bool { ReduceKind::Any } else { ReduceKind::Sum };
+            (count(&from) != count(&to)).then_some((axes, Fold::By(kind, dtype)))
+        }
+        _ => None,
+    }
+}
+
+/// The view that a node is of its first input.
+fn view_of(body: &Graph, node: &Node) -> Option<View> {
+    let (from, to) = (known_shape(body, *node.ins.first()?).ok()?, known_shape(body, *node.outs.first()?).ok()?);
+    let integer = |k: usize| known(body, *node.ins.get(k)?, DEEP)?.item_i64();
+    let view = node.op.def().view(&Viewed { from: &from, to: &to, integer: &integer })?;
+    (count(&to) > 0 && body.ty(node.ins[0]).dtype == body.ty(node.outs[0]).dtype).then_some(view)
+}
+
+/// So many nodes after each other are evaluated to know an integer.
+const DEEP: usize = 8;
+
+/// A scalar that depends on nothing but extents.
+pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {
+    if let Some(a) = body.const_value(v) {
+        return Some(a.clone());
+    }
+    let node = body.node_of(v).filter(|n| deep > 0 && matches!(n.op, Op::Elem(_) | Op::Cast(_)))?;
+    let mut ins = node.ins.iter().map(|&x| known(body, x, deep - 1).filter(|a| a.len() == 1)).collect::<Option<Vec<Array>>>()?;
+    node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
+}
+
+fn elementwise(node: &Node) -> bool {
+    matches!(node.op, Op::Elem(_) | Op::Cast(_) | Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_))
+}
+
+/// The nodes of a fusion on their way into a graph of their own.
+struct Walk<'a> {
+    fusions: &'a Fusions,
+    body: &'a Graph,
+    kinds: &'a Kinds,
+    root: NodeId,
+    leaves: Vec<Leaf>,
+    graph: Graph,
+    known: FxHashMap<(Value, View), Value>,
+}
+
+/// So many arrays are read by one fusion at most.
+pub(super) const LEAVES: usize = 40;
+
+impl Walk<'_> {
+    /// A value of the body at a place.
+    fn value(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
+        if let Some(&known) = self.known.get(&(v, at.clone())) {
+            return Ok(known);
+        }
+        let made = self.made(v, at, via)?;
+        self.known.insert((v, at.clone()), made);
+        Ok(made)
+    }
+    fn made(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
+        let body = self.body;
+        if let Some(a) = body.const_value(v).filter(|a| a.len() == 1) {
+            return Ok(self.graph.constant(a.reshaped(&[])));
+        }
+        if let Def::Out(id, _) = body.def(v) {
+            let steady = self.kinds.of(v) != Kind::Step;
+            match self.fusions.role[id.idx()] {
+                Role::Inner(root) if root == self.root => return self.node(id, at),
+                Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at),
+                Role::Copied => return self.through(id, at, Some(id)),
+                _ if steady && view_of(body, &body.nodes()[id]).is_some() => return self.through(id, at, via),
+                _ => {}
+            }
+        }
+        if self.leaves.len() == LEAVES {
+            return refuse("it reads too many arrays");
+        }
+        self.leaves.push(Leaf { value: v, view: at.clone(), via });
+        Ok(self.graph.param(Type::new(body.ty(v).dtype, [Dim::known(1)]), None))
+    }
+    fn through(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
+        let node = &self.body.nodes()[id];
+        match view_of(self.body, node) {
+            Some(view) => self.value(node.ins[0], &view.after(at), via),
+            None => refuse("a view that is none"),
+        }
+    }
+    fn node(&mut self, id: NodeId, at: &View) -> Lowered<Value> {
+        let node = &self.body.nodes()[id];
+        let shape = known_shape(self.body, node.outs[0])?;
+        let mut ins: SmallVec<[Value; 3]> = SmallVec::new();
+        for &x in &node.ins {
+            let view = View::broadcast(&known_shape(self.body, x)?, &shape).after(at);
+            ins.push(self.value(x, &view, None)?);
+        }
+        let made = self.graph.apply(node.op.clone(), &ins).map_err(|e| super::Refusal(e.title.clone()))?;
+        Ok(made[0])
+    }
+}

@@ -1,0 +1,338 @@
+//! The kernels of a fusion whose axes have been chosen.
+
+use super::copies::{Copies, Given, Kerneled};
+use super::fusions::{Fold, Fusion};
+use super::nodes::Lowering;
+use super::schedule::{Axes, Of, Pass};
+use super::value::Layout;
+use super::{Lowered, refuse};
+use crate::ir::Graph;
+use crate::ir::op::ReduceKind;
+use crate::kernel::nest::extreme_unit;
+use crate::kernel::{Fill, Kernel, Lane, MemId, Nest, Reg, Strides};
+use crate::types::DType;
+use smallvec::SmallVec;
+
+/// A reduction of so many elements is written out in the kernel.
+const UNROLLED: usize = 16;
+/// Elements of eight partial sums: longer ones are halved by the law.
+const BLOCK: usize = 256;
+/// Rows of partial results of a reduced axis.
+const ROW: usize = 32;
+
+/// A schedule in the making.
+pub(super) struct Plan<'a> {
+    fusion: &'a Fusion,
+    axes: &'a Axes,
+    pub passes: Vec<Pass>,
+    pub temporaries: Vec<(DType, usize)>,
+}
+
+/// How a pass walks: its lanes, steps, and the axes around, outermost first.
+struct Loops {
+    lanes: usize,
+    steps: usize,
+    first: i64,
+    outer: Vec<usize>,
+}
+
+impl<'a> Plan<'a> {
+    /// Nothing planned yet.
+    pub fn new(fusion: &'a Fusion, axes: &'a Axes) -> Plan<'a> {
+        Plan { fusion, axes, passes: vec![], temporaries: vec![] }
+    }
+    pub fn stride(&self, operand: usize, axis: Option<usize>) -> isize {
+        axis.map_or(0, |axis| self.axes.operands[operand].1[axis])
+    }
+    fn extent(&self, axis: Option<usize>) -> usize {
+        axis.map_or(1, |axis| self.axes.extents[axis])
+    }
+    /// All axes but some, outermost first.
+    fn others(&self, not: &[Option<usize>]) -> Vec<usize> {
+        (0..self.axes.extents.len()).filter(|&a| !not.contains(&Some(a))).collect()
+    }
+    pub fn along_axes(&self, operand: usize, axes: &[usize]) -> Vec<isize> {
+        axes.iter().map(|&a| self.axes.operands[operand].1[a]).collect()
+    }
+    fn temporary(&mut self, dtype: DType, n: usize) -> Of {
+        self.temporaries.push((dtype, n));
+        Of::Temporary(self.temporaries.len() - 1)
+    }
+
+    /// Results of places.
+    pub fn map(&mut self, lanes: Option<usize>) -> Lowered<()> {
+        let steps = lanes.and_then(|l| l.checked_sub(1));
+        let outer = self.others(&[lanes, steps]);
+        let out = self.axes.operands.len() - 1;
+        let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
+        let mut k = graph.lower(self, steps, &outer, 1)?;
+        let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
+        for (i, value) in k.values.clone().into_iter().enumerate() {
+            k.store((Of::Out(i), 0, lane, self.stride(out, steps), self.along_axes(out, &outer)), value);
+        }
+        let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(&outer) };
+        self.push(k, loops, vec![]);
+        Ok(())
+    }
+    fn extents(&self, axes: &[usize]) -> Vec<usize> {
+        axes.iter().map(|&a| self.axes.extents[a]).collect()
+    }
+
+    /// A reduction whose lanes are places of the result.
+    pub fn along(&mut self, fold: Fold, lanes: Option<usize>) -> Lowered<()> {
+        let reduced: Vec<usize> = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a]).collect();
+        let n: usize = reduced.iter().map(|&a| self.axes.extents[a]).product();
+        let eights = in_eights(fold);
+        match (&reduced[..], fold) {
+            ([], _) => self.unrolled(fold, lanes, None),
+            ([r], Fold::By(..)) if n <= UNROLLED => self.unrolled(fold, lanes, Some(*r)),
+            ([r], _) if eights && n <= BLOCK => self.eights(fold, lanes, *r),
+            _ if eights => refuse("a sum of many elements in the law's order"),
+            _ => self.chain(fold, lanes, reduced[reduced.len() - 1]),
+        }
+    }
+
+    /// All elements of a place at once.
+    fn unrolled(&mut self, fold: Fold, lanes: Option<usize>, reduced: Option<usize>) -> Lowered<()> {
+        let out = self.axes.operands.len() - 1;
+        let rest = self.others(&[lanes, reduced]);
+        let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
+        let copies = self.extent(reduced);
+        let graph = Copies::new(self.fusion, self.axes, lanes, reduced, copies)?;
+        let mut k = graph.lower(self, steps, outer, 1)?;
+        let value = match fold {
+            Fold::By(kind, dtype) => k.reduced(kind, dtype)?,
+            Fold::First(..) => k.lowering.builder.integer(DType::I64, 0),
+        };
+        let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
+        k.store((Of::Out(0), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(outer) };
+        self.push(k, loops, vec![]);
+        Ok(())
+    }
+
+    /// One element after the other: for what does not depend on how sums are split.
+    fn chain(&mut self, fold: Fold, lanes: Option<usize>, steps: usize) -> Lowered<()> {
+        let out = self.axes.operands.len() - 1;
+        let outer = self.others(&[lanes, Some(steps)]);
+        let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
+        let mut k = graph.lower(self, Some(steps), &outer, 1)?;
+        let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
+        let along = self.along_axes(out, &outer);
+        let n = self.axes.kept();
+        let mut fills = vec![];
+        match fold {
+            Fold::By(kind, dtype) => {
+                let (operand, carry, now) = k.carry((Of::Out(0), 0, lane, 0, along), dtype);
+                let next = k.step(kind, dtype, now, k.values[0])?;
+                k.lowering.builder.set_next(carry, next);
+                fills.push(Fill { operand, bits: unit(kind, dtype), count: n });
+            }
+            Fold::First(largest, dtype) => {
+                let best = self.temporary(dtype, n);
+                let value = k.carry((best, 0, lane, 0, along.clone()), dtype);
+                let index = k.carry((Of::Out(0), 0, lane, 0, along), DType::I64);
+                k.first(largest, dtype, (value.1, value.2), (index.1, index.2))?;
+                fills.push(Fill { operand: value.0, bits: extreme_unit(dtype, largest), count: n });
+                fills.push(Fill { operand: index.0, bits: 0, count: n });
+            }
+        }
+        let loops = Loops { lanes: self.extent(lanes), steps: self.axes.extents[steps], first: 0, outer: self.extents(&outer) };
+        self.push(k, loops, fills);
+        Ok(())
+    }
+
+    /// Eight partial sums of up to 256 elements, a step of a kernel adding one to each, then what is left over and the tree over them.
+    fn eights(&mut self, fold: Fold, lanes: Option<usize>, reduced: usize) -> Lowered<()> {
+        let Fold::By(kind, dtype) = fold else { return refuse("a sum") };
+        let out = self.axes.operands.len() - 1;
+        let (n, count) = (self.axes.extents[reduced], self.axes.kept());
+        let outer = self.others(&[lanes, Some(reduced)]);
+        let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
+        let partial = self.temporary(dtype, 8 * count);
+        let part = |k: usize, step: isize, along: Vec<isize>| (partial, (k * count) as isize, lane, step, along);
+        let graph = Copies::new(self.fusion, self.axes, lanes, Some(reduced), 8)?;
+        let mut k = graph.lower(self, Some(reduced), &outer, 8)?;
+        let mut fills = vec![];
+        for i in 0..8 {
+            let (operand, carry, now) = k.carry(part(i, 0, self.along_axes(out, &outer)), dtype);
+            let value = k.values[i];
+            let next = k.step(kind, dtype, now, value)?;
+            k.lowering.builder.set_next(carry, next);
+            if i == 0 {
+                fills.push(Fill { operand, bits: unit(kind, dtype), count: 8 * count });
+            }
+        }
+        let loops = Loops { lanes: self.extent(lanes), steps: n / 8, first: 0, outer: self.extents(&outer) };
+        self.push(k, loops, fills);
+        self.rest(kind, dtype, lanes, reduced, &part)
+    }
+
+    /// The elements behind the last eight, and the tree over the partial sums.
+    fn rest(
+        &mut self,
+        kind: ReduceKind,
+        dtype: DType,
+        lanes: Option<usize>,
+        reduced: usize,
+        part: &dyn Fn(usize, isize, Vec<isize>) -> Given,
+    ) -> Lowered<()> {
+        let (out, n) = (self.axes.operands.len() - 1, self.axes.extents[reduced]);
+        let rest = self.others(&[lanes, Some(reduced)]);
+        let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
+        let graph = Copies::behind(self.fusion, self.axes, lanes, (reduced, n / 8 * 8), n % 8)?;
+        let mut k = graph.lower(self, steps, outer, 1)?;
+        let mut parts: SmallVec<[Reg; 8]> = SmallVec::new();
+        for i in 0..8 {
+            let now = k.load(part(i, self.stride(out, steps), self.along_axes(out, outer)), dtype);
+            let value = k.values.get(i).copied();
+            parts.push(match value {
+                Some(x) => k.step(kind, dtype, now, x)?,
+                None => now,
+            });
+        }
+        let value = k.tree(kind, dtype, &parts)?;
+        let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
+        k.store((Of::Out(0), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(outer) };
+        self.push(k, loops, vec![]);
+        Ok(())
+    }
+
+    /// A reduction whose lanes are elements that become one: a row of partial results per place, then these.
+    pub fn across(&mut self, fold: Fold, lanes: usize) -> Lowered<()> {
+        let n = self.axes.extents[lanes];
+        let others = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a] && a != lanes).count();
+        let first = ordered(fold);
+        if in_eights(fold) && n > BLOCK || others > 0 && (first || in_eights(fold)) {
+            return refuse("a sum of many elements in the law's order");
+        }
+        let row = if in_eights(fold) || first || n < 4 * ROW { 8 } else { ROW };
+        let (count, dtype) = (
+            self.axes.kept(),
+            match fold {
+                Fold::By(_, dtype) | Fold::First(_, dtype) => dtype,
+            },
+        );
+        let partial = self.temporary(dtype, row * count);
+        let index = first.then(|| self.temporary(DType::I64, row * count));
+        for (from, width, steps) in [(0, row, n / row), (n / row * row, n % row, 1)] {
+            let fills = if from == 0 { row * count } else { 0 };
+            self.rows(fold, (lanes, from, width), steps, (partial, index, row), fills)?;
+        }
+        self.joined(fold, (partial, index), (row, count))
+    }
+
+    /// Elements `from ..` of the reduced axis into the partial results, so many of them at each step.
+    fn rows(
+        &mut self,
+        fold: Fold,
+        (lanes, from, width): (usize, usize, usize),
+        steps: usize,
+        (partial, index, row): (Of, Option<Of>, usize),
+        filled: usize,
+    ) -> Lowered<()> {
+        let out = self.axes.operands.len() - 1;
+        let outer = self.others(&[Some(lanes)]);
+        let along: Vec<isize> = self.along_axes(out, &outer).iter().map(|s| s * row as isize).collect();
+        let graph = Copies::cut(self.fusion, self.axes, lanes, from)?;
+        let mut k = graph.lower_by(self, |operand| self.stride(operand, Some(lanes)) * row as isize, &outer)?;
+        let mut fills = vec![];
+        match (fold, index) {
+            (Fold::By(kind, dtype), None) => {
+                let (operand, carry, now) = k.carry((partial, 0, Lane::Unit, 0, along), dtype);
+                let next = k.step(kind, dtype, now, k.values[0])?;
+                k.lowering.builder.set_next(carry, next);
+                fills.push(Fill { operand, bits: unit(kind, dtype), count: filled });
+            }
+            (fold, index) => {
+                let (Some(index), (largest, dtype)) = (index, sought(fold)) else { return refuse("an index") };
+                let value = k.carry((partial, 0, Lane::Unit, 0, along.clone()), dtype);
+                let at = k.carry((index, 0, Lane::Unit, 0, along), DType::I64);
+                k.first(largest, dtype, (value.1, value.2), (at.1, at.2))?;
+                fills.push(Fill { operand: value.0, bits: extreme_unit(dtype, largest), count: filled });
+                fills.push(Fill { operand: at.0, bits: 0, count: filled });
+            }
+        }
+        // What is not there is not walked over; partial results are filled all the same.
+        let empty = width == 0 || steps == 0;
+        if empty && filled == 0 {
+            return Ok(());
+        }
+        let outer = if empty { vec![0] } else { self.extents(&outer) };
+        k.given.iter_mut().filter(|_| empty).for_each(|g| g.4 = vec![0]);
+        let first = (from / row) as i64;
+        self.push(k, Loops { lanes: width.max(1), steps: steps.max(1), first, outer }, fills);
+        Ok(())
+    }
+
+    /// The partial results of each place reduced to one.
+    fn joined(&mut self, fold: Fold, (partial, index): (Of, Option<Of>), (row, count): (usize, usize)) -> Lowered<()> {
+        let none = Graph::new();
+        let mut k = Kerneled { lowering: Lowering::new(&none, Layout::Lanes(2)), given: vec![], values: vec![] };
+        let at = |of: Of, i: usize| (of, i as isize, Lane::Uniform, row as isize, vec![]);
+        let value = match (fold, index) {
+            (Fold::By(kind, dtype), None) => {
+                let parts: Vec<Reg> = (0..row).map(|i| k.load(at(partial, i), dtype)).collect();
+                if row == 8 && in_eights(fold) { k.tree(kind, dtype, &parts)? } else { k.all(kind, dtype, &parts)? }
+            }
+            (fold, Some(index)) => {
+                let (largest, dtype) = sought(fold);
+                let values: Vec<Reg> = (0..row).map(|i| k.load(at(partial, i), dtype)).collect();
+                let steps: Vec<Reg> = (0..row).map(|i| k.load(at(index, i), DType::I64)).collect();
+                let (value, at) = k.first_of(largest, dtype, &values, &steps)?;
+                if matches!(fold, Fold::First(..)) { at } else { value }
+            }
+            _ => return refuse("an index"),
+        };
+        k.store((Of::Out(0), 0, Lane::Uniform, 1, vec![]), value);
+        self.push(k, Loops { lanes: 1, steps: count, first: 0, outer: vec![] }, vec![]);
+        Ok(())
+    }
+
+    fn push(&mut self, k: Kerneled, loops: Loops, fills: Vec<Fill>) {
+        let kernel: Kernel = k.lowering.builder.finish();
+        let size = |m: usize| kernel.mems[MemId(m as u32)].dtype.size() as isize;
+        let strides = k.given.iter().enumerate();
+        let strides = strides.map(|(m, g)| Strides { step: g.3 * size(m), outer: g.4.iter().map(|s| s * size(m)).collect() }).collect();
+        let operands = k.given.iter().map(|g| (g.0, g.1 as usize)).collect();
+        let Loops { lanes, steps, first, outer } = loops;
+        let nest = Nest { kernel, lanes, steps, first, outer: outer.into(), strides, fills };
+        self.passes.push(Pass { nest, operands });
+    }
+}
+
+/// Sums and products whose order the law fixes by eight partial ones.
+fn in_eights(fold: Fold) -> bool {
+    matches!(fold, Fold::By(ReduceKind::Sum | ReduceKind::Prod, dtype) if dtype.is_float())
+}
+
+/// Where the first of equal elements counts: indices of extremes, and extremes of floats, since equal zeros and NaNs have different bits.
+fn ordered(fold: Fold) -> bool {
+    match fold {
+        Fold::First(..) => true,
+        Fold::By(kind, dtype) => matches!(kind, ReduceKind::Max | ReduceKind::Min) && dtype.is_float(),
+    }
+}
+
+/// Whether the largest is looked for, and the dtype of the elements.
+fn sought(fold: Fold) -> (bool, DType) {
+    match fold {
+        Fold::First(largest, dtype) => (largest, dtype),
+        Fold::By(kind, dtype) => (kind == ReduceKind::Max, dtype),
+    }
+}
+
+/// The value with which a reduction begins.
+fn unit(kind: ReduceKind, dtype: DType) -> u64 {
+    match kind {
+        ReduceKind::Max | ReduceKind::Min => extreme_unit(dtype, kind == ReduceKind::Max),
+        ReduceKind::Sum | ReduceKind::Any => 0,
+        ReduceKind::All => 1,
+        ReduceKind::Prod => match dtype {
+            DType::F32 => u64::from(1f32.to_bits()),
+            DType::F64 => 1f64.to_bits(),
+            _ => 1,
+        },
+    }
+}

@@ -1,0 +1,93 @@
+//! Fusions that walk the same places, made one with several results: where they read an array in common, or one reads what another makes.
+
+use super::fused::Schedules;
+use super::fusions::{Fusion, LEAVES, Leaf};
+use super::mixed::Planner;
+use crate::ir::{Graph, NodeId, Value, View};
+use rustc_hash::FxHashMap;
+
+/// Nodes of one fusion at most: the values of a place should find room in registers.
+const MEMBERS: usize = 64;
+
+/// The parts of a step in order, by the node that each is found under in the schedules.
+struct Parts<'a> {
+    planner: &'a Planner<'a>,
+    order: Vec<NodeId>,
+    /// The part that makes a value.
+    made: FxHashMap<Value, usize>,
+}
+
+impl Planner<'_> {
+    /// The order of a step's parts, fusions that can run with an earlier one being part of that.
+    pub(super) fn joined(&self, order: &[NodeId], schedules: &mut Schedules) -> Vec<NodeId> {
+        let mut parts = Parts { planner: self, order: vec![], made: FxHashMap::default() };
+        for &id in order {
+            let at = parts.earlier(id, schedules).unwrap_or(parts.order.len());
+            if at == parts.order.len() {
+                parts.order.push(id);
+            } else {
+                schedules.remove(&id);
+            }
+            self.body.nodes()[id].outs.iter().for_each(|&v| {
+                parts.made.insert(v, at);
+            });
+        }
+        parts.order
+    }
+}
+
+impl Parts<'_> {
+    /// The part that a fusion was made part of.
+    fn earlier(&self, id: NodeId, schedules: &mut Schedules) -> Option<usize> {
+        let own = &schedules.get(&id)?.0;
+        let first = own.leaves.iter().filter_map(|leaf| self.made.get(&leaf.value)).max().copied().unwrap_or(0);
+        for at in (first..self.order.len()).rev() {
+            let Some((other, _)) = schedules.get(&self.order[at]) else { continue };
+            let Some(both) = self.both(at, other, &schedules[&id].0) else { continue };
+            let Ok(schedule) = self.planner.scheduled(&both) else { continue };
+            schedules.insert(self.order[at], (both, schedule));
+            return Some(at);
+        }
+        None
+    }
+
+    /// Two fusions as one, the second of which can run where the first does.
+    fn both(&self, at: usize, a: &Fusion, b: &Fusion) -> Option<Fusion> {
+        let fits = a.fold.is_none() && b.fold.is_none() && a.space == b.space && a.graph.nodes().len() + b.graph.nodes().len() <= MEMBERS;
+        let whole = View::identity(b.space.len());
+        let result = |leaf: &Leaf| a.roots.iter().position(|&r| self.planner.body.nodes()[r].outs[0] == leaf.value);
+        // What the first makes is there element by element, not yet as an array.
+        let there = b.leaves.iter().all(|leaf| match result(leaf) {
+            Some(_) => leaf.view == whole,
+            None => self.made.get(&leaf.value).is_none_or(|&made| made < at),
+        });
+        let near =
+            b.leaves.iter().any(|leaf| result(leaf).is_some() || a.leaves.iter().any(|l| l.value == leaf.value && l.view == leaf.view));
+        if !(fits && there && near) {
+            return None;
+        }
+        let mut leaves = a.leaves.clone();
+        let mut graph = Graph::new();
+        let mut image = FxHashMap::default();
+        for &p in a.graph.params() {
+            image.insert(p, graph.param(a.graph.ty(p).clone(), None));
+        }
+        let mut results = graph.inline(&a.graph, &image, a.graph.results()).ok()?;
+        let mut second = FxHashMap::default();
+        for (leaf, &p) in b.leaves.iter().zip(b.graph.params()) {
+            let value = match (result(leaf), leaves.iter().position(|l| l.value == leaf.value && l.view == leaf.view)) {
+                (Some(made), _) => results[made],
+                (None, Some(known)) => graph.params()[known],
+                (None, None) => {
+                    leaves.push(leaf.clone());
+                    graph.param(b.graph.ty(p).clone(), None)
+                }
+            };
+            second.insert(p, value);
+        }
+        results.extend(graph.inline(&b.graph, &second, b.graph.results()).ok()?);
+        graph.set_results(results);
+        let roots = a.roots.iter().chain(&b.roots).copied().collect();
+        (leaves.len() <= LEAVES).then(|| Fusion { space: a.space.clone(), fold: None, leaves, graph, roots })
+    }
+}
