@@ -53,7 +53,7 @@ def measured(model, options):
     if found["ok"] and "run_s" in found:
         others = [worker(model.name, options, first_only=True) for _ in range(options.starts - 1)]
         firsts = [found["first_call_s"], *(o["first_call_s"] for o in others if o["ok"])]
-        row["first_s"] = max(0.0, min(firsts) - found["run_median_s"])
+        row["first_s"] = max(0.0, min(firsts) - found["run_s"])
     return row
 
 
