@@ -1,10 +1,12 @@
 """One model in a fresh process: `worker.py NAME JSON`, driven by run.py. The last line of the output is a JSON object."""
 
+import contextlib
 import json
 import os
 import pathlib
 import statistics
 import sys
+import tempfile
 import time
 
 # The folder of this file has modules whose names mean something else elsewhere.
@@ -120,11 +122,28 @@ def run(model, options):
     return found
 
 
+@contextlib.contextmanager
+def the_core_alone():
+    """One worker at a time on this core, whoever started it: where two share one, a call of JAX, which wakes another thread, may take a
+    hundred times as long as it takes alone."""
+    try:
+        import fcntl
+
+        cores = "-".join(map(str, sorted(os.sched_getaffinity(0))))
+    except (ImportError, AttributeError):  # not on Linux
+        yield
+        return
+    with open(os.path.join(tempfile.gettempdir(), f"rscan-models-{cores}.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def main():
     name, options = sys.argv[1], json.loads(sys.argv[2])
     model = models.find()[name]
     try:
-        result = dict(ok=True, **run(model, options))
+        with the_core_alone():
+            result = dict(ok=True, **run(model, options))
     except Exception as error:
         result = dict(ok=False, error=f"{type(error).__name__}: {error}")
     print("\n" + json.dumps(result))
