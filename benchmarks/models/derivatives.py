@@ -103,7 +103,12 @@ class GradientPerExample(Model):
     size, small = dict(examples=200, d=10, hidden=16), dict(examples=4, d=2, hidden=3)
 
     def make(self, random, examples, d, hidden):
-        return random.normal(size=(d, hidden)) / d, random.normal(size=hidden) / hidden, random.normal(size=(examples, d)), random.normal(size=examples)
+        return (
+            random.normal(size=(d, hidden)) / d,
+            random.normal(size=hidden) / hidden,
+            random.normal(size=(examples, d)),
+            random.normal(size=examples),
+        )
 
     def rscan(self, examples, d, hidden):
         @rs.compile

@@ -114,7 +114,12 @@ class MetropolisGiven(Model):
 
     def make(self, random, rows, d, steps):
         X = random.normal(size=(rows, d))
-        return X, X @ random.normal(size=d) + 0.3 * random.normal(size=rows), 0.1 * random.normal(size=(steps, d)), np.log(random.uniform(size=steps))
+        return (
+            X,
+            X @ random.normal(size=d) + 0.3 * random.normal(size=rows),
+            0.1 * random.normal(size=(steps, d)),
+            np.log(random.uniform(size=steps)),
+        )
 
     def rscan(self, rows, d, steps):
         @rs.compile

@@ -189,7 +189,7 @@ class RidgeHyperGradient(Model):
 
 
 class SinkhornBarycentre(Model):
-    """Sinkhorn's iterations for each of some histograms against one, and the gradient of the summed transport cost by that one's weights."""
+    """Sinkhorn's iterations for some histograms, each against the same one; the gradient of their transport costs by that one."""
 
     kind, dtype = KIND, "float64"
     size, small = dict(problems=8, n=30, steps=40), dict(problems=2, n=3, steps=3)

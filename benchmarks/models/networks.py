@@ -154,7 +154,13 @@ class LSTMTraining(Model):
 
     def make(self, random, steps, batch, hidden, d):
         x, y = random.normal(size=(steps, batch, d)).astype("f4"), random.normal(size=(steps, batch)).astype("f4")
-        return (*weights(random, "f4", (hidden, 4 * hidden), (d, 4 * hidden)), np.zeros(4 * hidden, "f4"), *weights(random, "f4", (hidden,)), x, y)
+        return (
+            *weights(random, "f4", (hidden, 4 * hidden), (d, 4 * hidden)),
+            np.zeros(4 * hidden, "f4"),
+            *weights(random, "f4", (hidden,)),
+            x,
+            y,
+        )
 
     def rscan(self, steps, batch, hidden, d):
         def loss(W, U, b, v, x, y):

@@ -96,7 +96,7 @@ class AttentionDecoding(Model):
 
 
 class RowsAndColumns(Model):
-    """A matrix that is made doubly stochastic in logarithms, each normalisation a logsumexp over another axis; the gradient by its temperature."""
+    """A matrix made doubly stochastic in logarithms, by logsumexp over one axis and the other; the gradient by its temperature."""
 
     kind, dtype = KIND, "float64"
     size, small = dict(n=24, steps=60), dict(n=3, steps=4)
@@ -230,7 +230,12 @@ class MixtureEM(Model):
                 total = rs.sum(p, axis=1, keepdims=True)
                 r = p / total
                 n = rs.sum(r, axis=0) + 1e-3
-                return dict(mu=(r.T @ x) / n[:, None], var=rs.sum(r * far, axis=0) / (d * n) + 1e-3, weight=n / points, loglik=rs.sum(top + rs.log(total)))
+                return dict(
+                    mu=(r.T @ x) / n[:, None],
+                    var=rs.sum(r * far, axis=0) / (d * n) + 1e-3,
+                    weight=n / points,
+                    loglik=rs.sum(top + rs.log(total)),
+                )
 
             out = rs.loop(step, init=dict(mu=start, var=rs.ones(k), weight=rs.full(k, 1 / k)), n_steps=steps)
             return out.mu[-1], out.loglik

@@ -31,7 +31,9 @@ ENVIRONMENT = {
 
 def worker(name, options, **changed):
     """What a fresh process found out about a model."""
-    settings = dict(small=options.small, jax=options.jax, rounds=0 if options.check_only else options.rounds, seconds=options.seconds, first_only=False)
+    settings = dict(
+        small=options.small, jax=options.jax, rounds=0 if options.check_only else options.rounds, seconds=options.seconds, first_only=False
+    )
     command = [sys.executable, str(HERE / "worker.py"), name, json.dumps({**settings, **changed})]
     if options.cpu and os.path.exists("/usr/bin/taskset"):
         command = ["taskset", "-c", options.cpu, *command]
@@ -95,7 +97,8 @@ def print_summary(title, rows):
     if ratios:
         worst = max(ratios, key=ratios.get)
         slower = sum(x > 1 for x in ratios.values())
-        print(f"  geometric mean x{geomean(ratios.values()):.3g} of JAX, worst x{ratios[worst]:.3g} on {worst}; slower than JAX on {slower} of {len(ratios)}")
+        print(f"  geometric mean x{geomean(ratios.values()):.3g} of JAX, worst x{ratios[worst]:.3g} on {worst}")
+        print(f"  slower than JAX on {slower} of {len(ratios)}")
         print("  worst first: " + ", ".join(f"{name} x{ratios[name]:.3g}" for name in sorted(ratios, key=ratios.get, reverse=True)[:12]))
     if firsts:
         worst = max(firsts, key=firsts.get)
@@ -115,7 +118,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a regular expression of names, classes and files")
     parser.add_argument("--rscan-only", action="store_true", help="without JAX: no values are compared")
-    parser.add_argument("--calls", action="store_true", help="on which engine each loop runs, and what the host still computes in its steps")
+    parser.add_argument(
+        "--calls", action="store_true", help="on which engine each loop runs, and what the host still computes in its steps"
+    )
     parser.add_argument("--check-only", action="store_true", help="compare values, take no times")
     parser.add_argument("--small", action="store_true", help="at the size of the tests")
     parser.add_argument("-o", metavar="FILE", help="write all that was found as JSON")
@@ -131,7 +136,9 @@ def main():
         print("JAX is not installed for this python: nothing is compared (--rscan-only times rscan alone)")
         return 0
     chosen = [m for m in models.find().values() if re.search(options.only, f"{m.name} {m.kind} {type(m).__module__}", re.IGNORECASE)]
-    earlier = {r["name"]: r["ratio"] for r in json.loads(pathlib.Path(options.against).read_text()) if "ratio" in r} if options.against else {}
+    earlier = (
+        {r["name"]: r["ratio"] for r in json.loads(pathlib.Path(options.against).read_text()) if "ratio" in r} if options.against else {}
+    )
     rows = []
     for model in chosen:
         rows.append(measured(model, options))

@@ -269,7 +269,11 @@ class ChainSimulation(Model):
     size, small = dict(chains=100, states=12, steps=200), dict(chains=3, states=3, steps=5)
 
     def make(self, random, chains, states, steps):
-        return random.dirichlet(np.ones(states), size=states).cumsum(axis=1), random.uniform(size=(steps, chains)), np.zeros(chains, "int64")
+        return (
+            random.dirichlet(np.ones(states), size=states).cumsum(axis=1),
+            random.uniform(size=(steps, chains)),
+            np.zeros(chains, "int64"),
+        )
 
     def rscan(self, chains, states, steps):
         @rs.compile
