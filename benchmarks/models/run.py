@@ -1,7 +1,8 @@
 """rscan against JAX on models that nobody tuned for: `python run.py [--only REGEX] [--rscan-only] [--calls] [-o FILE]`; see README.md.
 
 Ratios are rscan / JAX: below 1 rscan is ahead. Each model runs in a process of its own on one core: rscan's first call, then both sides in
-turn, for many short rounds, of which the best count. A first call is the best of three fresh processes, less a later call.
+turn, for many short rounds, of which the best count. A first call is the best of three fresh processes, less a later call. Times are those
+of the process on its core; a row is "disturbed" where a median is far from the best all the same.
 """
 
 import argparse
@@ -67,8 +68,9 @@ def line(row):
         return f"  {row['name']:30} {row['dtype']:8} ok"
     ratio = f"x{row['ratio']:<7.3g}" if "ratio" in row else " " * 8
     jax = f"jax {t(row['jax_s']):>9}" if "jax_s" in row else ""
-    was = f"  was x{row['was']:.3g}" if "was" in row else ""
-    return f"  {row['name']:30} {row['dtype']:8} {ratio} rscan {t(row['run_s']):>9}  {jax}  first call {t(row['first_s']):>9}{was}"
+    disturbed = any(row[f"{side}_median_s"] > 1.5 * row[f"{side}_s"] for side in ("run", "jax") if f"{side}_median_s" in row)
+    notes = (f"  was x{row['was']:.3g}" if "was" in row else "") + ("  disturbed" if disturbed else "")
+    return f"  {row['name']:30} {row['dtype']:8} {ratio} rscan {t(row['run_s']):>9}  {jax}  first call {t(row['first_s']):>9}{notes}"
 
 
 def print_calls(row):
