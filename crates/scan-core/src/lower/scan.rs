@@ -5,12 +5,12 @@ use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
 use crate::ir::op::BroadcastTo;
-use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
+use crate::ir::{EvalCx, Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
 use crate::scalar::ElemOp;
 use crate::scan::reached::shape_only;
-use crate::types::Type;
 use crate::types::shape::{Extents, count};
+use crate::types::{Array, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where an operand of a loop kernel lies. `at` counts elements within a row.
@@ -245,7 +245,7 @@ fn within(body: &Graph, layout: Layout, v: Value) -> bool {
     layout == Layout::Elements && cheap && body.ty(v).rank() == 0 && body.ty(v).dtype.is_float()
 }
 
-fn is_uniform(a: &crate::types::Array) -> bool {
+fn is_uniform(a: &Array) -> bool {
     let bits = a.bits();
     bits.iter().all(|b| *b == bits[0])
 }
@@ -299,6 +299,20 @@ fn shape_alone(out: &mut Graph, body: &Graph, v: Value) -> crate::base::Result<O
     Ok(Some(out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0]))
 }
 
+/// The number that an elementwise node of numbers is.
+fn folded(out: &Graph, node: &Node, image: &FxHashMap<Value, Value>) -> Option<Array> {
+    let number = |v: &Value| out.const_value(image[v]).filter(|a| a.rank() == 0).cloned();
+    let of_numbers = matches!(node.op, Op::Elem(_) | Op::Cast(_));
+    let mut ins = node.ins.iter().filter(|_| of_numbers).map(number).collect::<Option<Vec<Array>>>().filter(|ins| !ins.is_empty())?;
+    node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
+}
+
+/// What an assertion hands on, where it certainly holds.
+fn asserted(out: &Graph, node: &Node, image: &FxHashMap<Value, Value>) -> Option<Value> {
+    let holds = |v: &Value| out.const_value(image[v]).is_some_and(|a| a.bits().iter().all(|&b| b != 0));
+    (matches!(node.op, Op::Assert(_)) && node.ins[1..].iter().all(holds)).then(|| node.ins[0])
+}
+
 /// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants, and what
 /// is computed for its shape alone is not computed.
 fn widened(body: &Graph) -> crate::base::Result<Graph> {
@@ -318,6 +332,15 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         if let Some(n) = extent(body, node) {
             let n = out.int(n as i64);
             image.insert(node.outs[0], n);
+            continue;
+        }
+        if let Some(value) = folded(&out, node, &image) {
+            let value = out.constant(value);
+            image.insert(node.outs[0], value);
+            continue;
+        }
+        if let Some(v) = asserted(&out, node, &image) {
+            image.insert(node.outs[0], image[&v]);
             continue;
         }
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));

@@ -50,8 +50,17 @@ impl OpDef for ElemOp {
             (ElemOp::Neg, [a]) => Some(a.scale(-1)),
             (ElemOp::Mul, [a, b]) => number(a).map(|k| b.scale(k)).or_else(|| number(b).map(|k| a.scale(k))),
             (ElemOp::Minimum | ElemOp::Maximum, [a, b]) => extreme(*self, a, b),
-            _ => None,
+            _ => self.of_numbers(&dims),
         }
+    }
+}
+
+impl ElemOp {
+    /// The integer that a function of known integers is.
+    fn of_numbers(self, dims: &[Dim]) -> Option<Dim> {
+        let mut ins = dims.iter().map(|d| number(d).map(Array::scalar)).collect::<Option<SmallVec<[Array; 3]>>>()?;
+        let made = self.eval(&mut EvalCx::new(), &mut ins).ok()?;
+        made.first().filter(|a| a.dtype().is_int()).and_then(Array::item_i64).map(|n| Dim::from_parts([], n))
     }
 }
 
