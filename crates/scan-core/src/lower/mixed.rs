@@ -13,7 +13,7 @@ use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
-use crate::types::{DType, Type};
+use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
 
 /// Where a value of a step lies.
@@ -112,12 +112,12 @@ pub struct MixedLoop {
 /// The largest result of a move that is planned element by element.
 const MOVED: usize = 1 << 20;
 
-/// A loop for body parameters of these types, all extents known.
+/// A loop for body parameters of these types, all extents known, of which some have a value.
 ///
 /// # Errors
 /// Why a step has no fixed layout.
-pub fn lower(scan: &Scan, types: &[Type]) -> Lowered<MixedLoop> {
-    let body = prepared(scan, types)?;
+pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
+    let body = prepared(scan, types, values)?;
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
         return refuse("it has branches of which one is evaluated");

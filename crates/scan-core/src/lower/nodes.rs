@@ -10,7 +10,7 @@ use crate::ops::matmul::LOOPS;
 use crate::scalar::{ElemOp, Rule};
 use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Type};
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
 
 /// More instructions than this are no kernel any more.
@@ -126,7 +126,7 @@ impl<'a> Lowering<'a> {
 
     fn shape(&self, v: Value) -> Lowered<Extents> {
         let dims: Option<Extents> = self.graph.ty(v).dims.iter().map(|d| d.value()).collect();
-        dims.map_or_else(|| refuse("an extent that depends on values"), Ok)
+        dims.map_or_else(|| refuse(super::scan::BY_VALUES), Ok)
     }
 
     /// The results of a node whose inputs are known, or matter by their shape alone.
@@ -256,7 +256,7 @@ impl<'a> Lowering<'a> {
         }
         let Some((from, out)) = sources(&node.op, &given) else { return refuse("it fails on these extents") };
         if out.shape() != &shape[..] {
-            return refuse("an extent that depends on values");
+            return refuse(super::scan::BY_VALUES);
         }
         let dtype = self.graph.ty(node.outs[0]).dtype;
         let mut all = vec![self.number(dtype, 0.0)];
@@ -329,16 +329,4 @@ pub fn expressible(graph: &Graph, node: &Node) -> bool {
         ins.push(builder.load(mem));
     }
     builder.apply(*op, &ins).is_some()
-}
-
-/// The graph with parameters of known types, and so, where nothing depends on values, with all extents known.
-///
-/// # Errors
-/// What type inference reports.
-pub fn specialise(graph: &Graph, types: &[Type]) -> crate::base::Result<Graph> {
-    let mut known = Graph::new();
-    let image = graph.params().iter().zip(types).map(|(&p, ty)| (p, known.param(ty.clone(), graph.name(p).map(|n| &**n)))).collect();
-    let results = known.inline(graph, &image, graph.results())?;
-    known.set_results(results);
-    Ok(known)
 }

@@ -1,6 +1,6 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
-use super::nodes::{Lowering, specialise};
+use super::nodes::Lowering;
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
@@ -9,6 +9,7 @@ use crate::ir::{EvalCx, Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
 use crate::scalar::ElemOp;
 use crate::scan::reached::shape_only;
+use crate::scan::retype::specialised;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -66,12 +67,12 @@ pub struct LoopKernel {
     pub before: Graph,
 }
 
-/// A loop for body parameters of these types, all extents known.
+/// A loop for body parameters of these types, all extents known, of which some have a value.
 ///
 /// # Errors
 /// Why it is no kernel.
-pub fn lower(scan: &Scan, types: &[Type]) -> Lowered<LoopKernel> {
-    let body = prepared(scan, types)?;
+pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<LoopKernel> {
+    let body = prepared(scan, types, values)?;
     let kinds = Kinds::new(scan, &body);
     kinds.check(&body)?;
     let sizes = sizes(&body, &kinds)?;
@@ -153,9 +154,11 @@ fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>,
 
 pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
     let dims: Option<Extents> = graph.ty(v).dims.iter().map(|d| d.value()).collect();
-    dims.map_or_else(|| refuse("an extent that depends on values"), Ok)
+    dims.map_or_else(|| refuse(BY_VALUES), Ok)
 }
 
+/// Why a loop is left to the evaluator, unless the extent depends on what the loop is given.
+pub const BY_VALUES: &str = "an extent that depends on values";
 /// Why a loop is left to the evaluator, which reports it.
 pub const CHANGES: &str = "a state whose shape changes";
 
@@ -261,9 +264,9 @@ fn sizes(body: &Graph, kinds: &Kinds) -> Lowered<Vec<usize>> {
 ///
 /// # Errors
 /// What type inference reports.
-pub(super) fn prepared(scan: &Scan, types: &[Type]) -> Lowered<Graph> {
+pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
     let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-    widened(&specialise(&scan.body, types).map_err(told)?).map_err(told)
+    widened(&specialised(&scan.body, types, values).map_err(told)?).map_err(told)
 }
 
 /// The extent that a `dim` node asks for, where it is known.
@@ -378,7 +381,7 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     const LANES: usize = 2;
     let types: Vec<Type> =
         graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
-    let known = specialise(graph, &types).map_err(|e| Refusal(e.title.clone()))?;
+    let known = specialised(graph, &types, &[]).map_err(|e| Refusal(e.title.clone()))?;
     if known.nodes().iter().any(|n| matches!(n.op, Op::SumTo(_)) && known.ty(n.ins[0]).dims != known.ty(n.outs[0]).dims) {
         return refuse("a sum over the elements");
     }

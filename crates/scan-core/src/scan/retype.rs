@@ -1,9 +1,9 @@
 //! A loop for inputs of other types than it was built for.
 
 use crate::bail;
-use crate::base::Result;
-use crate::ir::{Graph, Scan, Value};
-use crate::types::Type;
+use crate::base::{Id, Result};
+use crate::ir::{Graph, Op, Scan, Value};
+use crate::types::{Array, Type};
 use rustc_hash::FxHashMap;
 
 /// True where inputs of these types do not fit the parameters of the body.
@@ -18,13 +18,22 @@ pub fn differs(scan: &Scan, ins: &[Type]) -> bool {
 /// # Errors
 /// `E0120` where a state would no longer keep its type; whatever type inference reports.
 pub fn retyped(scan: &Scan, ins: &[Type]) -> Result<Scan> {
-    let body = &scan.body;
-    let mut graph = Graph::new();
-    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
-    for (&p, ty) in body.params().iter().zip(param_types(scan, ins)) {
-        image.insert(p, graph.param(ty, body.name(p).map(|n| &**n)));
-    }
-    let results = graph.inline(body, &image, body.results())?;
+    retyped_by(scan, ins, &|body, types| {
+        let mut graph = Graph::new();
+        let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+        for (&p, ty) in body.params().iter().zip(types) {
+            image.insert(p, graph.param(ty.clone(), body.name(p).map(|n| &**n)));
+        }
+        let results = graph.inline(body, &image, body.results())?;
+        graph.set_results(results);
+        Ok(graph)
+    })
+}
+
+/// The loop with a step that `infer` has made of the one there is, for parameters of other types.
+fn retyped_by(scan: &Scan, ins: &[Type], infer: &dyn Fn(&Graph, &[Type]) -> Result<Graph>) -> Result<Scan> {
+    let graph = infer(&scan.body, &param_types(scan, ins))?;
+    let results = graph.results();
     let mut new = scan.clone();
     for id in scan.states.ids() {
         let written = results[scan.write_results(id).start];
@@ -41,7 +50,6 @@ pub fn retyped(scan: &Scan, ins: &[Type]) -> Result<Scan> {
         }
         new.states[id].row = row;
     }
-    graph.set_results(results);
     new.body = graph;
     Ok(new)
 }
@@ -61,4 +69,40 @@ pub fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
         types[scan.captured_param(id)] = ins[scan.captured_input(id)].clone();
     }
     types
+}
+
+/// The graph with parameters of known types, and so, where nothing depends on values, with all extents known: those of loops in it, too.
+/// Parameters with a value are numbers.
+///
+/// # Errors
+/// What type inference reports.
+pub fn specialised(graph: &Graph, types: &[Type], values: &[Option<Array>]) -> Result<Graph> {
+    let mut known = Graph::new();
+    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+    for ((k, &p), ty) in graph.params().iter().enumerate().zip(types) {
+        let param = known.param(ty.clone(), graph.name(p).map(|n| &**n));
+        let value = values.get(k).cloned().flatten().map(|a| known.constant(a));
+        image.insert(p, value.unwrap_or(param));
+    }
+    let live = graph.needed(graph.results());
+    for (_, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+        known.set_span(node.span);
+        let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
+        let outs = match &node.op {
+            Op::Scan(scan) => {
+                let types: Vec<Type> = ins.iter().map(|&v| known.ty(v).clone()).collect();
+                let inner = retyped_by(scan, &types, &|body, params| specialised(body, params, &[]))?;
+                let mut outs = known.apply(Op::Scan(inner.into()), &ins)?;
+                if let (false, Some(steps)) = (scan.until, outs.last_mut()) {
+                    *steps = ins[Scan::N_STEPS];
+                }
+                outs
+            }
+            op => known.apply(op.clone(), &ins)?,
+        };
+        image.extend(node.outs.iter().copied().zip(outs));
+    }
+    let results: Vec<Value> = graph.results().iter().map(|v| image[v]).collect();
+    known.set_results(results);
+    Ok(known)
 }

@@ -7,13 +7,13 @@ use super::held::{Held, HeldCells, Rows, make_room, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
-use super::variants::Variants;
+use super::variants::{Made, Variants};
 use crate::backend::cpu::{Memory, Operand, bytes, team};
 use crate::base::Result;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
-use crate::lower::scan::{CHANGES, LoopKernel, Place, lower};
+use crate::lower::scan::{BY_VALUES, CHANGES, LoopKernel, Place, lower};
 use crate::lower::{Window, mixed};
 use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
@@ -127,11 +127,28 @@ impl NativeLoop {
         (variants.iter().map(|v| v.info(&self.scan)).collect(), made)
     }
 
-    /// The loop for these inputs, and how many instructions its steps have.
-    fn make(&self, ins: &[Array]) -> (Variant, usize) {
+    /// The loop for these inputs. Where extents depend on integers that it is given, it is one for these integers.
+    fn make(&self, ins: &[Array]) -> Made<Variant> {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
-        let why = match lower(&self.scan, &types) {
+        let by_types = self.made(ins, &types, &[]);
+        if !matches!(&by_types, (Variant::Refused(why), _) if why == BY_VALUES) {
+            return Made { value: by_types.0, cost: by_types.1, given: vec![] };
+        }
+        let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
+        let given: Vec<usize> = self.scan.captured.ids().map(|id| self.scan.captured_input(id)).filter(|&at| integer(&ins[at])).collect();
+        let mut values = vec![None; types.len()];
+        for id in self.scan.captured.ids().filter(|&id| given.contains(&self.scan.captured_input(id))) {
+            values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
+        }
+        match self.made(ins, &types, &values) {
+            (Variant::Refused(_), _) => Made { value: by_types.0, cost: by_types.1, given: vec![] },
+            (value, cost) => Made { value, cost, given },
+        }
+    }
+    /// The loop for parameters of the step of these types and values, and how many instructions its steps have.
+    fn made(&self, ins: &[Array], types: &[Type], values: &[Option<Array>]) -> (Variant, usize) {
+        let why = match lower(&self.scan, types, values) {
             Ok(plan) if !self.begins_as(ins, &plan.windows) => return (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => {
                 let cost = plan.kernel.body.len();
@@ -139,7 +156,7 @@ impl NativeLoop {
             }
             Err(e) => e.0,
         };
-        match mixed::lower(&self.scan, &types) {
+        match mixed::lower(&self.scan, types, values) {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => {

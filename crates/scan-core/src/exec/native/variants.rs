@@ -25,9 +25,21 @@ pub struct Variants<T> {
     made: AtomicUsize,
 }
 
+/// What was made for inputs.
+pub struct Made<T> {
+    /// It.
+    pub value: T,
+    /// Instructions.
+    pub cost: usize,
+    /// The inputs, integers, for whose values it was made.
+    pub given: Vec<usize>,
+}
+
 struct Kept<T> {
     /// Dtype and extents per input, of a row where it is read by rows.
     types: Vec<(DType, Extents)>,
+    /// Inputs that have a certain value.
+    values: Vec<(usize, i64)>,
     /// When it was called last, but for calls that follow each other.
     called: AtomicU64,
     /// Instructions.
@@ -45,9 +57,9 @@ impl<T> Variants<T> {
         Variants { by_rows, kept, recent: AtomicUsize::new(0), clock: AtomicU64::new(1), making, made: AtomicUsize::new(0) }
     }
 
-    /// The one for these inputs. Where there is none it is made, of so many instructions, and those that were not called for longest are
+    /// The one for these inputs. Where there is none it is made, and those that were not called for longest are
     /// given up for it.
-    pub fn get(&self, ins: &[Array], make: impl FnOnce() -> (T, usize)) -> Arc<T> {
+    pub fn get(&self, ins: &[Array], make: impl FnOnce() -> Made<T>) -> Arc<T> {
         if let Some(found) = self.find(ins) {
             return found;
         }
@@ -55,12 +67,13 @@ impl<T> Variants<T> {
         if let Some(found) = self.find(ins) {
             return found;
         }
-        let (value, cost) = make();
+        let Made { value, cost, given } = make();
         let value = Arc::new(value);
+        let values = given.into_iter().filter_map(|at| Some((at, ins[at].item_i64()?))).collect();
         let types =
             ins.iter().zip(&self.by_rows).map(|(a, &rows)| (a.dtype(), Extents::from_slice(&a.shape()[usize::from(rows)..]))).collect();
         let called = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
-        let given_up = self.keep(Kept { types, called, cost, value: value.clone() });
+        let given_up = self.keep(Kept { types, values, called, cost, value: value.clone() });
         self.made.fetch_add(1, Ordering::Relaxed);
         drop(given_up); // Behind the lock: this may give memory back to the system.
         value
@@ -90,7 +103,8 @@ impl<T> Variants<T> {
         let same = |((given, a), &rows): ((&(DType, Extents), &Array), &bool)| {
             given.0 == a.dtype() && a.shape().get(usize::from(rows)..) == Some(&given.1[..])
         };
-        kept.types.len() == ins.len() && kept.types.iter().zip(ins).zip(&self.by_rows).all(same)
+        let given = |&(at, value): &(usize, i64)| ins[at].item_i64() == Some(value);
+        kept.types.len() == ins.len() && kept.types.iter().zip(ins).zip(&self.by_rows).all(same) && kept.values.iter().all(given)
     }
 
     /// Adds one; those that go.
@@ -114,6 +128,10 @@ mod tests {
     use super::*;
     use crate::ir::Op;
     use crate::ir::parse::parse;
+
+    fn one(value: usize, cost: usize) -> Made<usize> {
+        Made { value, cost, given: vec![] }
+    }
 
     /// For a loop over rows of x with the matrix w.
     fn variants() -> Variants<usize> {
@@ -143,7 +161,7 @@ mod tests {
     #[test]
     fn the_one_that_was_not_called_for_longest_goes() {
         let variants = variants();
-        let get = |rows: usize, width: usize| *variants.get(&ins(rows, width), || (width, 10));
+        let get = |rows: usize, width: usize| *variants.get(&ins(rows, width), || one(width, 10));
         for width in 0..KEPT {
             assert_eq!(get(3, width), width);
             assert_eq!(get(4 + width, 0), 0, "called again and again, with any number of rows");
@@ -160,7 +178,7 @@ mod tests {
     #[test]
     fn what_takes_much_memory_is_kept_for_few_types() {
         let variants = variants();
-        let get = |width: usize, cost: usize| *variants.get(&ins(3, width), || (width, cost));
+        let get = |width: usize, cost: usize| *variants.get(&ins(3, width), || one(width, cost));
         (0..30).for_each(|width| assert_eq!(get(width, COSTS / 20), width));
         assert_eq!(variants.all().0.len(), 20);
         assert_eq!((get(30, COSTS), variants.all().0.len()), (30, FEW));
@@ -176,8 +194,8 @@ mod tests {
         let mut deeper = ins(3, 5);
         deeper[1] = Array::zeros(DType::F64, &[3, 5, 1]);
         for (k, ins) in [ins(3, 5), ins(3, 6), other, deeper].iter().enumerate() {
-            assert_eq!(*variants.get(ins, || (k, 10)), k);
-            assert_eq!(*variants.get(ins, || (99, 10)), k);
+            assert_eq!(*variants.get(ins, || one(k, 10)), k);
+            assert_eq!(*variants.get(ins, || one(99, 10)), k);
         }
     }
 
@@ -190,7 +208,7 @@ mod tests {
                 let width = (k * (1 + 2 * of)) % all;
                 let found = variants.get(&ins(1 + k, width), || {
                     made.fetch_add(1, Ordering::Relaxed);
-                    (width, 10)
+                    one(width, 10)
                 });
                 assert_eq!(*found, width);
             }
@@ -202,7 +220,7 @@ mod tests {
         let (kept, counted) = variants.all();
         assert_eq!((kept.len(), counted), (KEPT, made.into_inner()));
         let held = kept[0].clone();
-        (0..KEPT).for_each(|k| drop(variants.get(&ins(1, 1000 + k), || (0, 10))));
+        (0..KEPT).for_each(|k| drop(variants.get(&ins(1, 1000 + k), || one(0, 10))));
         assert!(variants.all().0.iter().all(|k| **k == 0) && *held < all);
     }
 }
