@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     kernel: Kernel,
-    known: FxHashMap<Inst, Reg>,
+    made: FxHashMap<Inst, Reg>,
 }
 
 impl Builder {
@@ -37,6 +37,11 @@ impl Builder {
     /// The dtype of a value.
     pub fn dtype(&self, r: Reg) -> DType {
         self.kernel.dtype(r)
+    }
+
+    /// The bits of a value that is a constant.
+    pub fn known(&self, r: Reg) -> Option<u64> {
+        if let Op::Const(bits) = self.kernel.body[r].op { Some(bits) } else { None }
     }
 
     /// A new operand.
@@ -207,21 +212,17 @@ impl Builder {
         if let Some(bits) = self.folded(&inst) {
             return self.raw(dtype, bits);
         }
-        if let Some(&r) = self.known.get(&inst) {
+        if let Some(&r) = self.made.get(&inst) {
             return r;
         }
         let r = self.kernel.body.push(inst.clone());
-        self.known.insert(inst, r);
+        self.made.insert(inst, r);
         r
     }
     /// The value of an instruction on constants; but not NaN, whose bits are the processor's choice.
     fn folded(&self, inst: &Inst) -> Option<u64> {
         let uses = inst.op.uses();
-        let constant = |r: &Reg| match self.kernel.body[*r].op {
-            Op::Const(bits) => Some(bits),
-            _ => None,
-        };
-        let args: SmallVec<[u64; 3]> = uses.iter().map(constant).collect::<Option<_>>()?;
+        let args: SmallVec<[u64; 3]> = uses.iter().map(|&r| self.known(r)).collect::<Option<_>>()?;
         let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..)))?);
         let bits = interp::compute(inst, from, &args);
         (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)
