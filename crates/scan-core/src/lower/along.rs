@@ -13,6 +13,8 @@ use crate::types::shape::Extents;
 
 /// Lanes of more elements are sorted by the evaluator: comparing all with all grows with the square.
 const SORTED: usize = 16;
+/// More comparisons than these are not made by searches.
+const SEARCHED: usize = 256;
 /// Lanes of more elements have their exponentials computed by the evaluator, several at a time.
 const POWERS: usize = 32;
 
@@ -77,6 +79,64 @@ impl Lowering<'_> {
             }
             Ok(y)
         })
+    }
+
+    /// Running extremes, or with `places` their positions.
+    pub(super) fn cumulated_extreme(&mut self, kind: Extreme, axis: usize, places: bool, node: &Node) -> Lowered<Vec<Reg>> {
+        let dtype = self.graph().ty(node.ins[0]).dtype;
+        self.each_lane(node.ins[0], &[axis], |cx, lane| {
+            let (mut best, mut at, mut out) = (None, None, vec![]);
+            for (k, &new) in lane.iter().enumerate() {
+                let (x, beats) = cx.better(kind == Extreme::Max, dtype, best, new)?;
+                best = Some(x);
+                if places {
+                    let here = cx.builder.integer(DType::I64, k as i64);
+                    at = Some(at.map_or(here, |at| cx.builder.select(beats, here, at)));
+                }
+                out.push(at.unwrap_or(x));
+            }
+            Ok(out)
+        })
+    }
+
+    /// Positions in a sorted vector, by halves as the law looks for them.
+    pub(super) fn searched(&mut self, right: bool, node: &Node) -> Lowered<Vec<Reg>> {
+        self.elements_alone()?;
+        let [a, v] = [node.ins[0], node.ins[1]];
+        let dtype = self.graph().ty(a).dtype.promote(self.graph().ty(v).dtype);
+        let (a, v) = (self.regs_of(a, dtype)?, self.regs_of(v, dtype)?);
+        if a.len() * v.len() > SEARCHED {
+            return refuse(format!("a search for {} in {} elements", v.len(), a.len()));
+        }
+        v.into_iter()
+            .map(|x| {
+                // An element stands before x, or with `right` not behind it.
+                let mut before = vec![];
+                for &element in &a {
+                    before.push(if right {
+                        let behind = self.comes_before(x, element, dtype)?;
+                        self.elem(ElemOp::Not, DType::Bool, &[behind])?
+                    } else {
+                        self.comes_before(element, x, dtype)?
+                    });
+                }
+                Ok(self.position(&before, 0, before.len()))
+            })
+            .collect()
+    }
+
+    /// The position among so many elements from `at` on.
+    fn position(&mut self, before: &[Reg], at: usize, left: usize) -> Reg {
+        let here = self.builder.integer(DType::I64, at as i64);
+        if left == 0 {
+            return here;
+        }
+        let half = (left / 2).max(1);
+        let (low, high) = match left {
+            1 => (here, self.builder.integer(DType::I64, at as i64 + 1)),
+            _ => (self.position(before, at, left - half), self.position(before, at + half, left - half)),
+        };
+        self.builder.select(before[at + half - 1], high, low)
     }
 
     /// Ascending, NaN last, stable: neighbours change places where the second belongs before the first. With `places`, the positions

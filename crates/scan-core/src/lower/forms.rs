@@ -36,9 +36,12 @@ impl Lowering<'_> {
             Op::LogSoftmax(op) => self.softmax(op.axis, true, node).map(one),
             Op::CumSum(op) => self.cumulated(ReduceKind::Sum, op.axis, op.reverse, node).map(one),
             Op::CumProd(op) => self.cumulated(ReduceKind::Prod, op.axis, false, node).map(one),
+            Op::CumExtreme(op) => self.cumulated_extreme(op.kind, op.axis, false, node).map(one),
+            Op::ArgCumExtreme(op) => self.cumulated_extreme(op.kind, op.axis, true, node).map(one),
             Op::Recurrence(op) => self.recurrence(op, node).map(one),
             Op::Sort(op) => self.sorted(op.axis, false, node).map(one),
             Op::ArgSort(op) => self.sorted(op.axis, true, node).map(one),
+            Op::SearchSorted(op) => self.searched(op.right, node).map(one),
 
             Op::Reshape(_) | Op::ReshapeLike(_) | Op::Transpose(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) => {
                 self.moved(node, shape).map(one)

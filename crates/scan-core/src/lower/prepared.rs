@@ -44,7 +44,9 @@ fn folded(body: &Graph) -> crate::base::Result<Graph> {
             Some(found) => found.into_iter().map(|a| out.constant(a)).collect(),
             None => out.apply(node.op.clone(), &ins)?,
         };
-        node.outs.iter().zip(outs).for_each(|(&a, b)| drop(image.insert(a, b)));
+        node.outs.iter().zip(outs).for_each(|(&a, b)| {
+            image.insert(a, b);
+        });
     }
     let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
     out.set_results(results);

@@ -79,7 +79,7 @@ impl Lowering<'_> {
     }
 
     /// The better of the best so far and a new element, and whether that is the new one.
-    fn better(&mut self, largest: bool, dtype: DType, best: Option<Reg>, new: Reg) -> Lowered<(Reg, Reg)> {
+    pub(super) fn better(&mut self, largest: bool, dtype: DType, best: Option<Reg>, new: Reg) -> Lowered<(Reg, Reg)> {
         let Some(best) = best else { return Ok((new, self.builder.truth(true))) };
         let beats = self.beats(largest, dtype, best, new)?;
         Ok((self.builder.select(beats, new, best), beats))
