@@ -9,6 +9,7 @@ mod forms;
 mod fused;
 mod fusions;
 pub mod groups;
+mod guards;
 pub mod heads;
 mod in_place;
 mod matrices;

@@ -3,8 +3,8 @@
 use super::value::{Layout, Val, bits_of, broadcast_positions, lanes_of};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
-use crate::ir::{EvalCx, Graph, Node, Op, Value};
-use crate::kernel::{Bin, Builder, Reg};
+use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
+use crate::kernel::{Builder, Reg};
 use crate::scalar::{ElemOp, Rule};
 use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
@@ -21,14 +21,16 @@ pub struct Lowering<'a> {
     pub builder: Builder,
     layout: Layout,
     values: Vec<Option<Val>>,
-    /// What must hold for the kernel to do what the law does.
-    guards: Vec<Reg>,
+    /// What must hold for the kernel to do what the law does, with the node that asks for it.
+    guards: Vec<(NodeId, Reg)>,
+    /// The node that is lowered.
+    now: NodeId,
 }
 
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet.
     pub fn new(graph: &'a Graph, layout: Layout) -> Self {
-        Lowering { graph, builder: Builder::new(), layout, values: vec![None; graph.n_values()], guards: vec![] }
+        Lowering { graph, builder: Builder::new(), layout, values: vec![None; graph.n_values()], guards: vec![], now: NodeId(0) }
     }
     /// How arrays become scalars.
     pub fn layout(&self) -> Layout {
@@ -64,6 +66,7 @@ impl<'a> Lowering<'a> {
         for (id, node) in graph.nodes().enumerate() {
             let given = node.outs.iter().all(|v| self.values[v.0 as usize].is_some());
             if live[id.0 as usize] && !given {
+                self.now = id;
                 self.node(node).map_err(|e| super::Refusal(format!("`{}`: {}", node.op.name(), e.0)))?;
                 if self.builder.kernel().body.len() > MOST {
                     return refuse(format!("more than {MOST} instructions"));
@@ -121,15 +124,19 @@ impl<'a> Lowering<'a> {
         match self.builder.known(holds) {
             Some(1) => {}
             Some(_) => return refuse("it fails"),
-            None if self.guards.contains(&holds) => {}
-            None => self.guards.push(holds),
+            None if self.guards.contains(&(self.now, holds)) => {}
+            None => self.guards.push((self.now, holds)),
         }
         Ok(())
     }
-    /// All that must hold; `None` where nothing can go wrong.
-    pub(super) fn guarded(&mut self) -> Option<Reg> {
-        let guards = std::mem::take(&mut self.guards);
-        guards.into_iter().reduce(|all, holds| self.builder.bin(Bin::And, all, holds))
+    /// What was said to be required, by node, in order.
+    pub(super) fn take_guards(&mut self) -> Vec<(NodeId, Reg)> {
+        std::mem::take(&mut self.guards)
+    }
+    /// A scalar as a truth value.
+    pub(super) fn truth_of(&mut self, v: Value) -> Lowered<Reg> {
+        let r = self.regs(v)?[0];
+        Ok(self.builder.convert(r, DType::Bool))
     }
     /// Refuses kernels of many lanes.
     pub(super) fn elements_alone(&self) -> Lowered<()> {
@@ -198,11 +205,11 @@ impl<'a> Lowering<'a> {
 
     /// Both branches are computed: nothing in a kernel fails.
     pub(super) fn choose(&mut self, node: &Node) -> Lowered<Vec<Reg>> {
-        let (cond, a, b) = (self.regs(node.ins[0])?, self.regs(node.ins[1])?, self.regs(node.ins[2])?);
+        let (a, b) = (self.regs(node.ins[1])?, self.regs(node.ins[2])?);
         if a.len() != b.len() || self.value(node.ins[1])?.shape() != self.value(node.ins[2])?.shape() {
             return refuse("branches of different shapes");
         }
-        let cond = self.builder.convert(cond[0], DType::Bool);
+        let cond = self.truth_of(node.ins[0])?;
         Ok(a.into_iter().zip(b).map(|(a, b)| self.builder.select(cond, a, b)).collect())
     }
 

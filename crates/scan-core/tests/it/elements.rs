@@ -33,7 +33,7 @@ fn matrices(row: &[usize], symmetric: bool, seed: u64) -> Array {
     let mut all = numbers(DType::F64, row, seed);
     let n = row[row.len() - 1];
     for a in all.as_mut_slice::<f64>().chunks_mut(n * n) {
-        (0..n).for_each(|i| a[i * n + i] += 7.0);
+        (0..n).for_each(|i| a[i * n + i] += 25.0);
         for (i, j) in (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|_| symmetric) {
             a[i * n + j] = a[j * n + i];
         }
@@ -164,7 +164,10 @@ fn searches_in_few_elements() {
                 is_kernel(SearchSorted { right }, &[Row(sorted), v()]);
             }
         }
-        assert!(!agree(SearchSorted { right }, &[Whole(numbers(DType::F64, &[9], 1).reshaped(&[STEPS * 9])), Row(rows(DType::F64, &[5], 9))]));
+        assert!(!agree(
+            SearchSorted { right },
+            &[Whole(numbers(DType::F64, &[9], 1).reshaped(&[STEPS * 9])), Row(rows(DType::F64, &[5], 9))]
+        ));
         agree(SearchSorted { right }, &[Row(rows(DType::F64, &[0], 1)), Row(rows(DType::F64, &[2], 9))]);
     }
 }
@@ -209,7 +212,10 @@ fn elements_by_a_known_index() {
             is_kernel(index_write(mode, "i,i"), &[x(), y(&[]), Fixed(int(1)), Fixed(int(2))]);
             is_kernel(index_write(mode, "s:,:"), &[x(), y(&[3]), Fixed(int(2))]);
             is_kernel(GatherWrite { mode, axes: vec![0] }, &[x(), y(&[4, 3]), Fixed(Array::vector(&[3i64, 0, -4, 3]))]);
-            is_kernel(GatherWrite { mode, axes: vec![0, 1] }, &[x(), y(&[]), Fixed(Array::vector(&[3i64, 0, 3])), Fixed(Array::vector(&[2i64, 2, 2]))]);
+            is_kernel(
+                GatherWrite { mode, axes: vec![0, 1] },
+                &[x(), y(&[]), Fixed(Array::vector(&[3i64, 0, 3])), Fixed(Array::vector(&[2i64, 2, 2]))],
+            );
         }
     }
 }
@@ -238,7 +244,11 @@ fn elements_by_an_index_that_the_step_computes() {
             }
         }
     }
-    let deep = [Row(rows(DType::F64, &[2, 3, 2, 2], 44)), Row(integers(DType::I64, &[2], [0, 2], 45)), Row(integers(DType::I64, &[2], [-2, 2], 46))];
+    let deep = [
+        Row(rows(DType::F64, &[2, 3, 2, 2], 44)),
+        Row(integers(DType::I64, &[2], [0, 2], 45)),
+        Row(integers(DType::I64, &[2], [-2, 2], 46)),
+    ];
     is_kernel(Gather { axes: vec![0, 2] }, &deep);
     let many = [Row(rows(DType::F64, &[200], 47)), Row(integers(DType::I64, &[20], [0, 200], 48))];
     assert!(!agree(Gather { axes: vec![0] }, &many), "too many places to look at");
@@ -271,7 +281,10 @@ fn small_matrices() {
         is_kernel(SLogDet {}, &[Row(rows(DType::F32, &[n, n], 95 + n as u64))]);
     }
     is_kernel(Cholesky {}, &[Row(matrices(&[6, 6], true, 1).cast(DType::F32))]);
-    is_kernel(Solve { kind: MatrixKind::Lower }, &[Row(matrices(&[2, 3, 3], false, 2)), Whole(numbers(DType::F32, &[3, 2], 3).rows(0, 3).reshaped(&[3, 3, 2]))]);
+    is_kernel(
+        Solve { kind: MatrixKind::Lower },
+        &[Row(matrices(&[2, 3, 3], false, 2)), Whole(numbers(DType::F32, &[3, 2], 3).rows(0, 3).reshaped(&[3, 3, 2]))],
+    );
     assert!(!agree(Inverse {}, &[Row(matrices(&[9, 9], false, 4))]));
 }
 
@@ -378,5 +391,34 @@ fn steps_that_do_not_run_do_not_fail() {
             assert_eq!(rows[0].to_f64_vec(), [2.0, 6.0, 15.0, 34.0], "{engine:?}");
             assert_eq!(call(&f, &args(5)).expect_err("a fifth element").code, "E0202", "{engine:?}");
         }
+    }
+}
+
+/// What only a branch that is not taken would find wrong is not wrong, and the loop stays a kernel; what the other finds wrong is reported.
+#[test]
+fn branches_that_are_not_taken_do_not_fail() {
+    for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
+        let (x, k) = (Var::float("x", 1), input(Type::new(DType::I64, [scan_core::types::Dim::fresh()])));
+        let run = || -> Result<_, Box<Diagnostic>> {
+            let mut step = LoopBuilder::new(LoopOptions::default())?;
+            let k_t = step.sequence(&k, &[0], Some("k"))?.remove(0);
+            let read = |at: &Var| Var::apply1(index("i"), &[x.clone(), at.clone()], Span::NONE);
+            let (near, far) = (read(&k_t)?, read(&k_t.sub(&Var::int(10))?)?);
+            let inner = Var::apply1(IfElse {}, &[Var::int(12).gt(&k_t)?, far.mul(&far)?, Var::number(-1.0)], Span::NONE)?;
+            let out = Var::apply1(IfElse {}, &[Var::int(3).gt(&k_t)?, near, inner], Span::NONE)?;
+            step.finish(&[(None, out)], &[], None)
+        };
+        let outputs = run().unwrap_or_else(|e| panic!("{}", e.title)).outputs;
+        let spec = FunctionSpec { inputs: vec![x.clone(), k.clone()], outputs, engine: Some(engine), ..Default::default() };
+        let f = Function::new(spec).expect("a function");
+        let args = |k: &[i64]| [Array::vector(&[1.0, 2.0, 3.0]), Array::vector(k)];
+        let places = args(&[2, 10, 0, 99, 11]);
+        let rows = call(&f, &places).unwrap_or_else(|e| panic!("{engine:?}: {}", e.title));
+        assert_eq!(rows[0].to_f64_vec(), [3.0, 1.0, 1.0, -1.0, 4.0], "{engine:?}");
+        // The law evaluates more nodes.
+        let few = EvalCx::new().within(25, |cx| f.call(cx, &places)).is_some();
+        assert_eq!(few, engine != Engine::Eval, "{engine:?}");
+        assert_eq!(call(&f, &args(&[2, 4])).expect_err("an index of -6").code, "E0202", "{engine:?}");
+        assert!(engine == Engine::Eval || f.loops()[0].variants[0].engine != "eval", "{engine:?}");
     }
 }
