@@ -8,14 +8,14 @@ import numpy as np
 
 from ._args import at_least, one_axis, whole
 from ._spans import here
+from .config import config
 from .errors import RscanTypeError, RscanValueError
 from .indexing import take, take_along_axis, write
 from .ops_control import assert_
 from .ops_create import arange, full, zeros
 from .ops_elementwise import cast, where
 from .ops_reduce import _along, argsort, max
-from .ops_shape import broadcast_to, concatenate, expand_dims, flip, ravel
-from .config import config
+from .ops_shape import concatenate, expand_dims, flip
 from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, operands, static_value
 
 __all__ = [
@@ -26,8 +26,8 @@ __all__ = [
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Variable:
     """The positions (int64) in the sorted vector `a` before which the elements of `v` belong.
 
-    With `side="left"` a position is the number of elements of `a` that are smaller, with `"right"` of those that are not larger. NaN is above
-    everything. `sorter` holds the positions that sort `a`. The positions have no gradient.
+    With `side="left"` a position is the number of elements of `a` that are smaller, with `"right"` of those that are not larger. NaN is
+    above everything. `sorter` holds the positions that sort `a`. The positions have no gradient.
 
         rs.searchsorted(rs.cumsum(weights), u)          # draws by their probabilities
     """
@@ -40,9 +40,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
-    """The number (int64) of the bin that each element is in: i where `bins[i-1] <= x < bins[i]`, or with `right` `bins[i-1] < x <= bins[i]`.
+    """The number (int64) of the bin that each element is in: i where `bins[i-1] <= x < bins[i]`.
 
-    Bins ascend or descend.
+    With `right` it is i where `bins[i-1] < x <= bins[i]`. Bins ascend or descend.
 
         rs.digitize(x, [0.0, 1.0, 10.0])                # 0 below 0, 3 from 10 on
     """
@@ -114,16 +114,16 @@ def cummin(x: Any, axis: int | None = None) -> Variable:
 
 
 def top_k(x: Any, k: int, axis: int = -1) -> tuple[Variable, Variable]:
-    """The k largest elements along an axis, the largest first, and their positions (int64). NaN comes first; equal elements keep their order.
+    """The k largest elements along an axis, the largest first, and their positions (int64).
 
-    The values have a gradient.
+    NaN comes first; equal elements keep their order. The values have a gradient.
 
         values, positions = rs.top_k(scores, 3)
     """
     v = at_least(x, 1, "top_k")
     at, most = one_axis(axis, v.ndim), whole(k, "k")
     n = extent(v, at)
-    if most < 0 or isinstance(n, int) and most > n:
+    if most < 0 or (isinstance(n, int) and most > n):
         raise RscanValueError(f"top_k of {most} elements of {n}", code="E0809", labels=[(here(), "")])
     if not isinstance(n, int):
         v = assert_(v, elementwise("le", most, n), message=f"top_k: there are fewer than {most} elements")
@@ -184,7 +184,8 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     pairs = [tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i,) for i in items]
     pairs = [p * 2 if len(p) == 1 else p for p in pairs] * (ndim if len(pairs) == 1 else 1)
     if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
-        raise RscanTypeError(f"{what} is a number, a pair, or a pair for each of {ndim} axes, not {given!r}", code="E0809", labels=[(here(), "")])
+        text = f"{what} is a number, a pair, or a pair for each of {ndim} axes, not {given!r}"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
     return [(a, b) for a, b in pairs]
 
 

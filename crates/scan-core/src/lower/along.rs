@@ -16,7 +16,7 @@ const SORTED: usize = 16;
 /// More comparisons than these are not made by searches.
 const SEARCHED: usize = 256;
 /// Lanes of more elements have their exponentials computed by the evaluator, several at a time.
-const POWERS: usize = 32;
+const POWERS: usize = 16;
 
 impl Lowering<'_> {
     /// The extents of a value.

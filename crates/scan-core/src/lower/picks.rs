@@ -14,7 +14,7 @@ use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType};
 
 /// So many selections at most stand for an index that the step computes.
-const LOOKED_AT: usize = 1024;
+const LOOKED_AT: usize = 512;
 
 /// An index of which the step computes a part.
 struct Picks {
