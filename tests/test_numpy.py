@@ -27,6 +27,7 @@ APART = {
     "arange": "takes extents",
     **_each("eye identity tri full ones zeros broadcast_to reshape tile repeat concatenate stack hstack vstack shape ndim size", "shapes"),
     **_each("take take_along_axis moveaxis expand_dims swapaxes transpose permute_dims split array_split roll rot90 where", "positions"),
+    **_each("bincount digitize interp pad searchsorted", "test_search"),
     **_each("average linspace clip diff broadcast_arrays full_like round nan_to_num matrix astype isclose nonzero", "other arguments"),
     **_each("matmul vdot dot inner outer diagonal tensordot kron", "products: test_ops"),
 }  # fmt: skip

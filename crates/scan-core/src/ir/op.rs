@@ -387,12 +387,18 @@ table! {
     "cumsum" CumSum { /** Along which axis. */ axis: usize, /** From the end. */ reverse: bool };
     /// `cumprod(x)` along an axis.
     "cumprod" CumProd { /** Along which axis. */ axis: usize };
+    /// `cumextreme(x)`: the extreme of the elements up to each one along an axis; NaN wins.
+    "cumextreme" CumExtreme { /** Which extreme. */ kind: Extreme, /** Along which axis. */ axis: usize };
+    /// `argcumextreme(x)`: i64 positions of the same: of the first of equal ones.
+    "argcumextreme" ArgCumExtreme { /** Which extreme. */ kind: Extreme, /** Along which axis. */ axis: usize };
     /// `recurrence(a, b)`: y with `y[t] = a[t]·y[t−1] + b[t]` along an axis, and 0 before the first. The gradient of `cumprod`.
     "recurrence" Recurrence { /** Along which axis. */ axis: usize, /** From the end. */ reverse: bool };
     /// `sort(x)` along an axis, ascending, NaN last, stable.
     "sort" Sort { /** Along which axis. */ axis: usize };
     /// `argsort(x)`: i64 positions that sort x along an axis, stable.
     "argsort" ArgSort { /** Along which axis. */ axis: usize };
+    /// `searchsorted(a, v)`: i64 positions in the sorted vector a before which each element of v belongs.
+    "searchsorted" SearchSorted { /** Behind elements that equal it, not before them. */ right: bool };
 
     /// `matmul(a, b)` as `numpy.matmul`: ranks 1 and up, leading axes broadcast.
     "matmul" MatMul;

@@ -8,6 +8,7 @@ mod tests;
 
 use super::interp;
 use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+use crate::base::IdxVec;
 use crate::scalar::{ElemOp, Rule, lanes};
 use crate::types::{Array, DType};
 use rustc_hash::FxHashMap;
@@ -18,7 +19,9 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     kernel: Kernel,
-    known: FxHashMap<Inst, Reg>,
+    made: FxHashMap<Inst, Reg>,
+    /// True per value that is a float and never −0.
+    plain: IdxVec<Reg, bool>,
 }
 
 impl Builder {
@@ -37,6 +40,11 @@ impl Builder {
     /// The dtype of a value.
     pub fn dtype(&self, r: Reg) -> DType {
         self.kernel.dtype(r)
+    }
+
+    /// The bits of a value that is a constant.
+    pub fn known(&self, r: Reg) -> Option<u64> {
+        if let Op::Const(bits) = self.kernel.body[r].op { Some(bits) } else { None }
     }
 
     /// A new operand.
@@ -117,7 +125,36 @@ impl Builder {
         if x == y && matches!(bin, Bin::And | Bin::Or) {
             return x;
         }
-        self.emit(Op::Bin(bin, x, y), dtype)
+        match self.neutral(bin, x, y) {
+            Some(other) => other,
+            None => self.emit(Op::Bin(bin, x, y), dtype),
+        }
+    }
+    /// The operand that a sum, product or quotient of floats is, where the other one changes no bit of it.
+    fn neutral(&self, bin: Bin, x: Reg, y: Reg) -> Option<Reg> {
+        let dtype = self.dtype(x);
+        let is = |r: Reg, number: f64| dtype.is_float() && self.known(r) == Some(bits_of(dtype, number));
+        match bin {
+            Bin::Add if is(y, 0.0) && self.plain[x] => Some(x),
+            Bin::Add if is(x, 0.0) && self.plain[y] => Some(y),
+            Bin::Sub if is(y, 0.0) => Some(x),
+            Bin::Mul | Bin::Div if is(y, 1.0) => Some(x),
+            Bin::Mul if is(x, 1.0) => Some(y),
+            _ => None,
+        }
+    }
+    /// True where a value is a float and never −0. A sum is −0 only where both operands are; a product may be rounded to it.
+    fn is_plain(&self, inst: &Inst) -> bool {
+        inst.dtype.is_float()
+            && match inst.op {
+                Op::Const(bits) => bits != bits_of(inst.dtype, -0.0),
+                Op::Bin(Bin::Add, x, y) => self.plain[x] || self.plain[y],
+                Op::Bin(Bin::Mul, x, y) => x == y,
+                Op::Select(_, x, y) => self.plain[x] && self.plain[y],
+                Op::Convert(x) => !self.dtype(x).is_float(),
+                Op::Un(Un::Abs, _) => true,
+                _ => false,
+            }
     }
     /// `x · y + z` of floats, rounded once where [`lanes::fused`] says so, else twice.
     pub fn fma(&mut self, x: Reg, y: Reg, z: Reg) -> Reg {
@@ -207,25 +244,27 @@ impl Builder {
         if let Some(bits) = self.folded(&inst) {
             return self.raw(dtype, bits);
         }
-        if let Some(&r) = self.known.get(&inst) {
+        if let Some(&r) = self.made.get(&inst) {
             return r;
         }
+        self.plain.push(self.is_plain(&inst));
         let r = self.kernel.body.push(inst.clone());
-        self.known.insert(inst, r);
+        self.made.insert(inst, r);
         r
     }
     /// The value of an instruction on constants; but not NaN, whose bits are the processor's choice.
     fn folded(&self, inst: &Inst) -> Option<u64> {
         let uses = inst.op.uses();
-        let constant = |r: &Reg| match self.kernel.body[*r].op {
-            Op::Const(bits) => Some(bits),
-            _ => None,
-        };
-        let args: SmallVec<[u64; 3]> = uses.iter().map(constant).collect::<Option<_>>()?;
+        let args: SmallVec<[u64; 3]> = uses.iter().map(|&r| self.known(r)).collect::<Option<_>>()?;
         let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..)))?);
         let bits = interp::compute(inst, from, &args);
         (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)
     }
+}
+
+/// The bits of a float.
+fn bits_of(dtype: DType, x: f64) -> u64 {
+    if dtype == DType::F32 { u64::from((x as f32).to_bits()) } else { x.to_bits() }
 }
 
 /// All bits of an element.

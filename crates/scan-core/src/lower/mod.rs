@@ -1,18 +1,24 @@
 //! From graphs to kernels: one step of a loop, or a group of elementwise nodes, becomes straight-line code over scalars.
 //! What has no place in a kernel is refused with a reason, and stays with the evaluator.
 
+mod along;
 mod arena;
 mod copies;
 pub mod feet;
+mod forms;
 mod fused;
 mod fusions;
 pub mod groups;
+mod guards;
 pub mod heads;
 mod in_place;
+mod matrices;
 pub mod mixed;
 mod moves;
 mod nodes;
 mod passes;
+mod picks;
+mod prepared;
 mod reductions;
 mod rowwise;
 pub mod scan;

@@ -1,12 +1,10 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
-use super::moves::{Source, moved_inputs, sources};
-use super::value::{Layout, Val, bits_of, broadcast_positions};
+use super::value::{Layout, Val, bits_of, broadcast_positions, lanes_of};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
-use crate::ir::{EvalCx, Graph, Node, Op, Value};
+use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::kernel::{Builder, Reg};
-use crate::ops::matmul::LOOPS;
 use crate::scalar::{ElemOp, Rule};
 use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
@@ -23,12 +21,16 @@ pub struct Lowering<'a> {
     pub builder: Builder,
     layout: Layout,
     values: Vec<Option<Val>>,
+    /// What must hold for the kernel to do what the law does, with the node that asks for it.
+    guards: Vec<(NodeId, Reg)>,
+    /// The node that is lowered.
+    now: NodeId,
 }
 
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet.
     pub fn new(graph: &'a Graph, layout: Layout) -> Self {
-        Lowering { graph, builder: Builder::new(), layout, values: vec![None; graph.n_values()] }
+        Lowering { graph, builder: Builder::new(), layout, values: vec![None; graph.n_values()], guards: vec![], now: NodeId(0) }
     }
     /// How arrays become scalars.
     pub fn layout(&self) -> Layout {
@@ -64,6 +66,7 @@ impl<'a> Lowering<'a> {
         for (id, node) in graph.nodes().enumerate() {
             let given = node.outs.iter().all(|v| self.values[v.0 as usize].is_some());
             if live[id.0 as usize] && !given {
+                self.now = id;
                 self.node(node).map_err(|e| super::Refusal(format!("`{}`: {}", node.op.name(), e.0)))?;
                 if self.builder.kernel().body.len() > MOST {
                     return refuse(format!("more than {MOST} instructions"));
@@ -101,30 +104,46 @@ impl<'a> Lowering<'a> {
             node.outs.iter().zip(outs).for_each(|(&v, a)| self.bind(v, Val::Known(a)));
             return Ok(());
         }
-        let [out] = node.outs[..] else { return refuse("an op of several results") };
-        let shape = self.shape(out)?;
-        self.layout.admits(count(&shape))?;
-        let regs = match &node.op {
-            Op::Elem(op) => self.elementwise(*op, node, &shape)?,
-            Op::Cast(Cast { dtype }) => {
-                let regs = self.regs(node.ins[0])?;
-                regs.into_iter().map(|r| self.builder.convert(r, *dtype)).collect()
-            }
-            Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_) | Op::GradTo(_) => self.regs(node.ins[0])?,
-            Op::IfElse(_) => self.choose(node)?,
-            Op::Reduce(op) => self.reduction(op, node, &shape)?,
-            Op::SumTo(_) => self.sum_to(node, &shape)?,
-            Op::MatMul(_) => self.matmul(node, &shape)?,
-            op => match moved_inputs(op, node.ins.len()) {
-                Some(moved) => self.moved(node, &moved, &shape)?,
-                None => return refuse("it has no place in a kernel"),
-            },
-        };
-        self.bind(out, Val::Regs(shape, regs));
+        let shapes: Vec<Extents> = node.outs.iter().map(|&v| self.shape(v)).collect::<Lowered<_>>()?;
+        shapes.iter().try_for_each(|shape| self.layout.admits(count(shape)))?;
+        let outs = self.form(node, &shapes[0])?;
+        for ((&v, shape), regs) in node.outs.iter().zip(shapes).zip(outs) {
+            self.bind(v, Val::Regs(shape, regs));
+        }
         Ok(())
     }
 
-    fn shape(&self, v: Value) -> Lowered<Extents> {
+    /// Says what must hold in every step. Where it does not, the law runs the loop in place of the kernel, and reports what is wrong.
+    ///
+    /// # Errors
+    /// With lanes a kernel cannot tell.
+    pub(super) fn require(&mut self, holds: Reg) -> Lowered<()> {
+        if self.layout != Layout::Elements {
+            return refuse("it may fail");
+        }
+        match self.builder.known(holds) {
+            Some(1) => {}
+            Some(_) => return refuse("it fails"),
+            None if self.guards.contains(&(self.now, holds)) => {}
+            None => self.guards.push((self.now, holds)),
+        }
+        Ok(())
+    }
+    /// What was said to be required, by node, in order.
+    pub(super) fn take_guards(&mut self) -> Vec<(NodeId, Reg)> {
+        std::mem::take(&mut self.guards)
+    }
+    /// A scalar as a truth value.
+    pub(super) fn truth_of(&mut self, v: Value) -> Lowered<Reg> {
+        let r = self.regs(v)?[0];
+        Ok(self.builder.convert(r, DType::Bool))
+    }
+    /// Refuses kernels of many lanes.
+    pub(super) fn elements_alone(&self) -> Lowered<()> {
+        if self.layout == Layout::Elements { Ok(()) } else { refuse("it looks at elements of several lanes") }
+    }
+
+    pub(super) fn shape(&self, v: Value) -> Lowered<Extents> {
         let dims: Option<Extents> = self.graph.ty(v).dims.iter().map(|d| d.value()).collect();
         dims.map_or_else(|| refuse(super::scan::BY_VALUES), Ok)
     }
@@ -161,7 +180,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn elementwise(&mut self, op: ElemOp, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
+    pub(super) fn elementwise(&mut self, op: ElemOp, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let Some(operand) = op.row().operand(node.ins.iter().map(|&v| self.graph.ty(v).dtype)) else { return refuse("its dtypes") };
         let mut ins: Vec<Vec<Reg>> = vec![];
         for (i, &v) in node.ins.iter().enumerate() {
@@ -185,32 +204,27 @@ impl<'a> Lowering<'a> {
     }
 
     /// Both branches are computed: nothing in a kernel fails.
-    fn choose(&mut self, node: &Node) -> Lowered<Vec<Reg>> {
-        let (cond, a, b) = (self.regs(node.ins[0])?, self.regs(node.ins[1])?, self.regs(node.ins[2])?);
+    pub(super) fn choose(&mut self, node: &Node) -> Lowered<Vec<Reg>> {
+        let (a, b) = (self.regs(node.ins[1])?, self.regs(node.ins[2])?);
         if a.len() != b.len() || self.value(node.ins[1])?.shape() != self.value(node.ins[2])?.shape() {
             return refuse("branches of different shapes");
         }
-        let cond = self.builder.convert(cond[0], DType::Bool);
+        let cond = self.truth_of(node.ins[0])?;
         Ok(a.into_iter().zip(b).map(|(a, b)| self.builder.select(cond, a, b)).collect())
     }
 
     /// Scalars of `v` in groups: one per element of the result, in the order in which the law reduces them.
-    fn groups(&mut self, v: Value, axes: &[usize]) -> Lowered<Vec<Vec<Reg>>> {
+    pub(super) fn groups(&mut self, v: Value, axes: &[usize]) -> Lowered<Vec<Vec<Reg>>> {
         let shape: Extents = SmallVec::from_slice(self.value(v)?.shape());
         let regs = self.regs(v)?;
         if let Layout::Lanes(_) = self.layout {
             let trivial = axes.iter().all(|&axis| shape[axis] == 1);
             return if trivial { Ok(vec![regs]) } else { refuse("a reduction over the lanes") };
         }
-        let kept: Extents = shape.iter().enumerate().map(|(i, &n)| if axes.contains(&i) { 1 } else { n }).collect();
-        let mut groups = vec![vec![]; count(&kept)];
-        for (i, at) in broadcast_positions(&kept, &shape).into_iter().enumerate() {
-            groups[at].push(regs[i]);
-        }
-        Ok(groups)
+        Ok(lanes_of(&shape, axes).into_iter().map(|lane| lane.into_iter().map(|at| regs[at]).collect()).collect())
     }
 
-    fn reduction(&mut self, op: &Reduce, node: &Node, _: &Extents) -> Lowered<Vec<Reg>> {
+    pub(super) fn reduction(&mut self, op: &Reduce, node: &Node, _: &Extents) -> Lowered<Vec<Reg>> {
         let x = node.ins[0];
         let dtype = match op.kind {
             ReduceKind::Sum | ReduceKind::Prod => self.graph.ty(x).dtype.accumulator(),
@@ -226,7 +240,7 @@ impl<'a> Lowering<'a> {
         self.reduce(kind, dtype, &lane)
     }
 
-    fn sum_to(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
+    pub(super) fn sum_to(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let x = node.ins[0];
         let from: Extents = SmallVec::from_slice(self.value(x)?.shape());
         if count(&from) == count(shape) {
@@ -238,84 +252,6 @@ impl<'a> Lowering<'a> {
         let kind = if dtype == DType::Bool { ReduceKind::Any } else { ReduceKind::Sum };
         let groups = self.groups(x, &axes)?;
         groups.into_iter().map(|lane| self.reduce(kind, dtype, &lane)).collect()
-    }
-
-    fn moved(&mut self, node: &Node, moved: &[usize], shape: &Extents) -> Lowered<Vec<Reg>> {
-        if let Layout::Lanes(n) = self.layout {
-            return self.moved_lanes(node, n, shape);
-        }
-        let values: Vec<Val> = node.ins.iter().map(|&v| self.value(v)).collect::<Lowered<_>>()?;
-        let mut given = vec![];
-        for (i, val) in values.iter().enumerate() {
-            given.push(match val {
-                _ if moved.contains(&i) => Source::Moved(val.shape()),
-                _ if shape_only(&node.op).contains(&i) => Source::Shape(val.shape()),
-                Val::Known(a) => Source::Given(a),
-                Val::Regs(..) => return refuse("an index that depends on the step"),
-            });
-        }
-        let Some((from, out)) = sources(&node.op, &given) else { return refuse("it fails on these extents") };
-        if out.shape() != &shape[..] {
-            return refuse(super::scan::BY_VALUES);
-        }
-        let dtype = self.graph.ty(node.outs[0]).dtype;
-        let mut all = vec![self.number(dtype, 0.0)];
-        for &i in moved {
-            let regs = self.regs(node.ins[i])?;
-            all.extend(regs.into_iter().map(|r| self.builder.convert(r, dtype)));
-        }
-        Ok(from.into_iter().map(|i| all[i]).collect())
-    }
-
-    /// With lanes, only moves that leave every element in its lane.
-    fn moved_lanes(&mut self, node: &Node, n: usize, shape: &Extents) -> Lowered<Vec<Reg>> {
-        let from = self.value(node.ins[0])?;
-        let keeps_order = match &node.op {
-            Op::Reshape(_) | Op::ReshapeLike(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_) => true,
-            Op::Transpose(t) => t.perm.iter().filter(|&&i| from.shape()[i] != 1).is_sorted(),
-            _ => false,
-        };
-        let fits = from.size() == count(shape) || from.size() == 1 && count(shape) == n;
-        if keeps_order && fits { self.regs(node.ins[0]) } else { refuse("it moves elements between lanes") }
-    }
-
-    /// As the loops of the law for small products.
-    fn matmul(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
-        let (a, b) = (self.value(node.ins[0])?, self.value(node.ins[1])?);
-        let (Layout::Elements, true, true) = (self.layout, (1..=2).contains(&a.shape().len()), (1..=2).contains(&b.shape().len())) else {
-            return refuse("a product of many elements");
-        };
-        let k = a.shape()[a.shape().len() - 1];
-        let n = if b.shape().len() == 2 { b.shape()[1] } else { 1 };
-        let m = if a.shape().len() == 2 { a.shape()[0] } else { 1 };
-        if m * k * n > LOOPS {
-            return refuse(format!("a product of {m}×{k} and {k}×{n}"));
-        }
-        let dtype = self.graph.ty(node.outs[0]).dtype;
-        if dtype == DType::Bool {
-            return refuse("a product of truth values");
-        }
-        let mut sides = vec![];
-        for &v in &node.ins {
-            let regs = self.regs(v)?;
-            sides.push(regs.into_iter().map(|r| self.builder.convert(r, dtype)).collect::<Vec<_>>());
-        }
-        let mut out = vec![];
-        for i in 0..m {
-            for j in 0..n {
-                let products: Vec<Reg> =
-                    (0..k).map(|p| self.elem(ElemOp::Mul, dtype, &[sides[0][i * k + p], sides[1][p * n + j]])).collect::<Lowered<_>>()?;
-                out.push(if n == 1 { self.reduce(ReduceKind::Sum, dtype, &products)? } else { self.plain_sum(dtype, &products)? });
-            }
-        }
-        debug_assert_eq!(out.len(), count(shape));
-        Ok(out)
-    }
-
-    /// `0 + x₀ + x₁ + …` from the left.
-    fn plain_sum(&mut self, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
-        let zero = self.number(dtype, 0.0);
-        lane.iter().try_fold(zero, |sum, &x| self.elem(ElemOp::Add, dtype, &[sum, x]))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::types::DType;
 
 /// Eight strided partials (`k mod 8`), then a tree over them; longer lanes are halved by the law, and refused here.
 const BLOCK: usize = 256;
+const NO_ELEMENTS: &str = "an extreme of no elements";
 
 impl Lowering<'_> {
     /// The elements of one lane reduced. `dtype` is that of the elements, already the accumulator's.
@@ -58,13 +59,30 @@ impl Lowering<'_> {
 
     /// The first extreme; the first NaN wins.
     fn extreme(&mut self, largest: bool, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
-        let Some((&first, rest)) = lane.split_first() else { return refuse("an extreme of no elements") };
-        let mut best = first;
-        for &new in rest {
-            let beats = self.beats(largest, dtype, best, new)?;
-            best = self.builder.select(beats, new, best);
+        let mut best = None;
+        for &new in lane {
+            best = Some(self.better(largest, dtype, best, new)?.0);
         }
-        Ok(best)
+        best.map_or_else(|| refuse(NO_ELEMENTS), Ok)
+    }
+
+    /// The position of the same, an i64.
+    pub(super) fn extreme_at(&mut self, largest: bool, dtype: DType, lane: &[Reg]) -> Lowered<Reg> {
+        let (mut best, mut at) = (None, None);
+        for (k, &new) in lane.iter().enumerate() {
+            let (x, beats) = self.better(largest, dtype, best, new)?;
+            let here = self.builder.integer(DType::I64, k as i64);
+            at = Some(at.map_or(here, |at| self.builder.select(beats, here, at)));
+            best = Some(x);
+        }
+        at.map_or_else(|| refuse(NO_ELEMENTS), Ok)
+    }
+
+    /// The better of the best so far and a new element, and whether that is the new one.
+    pub(super) fn better(&mut self, largest: bool, dtype: DType, best: Option<Reg>, new: Reg) -> Lowered<(Reg, Reg)> {
+        let Some(best) = best else { return Ok((new, self.builder.truth(true))) };
+        let beats = self.beats(largest, dtype, best, new)?;
+        Ok((self.builder.select(beats, new, best), beats))
     }
 
     /// Whether a later element takes the place of the best so far: a greater (or lesser) one, or the first NaN.

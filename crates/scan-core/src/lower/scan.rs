@@ -1,18 +1,17 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
 use super::nodes::Lowering;
+pub(super) use super::prepared::prepared;
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
-use crate::ir::op::BroadcastTo;
-use crate::ir::{EvalCx, Graph, Node, Op, Scan, SeqId, StateId, Value};
-use crate::kernel::{Builder, Kernel};
+use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
+use crate::kernel::{Bin, Builder, Kernel, Lane, Un};
 use crate::scalar::ElemOp;
-use crate::scan::reached::shape_only;
 use crate::scan::retype::specialised;
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, Type};
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::types::{Array, DType, Type};
+use rustc_hash::FxHashSet;
 
 /// Where an operand of a loop kernel lies. `at` counts elements within a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +50,8 @@ pub enum Place {
     },
     /// The bool that tells whether the loop has stopped.
     Stopped,
+    /// The bool that tells whether a step could not do what the law does.
+    Failed,
 }
 
 /// A loop as one kernel.
@@ -63,6 +64,8 @@ pub struct LoopKernel {
     pub places: Vec<Place>,
     /// How the states are kept.
     pub windows: Vec<Window>,
+    /// True where the kernel may find that it cannot do what the law does: nothing that it made counts then.
+    pub guarded: bool,
     /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
     pub before: Graph,
 }
@@ -120,10 +123,17 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     }
     lowering.run(body.results())?;
     let windows = open.into_iter().map(|o| o.close(&mut lowering, scan, &mut mems)).collect::<Lowered<Vec<_>>>()?;
+    if let Some(holds) = lowering.guarded() {
+        let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Failed);
+        let (carry, failed) = lowering.builder.carry(mem);
+        let fails = lowering.builder.un(Un::Not, holds);
+        let ever = lowering.builder.bin(Bin::Or, failed, fails);
+        lowering.builder.set_next(carry, ever);
+    }
     if let Some(at) = scan.until_result() {
         let cond = lowering.regs(body.results()[at])?[0];
-        let cond = lowering.builder.convert(cond, crate::types::DType::Bool);
-        let mem = mems.add(&mut lowering.builder, crate::types::DType::Bool, crate::kernel::Lane::Uniform, Place::Stopped);
+        let cond = lowering.builder.convert(cond, DType::Bool);
+        let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Stopped);
         let (stopped, _) = lowering.builder.carry(mem);
         lowering.builder.set_next(stopped, cond);
         lowering.builder.stop(cond);
@@ -132,7 +142,8 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     before.set_results(roots);
     let lanes = if let Layout::Lanes(n) = layout { n } else { 1 };
     let kernel = lowering.builder.finish();
-    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, before })
+    let guarded = mems.places.contains(&Place::Failed);
+    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, before })
 }
 
 /// Binds a value to operands in memory.
@@ -219,7 +230,6 @@ impl Kinds {
             match &node.op {
                 Op::Extern(e) if step || !e.0.pure() => return refuse(format!("it calls `{}`", e.0.key())),
                 Op::Scan(_) if step => return refuse("it holds a loop"),
-                Op::Assert(_) if step => return refuse("it holds an assertion"),
                 op if lazy && !step && op.def().can_fail() => return refuse(format!("`{}` may fail in a branch not taken", op.name())),
                 _ => {}
             }
@@ -258,118 +268,6 @@ fn sizes(body: &Graph, kinds: &Kinds) -> Lowered<Vec<usize>> {
     let params = body.params().iter().copied();
     let values = params.chain(kinds.nodes(body).flat_map(|n| n.outs.iter().copied()));
     values.filter(|&v| kinds.of(v) == Kind::Step).map(|v| known_shape(body, v).map(|s| count(&s))).collect()
-}
-
-/// The body with known extents, elementwise nodes given operands of one element or all.
-///
-/// # Errors
-/// What type inference reports.
-pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
-    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-    widened(&specialised(&scan.body, types, values).map_err(told)?).map_err(told)
-}
-
-/// The extent that a `dim` node asks for, where it is known.
-fn extent(body: &Graph, node: &Node) -> Option<usize> {
-    let Op::DimOf(dim) = &node.op else { return None };
-    body.ty(node.ins[0]).dims.get(dim.axis)?.value()
-}
-
-/// What only hands on an array of the same extents: its input.
-fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
-    let like = matches!(node.op, Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
-    let same = |v: Value| known_shape(body, v).ok() == known_shape(body, node.outs[0]).ok();
-    (like && same(node.ins[0])).then(|| node.ins[0])
-}
-
-/// True per value whose computation cannot fail, all extents being known and having been found to fit.
-fn sure(body: &Graph) -> Vec<bool> {
-    let mut sure = vec![true; body.n_values()];
-    for node in body.nodes().iter() {
-        let fits = matches!(node.op, Op::Elem(_) | Op::MatMul(_) | Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
-        let never = !matches!(node.op, Op::Extern(_) | Op::Scan(_) | Op::SLogDet(_)) && (fits || !node.op.def().can_fail());
-        let sure_here = never && node.ins.iter().all(|v| sure[v.0 as usize]);
-        node.outs.iter().for_each(|v| sure[v.0 as usize] = sure_here);
-    }
-    sure
-}
-
-/// Zeros of an extent that is known, where nothing but the shape of a value is read.
-fn shape_alone(out: &mut Graph, body: &Graph, v: Value) -> crate::base::Result<Option<Value>> {
-    let Ok(shape) = known_shape(body, v) else { return Ok(None) };
-    let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
-    let zero = out.number(body.ty(v).dtype, 0.0);
-    Ok(Some(out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0]))
-}
-
-/// The number that an elementwise node of numbers is.
-fn folded(out: &Graph, node: &Node, image: &FxHashMap<Value, Value>) -> Option<Array> {
-    let number = |v: &Value| out.const_value(image[v]).filter(|a| a.rank() == 0).cloned();
-    let of_numbers = matches!(node.op, Op::Elem(_) | Op::Cast(_));
-    let mut ins = node.ins.iter().filter(|_| of_numbers).map(number).collect::<Option<Vec<Array>>>().filter(|ins| !ins.is_empty())?;
-    node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
-}
-
-/// What an assertion hands on, where it certainly holds.
-fn asserted(out: &Graph, node: &Node, image: &FxHashMap<Value, Value>) -> Option<Value> {
-    let holds = |v: &Value| out.const_value(image[v]).is_some_and(|a| a.bits().iter().all(|&b| b != 0));
-    (matches!(node.op, Op::Assert(_)) && node.ins[1..].iter().all(holds)).then(|| node.ins[0])
-}
-
-/// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants, and what
-/// is computed for its shape alone is not computed.
-fn widened(body: &Graph) -> crate::base::Result<Graph> {
-    let mut out = Graph::new();
-    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
-    for &p in body.params() {
-        let q = out.param(body.ty(p).clone(), body.name(p).map(|n| &**n));
-        image.insert(p, q);
-    }
-    let (live, sure) = (body.needed(body.results()), sure(body));
-    for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
-        out.set_span(node.span);
-        if let Some(v) = unchanged(body, node).filter(|_| sure[node.ins[1].0 as usize]) {
-            image.insert(node.outs[0], image[&v]);
-            continue;
-        }
-        if let Some(n) = extent(body, node) {
-            let n = out.int(n as i64);
-            image.insert(node.outs[0], n);
-            continue;
-        }
-        if let Some(value) = folded(&out, node, &image) {
-            let value = out.constant(value);
-            image.insert(node.outs[0], value);
-            continue;
-        }
-        if let Some(v) = asserted(&out, node, &image) {
-            image.insert(node.outs[0], image[&v]);
-            continue;
-        }
-        let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
-        let mut ins = vec![];
-        for (k, &v) in node.ins.iter().enumerate() {
-            if shape_only(&node.op).contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
-                let alone = shape_alone(&mut out, body, v)?;
-                ins.push(alone.unwrap_or(image[&v]));
-                continue;
-            }
-            let size = known_shape(body, v).map_or(1, |s| count(&s));
-            let mut new = image[&v];
-            if let Some(shape) = shape.as_ref().filter(|s| size != 1 && size != count(s)) {
-                let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
-                new = out.apply(BroadcastTo {}, &[&[new], &dims[..]].concat())?[0];
-            }
-            ins.push(new);
-        }
-        let outs = out.apply(node.op.clone(), &ins)?;
-        node.outs.iter().zip(outs).for_each(|(&a, b)| {
-            image.insert(a, b);
-        });
-    }
-    let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
-    out.set_results(results);
-    Ok(out)
 }
 
 /// A group of elementwise nodes as a kernel of one step: parameters are the operands, in order, then the results.

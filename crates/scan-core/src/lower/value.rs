@@ -75,3 +75,11 @@ pub(super) fn broadcast_positions(shape: &[usize], target: &[usize]) -> Vec<usiz
     };
     (0..count(target)).map(at).collect()
 }
+
+/// Element positions of the lanes along some axes: one lane per element that is left without them, each in row-major order.
+pub(super) fn lanes_of(shape: &[usize], axes: &[usize]) -> Vec<Vec<usize>> {
+    let kept: Extents = shape.iter().enumerate().map(|(i, &n)| if axes.contains(&i) { 1 } else { n }).collect();
+    let mut lanes = vec![vec![]; count(&kept)];
+    broadcast_positions(&kept, shape).into_iter().enumerate().for_each(|(i, at)| lanes[at].push(i));
+    lanes
+}

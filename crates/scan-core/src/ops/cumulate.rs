@@ -1,11 +1,12 @@
 //! Cumulative sums and products, and the linear recurrence that is their gradient.
 
-use super::support::{Lanes, Number, agree, check_axes, exactly, is_float, none, one, slice_axis};
+use super::sort::positions;
+use super::support::{Lanes, Number, agree, check_axes, exactly, is_float, is_nan, none, one, slice_axis};
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::tuple;
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Element, Type, memory};
 use crate::{bail, dispatch};
 
 /// From the first element to the last, one after the other; small ints and bool widen as in a sum.
@@ -45,6 +46,76 @@ impl OpDef for CumProd {
         let before = exclusive_products(g, x, self.axis);
         Ok(vec![Some(g.mul(before, sums))])
     }
+}
+
+/// The first of equal elements, or the first NaN.
+impl OpDef for CumExtreme {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("cumextreme", ins)?;
+        check_axes("cumextreme", &[self.axis], &x.ty)?;
+        Ok(one(x.ty.clone()))
+    }
+
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (x, largest) = (&mut ins[0], self.kind == Extreme::Max);
+        Ok(one(dispatch!(x.dtype(), T => along(cx, x, self.axis, false, |y: &mut [T], now, before| {
+            if !beats(largest, y[now], y[before]) {
+                y[now] = y[before];
+            }
+        })?)))
+    }
+
+    /// The cotangents go to where the extremes stand.
+    fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        let x = site.ins[0];
+        let (Some(ct), true) = (cts[0], is_float(g, x)) else { return Ok(none(1)) };
+        let places = g.emit(ArgCumExtreme { kind: self.kind, axis: self.axis }, &[x]);
+        let rank = g.ty(x).rank();
+        let zeros = g.zeros_like(x);
+        let mut ins = vec![zeros, ct];
+        ins.extend((0..rank).map(|axis| if axis == self.axis { places } else { positions(g, x, axis) }));
+        Ok(vec![Some(g.emit(GatherWrite { mode: Write::Inc, axes: (0..rank).collect() }, &ins))])
+    }
+}
+
+/// i64.
+impl OpDef for ArgCumExtreme {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("argcumextreme", ins)?;
+        check_axes("argcumextreme", &[self.axis], &x.ty)?;
+        Ok(one(x.ty.with_dtype(DType::I64)))
+    }
+
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let (x, largest) = (&ins[0], self.kind == Extreme::Max);
+        let lanes = Lanes::along(x.shape(), self.axis);
+        let mut out: Vec<i64> = memory::zeros(x.len());
+        dispatch!(x.dtype(), T => {
+            let x = x.as_slice::<T>();
+            for start in lanes.starts() {
+                let mut best = 0;
+                for k in 1..lanes.n {
+                    best = if beats(largest, x[start + k * lanes.step], x[start + best * lanes.step]) { k } else { best };
+                    out[start + k * lanes.step] = best as i64;
+                }
+                cx.worked(lanes.n)?;
+            }
+        });
+        Ok(one(Array::new(x.shape(), out)))
+    }
+
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(none(1))
+    }
+
+    fn connected(&self, _: usize) -> bool {
+        false
+    }
+}
+
+/// Whether a later element takes the place of the extreme so far; the first NaN does.
+fn beats<T: Element>(largest: bool, new: T, best: T) -> bool {
+    (if largest { new > best } else { new < best }) || is_nan(new) && !is_nan(best)
 }
 
 /// `y[t] = a[t]·y[t−1] + b[t]`, the y before the first being absent: `y[0] = b[0]`, whatever `a[0]`.

@@ -99,6 +99,14 @@ fn positions(region: &Region, whole: bool) -> (Vec<usize>, usize) {
     (out, length)
 }
 
+impl Gather {
+    /// Of the extents of what is read from an array of so many axes: how many stand before those of the index, and the latter.
+    pub(crate) fn layout<'a>(&self, rank: usize, shape: &'a [usize]) -> (usize, &'a [usize]) {
+        let before = index_axis(&self.axes);
+        (before, &shape[before..before + shape.len() + self.axes.len() - rank])
+    }
+}
+
 impl OpDef for Gather {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         expect_count("gather", 1, true, ins)?;

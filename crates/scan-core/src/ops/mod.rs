@@ -23,6 +23,7 @@ mod random;
 mod reduce;
 mod region;
 mod scan_op;
+mod search;
 pub(crate) mod select;
 mod shape;
 pub(crate) mod softmax;
@@ -61,6 +62,9 @@ impl Op {
             Op::Recurrence(x) => x,
             Op::Sort(x) => x,
             Op::ArgSort(x) => x,
+            Op::SearchSorted(x) => x,
+            Op::CumExtreme(x) => x,
+            Op::ArgCumExtreme(x) => x,
             Op::MatMul(x) => x,
             Op::OuterSum(x) => x,
             Op::LogMatMul(x) => x,

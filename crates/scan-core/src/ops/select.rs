@@ -41,6 +41,26 @@ impl Selector {
         }
     }
 
+    /// The index inputs that are integers, or arrays of them, each with the axis that it names places of; `None` where a bound of a slice
+    /// is not among those that are known.
+    pub(crate) fn integers(&self, known: &[bool]) -> Option<Vec<(usize, usize)>> {
+        let pattern = match self {
+            Selector::Basic(pattern) => pattern,
+            Selector::Advanced(axes) => return Some(axes.iter().copied().enumerate().collect()),
+        };
+        let (mut input, mut out) = (0, vec![]);
+        for (axis, item) in pattern.items.iter().enumerate() {
+            let inputs = input..input + item.inputs();
+            input = inputs.end;
+            match item {
+                Item::At => out.push((inputs.start, axis)),
+                Item::Slice { .. } if inputs.clone().all(|k| known[k]) => {}
+                Item::Slice { .. } => return None,
+            }
+        }
+        Some(out)
+    }
+
     /// Position and number of the elements that an index of integers alone names in an array of this shape; `None` for others.
     ///
     /// # Errors

@@ -105,12 +105,12 @@ fn sort(cx: &mut EvalCx, order: &mut Vec<usize>, compare: impl Fn(usize, usize) 
 }
 
 /// The total order of sorting: NaN is above everything and equal to itself.
-fn ascending<T: Element>(a: T, b: T) -> Ordering {
+pub(super) fn ascending<T: Element>(a: T, b: T) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)))
 }
 
 /// `0, 1, …` along an axis of x, with extent 1 along the others.
-fn positions(g: &mut Graph, x: Value, axis: usize) -> Value {
+pub(super) fn positions(g: &mut Graph, x: Value, axis: usize) -> Value {
     let (zero, n, one) = (g.int(0), g.dim(x, axis), g.int(1));
     let row = g.emit(Arange {}, &[zero, n, one]);
     let others: Vec<usize> = (0..g.ty(x).rank()).filter(|&i| i != axis).collect();

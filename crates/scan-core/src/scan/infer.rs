@@ -34,10 +34,18 @@ pub fn infer(scan: &Scan, ins: &[Arg]) -> Result<Outs<Type>> {
         if let Some(ty) = init {
             fits("initial rows", &row_of(ty)?, &state.row)?;
         }
-        outs.push(state.row.rows(rows(scan, state, steps, init)));
+        let row = init.map_or_else(|| state.row.clone(), |ty| begun(&state.row, ty));
+        outs.push(row.rows(rows(scan, state, steps, init)));
     }
     outs.push(Type::scalar(DType::I64));
     Ok(outs)
+}
+
+/// Rows with the extents that the initial ones are known to have: all rows have those.
+fn begun(row: &Type, init: &Type) -> Type {
+    let dims =
+        row.dims.iter().zip(&init.dims[1..]).map(|(own, given)| if own.value().is_none() && given.value().is_some() { given } else { own });
+    Type::new(row.dtype, dims.cloned())
 }
 
 fn row_of(ty: &Type) -> Result<Type> {

@@ -1,6 +1,7 @@
 //! The one integration test binary of the crate.
 
 mod built_graphs;
+mod elements;
 mod engines;
 mod instruction_sets;
 mod ir_files;

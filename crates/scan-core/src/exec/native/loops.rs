@@ -173,7 +173,26 @@ impl NativeLoop {
         inits.all(|(at, window)| ins[at].shape()[1..] == window.shape[..])
     }
 
-    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Outs<Array>> {
+    /// What the kernel makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
+    fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
+        if !ready.plan.guarded {
+            return self.run_kernel(ready, cx, ins, flow, n, &Cell::new(0)).map(Some);
+        }
+        // Who holds what the inputs hold keeps it from being overwritten.
+        let (mut own, failed): (SmallVec<[Array; 8]>, _) = (ins.iter().cloned().collect(), Cell::new(0));
+        let outs = self.run_kernel(ready, cx, &mut own, flow, n, &failed)?;
+        Ok((failed.get() == 0).then_some(outs))
+    }
+
+    fn run_kernel(
+        &self,
+        ready: &Ready,
+        cx: &mut EvalCx,
+        ins: &mut [Array],
+        flow: &mut Flow,
+        n: usize,
+        failed: &Cell<u8>,
+    ) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
@@ -184,7 +203,7 @@ impl NativeLoop {
             let states = scan.states.ids().zip(windows).zip(&self.skip);
             let new = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id)));
             kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
-            ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room])
+            ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room], failed)
         })?;
         let states = scan.states.iter().zip(windows).zip(held).zip(&self.skip);
         let rows = states.map(|(((state, window), held), skip)| {
@@ -237,8 +256,10 @@ impl NativeLoop {
             match &*self.variants.get(ins, || self.make(ins)) {
                 Variant::Kernel(ready) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, &ready.plan.windows, after, n)? };
-                    let outs = self.run(ready, cx, ins, &mut flow, n)?;
-                    return self.with_foot(cx, outs, flow.drain, after);
+                    return match self.run(ready, cx, ins, &mut flow, n)? {
+                        Some(outs) => self.with_foot(cx, outs, flow.drain, after),
+                        None => self.by_law(cx, ins, flow.feed, after),
+                    };
                 }
                 Variant::Mixed(mixed, _) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, mixed.windows(), after, n)? };
@@ -248,6 +269,11 @@ impl NativeLoop {
                 Variant::Refused(_) => {}
             }
         }
+        self.by_law(cx, ins, feed, after)
+    }
+
+    /// Runs as the evaluator does.
+    fn by_law(&self, cx: &mut EvalCx, ins: &mut [Array], feed: Feed, after: &[Array]) -> Result<Outs<Array>> {
         if let Some((head, args)) = feed.head() {
             head.all(&self.scan, cx, ins, args)?;
         }
@@ -349,14 +375,15 @@ impl Ready {
         flow: &mut Flow,
         held: &mut [Held],
         [n, mut room]: [usize; 2],
+        failed: &Cell<u8>,
     ) -> Result<usize> {
         self.tier.expect(self.plan.lanes, n);
         let (mut done, mut stopped) = (0, false);
-        while done < n && !stopped {
+        while done < n && !stopped && failed.get() == 0 {
             let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end)?;
+            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end, failed)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
@@ -366,16 +393,24 @@ impl Ready {
     }
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(&self, cx: &mut EvalCx, sources: &Sources, held: &mut [Held], done: &mut usize, end: usize) -> Result<bool> {
+    fn segment(
+        &self,
+        cx: &mut EvalCx,
+        sources: &Sources,
+        held: &mut [Held],
+        done: &mut usize,
+        end: usize,
+        failed: &Cell<u8>,
+    ) -> Result<bool> {
         let memory: SmallVec<[HeldCells; 4]> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
+        let ends = [&stopped, std::slice::from_ref(failed)];
         let first = *done;
         let bases = self.bases(sources, first);
-        let operands: SmallVec<[Operand; 16]> =
-            self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, &stopped, first)).collect();
+        let operands: SmallVec<[Operand; 16]> = self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, ends, first)).collect();
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared);
-        while *done < end && stopped[0].get() == 0 {
+        while *done < end && stopped[0].get() == 0 && failed.get() == 0 {
             if *done == 0 {
                 cx.check()?
             } else {
@@ -421,13 +456,14 @@ impl Ready {
         Bases { seqs: scan.seqs.ids().map(seq).collect(), before }
     }
 
-    /// A place as step `first` sees it.
-    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], stopped: &'a [Cell<u8>], first: usize) -> Operand<'a> {
+    /// A place as step `first` sees it. What tells that the loop has stopped, and that it failed, is given.
+    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], ends: [&'a [Cell<u8>]; 2], first: usize) -> Operand<'a> {
         let element = |&(base, size): &Base<'a>, at| Operand { offset: base.offset + at * size, ..base };
         match place {
             Place::Seq { id, at } => element(&bases.seqs[id.0 as usize], at),
             Place::Before { value, at } => element(&bases.before[value], at),
-            Place::Stopped => Operand { memory: Memory::Write(stopped), offset: 0, stride: 0 },
+            Place::Stopped => Operand { memory: Memory::Write(ends[0]), offset: 0, stride: 0 },
+            Place::Failed => Operand { memory: Memory::Write(ends[1]), offset: 0, stride: 0 },
             Place::Row { id, offset, at } => {
                 let window = &self.plan.windows[id.0 as usize];
                 let row = window.row_bytes();

@@ -132,6 +132,33 @@ fn equal_values_are_made_once() {
 }
 
 #[test]
+fn zeros_and_ones_that_change_no_bit_are_left_out() {
+    for dtype in [DType::F32, DType::F64] {
+        let mut b = Builder::new();
+        let m = b.mem(dtype, Lane::Unit);
+        let x = b.load(m);
+        let [zero, minus, one] = [0.0, -0.0, 1.0].map(|v| b.constant(dtype, v));
+        // x may be −0, and −0 + 0 is 0; that sum is never −0 again.
+        let sum = b.bin(Bin::Add, zero, x);
+        assert_ne!(sum, x);
+        assert_eq!([b.bin(Bin::Add, sum, zero), b.bin(Bin::Add, zero, sum)], [sum; 2]);
+        assert_ne!(b.bin(Bin::Add, minus, x), x, "of which a signalling NaN would be seen");
+        assert_eq!([b.bin(Bin::Sub, x, zero), b.bin(Bin::Mul, x, one), b.bin(Bin::Mul, one, x), b.bin(Bin::Div, x, one)], [x; 4]);
+        // A product may be rounded to −0, a square not.
+        let (product, square) = (b.bin(Bin::Mul, x, sum), b.bin(Bin::Mul, x, x));
+        assert_ne!(b.bin(Bin::Add, product, zero), product);
+        assert_eq!(b.bin(Bin::Add, square, zero), square);
+        let positive = b.cmp(Cmp::Lt, zero, x);
+        let (either, doubtful) = (b.select(positive, sum, one), b.select(positive, sum, x));
+        assert_eq!(b.bin(Bin::Add, either, zero), either);
+        assert_ne!(b.bin(Bin::Add, doubtful, zero), doubtful);
+        assert_ne!(b.bin(Bin::Sub, zero, x), x);
+        let fused = b.fma(x, sum, zero);
+        assert_ne!(b.bin(Bin::Add, fused, zero), fused);
+    }
+}
+
+#[test]
 fn memory_and_carries_stand_where_they_were_asked_for() {
     let mut b = Builder::new();
     let (state, out) = (b.mem(DType::F64, Lane::Uniform), b.mem(DType::F64, Lane::Uniform));

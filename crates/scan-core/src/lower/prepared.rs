@@ -1,0 +1,155 @@
+//! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
+
+use super::scan::known_shape;
+use super::{Lowered, Refusal};
+use crate::ir::op::BroadcastTo;
+use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
+use crate::scan::reached::shape_only;
+use crate::scan::retype::specialised;
+use crate::types::shape::count;
+use crate::types::{Array, Type};
+use rustc_hash::FxHashMap;
+
+/// The body with known extents, parameters with a value being numbers, elementwise nodes given operands of one element or all.
+///
+/// # Errors
+/// What type inference reports.
+pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
+    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
+    let body = specialised(&scan.body, types, values).map_err(told)?;
+    let asserts = body.nodes().iter().any(|n| matches!(n.op, Op::Assert(_)));
+    let open = asserts || body.value_ids().any(|v| known_shape(&body, v).is_err());
+    let body = if open { folded(&body).map_err(told)? } else { body };
+    widened(&body).map_err(told)
+}
+
+/// The largest array that is computed while planning.
+const FOLDED: usize = 64;
+
+/// The graph with what is computed of extents and constants computed, so that extents that follow from it are known, too.
+fn folded(body: &Graph) -> crate::base::Result<Graph> {
+    let mut out = Graph::new();
+    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+    for &p in body.params() {
+        image.insert(p, out.param(body.ty(p).clone(), body.name(p).map(|n| &**n)));
+    }
+    let live = body.needed(body.results());
+    for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
+        out.set_span(node.span);
+        let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
+        if let Some(v) = asserted(&out, node, &ins) {
+            image.insert(node.outs[0], v);
+            continue;
+        }
+        let found = match &node.op {
+            Op::DimOf(dim) => out.ty(ins[0]).dims[dim.axis].value().map(|n| vec![Array::scalar(n as i64)]),
+            op => computed(&out, op, &ins),
+        };
+        let outs = match found {
+            Some(found) => found.into_iter().map(|a| out.constant(a)).collect(),
+            None => out.apply(node.op.clone(), &ins)?,
+        };
+        node.outs.iter().zip(outs).for_each(|(&a, b)| {
+            image.insert(a, b);
+        });
+    }
+    let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
+    out.set_results(results);
+    Ok(out)
+}
+
+/// What an assertion hands on, where it certainly holds.
+fn asserted(graph: &Graph, node: &Node, ins: &[Value]) -> Option<Value> {
+    let holds = |&v: &Value| graph.const_value(v).is_some_and(|a| a.bits().iter().all(|&b| b != 0));
+    (matches!(node.op, Op::Assert(_)) && ins[1..].iter().all(holds)).then(|| ins[0])
+}
+
+/// The results of a node of constants, where they are small.
+fn computed(graph: &Graph, op: &Op, ins: &[Value]) -> Option<Vec<Array>> {
+    if matches!(op, Op::Const(_) | Op::Scan(_) | Op::Extern(_) | Op::Native(_)) {
+        return None;
+    }
+    let mut args = ins.iter().map(|&v| graph.const_value(v).filter(|a| a.len() <= FOLDED).cloned()).collect::<Option<Vec<_>>>()?;
+    let made = op.evaluate(&mut EvalCx::new(), &mut args).ok()?;
+    made.iter().all(|a| a.len() <= FOLDED).then(|| made.into_vec())
+}
+
+/// The extent that a `dim` node asks for, where it is known.
+fn extent(body: &Graph, node: &Node) -> Option<usize> {
+    let Op::DimOf(dim) = &node.op else { return None };
+    body.ty(node.ins[0]).dims.get(dim.axis)?.value()
+}
+
+/// What only hands on an array of the same extents: its input.
+fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
+    let like = matches!(node.op, Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+    let same = |v: Value| known_shape(body, v).ok() == known_shape(body, node.outs[0]).ok();
+    (like && same(node.ins[0])).then(|| node.ins[0])
+}
+
+/// True per value whose computation cannot fail, all extents being known and having been found to fit.
+fn sure(body: &Graph) -> Vec<bool> {
+    let mut sure = vec![true; body.n_values()];
+    for node in body.nodes().iter() {
+        let fits = matches!(node.op, Op::Elem(_) | Op::MatMul(_) | Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+        let never = !matches!(node.op, Op::Extern(_) | Op::Scan(_) | Op::SLogDet(_)) && (fits || !node.op.def().can_fail());
+        let sure_here = never && node.ins.iter().all(|v| sure[v.0 as usize]);
+        node.outs.iter().for_each(|v| sure[v.0 as usize] = sure_here);
+    }
+    sure
+}
+
+/// Zeros of an extent that is known, where nothing but the shape of a value is read.
+fn shape_alone(out: &mut Graph, body: &Graph, v: Value) -> crate::base::Result<Option<Value>> {
+    let Ok(shape) = known_shape(body, v) else { return Ok(None) };
+    let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
+    let zero = out.number(body.ty(v).dtype, 0.0);
+    Ok(Some(out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0]))
+}
+
+/// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants, and what
+/// is computed for its shape alone is not computed.
+fn widened(body: &Graph) -> crate::base::Result<Graph> {
+    let mut out = Graph::new();
+    let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+    for &p in body.params() {
+        let q = out.param(body.ty(p).clone(), body.name(p).map(|n| &**n));
+        image.insert(p, q);
+    }
+    let (live, sure) = (body.needed(body.results()), sure(body));
+    for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.0 as usize]) {
+        out.set_span(node.span);
+        if let Some(v) = unchanged(body, node).filter(|_| sure[node.ins[1].0 as usize]) {
+            image.insert(node.outs[0], image[&v]);
+            continue;
+        }
+        if let Some(n) = extent(body, node) {
+            let n = out.int(n as i64);
+            image.insert(node.outs[0], n);
+            continue;
+        }
+        let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
+        let mut ins = vec![];
+        for (k, &v) in node.ins.iter().enumerate() {
+            if shape_only(&node.op).contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
+                let alone = shape_alone(&mut out, body, v)?;
+                ins.push(alone.unwrap_or(image[&v]));
+                continue;
+            }
+            let size = known_shape(body, v).map_or(1, |s| count(&s));
+            let mut new = image[&v];
+            if let Some(shape) = shape.as_ref().filter(|s| size != 1 && size != count(s)) {
+                let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
+                new = out.apply(BroadcastTo {}, &[&[new], &dims[..]].concat())?[0];
+            }
+            ins.push(new);
+        }
+        let outs = out.apply(node.op.clone(), &ins)?;
+        node.outs.iter().zip(outs).for_each(|(&a, b)| {
+            image.insert(a, b);
+        });
+    }
+    let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
+    out.set_results(results);
+    Ok(out)
+}
