@@ -3,7 +3,7 @@
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::{Def, Graph, Node, NodeId, Site, Value};
 use crate::rewrite::local::{Beside, Index};
-use crate::rewrite::rules::stabilise;
+use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,7 +20,8 @@ pub struct Seeds {
 }
 
 /// Formulas that overflow or cancel, and so do their derivatives.
-static STABLE: LazyLock<Index> = LazyLock::new(|| Index::of("stabilise", stabilise::RULES));
+static STABLE: LazyLock<Index> =
+    LazyLock::new(|| Index::of("stabilise", &[stabilise::RULES, log_space::RULES, log_terms::RULES, contract::RULES]));
 
 /// The cotangents of `wrt`; `None` where a value is not connected to any seed. A connected value through which only
 /// zeros flow has zeros. What the pass `stabilise` has a better formula for is differentiated in that form, unless the graph is to be

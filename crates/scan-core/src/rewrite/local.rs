@@ -5,6 +5,7 @@ use super::driver::{Cx, Present};
 use super::pipeline::{Pass, Run};
 use super::rebuild::copy_with;
 use super::rules::Rule;
+use super::rules::seen::moves;
 use crate::base::{Id, Result};
 use crate::ir::{Def, Graph, Op, Value};
 use crate::scalar::ElemOp;
@@ -30,9 +31,9 @@ impl Index {
         index
     }
     /// Rules of one pass.
-    pub fn of(pass: &'static str, rules: &'static [Rule]) -> Index {
+    pub fn of(pass: &'static str, rules: &[&'static [Rule]]) -> Index {
         let mut index = Index::new(&[]);
-        index.add(pass, rules);
+        rules.iter().for_each(|rules| index.add(pass, rules));
         index
     }
     fn add(&mut self, pass: &'static str, rules: &'static [Rule]) {
@@ -103,8 +104,8 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// What rules make of the nodes of a graph. A rule sees what rules have made of a node's inputs, through elementwise functions and
-    /// reductions.
+    /// What rules make of the nodes of a graph. A rule sees what rules have made of a node's inputs, through elementwise functions,
+    /// reductions and changes of shape.
     pub fn of(g: &mut Graph, index: &Index) -> Beside {
         let (mut beside, mut images) = (Beside::default(), FxHashMap::default());
         let (mut facts, mut fired, before) = (vec![], BTreeMap::new(), g.n_values());
@@ -133,7 +134,7 @@ impl Beside {
 }
 
 fn transparent(op: &Op) -> bool {
-    matches!(op, Op::Elem(_) | Op::Reduce(_))
+    matches!(op, Op::Elem(_) | Op::Reduce(_) | Op::StopGradient(_)) || moves(op)
 }
 
 fn fits(new: &Type, old: &Type) -> bool {
