@@ -1,6 +1,6 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
-use super::moves::{Source, moved_inputs, sources};
+use super::moves::{Source, sources};
 use super::value::{Layout, Val, bits_of, broadcast_positions};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
@@ -8,7 +8,6 @@ use crate::ir::{EvalCx, Graph, Node, Op, Value};
 use crate::kernel::{Builder, Reg};
 use crate::ops::matmul::LOOPS;
 use crate::scalar::{ElemOp, Rule};
-use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
@@ -110,12 +109,12 @@ impl<'a> Lowering<'a> {
                 let regs = self.regs(node.ins[0])?;
                 regs.into_iter().map(|r| self.builder.convert(r, *dtype)).collect()
             }
-            Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_) | Op::GradTo(_) => self.regs(node.ins[0])?,
+            op if op.is_mark() => self.regs(node.ins[0])?,
             Op::IfElse(_) => self.choose(node)?,
             Op::Reduce(op) => self.reduction(op, node, &shape)?,
             Op::SumTo(_) => self.sum_to(node, &shape)?,
             Op::MatMul(_) => self.matmul(node, &shape)?,
-            op => match moved_inputs(op, node.ins.len()) {
+            op => match op.moved(node.ins.len()) {
                 Some(moved) => self.moved(node, &moved, &shape)?,
                 None => return refuse("it has no place in a kernel"),
             },
@@ -138,7 +137,7 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if shape_only(&node.op).contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(shape, _) if node.op.properties().shape_only.contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
                 Val::Regs(..) => return None,
             }
         }
@@ -249,7 +248,7 @@ impl<'a> Lowering<'a> {
         for (i, val) in values.iter().enumerate() {
             given.push(match val {
                 _ if moved.contains(&i) => Source::Moved(val.shape()),
-                _ if shape_only(&node.op).contains(&i) => Source::Shape(val.shape()),
+                _ if node.op.properties().shape_only.contains(&i) => Source::Shape(val.shape()),
                 Val::Known(a) => Source::Given(a),
                 Val::Regs(..) => return refuse("an index that depends on the step"),
             });
@@ -271,9 +270,8 @@ impl<'a> Lowering<'a> {
     fn moved_lanes(&mut self, node: &Node, n: usize, shape: &Extents) -> Lowered<Vec<Reg>> {
         let from = self.value(node.ins[0])?;
         let keeps_order = match &node.op {
-            Op::Reshape(_) | Op::ReshapeLike(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_) => true,
             Op::Transpose(t) => t.perm.iter().filter(|&&i| from.shape()[i] != 1).is_sorted(),
-            _ => false,
+            op => op.properties().aliases,
         };
         let fits = from.size() == count(shape) || from.size() == 1 && count(shape) == n;
         if keeps_order && fits { self.regs(node.ins[0]) } else { refuse("it moves elements between lanes") }

@@ -8,7 +8,7 @@ use crate::ir::op::BroadcastTo;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Builder, Kernel};
 use crate::scalar::ElemOp;
-use crate::scan::reached::shape_only;
+use crate::scan::retype::state_row;
 use crate::types::Type;
 use crate::types::shape::{Extents, count};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -109,7 +109,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     }
     let mut open = vec![];
     for (id, state) in scan.states.enumerate() {
-        let row = state_row(scan, body, id)?;
+        let row = known_row(scan, body, id)?;
         layout.admits(count(&row))?;
         let window = Window::new(state, row)?;
         if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
@@ -160,14 +160,14 @@ pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
 pub const CHANGES: &str = "a state whose shape changes";
 
 /// Extents of a state's rows: of those that a step reads and of those that it writes. Where they differ the evaluator reports it.
-pub(super) fn state_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
+pub(super) fn known_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
     let written = scan.write_results(id).map(|at| body.results()[at]);
-    let rows = scan.read_params(id).map(|p| body.params()[p]).chain(written).map(|v| known_shape(body, v));
-    let rows = rows.collect::<Lowered<Vec<Extents>>>()?;
-    match &rows[..] {
-        [] => refuse("a state that is never written"),
-        [row, others @ ..] if others.iter().all(|other| other == row) => Ok(row.clone()),
-        _ => refuse(CHANGES),
+    let rows: Vec<Value> = scan.read_params(id).map(|p| body.params()[p]).chain(written).collect();
+    let shapes = rows.iter().map(|&v| known_shape(body, v)).collect::<Lowered<Vec<Extents>>>()?;
+    match (state_row(rows.iter().map(|&v| body.ty(v))), shapes.into_iter().next()) {
+        (_, None) => refuse("a state that is never written"),
+        (Some(_), Some(row)) => Ok(row),
+        (None, _) => refuse(CHANGES),
     }
 }
 
@@ -274,7 +274,7 @@ fn extent(body: &Graph, node: &Node) -> Option<usize> {
 
 /// What only hands on an array of the same extents: its input.
 fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
-    let like = matches!(node.op, Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+    let like = node.op.properties().shape_only == [1];
     let same = |v: Value| known_shape(body, v).ok() == known_shape(body, node.outs[0]).ok();
     (like && same(node.ins[0])).then(|| node.ins[0])
 }
@@ -283,9 +283,7 @@ fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
 fn sure(body: &Graph) -> Vec<bool> {
     let mut sure = vec![true; body.n_values()];
     for node in body.nodes().iter() {
-        let fits = matches!(node.op, Op::Elem(_) | Op::MatMul(_) | Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
-        let never = !matches!(node.op, Op::Extern(_) | Op::Scan(_) | Op::SLogDet(_)) && (fits || !node.op.def().can_fail());
-        let sure_here = never && node.ins.iter().all(|v| sure[v.0 as usize]);
+        let sure_here = !node.op.def().fallible(body, &node.ins) && node.ins.iter().all(|v| sure[v.0 as usize]);
         node.outs.iter().for_each(|v| sure[v.0 as usize] = sure_here);
     }
     sure
@@ -323,7 +321,7 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
         let mut ins = vec![];
         for (k, &v) in node.ins.iter().enumerate() {
-            if shape_only(&node.op).contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
+            if node.op.properties().shape_only.contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
                 let alone = shape_alone(&mut out, body, v)?;
                 ins.push(alone.unwrap_or(image[&v]));
                 continue;

@@ -4,10 +4,11 @@
 //! −∞; where exponentials overflow, quotients of them are NaN and softmax is not. Where x holds +∞, all of softmax is NaN.
 //! What is taken out must be an extreme of x (or of what x is a sum of), or a finite number: then NaN in x is NaN in the result.
 
-use super::seen::{Fold, Seen, behind_views, is_term, moves, view};
+use super::seen::{Fold, Seen, behind_views, is_term};
 use super::{Rule, either};
 use crate::ir::Value;
 use crate::ir::op::{LogSoftmax, LogSumExp, Op, ReduceKind, Softmax};
+use crate::ops::views::view;
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::*;
 
@@ -56,7 +57,7 @@ fn is_power(l: &Local, v: Value, depth: usize) -> bool {
             power(ins[1]) && (zero(ins[2]) || power(ins[2])) || zero(ins[1]) && power(ins[2])
         }
         Op::Join(_) => ins.iter().all(|&x| power(x)),
-        op => moves(op) && power(ins[0]),
+        op => op.moves() && power(ins[0]),
     }
 }
 
@@ -140,7 +141,7 @@ fn log_softmax(l: &mut Local, p: Value) -> Option<Value> {
 fn in_log_space(l: &Local, v: Value) -> bool {
     match l.node(v) {
         Some((Op::LogSumExp(_) | Op::Elem(LogAddExp), _)) => true,
-        Some((op, ins)) => moves(op) && in_log_space(l, ins[0]),
+        Some((op, ins)) => op.moves() && in_log_space(l, ins[0]),
         None => false,
     }
 }
@@ -185,7 +186,7 @@ fn without(l: &mut Local, v: Value, shift: &Seen, depth: usize) -> Option<Value>
             ins[0] = without(l, ins[0], &shift.within(&axes, own)?, depth - 1)?;
         }
         _ => {
-            let (x, axes) = view(l, v).filter(|_| moves(&op))?;
+            let (x, axes) = view(l.g, v).filter(|_| op.moves())?;
             ins[0] = without(l, x, &shift.within(&axes, l.ty(x).rank())?, depth - 1)?;
         }
     }
@@ -219,7 +220,7 @@ fn is_extreme(l: &Local, v: Value, x: Value) -> bool {
     match l.node(v) {
         Some((Op::Elem(Maximum | Minimum), ins)) => ins.iter().all(|&v| is_extreme(l, v, x) || l.splat(v).is_some_and(f64::is_finite)),
         Some((Op::Reduce(op), ins)) => matches!(op.kind, ReduceKind::Max | ReduceKind::Min) && is_extreme(l, ins[0], x),
-        Some((op, ins)) if moves(op) => is_extreme(l, ins[0], x),
+        Some((op, ins)) if op.moves() => is_extreme(l, ins[0], x),
         _ => false,
     }
 }

@@ -232,7 +232,9 @@ fn as_cut(l: &mut Local, part: Value, axis: usize) -> Option<Cut> {
 
 fn joined_again(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let Op::Join(Join { axis }) = *op else { return None };
-    let (Op::Index(_) | Op::Expand(_), _) = l.node(ins[0]).filter(|_| ins.len() > 1)? else { return None };
+    if !ins.iter().any(|&v| l.node(v).is_some_and(|(op, _)| op.moves())) {
+        return None;
+    }
     let mut parts: Vec<Value> = vec![];
     let mut open: Option<Cut> = None;
     for &v in ins {

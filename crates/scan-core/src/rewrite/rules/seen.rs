@@ -3,14 +3,9 @@
 use crate::base::Id;
 use crate::ir::Value;
 use crate::ir::op::{Op, ReduceKind};
-use crate::ops::index::{Item, Pattern};
+use crate::ops::views::{Axes, view};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp;
-use crate::types::Dim;
-use smallvec::SmallVec;
-
-/// For each axis of a value, the axis of another that it is; `None` where elements repeat, or there is one.
-pub type Axes = SmallVec<[Option<usize>; 4]>;
 
 /// What combines elements along axes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +35,7 @@ impl Seen {
         let offset = rank.saturating_sub(l.ty(v).rank());
         let mut seen = Seen { root: v, fold: None, axes: (0..rank).map(|k| k.checked_sub(offset)).collect(), stopped: false };
         seen.drop_ones(l);
-        while let Some((inner, axes)) = view(l, seen.root).or_else(|| guarded(l, seen.root)) {
+        while let Some((inner, axes)) = view(l.g, seen.root).or_else(|| guarded(l, seen.root)) {
             seen.stopped |= matches!(l.node(seen.root), Some((Op::StopGradient(_), _)));
             seen.follow(l, inner, &axes);
         }
@@ -82,53 +77,6 @@ impl Seen {
     }
 }
 
-/// What a value is a view of, and what its axes are there.
-pub fn view(l: &Local, v: Value) -> Option<(Value, Axes)> {
-    let (op, ins) = l.node(v)?;
-    let x = *ins.first()?;
-    let (rank, own) = (l.ty(v).rank(), l.ty(x).rank());
-    let kept = |gone: &[usize]| (0..own).filter(|k| !gone.contains(k)).map(Some).collect();
-    let axes: Axes = match op {
-        Op::Expand(op) => {
-            let mut next = 0..own;
-            (0..rank).map(|k| if op.axes.contains(&k) { None } else { next.next() }).collect()
-        }
-        Op::Squeeze(op) => kept(&op.axes),
-        Op::Transpose(op) => op.perm.iter().map(|&k| Some(k)).collect(),
-        Op::StopGradient(_) => (0..rank).map(Some).collect(),
-        Op::BroadcastTo(_) | Op::BroadcastLike(_) => (0..rank).map(|k| (k + own).checked_sub(rank)).collect(),
-        Op::Index(op) => kept(&only_elements(l, &op.pattern, ins)?),
-        Op::Reshape(_) | Op::ReshapeLike(_) => reshaped(l, x, v)?,
-        _ => return None,
-    };
-    Some((x, axes))
-}
-
-/// Axes of one element of which an index takes that; `None` where it does something else.
-fn only_elements(l: &Local, pattern: &str, ins: &[Value]) -> Option<Vec<usize>> {
-    let mut numbers = ins[1..].iter();
-    let mut gone = vec![];
-    for (axis, item) in Pattern::parse(pattern).ok()?.items.into_iter().enumerate() {
-        match item {
-            Item::ALL => {}
-            Item::At if l.ty(ins[0]).dims[axis].is_one() && matches!(l.int(*numbers.next()?), Some(0 | -1)) => gone.push(axis),
-            _ => return None,
-        }
-    }
-    Some(gone)
-}
-
-/// A reshape that only adds or drops axes of extent 1.
-fn reshaped(l: &Local, x: Value, v: Value) -> Option<Axes> {
-    let long = |v: Value| l.ty(v).dims.iter().enumerate().filter(|(_, d)| !d.is_one()).collect::<Vec<(usize, &Dim)>>();
-    let (from, to) = (long(x), long(v));
-    if from.len() != to.len() || from.iter().zip(&to).any(|(a, b)| a.1 != b.1) {
-        return None;
-    }
-    let axis = |k: usize| to.iter().position(|t| t.0 == k).map(|at| from[at].0);
-    Some((0..l.ty(v).rank()).map(axis).collect())
-}
-
 /// The value that a choice lets pass where it is finite.
 fn guarded(l: &Local, v: Value) -> Option<(Value, Axes)> {
     let (Op::Elem(ElemOp::Where), &[cond, x, y]) = l.node(v)? else { return None };
@@ -164,16 +112,10 @@ pub fn behind_views(l: &mut Local, v: Value, found: &dyn Fn(&mut Local, Value) -
     if let Some(made) = found(l, v) {
         return Some(made);
     }
-    let (op, ins) = l.node(v).filter(|(op, _)| moves(op))?;
+    let (op, ins) = l.node(v).filter(|(op, _)| op.moves())?;
     let (op, mut ins) = (op.clone(), ins.to_vec());
     ins[0] = behind_views(l, ins[0], found)?;
     l.make(op, &ins)
-}
-
-/// Ops that move or repeat the elements of their first input, and do nothing else.
-pub fn moves(op: &Op) -> bool {
-    matches!(op, Op::Expand(_) | Op::Squeeze(_) | Op::Transpose(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_))
-        || matches!(op, Op::Reshape(_) | Op::ReshapeLike(_) | Op::Index(_) | Op::Gather(_) | Op::Flip(_))
 }
 
 /// True where a value is made of another by sums, choices and changes of shape: what is NaN or +∞ there is so here.
@@ -183,7 +125,7 @@ pub fn is_term(l: &Local, term: Value, of: Value) -> bool {
         let sums = |op: &Op| {
             matches!(op, Op::Elem(ElemOp::Add | ElemOp::Sub | ElemOp::Neg | ElemOp::Where | ElemOp::LogAddExp))
                 || matches!(op, Op::LogSumExp(_) | Op::Join(_))
-                || moves(op)
+                || op.moves()
         };
         term == of || depth > 0 && l.node(of).is_some_and(|(op, ins)| sums(op) && ins.iter().any(|&v| look(l, term, v, depth - 1)))
     }
