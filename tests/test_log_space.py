@@ -139,7 +139,9 @@ def test_the_op_appears_in_the_step_and_in_its_gradient(op, name, formula):
     assert count(text, "log") == (name == "of a mean")  # of the number of rows
     assert "kind=max" not in text and "extreme_mask" not in text
     x = rs.dmatrix("x")
-    assert count(rs.function([x], formula(x), excluding=["stabilise"]).text(optimised=True), op) == (op == "logsumexp" and name == "two sums of two")
+    assert count(rs.function([x], formula(x), excluding=["stabilise"]).text(optimised=True), op) == (
+        op == "logsumexp" and name == "two sums of two"
+    )
 
 
 @each

@@ -44,6 +44,10 @@ impl Cut {
         let k = l.int(bound?)?;
         Some(if k < 0 { l.extent_of(self.x, self.axis).map_or(k, |n| (k + n).max(0)) } else { k })
     }
+    /// The start of the last elements, which counts from the end: so it is left, for loops that keep their last rows alone.
+    fn last(&self, l: &Local) -> Option<i64> {
+        l.int(self.start.filter(|_| self.end.is_none())?).filter(|&k| k < 0)
+    }
     /// The start, where it certainly counts from the front.
     fn from(&self, l: &Local) -> Option<i64> {
         if self.start.is_none() { Some(0) } else { self.bound(l, self.start).filter(|&k| k >= 0) }
@@ -78,13 +82,17 @@ fn cut_twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     if outer.axis != inner.axis {
         return None;
     }
+    if let Some(k) = outer.last(l) {
+        let there = inner.end.is_none() && l.extent_of(ins[0], outer.axis).is_some_and(|n| n + k >= 0);
+        return there.then(|| Cut { start: outer.start, ..inner }.make(l))?;
+    }
     let (a, c) = (inner.from(l)?, outer.from(l)?);
     let end = match (inner.end, outer.end) {
         (end, None) => end,
-        (None, Some(_)) => {
-            let d = outer.bound(l, outer.end)?;
-            Some(l.g.int(if d < 0 { d } else { a.checked_add(d)? }))
-        }
+        (None, Some(end)) => match l.int(end)? {
+            d if d < 0 => Some(end),
+            d => Some(l.g.int(a.checked_add(d)?)),
+        },
         (Some(_), Some(_)) => match (inner.bound(l, inner.end)?, outer.bound(l, outer.end)?) {
             (b, d) if b >= 0 && d >= 0 => Some(l.g.int(b.min(a.checked_add(d)?))),
             (b, d) if b < 0 && d < 0 => Some(l.g.int(b.checked_add(d)?)),
@@ -103,7 +111,11 @@ fn element_of_cut(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     if !(-n..n).contains(&k) {
         return None;
     }
-    element(l, cut.x, from + if k < 0 { k + n } else { k }, others)
+    let at = match k {
+        _ if k < 0 && cut.end.is_none() => k,
+        _ => from + if k < 0 { k + n } else { k },
+    };
+    element(l, cut.x, at, others)
 }
 
 /// `x[k, …]`
@@ -120,10 +132,17 @@ fn cut_of_join(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let parts = parts.to_vec();
     let (others, dtype) = (other_dims(l, parts[0], axis), l.dtype(parts[0]));
     let alike = parts.iter().all(|&p| other_dims(l, p, axis) == others && l.dtype(p) == dtype);
-    let (from, end) = (cut.from(l)?, cut.end.map(|_| cut.bound(l, cut.end)));
+    let end = cut.end.map(|_| cut.bound(l, cut.end));
+    if let Some(k) = cut.last(l) {
+        let last = *parts.last()?;
+        let others: Vec<Value> = parts[..parts.len() - 1].to_vec();
+        let there = alike && axis == cut.axis && l.extent_of(last, axis).is_some_and(|n| n + k >= 0);
+        return (there && others.into_iter().all(|p| l.safe(p))).then(|| Cut { x: last, ..cut }.make(l))?;
+    }
     if !alike || axis != cut.axis || end.is_some_and(|k| k.is_none_or(|k| k < 0)) {
         return None;
     }
+    let from = cut.from(l)?;
     let (first, skipped) = skipped(l, &parts, axis, from);
     let last = end.flatten().map_or(parts.len(), |end| after(l, &parts, axis, end)).max(first + 1);
     let dropped = || parts[..first].iter().chain(&parts[last..]);
