@@ -88,7 +88,7 @@ fn product(l: &mut Local, x: Value, axis: usize) -> Option<Value> {
         (a, b, rows, columns) = (b, a, columns, rows);
     }
     // A matrix that is computed element by element need not be kept where it is summed as it is made.
-    if columns.is_empty() && (both.len() > 0 || l.node(a.value).is_some_and(|(op, _)| matches!(op, Op::Elem(_)))) {
+    if columns.is_empty() && (!both.is_empty() || l.node(a.value).is_some_and(|(op, _)| matches!(op, Op::Elem(_)))) {
         return None;
     }
     let order = |parts: [&[usize]; 3]| parts.concat();

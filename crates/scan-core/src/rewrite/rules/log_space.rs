@@ -159,38 +159,41 @@ fn put_back(l: &mut Local, sum: Value, m: Value) -> Option<Value> {
 fn without(l: &mut Local, v: Value, shift: &Seen, depth: usize) -> Option<Value> {
     let (op, ins) = l.node(v).filter(|_| depth > 0)?;
     let (op, mut ins, rank) = (op.clone(), ins.to_vec(), l.ty(v).rank());
-    match op {
-        Op::Elem(Sub) if Seen::of(l, ins[1], rank) == *shift => return Some(ins[0]).filter(|&x| l.ty(x) == l.ty(v)),
-        Op::Elem(Add) => {
-            let minus = |l: &Local, v: Value| l.of(v, Neg).is_some_and(|m| Seen::of(l, m, rank) == *shift);
-            if let Some(k) = (0..2).find(|&k| minus(l, ins[k])) {
-                return Some(ins[1 - k]).filter(|&x| l.ty(x) == l.ty(v));
-            }
-            let k = (0..2).find(|&k| widened(l, &mut ins, k, shift, rank, depth))?;
-            debug_assert!(k < 2);
-        }
-        Op::Elem(Sub) => _ = widened(l, &mut ins, 0, shift, rank, depth).then_some(())?,
-        Op::Elem(LogAddExp) => {
-            let all = (0..2).all(|k| widened(l, &mut ins, k, shift, rank, depth));
-            all.then_some(())?;
-        }
+    if let Some(x) = difference(l, &op, &ins, shift, rank) {
+        return Some(x).filter(|&x| l.ty(x) == l.ty(v));
+    }
+    let all = match op {
+        Op::Elem(Add) => (0..2).any(|k| widened(l, &mut ins, k, shift, rank, depth)),
+        Op::Elem(Sub) => widened(l, &mut ins, 0, shift, rank, depth),
+        Op::Elem(LogAddExp) => (0..2).all(|k| widened(l, &mut ins, k, shift, rank, depth)),
         Op::Elem(Where) => {
             let low = |l: &Local, v: Value| l.splat(v) == Some(f64::NEG_INFINITY);
-            let all = (1..3).all(|k| low(l, ins[k]) || widened(l, &mut ins, k, shift, rank, depth));
-            all.then_some(())?;
+            (1..3).all(|k| low(l, ins[k]) || widened(l, &mut ins, k, shift, rank, depth))
         }
         Op::LogSumExp(ref sum) => {
             let own = l.ty(ins[0]).rank();
-            let axes: Vec<Option<usize>> =
-                (0..own).filter(|k| sum.keepdims || !sum.axes.contains(k)).map(|k| (!sum.axes.contains(&k)).then_some(k)).collect();
+            let left = (0..own).filter(|k| sum.keepdims || !sum.axes.contains(k));
+            let axes: Vec<Option<usize>> = left.map(|k| (!sum.axes.contains(&k)).then_some(k)).collect();
             ins[0] = without(l, ins[0], &shift.within(&axes, own)?, depth - 1)?;
+            true
         }
         _ => {
             let (x, axes) = view(l.g, v).filter(|_| op.moves())?;
             ins[0] = without(l, x, &shift.within(&axes, l.ty(x).rank())?, depth - 1)?;
+            true
         }
+    };
+    all.then(|| l.make(op, &ins))?
+}
+
+/// x in `x − shift`, or `x + (−shift)`.
+fn difference(l: &Local, op: &Op, ins: &[Value], shift: &Seen, rank: usize) -> Option<Value> {
+    let is_shift = |v: Value| Seen::of(l, v, rank) == *shift;
+    match op {
+        Op::Elem(Sub) => is_shift(ins[1]).then_some(ins[0]),
+        Op::Elem(Add) => (0..2).find(|&k| l.of(ins[k], Neg).is_some_and(is_shift)).map(|k| ins[1 - k]),
+        _ => None,
     }
-    l.make(op, &ins)
 }
 
 /// Puts in the place of an operand what it is without the shift.

@@ -244,7 +244,7 @@ fn as_cut(l: &mut Local, part: Value, axis: usize) -> Option<Cut> {
     let whole = axis == 0 && expand.axes == [0];
     let (op, ins) = l.node(row).filter(|(op, _)| whole && matches!(op, Op::Index(_)))?;
     let ([(Item::At, _)], x) = (&items(op, ins)?[..], ins[0]) else { return None };
-    let (k, next) = taken(l, &op.clone(), &ins.to_vec())?;
+    let (k, next) = taken(l, op, ins)?;
     let (start, end) = (l.bound(k), Some(l.g.int(next)));
     Some(Cut { x, axis, start, end })
 }
