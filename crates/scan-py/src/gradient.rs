@@ -3,17 +3,18 @@
 use crate::errors::guard;
 use crate::var::{Var, unwrap, unwrap_pairs, wrap};
 use pyo3::prelude::*;
-use scan_core::prelude::{self as core, GradOptions, PassOptions, Span};
+use scan_core::prelude::{self as core, AsWritten, GradOptions, PassOptions, Span};
 
 /// A level of optimisation, and names of passes that do not run.
 type Passes = (String, Vec<String>);
 
 fn options(consider_constant: &[Var], known_grads: &[(Var, Var)], span: u32, passes: Option<Passes>) -> core::Result<GradOptions> {
     let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
+    let passes = passes.with_environment()?;
     Ok(GradOptions {
         consider_constant: unwrap(consider_constant),
         known_grads: unwrap_pairs(known_grads),
-        as_written: !passes.with_environment()?.runs("stabilise"),
+        as_written: AsWritten { formulas: !passes.runs("stabilise"), products: !passes.runs("contract") },
         span: Span::from_raw(span),
     })
 }

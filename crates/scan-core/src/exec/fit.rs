@@ -2,7 +2,8 @@
 
 use crate::base::Id;
 use crate::ir::op::{Arg, Outs};
-use crate::ir::{Graph, Op, Scan, StateId, Value};
+use crate::ir::{Graph, Op, Scan, Value};
+use crate::scan::retype::{param_types, state_row};
 use crate::types::{Array, Dim, Extents, Type};
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -118,25 +119,18 @@ fn infer(graph: &Graph, types: &[Type]) -> Option<Vec<Type>> {
 /// What is known of the rows that a loop returns; `None` where its steps would not fit.
 fn rows(scan: &Scan, ins: &[Arg], outs: &mut Outs<Type>) -> Option<()> {
     let types: Vec<Type> = ins.iter().map(|arg| arg.ty.clone()).collect();
-    let made = infer(&scan.body, &crate::scan::retype::param_types(scan, &types))?;
+    let made = infer(&scan.body, &param_types(scan, &types))?;
     let steps = ins[Scan::N_STEPS].as_dim();
     let enough = |have: &Dim, need: &Dim| have.value().zip(need.value()).is_none_or(|(have, need)| have >= need);
     scan.seqs.ids().all(|id| enough(&types[scan.seq_input(id)].dims[0], &steps)).then_some(())?;
     for id in scan.states.ids() {
         let init = scan.init_input(id).map(|at| &types[at]);
         init.is_none_or(|init| enough(&init.dims[0], &Dim::known(scan.states[id].span()))).then_some(())?;
-        let row = state_row(scan, id, init.map(Type::row), &made)?;
+        let first = init.map(Type::row);
+        let row = state_row(first.iter().chain(&made[scan.write_results(id)]))?;
         outs[scan.state_output(id)].dims[1..].clone_from_slice(&row.dims);
     }
     Some(())
-}
-
-/// The row that initial rows and all written ones agree on.
-fn state_row(scan: &Scan, id: StateId, init: Option<Type>, made: &[Type]) -> Option<Type> {
-    let written = &made[scan.write_results(id)];
-    let row = init.or_else(|| written.first().cloned())?;
-    let agrees = |other: &Type| other.rank() == row.rank() && !other.dims.iter().zip(&row.dims).any(|(a, b)| a.conflicts(b));
-    written.iter().all(agrees).then(|| row.clone())
 }
 
 #[cfg(test)]

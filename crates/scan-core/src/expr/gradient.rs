@@ -7,7 +7,7 @@ use crate::bail;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::grad::{self, Seeds};
 use crate::ir::op::{Assert, BroadcastLike};
-use crate::ir::{Op, Value};
+use crate::ir::{AsWritten, Op, Value};
 use crate::types::{Array, DType};
 use rustc_hash::FxHashSet;
 
@@ -18,8 +18,8 @@ pub struct GradOptions {
     pub consider_constant: Vec<Var>,
     /// Expressions whose cotangents are given.
     pub known_grads: Vec<(Var, Var)>,
-    /// Formulas are differentiated as they are written, also where the pass `stabilise` has better ones.
-    pub as_written: bool,
+    /// These formulas are differentiated as they are written, also where a pass has better ones.
+    pub as_written: AsWritten,
     /// Where the gradient was asked for.
     pub span: Span,
 }

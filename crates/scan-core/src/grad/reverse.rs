@@ -1,9 +1,9 @@
 //! Reverse mode: walks the nodes backwards and adds up cotangents.
 
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::{Def, Graph, Node, NodeId, Site, Value};
+use crate::ir::{AsWritten, Def, Graph, Node, NodeId, Site, Value};
 use crate::rewrite::local::{Beside, Index};
-use crate::rewrite::rules::stabilise;
+use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,10 +20,15 @@ pub struct Seeds {
 }
 
 /// Formulas that overflow or cancel, and so do their derivatives.
-static STABLE: LazyLock<Index> = LazyLock::new(|| Index::of("stabilise", stabilise::RULES));
+static STABLE: LazyLock<Index> = LazyLock::new(|| Index::of("stabilise", &[stabilise::RULES, log_space::RULES, log_terms::RULES]));
+/// Sums of products that are products of matrices.
+static CONTRACT: LazyLock<Index> = LazyLock::new(|| Index::of("contract", &[contract::RULES]));
+/// Both.
+static ALL: LazyLock<Index> =
+    LazyLock::new(|| Index::of("gradient", &[stabilise::RULES, log_space::RULES, log_terms::RULES, contract::RULES]));
 
 /// The cotangents of `wrt`; `None` where a value is not connected to any seed. A connected value through which only
-/// zeros flow has zeros. What the pass `stabilise` has a better formula for is differentiated in that form, unless the graph is to be
+/// zeros flow has zeros. What the passes `stabilise` and `contract` have a better formula for is differentiated in that form, unless the graph is to be
 /// taken [as written](Graph::as_written): the derivative of `log(sigmoid(x))` at −1000 is that of `log_sigmoid(x)`, not `0 / 0`.
 ///
 /// # Errors
@@ -34,7 +39,12 @@ pub fn vjp(g: &mut Graph, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Val
     let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
     let reached = connected(g, &starts, &stops, n);
     let depends = dependent(g, wrt, &stops, n);
-    let beside = if g.as_written() { Beside::default() } else { Beside::of(g, &STABLE) };
+    let beside = match g.as_written() {
+        AsWritten { formulas: true, products: true } => Beside::default(),
+        AsWritten { formulas: true, .. } => Beside::of(g, &CONTRACT),
+        AsWritten { products: true, .. } => Beside::of(g, &STABLE),
+        _ => Beside::of(g, &ALL),
+    };
     let mut sums = Sums { fixed: seeds.known.iter().map(|s| s.0).collect(), cts: seeds.known.iter().copied().collect(), depends };
     for &(v, ct) in &seeds.outputs {
         sums.add(g, v, ct);
@@ -166,7 +176,7 @@ mod tests {
     fn slopes(x: f64, as_written: bool) -> Vec<f64> {
         let ins = [Array::scalar(x)];
         let (mut g, v) = graph_of(&ins, true);
-        g.set_as_written(as_written);
+        g.set_as_written(AsWritten { formulas: as_written, ..AsWritten::default() });
         let one = g.number(DType::F64, 1.0);
         let (minus, s) = (g.neg(v[0]), g.emit(Op::Elem(ElemOp::Sigmoid), &v));
         let power = g.exp(minus);

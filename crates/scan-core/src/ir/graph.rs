@@ -63,6 +63,15 @@ impl Origin {
     }
 }
 
+/// Formulas of which a gradient is the derivative as they are written, not that of what the passes of these names make of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AsWritten {
+    /// Those that overflow or cancel: `stabilise`.
+    pub formulas: bool,
+    /// Sums of products: `contract`.
+    pub products: bool,
+}
+
 /// A function: parameters, nodes in topological order, results.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
@@ -78,7 +87,7 @@ pub struct Graph {
     /// Found where it is first asked, forgotten where nodes or results change.
     whole: OnceLock<Whole>,
     span: Span,
-    as_written: bool,
+    as_written: AsWritten,
 }
 
 impl Graph {
@@ -256,12 +265,12 @@ impl Graph {
     pub fn set_span(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
     }
-    /// True where gradients differentiate formulas as they are written, not what is equal to them and neither overflows nor cancels.
-    pub fn as_written(&self) -> bool {
+    /// Which formulas gradients differentiate as they are written.
+    pub fn as_written(&self) -> AsWritten {
         self.as_written
     }
-    /// Says whether gradients differentiate formulas as they are written; they do not by default.
-    pub fn set_as_written(&mut self, as_written: bool) {
+    /// Says which formulas gradients differentiate as they are written: none by default.
+    pub fn set_as_written(&mut self, as_written: AsWritten) {
         self.as_written = as_written;
     }
     /// Parameters in order.

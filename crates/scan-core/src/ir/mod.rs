@@ -14,7 +14,7 @@ pub mod verify;
 pub mod view;
 mod whole;
 
-pub use graph::{Def, Graph, Node, NodeId, Value};
+pub use graph::{AsWritten, Def, Graph, Node, NodeId, Value};
 pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
 pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};
 pub use view::{Coord, View, Viewed};

@@ -78,6 +78,10 @@ pub trait OpDef {
     fn view(&self, _: &Viewed) -> Option<View> {
         None
     }
+    /// True where evaluation can fail for some values of inputs of these types; of these very constants, where some are.
+    fn fallible(&self, _g: &Graph, _ins: &[Value]) -> bool {
+        self.can_fail()
+    }
     /// The output as an affine extent, for integer scalars computed from extents.
     fn dim(&self, _ins: &[Arg]) -> Option<Dim> {
         None

@@ -7,6 +7,7 @@ use crate::base::Id;
 use crate::ir::op::*;
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Scan, StateId, Value};
 use crate::ops::index::{Item, Pattern};
+use crate::ops::properties::Cost;
 use crate::scalar::ElemOp;
 use crate::types::{Array, Dim, Sym};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -151,7 +152,7 @@ impl Part {
     }
     /// True for what makes rows of others than elementwise.
     fn gathers(&self) -> bool {
-        matches!(self, Part::Rows(r) if matches!(r.op, Op::Reduce(_) | Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_)))
+        matches!(self, Part::Rows(r) if matches!(r.op, Op::Reduce(_)) || r.op.properties().cost == Cost::Exponentials)
     }
 }
 

@@ -257,7 +257,7 @@ pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {
 }
 
 fn elementwise(node: &Node) -> bool {
-    matches!(node.op, Op::Elem(_) | Op::Cast(_) | Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_))
+    matches!(node.op, Op::Elem(_) | Op::Cast(_)) || node.op.is_mark() && node.ins.len() == 1
 }
 
 /// The nodes of a fusion on their way into a graph of their own.

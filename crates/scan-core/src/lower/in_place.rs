@@ -5,7 +5,7 @@
 
 use super::fusions::Fusions;
 use super::scan::{Kind, Kinds};
-use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
+use crate::ir::{Def, Graph, Keep, NodeId, Scan, StateId, Value};
 use crate::scan::in_place::rows;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -39,21 +39,6 @@ impl Order {
         }
         order
     }
-}
-
-/// True for an op whose result may be its first input's memory under another shape.
-pub(super) fn may_alias(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Reshape(_)
-            | Op::ReshapeLike(_)
-            | Op::Expand(_)
-            | Op::Squeeze(_)
-            | Op::BroadcastTo(_)
-            | Op::BroadcastLike(_)
-            | Op::SumTo(_)
-            | Op::Transpose(_)
-    )
 }
 
 /// Who reads what in a step.
@@ -101,7 +86,7 @@ impl<'a> Uses<'a> {
                 if !copied {
                     readers.push(self.fusions.root(user));
                 }
-                if (may_alias(&node.op) || copied) && same.insert(node.outs[0]) {
+                if (node.op.properties().aliases || copied) && same.insert(node.outs[0]) {
                     next.push(node.outs[0]);
                 }
             }

@@ -1,8 +1,8 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
-use super::in_place::{Order, may_alias};
-use super::moves::{Source, moved_inputs, sources};
-use super::scan::{Kind, Kinds, known_shape, prepared, state_row};
+use super::in_place::Order;
+use super::moves::{Source, sources};
+use super::scan::{Kind, Kinds, known_row, known_shape, prepared};
 use super::window::Window;
 use super::{Lowered, refuse};
 use crate::base::Span;
@@ -11,7 +11,6 @@ use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Kernel, Nest};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
-use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
@@ -164,7 +163,7 @@ impl<'a> Planner<'a> {
             planner.put(params[scan.seq_param(id)], At::Seq(id))?;
         }
         for (id, state) in scan.states.enumerate() {
-            let row = state_row(scan, body, id)?;
+            let row = known_row(scan, body, id)?;
             for p in scan.read_params(id).zip(&state.reads) {
                 planner.put(params[p.0], At::Row(id, *p.1))?;
             }
@@ -279,7 +278,7 @@ impl<'a> Planner<'a> {
         let node = &self.body.nodes()[id];
         let same = match &node.op {
             Op::Transpose(t) => t.perm.iter().filter(|&&i| self.body.ty(node.ins[0]).dims[i].value() != Some(1)).is_sorted(),
-            op => may_alias(op),
+            op => op.properties().aliases,
         };
         let (from, to) = (known_shape(self.body, node.ins[0]), known_shape(self.body, node.outs[0])?);
         if !same || from.is_ok_and(|s| count(&s) != count(&to)) {
@@ -293,7 +292,7 @@ impl<'a> Planner<'a> {
     /// Elements that an op only moves: a part of a temporary or of a sequence's row stays where it is.
     fn moved(&mut self, id: NodeId) -> Lowered<bool> {
         let node = &self.body.nodes()[id];
-        let Some(moved) = moved_inputs(&node.op, node.ins.len()) else { return Ok(false) };
+        let Some(moved) = node.op.moved(node.ins.len()) else { return Ok(false) };
         let shape = known_shape(self.body, node.outs[0])?;
         let shapes: Vec<Extents> = node.ins.iter().map(|&v| known_shape(self.body, v)).collect::<Lowered<_>>()?;
         if count(&shape) > MOVED || moved.iter().any(|&i| count(&shapes[i]) > MOVED) {
@@ -307,7 +306,7 @@ impl<'a> Planner<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             given.push(match self.body.const_value(v) {
                 _ if moved.contains(&i) => Source::Moved(&shapes[i]),
-                _ if shape_only(&node.op).contains(&i) => Source::Shape(&shapes[i]),
+                _ if node.op.properties().shape_only.contains(&i) => Source::Shape(&shapes[i]),
                 Some(a) => Source::Given(a),
                 None => return Ok(false),
             });

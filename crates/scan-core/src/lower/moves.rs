@@ -1,20 +1,8 @@
 //! Ops that only move elements. Where each element of the result comes from is asked of the law itself: the op is evaluated on
 //! arrays that hold the numbers of their elements.
 
-use crate::ir::op::*;
 use crate::ir::{EvalCx, Op};
 use crate::types::{Array, DType};
-
-/// Inputs whose elements an op moves; `None` where it does something else.
-pub(super) fn moved_inputs(op: &Op, n: usize) -> Option<Vec<usize>> {
-    match op {
-        Op::Reshape(_) | Op::ReshapeLike(_) | Op::Transpose(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) => Some(vec![0]),
-        Op::BroadcastLike(_) | Op::Flip(_) | Op::Index(_) | Op::Gather(_) | Op::Diag(_) | Op::Tri(_) => Some(vec![0]),
-        Op::Join(_) => Some((0..n).collect()),
-        Op::IndexWrite(IndexWrite { mode: Write::Set, .. }) | Op::GatherWrite(GatherWrite { mode: Write::Set, .. }) => Some(vec![0, 1]),
-        _ => None,
-    }
-}
 
 /// For each element of the result: which element of which moved input it is (inputs counted one after the other, from 1 on), or 0
 /// for a zero that the op puts there. `None` where the op fails on these shapes.

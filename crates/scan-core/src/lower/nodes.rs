@@ -6,7 +6,6 @@ use crate::ir::op::*;
 use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::kernel::{Builder, Reg};
 use crate::scalar::{ElemOp, Rule};
-use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
@@ -157,7 +156,7 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if shape_only(&node.op).contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(shape, _) if node.op.properties().shape_only.contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
                 Val::Regs(..) => return None,
             }
         }

@@ -1,6 +1,6 @@
 //! Elements by an index: where it is known they are moved while planning, else every place that it may name is looked at.
 
-use super::moves::{Source, moved_inputs, sources};
+use super::moves::{Source, sources};
 use super::nodes::Lowering;
 use super::value::{Layout, Val, broadcast_positions};
 use super::{Lowered, refuse};
@@ -9,7 +9,6 @@ use crate::ir::{EvalCx, Node, Op, Value};
 use crate::kernel::{Bin, Cmp, Reg};
 use crate::ops::select::Selector;
 use crate::scalar::ElemOp;
-use crate::scan::reached::shape_only;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType};
 
@@ -32,13 +31,13 @@ impl Lowering<'_> {
         if let Layout::Lanes(n) = self.layout() {
             return self.moved_lanes(node, n, shape);
         }
-        let Some(moved) = moved_inputs(&node.op, node.ins.len()) else { return refuse("it does not only move elements") };
+        let Some(moved) = node.op.moved(node.ins.len()) else { return refuse("it does not only move elements") };
         let values: Vec<Val> = node.ins.iter().map(|&v| self.value(v)).collect::<Lowered<_>>()?;
         let mut given = vec![];
         for (i, val) in values.iter().enumerate() {
             given.push(match val {
                 _ if moved.contains(&i) => Source::Moved(val.shape()),
-                _ if shape_only(&node.op).contains(&i) => Source::Shape(val.shape()),
+                _ if node.op.properties().shape_only.contains(&i) => Source::Shape(val.shape()),
                 Val::Known(a) => Source::Given(a),
                 Val::Regs(..) => return refuse("a shape that depends on the step"),
             });

@@ -4,7 +4,6 @@ use super::scan::known_shape;
 use super::{Lowered, Refusal};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
-use crate::scan::reached::shape_only;
 use crate::scan::retype::specialised;
 use crate::types::shape::count;
 use crate::types::{Array, Type};
@@ -82,7 +81,7 @@ fn extent(body: &Graph, node: &Node) -> Option<usize> {
 
 /// What only hands on an array of the same extents: its input.
 fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
-    let like = matches!(node.op, Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
+    let like = node.op.properties().shape_only == [1];
     let same = |v: Value| known_shape(body, v).ok() == known_shape(body, node.outs[0]).ok();
     (like && same(node.ins[0])).then(|| node.ins[0])
 }
@@ -91,9 +90,7 @@ fn unchanged(body: &Graph, node: &Node) -> Option<Value> {
 fn sure(body: &Graph) -> Vec<bool> {
     let mut sure = vec![true; body.n_values()];
     for node in body.nodes().iter() {
-        let fits = matches!(node.op, Op::Elem(_) | Op::MatMul(_) | Op::SumTo(_) | Op::BroadcastLike(_) | Op::ReshapeLike(_));
-        let never = !matches!(node.op, Op::Extern(_) | Op::Scan(_) | Op::SLogDet(_)) && (fits || !node.op.def().can_fail());
-        let sure_here = never && node.ins.iter().all(|v| sure[v.0 as usize]);
+        let sure_here = !node.op.def().fallible(body, &node.ins) && node.ins.iter().all(|v| sure[v.0 as usize]);
         node.outs.iter().for_each(|v| sure[v.0 as usize] = sure_here);
     }
     sure
@@ -131,7 +128,7 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));
         let mut ins = vec![];
         for (k, &v) in node.ins.iter().enumerate() {
-            if shape_only(&node.op).contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
+            if node.op.properties().shape_only.contains(&k) && sure[v.0 as usize] && body.node_of(v).is_some() {
                 let alone = shape_alone(&mut out, body, v)?;
                 ins.push(alone.unwrap_or(image[&v]));
                 continue;

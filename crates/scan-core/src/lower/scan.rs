@@ -8,7 +8,7 @@ use super::{Lowered, Refusal, refuse};
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Bin, Builder, Kernel, Lane, Un};
 use crate::scalar::ElemOp;
-use crate::scan::retype::specialised;
+use crate::scan::retype::{specialised, state_row};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
@@ -113,7 +113,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     }
     let mut open = vec![];
     for (id, state) in scan.states.enumerate() {
-        let row = state_row(scan, body, id)?;
+        let row = known_row(scan, body, id)?;
         layout.admits(count(&row))?;
         let window = Window::new(state, row)?;
         if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
@@ -174,14 +174,14 @@ pub const BY_VALUES: &str = "an extent that depends on values";
 pub const CHANGES: &str = "a state whose shape changes";
 
 /// Extents of a state's rows: of those that a step reads and of those that it writes. Where they differ the evaluator reports it.
-pub(super) fn state_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
+pub(super) fn known_row(scan: &Scan, body: &Graph, id: StateId) -> Lowered<Extents> {
     let written = scan.write_results(id).map(|at| body.results()[at]);
-    let rows = scan.read_params(id).map(|p| body.params()[p]).chain(written).map(|v| known_shape(body, v));
-    let rows = rows.collect::<Lowered<Vec<Extents>>>()?;
-    match &rows[..] {
-        [] => refuse("a state that is never written"),
-        [row, others @ ..] if others.iter().all(|other| other == row) => Ok(row.clone()),
-        _ => refuse(CHANGES),
+    let rows: Vec<Value> = scan.read_params(id).map(|p| body.params()[p]).chain(written).collect();
+    let shapes = rows.iter().map(|&v| known_shape(body, v)).collect::<Lowered<Vec<Extents>>>()?;
+    match (state_row(rows.iter().map(|&v| body.ty(v))), shapes.into_iter().next()) {
+        (_, None) => refuse("a state that is never written"),
+        (Some(_), Some(row)) => Ok(row),
+        (None, _) => refuse(CHANGES),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Broadcasting and its transpose.
 
 use super::args::{expect_count, expect_int_scalar, extents, integer};
+use super::certain::{extent, fits};
 use super::reduce::sum_axes;
 use super::shape::{signed_strides, view};
 use super::support::{exactly, none, one};
@@ -9,7 +10,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value, View, Viewed};
 use crate::types::array::elements;
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, Dims, Type, memory};
+use crate::types::{Array, Dim, Dims, Type, memory};
 use crate::{bail, dispatch};
 use smallvec::SmallVec;
 
@@ -48,6 +49,10 @@ impl OpDef for BroadcastTo {
     fn can_fail(&self) -> bool {
         true
     }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        let wanted: Option<Vec<Dim>> = ins[1..].iter().map(|&v| extent(g, v)).collect();
+        wanted.is_none_or(|wanted| !fits(&g.ty(ins[0]).dims, &wanted))
+    }
 }
 
 /// The second input gives its shape only. Where x does not broadcast to it: `E0201`.
@@ -75,6 +80,9 @@ impl OpDef for BroadcastLike {
 
     fn can_fail(&self) -> bool {
         true
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        !fits(&g.ty(ins[0]).dims, &g.ty(ins[1]).dims)
     }
 }
 
@@ -121,6 +129,9 @@ impl OpDef for SumTo {
 
     fn can_fail(&self) -> bool {
         true
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        !fits(&g.ty(ins[1]).dims, &g.ty(ins[0]).dims)
     }
 }
 

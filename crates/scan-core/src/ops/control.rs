@@ -146,6 +146,9 @@ impl OpDef for Assert {
     fn can_fail(&self) -> bool {
         true
     }
+    fn fallible(&self, _: &Graph, ins: &[Value]) -> bool {
+        ins.len() > 1
+    }
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         super::args::form(&ins[0])
     }

@@ -1,5 +1,6 @@
 //! Elementwise functions and casts.
 
+use super::certain::broadcasts;
 use super::parts::in_parts;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::{Arg, Cast, EvalCx, OpDef, Outs, Site};
@@ -41,6 +42,9 @@ impl OpDef for ElemOp {
         }
         let dtype = g.ty(site.outs[0]).dtype;
         Ok((0..site.ins.len()).map(|i| cotangent(*self, g, i, site, ct, dtype)).collect())
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        !broadcasts(&ins.iter().map(|&v| g.ty(v)).collect::<SmallVec<[&Type; 4]>>())
     }
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         let dims: SmallVec<[Dim; 3]> = ins.iter().map(extent).collect::<Option<_>>()?;

@@ -1,6 +1,7 @@
 //! Basic indexing, read and written.
 
 use super::args::{expect_count, expect_int_scalar, form, integer, never_negative, one};
+use super::certain;
 use super::region::{Region, write_region};
 use crate::bail;
 use crate::base::Result;
@@ -260,6 +261,18 @@ impl OpDef for Index {
     }
     fn can_fail(&self) -> bool {
         self.pattern.contains('i')
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        let Ok(pattern) = Pattern::parse(&self.pattern) else { return true };
+        let mut idxs = ins[1..].iter();
+        !pattern.items.iter().zip(&g.ty(ins[0]).dims).all(|(item, extent)| {
+            let own: SmallVec<[Option<i64>; 2]> = idxs.by_ref().take(item.inputs()).map(|&v| certain::integer(g, v)).collect();
+            match (item, own.first().copied().flatten()) {
+                (Item::At, Some(i)) => certain::not_negative(&extent.add(&Dim::from_parts([], if i < 0 { i } else { -1 - i }))),
+                (Item::At, None) => false,
+                (Item::Slice { .. }, _) => true,
+            }
+        })
     }
 }
 

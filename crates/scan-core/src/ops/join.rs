@@ -72,6 +72,11 @@ impl OpDef for Join {
     fn can_fail(&self) -> bool {
         true
     }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        let dims = |v: &Value| &g.ty(*v).dims;
+        let same = |axis: usize| axis == self.axis || ins.iter().all(|v| dims(v)[axis] == dims(&ins[0])[axis]);
+        !(0..dims(&ins[0]).len()).all(same)
+    }
 }
 
 impl Join {

@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use super::certain::multiplies;
 use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
@@ -54,6 +55,9 @@ impl OpDef for MatMul {
 
     fn can_fail(&self) -> bool {
         true
+    }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        !multiplies(g.ty(ins[0]), g.ty(ins[1]))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod broadcast;
+pub mod certain;
 mod cofactor;
 mod control;
 mod create;
@@ -19,6 +20,7 @@ pub(crate) mod log_matmul;
 pub(crate) mod matmul;
 pub(crate) mod outer_sum;
 mod parts;
+pub mod properties;
 mod random;
 mod reduce;
 mod region;
@@ -32,6 +34,7 @@ mod sort;
 pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod views;
 
 use crate::ir::{Op, OpDef};
 

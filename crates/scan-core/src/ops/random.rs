@@ -61,6 +61,9 @@ impl OpDef for FoldIn {
         Ok(one(Array::vector(&philox::fold_in(key_of("fold_in", &ins[0])?, n))))
     }
     no_gradient!();
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        g.ty(ins[0]).dims[0].value() != Some(2)
+    }
 }
 
 /// Key and extents of a draw `op(key, d0, …)`.

@@ -83,6 +83,9 @@ impl OpDef for ReshapeLike {
     fn can_fail(&self) -> bool {
         true
     }
+    fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
+        g.ty(ins[0]).dims != g.ty(ins[1]).dims
+    }
 }
 
 /// `perm` names each axis once.

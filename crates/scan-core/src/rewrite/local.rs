@@ -30,9 +30,9 @@ impl Index {
         index
     }
     /// Rules of one pass.
-    pub fn of(pass: &'static str, rules: &'static [Rule]) -> Index {
+    pub fn of(pass: &'static str, rules: &[&'static [Rule]]) -> Index {
         let mut index = Index::new(&[]);
-        index.add(pass, rules);
+        rules.iter().for_each(|rules| index.add(pass, rules));
         index
     }
     fn add(&mut self, pass: &'static str, rules: &'static [Rule]) {
@@ -83,7 +83,7 @@ const DEPTH: usize = 12;
 pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
     let mut facts = vec![];
     copy_with(graph, |rebuild, _, node| {
-        let (false, &[out]) = (matches!(node.op, Op::Const(_) | Op::Scan(_) | Op::Extern(_)), &node.outs[..]) else { return Ok(false) };
+        let (false, &[out]) = (node.op.number() == Op::OTHERS, &node.outs[..]) else { return Ok(false) };
         let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
         let mut local = Local { g: &mut rebuild.new, index, facts: &mut facts, fired: &mut cx.report.fired, depth: 0 };
         let Some(value) = local.simplify(&node.op, &ins).filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
@@ -103,8 +103,8 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// What rules make of the nodes of a graph. A rule sees what rules have made of a node's inputs, through elementwise functions and
-    /// reductions.
+    /// What rules make of the nodes of a graph. A rule sees what rules have made of a node's inputs, through elementwise functions,
+    /// reductions and changes of shape.
     pub fn of(g: &mut Graph, index: &Index) -> Beside {
         let (mut beside, mut images) = (Beside::default(), FxHashMap::default());
         let (mut facts, mut fired, before) = (vec![], BTreeMap::new(), g.n_values());
@@ -133,7 +133,7 @@ impl Beside {
 }
 
 fn transparent(op: &Op) -> bool {
-    matches!(op, Op::Elem(_) | Op::Reduce(_))
+    matches!(op, Op::Elem(_) | Op::Reduce(_) | Op::StopGradient(_)) || op.moves()
 }
 
 fn fits(new: &Type, old: &Type) -> bool {
@@ -200,7 +200,7 @@ impl Local<'_> {
     /// The number that all elements of a constant are, of a small constant or a scalar that is broadcast.
     pub fn splat(&self, v: Value) -> Option<f64> {
         match self.node(v)? {
-            (Op::BroadcastTo(_) | Op::BroadcastLike(_), ins) => self.splat(ins[0]),
+            (op, ins) if op.broadcasts() => self.splat(ins[0]),
             (Op::Const(a), _) if a.len() == 1 => a.item_f64(),
             (Op::Const(a), _) if (1..=64).contains(&a.len()) => {
                 let all = a.to_f64_vec();
@@ -242,30 +242,10 @@ impl Local<'_> {
     fn fact(&self, v: Value) -> Fact {
         let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true } };
         let node = &self.g.nodes()[id];
-        let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && self.never_fails(&node.op, &node.ins);
+        let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && !node.op.def().fallible(self.g, &node.ins);
         let lazy = matches!(node.op, Op::IfElse(_));
         let same = |x: &&Value| safe && !lazy && self.same_shape(v, **x);
         let shape_of = node.ins.iter().find(same).map_or(v, |x| self.facts[x.idx()].shape_of);
         Fact { shape_of, safe }
-    }
-    /// True where an op cannot fail on these inputs, and nobody counts how often it is evaluated.
-    pub fn never_fails(&self, op: &Op, ins: &[Value]) -> bool {
-        match op {
-            Op::Elem(_) => self.broadcast_is_certain(ins),
-            Op::BroadcastLike(_) => self.absorbs_shape(ins[1], ins[0]),
-            Op::ReshapeLike(_) | Op::SumTo(_) => self.same_shape(ins[0], ins[1]),
-            Op::BroadcastTo(_) => {
-                let extents: Option<Vec<_>> = ins[1..].iter().map(|&v| self.extent(v)).collect();
-                let x = &self.ty(ins[0]).dims;
-                extents.is_some_and(|e| x.len() <= e.len() && x.iter().rev().zip(e.iter().rev()).all(|(x, e)| x.is_one() || x == e))
-            }
-            Op::Extern(_) | Op::SLogDet(_) => false,
-            _ => !op.def().can_fail(),
-        }
-    }
-    fn broadcast_is_certain(&self, ins: &[Value]) -> bool {
-        let widest = ins.iter().copied().max_by_key(|&v| self.ty(v).rank());
-        let unit = |v: Value| self.ty(v).dims.iter().all(|d| d.is_one());
-        widest.is_none_or(|w| ins.iter().all(|&v| unit(v) || self.absorbs_shape(w, v)) || ins.iter().filter(|&&v| !unit(v)).count() <= 1)
     }
 }

@@ -5,7 +5,10 @@ use super::passes::{
     dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
     scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
 };
-use super::rules::{Rule, algebra, choice, const_fold, cse, index, masks, release, scatter, shape, spread, stabilise, structure};
+use super::rules::{
+    Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, scatter, shape, spread,
+    stabilise, structure,
+};
 use crate::base::Result;
 use crate::ir::Graph;
 
@@ -112,7 +115,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Reads what was just written, joined or cut where it came from.",
         stage: Stage::Always,
         exact: Exact::Yes,
-        run: Run::Rules(&[index::RULES]),
+        run: Run::Rules(&[index::RULES, parts::RULES]),
     },
     Pass {
         name: "stabilise",
@@ -120,7 +123,15 @@ pub static PASSES: &[Pass] = &[
         doc: "Puts functions that neither overflow nor cancel in the place of formulas that do.",
         stage: Stage::Always,
         exact: Exact::No,
-        run: Run::Rules(&[stabilise::RULES, stabilise::POWERS]),
+        run: Run::Rules(&[stabilise::RULES, log_space::RULES, log_terms::RULES, stabilise::POWERS]),
+    },
+    Pass {
+        name: "contract",
+        theano: &[],
+        doc: "Makes products of matrices of products that are summed along an axis.",
+        stage: Stage::Always,
+        exact: Exact::No,
+        run: Run::Rules(&[contract::RULES]),
     },
     Pass {
         name: "scatter",

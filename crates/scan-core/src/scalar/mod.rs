@@ -14,6 +14,7 @@ pub mod int;
 pub mod lanes;
 pub mod math;
 pub mod mt19937;
+pub mod nature;
 pub mod philox;
 pub mod rows;
 #[allow(unsafe_code)]
@@ -30,6 +31,7 @@ mod tests;
 pub use host::Host;
 pub use int::Int;
 pub use lanes::Lanes;
+pub use nature::{Jumps, Nature};
 pub use rows::{ElemOp, ROWS, Words};
 pub use table::{Outcome, Row, Rule};
 pub use term::Term;

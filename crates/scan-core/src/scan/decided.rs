@@ -4,12 +4,12 @@
 //! certainly gives the same.
 
 use super::inner::deciding;
-use super::reached::{eager, shape_only};
+use super::reached::eager;
 use super::steady::steady;
 use super::vjp::StepVjp;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Op, Scan, Value};
-use crate::scalar::ElemOp;
+use crate::scalar::{ElemOp, Jumps};
 use crate::types::Array;
 use smallvec::SmallVec;
 
@@ -58,8 +58,7 @@ fn on_behalf_of_loops(step: &StepVjp, wanted: &mut [bool]) {
 
 /// True for ops on floats whose results jump and do not change in between: their derivatives are zero.
 pub(super) fn is_flat(op: &Op) -> bool {
-    use ElemOp::{Ceil, Floor, FloorDiv, Round, Sign, Trunc};
-    matches!(op, Op::Elem(Sign | Floor | Ceil | Round | Trunc | FloorDiv))
+    matches!(op, Op::Elem(f) if f.nature().jumps == Jumps::Flat)
 }
 
 /// True per value that jumps where its inputs hardly change.
@@ -78,13 +77,12 @@ pub(super) fn decisions(g: &Graph) -> Vec<bool> {
 }
 
 fn decides(g: &Graph, node: &Node) -> bool {
-    use ElemOp::{Atan2, CopySign, Fmod, IsFinite, IsInf, IsNan, Mod};
     let dtype = g.ty(node.outs[0]).dtype;
     let infinite = |v: &Value| g.const_value(*v).and_then(Array::item_f64).is_some_and(f64::is_infinite);
     match &node.op {
-        Op::Elem(Mod | Fmod | CopySign | Atan2) => true,
-        Op::Elem(IsNan | IsInf | IsFinite) | Op::Const(_) | Op::Scan(_) => false,
-        Op::Elem(_) if node.ins.iter().any(infinite) => false,
+        Op::Elem(f) if f.nature().jumps == Jumps::Steep => true,
+        Op::Elem(f) if f.nature().of_infinity || node.ins.iter().any(infinite) => false,
+        Op::Const(_) | Op::Scan(_) => false,
         op => is_flat(op) || !dtype.is_float() && node.outs.len() == 1,
     }
 }
@@ -104,7 +102,7 @@ fn guards(g: &Graph, node: &Node, equal: Value) -> bool {
 
 /// What a node reads the elements of.
 fn read(node: &Node) -> impl Iterator<Item = Value> {
-    let of_shape = shape_only(&node.op);
+    let of_shape = node.op.properties().shape_only;
     node.ins.iter().enumerate().filter(|(k, _)| !of_shape.contains(k)).map(|(_, v)| *v)
 }
 
@@ -137,7 +135,7 @@ fn doubts(g: &Graph, read_again: impl Fn(Value) -> bool) -> Vec<Doubt> {
         let own = match &node.op {
             _ if !float => Doubt::default(),
             Op::Elem(ElemOp::Add | ElemOp::Sub) => Doubt { sums: true, ..Doubt::default() },
-            op if repeats(op) => Doubt::default(),
+            op if op.repeats() => Doubt::default(),
             Op::Elem(_) => Doubt { products: true, ..Doubt::default() },
             _ => Doubt { others: true, ..Doubt::default() },
         };
@@ -145,31 +143,6 @@ fn doubts(g: &Graph, read_again: impl Fn(Value) -> bool) -> Vec<Doubt> {
         node.outs.iter().filter(|v| !read_again(**v)).for_each(|v| doubts[v.idx()] = all);
     }
     doubts
-}
-
-/// True for ops on floats that move elements, choose among them, draw them, or change no more than a sign.
-pub(super) fn repeats(op: &Op) -> bool {
-    use ElemOp::{Abs, Ceil, Clip, CopySign, Floor, Maximum, Minimum, Neg, Relu, Round, Sign, Trunc, Where};
-    matches!(
-        op,
-        Op::Elem(Abs | Ceil | Clip | CopySign | Floor | Maximum | Minimum | Neg | Relu | Round | Sign | Trunc | Where)
-            | Op::Const(_)
-            | Op::Cast(_)
-            | Op::Index(_)
-            | Op::Gather(_)
-            | Op::Join(_)
-            | Op::Flip(_)
-            | Op::Transpose(_)
-            | Op::Expand(_)
-            | Op::Squeeze(_)
-            | Op::Reshape(_)
-            | Op::ReshapeLike(_)
-            | Op::BroadcastTo(_)
-            | Op::BroadcastLike(_)
-            | Op::StopGradient(_)
-            | Op::RandomUniform(_)
-            | Op::RandomNormal(_)
-    )
 }
 
 /// True per value that is the step's own and that every step computes, or that is made of such alone: not of cotangents.
@@ -185,4 +158,47 @@ fn there(step: &StepVjp) -> Vec<bool> {
         }
     }
     there
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::EvalCx;
+    use crate::types::{DType, Type};
+
+    /// Whether a function of floats changes by much somewhere where an input changes by hardly anything, poles aside.
+    fn jumps(op: ElemOp) -> bool {
+        const AT: [f64; 12] = [-2.5, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0];
+        let n = AT.len().pow(op.arity() as u32);
+        let value = |moved: usize, by: f64| {
+            let input = |k: usize| {
+                let numbers = (0..n).map(|i| AT[i / AT.len().pow(k as u32) % AT.len()] + if k == moved { by } else { 0.0 });
+                Array::vector(&numbers.collect::<Vec<f64>>()).cast(if op == ElemOp::Where && k == 0 { DType::Bool } else { DType::F64 })
+            };
+            let mut ins: Vec<Array> = (0..op.arity()).map(input).collect();
+            Op::Elem(op).evaluate(&mut EvalCx::new(), &mut ins).map_or(vec![], |outs| outs[0].to_f64_vec())
+        };
+        let far = |(a, b): (&f64, &f64)| a.abs() < 1e3 && b.abs() < 1e3 && (a - b).abs() > 0.1;
+        (0..op.arity()).any(|k| value(k, -1e-9).iter().zip(&value(k, 1e-9)).any(far))
+    }
+
+    #[test]
+    fn every_function_that_jumps_is_a_decision() {
+        let mut found = 0;
+        for &op in ElemOp::ALL {
+            let mut g = Graph::new();
+            let ins: Vec<Value> = (0..op.arity()).map(|_| g.param(Type::new(DType::F64, []), None)).collect();
+            let Ok(outs) = g.apply(Op::Elem(op), &ins) else { continue };
+            let y = outs[0];
+            if !g.ty(y).dtype.is_float() {
+                assert!(decisions(&g)[y.idx()] || op.nature().of_infinity || op == ElemOp::Eq, "{}", op.name());
+                continue;
+            }
+            let jumps = jumps(op);
+            found += usize::from(jumps);
+            assert_eq!(decisions(&g)[y.idx()], jumps, "{} jumps: {jumps}", op.name());
+            assert_eq!(op.nature().jumps != Jumps::No, jumps, "{}", op.name());
+        }
+        assert_eq!(found, 10);
+    }
 }

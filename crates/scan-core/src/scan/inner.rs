@@ -3,7 +3,7 @@
 //! Such a loop is handed the values that the forward loop had. Where a decision rests on one value alone nothing is read beside it, and
 //! the loop may run on that value as it is computed again.
 
-use super::decided::{decisions, repeats};
+use super::decided::decisions;
 use crate::base::Id;
 use crate::grad::{self, Seeds};
 use crate::ir::op::ReduceKind;
@@ -34,7 +34,7 @@ fn roots(g: &Graph, v: Value, computed: &impl Fn(Value) -> bool, numbers: &mut F
     let mut open = vec![v];
     while let Some(v) = open.pop() {
         match g.node_of(v) {
-            Some(node) if computed(v) && repeats(&node.op) => open.extend(node.ins.iter().copied()),
+            Some(node) if computed(v) && node.op.repeats() => open.extend(node.ins.iter().copied()),
             _ if computed(v) => {
                 let next = numbers.len() as u32;
                 all |= 1 << (*numbers.entry(v).or_insert(next)).min(63);

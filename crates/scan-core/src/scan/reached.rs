@@ -22,12 +22,3 @@ pub fn reached(g: &Graph, follows: impl Fn(&Op, usize) -> bool) -> Vec<bool> {
 pub fn eager(g: &Graph) -> Vec<bool> {
     reached(g, |op, input| input == 0 || !matches!(op, Op::IfElse(_)))
 }
-
-/// Positions of inputs of which an op reads the shape alone.
-pub fn shape_only(op: &Op) -> &'static [usize] {
-    match op {
-        Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) => &[1],
-        Op::DimOf(_) => &[0],
-        _ => &[],
-    }
-}

@@ -54,6 +54,14 @@ fn retyped_by(scan: &Scan, ins: &[Type], infer: &dyn Fn(&Graph, &[Type]) -> Resu
     Ok(new)
 }
 
+/// The row of a state that all agree on: its initial ones, those that a step reads and those that it writes, as far as they are given.
+pub fn state_row<'a>(rows: impl IntoIterator<Item = &'a Type>) -> Option<&'a Type> {
+    let mut rows = rows.into_iter();
+    let row = rows.next()?;
+    let agrees = |other: &Type| other.rank() == row.rank() && !other.dims.iter().zip(&row.dims).any(|(a, b)| a.conflicts(b));
+    rows.all(agrees).then_some(row)
+}
+
 /// The types of the body's parameters that inputs ask for.
 pub fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
     let mut types: Vec<Type> = scan.body.params().iter().map(|&p| scan.body.ty(p).clone()).collect();

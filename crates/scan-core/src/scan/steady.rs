@@ -1,8 +1,8 @@
 //! Which values of a step have the same shape at every step: those may become rows of an output.
 
 use crate::base::Id;
-use crate::ir::{Graph, Node, Op, Scan, Value};
-use crate::ops::index::{Item, Pattern};
+use crate::ir::{Graph, Node, Op, Value};
+use crate::ops::properties::Extents;
 
 /// What can change from step to step.
 #[derive(Clone, Copy, Default)]
@@ -32,16 +32,11 @@ pub fn steady(body: &Graph, varying: impl IntoIterator<Item = Value>) -> Vec<boo
 /// True where extents of a node's outputs depend on elements of inputs that change.
 fn by_values(body: &Graph, node: &Node, changes: &dyn Fn(&Value) -> bool) -> bool {
     let any = |ins: &[Value]| ins.iter().any(changes);
-    match &node.op {
-        Op::Index(op) => match Pattern::parse(&op.pattern) {
-            Ok(pattern) => pattern.items.iter().any(|i| *i != Item::At && *i != Item::ALL) && any(&node.ins[1..]),
-            Err(_) => true,
-        },
-        Op::BroadcastTo(_) | Op::Reshape(_) | Op::RandomUniform(_) | Op::RandomNormal(_) | Op::RandomPermutation(_) => any(&node.ins[1..]),
-        Op::RandomIntegers(_) | Op::LegacyDraw(_) => any(&node.ins[3..]),
-        Op::Arange(_) | Op::Eye(_) | Op::Nonzero(_) | Op::Extern(_) => any(&node.ins),
-        Op::Scan(scan) => scan.until || changes(&node.ins[Scan::N_STEPS]),
-        Op::IfElse(_) => changes(&node.ins[0]) && body.ty(node.ins[1]) != body.ty(node.ins[2]),
-        _ => false,
+    match node.op.extents() {
+        Extents::Shapes => false,
+        Extents::From(first) => any(&node.ins[first..]),
+        Extents::Choice => changes(&node.ins[0]) && body.ty(node.ins[1]) != body.ty(node.ins[2]),
+        Extents::First => changes(&node.ins[0]),
+        Extents::Unknown => true,
     }
 }

@@ -22,7 +22,7 @@ use super::tape::Forward;
 use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::grad::{self, Seeds};
 use crate::ir::op::*;
-use crate::ir::{Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
+use crate::ir::{AsWritten, Graph, Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag, Value};
 use crate::types::{DType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -60,7 +60,7 @@ pub(super) struct StepVjp<'a> {
 }
 
 impl<'a> StepVjp<'a> {
-    fn new(scan: &'a Scan, cts: &[Option<Value>], as_written: bool) -> Result<StepVjp<'a>> {
+    fn new(scan: &'a Scan, cts: &[Option<Value>], as_written: AsWritten) -> Result<StepVjp<'a>> {
         let mut graph = Graph::new();
         graph.set_as_written(as_written);
         let quiet = silenced(&scan.body)?;

@@ -12,7 +12,6 @@ use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, grad};
 use crate::ir::{EvalCx, Graph, Op, Scan, Value};
 use crate::rewrite::Options;
-use crate::scan::reached::shape_only;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -229,7 +228,9 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
         match &node.op {
             Op::Scan(scan) => inputs_of(scan, asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true),
             Op::IfElse(_) => live[node.ins[0].idx()] = true,
-            op => node.ins.iter().enumerate().filter(|(k, _)| !shape_only(op).contains(k)).for_each(|(_, v)| live[v.idx()] = true),
+            op => {
+                node.ins.iter().enumerate().filter(|(k, _)| !op.properties().shape_only.contains(k)).for_each(|(_, v)| live[v.idx()] = true)
+            }
         }
     }
     live

@@ -51,6 +51,24 @@ const UNSAFE: &[(&str, &str)] = &[
     ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
 ];
 
+/// Functions outside of `ops/` and `ir/` that tell three or more ops apart, each with the reason. Whatever else a pass wants to know of an
+/// op it asks the op (`ops/properties.rs`, `OpDef`).
+const BY_OP: &[(&str, &str, &str)] = &[
+    ("lower/nodes.rs", "node", "how a kernel computes each op"),
+    ("lower/fusions.rs", "fold", "the folds that a kernel of several axes has"),
+    ("lower/scan.rs", "check", "what no kernel holds, in words for the user"),
+    ("lower/rowwise.rs", "rowwise", "rows of all steps at once, op by op"),
+    ("rewrite/loops/batch.rs", "has_rule", "rows of all steps at once, op by op"),
+    ("rewrite/loops/batch.rs", "all_steps", "rows of all steps at once, op by op"),
+    ("rewrite/loops/rows.rs", "derived", "the form of an extent, op by op"),
+    ("rewrite/loops/readers.rs", "reading", "the ways to read a loop's rows"),
+    ("rewrite/loops/tails.rs", "last", "the last rows without the others, op by op"),
+    ("rewrite/passes/linalg_share.rs", "kind_of", "the three that factorise the same matrix"),
+    ("rewrite/passes/scan_hoist_seq.rs", "products", "which operands of each product are rows"),
+    ("exec/native/padded.rs", "of", "a pattern of ops"),
+    ("exec/native/tail.rs", "parts", "a pattern of ops"),
+];
+
 const MAX_FUNCTION: usize = 100;
 const MAX_FILE: usize = 500;
 
@@ -210,6 +228,39 @@ fn function_lengths(text: &str) -> Vec<(usize, String, usize)> {
         }
     }
     found
+}
+
+/// Names behind `Op::` in some lines, without that of all elementwise functions and constants of the type.
+fn ops_named(lines: &[String]) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for line in lines {
+        let at = line.match_indices("Op::").filter(|(at, _)| !line[..*at].ends_with(|c: char| c.is_alphanumeric()));
+        found.extend(at.map(|(at, m)| word(&line[at + m.len()..])));
+    }
+    found.retain(|name| *name != "Elem" && name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase));
+    found
+}
+
+#[test]
+fn passes_ask_ops_what_they_are() {
+    let apart = ["ops/", "ir/", "scalar/", "kernel/", "backend/", "testing/"];
+    let (mut offenders, mut needed) = (vec![], BTreeSet::new());
+    for source in sources().iter().filter(|s| !apart.iter().any(|folder| s.path.starts_with(folder))) {
+        for (line, name, length) in function_lengths(&source.text) {
+            let named = ops_named(&source.code[line - 1..line - 1 + length]);
+            if named.len() < 3 {
+                continue;
+            }
+            match BY_OP.iter().position(|b| b.0 == source.path && b.1 == name) {
+                Some(at) => drop(needed.insert(at)),
+                None => offenders.push(format!("{}:{line}: `{name}` names {named:?}", source.path)),
+            }
+        }
+    }
+    offenders.extend(
+        BY_OP.iter().enumerate().filter(|(at, _)| !needed.contains(at)).map(|(_, b)| format!("{}: `{}` need not be in the list", b.0, b.1)),
+    );
+    report("lists of ops (what an op is stands beside it, in ops/properties.rs)", offenders);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use crate::base::Id;
 use crate::ir::{Graph, Keep, Scan, Value};
-use crate::rewrite::loops::facts::shape_only;
 use crate::scan::in_place;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,7 +23,7 @@ pub fn parts_of_rows(early: &Scan, late: &Graph, live: &[bool], image: &FxHashMa
 fn parts(late: &Graph, live: &[bool], in_row: &dyn Fn(Value) -> bool, repeated: &dyn Fn(Value) -> bool) -> Option<Vec<Value>> {
     let mut parts = vec![];
     for (_, node) in late.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
-        let read = node.ins.iter().enumerate().find(|&(k, &v)| in_row(v) && !shape_only(&node.op).contains(&k));
+        let read = node.ins.iter().enumerate().find(|&(k, &v)| in_row(v) && !node.op.properties().shape_only.contains(&k));
         let (Some((_, &row)), false) = (read, in_row(node.outs[0])) else { continue };
         if !node.outs.iter().all(|&v| repeated(v) && late.ty(v).rank() < late.ty(row).rank()) {
             return None;

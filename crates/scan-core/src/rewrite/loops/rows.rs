@@ -92,17 +92,11 @@ impl<'g> Prover<'g> {
         let ins = node.ins.clone();
         match &node.op {
             Op::Scan(scan) if at < scan.states.len() => self.buffer(scan, &ins, StateId::new(at)),
-            Op::Flip(_) | Op::Cast(_) | Op::StopGradient(_) | Op::Hold(_) | Op::IndexWrite(_) | Op::GatherWrite(_) => {
-                Some(self.rows(ins[0]))
-            }
-            Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) => Some(self.rows(ins[0])),
-            Op::LogMatMulLeft(_) => Some(self.rows(ins[3])),
-            Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) => Some(self.rows(ins[1])),
             Op::BroadcastTo(_) => Some(Rows::exactly(self.scalar(ins[1]))),
             Op::Elem(_) => self.common(v, &ins),
             Op::Join(op) if op.axis == 0 => self.joined(&ins),
             Op::Index(op) => self.slice(&Pattern::parse(&op.pattern).ok()?, &ins),
-            _ => None,
+            op => op.rows_of().map(|k| self.rows(ins[k])),
         }
     }
 

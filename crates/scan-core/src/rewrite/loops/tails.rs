@@ -70,10 +70,7 @@ impl<'a, 'g> Tails<'a, 'g> {
         if let Some(a) = self.g.const_value(v) {
             return a.to_f64_vec().iter().all(|x| *x == 0.0);
         }
-        self.g.node_of(v).is_some_and(|n| {
-            let repeats = matches!(n.op, Op::BroadcastLike(_) | Op::BroadcastTo(_) | Op::Flip(_) | Op::Index(_) | Op::Expand(_));
-            repeats && self.zero(n.ins[0])
-        })
+        self.g.node_of(v).is_some_and(|n| n.op.moves() && self.zero(n.ins[0]))
     }
 
     fn same_rows(&mut self, a: Value, b: Value) -> bool {

@@ -107,7 +107,7 @@ fn part(g: &Graph, op: &IndexWrite, ins: &[Value]) -> Option<Part> {
 /// True for +0 everywhere.
 fn zeros(g: &Graph, v: Value) -> bool {
     match g.node_of(v).map(|n| (&n.op, &n.ins)) {
-        Some((Op::BroadcastLike(_) | Op::BroadcastTo(_), ins)) => zeros(g, ins[0]),
+        Some((op, ins)) if op.broadcasts() => zeros(g, ins[0]),
         Some((Op::Const(a), _)) => a.dtype().is_float() && a.to_f64_vec().iter().all(|x| x.to_bits() == 0),
         _ => false,
     }

@@ -13,7 +13,8 @@
 //!   leaves reads it.
 
 use crate::base::{Id, Result};
-use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::ir::{Graph, Node, NodeId, Value};
+use crate::ops::properties::Cost;
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::facts::{eager, effect, infallible, some_step};
@@ -52,21 +53,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
 
 /// True for what costs something at every step.
 fn worthy(node: &Node) -> bool {
-    !matches!(
-        node.op,
-        Op::Const(_)
-            | Op::BroadcastLike(_)
-            | Op::BroadcastTo(_)
-            | Op::Expand(_)
-            | Op::Squeeze(_)
-            | Op::Reshape(_)
-            | Op::ReshapeLike(_)
-            | Op::DimOf(_)
-            | Op::StopGradient(_)
-            | Op::Hold(_)
-            | Op::GradClip(_)
-            | Op::GradTo(_)
-    )
+    node.op.properties().cost != Cost::Free
 }
 
 /// True per node that leaves: invariant, allowed to, and worth it or read by one that is.

@@ -24,7 +24,7 @@ use crate::rewrite::Cx;
 use crate::rewrite::loops::buffers::parts_of_rows;
 use crate::rewrite::loops::cost::{computing, keeping, several_kernels};
 use crate::rewrite::loops::cut::{Cut, NEVER};
-use crate::rewrite::loops::facts::{eager, shape_only};
+use crate::rewrite::loops::facts::eager;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::twins::{Direction, Twin, twin};
@@ -222,7 +222,7 @@ impl<'a> Again<'a> {
         for (id, node) in self.body.nodes().enumerate() {
             let new = node.outs.iter().any(|v| !self.repeated(v));
             if self.live[id.idx()] && new {
-                let read = node.ins.iter().enumerate().filter(|(k, _)| !shape_only(&node.op).contains(k)).map(|(_, v)| v);
+                let read = node.ins.iter().enumerate().filter(|(k, _)| !node.op.properties().shape_only.contains(k)).map(|(_, v)| v);
                 wanted.extend(read.filter(|v| self.repeated(v)));
             }
         }
@@ -272,7 +272,9 @@ impl<'a> Again<'a> {
                     continue;
                 }
                 let Some(node) = self.body.node_of(v) else { continue };
-                stack.extend(node.ins.iter().enumerate().filter(|(k, _)| shapes || !shape_only(&node.op).contains(k)).map(|(_, v)| *v));
+                stack.extend(
+                    node.ins.iter().enumerate().filter(|(k, _)| shapes || !node.op.properties().shape_only.contains(k)).map(|(_, v)| *v),
+                );
             }
             live
         };

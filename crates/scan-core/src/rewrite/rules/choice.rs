@@ -10,6 +10,7 @@ use crate::types::DType;
 pub static RULES: &[Rule] = &[
     Rule { doc: "where(true, x, y) → x", on: &["where"], apply: |l, _, ins| decided(l, ins[0], ins[1], ins[2]) },
     Rule { doc: "where(c, x, x) → x", on: &["where"], apply: |l, _, ins| same(l, ins[0], ins[1], ins[2]) },
+    Rule { doc: "where(c, where(c, a, b), d) → where(c, a, d)", on: &["where"], apply: |l, _, ins| chosen_twice(l, ins) },
     Rule { doc: "where(not c, x, y) → where(c, y, x)", on: &["where"], apply: |l, _, ins| turned(l, ins[0], ins[1], ins[2]) },
     Rule { doc: "ifelse(true, x, y) → x", on: &["ifelse"], apply: |l, _, ins| branch(l, ins[0], ins[1], ins[2]) },
     Rule { doc: "not not x → x", on: &["logical_not"], apply: |l, _, ins| l.of(ins[0], Not).filter(|&x| l.dtype(x) == DType::Bool) },
@@ -34,6 +35,22 @@ fn decided(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
 
 fn same(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
     (x == y && l.absorbs_shape(x, cond) && l.safe(cond)).then_some(x)
+}
+
+/// What the inner choice drops was never chosen; it must not be what gives the result its type.
+fn chosen_twice(l: &mut Local, ins: &[Value]) -> Option<Value> {
+    let cond = ins[0];
+    let inner = |l: &Local, k: usize| match l.node(ins[k]) {
+        Some((Op::Elem(Where), of)) if of[0] == cond => Some((of[k], of[3 - k])),
+        _ => None,
+    };
+    let k = (1..3).find(|&k| inner(l, k).is_some())?;
+    let (kept, dropped) = inner(l, k)?;
+    let mut all = [cond, ins[1], ins[2]];
+    all[k] = kept;
+    let ty = |ins: &[Value]| Op::Elem(Where).def().infer(&ins.iter().map(|&v| l.g.arg(v)).collect::<Vec<_>>()).ok();
+    let same = ty(ins).is_some_and(|before| ty(&all).is_some_and(|after| before == after));
+    (same && l.safe(dropped)).then(|| l.elem(Where, &all))?
 }
 
 fn turned(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {

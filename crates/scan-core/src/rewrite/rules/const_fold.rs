@@ -40,6 +40,5 @@ fn bytes(a: Option<&Array>) -> usize {
 
 /// Not: loops and user ops, which may take any time; marks, which other rules release.
 fn foldable(op: &Op) -> bool {
-    let mark = matches!(op, Op::StopGradient(_) | Op::Hold(_) | Op::GradClip(_) | Op::GradTo(_));
-    !mark && !matches!(op, Op::Const(_) | Op::Scan(_) | Op::Extern(_) | Op::IfElse(_))
+    !op.is_mark() && !matches!(op, Op::IfElse(_)) && op.number() != Op::OTHERS
 }

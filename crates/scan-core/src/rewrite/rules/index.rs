@@ -20,10 +20,11 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "join(x, y) → x, where y has no rows, and fits", on: &["join"], apply: with_nothing },
 ];
 
-type Ins = SmallVec<[Value; 4]>;
+/// Inputs of an item.
+pub(super) type Ins = SmallVec<[Value; 4]>;
 
 /// The items of an index with the inputs of each.
-fn items(op: &Op, ins: &[Value]) -> Option<Vec<(Item, Ins)>> {
+pub(super) fn items(op: &Op, ins: &[Value]) -> Option<Vec<(Item, Ins)>> {
     let Op::Index(Index { pattern }) = op else { return None };
     let mut rest = &ins[1..];
     let each = Pattern::parse(pattern).ok()?.items.into_iter().map(|item| {
@@ -35,7 +36,7 @@ fn items(op: &Op, ins: &[Value]) -> Option<Vec<(Item, Ins)>> {
 }
 
 /// An index from its items.
-fn index(l: &mut Local, x: Value, items: &[(Item, Ins)]) -> Option<Value> {
+pub(super) fn index(l: &mut Local, x: Value, items: &[(Item, Ins)]) -> Option<Value> {
     let pattern = items.iter().map(|(item, _)| word(*item)).collect::<Vec<_>>().join(",");
     let ins: Ins = std::iter::once(x).chain(items.iter().flat_map(|(_, ins)| ins.iter().copied())).collect();
     l.make(Index { pattern }, &ins)
@@ -86,7 +87,7 @@ fn index_twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
 }
 
 /// The constant that the first item takes, and the other items.
-fn first_at(l: &Local, op: &Op, ins: &[Value]) -> Option<(i64, Vec<(Item, Ins)>)> {
+pub(super) fn first_at(l: &Local, op: &Op, ins: &[Value]) -> Option<(i64, Vec<(Item, Ins)>)> {
     let mut all = items(op, ins)?;
     match all.first()? {
         (Item::At, own) => Some((l.int(own[0])?, all.split_off(1))),

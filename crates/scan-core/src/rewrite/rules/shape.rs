@@ -3,6 +3,7 @@
 use super::Rule;
 use crate::ir::Value;
 use crate::ir::op::{BroadcastLike, DimOf, Op};
+use crate::ops::certain::extent;
 use crate::rewrite::local::Local;
 use crate::types::Dim;
 
@@ -11,7 +12,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         doc: "dim of a known extent → constant",
         on: &["dim"],
-        apply: |l, op, ins| extent(l, op, ins[0]).and_then(|d| d.value()).map(|n| l.g.int(n as i64)),
+        apply: |l, op, ins| extent_of(l, op, ins[0]).and_then(|d| d.value()).map(|n| l.g.int(n as i64)),
     },
     Rule { doc: "dim(f(x)) → dim(x)", on: &["dim"], apply: |l, op, ins| earlier_dim(l, op, ins[0]) },
     Rule { doc: "like f(x) → like x", on: &["broadcast_like", "sum_to", "reshape_like"], apply: earlier_shape },
@@ -24,7 +25,7 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "broadcast of a broadcast → broadcast", on: &["broadcast_like", "broadcast_to"], apply: broadcast_twice },
 ];
 
-fn extent(l: &Local, op: &Op, x: Value) -> Option<Dim> {
+fn extent_of(l: &Local, op: &Op, x: Value) -> Option<Dim> {
     match op {
         Op::DimOf(DimOf { axis }) => l.ty(x).dims.get(*axis).cloned(),
         _ => None,
@@ -37,7 +38,7 @@ fn earlier_dim(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
     if source != x {
         return l.make(op.clone(), &[source]);
     }
-    let dim = extent(l, op, x)?;
+    let dim = extent_of(l, op, x)?;
     let ins = l.node(x).filter(|(made, _)| !matches!(made, Op::Scan(_) | Op::IfElse(_)))?.1.to_vec();
     if !l.safe(x) {
         return None;
@@ -71,13 +72,7 @@ fn broadcast_twice(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
 impl Local<'_> {
     /// The extent that an integer scalar asks for, where it is certain not to be negative.
     pub fn extent(&self, v: Value) -> Option<Dim> {
-        let arg = self.g.arg(v);
-        let dim = match &arg.value {
-            Some(a) => Dim::known(usize::try_from(a.item_i64()?).ok()?),
-            None => arg.dim?,
-        };
-        let (terms, constant) = dim.parts();
-        (constant >= 0 && terms.iter().all(|t| t.1 >= 0)).then_some(dim)
+        extent(self.g, v)
     }
     /// The value of an integer constant.
     pub fn int(&self, v: Value) -> Option<i64> {
@@ -86,7 +81,7 @@ impl Local<'_> {
     /// True for a broadcast that cannot fail.
     pub fn certain(&self, v: Value) -> bool {
         match self.node(v) {
-            Some((op, ins)) => self.never_fails(op, ins),
+            Some((op, ins)) => !op.def().fallible(self.g, ins),
             None => false,
         }
     }

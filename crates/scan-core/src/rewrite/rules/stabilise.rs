@@ -3,7 +3,6 @@
 
 use super::{Rule, either};
 use crate::ir::Value;
-use crate::ir::op::{LogSoftmax, LogSumExp, Op, ReduceKind};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::{self, *};
 
@@ -24,8 +23,6 @@ pub static RULES: &[Rule] = &[
         on: &["log"],
         apply: |l, _, ins| l.of(ins[0], Sigmoid).and_then(|x| l.elem(LogSigmoid, &[x])),
     },
-    Rule { doc: "log(softmax(x)) → log_softmax(x)", on: &["log"], apply: |l, _, ins| log_softmax(l, ins[0]) },
-    Rule { doc: "log(Σ eˣ) → logsumexp(x)", on: &["log"], apply: |l, _, ins| log_sum_exp(l, ins[0]) },
     Rule { doc: "log(eˣ) → x", on: &["log"], apply: |l, _, ins| l.of(ins[0], Exp).filter(|&x| l.dtype(x) == l.dtype(ins[0])) },
     Rule { doc: "−softplus(−x) → log_sigmoid(x)", on: &["neg"], apply: |l, _, ins| log_sigmoid(l, ins[0]) },
     Rule { doc: "eˣ − 1 → expm1(x)", on: &["sub"], apply: |l, _, ins| expm1(l, ins[0], ins[1], 1.0) },
@@ -98,19 +95,6 @@ fn log_sigmoid(l: &mut Local, s: Value) -> Option<Value> {
     let minus = l.of(s, Softplus)?;
     let x = l.of(minus, Neg).filter(|&x| l.dtype(x) == l.dtype(s))?;
     l.elem(LogSigmoid, &[x])
-}
-
-fn log_softmax(l: &mut Local, p: Value) -> Option<Value> {
-    let (Op::Softmax(softmax), &[x]) = l.node(p)? else { return None };
-    let axis = softmax.axis;
-    l.make(LogSoftmax { axis }, &[x])
-}
-
-fn log_sum_exp(l: &mut Local, sum: Value) -> Option<Value> {
-    let (Op::Reduce(reduce), &[power]) = l.node(sum)? else { return None };
-    let (ReduceKind::Sum, axes, keepdims) = (reduce.kind, reduce.axes.clone(), reduce.keepdims) else { return None };
-    let x = exponent(l, power)?;
-    l.make(LogSumExp { axes, keepdims }, &[x])
 }
 
 fn expm1(l: &mut Local, power: Value, one: Value, unit: f64) -> Option<Value> {
