@@ -15,6 +15,8 @@ pub mod lanes;
 pub mod math;
 pub mod mt19937;
 pub mod philox;
+#[allow(unsafe_code)]
+pub(crate) mod product;
 pub mod rows;
 #[allow(unsafe_code)]
 pub mod slices;
