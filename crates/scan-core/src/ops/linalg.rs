@@ -2,9 +2,10 @@
 //! differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016).
 
 use super::args::{expect_count, fit, one};
-use super::factor::{Lu, backward, cholesky, forward};
+use super::factor::Lu;
 use super::region::spread;
 use super::support::agree;
+use super::triangle::{Sides, Triangle, backward, cholesky, forward};
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
@@ -194,17 +195,17 @@ impl Systems {
 impl Solve {
     /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
     fn solve(&self, cx: &mut EvalCx, n: usize, a: &[f64], b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
-        let at = |i: usize, j: usize| a[i * n + j];
+        let (triangle, sides) = (Triangle::of(a, n), Sides::all(k));
         let mut x = memory::copied(b);
         match self.kind {
             MatrixKind::General => return Lu::new(cx, n, a)?.solve(cx, b, k),
-            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| at(i, i) == 0.0) => return Ok(None),
-            MatrixKind::Lower => forward(cx, n, k, at, &mut x)?,
-            MatrixKind::Upper => backward(cx, n, k, at, &mut x)?,
+            MatrixKind::Lower | MatrixKind::Upper if (0..n).any(|i| a[i * n + i] == 0.0) => return Ok(None),
+            MatrixKind::Lower => forward(cx, triangle, &mut x, &sides)?,
+            MatrixKind::Upper => backward(cx, triangle, &mut x, &sides)?,
             MatrixKind::Positive => {
                 let Some(l) = cholesky(cx, n, a)? else { return Ok(None) };
-                forward(cx, n, k, |i, j| l[i * n + j], &mut x)?;
-                backward(cx, n, k, |i, j| l[j * n + i], &mut x)?;
+                forward(cx, Triangle::of(&l, n), &mut x, &sides)?;
+                backward(cx, Triangle::of(&l, n).transposed(), &mut x, &sides)?;
             }
         }
         Ok(Some(x))

@@ -189,7 +189,7 @@ macro_rules! float_product {
                         $row_products(&a[start * k..end * k], b, &mut c[start..end]);
                     });
                 }
-                float_parts(cx, [m, k, n], [a, b], c)
+                product_in(cx, [m, k, n], Matrix::rows(a, k), Matrix::rows(b, n), Matrix::rows(c, n), Mode::Set)
             }
         }
     };
@@ -198,20 +198,38 @@ macro_rules! float_product {
 float_product!(f32, eights::row_products_f32);
 float_product!(f64, eights::row_products);
 
-fn float_parts<T: Float>(cx: &mut EvalCx, [m, k, n]: [usize; 3], [a, b]: [&[T]; 2], c: &mut [T]) -> Result<()> {
+/// A product by [the law](product), of parts where it is long, between which the caller may stop it.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn product_in<T: Float>(
+    cx: &mut EvalCx,
+    [m, k, n]: [usize; 3],
+    a: Matrix<&[T]>,
+    b: Matrix<&[T]>,
+    mut c: Matrix<&mut [T]>,
+    mode: Mode,
+) -> Result<()> {
+    let work = m.saturating_mul(k).saturating_mul(n);
+    if work <= LONG {
+        T::product([m, k, n], a, b, c, mode);
+        return cx.worked(work / VECTOR);
+    }
     let ranges = |n: usize, size: usize| (0..n).step_by(size).map(move |lo| (lo, size.min(n - lo)));
     for (i, rows) in ranges(m, PART[0]) {
         for (j, columns) in ranges(n, PART[1]) {
             for (p, depth) in ranges(k, product::DEPTH) {
-                let (a, b) = (Matrix::rows(a, k).from(i, p), Matrix::rows(b, n).from(p, j));
-                let mode = if p == 0 { Mode::Set } else { Mode::Add };
-                T::product([rows, depth, columns], a, b, Matrix::rows(&mut *c, n).from(i, j), mode);
+                let mode = if p == 0 || mode == Mode::Sub { mode } else { Mode::Add };
+                T::product([rows, depth, columns], a.from(i, p), b.from(p, j), c.again().from(i, j), mode);
                 cx.check_clock()?;
             }
         }
     }
     Ok(())
 }
+
+/// Multiplications that take the time of a simple operation.
+const VECTOR: usize = 16;
 
 impl<T: Float> Outer for T {
     fn add_outer([m, p, n]: [usize; 3], a: &[T], b: &[T], back: [bool; 2], c: &mut [T]) {

@@ -31,6 +31,7 @@ mod sort;
 pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;
+mod triangle;
 
 use crate::ir::{Op, OpDef};
 

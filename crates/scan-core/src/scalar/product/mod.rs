@@ -52,6 +52,20 @@ impl<S> Matrix<S> {
     }
 }
 
+impl<T: Copy> Matrix<&[T]> {
+    /// An element.
+    pub fn at(&self, i: usize, j: usize) -> T {
+        self.data[self.first.wrapping_add_signed(i as isize * self.row + j as isize * self.column)]
+    }
+}
+
+impl<T> Matrix<&mut [T]> {
+    /// For a shorter time.
+    pub fn again(&mut self) -> Matrix<&mut [T]> {
+        Matrix { data: &mut *self.data, first: self.first, row: self.row, column: self.column }
+    }
+}
+
 /// Floats that are multiplied in registers.
 pub(crate) trait Float: Element + Copy {
     /// Sets the m·n elements of c to the product of a and b, or adds that to them, or takes it away. The elements of a row of c lie side by

@@ -87,11 +87,21 @@ unsafe fn columns<V: Vector, const M: usize>([k, n]: [usize; 2], (a, b, c): Thre
     }
     // As many sums side by side as there are registers for: they do not wait for each other, and what is read of b lies side by side.
     match (M, V::TILE[0]) {
-        (1, 8) => { tiles!(16 8 4); }
-        (1, _) => { tiles!(8 4); }
-        (2..=4, 8) => { tiles!(6); }
-        (2, _) => { tiles!(4); }
-        _ => { tiles!(3); }
+        (1, 8) => {
+            tiles!(16 8 4);
+        }
+        (1, _) => {
+            tiles!(8 4);
+        }
+        (2..=4, 8) => {
+            tiles!(6);
+        }
+        (2, _) => {
+            tiles!(4);
+        }
+        _ => {
+            tiles!(3);
+        }
     }
     tiles!(2 1);
     if j < n {
