@@ -2,6 +2,7 @@
 //! work is.
 
 use super::matmul::product_in;
+use super::shape::turn;
 use crate::base::Result;
 use crate::ir::EvalCx;
 use crate::scalar::product::{Matrix, Mode};
@@ -192,15 +193,9 @@ fn cholesky_row(u: &mut [f64], n: usize, j: usize, end: usize) -> bool {
     true
 }
 
-/// The transpose of a square matrix, tile by tile: whole lines of the cache are read and written.
-fn transposed(a: &[f64], n: usize) -> Vec<f64> {
+/// The transpose of a square matrix.
+pub(super) fn transposed(a: &[f64], n: usize) -> Vec<f64> {
     let mut out = memory::zeros(n * n);
-    for i in (0..n).step_by(LEAF) {
-        for j in (0..n).step_by(LEAF) {
-            for r in i..n.min(i + LEAF) {
-                (j..n.min(j + LEAF)).for_each(|c| out[c * n + r] = a[r * n + c]);
-            }
-        }
-    }
+    turn(a, 0, n as isize, [n, n], &mut out);
     out
 }

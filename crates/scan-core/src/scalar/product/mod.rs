@@ -94,37 +94,52 @@ macro_rules! float {
                     Place { at: b.data.as_ptr().wrapping_add(b.first), row: b.row, column: b.column },
                     Place { at: c.data.as_mut_ptr().wrapping_add(c.first), row: c.row, column: 1 },
                 );
+                // SAFETY: with these extents exactly the elements are reached that lie in the slices, as was checked; c is borrowed
+                // exclusively, and its rows do not meet. The processor has the registers of these strips.
+                unsafe { product_of(&<$t>::strips(), [m, k, n], three, mode) }
+            }
+        }
+
+        impl Strips for $t {
+            fn strips() -> Kind<$t> {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use std::arch::x86_64::*;
                     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
                     unsafe fn widest(extents: [usize; 3], three: Three<$t>, mode: Mode) {
                         // SAFETY: the caller's duty.
-                        unsafe { product_of::<$widest>(extents, three, mode) }
+                        unsafe { strip::<$widest>(extents, three, mode) }
                     }
                     #[target_feature(enable = "avx2,fma")]
                     unsafe fn wide(extents: [usize; 3], three: Three<$t>, mode: Mode) {
                         // SAFETY: the caller's duty.
-                        unsafe { product_of::<$wide>(extents, three, mode) }
+                        unsafe { strip::<$wide>(extents, three, mode) }
                     }
                     match width() {
-                        // SAFETY: with these extents exactly the elements are reached that lie in the slices, as was checked; c is
-                        // borrowed exclusively, and its rows do not meet. `width` has asked the processor for the registers.
-                        Width::Avx512 => return unsafe { widest([m, k, n], three, mode) },
-                        // SAFETY: as above.
-                        Width::Avx2 => return unsafe { wide([m, k, n], three, mode) },
+                        Width::Avx512 => return Kind { strip: widest, rows: 8, columns: 3 * <$widest>::LEN },
+                        Width::Avx2 => return Kind { strip: wide, rows: 6, columns: 2 * <$wide>::LEN },
                         Width::Plain => {}
                     }
                 }
-                match fused() {
-                    // SAFETY: as above; every processor has arrays.
-                    true => unsafe { product_of::<Array<$t, true>>([m, k, n], three, mode) },
-                    // SAFETY: as above.
-                    false => unsafe { product_of::<Array<$t, false>>([m, k, n], three, mode) },
-                }
+                let strip = if fused() { strip::<Array<$t, true>> } else { strip::<Array<$t, false>> };
+                Kind { strip, rows: 6, columns: 2 * Array::<$t, true>::LEN }
             }
         }
     };
+}
+
+/// How strips are multiplied in this process.
+struct Kind<T> {
+    /// The function, for registers that the processor has.
+    strip: unsafe fn([usize; 3], Three<T>, Mode),
+    /// Rows of its largest tile.
+    rows: usize,
+    /// Columns of it.
+    columns: usize,
+}
+
+trait Strips: Sized {
+    fn strips() -> Kind<Self>;
 }
 
 float!(f32, __m512, __m256);
@@ -141,13 +156,12 @@ const FAR: usize = 2048;
 /// The product by parts of the right factor: blocks of [`DEPTH`] of its rows, cut into as many columns as stay in the cache.
 ///
 /// # Safety
-/// The processor has registers V; with these extents a and b may be read and c may be written, and no one else does.
-#[inline(always)]
-unsafe fn product_of<V: Vector<T: Element + Copy>>([m, k, n]: [usize; 3], (a, b, c): Three<V::T>, mode: Mode) {
-    let [high, wide] = [V::TILE[0], V::TILE[1] * V::LEN];
-    let packs = k > 0 && (b.column != 1 || m >= MANY && b.row.unsigned_abs() * size_of::<V::T>() >= FAR);
-    let most = if m > high || packs { PART / (DEPTH * size_of::<V::T>()) / wide * wide } else { n };
-    let mut packed = packs.then(|| Buffer::<V::T>::dirty(DEPTH.min(k) * most.min(n.next_multiple_of(wide))));
+/// The processor has the registers; with these extents a and b may be read and c may be written, and no one else does.
+unsafe fn product_of<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, mode: Mode) {
+    let packs = k > 0 && (b.column != 1 || m >= MANY && b.row.unsigned_abs() * size_of::<T>() >= FAR);
+    let wide = kind.columns;
+    let most = if m > kind.rows || packs { PART / (DEPTH * size_of::<T>()) / wide * wide } else { n };
+    let mut packed = packs.then(|| Buffer::<T>::dirty(DEPTH.min(k) * most.min(n.next_multiple_of(wide))));
     for j in (0..n).step_by(most) {
         let columns = most.min(n - j);
         for p in (0..k.max(1)).step_by(DEPTH) {
@@ -156,8 +170,8 @@ unsafe fn product_of<V: Vector<T: Element + Copy>>([m, k, n]: [usize; 3], (a, b,
             let (a, b, c) = (a.from(0, p), b.from(p, j), c.from(0, j));
             // SAFETY: this part lies within the extents.
             match &mut packed {
-                Some(packed) => unsafe { strips::<V>([m, depth, columns], (a, b, c), packed.as_mut_slice(), mode) },
-                None => unsafe { strip::<V>([m, depth, columns], (a, b, c), mode) },
+                Some(packed) => unsafe { panels(kind, [m, depth, columns], (a, b, c), packed.as_mut_slice(), mode) },
+                None => unsafe { (kind.strip)([m, depth, columns], (a, b, c), mode) },
             }
         }
     }
@@ -167,19 +181,18 @@ unsafe fn product_of<V: Vector<T: Element + Copy>>([m, k, n]: [usize; 3], (a, b,
 ///
 /// # Safety
 /// As there.
-#[inline(always)]
-unsafe fn strips<V: Vector<T: Element + Copy>>([m, k, n]: [usize; 3], (a, b, c): Three<V::T>, packed: &mut [V::T], mode: Mode) {
-    let [high, wide] = [V::TILE[0], V::TILE[1] * V::LEN];
+unsafe fn panels<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, packed: &mut [T], mode: Mode) {
+    let wide = kind.columns;
     let panels = || (0..n).step_by(wide).map(|j| (j, wide.min(n - j)));
     for ((j, columns), panel) in panels().zip(packed.chunks_exact_mut(k * wide)) {
         // SAFETY: these columns lie within the extents.
         unsafe { pack(b.from(0, j), [k, columns], panel, wide) };
     }
-    for i in (0..m).step_by(high) {
+    for i in (0..m).step_by(kind.rows) {
         for ((j, columns), panel) in panels().zip(packed.chunks_exact(k * wide)) {
             let b = Place { at: panel.as_ptr(), row: wide as isize, column: 1 };
             // SAFETY: these rows and columns lie within the extents; the panel has k rows.
-            unsafe { strip::<V>([high.min(m - i), k, columns], (a.from(i, 0), b, c.from(i, j)), mode) };
+            unsafe { (kind.strip)([kind.rows.min(m - i), k, columns], (a.from(i, 0), b, c.from(i, j)), mode) };
         }
     }
 }
@@ -188,7 +201,6 @@ unsafe fn strips<V: Vector<T: Element + Copy>>([m, k, n]: [usize; 3], (a, b, c):
 ///
 /// # Safety
 /// They may be read.
-#[inline(always)]
 unsafe fn pack<T: Copy>(from: Place<*const T>, [k, n]: [usize; 2], to: &mut [T], wide: usize) {
     if from.column == 1 {
         for (p, to) in to.chunks_exact_mut(wide).enumerate().take(k) {

@@ -56,57 +56,50 @@ pub(super) unsafe fn strip<V: Vector>([m, k, n]: [usize; 3], (a, b, c): Three<V:
     let mut i = 0;
     while i < m {
         let three = (a.from(i, 0), b, c.from(i, 0));
-        // SAFETY: these rows are among the m.
+        // As many sums side by side as there are registers for: they do not wait for each other. One or two rows read much of b that lies
+        // side by side. SAFETY: these rows are among the m.
         i += unsafe {
-            match m - i {
-                8.. if V::TILE[0] == 8 => columns::<V, 8>([k, n], three, mode),
-                4.. => columns::<V, 4>([k, n], three, mode),
-                3 => columns::<V, 3>([k, n], three, mode),
-                2 => columns::<V, 2>([k, n], three, mode),
-                _ => columns::<V, 1>([k, n], three, mode),
+            match (V::REGISTERS, m - i) {
+                (32, 8..) => columns::<V, 8, 3, 3>([k, n], three, mode),
+                (32, 4..) => columns::<V, 4, 6, 2>([k, n], three, mode),
+                (32, 2..) => columns::<V, 2, 6, 2>([k, n], three, mode),
+                (32, _) => columns::<V, 1, 16, 4>([k, n], three, mode),
+                (_, 6..) => columns::<V, 6, 2, 2>([k, n], three, mode),
+                (_, 3..) => columns::<V, 3, 3, 3>([k, n], three, mode),
+                _ => columns::<V, 1, 8, 2>([k, n], three, mode),
             }
         };
     }
 }
 
-/// M rows; how many that are.
+/// M rows, in tiles of WIDE registers, then of LESS, then of one; how many that are.
 ///
 /// # Safety
 /// As [`strip`].
 #[inline(always)]
-unsafe fn columns<V: Vector, const M: usize>([k, n]: [usize; 2], (a, b, c): Three<V::T>, mode: Mode) -> usize {
+unsafe fn columns<V: Vector, const M: usize, const WIDE: usize, const LESS: usize>(
+    [k, n]: [usize; 2],
+    (a, b, c): Three<V::T>,
+    mode: Mode,
+) -> usize {
     let mut j = 0;
     macro_rules! tiles {
-        ($($N:literal)+) => {$(
+        ($N:ident) => {
             while j + $N * V::LEN <= n {
                 // SAFETY: these columns are among the n.
                 unsafe { tile::<V, M, $N, false>(k, (a, b.from(0, j), c.from(0, j)), V::LEN, mode) };
                 j += $N * V::LEN;
             }
-        )+};
+        };
     }
-    // As many sums side by side as there are registers for: they do not wait for each other, and what is read of b lies side by side.
-    match (M, V::TILE[0]) {
-        (1, 8) => {
-            tiles!(16 8 4);
-        }
-        (1, _) => {
-            tiles!(8 4);
-        }
-        (2..=4, 8) => {
-            tiles!(6);
-        }
-        (2, _) => {
-            tiles!(4);
-        }
-        _ => {
-            tiles!(3);
-        }
+    tiles!(WIDE);
+    if LESS < WIDE {
+        tiles!(LESS);
     }
-    tiles!(2 1);
-    if j < n {
-        // SAFETY: as above; the last n − j columns are fewer than a register has.
-        unsafe { tile::<V, M, 1, true>(k, (a, b.from(0, j), c.from(0, j)), n - j, mode) };
+    while j < n {
+        // SAFETY: as above; the last columns may be fewer than a register has.
+        unsafe { tile::<V, M, 1, true>(k, (a, b.from(0, j), c.from(0, j)), V::LEN.min(n - j), mode) };
+        j += V::LEN;
     }
     M
 }
@@ -125,8 +118,7 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const PART: bool>(k: u
         for _ in 0..k {
             let mut y = [V::zero(); N];
             for (j, y) in y.iter_mut().enumerate() {
-                let at = row.wrapping_add(j * V::LEN);
-                *y = if PART && j == N - 1 { V::load_first(at, last) } else { V::load(at) };
+                *y = read(row.wrapping_add(j * V::LEN), PART, last);
             }
             for (i, sums) in sums.iter_mut().enumerate() {
                 let x = V::splat(*column.wrapping_offset(i as isize * a.row));
@@ -137,18 +129,28 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const PART: bool>(k: u
             row = row.wrapping_offset(b.row);
             column = column.wrapping_offset(a.column);
         }
-        for (i, sums) in sums.into_iter().enumerate() {
-            for (j, sum) in sums.into_iter().enumerate() {
-                let at = c.from(i, j * V::LEN).at;
-                let first = PART && j == N - 1;
-                let old = || if first { V::load_first(at, last) } else { V::load(at) };
-                let new = match mode {
-                    Mode::Set => sum,
-                    Mode::Add => old().add(sum),
-                    Mode::Sub => old().sub(sum),
-                };
-                if first { new.store_first(at, last) } else { new.store(at) }
+        for (i, sums) in sums.iter_mut().enumerate() {
+            let to = c.from(i, 0).at;
+            if mode != Mode::Set {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    let old: V = read(to.wrapping_add(j * V::LEN), PART, last);
+                    *sum = if mode == Mode::Add { old.add(*sum) } else { old.sub(*sum) };
+                }
+            }
+            for (j, sum) in sums.iter().enumerate() {
+                let to = to.wrapping_add(j * V::LEN);
+                if PART { sum.store_first(to, last) } else { sum.store(to) }
             }
         }
     }
+}
+
+/// A register, or the first elements of one.
+///
+/// # Safety
+/// The processor has registers V; the elements may be read.
+#[inline(always)]
+unsafe fn read<V: Vector>(at: *const V::T, part: bool, last: usize) -> V {
+    // SAFETY: the caller's duty.
+    unsafe { if part { V::load_first(at, last) } else { V::load(at) } }
 }

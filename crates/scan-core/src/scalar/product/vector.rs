@@ -10,8 +10,8 @@ pub(super) trait Vector: Copy {
     type T: Copy;
     /// Elements of a register.
     const LEN: usize;
-    /// Rows of the tiles of large products, and registers of a row.
-    const TILE: [usize; 2];
+    /// How many there are.
+    const REGISTERS: usize;
     /// 0 in all places.
     ///
     /// # Safety
@@ -70,7 +70,7 @@ where
 {
     type T = T;
     const LEN: usize = 4;
-    const TILE: [usize; 2] = [4, 2];
+    const REGISTERS: usize = 16;
     #[inline(always)]
     unsafe fn zero() -> Self {
         Array([Plain::<T, FUSED>::CX.num(0.0); 4])
@@ -115,13 +115,13 @@ mod x86 {
     use std::arch::x86_64::*;
 
     macro_rules! vector {
-        ($V:ty: $t:ty, $len:literal, tile $tile:expr, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident, $sub:ident,
+        ($V:ty: $t:ty, $len:literal, of $registers:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident, $sub:ident,
          first |$at:ident, $n:ident| $load_first:expr, |$to:ident, $m:ident, $x:ident| $store_first:expr) => {
             // SAFETY of the functions: as the trait's.
             impl Vector for $V {
                 type T = $t;
                 const LEN: usize = $len;
-                const TILE: [usize; 2] = $tile;
+                const REGISTERS: usize = $registers;
                 #[inline(always)]
                 unsafe fn zero() -> Self {
                     unsafe { $splat(0.0) }
@@ -182,12 +182,12 @@ mod x86 {
         unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
     }
 
-    vector!(__m512: f32, 16, tile [8, 3], _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_sub_ps,
+    vector!(__m512: f32, 16, of 32, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_sub_ps,
         first |at, n| _mm512_maskz_loadu_ps(bits16(n), at), |at, n, x| _mm512_mask_storeu_ps(at, bits16(n), x));
-    vector!(__m512d: f64, 8, tile [8, 3], _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_sub_pd,
+    vector!(__m512d: f64, 8, of 32, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_sub_pd,
         first |at, n| _mm512_maskz_loadu_pd(bits8(n), at), |at, n, x| _mm512_mask_storeu_pd(at, bits8(n), x));
-    vector!(__m256: f32, 8, tile [4, 3], _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_sub_ps,
+    vector!(__m256: f32, 8, of 16, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_sub_ps,
         first |at, n| _mm256_maskload_ps(at, signs8(n)), |at, n, x| _mm256_maskstore_ps(at, signs8(n), x));
-    vector!(__m256d: f64, 4, tile [4, 3], _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_sub_pd,
+    vector!(__m256d: f64, 4, of 16, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_sub_pd,
         first |at, n| _mm256_maskload_pd(at, signs4(n)), |at, n, x| _mm256_maskstore_pd(at, signs4(n), x));
 }
