@@ -25,8 +25,6 @@ pub struct Foot {
     pub cut: Vec<(Value, bool)>,
     /// Arrays that are given whole.
     pub whole: Vec<Value>,
-    /// Parameters that are matrices by which rows are multiplied.
-    pub factors: Vec<usize>,
     /// The rows that are wanted.
     pub rows: Vec<Value>,
     /// The sums that are wanted, and which of the arrays that are given whole tells the shape of each.
@@ -422,11 +420,8 @@ impl<'a> Builder<'a> {
         }
         let results: Vec<Value> = rows.iter().map(|v| self.image[v]).chain(operands).collect();
         self.graph.set_results(results);
-        let by = parts.iter().filter_map(|p| if let Part::Rows(r) = p { Some(r) } else { None });
-        let by = by.filter(|r| matches!(r.op, Op::MatMul(_)) && !r.cut[1]).map(|r| r.ins[1]);
-        let factors: Option<Vec<usize>> = by.map(|w| Some(made.len() + cut.len() + whole.iter().position(|v| *v == w)?)).collect();
         let made = made.iter().map(|v| of.steps[v]).collect();
-        factors.map(|factors| Foot { graph: self.graph, made, cut, whole, factors, rows, sums, own })
+        Some(Foot { graph: self.graph, made, cut, whole, rows, sums, own })
     }
 
     fn param(&mut self, v: Value, rows: bool) {

@@ -18,8 +18,8 @@ pub struct Head {
     pub cut: usize,
     /// The sequences that the results are.
     pub seqs: Vec<SeqId>,
-    /// Parameters that are matrices by which rows are multiplied.
-    pub factors: Vec<usize>,
+    /// True where rows are multiplied by a matrix.
+    pub multiplies: bool,
 }
 
 /// The heads of the loops of a graph.
@@ -132,9 +132,8 @@ impl<'a> Builder<'a> {
         }
         let results: Vec<Value> = seqs.iter().map(|&id| self.image[&node.ins[scan.seq_input(id)]]).collect();
         self.head.set_results(results);
-        let by = nodes.iter().filter(|n| matches!(n.op, Op::MatMul(_)) && !n.cut[1]).map(|n| n.ins[1]);
-        let factors: Option<Vec<usize>> = by.map(|w| ins.iter().position(|&v| v == w)).collect();
-        factors.map(|factors| Head { graph: self.head, ins, cut, seqs: seqs.to_vec(), factors })
+        let multiplies = nodes.iter().any(|n| matches!(n.op, Op::MatMul(_)) && !n.cut[1]);
+        Some(Head { graph: self.head, ins, cut, seqs: seqs.to_vec(), multiplies })
     }
 
     /// Parameters for values, each once.

@@ -40,7 +40,11 @@ impl Lowering<'_> {
                 None => x,
             });
         }
-        let [a, b, c, d, e, f, g, h] = part;
+        Ok(self.joined(op, dtype, part)?.unwrap_or(unit))
+    }
+
+    /// The tree over eight partials, without those that there are not.
+    fn joined(&mut self, op: ElemOp, dtype: DType, [a, b, c, d, e, f, g, h]: [Option<Reg>; 8]) -> Lowered<Option<Reg>> {
         let mut join = |x: Option<Reg>, y: Option<Reg>| -> Lowered<Option<Reg>> {
             Ok(match (x, y) {
                 (Some(x), Some(y)) => Some(self.elem(op, dtype, &[x, y])?),
@@ -49,7 +53,30 @@ impl Lowering<'_> {
         };
         let (ae, cg, bf, dh) = (join(a, e)?, join(c, g)?, join(b, f)?, join(d, h)?);
         let (even, odd) = (join(ae, cg)?, join(bf, dh)?);
-        Ok(join(even, odd)?.unwrap_or(unit))
+        join(even, odd)
+    }
+
+    /// An element of a product of matrices, of one with several columns or of one with a single one, from the factors of its terms.
+    pub(super) fn product(&mut self, dtype: DType, terms: &[(Reg, Reg)], single: bool) -> Lowered<Reg> {
+        let zero = self.number(dtype, 0.0);
+        if !dtype.is_float() {
+            return terms.iter().try_fold(zero, |sum, &(x, y)| {
+                let product = self.elem(ElemOp::Mul, dtype, &[x, y])?;
+                self.elem(ElemOp::Add, dtype, &[sum, product])
+            });
+        }
+        if !single {
+            return Ok(terms.iter().fold(zero, |sum, &(x, y)| self.builder.fma(x, y, sum)));
+        }
+        let mut part: [Option<Reg>; 8] = [None; 8];
+        for (k, &(x, y)) in terms.iter().enumerate() {
+            part[k % 8] = Some(self.builder.fma(x, y, part[k % 8].unwrap_or(zero)));
+        }
+        match self.joined(ElemOp::Add, dtype, part)? {
+            // Where a partial is missing the law adds its zero, which turns a sum of −0 into 0.
+            Some(sum) if terms.len() < 8 => self.elem(ElemOp::Add, dtype, &[zero, sum]),
+            sum => Ok(sum.unwrap_or(zero)),
+        }
     }
 
     fn chain(&mut self, op: ElemOp, lane: &[Reg], unit: bool) -> Lowered<Reg> {

@@ -3,8 +3,9 @@
 //! products of pivots, without a division by one.
 
 use super::args::{expect_count, fit, one};
-use super::factor::{CompleteLu, Lu, backward, forward};
+use super::factor::{CompleteLu, Lu};
 use super::linalg::{each, same_type, square};
+use super::triangle::{Sides, Triangle, backward, forward, transposed};
 use crate::bail;
 use crate::base::Result;
 use crate::ir::op::*;
@@ -196,18 +197,15 @@ impl Others {
     }
 }
 
-fn transposed(n: usize, x: &[f64]) -> Vec<f64> {
-    memory::collect((0..n * n).map(|at| x[at % n * n + at / n]))
-}
-
 /// The cofactors of a matrix: `l⁻ᵀ·c·m⁻ᵀ`, c those of the diagonal.
 fn cofactors(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Vec<f64>> {
     let Some(f) = CompleteLu::new(cx, n, a)? else { return Ok(memory::filled(if n == 1 { 1.0 } else { f64::NAN }, n * n)) };
     let others = Others::of(f.diagonal());
     let mut x: Vec<f64> = memory::collect((0..n * n).map(|at| if at / n == at % n { others.without(&[at / n]) } else { 0.0 }));
-    backward(cx, n, n, |i, j| f.m(i, j), &mut x)?;
-    let mut x = transposed(n, &x);
-    backward(cx, n, n, |i, j| f.l(j, i), &mut x)?;
+    let (l, m) = (f.l(), f.m());
+    backward(cx, Triangle::of(&m, n), &mut x, &Sides::all(n))?;
+    let mut x = transposed(&x, n);
+    backward(cx, Triangle::of(&l, n).transposed(), &mut x, &Sides::all(n))?;
     Ok(f.restored(&x))
 }
 
@@ -216,9 +214,10 @@ fn cofactors(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Vec<f64>> {
 fn cofactor_slope(cx: &mut EvalCx, n: usize, a: &[f64], w: &[f64]) -> Result<Vec<f64>> {
     let Some(f) = CompleteLu::new(cx, n, a)? else { return Ok(memory::filled(if n == 1 { 0.0 } else { f64::NAN }, n * n)) };
     let mut h = f.permuted(w);
-    forward(cx, n, n, |i, j| f.l(i, j), &mut h)?;
-    let mut h = transposed(n, &h);
-    forward(cx, n, n, |i, j| f.m(j, i), &mut h)?;
+    let (l, m, all) = (f.l(), f.m(), Sides::all(n));
+    forward(cx, Triangle::of(&l, n), &mut h, &all)?;
+    let mut h = transposed(&h, n);
+    forward(cx, Triangle::of(&m, n).transposed(), &mut h, &all)?;
     // Here h is transposed: element (j, i) of it is hᵢⱼ.
     let others = Others::of(f.diagonal());
     let element = |at: usize| {
@@ -229,10 +228,10 @@ fn cofactor_slope(cx: &mut EvalCx, n: usize, a: &[f64], w: &[f64]) -> Result<Vec
         }
     };
     let mut x: Vec<f64> = memory::collect((0..n * n).map(element));
-    backward(cx, n, n, |i, j| f.l(j, i), &mut x)?;
-    let mut x = transposed(n, &x);
-    backward(cx, n, n, |i, j| f.m(i, j), &mut x)?;
-    Ok(f.restored(&transposed(n, &x)))
+    backward(cx, Triangle::of(&l, n).transposed(), &mut x, &all)?;
+    let mut x = transposed(&x, n);
+    backward(cx, Triangle::of(&m, n), &mut x, &all)?;
+    Ok(f.restored(&transposed(&x, n)))
 }
 
 #[cfg(test)]

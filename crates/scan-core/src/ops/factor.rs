@@ -1,9 +1,13 @@
-//! Factorisations of one small row-major matrix in f64, plainly: the law that faster kernels are measured by.
+//! Factorisations of one row-major matrix in f64.
 
+use super::matmul::product_in;
+use super::triangle::{LEAF, Sides, Triangle, backward, forward, half};
 use crate::base::Result;
 use crate::ir::EvalCx;
+use crate::scalar::product::{Matrix, Mode};
 use crate::types::memory;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// `P·a = L·U` with partial pivoting; L has a unit diagonal and shares the storage of U.
 pub struct Lu {
@@ -22,38 +26,13 @@ impl Lu {
     /// An interruption.
     pub fn new(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Lu> {
         let mut f = Lu { n, lu: memory::copied(a), rows: memory::collect(0..n), sign: 1.0 };
-        for k in 0..n {
-            cx.worked((n - k) * (n - k))?;
-            f.pivot(k);
-            f.eliminate(k);
+        let mut swaps: Vec<usize> = memory::zeros(n);
+        factorise(cx, &mut f.lu, n, 0..n, &mut swaps)?;
+        for (k, &best) in swaps.iter().enumerate().filter(|(k, best)| k != *best) {
+            f.rows.swap(k, best);
+            f.sign = -f.sign;
         }
         Ok(f)
-    }
-
-    /// Brings the largest element of a column to the diagonal.
-    fn pivot(&mut self, k: usize) {
-        let size = |row: usize| self.lu[row * self.n + k].abs();
-        let best = (k + 1..self.n).fold(k, |best, row| if size(row) > size(best) { row } else { best });
-        if best != k {
-            (0..self.n).for_each(|j| self.lu.swap(k * self.n + j, best * self.n + j));
-            self.rows.swap(k, best);
-            self.sign = -self.sign;
-        }
-    }
-
-    fn eliminate(&mut self, k: usize) {
-        let n = self.n;
-        let pivot = self.lu[k * n + k];
-        if pivot == 0.0 {
-            return;
-        }
-        for i in k + 1..n {
-            let factor = self.lu[i * n + k] / pivot;
-            self.lu[i * n + k] = factor;
-            for j in k + 1..n {
-                self.lu[i * n + j] -= factor * self.lu[k * n + j];
-            }
-        }
     }
 
     /// The diagonal of U.
@@ -66,15 +45,89 @@ impl Lu {
     /// # Errors
     /// An interruption.
     pub fn solve(&self, cx: &mut EvalCx, b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
-        let n = self.n;
         if self.diagonal().any(|u| u == 0.0) {
             return Ok(None);
         }
         let mut x: Vec<f64> = memory::room(b.len());
         self.rows.iter().for_each(|&row| x.extend_from_slice(&b[row * k..(row + 1) * k]));
-        forward(cx, n, k, |i, j| if i == j { 1.0 } else { self.lu[i * n + j] }, &mut x)?;
-        backward(cx, n, k, |i, j| self.lu[i * n + j], &mut x)?;
+        let triangle = Triangle::of(&self.lu, self.n);
+        forward(cx, triangle.with_ones(), &mut x, &Sides::all(k))?;
+        backward(cx, triangle, &mut x, &Sides::all(k))?;
         Ok(Some(x))
+    }
+}
+
+/// Factorises some columns of rows of so many elements, from the diagonal down, by halves: the left half, then what it leaves of the right
+/// one, which is a product, and that. Notes by which row each was swapped; whole rows are swapped.
+fn factorise(cx: &mut EvalCx, a: &mut [f64], width: usize, columns: Range<usize>, swaps: &mut [usize]) -> Result<()> {
+    if columns.len() <= LEAF {
+        for k in columns.clone() {
+            swaps[k] = pivot(a, width, k);
+            eliminate(a, width, k, columns.end);
+        }
+        return cx.worked((a.len() / width.max(1) - columns.start) * columns.len() * columns.len());
+    }
+    if columns.len() <= PANEL && width >= 2 * PANEL {
+        return factorise_beside(cx, a, width, columns, swaps);
+    }
+    let (lo, mid) = (columns.start, half(&columns));
+    let right = Sides { width, columns: mid..columns.end };
+    factorise(cx, a, width, lo..mid, swaps)?;
+    let diagonal: Vec<f64> = memory::collect((lo..mid).flat_map(|i| &a[i * width + lo..i * width + mid]).copied());
+    let left: Vec<f64> = memory::collect(a[mid * width..].chunks_exact(width).flat_map(|row| &row[lo..mid]).copied());
+    let (above, below) = a.split_at_mut(mid * width);
+    let above = &mut above[lo * width..];
+    forward(cx, Triangle::of(&diagonal, mid - lo).with_ones(), above, &right)?;
+    let extents = [below.len() / width, mid - lo, columns.end - mid];
+    let known = Matrix::rows(&*above, width).from(0, mid);
+    product_in(cx, extents, Matrix::rows(&left, mid - lo), known, Matrix::rows(below, width).from(0, mid), Mode::Sub)?;
+    factorise(cx, a, width, mid..columns.end, swaps)
+}
+
+/// Columns that are copied to lie side by side while they are factorised: far apart, their rows fall on the same places of the cache.
+const PANEL: usize = 32;
+
+fn factorise_beside(cx: &mut EvalCx, a: &mut [f64], width: usize, columns: Range<usize>, swaps: &mut [usize]) -> Result<()> {
+    let (lo, n) = (columns.start, columns.len());
+    let mut panel: Vec<f64> = memory::collect(a[lo * width..].chunks_exact(width).flat_map(|row| &row[columns.clone()]).copied());
+    let swaps = &mut swaps[columns.clone()];
+    factorise(cx, &mut panel, n, 0..n, swaps)?;
+    for (k, best) in swaps.iter_mut().enumerate() {
+        *best += lo;
+        swap_rows(a, width, lo + k, *best);
+    }
+    let rows = a[lo * width..].chunks_exact_mut(width).zip(panel.chunks_exact(n));
+    rows.for_each(|(row, panel)| row[columns.clone()].copy_from_slice(panel));
+    Ok(())
+}
+
+/// Brings the largest element of column k, from the diagonal down, to the diagonal; the row where it was.
+fn pivot(a: &mut [f64], width: usize, k: usize) -> usize {
+    let size = |row: usize| a[row * width + k].abs();
+    let best = (k + 1..a.len() / width).fold(k, |best, row| if size(row) > size(best) { row } else { best });
+    swap_rows(a, width, k, best);
+    best
+}
+
+fn swap_rows(a: &mut [f64], width: usize, i: usize, j: usize) {
+    if i < j {
+        let (above, below) = a.split_at_mut(j * width);
+        above[i * width..(i + 1) * width].swap_with_slice(&mut below[..width]);
+    }
+}
+
+/// Takes row k from the rows below, so that nothing is left of column k, up to a column; the factors stay in its place.
+fn eliminate(a: &mut [f64], width: usize, k: usize, end: usize) {
+    let (above, below) = a.split_at_mut((k + 1) * width);
+    let row = &above[k * width + k..k * width + end];
+    let (pivot, row) = (row[0], &row[1..]);
+    if pivot == 0.0 {
+        return;
+    }
+    for to in below.chunks_exact_mut(width) {
+        let factor = to[k] / pivot;
+        to[k] = factor;
+        to[k + 1..end].iter_mut().zip(row).for_each(|(to, x)| *to -= factor * x);
     }
 }
 
@@ -101,7 +154,7 @@ impl CompleteLu {
         for k in 0..n {
             cx.worked(2 * (n - k) * (n - k))?;
             f.pivot(k);
-            f.lu.eliminate(k);
+            eliminate(&mut f.lu.lu, n, k, n);
         }
         Ok(Some(f))
     }
@@ -117,7 +170,11 @@ impl CompleteLu {
             self.columns.swap(k, best);
             self.lu.sign = -self.lu.sign;
         }
-        self.lu.pivot(k);
+        let row = pivot(&mut self.lu.lu, n, k);
+        if row != k {
+            self.lu.rows.swap(k, row);
+            self.lu.sign = -self.lu.sign;
+        }
     }
 
     /// d.
@@ -125,21 +182,25 @@ impl CompleteLu {
         self.lu.diagonal()
     }
 
-    /// An element of l.
-    pub fn l(&self, i: usize, j: usize) -> f64 {
-        match i.cmp(&j) {
+    /// l.
+    pub fn l(&self) -> Vec<f64> {
+        let element = |i: usize, j: usize| match i.cmp(&j) {
             Ordering::Greater => self.lu.lu[i * self.n + j],
             other => f64::from(other == Ordering::Equal),
-        }
+        };
+        memory::collect((0..self.n * self.n).map(|at| element(at / self.n, at % self.n)))
     }
 
-    /// An element of m.
-    pub fn m(&self, i: usize, j: usize) -> f64 {
-        let pivot = self.lu.lu[i * self.n + i];
-        match i.cmp(&j) {
-            Ordering::Less if pivot != 0.0 => self.lu.lu[i * self.n + j] / pivot,
-            other => f64::from(other == Ordering::Equal),
-        }
+    /// m.
+    pub fn m(&self) -> Vec<f64> {
+        let element = |i: usize, j: usize| {
+            let pivot = self.lu.lu[i * self.n + i];
+            match i.cmp(&j) {
+                Ordering::Less if pivot != 0.0 => self.lu.lu[i * self.n + j] / pivot,
+                other => f64::from(other == Ordering::Equal),
+            }
+        };
+        memory::collect((0..self.n * self.n).map(|at| element(at / self.n, at % self.n)))
     }
 
     /// `P·x·Q`.
@@ -154,61 +215,4 @@ impl CompleteLu {
         places.zip(x).for_each(|(at, &x)| out[at] = self.lu.sign * x);
         out
     }
-}
-
-/// Overwrites b with the solution of a lower triangular system.
-///
-/// # Errors
-/// An interruption.
-pub fn forward(cx: &mut EvalCx, n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) -> Result<()> {
-    (0..n).try_for_each(|i| substitute(cx, i, 0..i, k, &at, b))
-}
-
-/// Overwrites b with the solution of an upper triangular system.
-///
-/// # Errors
-/// An interruption.
-pub fn backward(cx: &mut EvalCx, n: usize, k: usize, at: impl Fn(usize, usize) -> f64, b: &mut [f64]) -> Result<()> {
-    (0..n).rev().try_for_each(|i| substitute(cx, i, i + 1..n, k, &at, b))
-}
-
-/// Row i of the solution from the rows `known`.
-fn substitute(
-    cx: &mut EvalCx,
-    i: usize,
-    known: std::ops::Range<usize>,
-    k: usize,
-    at: &impl Fn(usize, usize) -> f64,
-    b: &mut [f64],
-) -> Result<()> {
-    cx.worked(known.len() * k)?;
-    for j in known {
-        let factor = at(i, j);
-        (0..k).for_each(|c| b[i * k + c] -= factor * b[j * k + c]);
-    }
-    let pivot = at(i, i);
-    b[i * k..(i + 1) * k].iter_mut().for_each(|x| *x /= pivot);
-    Ok(())
-}
-
-/// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
-///
-/// # Errors
-/// An interruption.
-pub fn cholesky(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Option<Vec<f64>>> {
-    let mut l = memory::zeros(n * n);
-    for j in 0..n {
-        cx.worked((n - j) * j)?;
-        for i in j..n {
-            let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
-            if i > j {
-                l[i * n + j] = rest / l[j * n + j];
-            } else if rest > 0.0 {
-                l[i * n + i] = rest.sqrt();
-            } else {
-                return Ok(None);
-            }
-        }
-    }
-    Ok(Some(l))
 }

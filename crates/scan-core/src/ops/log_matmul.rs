@@ -29,7 +29,7 @@
 //! 2⁻⁷⁶⁵ have a relative error of at most `(3·|log sⱼ| + k + log k + 45)·ε`, which, unlike the formula's, does not grow with |yⱼ|; smaller ones,
 //! which are shares of ctⱼ, may come out as 0.
 
-use super::matmul::{LOOPS, Outer as _, Product as _};
+use super::matmul::{Outer as _, Product as _};
 use super::softmax::log_sum_exp;
 use crate::scalar::{Host, Lanes as _, slices};
 use crate::types::memory;
@@ -124,20 +124,8 @@ pub(crate) fn powers(k: usize, a: &[f64], out: &mut [f64]) {
 
 /// `log_matmul_sums`
 pub(crate) fn sums(size: Size, powers: &[f64], power: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    products(size.m, [size.k, size.n], powers, power, out);
+    f64::multiply([size.m, size.k, size.n], powers, power, out);
 }
-
-/// `x·w` for m rows x, w having the extents `[k, n]`, out being zeros.
-fn products(m: usize, [k, n]: [usize; 2], x: &[f64], w: &[f64], out: &mut [f64]) {
-    if m >= MANY && m * k * n > LOOPS {
-        return f64::multiply([m, k, n], x, w, out);
-    }
-    (0..m).for_each(|t| slices::add_rows(row(x, t, k), w, &mut out[t * n..(t + 1) * n]));
-}
-
-/// From so many rows on a product of matrices is quicker than as many products of vectors.
-const MANY: usize = 8;
 
 /// `y = log_matmul(a, w, sums, top)`
 pub(crate) fn forward(size: Size, [a, w, sums, top]: [&[f64]; 4], y: &mut [f64]) {
@@ -169,12 +157,11 @@ fn without_nan(x: &[f64]) -> Vec<f64> {
 /// `log_matmul_left`: the cotangent of a.
 pub(crate) fn left(size: Size, [cts, quotients, powers, a, w, turned]: [&[f64]; 6], out: &mut [f64]) {
     let Size { m: rows, k, n } = size;
-    out.fill(0.0);
     if !slices::any_nan(quotients) {
-        products(rows, [n, k], quotients, turned, out);
+        f64::multiply([rows, n, k], quotients, turned, out);
         return slices::scale(powers, out);
     }
-    products(rows, [n, k], &without_nan(quotients), turned, out);
+    f64::multiply([rows, n, k], &without_nan(quotients), turned, out);
     slices::scale(&without_nan(powers), out);
     for at in (0..rows * n).filter(|&at| quotients[at].is_nan()) {
         let out = &mut out[at / n * k..(at / n + 1) * k];

@@ -5,10 +5,12 @@ use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::scalar::{eights, slices};
+use crate::scalar::eights;
+use crate::scalar::product::{self, Float, Matrix, Mode};
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
-use crate::types::{Array, Dim, Element, Extents, Type, memory};
+use crate::types::{Array, Dim, Element, Extents, Type};
 use crate::{bail, dispatch};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// As `numpy.matmul`: a vector on the left is a row, on the right a column, and that axis goes away; axes before the last
@@ -90,13 +92,13 @@ fn matmul<T: Product>(cx: &mut EvalCx, a: &Array, b: &Array) -> Result<Array> {
     let (data_a, data_b) = (a.as_slice::<T>(), b.as_slice::<T>());
     let mut product = Array::dirty(a.dtype(), &shape);
     let out = product.as_mut_slice::<T>();
-    out.fill(T::ZERO);
     if batch_b.is_empty() {
         T::multiply_in(cx, [count(&batch) * m, k, n], data_a, data_b, out)?;
         return Ok(product);
     }
+    let (at_a, at_b) = (Positions::new(&batch, batch_a), Positions::new(&batch, batch_b));
     for i in 0..count(&batch) {
-        let (at_a, at_b) = (position(i, &batch, batch_a) * m * k, position(i, &batch, batch_b) * k * n);
+        let (at_a, at_b) = (at_a.of(i) * m * k, at_b.of(i) * k * n);
         let (a, b) = (&data_a[at_a..at_a + m * k], &data_b[at_b..at_b + k * n]);
         T::multiply_in(cx, [m, k, n], a, b, &mut out[i * m * n..(i + 1) * m * n])?;
         cx.worked(m * k * n)?;
@@ -104,17 +106,28 @@ fn matmul<T: Product>(cx: &mut EvalCx, a: &Array, b: &Array) -> Result<Array> {
     Ok(product)
 }
 
-/// The row-major position in `shape` of element `i` of `target`, to which it is broadcast.
-fn position(i: usize, target: &[usize], shape: &[usize]) -> usize {
-    let (from, to) = (strides(target), strides(shape));
-    let new = target.len() - shape.len();
-    (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / from[new + axis] % shape[axis] * to[axis]).sum()
+/// Where elements of a shape lie that is broadcast to a larger one.
+struct Positions {
+    /// Axes along which it moves: elements of the larger shape from one to the next, extent, elements of the shape.
+    axes: SmallVec<[[usize; 3]; 4]>,
 }
 
-/// Products of row-major matrices. Ints are done by loops; floats too where they are small. Larger products of floats round
-/// `x·y + z` once, where the processor can.
+impl Positions {
+    fn new(target: &[usize], shape: &[usize]) -> Positions {
+        let (from, to) = (strides(target), strides(shape));
+        let new = target.len() - shape.len();
+        let moving = (0..shape.len()).filter(|&axis| shape[axis] != 1);
+        Positions { axes: moving.map(|axis| [from[new + axis], shape[axis], to[axis]]).collect() }
+    }
+    /// The row-major position of element `i` of the larger shape.
+    fn of(&self, i: usize) -> usize {
+        self.axes.iter().map(|[from, extent, to]| i / from % extent * to).sum()
+    }
+}
+
+/// Products of row-major matrices: of ints by loops, of floats by [the law of products](product).
 pub(crate) trait Product: Number {
-    /// `c = a·b` for extents `[m, k, n]`, c being zeros.
+    /// `c = a·b` for extents `[m, k, n]`.
     fn multiply(extents: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
         multiply_by_loops(extents, a, b, c);
     }
@@ -127,49 +140,23 @@ pub(crate) trait Product: Number {
             Self::multiply([m, k, n], a, b, c);
             return Ok(());
         }
-        if n >= 4 && m >= ROWS && Self::TILED {
-            return Self::multiply_tiles(cx, [m, k, n], a, b, c);
-        }
-        let rows = (LONG / (k * n).max(1)).max(1);
-        let mut lo = 0;
-        while lo < m {
-            // The last part is not so small that another way of multiplying is taken.
-            let hi = if m - lo <= rows + SMALL / (k * n).max(1) { m } else { lo + rows };
-            Self::multiply([hi - lo, k, n], &a[lo * k..hi * k], b, &mut c[lo * n..hi * n]);
-            cx.check_clock()?;
-            lo = hi;
-        }
-        Ok(())
+        Self::multiply_parts(cx, [m, k, n], a, b, c)
     }
-    /// True where a product of many rows and columns is made of tiles.
-    const TILED: bool = false;
-    /// Such a product.
+    /// A product that is long; here some rows at a time.
     ///
     /// # Errors
     /// An interruption.
-    fn multiply_tiles(cx: &mut EvalCx, [m, k, n]: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) -> Result<()> {
-        let ranges = |n: usize, size: usize| (0..n).step_by(size).map(move |lo| lo..n.min(lo + size));
-        for rows in ranges(m, TILE[0]) {
-            for columns in ranges(n, TILE[2]) {
-                for inner in ranges(k, TILE[1]) {
-                    Self::multiply_tile([m, k, n], [rows.clone(), inner, columns.clone()], a, b, c);
-                    cx.check_clock()?;
-                }
-            }
-        }
-        Ok(())
-    }
-    /// Sets some rows and columns of c to the product of some columns of a and rows of b, or adds it where these are not the first.
-    fn multiply_tile(extents: [usize; 3], _tile: [Range<usize>; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
-        Self::multiply(extents, a, b, c);
+    fn multiply_parts(cx: &mut EvalCx, [m, k, n]: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) -> Result<()> {
+        cx.in_blocks(m, (LONG / (k * n).max(1)).max(1), |Range { start, end }| {
+            Self::multiply([end - start, k, n], &a[start * k..end * k], b, &mut c[start * n..end * n]);
+        })
     }
 }
 
 /// Products of more multiplications are made of parts.
 const LONG: usize = 1 << 27;
-/// Rows, inner extents and columns of a tile: the last two are those that `matrixmultiply` packs, and adds up, at a time anyway, so that
-/// bits stay; for so many rows packing once more is nothing.
-const TILE: [usize; 3] = [4096, 256, 1024];
+/// Rows and columns of a part; of its inner extent it has as much as one chain adds up, so that bits stay.
+const PART: [usize; 2] = [4096, 1024];
 
 /// `C = aᵀ·b` added up over rows.
 pub(crate) trait Outer: Element {
@@ -177,6 +164,9 @@ pub(crate) trait Outer: Element {
     /// a time are added up: what is made of so many rows, or a multiple, and then of the others has the same bits.
     fn add_outer(extents: [usize; 3], a: &[Self], b: &[Self], back: [bool; 2], c: &mut [Self]);
 }
+
+/// Rows of which [`Outer::add_outer`] adds up the products at once.
+pub(crate) const OUTER: usize = product::DEPTH;
 
 impl Product for bool {}
 impl Product for i8 {}
@@ -189,126 +179,87 @@ impl Product for u32 {}
 impl Product for u64 {}
 
 macro_rules! float_product {
-    ($t:ty, $gemm:path, $add_rows:path, $add_rows_back:path, $add_outer:path, $row_products:path) => {
+    ($t:ty, $row_products:path) => {
         impl Product for $t {
-            fn multiply(extents: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
-                let [m, k, n] = extents;
-                match extents {
-                    _ if m * k * n <= LOOPS || (2..4).contains(&n) => return multiply_by_loops(extents, a, b, c),
-                    [_, _, 1] => return $row_products(a, b, c),
-                    _ if m < ROWS || m * k * n < SMALL => {
-                        return a.chunks_exact(k).zip(c.chunks_exact_mut(n)).for_each(|(a, c)| $add_rows(a, b, c));
-                    }
-                    _ => {}
-                }
-                let [m, k, n] = extents.map(|extent| 0..extent);
-                Self::multiply_tile(extents, [m, k, n], a, b, c);
-            }
-            const TILED: bool = true;
-            #[allow(unsafe_code)]
-            fn multiply_tile([m, k, n]: [usize; 3], [rows, inner, columns]: [Range<usize>; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
-                assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "extents of a product");
-                let lies = |range: &Range<usize>, n: usize| range.start <= range.end && range.end <= n;
-                assert!(lies(&rows, m) && lies(&inner, k) && lies(&columns, n), "a tile of a product");
-                if rows.len() * inner.len() * columns.len() > PACKED * LOOPS {
-                    // The product packs as much, and has no way to say that there is no memory for it.
-                    drop(memory::room::<$t>(PACKED));
-                }
-                let add = if inner.start == 0 { 0.0 } else { 1.0 };
-                // SAFETY: with these strides and extents exactly the elements of the tile are reached, which lies in the three slices,
-                // as asserted above; c is borrowed exclusively.
-                unsafe {
-                    let (a, b) = (a.as_ptr().add(rows.start * k + inner.start), b.as_ptr().add(inner.start * n + columns.start));
-                    let c = c.as_mut_ptr().add(rows.start * n + columns.start);
-                    let [m, l, w] = [rows, inner, columns].map(|range| range.len());
-                    $gemm(m, l, w, 1.0, a, k as isize, 1, b, n as isize, 1, add, c, n as isize, 1);
+            fn multiply([m, k, n]: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
+                match n {
+                    1 => $row_products(a, b, c),
+                    _ => Float::product([m, k, n], Matrix::rows(a, k), Matrix::rows(b, n), Matrix::rows(c, n), Mode::Set),
                 }
             }
-        }
-
-        impl Outer for $t {
-            #[allow(unsafe_code)]
-            fn add_outer([m, p, n]: [usize; 3], a: &[$t], b: &[$t], back: [bool; 2], c: &mut [$t]) {
-                assert!(a.len() == m * p && b.len() == p * n && c.len() == m * n, "extents of a product");
-                for lo in (0..p).step_by(OUTER) {
-                    let q = OUTER.min(p - lo);
-                    let from = back.map(|back| if back { p - lo - q } else { lo });
-                    let (a, b) = (&a[from[0] * m..(from[0] + q) * m], &b[from[1] * n..(from[1] + q) * n]);
-                    let mut turned = [0.0; OUTER];
-                    let mut scaled = |factors: &[$t], rows: &[$t], [factors_back, back]: [bool; 2]| {
-                        let turned = &mut turned[..q];
-                        turned.copy_from_slice(factors);
-                        if factors_back {
-                            turned.reverse();
-                        }
-                        if back { $add_rows_back(turned, rows, c) } else { $add_rows(turned, rows, c) }
-                    };
-                    match [m, n] {
-                        [_, 1] => scaled(b, a, [back[1], back[0]]),
-                        [1, _] => scaled(a, b, back),
-                        _ if q < ROWS || m * q * n < SMALL => $add_outer(a, b, [m, n], back, c),
-                        _ => {
-                            let [(first_a, a_step), (first_b, b_step)] = [(back[0], m), (back[1], n)]
-                                .map(|(back, size)| if back { ((q - 1) * size, -(size as isize)) } else { (0, size as isize) });
-                            // SAFETY: with these strides and extents exactly the elements of the three slices are reached: a and b have
-                            // q rows, q is not 0, which are counted from the first or down from the last one; c has m·n elements, as
-                            // asserted above, and is borrowed exclusively.
-                            unsafe {
-                                let (a, b) = (a.as_ptr().add(first_a), b.as_ptr().add(first_b));
-                                $gemm(m, q, n, 1.0, a, 1, a_step, b, b_step, 1, 1.0, c.as_mut_ptr(), n as isize, 1);
-                            }
-                        }
-                    }
+            fn multiply_parts(cx: &mut EvalCx, [m, k, n]: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) -> Result<()> {
+                if n == 1 {
+                    return cx.in_blocks(m, (LONG / k).max(1), |Range { start, end }| {
+                        $row_products(&a[start * k..end * k], b, &mut c[start..end]);
+                    });
                 }
+                product_in(cx, [m, k, n], Matrix::rows(a, k), Matrix::rows(b, n), Matrix::rows(c, n), Mode::Set)
             }
         }
     };
 }
 
-float_product!(
-    f32,
-    matrixmultiply::sgemm,
-    slices::add_rows_f32,
-    slices::add_rows_back_f32,
-    slices::add_outer_f32,
-    eights::row_products_f32
-);
-float_product!(f64, matrixmultiply::dgemm, slices::add_rows, slices::add_rows_back, slices::add_outer, eights::row_products);
+float_product!(f32, eights::row_products_f32);
+float_product!(f64, eights::row_products);
 
-/// Elements that a large product packs.
-const PACKED: usize = 256 * (1024 + 64);
-/// Rows of which [`Outer::add_outer`] adds up the products at once.
-pub(crate) const OUTER: usize = 256;
-/// Up to as many multiplications a kernel may compute a product, element by element, and both round every product and sum. Larger ones are
-/// quicker as calls: a row by a matrix of 16 × 16 takes a third of the time, of 32 × 32 an eighth.
-pub(crate) const LOOPS: usize = 128;
-/// Below as many multiplications, packing costs more than it saves.
-pub(crate) const SMALL: usize = 4096;
-/// So few rows are multiplied one after the other: the right side is read as often as it would be to pack it.
-pub(crate) const ROWS: usize = 8;
+/// A product by [the law](product), of parts where it is long, between which the caller may stop it.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn product_in<T: Float>(
+    cx: &mut EvalCx,
+    [m, k, n]: [usize; 3],
+    a: Matrix<&[T]>,
+    b: Matrix<&[T]>,
+    mut c: Matrix<&mut [T]>,
+    mode: Mode,
+) -> Result<()> {
+    let work = m.saturating_mul(k).saturating_mul(n);
+    if work <= LONG {
+        T::product([m, k, n], a, b, c, mode);
+        return cx.worked(work / VECTOR);
+    }
+    let ranges = |n: usize, size: usize| (0..n).step_by(size).map(move |lo| (lo, size.min(n - lo)));
+    for (i, rows) in ranges(m, PART[0]) {
+        for (j, columns) in ranges(n, PART[1]) {
+            for (p, depth) in ranges(k, product::DEPTH) {
+                let mode = if p == 0 || mode == Mode::Sub { mode } else { Mode::Add };
+                T::product([rows, depth, columns], a.from(i, p), b.from(p, j), c.again().from(i, j), mode);
+                cx.check_clock()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Multiplications that take the time of a simple operation.
+const VECTOR: usize = 16;
+
+impl<T: Float> Outer for T {
+    fn add_outer([m, p, n]: [usize; 3], a: &[T], b: &[T], back: [bool; 2], c: &mut [T]) {
+        let rows = |x, size, back| if back { Matrix::back(x, [p, size]) } else { Matrix::rows(x, size) };
+        let (a, b) = (rows(a, m, back[0]), rows(b, n, back[1]));
+        match n {
+            // A column is the row of the transposed product: its elements are the same chains.
+            1 => T::product([1, p, m], b.transposed(), a, Matrix::rows(c, m), Mode::Add),
+            _ => T::product([m, p, n], a.transposed(), b, Matrix::rows(c, n), Mode::Add),
+        }
+    }
+}
 
 fn multiply_by_loops<T: Number>([m, k, n]: [usize; 3], a: &[T], b: &[T], c: &mut [T]) {
-    if n == 1 {
-        (0..m).for_each(|i| c[i] = dot(&a[i * k..(i + 1) * k], b));
-        return;
-    }
+    c.fill(T::ZERO);
     for i in 0..m {
+        if n == 1 {
+            c[i] = a[i * k..(i + 1) * k].iter().zip(b).fold(T::ZERO, |sum, (&x, &y)| sum.plus(x.times(y)));
+            continue;
+        }
         let row = &mut c[i * n..(i + 1) * n];
         for p in 0..k {
             let x = a[i * k + p];
             row.iter_mut().zip(&b[p * n..(p + 1) * n]).for_each(|(c, &b)| *c = c.plus(x.times(b)));
         }
     }
-}
-
-/// Eight strided partials, then a tree, as a sum.
-fn dot<T: Number>(a: &[T], b: &[T]) -> T {
-    let mut part = [T::ZERO; 8];
-    for (a, b) in a.chunks(8).zip(b.chunks(8)) {
-        part.iter_mut().zip(a.iter().zip(b)).for_each(|(p, (a, &b))| *p = p.plus(a.times(b)));
-    }
-    let [a, b, c, d, e, f, g, h] = part;
-    (a.plus(e).plus(c.plus(g))).plus(b.plus(f).plus(d.plus(h)))
 }
 
 /// The cotangent with the axes that a vector on either side took away.

@@ -229,6 +229,7 @@ pub(super) fn view(x: &Array, start: isize, shape: &[usize], steps: &[isize]) ->
 fn copy<T: Element>(data: &[T], start: isize, shape: &[usize], steps: &[isize], out: &mut [T]) {
     match (shape, steps) {
         ([n], [1]) => out.copy_from_slice(&data[start as usize..start as usize + n]),
+        ([m, n], [1, step]) => turn(data, start, *step, [*m, *n], out),
         ([_], [step]) => out.iter_mut().zip(0..).for_each(|(out, k)| *out = data[(start + k * step) as usize]),
         ([n, shape @ ..], [step, steps @ ..]) => {
             out.chunks_exact_mut(out.len() / n).zip(0..).for_each(|(out, k)| copy(data, start + k * step, shape, steps, out));
@@ -236,6 +237,25 @@ fn copy<T: Element>(data: &[T], start: isize, shape: &[usize], steps: &[isize], 
         _ => out[0] = data[start as usize],
     }
 }
+
+/// Copies m rows of n elements, whose columns lie side by side from `start` on, `step` from one to the next: tile by tile, so that lines
+/// of the cache are read and written as a whole.
+pub(super) fn turn<T: Element + Copy>(data: &[T], start: isize, step: isize, [m, n]: [usize; 2], out: &mut [T]) {
+    for i in (0..m).step_by(TILE) {
+        let high = TILE.min(m - i);
+        for j in (0..n).step_by(TILE) {
+            for c in j..n.min(j + TILE) {
+                let first = (start + i as isize + c as isize * step) as usize;
+                for (r, x) in data[first..first + high].iter().enumerate() {
+                    out[(i + r) * n + c] = *x;
+                }
+            }
+        }
+    }
+}
+
+/// Rows and columns of a tile.
+const TILE: usize = 16;
 
 /// The extents with `one` at these positions of the result.
 fn expanded<T: Clone, C: FromIterator<T>>(dims: &[T], axes: &[usize], one: T) -> C {

@@ -16,6 +16,8 @@ pub mod math;
 pub mod mt19937;
 pub mod nature;
 pub mod philox;
+#[allow(unsafe_code)]
+pub(crate) mod product;
 pub mod rows;
 #[allow(unsafe_code)]
 pub mod slices;

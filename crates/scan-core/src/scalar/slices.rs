@@ -75,19 +75,6 @@ slices! {
     pub fn largest(x: &[f64]) -> f64 = largest_of of f64;
     /// `out = exp(x − less)`
     pub fn exp_of_differences(x: &[f64], less: f64, out: &mut [f64]) = exp_of_differences_of of f64;
-    /// `outⱼ += Σₚ factorsₚ · rowsₚⱼ`, from the first p to the last; rows are as long as `out`.
-    pub fn add_rows(factors: &[f64], rows: &[f64], out: &mut [f64]) = add_rows_of of f64;
-    /// As [`add_rows`].
-    pub fn add_rows_f32(factors: &[f32], rows: &[f32], out: &mut [f32]) = add_rows_of of f32;
-    /// As [`add_rows`], with the rows from the last one on: the first factor's is the last.
-    pub fn add_rows_back(factors: &[f64], rows: &[f64], out: &mut [f64]) = add_rows_back_of of f64;
-    /// As [`add_rows_back`].
-    pub fn add_rows_back_f32(factors: &[f32], rows: &[f32], out: &mut [f32]) = add_rows_back_of of f32;
-    /// `outᵢⱼ += Σₚ aₚᵢ · bₚⱼ`, from the first p to the last, for rows of so many elements; those of a and of b from the last one on
-    /// where that is said of them.
-    pub fn add_outer(a: &[f64], b: &[f64], sizes: [usize; 2], back: [bool; 2], out: &mut [f64]) = add_outer_of of f64;
-    /// As [`add_outer`].
-    pub fn add_outer_f32(a: &[f32], b: &[f32], sizes: [usize; 2], back: [bool; 2], out: &mut [f32]) = add_outer_of of f32;
     /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
     pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
     /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
@@ -112,81 +99,6 @@ fn largest_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
 #[inline(always)]
 fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &mut [f64]) {
     out.iter_mut().zip(x).for_each(|(out, &x)| *out = math::exp(c, x - less));
-}
-
-#[inline(always)]
-fn add_rows_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
-    let n = out.len();
-    if n == 0 {
-        return;
-    }
-    let (blocks, rest) = factors.as_chunks::<8>();
-    for (f, block) in blocks.iter().zip(rows.chunks_exact(8 * n)) {
-        let (r0, block) = block.split_at(n);
-        let (r1, block) = block.split_at(n);
-        let (r2, block) = block.split_at(n);
-        let (r3, block) = block.split_at(n);
-        let (r4, block) = block.split_at(n);
-        let (r5, block) = block.split_at(n);
-        let (r6, r7) = block.split_at(n);
-        // One zip of all: its length is compared once, so that the loop has neither checks nor a last round of its own.
-        let low = r0.iter().zip(r1).zip(r2).zip(r3);
-        let high = r4.iter().zip(r5).zip(r6).zip(r7);
-        for (out, ((((&x0, &x1), &x2), &x3), (((&x4, &x5), &x6), &x7))) in out.iter_mut().zip(low.zip(high)) {
-            let low = c.fma(f[3], x3, c.fma(f[2], x2, c.fma(f[1], x1, c.fma(f[0], x0, *out))));
-            *out = c.fma(f[7], x7, c.fma(f[6], x6, c.fma(f[5], x5, c.fma(f[4], x4, low))));
-        }
-    }
-    for (&f, row) in rest.iter().zip(rows[blocks.len() * 8 * n..].chunks_exact(n)) {
-        out.iter_mut().zip(row).for_each(|(out, &x)| *out = c.fma(f, x, *out));
-    }
-}
-
-/// Apart from [`add_rows_of`]: rows that are found by their index take it half as long again.
-#[inline(always)]
-fn add_rows_back_of<C: Lanes>(c: &C, factors: &[C::V], rows: &[C::V], out: &mut [C::V]) {
-    let n = out.len();
-    if n == 0 {
-        return;
-    }
-    let row = |p: usize| {
-        let at = factors.len() - 1 - p;
-        &rows[at * n..(at + 1) * n]
-    };
-    let (blocks, rest) = factors.as_chunks::<8>();
-    for (i, f) in blocks.iter().enumerate() {
-        let [r0, r1, r2, r3, r4, r5, r6, r7] = std::array::from_fn(|k| row(8 * i + k));
-        let low = r0.iter().zip(r1).zip(r2).zip(r3);
-        let high = r4.iter().zip(r5).zip(r6).zip(r7);
-        for (out, ((((&x0, &x1), &x2), &x3), (((&x4, &x5), &x6), &x7))) in out.iter_mut().zip(low.zip(high)) {
-            *out = eight(c, f, [x0, x1, x2, x3, x4, x5, x6, x7], *out);
-        }
-    }
-    for (p, &f) in rest.iter().enumerate() {
-        out.iter_mut().zip(row(8 * blocks.len() + p)).for_each(|(out, &x)| *out = c.fma(f, x, *out));
-    }
-}
-
-/// `sum + Σ fₚ·xₚ`, one after the other.
-#[inline(always)]
-fn eight<C: Lanes>(c: &C, f: &[C::V; 8], x: [C::V; 8], sum: C::V) -> C::V {
-    let low = c.fma(f[3], x[3], c.fma(f[2], x[2], c.fma(f[1], x[1], c.fma(f[0], x[0], sum))));
-    c.fma(f[7], x[7], c.fma(f[6], x[6], c.fma(f[5], x[5], c.fma(f[4], x[4], low))))
-}
-
-#[inline(always)]
-fn add_outer_of<C: Lanes>(c: &C, a: &[C::V], b: &[C::V], [m, n]: [usize; 2], back: [bool; 2], out: &mut [C::V]) {
-    if m == 0 || n == 0 {
-        return;
-    }
-    let rows = a.len() / m;
-    for p in 0..rows {
-        let [at_a, at_b] = back.map(|back| if back { rows - 1 - p } else { p });
-        let row = &b[at_b * n..(at_b + 1) * n];
-        for (&x, out) in a[at_a * m..(at_a + 1) * m].iter().zip(out.chunks_exact_mut(n)) {
-            out.iter_mut().zip(row).for_each(|(out, &y)| *out = c.fma(x, y, *out));
-        }
-    }
 }
 
 #[inline(always)]
@@ -236,15 +148,6 @@ mod tests {
     #[test]
     fn bits_do_not_depend_on_the_width_of_vectors() {
         for n in [0, 1, 3, 8, 13, 64, 70] {
-            for k in [0, 1, 7, 8, 9, 33] {
-                let (factors, rows) = (numbers(k, 1), numbers(k * n, 2));
-                let (mut out, mut want) = (numbers(n, 3), numbers(n, 3));
-                add_rows(&factors, &rows, &mut out);
-                for p in 0..k {
-                    (0..n).for_each(|j| want[j] = crate::scalar::Host::<f64>::CX.fma(factors[p], rows[p * n + j], want[j]));
-                }
-                assert_eq!(out, want, "{k} rows of {n}");
-            }
             let x = numbers(n, 5);
             let mut powers = vec![0.0; n];
             exp_of_differences(&x, 0.5, &mut powers);

@@ -4,7 +4,7 @@ use scan_core::backend::cpu::Isa;
 use std::process::Command;
 
 /// Modules whose tests call functions on engines.
-const MODULES: [&str; 3] = ["engines::", "ir_files::", "nested::"];
+const MODULES: [&str; 4] = ["engines::", "ir_files::", "nested::", "products::"];
 
 #[test]
 fn functions_run_under_every_instruction_set() {

@@ -10,6 +10,7 @@ mod misfits;
 mod mutations;
 mod nested;
 mod peak_memory;
+mod products;
 mod random_graphs;
 mod sources;
 mod tidy;

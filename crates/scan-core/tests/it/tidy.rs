@@ -46,9 +46,9 @@ const UNSAFE: &[(&str, &str)] = &[
     ("backend/wgpu/", "a foreign interface"),
     ("scalar/fast.rs", "functions compiled for processors with fma"),
     ("scalar/eights.rs", "registers of the processor"),
+    ("scalar/product/", "registers of the processor, and places in three matrices"),
     ("scalar/slices.rs", "loops compiled for the vectors of the processor"),
     ("types/zeroed.rs", "cleared memory, which vectors get without a way to refuse it"),
-    ("ops/matmul.rs", "the matrix product of `matrixmultiply` takes pointers"),
 ];
 
 /// Functions outside of `ops/` and `ir/` that tell three or more ops apart, each with the reason. Whatever else a pass wants to know of an

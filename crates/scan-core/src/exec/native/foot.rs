@@ -3,7 +3,7 @@
 use super::head::Feed;
 use super::held::Held;
 use super::plan::plan;
-use super::sides::{BLOCK, PRODUCTS, WHOLE, names};
+use super::sides::{BLOCK, WHOLE, names};
 use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -13,9 +13,7 @@ use crate::eval::Walk;
 use crate::ir::op::OuterSum;
 use crate::ir::{EvalCx, Graph, Scan, StateId};
 use crate::lower::{Window, feet};
-#[cfg(any(test, feature = "testing"))]
-use crate::ops::matmul::{LOOPS, SMALL};
-use crate::ops::matmul::{OUTER, ROWS};
+use crate::ops::matmul::OUTER;
 use crate::types::Array;
 use crate::types::shape::count;
 use std::sync::Arc;
@@ -26,8 +24,6 @@ pub struct Foot {
     made: Vec<(StateId, usize)>,
     /// Per array that is read by rows: true where it is read from the last one on.
     cut: Vec<bool>,
-    /// Arguments that are matrices by which rows are multiplied.
-    factors: Vec<usize>,
     /// Number of results that are rows.
     rows: usize,
     sums: Vec<(OuterSum, usize)>,
@@ -41,11 +37,10 @@ impl Foot {
     /// An internal error where its graph is not consistent.
     pub fn new(foot: feet::Foot, engine: Engine) -> Result<Foot> {
         let walk = Walk::new(Arc::new(plan(&foot.graph, engine)?));
-        let factors = foot.factors.iter().map(|k| k - foot.made.len()).collect();
         let cut = foot.cut.iter().map(|c| c.1).collect();
         let first = foot.cut.len();
         let sums = foot.sums.into_iter().map(|(_, op, like)| (op, first + like)).collect();
-        Ok(Foot { walk, made: foot.made, cut, factors, rows: foot.rows.len(), sums, own: foot.own })
+        Ok(Foot { walk, made: foot.made, cut, rows: foot.rows.len(), sums, own: foot.own })
     }
 
     /// The names of what is computed.
@@ -64,12 +59,11 @@ impl Foot {
         }
         #[cfg(any(test, feature = "testing"))]
         if small::in_blocks() {
-            return Ok(self.unit(cx, windows, args)?.and_then(|_| self.small_block(windows, args, n)));
+            return Ok(self.unit(cx, windows, args)?.and_then(|_| self.small_block(n)));
         }
         let kept: usize = self.own.iter().map(|id| windows[id.0 as usize].row_bytes()).sum();
         let beside = cut.iter().map(|a| a.len() * a.dtype().size()).sum::<usize>() / n;
-        let high = self.factors.iter().map(|&k| PRODUCTS.div_ceil(args[k].len().max(1))).max().unwrap_or(1);
-        let block = (BLOCK / (kept + beside).max(1)).max(high).max(ROWS);
+        let block = (BLOCK / (kept + beside).max(1)).max(1);
         if n * kept <= WHOLE || n < 2 * block {
             return Ok(None);
         }
@@ -77,14 +71,10 @@ impl Foot {
         Ok(block.filter(|block| n >= 2 * block))
     }
 
-    /// Two, where the products are so small that the number of rows does not matter to the way of multiplying.
+    /// Two, where no sums are made: these have whole blocks of rows.
     #[cfg(any(test, feature = "testing"))]
-    fn small_block(&self, windows: &[Window], args: &[Array], n: usize) -> Option<usize> {
-        let made = self.made.iter().map(|(id, _)| count(&windows[id.0 as usize].shape));
-        let rows = args[..self.cut.len()].iter().map(|a| a.len() / n.max(1));
-        let longest = made.chain(rows).chain(args[self.cut.len()..].iter().map(Array::len)).max().unwrap_or(1);
-        let most = if self.factors.is_empty() { SMALL } else { LOOPS };
-        let wanted = n >= 4 && n * longest * longest <= most;
+    fn small_block(&self, n: usize) -> Option<usize> {
+        let wanted = n >= 4 && self.sums.is_empty();
         if wanted {
             small::count_blocks();
         }
@@ -263,7 +253,7 @@ mod tests {
     use crate::types::{DType, Extents};
 
     /// A loop whose rows are multiplied and added up; `step` makes them of u and h, `%3` is the rows of all steps, `more` what else is read.
-    fn program(seq: &str, step: &str, rows: &str, back: bool, more: &str) -> Graph {
+    fn program(seq: &str, step: &str, rows: &str, back: bool, sums: &str, more: &str) -> Graph {
         let text = format!(
             "fn f(n: i64, x: f64[n0, n1], w: f64[n2, n3], v: f64[n4, n5], start: f64[1, n6], q: f64[n7, n8]) {{
   %0 = scan n_steps=n {{
@@ -282,12 +272,13 @@ mod tests {
   %6 = reduce[kind=sum, axes=[1], keepdims=false](%5)
   %7 = outer_sum[back_a={back}, back_b=false](v, %3, w)
   %8 = outer_sum[back_a=false, back_b=false](%3, %3, w)
-  return %6, %7, %8{more}
+  return %6{sums}{more}
 }}"
         );
         parse(&text).unwrap_or_else(|e| panic!("{}: {text}", e.title)).1
     }
 
+    const SUMS: &str = ", %7, %8";
     const PLAIN: &str = "%10 = mul(h, 0.5:f64)\n    %11 = add(u, %10)\n    %1 = tanh(%11)\n    %2 = mul(%1, u)";
     const LIST: &str = "%10 = matmul(h, q)\n    %11 = add(u, %10)\n    %1 = tanh(%11)\n    %2 = mul(%1, u)";
     const MADE: &str = "add(%0.g, 0.0:f64)";
@@ -316,8 +307,9 @@ mod tests {
     #[test]
     fn blocks_of_rows_give_the_bits_of_all_rows() {
         for (step, rows) in [(PLAIN, MADE), (PLAIN, LAST), (PLAIN, FIRST), (LIST, MADE), (LIST, LAST)] {
-            for (seq, back) in [("seq u = x", false), ("seq u = x reverse", true)] {
-                let graph = program(seq, step, rows, back, "");
+            let cases = [("seq u = x", false, SUMS), ("seq u = x reverse", true, SUMS), ("seq u = x", false, "")];
+            for (seq, back, sums) in cases {
+                let graph = program(seq, step, rows, back, sums, "");
                 for engine in [Engine::Vm, Engine::Jit] {
                     let planned = plan(&graph, engine).unwrap();
                     for (n, width, beside) in [(5, 2, 2), (4, 3, 1), (1, 2, 2), (0, 2, 2), (9, 1, 1), (6000, 70, 20), (6001, 40, 1)] {
@@ -327,7 +319,7 @@ mod tests {
                         assert_eq!(bits(&law), bits(&found), "{seq} {rows}, {n} rows of {width}");
                         let (found, blocks) = small::blocks_of_two(|| run(&planned, &mut EvalCx::new(), &args).unwrap());
                         assert_eq!(bits(&law), bits(&found), "{seq} {rows}, {n} rows of {width} in blocks of two");
-                        assert_eq!(blocks, usize::from((4..10).contains(&n) && n * width * width <= 128), "{n}");
+                        assert_eq!(blocks, usize::from(n >= 4 && sums.is_empty()), "{n}");
                     }
                     assert!(!loop_of(&planned).behind().is_empty(), "{}", planned.to_text("plan"));
                 }
@@ -383,7 +375,7 @@ mod tests {
     #[test]
     fn what_something_else_reads_whole_is_kept() {
         for more in [", %0.g", ", %0.h", ", %3"] {
-            let graph = program("seq u = x", PLAIN, LAST, false, more);
+            let graph = program("seq u = x", PLAIN, LAST, false, SUMS, more);
             let planned = plan(&graph, Engine::Vm).unwrap();
             let args = args(6000, 70, 3);
             let (law, found) = (run(&graph, &mut EvalCx::new(), &args).unwrap(), run(&planned, &mut EvalCx::new(), &args).unwrap());
@@ -394,7 +386,7 @@ mod tests {
 
     #[test]
     fn misfits_are_the_laws() {
-        let graph = program("seq u = x", PLAIN, LAST, false, "");
+        let graph = program("seq u = x", PLAIN, LAST, false, SUMS, "");
         let planned = plan(&graph, Engine::Vm).unwrap();
         let fault = |g: &Graph, args: &[Array]| run(g, &mut EvalCx::new(), args).map(|_| ()).expect_err("a misfit").title;
         let (mut narrow, mut short) = (args(6000, 70, 3), args(6000, 70, 3));

@@ -1,7 +1,7 @@
 //! Rows that are computed for a loop a block at a time.
 
 use super::plan::plan;
-use super::sides::{BLOCK, PRODUCTS, WHOLE, names};
+use super::sides::{BLOCK, WHOLE, names};
 use super::tier::Engine;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -17,7 +17,7 @@ pub struct Head {
     walk: Walk<Arc<Graph>>,
     cut: usize,
     seqs: Vec<SeqId>,
-    factors: Vec<usize>,
+    multiplies: bool,
     /// Extents of the last arguments, but for the number of rows, and what was found out about a row.
     known: Mutex<Option<(Vec<Extents>, Row)>>,
 }
@@ -32,7 +32,7 @@ struct Row {
 
 /// Rows from which the bytes of a row are learned; there must be many more to make blocks worth it.
 const TRIAL: usize = 16;
-/// As many rows of matrices are multiplied at least, so that packing the right side is a small part of the work.
+/// As many rows of matrices are multiplied at least, so that reading the right side is a small part of the work.
 const HIGH: usize = 256;
 
 impl Head {
@@ -42,7 +42,7 @@ impl Head {
     /// An internal error where its graph is not consistent.
     pub fn new(head: heads::Head, engine: Engine) -> Result<Head> {
         let walk = Walk::new(Arc::new(plan(&head.graph, engine)?));
-        Ok(Head { walk, cut: head.cut, seqs: head.seqs, factors: head.factors, known: Mutex::default() })
+        Ok(Head { walk, cut: head.cut, seqs: head.seqs, multiplies: head.multiplies, known: Mutex::default() })
     }
 
     /// Number of its arguments.
@@ -75,27 +75,19 @@ impl Head {
             Err(e) if e.kind != Kind::Interrupted => return Ok(None), // the error is that of all rows
             row => row?,
         };
-        let smallest = self.factors.iter().map(|&k| args[k].len()).min();
-        let high = smallest.map_or(0, |len| HIGH.div_ceil(row.high).max(PRODUCTS.div_ceil(len.max(1))));
+        let high = if self.multiplies { HIGH.div_ceil(row.high) } else { 0 };
         let block = (BLOCK / row.bytes.max(1)).max(high).max(TRIAL);
         Ok((n * row.bytes > WHOLE && n >= 2 * block).then_some(block))
     }
 
-    /// Two, where the products are so small that the number of rows does not matter to the way of multiplying.
+    /// Two, where a row can be computed alone.
     #[cfg(any(test, feature = "testing"))]
     fn small_block(&self, cx: &mut EvalCx, args: &[Array], n: usize) -> Result<Option<usize>> {
         if self.row(cx, args, 1).is_err() {
             return Ok(None);
         }
-        let largest = |of: &mut dyn Iterator<Item = usize>| of.max().unwrap_or(1).max(1);
-        let columns = largest(&mut self.factors.iter().map(|&k| args[k].shape().get(1).copied().unwrap_or(1)));
-        let beside = largest(&mut (self.cut..args.len()).filter(|k| !self.factors.contains(k)).map(|k| args[k].len()));
-        let given = largest(&mut args[..self.cut].iter().map(Array::len));
-        let wanted = self.factors.is_empty() || given * beside * columns <= crate::ops::matmul::LOOPS;
-        if wanted {
-            small::count_blocks();
-        }
-        Ok(wanted.then_some(2.min(n)))
+        small::count_blocks();
+        Ok(Some(2.min(n)))
     }
 
     /// What a row takes, learned from so many.
@@ -247,7 +239,7 @@ mod tests {
                             assert_eq!(law, run(&planned, &mut EvalCx::new(), &args).unwrap(), "{seqs} {keep}, {n} of {rows} rows");
                             let (found, blocks) = small::blocks_of_two(|| run(&planned, &mut EvalCx::new(), &args).unwrap());
                             assert_eq!(law, found, "{seqs} {keep}, {n} of {rows} rows in blocks of two");
-                            assert_eq!(blocks, usize::from((4..10).contains(&n)), "{n}");
+                            assert_eq!(blocks, usize::from(n >= 4), "{n}");
                         }
                         assert!(!loop_of(&planned).ahead().is_empty(), "{}", planned.to_text("plan"));
                     }

@@ -296,7 +296,6 @@ fn givens<'a>(operands: &[Operand<'a>], places: &'a [Place]) -> SmallVec<[Given<
 }
 
 fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
-    clear(operands[2], m * n * size_of::<T>());
     with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
 }
 

@@ -6,8 +6,6 @@ use crate::ir::{Graph, Op};
 pub const WHOLE: usize = 1 << 20;
 /// Bytes of a block.
 pub const BLOCK: usize = 1 << 18;
-/// As many multiplications a product of a block has at least: the evaluator then multiplies its rows as it does all rows.
-pub const PRODUCTS: usize = 1 << 12;
 
 /// The names of what a graph computes, and of what is made of it, each once.
 pub fn names<'a>(graph: &'a Graph, more: Option<&'a str>) -> Vec<&'a str> {

@@ -61,15 +61,50 @@ fn large_products_agree_with_loops() {
     assert_close(&single.to_f64_vec(), &c, 1e-5, "f32");
 }
 
+fn bits(x: &Array) -> Vec<u64> {
+    x.to_f64_vec().into_iter().map(f64::to_bits).collect()
+}
+
 #[test]
-fn tiles_have_the_bits_of_the_whole() {
-    for [m, k, n] in [[40, 600, 1100], [9, 256, 2048], [4100, 300, 5]] {
+fn parts_have_the_bits_of_the_whole() {
+    for [m, k, n] in [[40, 600, 1100], [9, 256, 2048], [4100, 300, 5], [4100, 300, 1]] {
         let (a, b) = (sample(&[m, k], 1), sample(&[k, n], 2));
-        let (a, b) = (a.as_slice::<f64>(), b.as_slice::<f64>());
-        let (mut whole, mut tiles) = (vec![0.0; m * n], vec![0.0; m * n]);
-        f64::multiply([m, k, n], a, b, &mut whole);
-        f64::multiply_tiles(&mut EvalCx::new(), [m, k, n], a, b, &mut tiles).unwrap();
-        assert!(whole.iter().zip(&tiles).all(|(x, y)| x.to_bits() == y.to_bits()), "{m} {k} {n}");
+        let (mut whole, mut parts) = (Array::zeros(DType::F64, &[m, n]), Array::zeros(DType::F64, &[m, n]));
+        f64::multiply([m, k, n], a.as_slice(), b.as_slice(), whole.as_mut_slice());
+        f64::multiply_parts(&mut EvalCx::new(), [m, k, n], a.as_slice(), b.as_slice(), parts.as_mut_slice()).unwrap();
+        assert_eq!(bits(&whole), bits(&parts), "{m} {k} {n}");
+    }
+    let (a, b) = (Array::new(&[3, 2], vec![1i64, 2, 3, 4, 5, 6]), Array::new(&[2, 2], vec![7i64, 8, 9, 10]));
+    let mut c = [0; 6];
+    i64::multiply_parts(&mut EvalCx::new(), [3, 2, 2], a.as_slice(), b.as_slice(), &mut c).unwrap();
+    assert_eq!(c, [25, 28, 57, 64, 89, 100]);
+}
+
+/// The law of a product knows its inner extent and its columns, and nothing else.
+#[test]
+fn a_row_of_a_product_has_the_bits_of_its_own_product() {
+    for dtype in [DType::F32, DType::F64] {
+        for (k, n) in [(3, 1), (300, 1), (2, 2), (5, 3), (40, 37), (600, 20)] {
+            let (a, b) = (sample(&[2, 17, k], 1).cast(dtype), sample(&[k, n], 2).cast(dtype));
+            let all = bits(&product(&a, &b));
+            assert_eq!(all, bits(&product(&a.reshaped(&[34, k]), &b)), "as one matrix");
+            assert_eq!(all, bits(&product(&a, &b.reshaped(&[1, k, n]))), "as a batch");
+            for i in 0..34 {
+                let row = product(&a.reshaped(&[34, k]).rows(i, i + 1).reshaped(&[k]), &b);
+                assert_eq!(bits(&row), all[i * n..(i + 1) * n], "row {i} of {k}×{n}");
+            }
+        }
+    }
+}
+
+/// Sums of outer products are products by the same law.
+#[test]
+fn sums_of_outer_products_have_the_bits_of_the_product() {
+    for [m, p, n] in [[4, 3, 5], [1, 700, 9], [9, 700, 2], [20, 300, 40]] {
+        let (a, b) = (sample(&[p, m], 1), sample(&[p, n], 2));
+        let mut sum = Array::zeros(DType::F64, &[m, n]);
+        Outer::add_outer([m, p, n], a.as_slice(), b.as_slice(), [false, false], sum.as_mut_slice::<f64>());
+        assert_eq!(bits(&sum), bits(&product(&apply(Transpose { perm: vec![1, 0] }, &[a]), &b)), "{m} {p} {n}");
     }
 }
 
