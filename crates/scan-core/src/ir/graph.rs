@@ -214,14 +214,18 @@ impl Graph {
     /// Takes over what another graph knows of the type of an equal value: numbers, and forms where this graph has nothing but
     /// symbols made after `since`.
     pub fn learn(&mut self, v: Value, from: &Graph, old: Value, since: Sym) {
-        for (d, before) in self.values[v].ty.dims.iter_mut().zip(&from.values[old].ty.dims) {
+        self.learn_rows(v, 0, from, old, since);
+        if let (Some(form), false) = (from.forms.get(&old), self.forms.contains_key(&v)) {
+            self.forms.insert(v, form.clone());
+        }
+    }
+    /// As [`Graph::learn`], of extents alone, for a value with so many more axes in front.
+    pub fn learn_rows(&mut self, v: Value, leading: usize, from: &Graph, old: Value, since: Sym) {
+        for (d, before) in self.values[v].ty.dims.iter_mut().skip(leading).zip(&from.values[old].ty.dims) {
             let vague = d.parts().0.iter().any(|(s, _)| *s > since);
             if d.value().is_none() && (vague || before.value().is_some()) {
                 *d = before.clone();
             }
-        }
-        if let (Some(form), false) = (from.forms.get(&old), self.forms.contains_key(&v)) {
-            self.forms.insert(v, form.clone());
         }
     }
     fn same_arg(&self, new: Value, from: &Graph, old: Value) -> bool {

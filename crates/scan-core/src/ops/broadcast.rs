@@ -1,6 +1,7 @@
 //! Broadcasting and its transpose.
 
 use super::args::{expect_count, expect_int_scalar, extents, integer};
+use super::batch::shapes;
 use super::reduce::sum_axes;
 use super::shape::{signed_strides, view};
 use super::support::{exactly, none, one};
@@ -48,6 +49,10 @@ impl OpDef for BroadcastTo {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::broadcast_to(self, b, ins)
+    }
 }
 
 /// The second input gives its shape only. Where x does not broadcast to it: `E0201`.
@@ -75,6 +80,10 @@ impl OpDef for BroadcastLike {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::broadcast_like(b, ins)
     }
 }
 
@@ -121,6 +130,10 @@ impl OpDef for SumTo {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::sum_to(b, ins)
     }
 }
 

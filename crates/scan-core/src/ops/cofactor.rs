@@ -34,6 +34,9 @@ impl OpDef for Det {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
+    }
 }
 
 impl OpDef for Cofactor {
@@ -52,6 +55,9 @@ impl OpDef for Cofactor {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -84,6 +90,9 @@ impl OpDef for CofactorSlope {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.all_rows(self.clone(), ins)
     }
 }
 

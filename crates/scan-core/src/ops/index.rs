@@ -1,6 +1,7 @@
 //! Basic indexing, read and written.
 
 use super::args::{expect_count, expect_int_scalar, form, integer, never_negative, one};
+use super::batch::indexing;
 use super::region::{Region, write_region};
 use crate::bail;
 use crate::base::Result;
@@ -261,6 +262,9 @@ impl OpDef for Index {
     fn can_fail(&self) -> bool {
         self.pattern.contains('i')
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::index(self, b, ins)
+    }
 }
 
 /// Checks what is written against the place that it is written to.
@@ -318,6 +322,9 @@ impl OpDef for IndexWrite {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::index_write(self, b, ins)
     }
 }
 

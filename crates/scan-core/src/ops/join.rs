@@ -72,6 +72,10 @@ impl OpDef for Join {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.all_rows(Join { axis: self.axis + 1 }, ins)
+    }
 }
 
 impl Join {

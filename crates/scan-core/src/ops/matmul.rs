@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use super::batch::products;
 use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
@@ -54,6 +55,10 @@ impl OpDef for MatMul {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        products::matmul(b, ins)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every op means: one file per op or family, one match arm per row of the op table.
 
 mod args;
+pub(crate) mod batch;
 mod broadcast;
 mod cofactor;
 mod control;
@@ -10,6 +11,7 @@ pub(crate) mod direct;
 mod elemwise;
 mod extreme;
 mod factor;
+pub(crate) mod fallible;
 mod gather;
 pub mod index;
 mod join;
