@@ -10,8 +10,7 @@ from . import _native
 from ._spans import here
 from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
-from .ops import arange, flatten, reshape, zeros_like
-from .scan import scan
+from .ops import broadcast_to, expand_dims, eye, reshape, zeros_like
 from .variable import Variable, as_variable, family_of, wrap
 
 __all__ = ["DISCONNECTED", "Lop", "Rop", "grad", "hessian", "jacobian", "jvp", "vjp"]
@@ -104,20 +103,29 @@ def Rop(f: Any, wrt: Any, eval_points: Any) -> Any:
 
 
 def jacobian(expression: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
-    """All derivatives of an array: of shape `expression.shape + wrt.shape`, one loop over the elements of the expression."""
+    """All derivatives of an array: of shape `expression.shape + wrt.shape`. All rows are computed at once, in one backward pass."""
     y = as_variable(expression)
-    if y.ndim == 0:
-        return grad(y, wrt, consider_constant, disconnected_inputs)
-    flat = flatten(y)
     variables = _variables(wrt, here())
-
-    def row(i: Variable) -> list[Variable]:
-        return grad(flat[i], variables, consider_constant, disconnected_inputs)
-
-    rows, _ = scan(row, sequences=arange(flat.shape[0]), name="jacobian", return_list=True)
+    if y.ndim == 0 or not y.dtype.startswith("float"):
+        return grad(y, wrt, consider_constant, disconnected_inputs)
+    size = y.size
+    seeds = reshape(eye(size, dtype=y.dtype), [size, *y.shape])
+    rows = _rows_of_cotangents(y, variables, seeds, consider_constant, disconnected_inputs)
     if y.ndim > 1:
         rows = [reshape(r, [*y.shape, *v.shape]) for r, v in zip(rows, variables, strict=True)]
     return _like(wrt, rows)
+
+
+def _rows_of_cotangents(
+    y: Variable, variables: list[Variable], seeds: Variable, consider_constant: Any, disconnected_inputs: str
+) -> list[Variable]:
+    """The cotangents of variables for each cotangent of y."""
+    span = here()
+    seed = wrap(_native.row(seeds._v, span), y._family)
+    rows = vjp(y, variables, seed, consider_constant, disconnected_inputs)
+    found = _native.vmap([r._v for r in rows], [(seed._v, seeds._v)], span)
+    repeated = [broadcast_to(expand_dims(r, 0), [seeds.shape[0], *r.shape]) for r in rows]
+    return [wrap(all_rows, y._family) if varies else r for (all_rows, varies), r in zip(found, repeated, strict=True)]
 
 
 def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:

@@ -54,7 +54,7 @@ fn mapped(b: &mut Batching, from: &Graph, given: &FxHashMap<Value, Batched>, wan
     if let Some(images) = graph(b, from, given, wanted)? {
         let found: Option<Vec<Batched>> = wanted.iter().map(|v| images.get(*v)).collect();
         if let Some(found) = found.filter(|all| !all.iter().any(|x| matches!(x, Batched::Ragged { .. }))) {
-            return Ok(found);
+            return Ok(found.into_iter().map(|x| b.settled(x)).collect());
         }
     }
     let live = from.needed(wanted);

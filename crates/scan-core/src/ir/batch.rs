@@ -15,6 +15,8 @@ pub enum Batched {
     Rows(Value),
     /// The same in every row.
     Fixed(Value),
+    /// Row r is `value[:, r]`: a buffer of a loop. Rules of ops do not see it, but for that of the loop.
+    Stacked(Value),
     /// Row r is `rows[r, :lengths[r]]`: loops stop at different steps. Only loops give it, and rules of ops do not see it.
     Ragged {
         /// Rows, filled up to one length.
@@ -28,7 +30,15 @@ impl Batched {
     /// The array.
     pub fn value(self) -> Value {
         match self {
-            Batched::Rows(v) | Batched::Fixed(v) | Batched::Ragged { rows: v, .. } => v,
+            Batched::Rows(v) | Batched::Fixed(v) | Batched::Stacked(v) | Batched::Ragged { rows: v, .. } => v,
+        }
+    }
+    /// Where the axis of rows stands.
+    pub fn axis(self) -> Option<usize> {
+        match self {
+            Batched::Fixed(_) => None,
+            Batched::Stacked(_) => Some(1),
+            _ => Some(0),
         }
     }
     /// True where rows differ.
@@ -47,12 +57,14 @@ pub struct Batching<'a> {
     pub lenient: bool,
     /// Set by rules that know nothing better than a loop over the rows.
     pub looped: bool,
+    /// Set by the rule of a loop over rows of which each may have another length: whatever reads them belongs into that loop.
+    pub apart: bool,
 }
 
 impl<'a> Batching<'a> {
     /// Rules that write to a graph; `leading` is a value whose leading axis counts rows.
     pub fn new(g: &'a mut Graph, leading: Value) -> Batching<'a> {
-        Batching { g, leading, lenient: false, looped: false }
+        Batching { g, leading, lenient: false, looped: false, apart: false }
     }
     /// The number of rows, an i64 scalar.
     pub fn extent(&mut self) -> Value {
@@ -64,7 +76,7 @@ impl<'a> Batching<'a> {
     }
     /// The extent of an axis of a row, an i64 scalar.
     pub fn dim(&mut self, x: Batched, axis: usize) -> Value {
-        self.g.dim(x.value(), axis + usize::from(x.varies()))
+        self.g.dim(x.value(), outer(x, axis))
     }
     /// All extents of a row.
     pub fn dims(&mut self, x: Batched) -> Vec<Value> {
@@ -85,6 +97,23 @@ impl<'a> Batching<'a> {
         let Batched::Fixed(v) = x else { return Ok(x.value()) };
         let mut ins = vec![v, self.extent()];
         ins.extend(self.dims(x));
+        self.apply(BroadcastTo {}, &ins)
+    }
+    /// With rows in front, where they stand elsewhere.
+    pub fn settled(&mut self, x: Batched) -> Batched {
+        if let Batched::Stacked(v) = x { Batched::Rows(self.moved(v, 1, 0)) } else { x }
+    }
+    /// With rows behind the first axis of each; what is the same in every row, repeated.
+    ///
+    /// # Errors
+    /// Internal ones.
+    pub fn stacked(&mut self, x: Batched) -> Result<Value> {
+        let Batched::Fixed(v) = x else {
+            return Ok(if matches!(x, Batched::Stacked(_)) { x.value() } else { self.moved(x.value(), 0, 1) });
+        };
+        let dims = self.dims(x);
+        let mut ins = vec![self.g.expand(v, &[1]), dims[0], self.extent()];
+        ins.extend(&dims[1..]);
         self.apply(BroadcastTo {}, &ins)
     }
     /// Rows with axes of extent 1 behind the leading one, so that elements meet those of their own row where rows have `rank` axes.
@@ -136,7 +165,8 @@ impl<'a> Batching<'a> {
     /// The type of a row.
     pub fn row_type(&self, x: Batched) -> Type {
         let ty = self.g.ty(x.value());
-        if x.varies() { ty.row() } else { ty.clone() }
+        let dims = ty.dims.iter().enumerate().filter(|(axis, _)| x.axis() != Some(*axis));
+        Type::new(ty.dtype, dims.map(|(_, d)| d.clone()))
     }
     /// A loop over the rows whose step computes `wanted` of another graph; `given` are its values that are known here.
     ///
@@ -198,9 +228,14 @@ impl<'a> Batching<'a> {
     }
     /// True where two extents of rows are certainly the same.
     pub fn same_dim(&self, x: Batched, y: Batched, axis: usize) -> bool {
-        let dim = |x: Batched| -> &Dim { &self.g.ty(x.value()).dims[axis + usize::from(x.varies())] };
+        let dim = |x: Batched| -> &Dim { &self.g.ty(x.value()).dims[outer(x, axis)] };
         dim(x) == dim(y)
     }
+}
+
+/// Where an axis of a row is in the array of all rows.
+fn outer(x: Batched, axis: usize) -> usize {
+    axis + usize::from(x.axis().is_some_and(|own| axis >= own))
 }
 
 /// Axes of a row where rows have a leading axis.

@@ -1,5 +1,5 @@
 //! A loop for many rows is a loop whose step is that of all rows. States that differ from row to row have a leading axis, behind that of the
-//! buffer; sequences that do are turned so that steps come first.
+//! buffer ([`Batched::Stacked`]).
 //!
 //! ```text
 //! rows    scan n { seq x;  state h;  const W;  next h = tanh(x + h @ W) }   for each row r: x[r], h[r]
@@ -25,14 +25,16 @@ use std::sync::Arc;
 /// # Errors
 /// What type inference reports.
 pub fn batch(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-    let mut rows: Vec<bool> = scan.states.ids().map(|id| scan.init_input(id).is_some_and(|at| ins[at].varies())).collect();
+    let ins = &turned(scan, b, ins)[..];
+    let counted = ins[Scan::N_STEPS].varies();
+    let mut rows: Vec<bool> = scan.states.ids().map(|id| scan.init_input(id).is_some_and(|at| counted || ins[at].varies())).collect();
     while let Some(mut step) = Step::new(scan, b, ins, &rows)? {
         let grown = step.grown(&rows);
         if grown != rows {
             rows = grown;
             continue;
         }
-        let stops = ins[Scan::N_STEPS].varies() || step.until.is_some_and(Batched::varies);
+        let stops = counted || step.until.is_some_and(Batched::varies);
         if !stops {
             return step.together(b, ins, &rows);
         }
@@ -43,7 +45,15 @@ pub fn batch(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batc
             Some(_) => return Masked::new(&mut step, b, ins, &rows)?.run(b, &rows),
         }
     }
-    b.row_by_row(Op::Scan(Arc::new(scan.clone())), ins)
+    let ins: Vec<Batched> = ins.iter().map(|x| b.settled(*x)).collect();
+    b.apart |= counted || scan.until;
+    b.row_by_row(Op::Scan(Arc::new(scan.clone())), &ins)
+}
+
+/// The inputs, of which captured values and the number of steps have rows in front.
+fn turned(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Vec<Batched> {
+    let looped = 1..scan.n_inputs() - scan.captured.len();
+    ins.iter().enumerate().map(|(at, x)| if looped.contains(&at) { *x } else { b.settled(*x) }).collect()
 }
 
 /// Which states have a row each where rows stop on their own; none where a state cannot keep its last row.
@@ -87,8 +97,10 @@ impl<'a> Step<'a> {
         }
         let Some(at) = vary.iter().position(|v| *v) else { return Ok(None) };
         let leading = body.params()[at];
-        let Some(images) = graph(&mut Batching::new(&mut body, leading), &scan.body, &given, scan.body.results())? else { return Ok(None) };
-        let mut results: Vec<Batched> = scan.body.results().iter().filter_map(|v| images.get(*v)).collect();
+        let mut inner = Batching::new(&mut body, leading);
+        let Some(images) = graph(&mut inner, &scan.body, &given, scan.body.results())? else { return Ok(None) };
+        let results = scan.body.results().iter().filter_map(|v| images.get(*v));
+        let mut results: Vec<Batched> = results.map(|x| inner.settled(x)).collect();
         if results.iter().any(|x| matches!(x, Batched::Ragged { .. })) {
             return Ok(None);
         }
@@ -143,7 +155,7 @@ impl<'a> Step<'a> {
         let ins = outer_inputs(self.scan, b, ins, rows)?;
         let outs = b.g.apply(Op::Scan(Arc::new(new)), &ins)?;
         let found = self.scan.states.ids().map(|id| match rows[id.idx()] {
-            true => Batched::Rows(b.moved(outs[id.idx()], 1, 0)),
+            true => Batched::Stacked(outs[id.idx()]),
             false => Batched::Fixed(outs[id.idx()]),
         });
         let steps = Batched::Fixed(outs[self.scan.steps_output()]);
@@ -168,20 +180,12 @@ fn outer_inputs(scan: &Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -
     for id in scan.seqs.ids() {
         let at = scan.seq_input(id);
         if ins[at].varies() {
-            found[at] = b.moved(found[at], 0, 1);
+            found[at] = b.stacked(ins[at])?;
         }
     }
     for id in scan.states.ids() {
         let Some(at) = scan.init_input(id).filter(|_| rows[id.idx()]) else { continue };
-        found[at] = match ins[at] {
-            Batched::Fixed(init) => {
-                let dims = b.dims(ins[at]);
-                let spread = [b.g.expand(init, &[1]), dims[0], b.extent()];
-                let all: Vec<Value> = spread.into_iter().chain(dims[1..].iter().copied()).collect();
-                b.apply(BroadcastTo {}, &all)?
-            }
-            _ => b.moved(found[at], 0, 1),
-        };
+        found[at] = b.stacked(ins[at])?;
     }
     Ok(found)
 }
@@ -328,3 +332,6 @@ fn next_rows(body: &mut Graph, [goes, ran]: [Value; 2], until: Option<Value>, li
     }
     Ok((next, ran))
 }
+
+#[cfg(test)]
+mod tests;

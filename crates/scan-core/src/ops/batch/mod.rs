@@ -3,6 +3,7 @@
 pub mod indexing;
 pub mod products;
 pub mod shapes;
+mod stacked;
 
 use super::args::{integer, one};
 use super::fallible::infallible;
@@ -66,7 +67,7 @@ pub fn graph(b: &mut Batching, from: &Graph, given: &FxHashMap<Value, Batched>, 
         let Some(outs) = outs? else { return Ok(None) };
         for (&old, new) in node.outs.iter().zip(outs) {
             if !matches!(new, Batched::Ragged { .. }) {
-                b.g.learn_rows(new.value(), usize::from(new.varies()), from, old, since);
+                b.g.learn_rows(new.value(), new.axis(), from, old, since);
             }
             images.of.entry(old).or_insert(new);
         }
@@ -111,9 +112,17 @@ impl Images {
         if ins.iter().any(|x| matches!(x, Batched::Ragged { .. })) {
             return ragged(b, &node.op, &ins);
         }
+        if let Some(outs) = stacked::stacked(b, &node.op, &ins)? {
+            return Ok(Some(outs));
+        }
+        let is_loop = matches!(node.op, Op::Scan(_));
+        let ins: Vec<Batched> = ins.into_iter().map(|x| if is_loop { x } else { b.settled(x) }).collect();
         match &node.op {
             Op::IfElse(_) if ins[0].varies() => self.choice(b, from, (id, node), &ins, eager),
-            op => op.batch(b, &ins).map(Some),
+            op => {
+                let outs = op.batch(b, &ins)?;
+                Ok(Some(outs).filter(|_| !b.apart))
+            }
         }
     }
 
@@ -140,6 +149,7 @@ impl Images {
         if given.iter().any(|(_, x)| matches!(x, Batched::Ragged { .. })) {
             return Ok(None);
         }
+        let given: Vec<(Value, Batched)> = given.into_iter().map(|(v, x)| (v, b.settled(x))).collect();
         b.loop_over(from, &given, &node.outs).map(Some)
     }
 }

@@ -17,18 +17,35 @@ pub fn matmul(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
             let turned = b.g.transpose_last(x.value());
             b.apply(MatMul {}, &[y.value(), turned])?
         }
+        (false, true, 2, 2) if last_is_one(b, y) => {
+            let (flat, turned) = (b.g.squeeze(y.value(), &[2]), b.g.transpose_last(x.value()));
+            let product = b.apply(MatMul {}, &[flat, turned])?;
+            b.g.expand(product, &[2])
+        }
+        (true, true, 2, 2) if last_is_one(b, x) && b.g.ty(y.value()).dims[1].is_one() && is_float(b, x) && is_float(b, y) => {
+            b.apply(Op::Elem(ElemOp::Mul), &[x.value(), y.value()])?
+        }
         (false, true, 2, 2) => {
             let (rows, turned) = (b.g.transpose_last(y.value()), b.g.transpose_last(x.value()));
             let product = b.apply(MatMul {}, &[rows, turned])?;
             b.g.transpose_last(product)
         }
-        (true, true, 1, 1) if [x, y].iter().all(|v| b.g.ty(v.value()).dtype.is_float()) => {
+        (true, true, 1, 1) if is_float(b, x) && is_float(b, y) => {
             let terms = b.apply(Op::Elem(ElemOp::Mul), &[x.value(), y.value()])?;
             b.g.sum(terms, &[1], false)
         }
         _ => of_matrices(b, x, y)?,
     };
     Ok(one(Batched::Rows(product)))
+}
+
+fn is_float(b: &Batching, x: Batched) -> bool {
+    b.g.ty(x.value()).dtype.is_float()
+}
+
+/// True for matrices that are known to have one column: a product with one of them is that with a vector, or that of all pairs.
+fn last_is_one(b: &Batching, x: Batched) -> bool {
+    b.g.ty(x.value()).dims.last().is_some_and(crate::types::Dim::is_one)
 }
 
 /// A product of each row by itself.

@@ -41,7 +41,8 @@ pub fn broadcast_like(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>
     Ok(one(spread(b, x, &extents)?))
 }
 
-fn same_dims(b: &Batching, x: Batched, y: Batched) -> bool {
+/// True where two values have certainly the same extents in each row.
+pub fn same_dims(b: &Batching, x: Batched, y: Batched) -> bool {
     b.rank(x) == b.rank(y) && (0..b.rank(x)).all(|axis| b.same_dim(x, y, axis))
 }
 
