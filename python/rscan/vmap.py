@@ -20,9 +20,9 @@ __all__ = ["vmap"]
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """The function that computes `f` for each row of its arguments, all rows at once, as `jax.vmap` does.
 
-    in_axes: along which axis rows lie. One for all positional arguments, or a tuple of one for each; None for an argument that is the same for
-    every row. Where an argument is a structure (a dict, a list, a tuple, a dataclass), one for all of it or a structure of axes. Arguments by
-    name have axis 0.
+    in_axes: along which axis rows lie. One for all positional arguments, or a tuple of one for each; None for an argument that is
+    the same for every row. Where an argument is a structure (a dict, a list, a tuple, a dataclass), one for all of it or a structure
+    of axes. Arguments by name have axis 0.
     out_axes: where the axis of rows stands in the results, likewise; None for a result that is the same for every row.
 
     `f` is called once, with expressions of one row. Values, errors and random numbers are those of a loop over the rows; floats may be

@@ -126,22 +126,23 @@ impl Outputs {
         rows: &FxHashMap<Value, Value>,
         captured: &FxHashMap<Value, Value>,
     ) -> Result<FxHashMap<Value, Value>> {
-        let mut made = rows.clone();
+        let mut made: FxHashMap<Value, Batched> = rows.iter().map(|(v, all)| (*v, Batched::Rows(*all))).collect();
+        let Some(&leading) = rows.values().next() else { return Ok(FxHashMap::default()) };
         for (id, node) in body.nodes().enumerate().filter(|(id, _)| self.goes[id.idx()]) {
             let outer = g.set_span(node.span);
             let mut ins = vec![];
             for &v in &node.ins {
                 ins.push(match made.get(&v) {
-                    Some(&all) => Batched::Rows(all),
+                    Some(&all) => all,
                     None => Batched::Fixed(g.inline(body, captured, &[v])?[0]),
                 });
             }
-            let leading = ins.iter().find(|x| x.varies()).map_or(ins[0], |x| *x).value();
             let all = node.op.batch(&mut Batching { lenient: self.fit[id.idx()], ..Batching::new(g, leading) }, &ins)?[0];
             g.set_span(outer);
-            made.insert(node.outs[0], all.value());
+            made.insert(node.outs[0], all);
         }
-        Ok(made)
+        let mut b = Batching::new(g, leading);
+        made.into_iter().map(|(v, all)| Ok((v, b.rows(all)?))).collect()
     }
 }
 
@@ -162,7 +163,7 @@ fn has_rule(body: &Graph, node: &Node, rows: &[bool]) -> bool {
     let leading = ins.iter().find(|x| x.varies()).map_or(ins[0], |x| *x).value();
     let mut b = Batching::new(&mut g, leading);
     let outs = node.op.batch(&mut b, &ins);
-    outs.is_ok_and(|outs| !b.looped && outs.iter().all(|out| matches!(out, Batched::Rows(_))))
+    outs.is_ok_and(|outs| !b.looped && outs.iter().all(|out| matches!(out, Batched::Rows(_) | Batched::Fixed(_))))
 }
 
 /// True for products of rows with a matrix: those of no rows at all can be made to fit.
