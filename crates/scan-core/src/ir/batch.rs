@@ -95,9 +95,18 @@ impl<'a> Batching<'a> {
     /// Internal ones.
     pub fn rows(&mut self, x: Batched) -> Result<Value> {
         let Batched::Fixed(v) = x else { return Ok(x.value()) };
-        let mut ins = vec![v, self.extent()];
+        let mut ins = vec![self.repeated(v).unwrap_or(v), self.extent()];
         ins.extend(self.dims(x));
         self.apply(BroadcastTo {}, &ins)
+    }
+    /// The number that all elements of a value are, where it is made of one.
+    fn repeated(&self, v: Value) -> Option<Value> {
+        let node = self.g.node_of(v)?;
+        match node.op {
+            Op::BroadcastTo(_) | Op::BroadcastLike(_) if self.g.ty(node.ins[0]).rank() == 0 => Some(node.ins[0]),
+            Op::BroadcastTo(_) | Op::BroadcastLike(_) | Op::Expand(_) | Op::Squeeze(_) => self.repeated(node.ins[0]),
+            _ => None,
+        }
     }
     /// With rows in front, where they stand elsewhere.
     pub fn settled(&mut self, x: Batched) -> Batched {
@@ -112,7 +121,8 @@ impl<'a> Batching<'a> {
             return Ok(if matches!(x, Batched::Stacked(_)) { x.value() } else { self.moved(x.value(), 0, 1) });
         };
         let dims = self.dims(x);
-        let mut ins = vec![self.g.expand(v, &[1]), dims[0], self.extent()];
+        let source = self.repeated(v).unwrap_or_else(|| self.g.expand(v, &[1]));
+        let mut ins = vec![source, dims[0], self.extent()];
         ins.extend(&dims[1..]);
         self.apply(BroadcastTo {}, &ins)
     }
