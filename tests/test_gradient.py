@@ -156,6 +156,26 @@ class TestMatrices:
             expected[:, :, i, j] = ((value + e) @ (value + e).T - (value - e) @ (value - e).T) / (2 * h)
         np.testing.assert_allclose(found, expected, atol=1e-7)
 
+    def test_jacobian_in_blocks(self):
+        x = rs.dmatrix("x")
+        value = np.arange(6.0).reshape(2, 3) / 5
+        y = rs.sin(x @ x.T + rs.scan(lambda h: h * 0.5, outputs_info=x[:, :2], n_steps=3)[0][-1])
+        whole = rs.function([x], rs.jacobian(y, x))(value)
+        for size in (1, 3, 4, 7):
+            np.testing.assert_allclose(rs.function([x], rs.jacobian(y, x, block_size=size))(value), whole, rtol=1e-12, atol=1e-14)
+        second = rs.function([x], rs.hessian(y.sum(), x, block_size=4))(value)
+        np.testing.assert_allclose(second, rs.function([x], rs.hessian(y.sum(), x))(value), rtol=1e-12, atol=1e-14)
+        with pytest.raises(rs.GradientError, match="at least 1"):
+            rs.jacobian(y, x, block_size=0)
+
+    def test_jacobian_of_large_arrays_is_taken_in_blocks(self, monkeypatch):
+        x = rs.tensor("float64", [5], "x")
+        y = rs.tanh(x) * 2
+        monkeypatch.setattr(rs.gradient, "ROOM", 11)
+        blocks = rs.function([x], rs.jacobian(y, x))
+        assert "scan" in blocks.text()
+        np.testing.assert_allclose(blocks(np.arange(5.0)), np.diag(2 / np.cosh(np.arange(5.0)) ** 2), atol=1e-15)
+
     def test_jacobian_of_a_scalar_is_its_gradient(self):
         x = rs.dvector("x")
         np.testing.assert_allclose(rs.eval(rs.jacobian((x**2).sum(), x), {x: X}), 2 * X)

@@ -43,6 +43,7 @@ from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
 from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
+from .vmap import vmap
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -117,6 +118,7 @@ __all__ = [
     "value_and_grad",
     "verify_grad",
     "vjp",
+    "vmap",
     *_CONSTRUCTORS,
     *_functions,
 ]

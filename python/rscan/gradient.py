@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _native
 from ._spans import here
 from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
-from .ops import arange, flatten, reshape, zeros_like
+from .ops import arange, broadcast_to, cast, expand_dims, eye, reshape, zeros_like
 from .scan import scan
 from .variable import Variable, as_variable, family_of, wrap
 
@@ -103,29 +104,85 @@ def Rop(f: Any, wrt: Any, eval_points: Any) -> Any:
     return jvp(f, wrt, eval_points)
 
 
-def jacobian(expression: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
-    """All derivatives of an array: of shape `expression.shape + wrt.shape`, one loop over the elements of the expression."""
+#: Elements of one array that rows of a Jacobian may take together, where extents are known: 512 MiB of float64.
+ROOM = 1 << 26
+
+
+def jacobian(
+    expression: Any,
+    wrt: Any,
+    consider_constant: Any = None,
+    disconnected_inputs: str = "raise",
+    *,
+    block_size: int | None = None,
+) -> Any:
+    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass.
+
+    block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the
+    largest array between allow.
+    """
     y = as_variable(expression)
-    if y.ndim == 0:
+    span = here()
+    variables = _variables(wrt, span)
+    if block_size is not None and (isinstance(block_size, bool) or not isinstance(block_size, int) or block_size < 1):
+        raise GradientError(f"block_size is a number of rows, at least 1, not {block_size!r}", code="E0809", labels=[(span, "")])
+    if y.ndim == 0 or not y.dtype.startswith("float"):
         return grad(y, wrt, consider_constant, disconnected_inputs)
-    flat = flatten(y)
-    variables = _variables(wrt, here())
+    size, block = y.size, block_size or _fitting_block(y, variables)
 
-    def row(i: Variable) -> list[Variable]:
-        return grad(flat[i], variables, consider_constant, disconnected_inputs)
+    def rows_of(seeds: Variable) -> list[Variable]:
+        return _rows_of_cotangents(y, variables, reshape(seeds, [seeds.shape[0], *y.shape]), consider_constant, disconnected_inputs)
 
-    rows, _ = scan(row, sequences=arange(flat.shape[0]), name="jacobian", return_list=True)
+    if block is None:
+        rows = rows_of(eye(size, dtype=y.dtype))
+    else:
+        rows = _in_blocks(rows_of, size, block, y.dtype)
     if y.ndim > 1:
         rows = [reshape(r, [*y.shape, *v.shape]) for r, v in zip(rows, variables, strict=True)]
     return _like(wrt, rows)
 
 
-def hessian(cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
-    """Second derivatives of a scalar, of shape `wrt.shape + wrt.shape`; of a list of variables, the block of each with itself."""
+def _fitting_block(y: Variable, variables: list[Variable]) -> int | None:
+    """How many rows fit into the room, or None where all do, or extents are not known."""
+    between = _native.recent([y._v], min(v._v.key[0] for v in variables))
+    shapes = [[n for n in v.shape if n is not None] for v in [y._v, *between] if None not in v.shape]
+    largest = max(map(math.prod, shapes), default=1)
+    size = y.size
+    return None if not isinstance(size, int) or size * largest <= ROOM else max(1, ROOM // max(largest, 1))
+
+
+def _in_blocks(rows_of: Callable[[Variable], list[Variable]], size: Any, block: int, dtype: str) -> list[Variable]:
+    """The rows of a Jacobian, so many at a time."""
+
+    def one(k: Variable) -> list[Variable]:
+        number = arange(block)[:, None] + k * block
+        return rows_of(cast(number == arange(size), dtype))
+
+    found, _ = scan(one, sequences=arange((size + block - 1) // block), name="jacobian", return_list=True)
+    return [reshape(r, [r.shape[0] * block, *(r.shape[axis] for axis in range(2, r.ndim))])[:size] for r in found]
+
+
+def _rows_of_cotangents(
+    y: Variable, variables: list[Variable], seeds: Variable, consider_constant: Any, disconnected_inputs: str
+) -> list[Variable]:
+    """The cotangents of variables for each cotangent of y."""
+    span = here()
+    seed = wrap(_native.row(seeds._v, span), y._family)
+    rows = vjp(y, variables, seed, consider_constant, disconnected_inputs)
+    found = _native.vmap([r._v for r in rows], [(seed._v, seeds._v)], span)
+    repeated = [broadcast_to(expand_dims(r, 0), [seeds.shape[0], *r.shape]) for r in rows]
+    return [wrap(all_rows, y._family) if varies else r for (all_rows, varies), r in zip(found, repeated, strict=True)]
+
+
+def hessian(
+    cost: Any, wrt: Any, consider_constant: Any = None, disconnected_inputs: str = "raise", *, block_size: int | None = None
+) -> Any:
+    """Second derivatives of a scalar, of shape `wrt.shape + wrt.shape`; of a list of variables, the block of each with itself. `block_size`
+    as in `jacobian`."""
     variables = _variables(wrt, here())
     firsts = grad(cost, variables, consider_constant, disconnected_inputs)
-    blocks = [jacobian(g, v, consider_constant, "ignore") for g, v in zip(firsts, variables, strict=True)]
-    return _like(wrt, blocks)
+    pairs = zip(firsts, variables, strict=True)
+    return _like(wrt, [jacobian(g, v, consider_constant, "ignore", block_size=block_size) for g, v in pairs])
 
 
 class Missing:

@@ -11,6 +11,7 @@ pub use crate::expr::loops::updates_of;
 pub use crate::expr::power::power;
 pub use crate::expr::splice::open_body;
 pub use crate::expr::text::{from_text, to_text};
+pub use crate::expr::vmap::{row, vmap};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};

@@ -77,6 +77,21 @@ pub fn jvp(
     })
 }
 
+/// An expression for one row of an array, to be given to a function under `vmap`.
+#[pyfunction]
+pub fn row(py: Python<'_>, rows: Var, span: u32) -> PyResult<Var> {
+    guard(py, || core::row(&rows.0, Span::from_raw(span)).map(Var))
+}
+
+/// The values of expressions for many rows, given expressions of one row with the arrays of all; and whether rows differ.
+#[pyfunction]
+pub fn vmap(py: Python<'_>, outputs: Vec<Var>, rows: Vec<(Var, Var)>, span: u32) -> PyResult<Vec<(Var, bool)>> {
+    guard(py, || {
+        let found = core::vmap(&unwrap(&outputs), &unwrap_pairs(&rows), Span::from_raw(span))?;
+        Ok(found.into_iter().map(|(v, varies)| (Var(v), varies)).collect())
+    })
+}
+
 /// The outputs with some expressions replaced, all at once.
 #[pyfunction]
 pub fn substitute(py: Python<'_>, outputs: Vec<Var>, pairs: Vec<(Var, Var)>) -> PyResult<Vec<Var>> {

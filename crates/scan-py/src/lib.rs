@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use super::errors::error_page;
     #[pymodule_export]
-    use super::gradient::{from_text, grad, jvp, substitute, to_text, vjp};
+    use super::gradient::{from_text, grad, jvp, row, substitute, to_text, vjp, vmap};
     #[pymodule_export]
     use super::loops::{LoopBuilder, noted, recent};
     #[pymodule_export]

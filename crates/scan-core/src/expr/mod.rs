@@ -9,6 +9,7 @@ pub mod power;
 pub mod splice;
 pub mod sugar;
 pub mod text;
+pub mod vmap;
 
 pub use dag::Var;
 pub use gradient::GradOptions;

@@ -223,14 +223,19 @@ impl Graph {
     /// Takes over what another graph knows of the type of an equal value: numbers, and forms where this graph has nothing but
     /// symbols made after `since`.
     pub fn learn(&mut self, v: Value, from: &Graph, old: Value, since: Sym) {
-        for (d, before) in self.values[v].ty.dims.iter_mut().zip(&from.values[old].ty.dims) {
+        self.learn_rows(v, None, from, old, since);
+        if let (Some(form), false) = (from.forms.get(&old), self.forms.contains_key(&v)) {
+            self.forms.insert(v, form.clone());
+        }
+    }
+    /// As [`Graph::learn`], of extents alone, for a value with one more axis at some place.
+    pub fn learn_rows(&mut self, v: Value, more: Option<usize>, from: &Graph, old: Value, since: Sym) {
+        let dims = self.values[v].ty.dims.iter_mut().enumerate().filter(|(axis, _)| more != Some(*axis)).map(|(_, d)| d);
+        for (d, before) in dims.zip(&from.values[old].ty.dims) {
             let vague = d.parts().0.iter().any(|(s, _)| *s > since);
             if d.value().is_none() && (vague || before.value().is_some()) {
                 *d = before.clone();
             }
-        }
-        if let (Some(form), false) = (from.forms.get(&old), self.forms.contains_key(&v)) {
-            self.forms.insert(v, form.clone());
         }
     }
     fn same_arg(&self, new: Value, from: &Graph, old: Value) -> bool {

@@ -1,6 +1,7 @@
 //! The typed graph that everything works on: values in SSA form, ops from one table, loops as ops
 //! that hold an inner graph.
 
+pub mod batch;
 pub mod build;
 pub mod graph;
 pub(crate) mod literal;
@@ -14,6 +15,7 @@ pub mod verify;
 pub mod view;
 mod whole;
 
+pub use batch::{Batched, Batching};
 pub use graph::{AsWritten, Def, Graph, Node, NodeId, Value};
 pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
 pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};

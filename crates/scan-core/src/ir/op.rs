@@ -1,6 +1,7 @@
 //! THE op table, and what an op must know. An elementwise op is a row of `scalar::rows`; any other
 //! op is a row here, a file in `ops/` that implements [`OpDef`] for it, and a match arm in `ops::def`.
 
+pub use super::batch::{Batched, Batching};
 use super::graph::{Graph, Value};
 use super::profile::Profile;
 use super::scan::Scan;
@@ -64,6 +65,13 @@ pub trait OpDef {
     /// # Errors
     /// `E0403` where the op has no gradient.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>>;
+
+    /// Adds to a graph what computes the op for many rows at once, at least one input having a row each: outputs have a leading axis, or are
+    /// the same in every row. Values, errors and random draws are those of a loop over the rows; products and sums may be rounded otherwise.
+    ///
+    /// # Errors
+    /// What type inference reports.
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>>;
 
     /// False where the value of this input cannot influence any cotangent: `like` arguments, indices.
     fn connected(&self, _input: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Broadcasting and its transpose.
 
 use super::args::{expect_count, expect_int_scalar, extents, integer};
+use super::batch::shapes;
 use super::certain::{extent, fits};
 use super::reduce::sum_axes;
 use super::shape::{signed_strides, view};
@@ -53,6 +54,10 @@ impl OpDef for BroadcastTo {
         let wanted: Option<Vec<Dim>> = ins[1..].iter().map(|&v| extent(g, v)).collect();
         wanted.is_none_or(|wanted| !fits(&g.ty(ins[0]).dims, &wanted))
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::broadcast_to(self, b, ins)
+    }
 }
 
 /// The second input gives its shape only. Where x does not broadcast to it: `E0201`.
@@ -83,6 +88,10 @@ impl OpDef for BroadcastLike {
     }
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
         !fits(&g.ty(ins[0]).dims, &g.ty(ins[1]).dims)
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::broadcast_like(b, ins)
     }
 }
 
@@ -132,6 +141,10 @@ impl OpDef for SumTo {
     }
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
         !fits(&g.ty(ins[1]).dims, &g.ty(ins[0]).dims)
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::sum_to(b, ins)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What types alone tell: which inputs certainly fit each other.
 
-use crate::ir::{Graph, Value};
+use crate::ir::{Graph, Node, Op, Value};
 use crate::types::{Dim, Type};
 
 /// Axis by axis from the last, all extents that are not 1 are the same.
@@ -46,4 +46,21 @@ pub fn extent(g: &Graph, v: Value) -> Option<Dim> {
         None => arg.dim?,
     };
     not_negative(&dim).then_some(dim)
+}
+
+/// True where it is the extents of a node's inputs that decide whether its evaluation fails, not their elements; `varies` tells which
+/// inputs have elements that may decide.
+pub fn by_extents(g: &Graph, node: &Node, varies: &[bool]) -> bool {
+    let same = |from: usize| !varies.iter().skip(from).any(|v| *v);
+    match &node.op {
+        Op::Scan(_) | Op::Extern(_) | Op::Native(_) => false,
+        Op::Elem(_) | Op::MatMul(_) | Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) | Op::Squeeze(_) | Op::Join(_) => true,
+        Op::Recurrence(_) | Op::Reduce(_) | Op::ArgReduce(_) | Op::OuterSum(_) | Op::SLogDet(_) | Op::Det(_) | Op::Cofactor(_) => true,
+        Op::CofactorSlope(_) | Op::LogMatMul(_) | Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) => true,
+        Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) | Op::Diag(_) => true,
+        Op::Index(_) | Op::Gather(_) | Op::Reshape(_) | Op::BroadcastTo(_) => same(1),
+        Op::IndexWrite(_) | Op::GatherWrite(_) => same(2),
+        Op::FoldIn(_) | Op::RandomUniform(_) | Op::RandomNormal(_) | Op::RandomPermutation(_) => same(1),
+        _ => same(0) || !node.op.def().fallible(g, &node.ins),
+    }
 }

@@ -35,6 +35,9 @@ impl OpDef for Det {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
+    }
 }
 
 impl OpDef for Cofactor {
@@ -53,6 +56,9 @@ impl OpDef for Cofactor {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -85,6 +91,9 @@ impl OpDef for CofactorSlope {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.all_rows(self.clone(), ins)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Identities with a side condition, choice, and user ops.
 
 use super::args::{expect_count, one};
+use super::batch::shapes;
 use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
@@ -28,6 +29,9 @@ impl OpDef for DimOf {
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         ins[0].ty.dims.get(self.axis).cloned()
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        Ok(one(Batched::Fixed(b.dim(ins[0], self.axis))))
+    }
 }
 
 /// Moves the first input out, so that its buffer is not shared with the caller's list.
@@ -52,6 +56,9 @@ impl OpDef for StopGradient {
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         super::args::form(&ins[0])
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
+    }
 }
 
 impl OpDef for Hold {
@@ -67,6 +74,9 @@ impl OpDef for Hold {
     }
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         super::args::form(&ins[0])
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -88,6 +98,9 @@ impl OpDef for GradClip {
             let below = g.minimum(ct, high);
             g.maximum(below, low)
         })])
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -122,6 +135,9 @@ impl OpDef for GradTo {
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         super::args::form(&ins[0])
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::grad_to(self, b, ins)
+    }
 }
 
 impl OpDef for Assert {
@@ -151,6 +167,9 @@ impl OpDef for Assert {
     }
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         super::args::form(&ins[0])
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::assert(self, b, ins)
     }
 }
 
@@ -182,6 +201,9 @@ impl OpDef for IfElse {
     }
     fn connected(&self, input: usize) -> bool {
         input != 0
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::if_else(b, ins)
     }
 }
 
@@ -223,6 +245,9 @@ impl OpDef for ExternRef {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(Op::Extern(self.clone()), ins)
+    }
 }
 
 impl OpDef for NativeRef {
@@ -237,6 +262,9 @@ impl OpDef for NativeRef {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, _: &mut Batching, _: &[Batched]) -> Result<Outs<Batched>> {
+        Err(crate::base::Diagnostic::internal("a plan has no rows"))
     }
 }
 

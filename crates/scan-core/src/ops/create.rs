@@ -1,6 +1,7 @@
 //! Arrays from nothing: constants, arange, eye, diag.
 
 use super::args::{clamped, expect_count, expect_int_scalar, expect_scalar, extents, form, integer, one};
+use super::batch::shapes;
 use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
@@ -22,6 +23,9 @@ impl OpDef for Array {
     }
     fn dim(&self, _: &[Arg]) -> Option<Dim> {
         (self.rank() == 0 && self.dtype().is_int()).then(|| Dim::from_parts([], integer(self)))
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -122,6 +126,9 @@ impl OpDef for Arange {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 impl OpDef for Eye {
@@ -145,6 +152,9 @@ impl OpDef for Eye {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 /// Positions of the k-th diagonal of a row-major matrix.
@@ -155,7 +165,7 @@ fn diagonal(shape: &[usize], k: i64) -> impl Iterator<Item = usize> + use<> {
 }
 
 /// Row and column of the first element of the k-th diagonal.
-fn diagonal_start(k: i64) -> (usize, usize) {
+pub(super) fn diagonal_start(k: i64) -> (usize, usize) {
     let away = k.unsigned_abs() as usize;
     if k < 0 { (away, 0) } else { (0, away) }
 }
@@ -200,6 +210,9 @@ impl OpDef for Diag {
             return Ok(vec![Some(square)]);
         }
         Ok(vec![Some(embed(g, square, x))])
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::diag(self, b, ins)
     }
 }
 
@@ -255,6 +268,9 @@ impl OpDef for Tri {
     }
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.emit(self.clone(), &[ct]))])
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 

@@ -24,6 +24,10 @@ impl OpDef for CumSum {
         let (Some(ct), true) = (cts[0], is_float(g, site.ins[0])) else { return Ok(none(1)) };
         Ok(vec![Some(g.emit(CumSum { axis: self.axis, reverse: !self.reverse }, &[ct]))])
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(CumSum { axis: self.axis + 1, ..self.clone() }, ins)
+    }
 }
 
 /// From the first element to the last, one after the other; small ints and bool widen as in a product.
@@ -45,6 +49,10 @@ impl OpDef for CumProd {
         let sums = g.emit(Recurrence { axis: self.axis, reverse: true }, &[next, ct]);
         let before = exclusive_products(g, x, self.axis);
         Ok(vec![Some(g.mul(before, sums))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(CumProd { axis: self.axis + 1 }, ins)
     }
 }
 
@@ -75,6 +83,10 @@ impl OpDef for CumExtreme {
         let mut ins = vec![zeros, ct];
         ins.extend((0..rank).map(|axis| if axis == self.axis { places } else { positions(g, x, axis) }));
         Ok(vec![Some(g.emit(GatherWrite { mode: Write::Inc, axes: (0..rank).collect() }, &ins))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(CumExtreme { axis: self.axis + 1, ..self.clone() }, ins)
     }
 }
 
@@ -110,6 +122,10 @@ impl OpDef for ArgCumExtreme {
 
     fn connected(&self, _: usize) -> bool {
         false
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(ArgCumExtreme { axis: self.axis + 1, ..self.clone() }, ins)
     }
 }
 
@@ -153,6 +169,10 @@ impl OpDef for Recurrence {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.all_rows(Recurrence { axis: self.axis + 1, ..self.clone() }, ins)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Elementwise functions and casts.
 
+use super::batch;
 use super::certain::broadcasts;
 use super::parts::in_parts;
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::op::{Arg, Cast, EvalCx, OpDef, Outs, Site};
+use crate::ir::op::{Arg, Batched, Batching, Cast, EvalCx, OpDef, Outs, Site};
 use crate::ir::{Graph, Op, Value};
 use crate::scalar::walk::Operands;
 use crate::scalar::{ElemOp, Rule, Term};
@@ -57,6 +58,9 @@ impl OpDef for ElemOp {
             _ => self.of_numbers(&dims),
         }
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        batch::elementwise(*self, b, ins)
+    }
 }
 
 impl ElemOp {
@@ -89,6 +93,9 @@ impl OpDef for Cast {
     }
     fn dim(&self, ins: &[Arg]) -> Option<Dim> {
         ins[0].dim.clone().filter(|_| self.dtype == DType::I64)
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 

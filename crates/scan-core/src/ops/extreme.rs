@@ -3,6 +3,7 @@
 use super::reduce::reduced;
 use super::support::{check_axes, drop_axes, exactly, lanes_over, none, one};
 use crate::base::Result;
+use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::ElemOp;
@@ -34,6 +35,10 @@ impl OpDef for ExtremeMask {
 
     fn connected(&self, _: usize) -> bool {
         false
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(ExtremeMask { axes: behind(&self.axes), ..self.clone() }, ins)
     }
 }
 

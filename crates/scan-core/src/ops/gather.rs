@@ -1,6 +1,7 @@
 //! Advanced indexing, read and written.
 
 use super::args::{expect_count, fit, integers, one};
+use super::batch::indexing;
 use super::index::{check_written, position};
 use super::region::{Region, spread, write_run};
 use crate::bail;
@@ -14,7 +15,7 @@ use crate::types::{Array, DType, Dim, Dims, Type, memory};
 use smallvec::SmallVec;
 
 /// Where the axes of the index arrays go in the result: in place of indexed axes that are adjacent, else in front.
-fn index_axis(axes: &[usize]) -> usize {
+pub(super) fn index_axis(axes: &[usize]) -> usize {
     let adjacent = axes.windows(2).all(|w| w[1] == w[0] + 1);
     if adjacent { axes[0] } else { 0 }
 }
@@ -138,6 +139,9 @@ impl OpDef for Gather {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::gather(self, b, ins)
+    }
 }
 
 impl OpDef for GatherWrite {
@@ -187,6 +191,9 @@ impl OpDef for GatherWrite {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::gather_write(self, b, ins)
     }
 }
 
@@ -255,6 +262,9 @@ impl OpDef for Nonzero {
     }
     fn connected(&self, _: usize) -> bool {
         false
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Basic indexing, read and written.
 
 use super::args::{expect_count, expect_int_scalar, form, integer, never_negative, one};
+use super::batch::indexing;
 use super::certain;
 use super::region::{Region, write_region};
 use crate::bail;
@@ -274,6 +275,10 @@ impl OpDef for Index {
             }
         })
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::index(self, b, ins)
+    }
 }
 
 /// Checks what is written against the place that it is written to.
@@ -331,6 +336,9 @@ impl OpDef for IndexWrite {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        indexing::index_write(self, b, ins)
     }
 }
 

@@ -77,6 +77,10 @@ impl OpDef for Join {
         let same = |axis: usize| axis == self.axis || ins.iter().all(|v| dims(v)[axis] == dims(&ins[0])[axis]);
         !(0..dims(&ins[0]).len()).all(same)
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.all_rows(Join { axis: self.axis + 1 }, ins)
+    }
 }
 
 impl Join {

@@ -55,6 +55,9 @@ impl OpDef for LegacyDraw {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 fn floats(dist: Legacy, source: &mut Generator, a: &[f64], b: &[f64]) -> Result<Vec<f64>> {

@@ -2,6 +2,7 @@
 //! differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016).
 
 use super::args::{expect_count, fit, one};
+use super::batch::products;
 use super::factor::Lu;
 use super::region::spread;
 use super::support::agree;
@@ -142,6 +143,9 @@ impl OpDef for Solve {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        products::solve(self, b, ins)
+    }
 }
 
 /// The systems of a batch: matrices and right sides, spread over it.
@@ -247,6 +251,9 @@ impl OpDef for Cholesky {
     fn can_fail(&self) -> bool {
         true
     }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
+    }
 }
 
 impl OpDef for Inverse {
@@ -272,6 +279,9 @@ impl OpDef for Inverse {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 
@@ -300,6 +310,9 @@ impl OpDef for SLogDet {
     /// A matrix that is not square.
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
     }
 }
 

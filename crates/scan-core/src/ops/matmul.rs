@@ -1,5 +1,6 @@
 //! Matrix products.
 
+use super::batch::products;
 use super::certain::multiplies;
 use super::support::{Number, exactly, is_float, one};
 use crate::base::{Diagnostic, Kind, Result};
@@ -60,6 +61,10 @@ impl OpDef for MatMul {
     }
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
         !multiplies(g.ty(ins[0]), g.ty(ins[1]))
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        products::matmul(b, ins)
     }
 }
 

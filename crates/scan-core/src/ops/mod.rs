@@ -1,6 +1,7 @@
 //! What every op means: one file per op or family, one match arm per row of the op table.
 
 mod args;
+pub(crate) mod batch;
 mod broadcast;
 pub mod certain;
 mod cofactor;

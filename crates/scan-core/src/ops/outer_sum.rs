@@ -41,6 +41,10 @@ impl OpDef for OuterSum {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 impl OuterSum {

@@ -64,6 +64,10 @@ impl OpDef for FoldIn {
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
         g.ty(ins[0]).dims[0].value() != Some(2)
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 /// Key and extents of a draw `op(key, d0, …)`.
@@ -110,6 +114,9 @@ impl OpDef for RandomUniform {
         draw(cx, "random_uniform", self.dtype, ins, philox::uniform_f32, philox::uniform_f64)
     }
     no_gradient!();
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 impl OpDef for RandomNormal {
@@ -120,6 +127,9 @@ impl OpDef for RandomNormal {
         draw(cx, "random_normal", self.dtype, ins, philox::normal_f32, philox::normal_f64)
     }
     no_gradient!();
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 impl OpDef for RandomIntegers {
@@ -141,6 +151,9 @@ impl OpDef for RandomIntegers {
         Ok(one(Array::new(&shape, numbered(cx, count(&shape), value)?)))
     }
     no_gradient!();
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 /// Fisher and Yates's shuffle, from the end: element i is exchanged with a place in `0..=i` drawn as number i.
@@ -161,6 +174,9 @@ impl OpDef for RandomPermutation {
         Ok(one(Array::new(&[n], out)))
     }
     no_gradient!();
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::cumulate::exclusive_products;
 use super::extreme::extreme_vjp;
 use super::support::{Lane, Lanes, Number, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one, per_lane};
 use crate::base::Result;
+use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::tuple;
@@ -58,6 +59,10 @@ impl OpDef for Reduce {
     fn can_fail(&self) -> bool {
         matches!(self.kind, ReduceKind::Max | ReduceKind::Min)
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Reduce { axes: behind(&self.axes), ..self.clone() }, ins)
+    }
 }
 
 impl Reduce {
@@ -102,6 +107,10 @@ impl OpDef for ArgReduce {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(ArgReduce { axis: self.axis + 1, ..self.clone() }, ins)
     }
 }
 

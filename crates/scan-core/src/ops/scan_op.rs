@@ -1,7 +1,7 @@
 //! The loop as an op.
 
 use crate::base::Result;
-use crate::ir::op::{Arg, EvalCx, OpDef, Outs, Site};
+use crate::ir::op::{Arg, Batched, Batching, EvalCx, OpDef, Outs, Site};
 use crate::ir::{Graph, Scan, Value};
 use crate::types::{Array, Type};
 
@@ -20,5 +20,8 @@ impl OpDef for Scan {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        crate::scan::batch::batch(self, b, ins)
     }
 }

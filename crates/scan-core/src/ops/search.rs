@@ -35,6 +35,10 @@ impl OpDef for SearchSorted {
     fn connected(&self, _: usize) -> bool {
         false
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        if ins[0].varies() { b.row_by_row(self.clone(), ins) } else { b.as_is(self.clone(), ins) }
+    }
 }
 
 /// Elements behind the last position that are looked at one by one, before the rest is halved.

@@ -1,8 +1,10 @@
 //! Shapes: reshape, transpose, expand, squeeze, flip.
 
 use super::args::{expect_count, expect_int_scalar, form, integer, never_negative};
+use super::batch::shapes;
 use super::support::{check_axes, drop_axes, exactly, none, one};
 use crate::base::{Diagnostic, Kind, Result};
+use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Coord, Graph, Value, View, Viewed};
 use crate::types::shape::{strides, tuple};
@@ -46,6 +48,10 @@ impl OpDef for Reshape {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::reshape(self, b, ins)
+    }
 }
 
 /// The second input gives its shape only.
@@ -86,6 +92,10 @@ impl OpDef for ReshapeLike {
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
         g.ty(ins[0]).dims != g.ty(ins[1]).dims
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        shapes::reshape_like(b, ins)
+    }
 }
 
 /// `perm` names each axis once.
@@ -114,6 +124,10 @@ impl OpDef for Transpose {
         self.perm.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
         Ok(vec![cts[0].map(|ct| g.transpose(ct, &inverse))])
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        Ok(one(Batched::Rows(b.g.transpose(ins[0].value(), &[&[0], &behind(&self.perm)[..]].concat()))))
+    }
 }
 
 /// `axes` are positions in the result.
@@ -137,6 +151,10 @@ impl OpDef for Expand {
 
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.squeeze(ct, &self.axes))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Expand { axes: behind(&self.axes) }, ins)
     }
 }
 
@@ -171,6 +189,10 @@ impl OpDef for Squeeze {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Squeeze { axes: behind(&self.axes) }, ins)
+    }
 }
 
 /// Its own transpose.
@@ -197,6 +219,10 @@ impl OpDef for Flip {
 
     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         Ok(vec![cts[0].map(|ct| g.emit(self.clone(), &[ct]))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Flip { axis: self.axis + 1 }, ins)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::reduce::{Pause, fold, keep_axes};
 use super::support::{Lane, Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
 use crate::base::Result;
+use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::{Host, Lanes as _, slices};
@@ -30,6 +31,10 @@ impl OpDef for LogSumExp {
         let y = keep_axes(g, site.outs[0], &self.axes, self.keepdims);
         let weight = weights(g, x, y);
         Ok(vec![Some(g.mul(ct, weight))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(LogSumExp { axes: behind(&self.axes), ..self.clone() }, ins)
     }
 }
 
@@ -61,6 +66,10 @@ impl OpDef for Softmax {
         let centred = g.sub(ct, sum);
         Ok(vec![Some(g.mul(y, centred))])
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Softmax { axis: self.axis + 1 }, ins)
+    }
 }
 
 /// `x − logsumexp(x)`; NaN where the axis holds +∞ or only −∞.
@@ -80,6 +89,10 @@ impl OpDef for LogSoftmax {
         let weight = g.exp(site.outs[0]);
         let share = g.mul(weight, sum);
         Ok(vec![Some(g.sub(ct, share))])
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(LogSoftmax { axis: self.axis + 1 }, ins)
     }
 }
 

@@ -2,6 +2,7 @@
 //! and its gradients are those of `solve` and `slogdet`.
 
 use super::args::expect_count;
+use super::batch::products;
 use super::factor::Lu;
 use super::linalg::{Systems, signs_and_logs, singular_maybe_of_slogdet, slogdet};
 use crate::bail;
@@ -53,6 +54,9 @@ impl OpDef for SolveSLogDet {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        products::solve_slogdet(self, b, ins)
     }
 }
 

@@ -32,6 +32,10 @@ impl OpDef for Sort {
         ins.extend((0..rank).map(|axis| if axis == self.axis { order } else { positions(g, x, axis) }));
         Ok(vec![Some(g.emit(GatherWrite { mode: Write::Set, axes: (0..rank).collect() }, &ins))])
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(Sort { axis: self.axis + 1 }, ins)
+    }
 }
 
 /// i64; NaN last, stable.
@@ -53,6 +57,10 @@ impl OpDef for ArgSort {
 
     fn connected(&self, _: usize) -> bool {
         false
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(ArgSort { axis: self.axis + 1 }, ins)
     }
 }
 

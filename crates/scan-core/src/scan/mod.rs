@@ -1,5 +1,6 @@
 //! What a loop means: types, one step after the other, and the gradient.
 
+pub mod batch;
 pub mod decided;
 mod given;
 pub mod in_place;

@@ -1,6 +1,7 @@
 //! What must hold of every program: loops, unrolled loops and the reference agree, in values and in derivatives.
 
 use super::build::{Leaves, scanned, unrolled, weights};
+use super::mapped;
 use super::nd::{Kind, Nd};
 use super::optimised;
 use super::program::Program;
@@ -71,6 +72,9 @@ pub fn check(program: &Program) -> Outcomes<Done> {
     let flat = told("unroll", unrolled(program, &leaves, &truth.steps))?;
     let case = Case { program, leaves, truth, fired: RefCell::default() };
     case.values(&looped, &flat)?;
+    if case.truth.margin > MARGIN {
+        mapped::compare(program, &case.leaves, &looped)?;
+    }
     let done = case.derivatives(looped, flat)?;
     Ok(Done { fired: case.fired.take(), ..done })
 }
@@ -207,6 +211,9 @@ impl Case<'_> {
         let first = self.pull("gradient", &looped, &cts, &wrt)?;
         let first_flat = self.pull("unrolled gradient", &flat, &cts, &wrt)?;
         let got = self.eval("gradient", &first)?;
+        if self.truth.margin > MARGIN && !self.long() {
+            mapped::compare(self.program, &self.leaves, &first)?;
+        }
         agree("gradient = unrolled gradient", &got, &self.eval("unrolled gradient", &first_flat)?, SAME)?;
         if done.differences && !self.long() {
             agree("gradient = differences", &got, &self.differences(&floats, &cts, &points), NEAR)?;

@@ -12,6 +12,7 @@ mod gen_log;
 pub mod gen_loop;
 pub mod gen_models;
 pub mod linear;
+pub mod mapped;
 pub mod misfit;
 pub mod nd;
 pub mod optimised;

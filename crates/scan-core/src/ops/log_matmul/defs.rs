@@ -5,6 +5,7 @@ use crate::bail;
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::ops::batch::products::vectors;
 use crate::ops::reduce::{keep_axes, sum_axes};
 use crate::ops::softmax::weights;
 use crate::ops::support::{exactly, none, one};
@@ -117,6 +118,10 @@ impl OpDef for LogMatMulPowers {
         let of_top = g.select(is_top, all, zero);
         Ok(vec![Some(g.sub(direct, of_top))])
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(self.clone(), ins)
+    }
 }
 
 impl OpDef for LogMatMulSums {
@@ -149,6 +154,10 @@ impl OpDef for LogMatMulSums {
 
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        vectors(self.clone(), b, ins, &[true, false])
     }
 }
 
@@ -186,6 +195,10 @@ impl OpDef for LogMatMul {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        vectors(self.clone(), b, ins, &[true, false, true, false])
+    }
 }
 
 impl OpDef for LogMatMulQuotients {
@@ -217,6 +230,10 @@ impl OpDef for LogMatMulQuotients {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        vectors(self.clone(), b, ins, &[true, true, false])
     }
 }
 
@@ -261,6 +278,10 @@ impl OpDef for LogMatMulLeft {
     fn can_fail(&self) -> bool {
         true
     }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        vectors(self.clone(), b, ins, &[true, true, true, true, false, false])
+    }
 }
 
 impl OpDef for LogMatMulRight {
@@ -297,6 +318,10 @@ impl OpDef for LogMatMulRight {
     }
     fn can_fail(&self) -> bool {
         true
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.row_by_row(self.clone(), ins)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the passes over loops share: a loop in pieces, and facts about loops that can be proved.
 
-pub mod batch;
 pub mod buffers;
 pub mod cost;
 pub mod cut;

@@ -1,14 +1,14 @@
 //! Which nodes of a step only feed outputs and can be evaluated for all steps at once, and their evaluation around the loop.
 
 use super::Parts;
-use super::batch::{Batched, all_steps, can_be_fitted, has_rule};
 use super::cost::heavy;
 use super::facts::infallible;
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index};
-use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Value};
+use crate::ir::{Batched, Batching, Def, Graph, Keep, Node, NodeId, Op, Value};
 use crate::rewrite::loops::{SeqPart, StatePart};
 use crate::scan::steady::steady;
+use crate::types::Dim;
 use rustc_hash::FxHashMap;
 
 /// True for a state that the step only writes, and of which all rows are returned.
@@ -52,9 +52,9 @@ impl Outputs {
             }
             let ready = users[out.idx()].iter().all(|u| found.can[u.idx()]);
             let rule = has_rule(body, node, &rows);
-            let sure = some_step || matches!(node.op, Op::MatMul(_)) || infallible(body, node);
-            found.fit[id.idx()] = !sure;
-            let sure = sure || can_be_fitted(body, node, &rows);
+            let (sure, product) = (some_step || infallible(body, node), rows_by_matrix(body, node, &rows));
+            found.fit[id.idx()] = !sure || product;
+            let sure = sure || product || can_be_fitted(body, node, &rows);
             let fixed = node.ins.iter().filter(|v| !found.varies[v.idx()]).all(|v| some_step || sure_outside(body, *v));
             let rows = node.ins.iter().chain(&node.outs).all(|v| steady[v.idx()]);
             found.can[id.idx()] = ready && rule && sure && fixed && rows && node.outs.len() == 1;
@@ -64,6 +64,13 @@ impl Outputs {
         }
         found.spread(body);
         found
+    }
+
+    /// True for a costly node that is quicker for all steps at once: a product of rows with what is the same at every step, not products of
+    /// each row by itself.
+    fn gains(&self, body: &Graph, node: &Node) -> bool {
+        let each = matches!(node.op, Op::MatMul(_) | Op::Solve(_)) && node.ins.iter().all(|v| self.varies[v.idx()]);
+        heavy(body, node) && !each
     }
 
     fn reason(&self, node: &Node, ready: bool, sure: bool) -> String {
@@ -78,7 +85,7 @@ impl Outputs {
     fn spread(&mut self, body: &Graph) {
         let mut moved = vec![false; body.n_values()];
         for (id, node) in body.nodes().enumerate().filter(|(id, _)| self.can[id.idx()]) {
-            if heavy(body, node) || node.ins.iter().any(|v| moved[v.idx()]) {
+            if self.gains(body, node) || node.ins.iter().any(|v| moved[v.idx()]) {
                 self.goes[id.idx()] = true;
                 node.outs.iter().for_each(|v| moved[v.idx()] = true);
             }
@@ -119,22 +126,64 @@ impl Outputs {
         rows: &FxHashMap<Value, Value>,
         captured: &FxHashMap<Value, Value>,
     ) -> Result<FxHashMap<Value, Value>> {
-        let mut made = rows.clone();
+        let mut made: FxHashMap<Value, Batched> = rows.iter().map(|(v, all)| (*v, Batched::Rows(*all))).collect();
+        let Some(&leading) = rows.values().next() else { return Ok(FxHashMap::default()) };
         for (id, node) in body.nodes().enumerate().filter(|(id, _)| self.goes[id.idx()]) {
             let outer = g.set_span(node.span);
             let mut ins = vec![];
             for &v in &node.ins {
                 ins.push(match made.get(&v) {
-                    Some(&all) => Batched::Rows(all),
+                    Some(&all) => all,
                     None => Batched::Fixed(g.inline(body, captured, &[v])?[0]),
                 });
             }
-            let all = all_steps(g, body, node, &ins, self.fit[id.idx()]);
+            let all = node.op.batch(&mut Batching { lenient: self.fit[id.idx()], ..Batching::new(g, leading) }, &ins)?[0];
             g.set_span(outer);
             made.insert(node.outs[0], all);
         }
-        Ok(made)
+        let mut b = Batching::new(g, leading);
+        made.into_iter().map(|(v, all)| Ok((v, b.rows(all)?))).collect()
     }
+}
+
+/// True where an op has something better for all steps at once than a loop over them, given which inputs differ from step to step.
+fn has_rule(body: &Graph, node: &Node, rows: &[bool]) -> bool {
+    if !rows.iter().any(|r| *r) {
+        return false;
+    }
+    let (mut g, n) = (Graph::new(), Dim::fresh());
+    let mut ins = vec![];
+    for (&v, rows) in node.ins.iter().zip(rows) {
+        ins.push(match (rows, body.const_value(v)) {
+            (true, _) => Batched::Rows(g.param(body.ty(v).rows(n.clone()), None)),
+            (false, Some(value)) => Batched::Fixed(g.constant(value.clone())),
+            (false, None) => Batched::Fixed(g.param(body.ty(v).clone(), None)),
+        });
+    }
+    let leading = ins.iter().find(|x| x.varies()).map_or(ins[0], |x| *x).value();
+    let mut b = Batching::new(&mut g, leading);
+    let outs = node.op.batch(&mut b, &ins);
+    outs.is_ok_and(|outs| !b.looped && outs.iter().all(|out| matches!(out, Batched::Rows(_) | Batched::Fixed(_))))
+}
+
+/// True for products of rows with a matrix: those of no rows at all can be made to fit.
+fn rows_by_matrix(body: &Graph, node: &Node, rows: &[bool]) -> bool {
+    let ty = |k: usize| body.ty(node.ins[k]);
+    matches!(node.op, Op::MatMul(_))
+        && rows[0]
+        && !rows[1]
+        && (1..=2).contains(&ty(0).rank())
+        && ty(1).rank() == 2
+        && ty(0).dtype == ty(1).dtype
+}
+
+/// True for an elementwise node of one value that differs from step to step, whose axes include those of all others: where no step
+/// runs, the others can be made to fit.
+fn can_be_fitted(body: &Graph, node: &Node, rows: &[bool]) -> bool {
+    let mut varying = node.ins.iter().zip(rows).filter(|(_, rows)| **rows).map(|(v, _)| *v);
+    let Some(x) = varying.next() else { return false };
+    let widest = node.ins.iter().all(|v| body.ty(*v).rank() <= body.ty(x).rank());
+    matches!(node.op, Op::Elem(_)) && widest && varying.all(|v| v == x)
 }
 
 /// True per value that differs from step to step.

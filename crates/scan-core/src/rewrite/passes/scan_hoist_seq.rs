@@ -13,9 +13,9 @@
 
 use crate::base::{Id, Result};
 use crate::ir::op::{Index, Reshape};
-use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::ir::{Batching, Graph, Node, NodeId, Op, Value};
+use crate::ops::batch::products::rows_by_matrix;
 use crate::rewrite::Cx;
-use crate::rewrite::loops::batch::product as product_of_all;
 use crate::rewrite::loops::facts::{eager, for_values};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -48,7 +48,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
                 Given::Row(at) => cut(&mut rebuild.new, &parts.seqs[at], parts.n_steps),
             });
             let ins: Vec<Value> = ins.collect();
-            let rows = at_once(&mut rebuild.new, &product.op, &ins);
+            let rows = at_once(&mut rebuild.new, &product.op, &ins)?;
             let seq = parts.seqs[product.seq].clone();
             parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
         }
@@ -117,11 +117,11 @@ fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
 }
 
 /// The product of all rows with what is fixed. In log space no rows fit every matrix.
-fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Value {
+fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Result<Value> {
     let (x, rank) = (ins[0], g.ty(ins[0]).rank());
     match op {
-        Op::MatMul(_) => return product_of_all(g, x, ins[1]),
-        _ if rank == 2 || ins.len() == 1 => return g.emit(op.clone(), ins),
+        Op::MatMul(_) => return rows_by_matrix(&mut Batching::new(g, x), x, ins[1]),
+        _ if rank == 2 || ins.len() == 1 => return Ok(g.emit(op.clone(), ins)),
         _ => {}
     }
     let (n, b, w, zero) = (g.dim(x, 0), g.dim(x, 1), ins[1], g.int(0));
@@ -138,5 +138,5 @@ fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Value {
     };
     let ins: Vec<Value> = ins.iter().enumerate().map(|(at, &v)| flat(v, if at == 0 { fitting } else { p })).collect();
     let product = g.emit(op.clone(), &ins);
-    g.emit(Reshape {}, &[product, n, b, p])
+    Ok(g.emit(Reshape {}, &[product, n, b, p]))
 }

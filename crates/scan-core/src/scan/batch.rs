@@ -1,0 +1,337 @@
+//! A loop for many rows is a loop whose step is that of all rows. States that differ from row to row have a leading axis, behind that of the
+//! buffer ([`Batched::Stacked`]).
+//!
+//! ```text
+//! rows    scan n { seq x;  state h;  const W;  next h = tanh(x + h @ W) }   for each row r: x[r], h[r]
+//! batch   scan n { seq xᵀ; state h : [b, k];   next h = tanh(x + h @ W) }   one product a step
+//! ```
+//!
+//! Rows that stop at steps of their own, by a condition or by a number of steps for each, share a loop until all are done. A row that is done
+//! keeps its states, and what it returns ends where its loop ended ([`Batched::Ragged`]). Where a step could fail for the values of a row that
+//! is done, where cotangents cover the last steps only, and where rows of a state change after they were read, each row has its own loop.
+
+use crate::base::{Id, Result};
+use crate::ir::op::*;
+use crate::ir::{Graph, Keep, NonSeq, Offsets, Op, Outs, Scan, State, StateId, Tag, Value};
+use crate::ops::batch::{Images, graph};
+use crate::ops::certain::by_extents;
+use crate::scalar::ElemOp;
+use crate::types::{DType, Dim, Type};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The loop for all rows.
+///
+/// # Errors
+/// What type inference reports.
+pub fn batch(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+    let ins = &turned(scan, b, ins)[..];
+    let counted = ins[Scan::N_STEPS].varies();
+    let mut rows: Vec<bool> = scan.states.ids().map(|id| scan.init_input(id).is_some_and(|at| counted || ins[at].varies())).collect();
+    while let Some(mut step) = Step::new(scan, b, ins, &rows)? {
+        let grown = step.grown(&rows);
+        if grown != rows {
+            rows = grown;
+            continue;
+        }
+        let stops = counted || step.until.is_some_and(Batched::varies);
+        if !stops {
+            return step.together(b, ins, &rows);
+        }
+        match own_rows(scan, &rows) {
+            _ if !step.may_go_on() || scan.truncate.is_some() => break,
+            None => break,
+            Some(wanted) if wanted != rows => rows = wanted,
+            Some(_) => return Masked::new(&mut step, b, ins, &rows)?.run(b, &rows),
+        }
+    }
+    let ins: Vec<Batched> = ins.iter().map(|x| b.settled(*x)).collect();
+    b.apart |= counted || scan.until;
+    b.row_by_row(Op::Scan(Arc::new(scan.clone())), &ins)
+}
+
+/// The inputs, of which captured values and the number of steps have rows in front.
+fn turned(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Vec<Batched> {
+    let looped = 1..scan.n_inputs() - scan.captured.len();
+    ins.iter().enumerate().map(|(at, x)| if looped.contains(&at) { *x } else { b.settled(*x) }).collect()
+}
+
+/// Which states have a row each where rows stop on their own; none where a state cannot keep its last row.
+fn own_rows(scan: &Scan, rows: &[bool]) -> Option<Vec<bool>> {
+    let own = |(state, &rows): (&State, &bool)| {
+        let last = matches!(state.keep, Keep::Last(_));
+        let holds = state.reads.contains(&(state.span().max(1) - 1)) && state.span() > 0;
+        let fits = state.stable() && state.writes[..] == [state.span()] && (!last || holds && state.keep == Keep::Last(1));
+        fits.then_some(rows || last)
+    };
+    scan.states.iter().zip(rows).map(own).collect()
+}
+
+/// The step of all rows.
+struct Step<'a> {
+    scan: &'a Scan,
+    body: Graph,
+    images: Images,
+    /// What the step writes.
+    results: Vec<Batched>,
+    until: Option<Batched>,
+    /// A parameter of the body with a leading axis.
+    leading: Value,
+    /// The extent of that axis.
+    extent: Dim,
+}
+
+impl<'a> Step<'a> {
+    /// The step, given which states differ from row to row. None where it cannot be evaluated for all rows at once.
+    fn new(scan: &'a Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Option<Step<'a>>> {
+        let mut body = Graph::new();
+        body.set_as_written(b.g.as_written());
+        let extent = b.g.ty(b.leading).dims[0].value().map_or_else(Dim::fresh, Dim::known);
+        let mut given = FxHashMap::default();
+        let vary = varying_params(scan, ins, rows);
+        for (&p, vary) in scan.body.params().iter().zip(&vary) {
+            let ty = scan.body.ty(p);
+            let ty = if *vary { ty.rows(extent.clone()) } else { ty.clone() };
+            let image = body.param(ty, scan.body.name(p).map(|n| &**n));
+            given.insert(p, if *vary { Batched::Rows(image) } else { Batched::Fixed(image) });
+        }
+        let Some(at) = vary.iter().position(|v| *v) else { return Ok(None) };
+        let leading = body.params()[at];
+        let mut inner = Batching::new(&mut body, leading);
+        let Some(images) = graph(&mut inner, &scan.body, &given, scan.body.results())? else { return Ok(None) };
+        let results = scan.body.results().iter().filter_map(|v| images.get(*v));
+        let mut results: Vec<Batched> = results.map(|x| inner.settled(x)).collect();
+        if results.iter().any(|x| matches!(x, Batched::Ragged { .. })) {
+            return Ok(None);
+        }
+        let until = if scan.until { results.pop() } else { None };
+        Ok(Some(Step { scan, body, images, results, until, leading, extent }))
+    }
+
+    /// Which states differ from row to row by what the step writes.
+    fn grown(&self, rows: &[bool]) -> Vec<bool> {
+        let written = |id: StateId| self.scan.write_results(id).any(|at| self.results[at].varies());
+        self.scan.states.ids().map(|id| rows[id.idx()] || written(id)).collect()
+    }
+
+    /// True where no row that is done can fail in a step that others still run.
+    fn may_go_on(&self) -> bool {
+        let body = &self.scan.body;
+        let known = |v: &Value| self.images.get(*v).map(Batched::varies);
+        let nodes = body.nodes().iter().filter(|n| n.outs.iter().any(|v| known(v).is_some()));
+        let mut nodes = nodes.filter_map(|n| Some((n, n.ins.iter().map(known).collect::<Option<Vec<bool>>>()?)));
+        nodes.all(|(n, varies)| !varies.iter().any(|v| *v) || by_extents(body, n, &varies))
+    }
+
+    /// The rows that a state is written, with a leading axis where it has one.
+    fn written(&mut self, id: StateId, rows: &[bool]) -> Result<Vec<Value>> {
+        let mut found = vec![];
+        for at in self.scan.write_results(id) {
+            let x = self.results[at];
+            found.push(if rows[id.idx()] { Batching::new(&mut self.body, self.leading).rows(x)? } else { x.value() });
+        }
+        Ok(found)
+    }
+
+    fn states(&self, rows: &[bool]) -> Vec<State> {
+        let wide = |(id, state): (StateId, &State)| {
+            let row = if rows[id.idx()] { state.row.rows(self.extent.clone()) } else { state.row.clone() };
+            State { row, ..state.clone() }
+        };
+        self.scan.states.enumerate().map(wide).collect()
+    }
+
+    /// All rows run the same steps.
+    fn together(mut self, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Outs<Batched>> {
+        let mut results = vec![];
+        for id in self.scan.states.ids() {
+            results.extend(self.written(id, rows)?);
+        }
+        results.extend(self.until.map(Batched::value));
+        let states = self.states(rows);
+        self.body.set_results(results);
+        let mut new = self.scan.with_body(std::mem::take(&mut self.body));
+        new.states = states.into_iter().collect();
+        let ins = outer_inputs(self.scan, b, ins, rows)?;
+        let outs = b.g.apply(Op::Scan(Arc::new(new)), &ins)?;
+        let found = self.scan.states.ids().map(|id| match rows[id.idx()] {
+            true => Batched::Stacked(outs[id.idx()]),
+            false => Batched::Fixed(outs[id.idx()]),
+        });
+        let steps = Batched::Fixed(outs[self.scan.steps_output()]);
+        Ok(found.chain([steps]).collect())
+    }
+}
+
+/// True per parameter of the body that has a row each.
+fn varying_params(scan: &Scan, ins: &[Batched], rows: &[bool]) -> Vec<bool> {
+    let mut vary = vec![false; scan.body.params().len()];
+    scan.seqs.ids().for_each(|id| vary[scan.seq_param(id)] = ins[scan.seq_input(id)].varies());
+    scan.captured.ids().for_each(|id| vary[scan.captured_param(id)] = ins[scan.captured_input(id)].varies());
+    for id in scan.states.ids() {
+        scan.read_params(id).for_each(|p| vary[p] = rows[id.idx()]);
+    }
+    vary
+}
+
+/// The inputs of the loop of all rows.
+fn outer_inputs(scan: &Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Vec<Value>> {
+    let mut found: Vec<Value> = ins.iter().map(|x| x.value()).collect();
+    for id in scan.seqs.ids() {
+        let at = scan.seq_input(id);
+        if ins[at].varies() {
+            found[at] = b.stacked(ins[at])?;
+        }
+    }
+    for id in scan.states.ids() {
+        let Some(at) = scan.init_input(id).filter(|_| rows[id.idx()]) else { continue };
+        found[at] = b.stacked(ins[at])?;
+    }
+    Ok(found)
+}
+
+/// The loop of rows that stop on their own: it also carries which rows go on, and how many steps each ran.
+struct Masked {
+    scan: Scan,
+    ins: Vec<Value>,
+}
+
+impl Masked {
+    fn new(step: &mut Step, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Masked> {
+        let old = step.scan;
+        let n_rows = (ins[Scan::N_STEPS]).varies().then(|| ins[Scan::N_STEPS].value());
+        let mut outer = outer_inputs(old, b, ins, rows)?;
+        let captured = outer.split_off(old.n_inputs() - old.captured.len());
+        let (steps, goes) = first_steps(b, n_rows, outer[Scan::N_STEPS])?;
+        outer[Scan::N_STEPS] = steps;
+        let ran = b.g.zeros_like(goes);
+        let ran = b.g.cast(ran, DType::I64);
+        outer.extend([goes, ran].map(|x| b.g.expand(x, &[0])));
+        outer.extend(captured);
+        outer.extend(n_rows);
+        let (body, states) = masked_body(step, rows, n_rows.is_some())?;
+        let mut scan = old.with_body(body);
+        scan.states = states.into_iter().collect();
+        scan.until = true;
+        scan.captured = old.captured.iter().cloned().chain(n_rows.map(|_| NonSeq { name: None })).collect();
+        Ok(Masked { scan, ins: outer })
+    }
+
+    fn run(self, b: &mut Batching, rows: &[bool]) -> Result<Outs<Batched>> {
+        let outs = b.g.apply(Op::Scan(Arc::new(self.scan.clone())), &self.ins)?;
+        let n = rows.len();
+        let minus = b.g.int(-1);
+        let ran = b.apply(Index { pattern: "i".into() }, &[outs[n + 1], minus])?;
+        let mut found = Outs::new();
+        for (id, state) in self.scan.states.enumerate().take(n) {
+            let buffer = outs[id.idx()];
+            let all = if rows[id.idx()] { b.moved(buffer, 1, 0) } else { b.rows(Batched::Fixed(buffer))? };
+            let lengths = match state.keep {
+                Keep::Last(_) => {
+                    let one = b.g.int(1);
+                    b.g.minimum(ran, one)
+                }
+                Keep::All => {
+                    let span = b.g.int(state.span() as i64);
+                    let lengths = b.g.add(ran, span);
+                    match self.scan.init_input(id) {
+                        Some(at) => {
+                            let given = b.g.dim(self.ins[at], 0);
+                            b.g.maximum(lengths, given)
+                        }
+                        None => lengths,
+                    }
+                }
+            };
+            found.push(Batched::Ragged { rows: all, lengths });
+        }
+        found.push(Batched::Rows(ran));
+        Ok(found)
+    }
+}
+
+/// How many steps run at most, and which rows run any: a number of steps for each row, or one for all. A negative one is kept: it is refused.
+fn first_steps(b: &mut Batching, own: Option<Value>, all: Value) -> Result<(Value, Value)> {
+    let zero = b.g.int(0);
+    let Some(own) = own else {
+        let any = b.apply(Op::Elem(ElemOp::Gt), &[all, zero])?;
+        return Ok((all, b.rows(Batched::Fixed(any))?));
+    };
+    let first = b.g.expand(zero, &[0]);
+    let with_zero = b.g.join_rows(&[first, own]);
+    let extreme = |kind| Reduce { kind, axes: vec![0], keepdims: false };
+    let most = b.apply(extreme(ReduceKind::Max), &[with_zero])?;
+    let least = b.apply(extreme(ReduceKind::Min), &[with_zero])?;
+    let negative = b.g.lt(least, zero);
+    let steps = b.g.select(negative, least, most);
+    Ok((steps, b.apply(Op::Elem(ElemOp::Gt), &[own, zero])?))
+}
+
+/// The step that leaves rows that are done as they are.
+fn masked_body(step: &mut Step, rows: &[bool], counted: bool) -> Result<(Graph, Vec<State>)> {
+    let old = step.scan;
+    let lane = |dtype| Type::new(dtype, [step.extent.clone()]);
+    let (own, states) = ([lane(DType::Bool), lane(DType::I64)], step.states(rows));
+    let mut all = vec![];
+    for id in old.states.ids() {
+        all.extend(step.written(id, rows)?);
+    }
+    // The new parameters stand before the captured values: the body is written again around them.
+    let from = std::mem::take(&mut step.body);
+    let mut body = Graph::new();
+    let first = old.body.params().len() - old.captured.len();
+    let copied = |body: &mut Graph, p: &Value| (*p, body.param(from.ty(*p).clone(), from.name(*p).map(|n| &**n)));
+    let mut image: FxHashMap<Value, Value> = from.params()[..first].iter().map(|p| copied(&mut body, p)).collect();
+    let [goes, ran] = own.clone().map(|ty| body.param(ty, None));
+    image.extend(from.params()[first..].iter().map(|p| copied(&mut body, p)).collect::<Vec<_>>());
+    let limit = counted.then(|| body.param(own[1].clone(), None));
+    let wanted: Vec<Value> = all.iter().copied().chain(step.until.map(Batched::value)).collect();
+    let mut results = body.inline(&from, &image, &wanted)?;
+    let until = if step.until.is_some() { results.pop() } else { None };
+    for id in old.states.ids().filter(|id| rows[id.idx()]) {
+        let at = old.write_results(id).start;
+        let held = old.states[id].reads.iter().position(|r| r + 1 == old.states[id].span());
+        let held = held.map(|k| image[&from.params()[old.read_params(id).start + k]]);
+        results[at] = kept(&mut body, goes, results[at], held);
+    }
+    let (next, ran) = next_rows(&mut body, [goes, ran], until, limit)?;
+    let any = body.emit(Reduce { kind: ReduceKind::Any, axes: vec![0], keepdims: false }, &[next]);
+    let done = body.emit(Op::Elem(ElemOp::Not), &[any]);
+    results.extend([next, ran, done]);
+    body.set_results(results);
+    Ok((body, states.into_iter().chain(own.map(lanes)).collect()))
+}
+
+/// The state of one value a row.
+fn lanes(row: Type) -> State {
+    let (reads, writes) = (Offsets::from_slice(&[0]), Offsets::from_slice(&[1]));
+    State { row, init: true, reads, writes, keep: Keep::All, tag: Tag::Output, name: None }
+}
+
+/// What a state is written: where a row is done, what it held, or zeros that nobody sees.
+fn kept(body: &mut Graph, goes: Value, new: Value, held: Option<Value>) -> Value {
+    let held = held.unwrap_or_else(|| body.number(body.ty(new).dtype, 0.0));
+    let axes: Vec<usize> = (1..body.ty(new).rank()).collect();
+    let goes = body.expand(goes, &axes);
+    body.select(goes, new, held)
+}
+
+/// Which rows go on, and how many steps each ran.
+fn next_rows(body: &mut Graph, [goes, ran]: [Value; 2], until: Option<Value>, limit: Option<Value>) -> Result<(Value, Value)> {
+    let one = body.cast(goes, DType::I64);
+    let ran = body.add(ran, one);
+    let mut next = goes;
+    let mut and = |body: &mut Graph, other: Value| next = body.emit(Op::Elem(ElemOp::And), &[next, other]);
+    if let Some(stop) = until {
+        let on = body.emit(Op::Elem(ElemOp::Not), &[stop]);
+        and(body, on);
+    }
+    if let Some(limit) = limit {
+        let on = body.lt(ran, limit);
+        and(body, on);
+    }
+    Ok((next, ran))
+}
+
+#[cfg(test)]
+mod tests;
