@@ -1,0 +1,239 @@
+"""Loops in loops: over cells of a table, of a length that data or values decide, with gradients."""
+
+import numpy as np
+
+import rscan as rs
+from models import Model
+
+
+class SoftTimeWarping(Model):
+    """Cuturi and Blondel's soft dynamic time warping of two series, with its gradient by both."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(m=60, n=50)
+    small = dict(m=4, n=3)
+
+    def make(self, random, m, n):
+        return np.cumsum(random.normal(size=m)) / 5, np.cumsum(random.normal(size=n)) / 5, 0.5
+
+    def rscan(self, m, n):
+        @rs.compile
+        def distance(x, y, gamma):
+            def row(x_i, above, corner):
+                def cell(y_j, diagonal, up, left):
+                    soft = -gamma * rs.logsumexp(-rs.stack([diagonal, up, left]) / gamma)
+                    return dict(left=(x_i - y_j) ** 2 + soft)
+
+                diagonals = rs.concatenate([rs.stack([corner]), above[:-1]])
+                out = rs.loop(cell, over=dict(y_j=y, diagonal=diagonals, up=above), init=dict(left=1e10))
+                return dict(above=out.left, corner=rs.constant(1e10))
+
+            out = rs.loop(row, over=dict(x_i=x), init=dict(above=rs.full((n,), 1e10), corner=0.0))
+            return out.above[-1, -1]
+
+        return rs.value_and_grad(distance, wrt=(0, 1))
+
+    def jax(self, m, n):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def distance(x, y, gamma):
+            def row(state, x_i):
+                above, corner = state
+
+                def cell(left, xs):
+                    y_j, diagonal, up = xs
+                    soft = -gamma * jax.nn.logsumexp(-jnp.stack([diagonal, up, left]) / gamma)
+                    left = (x_i - y_j) ** 2 + soft
+                    return left, left
+
+                diagonals = jnp.concatenate([corner[None], above[:-1]])
+                _, values = lax.scan(cell, 1e10, (y, diagonals, above))
+                return (values, jnp.asarray(1e10)), None
+
+            (above, _), _ = lax.scan(row, (jnp.full(n, 1e10), jnp.asarray(0.0)), x)
+            return above[-1]
+
+        return jax.jit(jax.value_and_grad(distance, argnums=(0, 1)))
+
+
+class ImplicitVanDerPol(Model):
+    """A stiff oscillator by the implicit trapezoidal rule, Newton's iteration in every step; gradient by the stiffness."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(steps=800, newton=5)
+    small = dict(steps=5, newton=3)
+
+    def make(self, random, steps, newton):
+        return 5.0, 0.02, 2 + random.normal(size=steps)
+
+    def rscan(self, steps, newton):
+        @rs.compile
+        def misfit(mu, dt, observed):
+            def f(x, v):
+                return v, mu * (1 - x * x) * v - x
+
+            def step(y, x, v):
+                a, b = f(x, v)
+                x_half, v_half = x + 0.5 * dt * a, v + 0.5 * dt * b
+
+                def iterate(p, q):
+                    fp, fq = f(p, q)
+                    r1, r2 = p - 0.5 * dt * fp - x_half, q - 0.5 * dt * fq - v_half
+                    j21 = -0.5 * dt * (-2 * mu * p * q - 1)
+                    j22 = 1 - 0.5 * dt * mu * (1 - p * p)
+                    determinant = j22 + 0.5 * dt * j21
+                    return dict(p=p - (j22 * r1 + 0.5 * dt * r2) / determinant, q=q - (r2 - j21 * r1) / determinant)
+
+                out = rs.loop(iterate, init=dict(p=x, q=v), n_steps=newton)
+                return dict(x=out.p[-1], v=out.q[-1], e=(out.p[-1] - y) ** 2)
+
+            return rs.mean(rs.loop(step, over=dict(y=observed), init=dict(x=2.0, v=0.0)).e)
+
+        return rs.value_and_grad(misfit, wrt=(0, 1))
+
+    def jax(self, steps, newton):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def misfit(mu, dt, observed):
+            def f(x, v):
+                return v, mu * (1 - x * x) * v - x
+
+            def step(state, y):
+                x, v = state
+                a, b = f(x, v)
+                x_half, v_half = x + 0.5 * dt * a, v + 0.5 * dt * b
+
+                def iterate(_, pq):
+                    p, q = pq
+                    fp, fq = f(p, q)
+                    r1, r2 = p - 0.5 * dt * fp - x_half, q - 0.5 * dt * fq - v_half
+                    j21 = -0.5 * dt * (-2 * mu * p * q - 1)
+                    j22 = 1 - 0.5 * dt * mu * (1 - p * p)
+                    determinant = j22 + 0.5 * dt * j21
+                    return p - (j22 * r1 + 0.5 * dt * r2) / determinant, q - (r2 - j21 * r1) / determinant
+
+                x, v = lax.fori_loop(0, newton, iterate, (x, v))
+                return (x, v), (x - y) ** 2
+
+            _, errors = lax.scan(step, (2.0, 0.0), observed)
+            return jnp.mean(errors)
+
+        return jax.jit(jax.value_and_grad(misfit, argnums=(0, 1)))
+
+
+class UnevenObservations(Model):
+    """A two-compartment drug model observed at uneven times: as many Euler steps between two observations as the data say."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(observations=60, most=20)
+    small = dict(observations=4, most=3)
+
+    def make(self, random, observations, most):
+        gaps = random.integers(1, most + 1, size=observations)
+        doses = (random.random(observations) < 0.2) * 10.0
+        return np.log([0.3, 0.2, 0.1]), gaps, doses, 2 + random.normal(size=observations)
+
+    def rscan(self, observations, most):
+        @rs.compile
+        def loss(theta, gaps, doses, concentration):
+            k = rs.exp(theta)
+            elimination, there, back = k[0], k[1], k[2]
+
+            def observe(gap, dose, c, central, peripheral):
+                def euler(a, b):
+                    flow = there * a - back * b
+                    return dict(a=a - 0.1 * (elimination * a + flow), b=b + 0.1 * flow)
+
+                out = rs.loop(euler, init=dict(a=central + dose, b=peripheral), n_steps=gap)
+                return dict(central=out.a[-1], peripheral=out.b[-1], e=(out.a[-1] - c) ** 2)
+
+            out = rs.loop(observe, over=dict(gap=gaps, dose=doses, c=concentration), init=dict(central=10.0, peripheral=0.0))
+            return rs.sum(out.e)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, observations, most):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def loss(theta, gaps, doses, concentration):
+            elimination, there, back = jnp.exp(theta)
+
+            def observe(state, row):
+                gap, dose, c = row
+                central, peripheral = state
+
+                def euler(i, ab):
+                    a, b = ab
+                    flow = there * a - back * b
+                    new = a - 0.1 * (elimination * a + flow), b + 0.1 * flow
+                    return jax.tree.map(lambda n, o: jnp.where(i < gap, n, o), new, ab)
+
+                # reverse mode wants a bound: steps beyond the gap change nothing
+                a, b = lax.fori_loop(0, most, euler, (central + dose, peripheral))
+                return (a, b), (a - c) ** 2
+
+            _, errors = lax.scan(observe, (10.0, 0.0), (gaps, doses, concentration))
+            return jnp.sum(errors)
+
+        return jax.jit(jax.value_and_grad(loss))
+
+
+class ModifiedPolicyIteration(Model):
+    """A Markov decision process: improvement of the policy and some sweeps of its evaluation, until values stand still."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(states=60, actions=5, sweeps=15)
+    small = dict(states=4, actions=2, sweeps=3)
+
+    def make(self, random, states, actions, sweeps):
+        P = random.dirichlet(np.full(states, 0.2), size=(actions, states))
+        return P, random.normal(size=(actions, states)), 0.95
+
+    def rscan(self, states, actions, sweeps):
+        @rs.compile
+        def solve(P, R, discount):
+            def improve(v):
+                q = R + discount * (P @ v)
+                policy = rs.argmax(q, axis=0)
+                everywhere = rs.arange(states)
+                P_policy, R_policy = P[policy, everywhere], R[policy, everywhere]
+                new = rs.loop(lambda u: R_policy + discount * (P_policy @ u), init=rs.max(q, axis=0), n_steps=sweeps)[-1]
+                return dict(v=new, policy=policy), rs.until(rs.max(rs.abs(new - v)) < 1e-10)
+
+            out = rs.loop(improve, init=dict(v=rs.zeros(states)), n_steps=1000)
+            return out.v[-1], out.policy[-1]
+
+        return solve
+
+    def jax(self, states, actions, sweeps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def solve(P, R, discount):
+            everywhere = jnp.arange(states)
+
+            def improve(state):
+                v, _, _ = state
+                q = R + discount * (P @ v)
+                policy = jnp.argmax(q, axis=0)
+                P_policy, R_policy = P[policy, everywhere], R[policy, everywhere]
+                new = lax.fori_loop(0, sweeps, lambda _, u: R_policy + discount * (P_policy @ u), jnp.max(q, axis=0))
+                return new, policy, jnp.max(jnp.abs(new - v))
+
+            start = (jnp.zeros(states), jnp.zeros(states, jnp.int64), jnp.inf)
+            v, policy, _ = lax.while_loop(lambda s: s[2] >= 1e-10, improve, start)
+            return v, policy
+
+        return solve

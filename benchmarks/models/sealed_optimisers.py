@@ -1,0 +1,164 @@
+"""Optimisers, gradients through them, and learning by policy gradients."""
+
+import numpy as np
+
+import rscan as rs
+from models import Model
+
+
+class LearnedMomentum(Model):
+    """Gradient through training: momentum descent on logistic regression, its schedule and decay learnt on held-out data."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(steps=60, examples=80, features=15)
+    small = dict(steps=3, examples=4, features=2)
+
+    def make(self, random, steps, examples, features):
+        X, Z = random.normal(size=(2, examples, features))
+        w = random.normal(size=features)
+        y, t = ((A @ w + random.normal(size=examples) > 0).astype(float) for A in (X, Z))
+        return (np.full(steps, np.log(0.3)), 1.5, np.full(features, -4.0)), X, y, Z, t
+
+    def rscan(self, steps, examples, features):
+        @rs.compile
+        def validation(hyper, X, y, Z, t):
+            log_rates, momentum, log_decay = hyper
+            mass = rs.sigmoid(momentum)
+
+            def train(log_rate, w, velocity):
+                p = rs.sigmoid(X @ w)
+                gradient = X.T @ (p - y) / examples + rs.exp(log_decay) * w
+                velocity = mass * velocity - rs.exp(log_rate) * gradient
+                return dict(w=w + velocity, velocity=velocity)
+
+            out = rs.loop(train, over=dict(log_rate=log_rates), init=dict(w=rs.zeros(features), velocity=rs.zeros(features)))
+            z = Z @ out.w[-1]
+            return rs.mean(rs.softplus(z) - t * z)
+
+        return rs.value_and_grad(validation)
+
+    def jax(self, steps, examples, features):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def validation(hyper, X, y, Z, t):
+            log_rates, momentum, log_decay = hyper
+            mass = jax.nn.sigmoid(momentum)
+
+            def train(state, log_rate):
+                w, velocity = state
+                p = jax.nn.sigmoid(X @ w)
+                gradient = X.T @ (p - y) / examples + jnp.exp(log_decay) * w
+                velocity = mass * velocity - jnp.exp(log_rate) * gradient
+                return (w + velocity, velocity), None
+
+            (w, _), _ = lax.scan(train, (jnp.zeros(features), jnp.zeros(features)), log_rates)
+            z = Z @ w
+            return jnp.mean(jax.nn.softplus(z) - t * z)
+
+        return jax.jit(jax.value_and_grad(validation))
+
+
+class FastShrinkage(Model):
+    """The lasso by accelerated proximal gradients (FISTA), until the coefficients stand still."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(rows=100, columns=60)
+    small = dict(rows=5, columns=3)
+    rtol = 1e-7
+
+    def make(self, random, rows, columns):
+        X = random.normal(size=(rows, columns))
+        w = random.normal(size=columns) * (random.random(columns) < 0.2)
+        return X, X @ w + 0.1 * random.normal(size=rows), 0.1 * rows**0.5, 1 / np.linalg.norm(X, 2) ** 2
+
+    def rscan(self, rows, columns):
+        @rs.compile
+        def lasso(X, y, penalty, rate):
+            def step(w, z, t):
+                u = z - rate * (X.T @ (X @ z - y))
+                new = rs.sign(u) * rs.maximum(rs.abs(u) - rate * penalty, 0)
+                t_new = (1 + rs.sqrt(1 + 4 * t**2)) / 2
+                state = dict(w=new, z=new + (t - 1) / t_new * (new - w), t=t_new)
+                return state, rs.until(rs.sqrt(rs.sum((new - w) ** 2)) < 1e-9)
+
+            out = rs.loop(step, init=dict(w=rs.zeros(columns), z=rs.zeros(columns), t=1.0), n_steps=5000)
+            w = out.w[-1]
+            return w, 0.5 * rs.sum((X @ w - y) ** 2) + penalty * rs.sum(rs.abs(w)), rs.sum(rs.not_equal(w, 0))
+
+        return lasso
+
+    def jax(self, rows, columns):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def lasso(X, y, penalty, rate):
+            def step(state):
+                w, z, t, _, k = state
+                u = z - rate * (X.T @ (X @ z - y))
+                new = jnp.sign(u) * jnp.maximum(jnp.abs(u) - rate * penalty, 0)
+                t_new = (1 + jnp.sqrt(1 + 4 * t**2)) / 2
+                return new, new + (t - 1) / t_new * (new - w), t_new, jnp.linalg.norm(new - w), k + 1
+
+            start = (jnp.zeros(columns), jnp.zeros(columns), 1.0, jnp.inf, 0)
+            w, *_ = lax.while_loop(lambda s: (s[3] >= 1e-9) & (s[4] < 5000), step, start)
+            return w, 0.5 * jnp.sum((X @ w - y) ** 2) + penalty * jnp.sum(jnp.abs(w)), jnp.sum(w != 0)
+
+        return lasso
+
+
+class PolicyGradientBandit(Model):
+    """REINFORCE with a baseline on a contextual bandit, actions drawn from given uniform numbers."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(rounds=1500, contexts=6, arms=8)
+    small = dict(rounds=6, contexts=2, arms=3)
+
+    def make(self, random, rounds, contexts, arms):
+        x = random.normal(size=(rounds, contexts))
+        return x, random.random(rounds), random.normal(size=(rounds, arms)), random.normal(size=(contexts, arms)), 0.05
+
+    def rscan(self, rounds, contexts, arms):
+        @rs.compile
+        def learn(x, u, noise, effects, rate):
+            def play(x, u, noise, W, baseline):
+                p = rs.softmax(x @ W)
+                action = rs.minimum(rs.sum(rs.cumsum(p) < u), arms - 1)
+                reward = rs.dot(x, effects[:, action]) + noise[action]
+                score = rs.where(rs.arange(arms) == action, 1.0, 0.0) - p
+                W = W + rate * (reward - baseline) * rs.outer(x, score)
+                return dict(W=W, baseline=baseline + 0.01 * (reward - baseline), reward=reward, action=action)
+
+            init = dict(W=rs.zeros((contexts, arms)), baseline=0.0)
+            out = rs.loop(play, over=dict(x=x, u=u, noise=noise), init=init)
+            return out.W[-1], out.reward, out.action
+
+        return learn
+
+    def jax(self, rounds, contexts, arms):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def learn(x, u, noise, effects, rate):
+            def play(state, row):
+                W, baseline = state
+                x, u, noise = row
+                p = jax.nn.softmax(x @ W)
+                action = jnp.minimum(jnp.searchsorted(jnp.cumsum(p), u), arms - 1)
+                reward = x @ effects[:, action] + noise[action]
+                score = jax.nn.one_hot(action, arms) - p
+                W = W + rate * (reward - baseline) * jnp.outer(x, score)
+                return (W, baseline + 0.01 * (reward - baseline)), (reward, action)
+
+            (W, _), (reward, action) = lax.scan(play, (jnp.zeros((contexts, arms)), 0.0), (x, u, noise))
+            return W, reward, action
+
+        return learn
