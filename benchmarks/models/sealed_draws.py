@@ -149,7 +149,7 @@ class WrightFisherDrift(Model):
         def drift(start, selection):
             def generation(x, key):
                 p = x * (1 + selection) / (1 + selection * x)
-                x = jnp.mean(jax.random.uniform(key, (populations, genes)) < p[:, None], axis=1)
+                x = jnp.mean(jax.random.uniform(key, (populations, genes)) < p[:, None], axis=1, dtype=jnp.float64)
                 return x, x
 
             _, x = lax.scan(generation, start, jax.random.split(jax.random.key(0), generations))

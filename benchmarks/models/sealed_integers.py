@@ -190,3 +190,113 @@ class AbelianSandpile(Model):
             return lax.while_loop(lambda s: jnp.any(s[0] >= 4), step, (piles, jnp.zeros_like(piles)))
 
         return stabilise
+
+
+class MyersDistance(Model):
+    """Edit distances of many short patterns to all prefixes of a text by Myers' bit vectors, 64 rows in one word."""
+
+    kind = "integers and booleans"
+    dtype = "uint64"
+    size = dict(patterns=100, length=60, text=400)
+    small = dict(patterns=3, length=5, text=6)
+
+    def make(self, random, patterns, length, text):
+        P = random.integers(0, 4, size=(patterns, length))
+        bits = np.uint64(1) << np.arange(length, dtype="u8")
+        masks = np.stack([np.sum(np.where(P == c, bits, np.uint64(0)), axis=1) for c in range(4)]).astype("u8")
+        return masks, random.integers(0, 4, size=text)
+
+    def rscan(self, patterns, length, text):
+        one = np.uint64(1)
+        top = np.uint64(length - 1)
+
+        @rs.compile
+        def distances(masks, text):
+            def step(c, pv, mv, score):
+                eq = masks[c]
+                xv = eq | mv
+                xh = (((eq & pv) + pv) ^ pv) | eq
+                ph = mv | ~(xh | pv)
+                mh = pv & xh
+                score = score + rs.cast((ph >> top) & one, "int64") - rs.cast((mh >> top) & one, "int64")
+                ph = (ph << one) | one
+                mh = mh << one
+                return dict(pv=mh | ~(xv | ph), mv=ph & xv, score=score)
+
+            zero = rs.zeros(patterns, dtype="uint64")
+            init = dict(pv=~zero, mv=zero, score=rs.full((patterns,), length))
+            return rs.loop(step, over=dict(c=text), init=init).score
+
+        return distances
+
+    def jax(self, patterns, length, text):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        one = np.uint64(1)
+        top = np.uint64(length - 1)
+
+        @jax.jit
+        def distances(masks, text):
+            def step(state, c):
+                pv, mv, score = state
+                eq = masks[c]
+                xv = eq | mv
+                xh = (((eq & pv) + pv) ^ pv) | eq
+                ph = mv | ~(xh | pv)
+                mh = pv & xh
+                score = score + ((ph >> top) & one).astype(jnp.int64) - ((mh >> top) & one).astype(jnp.int64)
+                ph = (ph << one) | one
+                mh = mh << one
+                return (mh | ~(xv | ph), ph & xv, score), score
+
+            zero = jnp.zeros(patterns, jnp.uint64)
+            return lax.scan(step, (~zero, zero, jnp.full(patterns, length)), text)[1]
+
+        return distances
+
+
+class RadixSort(Model):
+    """A stable radix sort by single bits: places from running counts, and a scatter per bit."""
+
+    kind = "integers and booleans"
+    dtype = "int64"
+    size = dict(numbers=2000, bits=16)
+    small = dict(numbers=7, bits=4)
+
+    def make(self, random, numbers, bits):
+        return (random.integers(0, 2**bits, size=numbers),)
+
+    def rscan(self, numbers, bits):
+        @rs.compile
+        def sort(x):
+            def by_bit(k, x, order):
+                bit = (x >> k) & 1
+                zeros = rs.cumsum(1 - bit)
+                place = rs.where(bit == 0, zeros - 1, zeros[-1] + rs.cumsum(bit) - 1)
+                return dict(x=rs.zeros_like(x).at[place].set(x), order=rs.zeros_like(order).at[place].set(order))
+
+            out = rs.loop(by_bit, over=dict(k=rs.arange(bits)), init=dict(x=x, order=rs.arange(numbers)))
+            return out.x[-1], out.order[-1]
+
+        return sort
+
+    def jax(self, numbers, bits):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def sort(x):
+            def by_bit(k, state):
+                x, order = state
+                bit = (x >> k) & 1
+                zeros = jnp.cumsum(1 - bit)
+                place = jnp.where(bit == 0, zeros - 1, zeros[-1] + jnp.cumsum(bit) - 1)
+                write = dict(unique_indices=True)
+                return jnp.zeros_like(x).at[place].set(x, **write), jnp.zeros_like(order).at[place].set(order, **write)
+
+            return lax.fori_loop(0, bits, by_bit, (x, jnp.arange(numbers)))
+
+        return sort

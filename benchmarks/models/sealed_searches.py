@@ -262,3 +262,190 @@ class EloLeague(Model):
             return jnp.mean(losses)
 
         return jax.jit(jax.value_and_grad(loss))
+
+
+class ArrayDijkstra(Model):
+    """Dijkstra's algorithm without a queue: the nearest open node is found by a minimum, and its row relaxed."""
+
+    kind = "searches, gathers, sorts"
+    dtype = "float64"
+    size = dict(nodes=250)
+    small = dict(nodes=6)
+
+    def make(self, random, nodes):
+        costs = random.exponential(size=(nodes, nodes)) + 0.05
+        costs[random.random((nodes, nodes)) > 6 / nodes] = np.inf
+        return np.minimum(costs, costs.T), 0
+
+    def rscan(self, nodes):
+        @rs.compile
+        def dijkstra(costs, source):
+            def settle(distance, done, parent):
+                node = rs.argmin(rs.where(done, np.inf, distance))
+                through = distance[node] + costs[node]
+                shorter = (through < distance) & ~done
+                return dict(
+                    distance=rs.where(shorter, through, distance),
+                    done=done.at[node].set(True),
+                    parent=rs.where(shorter, node, parent),
+                    node=node,
+                )
+
+            everywhere = rs.arange(nodes)
+            init = dict(
+                distance=rs.where(everywhere == source, 0.0, np.inf),
+                done=rs.zeros(nodes, dtype="bool"),
+                parent=rs.full((nodes,), -1),
+            )
+            out = rs.loop(settle, init=init, n_steps=nodes)
+            return out.distance[-1], out.parent[-1], out.node[: nodes // 2]
+
+        return dijkstra
+
+    def jax(self, nodes):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def dijkstra(costs, source):
+            def settle(state, _):
+                distance, done, parent = state
+                node = jnp.argmin(jnp.where(done, jnp.inf, distance))
+                through = distance[node] + costs[node]
+                shorter = (through < distance) & ~done
+                new = jnp.where(shorter, through, distance), done.at[node].set(True), jnp.where(shorter, node, parent)
+                return new, node
+
+            distance = jnp.full(nodes, jnp.inf).at[source].set(0.0)
+            start = (distance, jnp.zeros(nodes, bool), jnp.full(nodes, -1))
+            (distance, _, parent), order = lax.scan(settle, start, None, length=nodes)
+            return distance, parent, order[: nodes // 2]
+
+        return dijkstra
+
+
+class ChangePoints(Model):
+    """Optimal partitioning of a series into pieces of constant mean, by dynamic programming with a penalty per piece."""
+
+    kind = "searches, gathers, sorts"
+    dtype = "float64"
+    size = dict(steps=400)
+    small = dict(steps=8)
+
+    def make(self, random, steps):
+        return np.repeat(random.normal(size=8) * 2, -(-steps // 8))[:steps] + random.normal(size=steps), 8.0
+
+    def rscan(self, steps):
+        @rs.compile
+        def segment(y, penalty):
+            sums = rs.concatenate([rs.zeros(1), rs.cumsum(y)])
+            squares = rs.concatenate([rs.zeros(1), rs.cumsum(y**2)])
+            starts = rs.arange(steps)
+
+            def extend(t, F):
+                cost = squares[t] - squares[:-1] - (sums[t] - sums[:-1]) ** 2 / rs.maximum(t - starts, 1)
+                total = rs.where(starts < t, F[:-1] + cost + penalty, np.inf)
+                return dict(F=F.at[t].set(rs.min(total)), begin=rs.argmin(total))
+
+            out = rs.loop(extend, over=dict(t=rs.arange(1, steps + 1)), init=dict(F=rs.full((steps + 1,), -penalty)))
+
+            def back(end):
+                begin = out.begin[end - 1]
+                return begin, rs.until(begin == 0)
+
+            changes = rs.loop(back, init=steps, n_steps=steps)
+            marks = rs.set_subtensor(rs.zeros(steps, dtype="bool")[changes], True)
+            return out.F[-1, -1], marks
+
+        return segment
+
+    def jax(self, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def segment(y, penalty):
+            sums = jnp.concatenate([jnp.zeros(1), jnp.cumsum(y)])
+            squares = jnp.concatenate([jnp.zeros(1), jnp.cumsum(y**2)])
+            starts = jnp.arange(steps)
+
+            def extend(F, t):
+                cost = squares[t] - squares[:-1] - (sums[t] - sums[:-1]) ** 2 / jnp.maximum(t - starts, 1)
+                total = jnp.where(starts < t, F[:-1] + cost + penalty, jnp.inf)
+                return F.at[t].set(jnp.min(total)), jnp.argmin(total)
+
+            F, begin = lax.scan(extend, jnp.full(steps + 1, -penalty), jnp.arange(1, steps + 1))
+
+            def back(state):
+                end, marks = state
+                return begin[end - 1], marks.at[begin[end - 1]].set(True)
+
+            _, marks = lax.while_loop(lambda s: s[0] > 0, back, (steps, jnp.zeros(steps, bool)))
+            return F[-1], marks
+
+        return segment
+
+
+class BoostedStumps(Model):
+    """Least-squares boosting of stumps: columns sorted once, the best cut of all columns found from running sums per round."""
+
+    kind = "searches, gathers, sorts"
+    dtype = "float64"
+    size = dict(rows=200, columns=10, rounds=40)
+    small = dict(rows=6, columns=2, rounds=3)
+
+    def make(self, random, rows, columns, rounds):
+        X = random.normal(size=(rows, columns))
+        return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * random.normal(size=rows), 0.3
+
+    def rscan(self, rows, columns, rounds):
+        @rs.compile
+        def boost(X, y, rate):
+            order = rs.argsort(X, axis=0)
+            left = rs.arange(1, rows)[:, None]
+
+            def fit(prediction):
+                residual = y - prediction
+                running = rs.cumsum(residual[order], axis=0)
+                total = running[-1]
+                gain = running[:-1] ** 2 / left + (total - running[:-1]) ** 2 / (rows - left)
+                best = rs.argmax(gain)
+                cut, column = best // columns, best % columns
+                threshold = X[order[cut, column], column]
+                low = running[cut, column] / (cut + 1)
+                high = (total[column] - running[cut, column]) / (rows - cut - 1)
+                new = prediction + rate * rs.where(X[:, column] <= threshold, low, high)
+                return dict(prediction=new, column=column, threshold=threshold, mse=rs.mean((y - new) ** 2))
+
+            out = rs.loop(fit, init=dict(prediction=rs.zeros(rows)), n_steps=rounds)
+            return out.column, out.threshold, out.mse
+
+        return boost
+
+    def jax(self, rows, columns, rounds):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def boost(X, y, rate):
+            order = jnp.argsort(X, axis=0)
+            left = jnp.arange(1, rows)[:, None]
+
+            def fit(prediction, _):
+                residual = y - prediction
+                running = jnp.cumsum(residual[order], axis=0)
+                total = running[-1]
+                gain = running[:-1] ** 2 / left + (total - running[:-1]) ** 2 / (rows - left)
+                cut, column = jnp.unravel_index(jnp.argmax(gain), gain.shape)
+                threshold = X[order[cut, column], column]
+                low = running[cut, column] / (cut + 1)
+                high = (total[column] - running[cut, column]) / (rows - cut - 1)
+                new = prediction + rate * jnp.where(X[:, column] <= threshold, low, high)
+                return new, (column, threshold, jnp.mean((y - new) ** 2))
+
+            return lax.scan(fit, jnp.zeros(rows), None, length=rounds)[1]
+
+        return boost

@@ -168,3 +168,59 @@ class DoublePendulumRk4(Model):
             return ys, u**2 + 0.5 * v**2 + u * v * jnp.cos(a - b) - g * (2 * jnp.cos(a) + jnp.cos(b))
 
         return swing
+
+
+class AmericanPutTree(Model):
+    """An American put on a binomial tree, rolled back in place, and its sensitivities to spot, volatility and rate."""
+
+    kind = "states that are indexed, sliced, rolled, stacked"
+    dtype = "float64"
+    size = dict(steps=400)
+    small = dict(steps=5)
+
+    def make(self, random, steps):
+        return np.array([100.0, 0.2 + 0.1 * random.random(), 0.03]), 105.0, 1.0
+
+    def rscan(self, steps):
+        @rs.compile
+        def price(theta, strike, maturity):
+            spot, sigma, rate = theta[0], theta[1], theta[2]
+            dt = maturity / steps
+            up = rs.exp(sigma * rs.sqrt(dt))
+            p = (rs.exp(rate * dt) - 1 / up) / (up - 1 / up)
+            discount = rs.exp(-rate * dt)
+            j = rs.arange(steps + 1)
+
+            def back(level, value):
+                continued = discount * (p * value[1:] + (1 - p) * value[:-1])
+                exercised = strike - spot * up ** (2.0 * j[:-1] - level)
+                return rs.concatenate([rs.maximum(continued, exercised), value[-1:]])
+
+            leaves = rs.maximum(strike - spot * up ** (2.0 * j - steps), 0)
+            return rs.loop(back, over=rs.arange(steps)[::-1], init=leaves)[-1, 0]
+
+        return rs.value_and_grad(price)
+
+    def jax(self, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def price(theta, strike, maturity):
+            spot, sigma, rate = theta
+            dt = maturity / steps
+            up = jnp.exp(sigma * jnp.sqrt(dt))
+            p = (jnp.exp(rate * dt) - 1 / up) / (up - 1 / up)
+            discount = jnp.exp(-rate * dt)
+            j = jnp.arange(steps + 1)
+
+            def back(value, level):
+                continued = discount * (p * value[1:] + (1 - p) * value[:-1])
+                exercised = strike - spot * up ** (2.0 * j[:-1] - level)
+                return jnp.append(jnp.maximum(continued, exercised), value[-1]), None
+
+            leaves = jnp.maximum(strike - spot * up ** (2.0 * j - steps), 0)
+            value, _ = lax.scan(back, leaves, jnp.arange(steps), reverse=True)
+            return value[0]
+
+        return jax.jit(jax.value_and_grad(price))

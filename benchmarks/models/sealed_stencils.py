@@ -171,3 +171,125 @@ class BurgersMinmod(Model):
             return u, times
 
         return solve
+
+
+class LatticeBoltzmann(Model):
+    """A channel flow past an obstacle: nine populations that stream and collide, walls that bounce them back."""
+
+    kind = "stencils"
+    dtype = "float32"
+    size = dict(rows=32, columns=64, steps=40)
+    small = dict(rows=5, columns=6, steps=3)
+
+    def make(self, random, rows, columns, steps):
+        y, x = np.mgrid[:rows, :columns]
+        wall = (x - columns // 4) ** 2 + (y - rows // 2) ** 2 < (rows / 6) ** 2
+        weights = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4)
+        f = weights[:, None, None] * (1 + 0.01 * random.normal(size=(9, rows, columns)))
+        return f.astype("f4"), wall, np.float32(1.2), np.float32(1e-4)
+
+    directions = ((0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1))
+    opposite = (0, 3, 4, 1, 2, 7, 8, 5, 6)
+
+    def rscan(self, rows, columns, steps):
+        cx = np.array([d[0] for d in self.directions], "f4")[:, None, None]
+        cy = np.array([d[1] for d in self.directions], "f4")[:, None, None]
+        weights = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4, "f4")[:, None, None]
+
+        @rs.compile
+        def flow(f, wall, omega, force):
+            def step(f):
+                f = rs.stack([rs.roll(rs.roll(f[k], dx, axis=1), dy, axis=0) for k, (dx, dy) in enumerate(self.directions)])
+                bounced = f[list(self.opposite)]
+                rho = rs.sum(f, axis=0)
+                ux, uy = rs.sum(cx * f, axis=0) / rho, rs.sum(cy * f, axis=0) / rho
+                cu = cx * ux + cy * uy
+                equilibrium = weights * rho * (1 + 3 * cu + np.float32(4.5) * cu**2 - np.float32(1.5) * (ux**2 + uy**2))
+                new = f + omega * (equilibrium - f) + 3 * weights * cx * force
+                return dict(f=rs.where(wall, bounced, new), flux=rs.mean(ux))
+
+            out = rs.loop(step, init=dict(f=f), n_steps=steps)
+            return out.f[-1], out.flux
+
+        return flow
+
+    def jax(self, rows, columns, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        cx = np.array([d[0] for d in self.directions], "f4")
+        cy = np.array([d[1] for d in self.directions], "f4")
+        weights = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4, "f4")[:, None, None]
+        opposite = np.array(self.opposite)
+
+        @jax.jit
+        def flow(f, wall, omega, force):
+            def step(f, _):
+                f = jnp.stack([jnp.roll(f[k], (dy, dx), (0, 1)) for k, (dx, dy) in enumerate(self.directions)])
+                rho = jnp.sum(f, axis=0)
+                ux, uy = jnp.tensordot(cx, f, 1) / rho, jnp.tensordot(cy, f, 1) / rho
+                cu = cx[:, None, None] * ux + cy[:, None, None] * uy
+                equilibrium = weights * rho * (1 + 3 * cu + 4.5 * cu**2 - 1.5 * (ux**2 + uy**2))
+                new = f + omega * (equilibrium - f) + 3 * weights * cx[:, None, None] * force
+                return jnp.where(wall, f[opposite], new), jnp.mean(ux)
+
+            return lax.scan(step, f, None, length=steps)
+
+        return flow
+
+
+class ComponentLabels(Model):
+    """Connected parts of a picture: every pixel takes the smallest label around it, until all labels stand still."""
+
+    kind = "stencils"
+    dtype = "int64"
+    size = dict(side=48)
+    small = dict(side=5)
+
+    def make(self, random, side):
+        return (random.random((side, side)) < 0.6,)
+
+    def rscan(self, side):
+        @rs.compile
+        def label(picture):
+            nothing = side * side
+            start = rs.where(picture, rs.arange(side * side).reshape((side, side)), nothing)
+
+            def step(a):
+                row = rs.full((1, side), nothing)
+                column = rs.full((side, 1), nothing)
+                up = rs.concatenate([a[1:], row], axis=0)
+                down = rs.concatenate([row, a[:-1]], axis=0)
+                left = rs.concatenate([a[:, 1:], column], axis=1)
+                right = rs.concatenate([column, a[:, :-1]], axis=1)
+                around = rs.minimum(rs.minimum(up, down), rs.minimum(left, right))
+                new = rs.where(picture, rs.minimum(a, around), nothing)
+                return new, rs.until(rs.all(new == a))
+
+            labels = rs.loop(step, init=start, n_steps=side * side)
+            return labels[-1], rs.sum(rs.eq(labels[-1], rs.arange(side * side).reshape((side, side))))
+
+        return label
+
+    def jax(self, side):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def label(picture):
+            nothing = side * side
+            own = jnp.arange(side * side).reshape(side, side)
+
+            def step(state):
+                a, _ = state
+                p = jnp.pad(a, 1, constant_values=nothing)
+                around = jnp.minimum(jnp.minimum(p[2:, 1:-1], p[:-2, 1:-1]), jnp.minimum(p[1:-1, 2:], p[1:-1, :-2]))
+                new = jnp.where(picture, jnp.minimum(a, around), nothing)
+                return new, jnp.any(new != a)
+
+            labels, _ = lax.while_loop(lambda s: s[1], step, (jnp.where(picture, own, nothing), True))
+            return labels, jnp.sum(labels == own)
+
+        return label
