@@ -165,3 +165,128 @@ class ClippedPrivateGradient(Model):
             return (jnp.einsum("n,nij->ij", factor, gW) + noise_W) / examples, (factor @ gv + noise_v) / examples, norm
 
         return private
+
+
+class LyapunovSpectrum(Model):
+    """Lyapunov exponents of the Lorenz system: the Jacobian of each step moves a frame, Gram and Schmidt straighten it."""
+
+    kind = "Jacobians, Hessians, gradients per example"
+    dtype = "float64"
+    size = dict(steps=500)
+    small = dict(steps=4)
+    rtol = 1e-6
+
+    def make(self, random, steps):
+        return np.array([1.0, 2.0, 20.0]) + 0.1 * random.normal(size=3), np.array([10.0, 28.0, 8 / 3]), 0.01
+
+    def rscan(self, steps):
+        @rs.compile
+        def spectrum(x0, theta, dt):
+            def f(x):
+                return rs.stack([theta[0] * (x[1] - x[0]), x[0] * (theta[1] - x[2]) - x[1], x[0] * x[1] - theta[2] * x[2]])
+
+            def heun(x):
+                k = f(x)
+                return x + 0.5 * dt * (k + f(x + dt * k))
+
+            def step(x, frame):
+                new = heun(x)
+                M = rs.jacobian(new, x) @ frame
+                columns, logs = [], []
+                for k in range(3):
+                    v = M[:, k]
+                    for q in columns:
+                        v = v - rs.dot(q, v) * q
+                    r = rs.sqrt(rs.sum(v**2))
+                    columns.append(v / r)
+                    logs.append(rs.log(r))
+                return dict(x=new, frame=rs.stack(columns, axis=1), logs=rs.stack(logs))
+
+            out = rs.loop(step, init=dict(x=x0, frame=rs.eye(3)), n_steps=steps)
+            return out.x[-1], rs.cumsum(out.logs, axis=0) / (dt * rs.arange(1, steps + 1))[:, None]
+
+        return spectrum
+
+    def jax(self, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def spectrum(x0, theta, dt):
+            def f(x):
+                return jnp.stack([theta[0] * (x[1] - x[0]), x[0] * (theta[1] - x[2]) - x[1], x[0] * x[1] - theta[2] * x[2]])
+
+            def heun(x):
+                k = f(x)
+                return x + 0.5 * dt * (k + f(x + dt * k))
+
+            def step(state, _):
+                x, frame = state
+                M = jax.jacfwd(heun)(x) @ frame
+                columns, logs = [], []
+                for k in range(3):
+                    v = M[:, k]
+                    for q in columns:
+                        v = v - (q @ v) * q
+                    r = jnp.linalg.norm(v)
+                    columns.append(v / r)
+                    logs.append(jnp.log(r))
+                return (heun(x), jnp.stack(columns, axis=1)), jnp.stack(logs)
+
+            (x, _), logs = lax.scan(step, (x0, jnp.eye(3)), None, length=steps)
+            return x, jnp.cumsum(logs, axis=0) / (dt * jnp.arange(1, steps + 1))[:, None]
+
+        return spectrum
+
+
+class PoissonNewton(Model):
+    """Maximum likelihood by Newton's method, the Hessian taken inside of the loop, until the gradient vanishes."""
+
+    kind = "Jacobians, Hessians, gradients per example"
+    dtype = "float64"
+    size = dict(rows=200, features=8)
+    small = dict(rows=12, features=2)
+
+    def make(self, random, rows, features):
+        X = random.normal(size=(rows, features)) / 3
+        return X, random.poisson(np.exp(X @ random.normal(size=features) + 0.5)).astype(float), 0.1
+
+    def rscan(self, rows, features):
+        @rs.compile
+        def fit(X, y, ridge):
+            def step(w):
+                eta = X @ w
+                nll = rs.sum(rs.exp(eta) - y * eta) + 0.5 * ridge * rs.sum(w**2)
+                g = rs.grad(nll, w)
+                H = rs.hessian(nll, w)
+                state = dict(w=w - rs.linalg.solve(H, g), nll=nll, H=H)
+                return state, rs.until(rs.sqrt(rs.sum(g**2)) < 1e-8)
+
+            out = rs.loop(step, init=dict(w=rs.zeros(features)), n_steps=50)
+            return out.w[-1], out.nll[-1], out.H[-1]
+
+        return fit
+
+    def jax(self, rows, features):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def fit(X, y, ridge):
+            def nll(w):
+                eta = X @ w
+                return jnp.sum(jnp.exp(eta) - y * eta) + 0.5 * ridge * jnp.sum(w**2)
+
+            def step(state):
+                w, _, _, _, k = state
+                value, g = jax.value_and_grad(nll)(w)
+                H = jax.hessian(nll)(w)
+                return w - jnp.linalg.solve(H, g), value, H, jnp.linalg.norm(g), k + 1
+
+            start = (jnp.zeros(features), 0.0, jnp.zeros((features, features)), jnp.inf, 0)
+            w, value, H, _, _ = lax.while_loop(lambda s: (s[3] >= 1e-8) & (s[4] < 50), step, start)
+            return w, value, H
+
+        return fit

@@ -161,3 +161,55 @@ class WrightFisherDrift(Model):
         for a, b, allowed in zip(ours, theirs, (0.35, 0.15)):
             assert a.shape == b.shape and a.dtype == b.dtype
             assert np.max(np.abs(a - b)) < allowed, f"means or variances differ by {np.max(np.abs(a - b))}"
+
+
+class GibbsRegression(Model):
+    """A Gibbs sampler for a linear regression with unknown variance: a Cholesky factor per draw, all draws given."""
+
+    kind = "random draws"
+    dtype = "float64"
+    size = dict(draws=150, rows=80, features=6)
+    small = dict(draws=3, rows=5, features=2)
+
+    def make(self, random, draws, rows, features):
+        X = random.normal(size=(rows, features))
+        y = X @ random.normal(size=features) + random.normal(size=rows)
+        return X, y, random.normal(size=(draws, features)), random.gamma(2 + rows / 2, size=draws)
+
+    def rscan(self, draws, rows, features):
+        @rs.compile
+        def sample(X, y, z, gamma):
+            XX, Xy = X.T @ X, X.T @ y
+
+            def draw(z, gamma, variance):
+                L = rs.linalg.cholesky(XX / variance + 0.1 * rs.eye(features))
+                half = rs.linalg.solve_triangular(L, Xy / variance, lower=True)
+                beta = rs.linalg.solve_triangular(L, half + z, lower=True, trans=1)
+                return dict(variance=(1 + 0.5 * rs.sum((y - X @ beta) ** 2)) / gamma, beta=beta)
+
+            out = rs.loop(draw, over=dict(z=z, gamma=gamma), init=dict(variance=1.0))
+            return out.beta, out.variance
+
+        return sample
+
+    def jax(self, draws, rows, features):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+        from jax.scipy.linalg import solve_triangular
+
+        @jax.jit
+        def sample(X, y, z, gamma):
+            XX, Xy = X.T @ X, X.T @ y
+
+            def draw(variance, row):
+                z, gamma = row
+                L = jnp.linalg.cholesky(XX / variance + 0.1 * jnp.eye(features))
+                half = solve_triangular(L, Xy / variance, lower=True)
+                beta = solve_triangular(L, half + z, lower=True, trans=1)
+                variance = (1 + 0.5 * jnp.sum((y - X @ beta) ** 2)) / gamma
+                return variance, (beta, variance)
+
+            return lax.scan(draw, 1.0, (z, gamma))[1]
+
+        return sample

@@ -250,3 +250,72 @@ class BaumWelch(Model):
             return ll, A, mean, variance
 
         return learn
+
+
+class LoopyDenoising(Model):
+    """Loopy belief propagation of a binary picture: four messages per pixel, sum-product in logs, marginals at the end."""
+
+    kind = "Viterbi, HMM, CRF"
+    dtype = "float64"
+    size = dict(side=24, rounds=30)
+    small = dict(side=4, rounds=3)
+
+    def make(self, random, side, rounds):
+        picture = np.where(np.add.outer(np.arange(side), np.arange(side)) // 6 % 2 == 0, 1.0, -1.0)
+        return 0.7 * (picture + random.normal(size=(side, side))), 0.6
+
+    def rscan(self, side, rounds):
+        @rs.compile
+        def denoise(field, coupling):
+            row, column = rs.zeros((1, side)), rs.zeros((side, 1))
+
+            def through(h):
+                # the log odds that cross an edge: log of a sum over the two values of a pixel
+                return rs.logaddexp(coupling + h, -coupling - h) - rs.logaddexp(h - coupling, coupling - h)
+
+            def step(up, down, left, right):
+                total = field + 0.5 * (up + down + left + right)
+                to_up = through(total - 0.5 * up)
+                to_down = through(total - 0.5 * down)
+                to_left = through(total - 0.5 * left)
+                to_right = through(total - 0.5 * right)
+                return dict(
+                    up=rs.concatenate([row, to_down[:-1]], axis=0),
+                    down=rs.concatenate([to_up[1:], row], axis=0),
+                    left=rs.concatenate([column, to_right[:, :-1]], axis=1),
+                    right=rs.concatenate([to_left[:, 1:], column], axis=1),
+                    total=total,
+                )
+
+            none = rs.zeros((side, side))
+            out = rs.loop(step, init=dict(up=none, down=none, left=none, right=none), n_steps=rounds)
+            change = rs.max(rs.abs(out.total[1:] - out.total[:-1]), axis=(1, 2))
+            return rs.sigmoid(2 * out.total[-1]), change
+
+        return denoise
+
+    def jax(self, side, rounds):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def denoise(field, coupling):
+            def through(h):
+                return jnp.logaddexp(coupling + h, -coupling - h) - jnp.logaddexp(h - coupling, coupling - h)
+
+            def step(messages, _):
+                total = field + 0.5 * jnp.sum(messages, axis=0)
+                up, down, left, right = through(total - 0.5 * messages)
+                new = jnp.stack([
+                    jnp.pad(down[:-1], ((1, 0), (0, 0))),
+                    jnp.pad(up[1:], ((0, 1), (0, 0))),
+                    jnp.pad(right[:, :-1], ((0, 0), (1, 0))),
+                    jnp.pad(left[:, 1:], ((0, 0), (0, 1))),
+                ])  # fmt: skip
+                return new, total
+
+            _, total = lax.scan(step, jnp.zeros((4, side, side)), None, length=rounds)
+            return jax.nn.sigmoid(2 * total[-1]), jnp.max(jnp.abs(jnp.diff(total, axis=0)), axis=(1, 2))
+
+        return denoise

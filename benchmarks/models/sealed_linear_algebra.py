@@ -210,3 +210,135 @@ class PageRankPanel(Model):
             return r, jnp.argmax(r, axis=1)
 
         return rank
+
+
+class AlternatingFactors(Model):
+    """Alternating least squares of a matrix with gaps: a small regression for every row, then for every column, in turns."""
+
+    kind = "small linear algebra"
+    dtype = "float64"
+    size = dict(rows=40, columns=30, rank=4, sweeps=5)
+    small = dict(rows=4, columns=3, rank=2, sweeps=2)
+
+    def make(self, random, rows, columns, rank, sweeps):
+        R = random.normal(size=(rows, rank)) @ random.normal(size=(rank, columns)) + 0.1 * random.normal(size=(rows, columns))
+        return R, (random.random((rows, columns)) < 0.6).astype(float), random.normal(size=(columns, rank)), 0.5
+
+    def rscan(self, rows, columns, rank, sweeps):
+        @rs.compile
+        def factorise(R, seen, V0, ridge):
+            def regress(R, seen, V):
+                def one(r, m):
+                    A = V.T @ (m[:, None] * V) + ridge * rs.eye(rank)
+                    return rs.linalg.solve(A, V.T @ (m * r))
+
+                return rs.loop(one, over=[R, seen])
+
+            def sweep(V):
+                U = regress(R, seen, V)
+                V = regress(R.T, seen.T, U)
+                return dict(V=V, U=U, loss=rs.sum(seen * (R - U @ V.T) ** 2))
+
+            out = rs.loop(sweep, init=dict(V=V0), n_steps=sweeps)
+            return out.U[-1] @ out.V[-1].T, out.loss
+
+        return factorise
+
+    def jax(self, rows, columns, rank, sweeps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def factorise(R, seen, V0, ridge):
+            def regress(R, seen, V):
+                def one(r, m):
+                    A = V.T @ (m[:, None] * V) + ridge * jnp.eye(rank)
+                    return jnp.linalg.solve(A, V.T @ (m * r))
+
+                return jax.vmap(one)(R, seen)
+
+            def sweep(state, _):
+                _, V = state
+                U = regress(R, seen, V)
+                V = regress(R.T, seen.T, U)
+                return (U, V), jnp.sum(seen * (R - U @ V.T) ** 2)
+
+            (U, V), loss = lax.scan(sweep, (jnp.zeros((rows, rank)), V0), None, length=sweeps)
+            return U @ V.T, loss
+
+        return factorise
+
+
+class UnscentedPendulum(Model):
+    """An unscented filter of a pendulum: sigma points from a Cholesky factor, likelihood and gradient by noises and length."""
+
+    kind = "small linear algebra"
+    dtype = "float64"
+    size = dict(steps=150)
+    small = dict(steps=3)
+
+    def make(self, random, steps):
+        return np.array([-2.0, -4.0, 1.0]), np.sin(np.cos(0.15 * np.arange(steps))) + 0.3 * random.normal(size=steps)
+
+    def rscan(self, steps):
+        weights = np.array([1 / 3] + [1 / 6] * 4)
+
+        @rs.compile
+        def nll(theta, y):
+            r, q, length = rs.exp(theta[0]), rs.exp(theta[1]), theta[2]
+
+            def points(m, P):
+                L = rs.linalg.cholesky(3.0 * P)
+                return rs.concatenate([m[None, :], m + L.T, m - L.T], axis=0)
+
+            def step(y, m, P):
+                x = points(m, P)
+                angle, speed = x[:, 0], x[:, 1]
+                x = rs.stack([angle + 0.1 * speed, speed - 0.981 / length * rs.sin(angle)], axis=1)
+                m = weights @ x
+                P = (x - m).T @ (weights[:, None] * (x - m)) + q * rs.eye(2)
+                x = points(m, P)
+                h = rs.sin(x[:, 0])
+                mean = rs.sum(weights * h)
+                S = rs.sum(weights * (h - mean) ** 2) + r
+                C = (x - m).T @ (weights * (h - mean))
+                e = y - mean
+                return dict(m=m + C * e / S, P=P - rs.outer(C, C) / S, nll=0.5 * (rs.log(2 * np.pi * S) + e**2 / S))
+
+            init = dict(m=rs.constant(np.array([0.8, 0.0])), P=0.5 * rs.eye(2))
+            return rs.sum(rs.loop(step, over=dict(y=y), init=init).nll)
+
+        return rs.value_and_grad(nll)
+
+    def jax(self, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        weights = np.array([1 / 3] + [1 / 6] * 4)
+
+        def nll(theta, y):
+            r, q, length = jnp.exp(theta[0]), jnp.exp(theta[1]), theta[2]
+
+            def points(m, P):
+                L = jnp.linalg.cholesky(3.0 * P)
+                return jnp.concatenate([m[None, :], m + L.T, m - L.T])
+
+            def step(state, y):
+                m, P = state
+                angle, speed = points(m, P).T
+                x = jnp.stack([angle + 0.1 * speed, speed - 0.981 / length * jnp.sin(angle)], axis=1)
+                m = weights @ x
+                P = (x - m).T @ (weights[:, None] * (x - m)) + q * jnp.eye(2)
+                x = points(m, P)
+                h = jnp.sin(x[:, 0])
+                mean = weights @ h
+                S = weights @ (h - mean) ** 2 + r
+                C = (x - m).T @ (weights * (h - mean))
+                e = y - mean
+                return (m + C * e / S, P - jnp.outer(C, C) / S), 0.5 * (jnp.log(2 * jnp.pi * S) + e**2 / S)
+
+            return jnp.sum(lax.scan(step, (jnp.array([0.8, 0.0]), 0.5 * jnp.eye(2)), y)[1])
+
+        return jax.jit(jax.value_and_grad(nll))

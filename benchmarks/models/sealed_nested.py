@@ -237,3 +237,139 @@ class ModifiedPolicyIteration(Model):
             return v, policy
 
         return solve
+
+
+class HamiltonianTrajectories(Model):
+    """Hamiltonian Monte Carlo for a logistic regression: leapfrog steps by gradients inside, accepted by given draws."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(samples=30, leapfrog=10, rows=60, features=6)
+    small = dict(samples=3, leapfrog=2, rows=4, features=2)
+
+    def make(self, random, samples, leapfrog, rows, features):
+        X = random.normal(size=(rows, features))
+        y = (X @ random.normal(size=features) + random.logistic(size=rows) > 0).astype(float)
+        return X, y, random.normal(size=(samples, features)), np.log(random.random(samples)), 0.1
+
+    def rscan(self, samples, leapfrog, rows, features):
+        @rs.compile
+        def sample(X, y, momenta, log_u, rate):
+            def log_density(w):
+                z = X @ w
+                return rs.sum(y * z - rs.softplus(z)) - 0.5 * rs.sum(w**2)
+
+            def transition(p0, log_u, w):
+                def leap(q, p):
+                    p = p + 0.5 * rate * rs.grad(log_density(q), q)
+                    q = q + rate * p
+                    p = p + 0.5 * rate * rs.grad(log_density(q), q)
+                    return dict(q=q, p=p)
+
+                out = rs.loop(leap, init=dict(q=w, p=p0), n_steps=leapfrog)
+                q, p = out.q[-1], out.p[-1]
+                gain = log_density(q) - 0.5 * rs.sum(p**2) - log_density(w) + 0.5 * rs.sum(p0**2)
+                return dict(w=rs.where(log_u < gain, q, w), gain=gain)
+
+            out = rs.loop(transition, over=dict(p0=momenta, log_u=log_u), init=dict(w=rs.zeros(features)))
+            return out.w, out.gain
+
+        return sample
+
+    def jax(self, samples, leapfrog, rows, features):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def sample(X, y, momenta, log_u, rate):
+            def log_density(w):
+                z = X @ w
+                return jnp.sum(y * z - jax.nn.softplus(z)) - 0.5 * jnp.sum(w**2)
+
+            def transition(w, row):
+                p0, log_u = row
+
+                def leap(_, state):
+                    q, p = state
+                    p = p + 0.5 * rate * jax.grad(log_density)(q)
+                    q = q + rate * p
+                    return q, p + 0.5 * rate * jax.grad(log_density)(q)
+
+                q, p = lax.fori_loop(0, leapfrog, leap, (w, p0))
+                gain = log_density(q) - 0.5 * jnp.sum(p**2) - log_density(w) + 0.5 * jnp.sum(p0**2)
+                w = jnp.where(log_u < gain, q, w)
+                return w, (w, gain)
+
+            return lax.scan(transition, jnp.zeros(features), (momenta, log_u))[1]
+
+        return sample
+
+
+class ProjectedRelaxation(Model):
+    """An American put by implicit finite differences; each step is solved by Jacobi's projected iteration, as long as it takes."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(prices=80, times=20)
+    small = dict(prices=6, times=2)
+
+    def make(self, random, prices, times):
+        return 100.0 + random.normal(), 0.3, 0.05
+
+    def rscan(self, prices, times):
+        @rs.compile
+        def solve(strike, sigma, rate):
+            i = rs.arange(prices + 1)
+            ds = 2 * strike / prices
+            dt = 0.5 / times
+            payoff = rs.maximum(strike - i * ds, 0)
+            k = 1.0 * i[1:-1]
+            a = 0.5 * dt * (rate * k - sigma**2 * k**2)
+            b = 1 + dt * (sigma**2 * k**2 + rate)
+            c = -0.5 * dt * (rate * k + sigma**2 * k**2)
+
+            def back(v, inner):
+                def relax(u):
+                    inside = rs.maximum((v[1:-1] - a * u[:-2] - c * u[2:]) / b, payoff[1:-1])
+                    new = rs.concatenate([payoff[:1], inside, payoff[-1:]])
+                    return new, rs.until(rs.all(rs.abs(new - u) < 1e-7))
+
+                u = rs.loop(relax, init=v, n_steps=500)
+                return dict(v=u[-1], inner=rs.shape(u)[0])
+
+            out = rs.loop(back, init=dict(v=payoff, inner=0), n_steps=times)
+            return out.v[-1], out.inner
+
+        return solve
+
+    def jax(self, prices, times):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def solve(strike, sigma, rate):
+            i = jnp.arange(prices + 1)
+            ds = 2 * strike / prices
+            dt = 0.5 / times
+            payoff = jnp.maximum(strike - i * ds, 0)
+            k = 1.0 * i[1:-1]
+            a = 0.5 * dt * (rate * k - sigma**2 * k**2)
+            b = 1 + dt * (sigma**2 * k**2 + rate)
+            c = -0.5 * dt * (rate * k + sigma**2 * k**2)
+
+            def back(v, _):
+                def relax(state):
+                    u, _, count = state
+                    inside = jnp.maximum((v[1:-1] - a * u[:-2] - c * u[2:]) / b, payoff[1:-1])
+                    new = u.at[1:-1].set(inside)
+                    return new, jnp.any(jnp.abs(new - u) >= 1e-7), count + 1
+
+                start = (v.at[0].set(payoff[0]).at[-1].set(payoff[-1]), True, 0)
+                u, _, count = lax.while_loop(lambda s: s[1] & (s[2] < 500), relax, start)
+                return u, count
+
+            return lax.scan(back, payoff, None, length=times)
+
+        return solve

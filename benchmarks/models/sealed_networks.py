@@ -230,3 +230,144 @@ class SpikingLayer(Model):
             return -jnp.mean(log_p[jnp.arange(batch), label]) + (jnp.mean(s) - 0.1) ** 2
 
         return jax.jit(jax.value_and_grad(loss))
+
+
+class StreamingGru(Model):
+    """A wide GRU for one stream, as speech comes in: all readings, without gradients."""
+
+    kind = "RNN, GRU, LSTM"
+    dtype = "float32"
+    size = dict(steps=40, inputs=40, units=256)
+    small = dict(steps=3, inputs=2, units=3)
+
+    def make(self, random, steps, inputs, units):
+        x = random.normal(size=(steps, inputs)).astype("f4")
+        return draw(random, inputs, 3 * units), draw(random, units, 3 * units), np.zeros(3 * units, "f4"), draw(random, units, 8), x
+
+    def rscan(self, steps, inputs, units):
+        @rs.compile
+        def run(W, U, b, V, x):
+            def step(x, h):
+                a, u = x @ W + b, h @ U
+                z = rs.sigmoid(a[:units] + u[:units])
+                r = rs.sigmoid(a[units : 2 * units] + u[units : 2 * units])
+                n = rs.tanh(a[2 * units :] + r * u[2 * units :])
+                h = z * h + (1 - z) * n
+                return dict(h=h, y=h @ V)
+
+            out = rs.loop(step, over=dict(x=x), init=dict(h=rs.zeros(units, dtype="float32")))
+            return out.y, out.h[-1]
+
+        return run
+
+    def jax(self, steps, inputs, units):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def run(W, U, b, V, x):
+            def step(h, a):
+                u = h @ U
+                z = jax.nn.sigmoid(a[:units] + u[:units])
+                r = jax.nn.sigmoid(a[units : 2 * units] + u[units : 2 * units])
+                n = jnp.tanh(a[2 * units :] + r * u[2 * units :])
+                h = z * h + (1 - z) * n
+                return h, h
+
+            h, hs = lax.scan(step, jnp.zeros(units, jnp.float32), x @ W + b)
+            return hs @ V, h
+
+        return run
+
+
+class BatchedElman(Model):
+    """The adding problem: an Elman net of rectified units for a large batch, started at the identity; all gradients."""
+
+    kind = "RNN, GRU, LSTM"
+    dtype = "float32"
+    size = dict(steps=40, units=100, batch=128)
+    small = dict(steps=4, units=3, batch=2)
+
+    def make(self, random, steps, units, batch):
+        x = np.stack([random.random((steps, batch)), random.random((steps, batch)) < 2 / steps], axis=2).astype("f4")
+        return (draw(random, 2, units), np.eye(units, dtype="f4"), np.zeros(units, "f4"), draw(random, units, 1)), x
+
+    def rscan(self, steps, units, batch):
+        @rs.compile
+        def loss(parameters, x):
+            W, U, b, v = parameters
+            target = rs.sum(x[:, :, 0] * x[:, :, 1], axis=0)
+            h = rs.loop(lambda x, h: rs.maximum(x @ W + h @ U + b, 0), over=x, init=rs.zeros((batch, units), dtype="float32"))
+            return rs.mean(((h[-1] @ v)[:, 0] / units - target) ** 2)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, steps, units, batch):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def loss(parameters, x):
+            W, U, b, v = parameters
+            target = jnp.sum(x[:, :, 0] * x[:, :, 1], axis=0)
+            h0 = jnp.zeros((batch, units), jnp.float32)
+            h, _ = lax.scan(lambda h, a: (jnp.maximum(a + h @ U, 0), None), h0, x @ W + b)
+            return jnp.mean(((h @ v)[:, 0] / units - target) ** 2)
+
+        return jax.jit(jax.value_and_grad(loss))
+
+
+class TinyLstmForecast(Model):
+    """An LSTM of sixteen units on one long series, trained by prediction of the next value: loss and gradients in f64."""
+
+    kind = "RNN, GRU, LSTM"
+    dtype = "float64"
+    size = dict(steps=300, units=16)
+    small = dict(steps=5, units=2)
+
+    def make(self, random, steps, units):
+        y = np.sin(0.1 * np.arange(steps + 1)) + 0.1 * random.normal(size=steps + 1)
+        U = random.normal(size=(4, units, units)) / np.sqrt(units)
+        return dict(w=random.normal(size=(4, units)), U=U, b=np.zeros((4, units)), v=random.normal(size=units) / units), y
+
+    def rscan(self, steps, units):
+        @rs.compile
+        def loss(p, y):
+            w, U, b, v = p["w"], p["U"], p["b"], p["v"]
+
+            def step(y, h, c):
+                before, now = y
+                i = rs.sigmoid(w[0] * before + U[0] @ h + b[0])
+                f = rs.sigmoid(w[1] * before + U[1] @ h + b[1])
+                o = rs.sigmoid(w[2] * before + U[2] @ h + b[2])
+                c = f * c + i * rs.tanh(w[3] * before + U[3] @ h + b[3])
+                h = o * rs.tanh(c)
+                return dict(h=h, c=c, e=now - rs.dot(v, h))
+
+            init = dict(h=rs.zeros(units), c=rs.zeros(units))
+            return rs.mean(rs.loop(step, over=dict(y=rs.taps(y, -1, 0)), init=init).e ** 2)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, steps, units):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def loss(p, y):
+            U = p["U"].reshape(4 * units, units)
+
+            def step(state, row):
+                h, c = state
+                a, now = row
+                i, f, o, g = a + (U @ h).reshape(4, units)
+                c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+                h = jax.nn.sigmoid(o) * jnp.tanh(c)
+                return (h, c), now - p["v"] @ h
+
+            inputs = p["w"] * y[:-1, None, None] + p["b"]
+            _, e = lax.scan(step, (jnp.zeros(units), jnp.zeros(units)), (inputs, y[1:]))
+            return jnp.mean(e**2)
+
+        return jax.jit(jax.value_and_grad(loss))

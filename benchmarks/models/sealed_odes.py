@@ -260,3 +260,100 @@ class AdaptiveArenstorf(Model):
             return t, y, accepted, tried
 
         return orbit
+
+
+class IterativeRegulator(Model):
+    """Iterative LQR for a pendulum: linearisation along a path, gains backwards, a new path forwards, several times."""
+
+    kind = "ODE integrators"
+    dtype = "float64"
+    size = dict(horizon=50, iterations=8)
+    small = dict(horizon=4, iterations=2)
+
+    def make(self, random, horizon, iterations):
+        return np.array([2.0, 0.0]) + 0.1 * random.normal(size=2), 0.1 * random.normal(size=horizon), 0.05, 0.1
+
+    def rscan(self, horizon, iterations):
+        @rs.compile
+        def plan(x0, controls, dt, price):
+            def move(x, u):
+                speed = x[1] + dt * (rs.sin(x[0]) + u - 0.1 * x[1])
+                return rs.stack([x[0] + dt * speed, speed])
+
+            def roll_out(u, x):
+                new = move(x, u)
+                return dict(x=new, before=x)
+
+            def improve(u):
+                path = rs.loop(roll_out, over=dict(u=u), init=dict(x=x0))
+
+                def linearise(x, u):
+                    new = move(x, u)
+                    return dict(A=rs.jacobian(new, x), B=rs.jacobian(new, u))
+
+                local = rs.loop(linearise, over=dict(x=path.before, u=u))
+
+                def back(A, B, x, u, V, v):
+                    Qx, Qu = dt * x + A.T @ v, dt * price * u + rs.dot(B, v)
+                    Qxx = dt * rs.eye(2) + A.T @ V @ A
+                    Quu = dt * price + rs.dot(B, V @ B)
+                    Qux = B @ V @ A
+                    k, K = -Qu / Quu, -Qux / Quu
+                    return dict(V=Qxx - rs.outer(Qux, Qux) / Quu, v=Qx + Qu * K, k=k, K=K)
+
+                end = path.x[-1]
+                over = dict(A=local.A, B=local.B, x=path.before, u=u)
+                gains = rs.loop(back, over=over, init=dict(V=10.0 * rs.eye(2), v=10.0 * end), reverse=True)
+
+                def forward(u, k, K, old, x):
+                    u = u + k + rs.dot(K, x - old)
+                    return dict(x=move(x, u), u=u)
+
+                new = rs.loop(forward, over=dict(u=u, k=gains.k, K=gains.K, old=path.before), init=dict(x=x0))
+                cost = 0.5 * dt * (rs.sum(path.before**2) + price * rs.sum(u**2)) + 5 * rs.sum(end**2)
+                return dict(u=new.u, cost=cost)
+
+            out = rs.loop(improve, init=dict(u=controls), n_steps=iterations)
+            return out.u[-1], out.cost
+
+        return plan
+
+    def jax(self, horizon, iterations):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def plan(x0, controls, dt, price):
+            def move(x, u):
+                speed = x[1] + dt * (jnp.sin(x[0]) + u - 0.1 * x[1])
+                return jnp.stack([x[0] + dt * speed, speed])
+
+            def improve(u, _):
+                end, xs = lax.scan(lambda x, u: (move(x, u), x), x0, u)
+                A, B = jax.vmap(jax.jacfwd(move, argnums=(0, 1)))(xs, u)
+
+                def back(state, row):
+                    V, v = state
+                    A, B, x, u = row
+                    Qx, Qu = dt * x + A.T @ v, dt * price * u + B @ v
+                    Qxx = dt * jnp.eye(2) + A.T @ V @ A
+                    Quu = dt * price + B @ V @ B
+                    Qux = B @ V @ A
+                    k, K = -Qu / Quu, -Qux / Quu
+                    return (Qxx - jnp.outer(Qux, Qux) / Quu, Qx + Qu * K), (k, K)
+
+                _, (k, K) = lax.scan(back, (10.0 * jnp.eye(2), 10.0 * end), (A, B, xs, u), reverse=True)
+
+                def forward(x, row):
+                    u, k, K, old = row
+                    u = u + k + K @ (x - old)
+                    return move(x, u), u
+
+                _, new = lax.scan(forward, x0, (u, k, K, xs))
+                cost = 0.5 * dt * (jnp.sum(xs**2) + price * jnp.sum(u**2)) + 5 * jnp.sum(end**2)
+                return new, cost
+
+            return lax.scan(improve, controls, None, length=iterations)
+
+        return plan

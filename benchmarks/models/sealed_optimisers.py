@@ -162,3 +162,57 @@ class PolicyGradientBandit(Model):
             return W, reward, action
 
         return learn
+
+
+class MamlSinusoids(Model):
+    """Model-agnostic meta-learning: steps of training inside for each of several tasks, and the gradient through them."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(tasks=8, shots=10, hidden=16, inner=4)
+    small = dict(tasks=2, shots=3, hidden=2, inner=2)
+
+    def make(self, random, tasks, shots, hidden, inner):
+        W = random.normal(size=(1, hidden)), random.normal(size=hidden), random.normal(size=(hidden, 1)) / hidden
+        x = random.uniform(-3, 3, size=(tasks, 2 * shots, 1))
+        y = random.uniform(0.5, 2, size=(tasks, 1, 1)) * np.sin(x + random.uniform(0, 3, size=(tasks, 1, 1)))
+        return W, x, y, 0.05
+
+    def rscan(self, tasks, shots, hidden, inner):
+        def error(w, x, y):
+            return rs.mean((rs.tanh(x @ w[0] + w[1]) @ w[2] - y) ** 2)
+
+        @rs.compile
+        def meta(weights, x, y, rate):
+            def task(x, y):
+                def descend(w1, b1, w2):
+                    g = rs.grad(error((w1, b1, w2), x[:shots], y[:shots]), [w1, b1, w2])
+                    return dict(w1=w1 - rate * g[0], b1=b1 - rate * g[1], w2=w2 - rate * g[2])
+
+                out = rs.loop(descend, init=dict(w1=weights[0], b1=weights[1], w2=weights[2]), n_steps=inner)
+                return error((out.w1[-1], out.b1[-1], out.w2[-1]), x[shots:], y[shots:])
+
+            return rs.mean(rs.loop(task, over=[x, y]))
+
+        return rs.value_and_grad(meta)
+
+    def jax(self, tasks, shots, hidden, inner):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def error(w, x, y):
+            return jnp.mean((jnp.tanh(x @ w[0] + w[1]) @ w[2] - y) ** 2)
+
+        def meta(weights, x, y, rate):
+            def task(x, y):
+                def descend(w, _):
+                    g = jax.grad(error)(w, x[:shots], y[:shots])
+                    return jax.tree.map(lambda a, b: a - rate * b, w, g), None
+
+                w, _ = lax.scan(descend, weights, None, length=inner)
+                return error(w, x[shots:], y[shots:])
+
+            return jnp.mean(jax.vmap(task)(x, y))
+
+        return jax.jit(jax.value_and_grad(meta))

@@ -151,3 +151,56 @@ class TensorPowerMethod(Model):
             return u, v, w, size
 
         return approximate
+
+
+class LloydClusters(Model):
+    """k-means by Lloyd's iteration until no point changes its cluster; inertia, sizes and centres."""
+
+    kind = "reductions over every axis"
+    dtype = "float64"
+    size = dict(points=500, clusters=6, features=3)
+    small = dict(points=8, clusters=2, features=2)
+
+    def make(self, random, points, clusters, features):
+        centres = 3 * random.normal(size=(clusters, features))
+        X = centres[random.integers(0, clusters, size=points)] + random.normal(size=(points, features))
+        return X, X[:clusters]
+
+    def rscan(self, points, clusters, features):
+        @rs.compile
+        def lloyd(X, start):
+            def step(centres, label):
+                d = rs.sum((X[:, None, :] - centres[None, :, :]) ** 2, axis=2)
+                new = rs.argmin(d, axis=1)
+                member = rs.cast(new[:, None] == rs.arange(clusters), "float64")
+                size = rs.sum(member, axis=0)
+                sums = rs.sum(member[:, :, None] * X[:, None, :], axis=0)
+                state = dict(centres=sums / rs.maximum(size, 1)[:, None], label=new)
+                return dict(**state, inertia=rs.sum(rs.min(d, axis=1)), size=size), rs.until(rs.all(new == label))
+
+            out = rs.loop(step, init=dict(centres=start, label=rs.full((points,), -1)), n_steps=200)
+            return out.centres[-1], out.label[-1], out.inertia[-1], out.size[-1]
+
+        return lloyd
+
+    def jax(self, points, clusters, features):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def lloyd(X, start):
+            def step(state):
+                centres, label, _, _, _, k = state
+                d = jnp.sum((X[:, None, :] - centres) ** 2, axis=2)
+                new = jnp.argmin(d, axis=1)
+                member = jax.nn.one_hot(new, clusters, dtype=X.dtype)
+                size = jnp.sum(member, axis=0)
+                centres = member.T @ X / jnp.maximum(size, 1)[:, None]
+                return centres, new, jnp.sum(jnp.min(d, axis=1)), size, jnp.any(new != label), k + 1
+
+            init = (start, jnp.full(points, -1), 0.0, jnp.zeros(clusters), True, 0)
+            centres, label, inertia, size, _, _ = lax.while_loop(lambda s: s[4] & (s[5] < 200), step, init)
+            return centres, label, inertia, size
+
+        return lloyd
