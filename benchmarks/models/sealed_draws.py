@@ -213,3 +213,61 @@ class GibbsRegression(Model):
             return lax.scan(draw, 1.0, (z, gamma))[1]
 
         return sample
+
+
+class AnnealedTour(Model):
+    """Simulated annealing of a round trip: a stretch of the tour is turned round where given draws accept it."""
+
+    kind = "random draws"
+    dtype = "float64"
+    size = dict(cities=50, steps=1500)
+    small = dict(cities=6, steps=5)
+
+    def make(self, random, cities, steps):
+        places = random.random((cities, 2))
+        ends = np.sort(np.stack([random.integers(0, cities, steps), random.integers(0, cities, steps)], axis=1), axis=1)
+        return places, ends, np.log(random.random(steps)), np.geomspace(0.5, 0.005, steps)
+
+    def rscan(self, cities, steps):
+        @rs.compile
+        def anneal(places, ends, log_u, temperature):
+            d = rs.sqrt(rs.sum((places[:, None, :] - places[None, :, :]) ** 2, axis=2))
+            k = rs.arange(cities)
+
+            def step(ends, log_u, temperature, tour, length):
+                i, j = ends[0], ends[1]
+                candidate = tour[rs.where((k >= i) & (k <= j), i + j - k, k)]
+                new = rs.sum(d[candidate, rs.roll(candidate, -1)])
+                accept = log_u * temperature < length - new
+                return dict(tour=rs.where(accept, candidate, tour), length=rs.where(accept, new, length))
+
+            over = dict(ends=ends, log_u=log_u, temperature=temperature)
+            out = rs.loop(step, over=over, init=dict(tour=k, length=rs.sum(d[k, rs.roll(k, -1)])))
+            return out.tour[-1], out.length
+
+        return anneal
+
+    def jax(self, cities, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def anneal(places, ends, log_u, temperature):
+            d = jnp.sqrt(jnp.sum((places[:, None, :] - places[None, :, :]) ** 2, axis=2))
+            k = jnp.arange(cities)
+
+            def step(state, row):
+                tour, length = state
+                (i, j), log_u, temperature = row
+                candidate = tour[jnp.where((k >= i) & (k <= j), i + j - k, k)]
+                new = jnp.sum(d[candidate, jnp.roll(candidate, -1)])
+                accept = log_u * temperature < length - new
+                length = jnp.where(accept, new, length)
+                return (jnp.where(accept, candidate, tour), length), length
+
+            start = (k, jnp.sum(d[k, jnp.roll(k, -1)]))
+            (tour, _), length = lax.scan(step, start, (ends, log_u, temperature))
+            return tour, length
+
+        return anneal

@@ -172,3 +172,76 @@ class DeltaRuleMemory(Model):
             return jnp.mean((y.reshape(steps, heads * width) - target) ** 2)
 
         return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2, 3)))
+
+
+class LindbladSpins(Model):
+    """The master equation of three damped spins: real and imaginary parts of a density matrix by Runge and Kutta's method."""
+
+    kind = "matrix states and outer products"
+    dtype = "float64"
+    size = dict(spins=3, steps=200)
+    small = dict(spins=1, steps=3)
+
+    def make(self, random, spins, steps):
+        n = 2**spins
+        H = random.normal(size=(n, n))
+        lowering = np.array([[0.0, 1], [0, 0]])
+        decays = np.stack([np.kron(np.kron(np.eye(2**k), lowering), np.eye(2 ** (spins - 1 - k))) for k in range(spins)])
+        psi = random.normal(size=n)
+        return (H + H.T) / 2, 0.5 * decays, psi / np.linalg.norm(psi), 0.01
+
+    def rscan(self, spins, steps):
+        n = 2**spins
+
+        @rs.compile
+        def evolve(H, L, psi, dt):
+            LL = rs.sum(rs.matmul(rs.swapaxes(L, 1, 2), L), axis=0)
+
+            def damp(r):
+                jumps = rs.sum(rs.matmul(rs.matmul(L, r), rs.swapaxes(L, 1, 2)), axis=0)
+                return jumps - 0.5 * (LL @ r + r @ LL)
+
+            def f(a, b):
+                # rho = a + ib:  -i [H, rho] = [H, b] - i [H, a]
+                return H @ b - b @ H + damp(a), a @ H - H @ a + damp(b)
+
+            def step(a, b):
+                a1, b1 = f(a, b)
+                a2, b2 = f(a + 0.5 * dt * a1, b + 0.5 * dt * b1)
+                a3, b3 = f(a + 0.5 * dt * a2, b + 0.5 * dt * b2)
+                a4, b4 = f(a + dt * a3, b + dt * b3)
+                a = a + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+                b = b + dt / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+                return dict(a=a, b=b, population=rs.diag(a), purity=rs.sum(a**2 + b**2))
+
+            out = rs.loop(step, init=dict(a=rs.outer(psi, psi), b=rs.zeros((n, n))), n_steps=steps)
+            return out.population, out.purity, out.b[-1]
+
+        return evolve
+
+    def jax(self, spins, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def evolve(H, L, psi, dt):
+            LT = jnp.swapaxes(L, 1, 2)
+            LL = jnp.sum(LT @ L, axis=0)
+
+            def f(rho):
+                commutator = H @ rho - rho @ H
+                return -1j * commutator + jnp.sum(L @ rho @ LT, axis=0) - 0.5 * (LL @ rho + rho @ LL)
+
+            def step(rho, _):
+                k1 = f(rho)
+                k2 = f(rho + 0.5 * dt * k1)
+                k3 = f(rho + 0.5 * dt * k2)
+                k4 = f(rho + dt * k3)
+                rho = rho + dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+                return rho, (jnp.diag(rho).real, jnp.sum(rho.real**2 + rho.imag**2))
+
+            rho, (population, purity) = lax.scan(step, jnp.outer(psi, psi) + 0j, None, length=steps)
+            return population, purity, rho.imag
+
+        return evolve

@@ -373,3 +373,63 @@ class ProjectedRelaxation(Model):
             return lax.scan(back, payoff, None, length=times)
 
         return solve
+
+
+class RadialVelocities(Model):
+    """Radial velocities of a planet: Kepler's equation is solved at every time until it holds; misfit and gradient by the orbit."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(times=300)
+    small = dict(times=5)
+
+    def make(self, random, times):
+        t = np.sort(10 * random.random(times))
+        return np.array([3.1, 0.6, 0.4, 1.0]), t, np.cos(2 * t) + 0.1 * random.normal(size=times)
+
+    def rscan(self, times):
+        @rs.compile
+        def misfit(theta, t, v):
+            period, eccentricity, phase, size = (theta[k] for k in range(4))
+
+            def observe(t, v):
+                mean = 2 * np.pi * t / period + phase
+
+                def newton(E):
+                    new = E - (E - eccentricity * rs.sin(E) - mean) / (1 - eccentricity * rs.cos(E))
+                    return new, rs.until(rs.abs(new - E) < 1e-10)
+
+                E = rs.loop(newton, init=mean, n_steps=30)[-1]
+                root = rs.sqrt(1 - eccentricity**2)
+                angle = rs.arctan2(root * rs.sin(E), rs.cos(E) - eccentricity)
+                return (v - size * (rs.cos(angle) + eccentricity)) ** 2
+
+            return rs.mean(rs.loop(observe, over=[t, v]))
+
+        return rs.value_and_grad(misfit)
+
+    def jax(self, times):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def misfit(theta, t, v):
+            period, eccentricity, phase, size = theta
+
+            def observe(t, v):
+                mean = 2 * jnp.pi * t / period + phase
+
+                def newton(_, state):
+                    # reverse mode wants a bound: what has converged stays
+                    E, done = state
+                    new = E - (E - eccentricity * jnp.sin(E) - mean) / (1 - eccentricity * jnp.cos(E))
+                    return jnp.where(done, E, new), done | (jnp.abs(new - E) < 1e-10)
+
+                E, _ = lax.fori_loop(0, 30, newton, (mean, False))
+                root = jnp.sqrt(1 - eccentricity**2)
+                angle = jnp.arctan2(root * jnp.sin(E), jnp.cos(E) - eccentricity)
+                return (v - size * (jnp.cos(angle) + eccentricity)) ** 2
+
+            return jnp.mean(jax.vmap(observe)(t, v))
+
+        return jax.jit(jax.value_and_grad(misfit))

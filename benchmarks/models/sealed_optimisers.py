@@ -216,3 +216,177 @@ class MamlSinusoids(Model):
             return jnp.mean(jax.vmap(task)(x, y))
 
         return jax.jit(jax.value_and_grad(meta))
+
+
+class LimitedMemoryDescent(Model):
+    """L-BFGS with a ring of recent steps and its two inner loops, on a regularised logistic regression, without a line search."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(rows=100, features=20, memory=6)
+    small = dict(rows=8, features=3, memory=2)
+    rtol = 1e-6
+
+    def make(self, random, rows, features, memory):
+        X = random.normal(size=(rows, features))
+        return X, np.where(X @ random.normal(size=features) + random.normal(size=rows) > 0, 1.0, -1.0), 0.1
+
+    def rscan(self, rows, features, memory):
+        @rs.compile
+        def minimise(X, y, ridge):
+            def slope(w):
+                cost = rs.mean(rs.softplus(-y * (X @ w))) + 0.5 * ridge * rs.sum(w**2)
+                return cost, rs.grad(cost, w)
+
+            def step(w, g, S, Y):
+                rho = 1 / rs.sum(S * Y, axis=1)
+                rho = rs.where(rs.sum(S * Y, axis=1) > 0, rho, 0.0)
+
+                def first(s, y, rho, q):
+                    a = rho * rs.dot(s, q)
+                    return dict(q=q - a * y, a=a)
+
+                down = rs.loop(first, over=dict(s=S, y=Y, rho=rho), init=dict(q=g), reverse=True)
+                yy = rs.sum(Y[-1] ** 2)
+                scale = rs.where(yy > 0, rs.sum(S[-1] * Y[-1]) / rs.maximum(yy, 1e-300), 1.0)
+
+                def second(s, y, rho, a, r):
+                    return dict(r=r + s * (a - rho * rs.dot(y, r)))
+
+                r = rs.loop(second, over=dict(s=S, y=Y, rho=rho, a=down.a), init=dict(r=scale * down.q[0])).r[-1]
+                new = w - r
+                cost, new_g = slope(new)
+                state = dict(
+                    w=new,
+                    g=new_g,
+                    S=rs.concatenate([S[1:], (new - w)[None, :]]),
+                    Y=rs.concatenate([Y[1:], (new_g - g)[None, :]]),
+                )
+                return dict(**state, cost=cost), rs.until(rs.max(rs.abs(new_g)) < 1e-7)
+
+            w0 = rs.zeros(features)
+            none = rs.zeros((memory, features))
+            out = rs.loop(step, init=dict(w=w0, g=slope(w0)[1], S=none, Y=none), n_steps=200)
+            return out.w[-1], out.cost[-1], rs.shape(out.cost)[0]
+
+        return minimise
+
+    def jax(self, rows, features, memory):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def minimise(X, y, ridge):
+            @jax.value_and_grad
+            def slope(w):
+                return jnp.mean(jax.nn.softplus(-y * (X @ w))) + 0.5 * ridge * jnp.sum(w**2)
+
+            def step(state):
+                w, g, S, Y, _, count = state
+                sy = jnp.sum(S * Y, axis=1)
+                rho = jnp.where(sy > 0, 1 / sy, 0.0)
+
+                def first(q, row):
+                    s, y, rho = row
+                    a = rho * (s @ q)
+                    return q - a * y, a
+
+                q, a = lax.scan(first, g, (S, Y, rho), reverse=True)
+                yy = jnp.sum(Y[-1] ** 2)
+                scale = jnp.where(yy > 0, S[-1] @ Y[-1] / jnp.maximum(yy, 1e-300), 1.0)
+
+                def second(r, row):
+                    s, y, rho, a = row
+                    return r + s * (a - rho * (y @ r)), None
+
+                r, _ = lax.scan(second, scale * q, (S, Y, rho, a))
+                new = w - r
+                cost, new_g = slope(new)
+                S = jnp.roll(S, -1, axis=0).at[-1].set(new - w)
+                Y = jnp.roll(Y, -1, axis=0).at[-1].set(new_g - g)
+                return new, new_g, S, Y, cost, count + 1
+
+            w0, none = jnp.zeros(features), jnp.zeros((memory, features))
+            start = (w0, slope(w0)[1], none, none, jnp.inf, 0)
+            going = lambda s: ((jnp.max(jnp.abs(s[1])) >= 1e-7) | (s[5] == 0)) & (s[5] < 200)  # noqa: E731
+            w, _, _, _, cost, count = lax.while_loop(going, step, start)
+            return w, cost, count
+
+        return minimise
+
+
+class NelderMeadSimplex(Model):
+    """Nelder and Mead's simplex on a valley in several dimensions: sorted states, and four moves chosen by comparison."""
+
+    kind = "optimisers and hyper-gradients"
+    dtype = "float64"
+    size = dict(n=4, steps=300)
+    small = dict(n=2, steps=6)
+
+    def make(self, random, n, steps):
+        x = -1 + 0.3 * random.normal(size=n)
+        return (np.concatenate([x[None], x + 0.5 * np.eye(n)]),)
+
+    def rscan(self, n, steps):
+        def f(x):
+            return rs.sum(10 * (x[..., 1:] - x[..., :-1] ** 2) ** 2 + (1 - x[..., :-1]) ** 2, axis=-1)
+
+        @rs.compile
+        def minimise(simplex):
+            def step(x, fx):
+                order = rs.argsort(fx)
+                x, fx = x[order], fx[order]
+                centre = rs.mean(x[:-1], axis=0)
+                away = centre - x[-1]
+                reflected, expanded, contracted = centre + away, centre + 2 * away, centre - 0.5 * away
+                fr, fe, fc = f(reflected), f(expanded), f(contracted)
+                expand = fr < fx[0]
+                reflect = fr < fx[-2]
+                contract = fc < fx[-1]
+                last = rs.where(expand & (fe < fr), expanded, rs.where(reflect, reflected, contracted))
+                f_last = rs.where(expand & (fe < fr), fe, rs.where(reflect, fr, fc))
+                shrunk = x[0] + 0.5 * (x - x[0])
+                ok = reflect | contract
+                return dict(
+                    x=rs.where(ok, rs.concatenate([x[:-1], last[None, :]]), shrunk),
+                    fx=rs.where(ok, rs.concatenate([fx[:-1], f_last[None]]), f(shrunk)),
+                    best=fx[0],
+                )
+
+            out = rs.loop(step, init=dict(x=simplex, fx=f(simplex)), n_steps=steps)
+            return out.x[-1], out.best
+
+        return minimise
+
+    def jax(self, n, steps):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def f(x):
+            return jnp.sum(10 * (x[..., 1:] - x[..., :-1] ** 2) ** 2 + (1 - x[..., :-1]) ** 2, axis=-1)
+
+        @jax.jit
+        def minimise(simplex):
+            def step(state, _):
+                x, fx = state
+                order = jnp.argsort(fx)
+                x, fx = x[order], fx[order]
+                centre = jnp.mean(x[:-1], axis=0)
+                away = centre - x[-1]
+                reflected, expanded, contracted = centre + away, centre + 2 * away, centre - 0.5 * away
+                fr, fe, fc = f(reflected), f(expanded), f(contracted)
+                expand = (fr < fx[0]) & (fe < fr)
+                reflect = fr < fx[-2]
+                last = jnp.where(expand, expanded, jnp.where(reflect, reflected, contracted))
+                f_last = jnp.where(expand, fe, jnp.where(reflect, fr, fc))
+                shrunk = x[0] + 0.5 * (x - x[0])
+                ok = reflect | (fc < fx[-1])
+                new = jnp.where(ok, x.at[-1].set(last), shrunk), jnp.where(ok, fx.at[-1].set(f_last), f(shrunk))
+                return new, fx[0]
+
+            (x, _), best = lax.scan(step, (simplex, f(simplex)), None, length=steps)
+            return x, best
+
+        return minimise

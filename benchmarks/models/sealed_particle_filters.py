@@ -133,3 +133,122 @@ class BearingsOnlyTracking(Model):
             return lax.scan(step, start, (bearings, noise, uniforms))[1]
 
         return track
+
+
+class GenealogyOfGrowth(Model):
+    """The nonstationary growth model: a particle filter that keeps its ancestors, and smoothed paths traced back through them."""
+
+    kind = "particle filters"
+    dtype = "float64"
+    size = dict(steps=100, particles=150)
+    small = dict(steps=4, particles=5)
+
+    def make(self, random, steps, particles):
+        return 5 * random.normal(size=steps) ** 2, random.normal(size=(steps, particles)), random.random((steps, particles))
+
+    def rscan(self, steps, particles):
+        @rs.compile
+        def smooth(y, z, u):
+            def step(t, y, z, u, x):
+                x = x / 2 + 25 * x / (1 + x**2) + 8 * rs.cos(1.2 * t) + np.sqrt(10.0) * z
+                w = rs.softmax(-0.5 * (y - x**2 / 20) ** 2)
+                ancestor = rs.minimum(rs.sum(rs.cumsum(w)[None, :] < u[:, None], axis=1), particles - 1)
+                return dict(x=x[ancestor], moved=x, ancestor=ancestor)
+
+            over = dict(t=rs.arange(steps), y=y, z=z, u=u)
+            out = rs.loop(step, over=over, init=dict(x=rs.zeros(particles)))
+
+            def back(moved, ancestor, k):
+                k = ancestor[k]
+                return dict(k=k, path=moved[k])
+
+            paths = rs.loop(back, over=dict(moved=out.moved, ancestor=out.ancestor), init=dict(k=rs.arange(particles)), reverse=True)
+            return rs.mean(paths.path, axis=1), paths.k[0]
+
+        return smooth
+
+    def jax(self, steps, particles):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        @jax.jit
+        def smooth(y, z, u):
+            def step(x, row):
+                t, y, z, u = row
+                x = x / 2 + 25 * x / (1 + x**2) + 8 * jnp.cos(1.2 * t) + np.sqrt(10.0) * z
+                w = jax.nn.softmax(-0.5 * (y - x**2 / 20) ** 2)
+                ancestor = jnp.minimum(jnp.searchsorted(jnp.cumsum(w), u, method="compare_all"), particles - 1)
+                return x[ancestor], (x, ancestor)
+
+            _, (moved, ancestors) = lax.scan(step, jnp.zeros(particles), (jnp.arange(steps), y, z, u))
+
+            def back(k, row):
+                moved, ancestor = row
+                k = ancestor[k]
+                return k, moved[k]
+
+            first, paths = lax.scan(back, jnp.arange(particles, dtype=ancestors.dtype), (moved, ancestors), reverse=True)
+            return jnp.mean(paths, axis=1), first
+
+        return smooth
+
+
+class DifferentiableFilter(Model):
+    """A particle filter with soft resampling: the gradient of its likelihood estimate by all parameters of the model."""
+
+    kind = "particle filters"
+    dtype = "float64"
+    size = dict(steps=60, particles=100)
+    small = dict(steps=3, particles=4)
+
+    def make(self, random, steps, particles):
+        x = np.cumsum(0.3 * random.normal(size=steps))
+        y = x + 0.5 * random.normal(size=steps)
+        return np.array([0.9, -1.0, -0.7]), y, random.normal(size=(steps, particles)), random.random(steps)
+
+    def rscan(self, steps, particles):
+        @rs.compile
+        def nll(theta, y, z, u):
+            phi, q, r = theta[0], rs.exp(theta[1]), rs.exp(theta[2])
+
+            def step(y, z, u, x, log_w):
+                x = phi * x + q * z
+                log_w = log_w - 0.5 * np.log(2 * np.pi) - rs.log(r) - 0.5 * ((y - x) / r) ** 2
+                ll = rs.logsumexp(log_w)
+                w = rs.exp(log_w - ll)
+                proposal = 0.5 * w + 0.5 / particles
+                points = (rs.arange(particles) + u) / particles
+                ancestor = rs.minimum(rs.sum(rs.cumsum(proposal)[None, :] < points[:, None], axis=1), particles - 1)
+                return dict(x=x[ancestor], log_w=rs.log(w[ancestor] / proposal[ancestor] / particles), ll=ll)
+
+            init = dict(x=rs.zeros(particles), log_w=rs.full((particles,), -np.log(particles)))
+            return -rs.sum(rs.loop(step, over=dict(y=y, z=z, u=u), init=init).ll)
+
+        return rs.value_and_grad(nll)
+
+    def jax(self, steps, particles):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def nll(theta, y, z, u):
+            phi, q, r = theta[0], jnp.exp(theta[1]), jnp.exp(theta[2])
+
+            def step(state, row):
+                x, log_w = state
+                y, z, u = row
+                x = phi * x + q * z
+                log_w = log_w + jax.scipy.stats.norm.logpdf(y, x, r)
+                ll = jax.nn.logsumexp(log_w)
+                w = jnp.exp(log_w - ll)
+                proposal = 0.5 * w + 0.5 / particles
+                points = (jnp.arange(particles) + u) / particles
+                ancestor = jnp.searchsorted(jnp.cumsum(lax.stop_gradient(proposal)), points, method="compare_all")
+                ancestor = jnp.minimum(ancestor, particles - 1)
+                return (x[ancestor], jnp.log(w[ancestor] / proposal[ancestor] / particles)), ll
+
+            start = (jnp.zeros(particles), jnp.full(particles, -jnp.log(particles)))
+            return -jnp.sum(lax.scan(step, start, (y, z, u))[1])
+
+        return jax.jit(jax.value_and_grad(nll))

@@ -156,3 +156,65 @@ class MackeyGlassEnsemble(Model):
             return lax.scan(step, (history, history[-1]), jnp.arange(steps))[1]
 
         return run
+
+
+class TwoSeasonPanel(Model):
+    """Additive smoothing of several hourly series with seasons of a day and of a week, errors that are autocorrelated; gradient."""
+
+    kind = "long seasonal taps"
+    dtype = "float64"
+    size = dict(steps=600, day=24, week=168, series=8)
+    small = dict(steps=7, day=2, week=4, series=2)
+
+    def make(self, random, steps, day, week, series):
+        t = np.arange(steps)[:, None]
+        y = np.sin(2 * np.pi * t / day) + 0.5 * np.cos(2 * np.pi * t / week) + 0.3 * random.normal(size=(steps, series))
+        theta = np.array([-2.0, -1.5, -1.5, 0.2])[:, None] + 0.1 * random.normal(size=(4, series))
+        return theta, y, 0.1 * random.normal(size=(day, series)), 0.1 * random.normal(size=(week, series))
+
+    def rscan(self, steps, day, week, series):
+        @rs.compile
+        def loss(theta, y, daily, weekly):
+            alpha, gamma, delta, phi = rs.sigmoid(theta[0]), rs.sigmoid(theta[1]), rs.sigmoid(theta[2]), rs.tanh(theta[3])
+
+            def step(y, level, d, w, e):
+                new = y - level - d - w
+                surprise = new - phi * e
+                return dict(
+                    level=level + alpha * surprise,
+                    d=d + gamma * surprise,
+                    w=w + delta * surprise,
+                    e=new,
+                    surprise=surprise,
+                )
+
+            init = dict(level=rs.zeros(series), d=rs.taps(daily, -day), w=rs.taps(weekly, -week), e=rs.zeros(series))
+            out = rs.loop(step, over=dict(y=y), init=init)
+            return rs.sum(rs.log(rs.mean(out.surprise**2, axis=0)))
+
+        return rs.value_and_grad(loss, wrt=(0, 2, 3))
+
+    def jax(self, steps, day, week, series):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def loss(theta, y, daily, weekly):
+            alpha, gamma, delta = jax.nn.sigmoid(theta[:3])
+            phi = jnp.tanh(theta[3])
+
+            def step(state, row):
+                level, daily, weekly, e = state
+                t, y = row
+                d, w = daily[t % day], weekly[t % week]
+                new = y - level - d - w
+                surprise = new - phi * e
+                daily = daily.at[t % day].set(d + gamma * surprise)
+                weekly = weekly.at[t % week].set(w + delta * surprise)
+                return (level + alpha * surprise, daily, weekly, new), surprise
+
+            start = (jnp.zeros(series), daily, weekly, jnp.zeros(series))
+            _, surprise = lax.scan(step, start, (jnp.arange(steps), y))
+            return jnp.sum(jnp.log(jnp.mean(surprise**2, axis=0)))
+
+        return jax.jit(jax.value_and_grad(loss, argnums=(0, 2, 3)))

@@ -176,3 +176,71 @@ class BlahutArimoto(Model):
             return lower, p, count
 
         return capacity
+
+
+class TransformerLayers(Model):
+    """A small causal transformer whose layers are the rows of a sequence; layer norms and softmax by hand, all gradients."""
+
+    kind = "logsumexp, softmax, norms by hand"
+    dtype = "float32"
+    size = dict(layers=3, length=32, width=32, heads=4)
+    small = dict(layers=2, length=3, width=4, heads=2)
+
+    def make(self, random, layers, length, width, heads):
+        def draw(*shape):
+            return (random.normal(size=(layers, *shape)) / np.sqrt(shape[0])).astype("f4")
+
+        parameters = dict(qkv=draw(width, 3 * width), out=draw(width, width), up=draw(width, 2 * width), down=draw(2 * width, width))
+        x = random.normal(size=(length, width)).astype("f4")
+        return parameters, x, random.normal(size=(length, width)).astype("f4")
+
+    def rscan(self, layers, length, width, heads):
+        d = width // heads
+
+        def normalise(x):
+            centred = x - rs.mean(x, axis=-1, keepdims=True)
+            return centred / rs.sqrt(rs.mean(centred**2, axis=-1, keepdims=True) + np.float32(1e-5))
+
+        @rs.compile
+        def loss(p, x, target):
+            causal = rs.tril(rs.ones((length, length))) > 0
+
+            def layer(qkv, out, up, down, x):
+                a = (normalise(x) @ qkv).reshape((length, 3, heads, d)).transpose((1, 2, 0, 3))
+                scores = rs.matmul(a[0], rs.swapaxes(a[1], 1, 2)) / np.float32(d**0.5)
+                scores = rs.where(causal, scores, np.float32(-1e9))
+                e = rs.exp(scores - rs.max(scores, axis=-1, keepdims=True))
+                mixed = rs.matmul(e / rs.sum(e, axis=-1, keepdims=True), a[2])
+                x = x + rs.swapaxes(mixed, 0, 1).reshape((length, width)) @ out
+                return x + rs.maximum(normalise(x) @ up, 0) @ down
+
+            y = rs.loop(layer, over=[p["qkv"], p["out"], p["up"], p["down"]], init=x)[-1]
+            return rs.mean((normalise(y) - target) ** 2)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, layers, length, width, heads):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def normalise(x):
+            centred = x - jnp.mean(x, axis=-1, keepdims=True)
+            return centred / jnp.sqrt(jnp.mean(centred**2, axis=-1, keepdims=True) + 1e-5)
+
+        def loss(p, x, target):
+            causal = jnp.tril(jnp.ones((length, length), bool))
+
+            def layer(x, p):
+                q, k, v = (normalise(x) @ p["qkv"]).reshape(length, 3, heads, -1).transpose(1, 2, 0, 3)
+                scores = q @ k.swapaxes(1, 2) / (width // heads) ** 0.5
+                scores = jnp.where(causal, scores, -1e9)
+                e = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
+                mixed = (e / jnp.sum(e, axis=-1, keepdims=True)) @ v
+                x = x + mixed.swapaxes(0, 1).reshape(length, width) @ p["out"]
+                return x + jnp.maximum(normalise(x) @ p["up"], 0) @ p["down"], None
+
+            y, _ = lax.scan(layer, x, p)
+            return jnp.mean((normalise(y) - target) ** 2)
+
+        return jax.jit(jax.value_and_grad(loss))
