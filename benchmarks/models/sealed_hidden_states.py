@@ -78,7 +78,12 @@ class ChainFieldTagger(Model):
 
     def make(self, random, steps, batch, tags):
         scores = random.normal(size=(steps, batch, tags))
-        return scores, random.normal(size=(tags, tags)), random.integers(0, tags, size=(steps, batch)), random.integers(2, steps + 1, size=batch)
+        return (
+            scores,
+            random.normal(size=(tags, tags)),
+            random.integers(0, tags, size=(steps, batch)),
+            random.integers(2, steps + 1, size=batch),
+        )
 
     def rscan(self, steps, batch, tags):
         @rs.compile

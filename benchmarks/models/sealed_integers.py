@@ -118,7 +118,7 @@ class BreadthFirstLevels(Model):
 
             init = dict(frontier=start, level=rs.where(start, 0, -1))
             out = rs.loop(step, over=dict(depth=rs.arange(nodes)), init=init)
-            return out.level[-1], rs.sum(out.frontier, axis=1)[:1]
+            return out.level[-1], rs.max(out.level[-1])
 
         return levels
 
@@ -131,18 +131,13 @@ class BreadthFirstLevels(Model):
         def levels(A, source):
             start = jnp.arange(nodes) == source
 
-            def expand(frontier, level):
-                return jnp.any(A & frontier[None, :], axis=1) & (level < 0)
-
             def step(state):
                 depth, frontier, level = state
-                new = expand(frontier, level)
+                new = jnp.any(A & frontier[None, :], axis=1) & (level < 0)
                 return depth + 1, new, jnp.where(new, depth + 1, level)
 
-            level = jnp.where(start, 0, -1)
-            first = jnp.sum(expand(start, level))
-            _, _, level = lax.while_loop(lambda s: jnp.any(s[1]), step, (0, start, level))
-            return level, first[None]
+            _, _, level = lax.while_loop(lambda s: jnp.any(s[1]), step, (0, start, jnp.where(start, 0, -1)))
+            return level, jnp.max(level)
 
         return levels
 

@@ -152,7 +152,7 @@ class PolicyGradientBandit(Model):
                 W, baseline = state
                 x, u, noise = row
                 p = jax.nn.softmax(x @ W)
-                action = jnp.minimum(jnp.searchsorted(jnp.cumsum(p), u), arms - 1)
+                action = jnp.minimum(jnp.sum(jnp.cumsum(p) < u), arms - 1)
                 reward = x @ effects[:, action] + noise[action]
                 score = jax.nn.one_hot(action, arms) - p
                 W = W + rate * (reward - baseline) * jnp.outer(x, score)

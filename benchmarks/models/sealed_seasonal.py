@@ -16,7 +16,11 @@ class HourlySarima(Model):
 
     def make(self, random, steps, season):
         t = np.arange(steps + season + 1)
-        y = np.sin(2 * np.pi * t / season) + 0.1 * np.cumsum(random.normal(size=len(t))) / np.sqrt(len(t)) + 0.3 * random.normal(size=len(t))
+        y = (
+            np.sin(2 * np.pi * t / season)
+            + 0.1 * np.cumsum(random.normal(size=len(t))) / np.sqrt(len(t))
+            + 0.3 * random.normal(size=len(t))
+        )
         return np.array([0.4, 0.3, 0.5, -0.3, 0.05]), y
 
     def rscan(self, steps, season):
