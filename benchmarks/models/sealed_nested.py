@@ -433,3 +433,63 @@ class RadialVelocities(Model):
             return jnp.mean(jax.vmap(observe)(t, v))
 
         return jax.jit(jax.value_and_grad(misfit))
+
+
+class BonusMalusClaims(Model):
+    """Drivers' premiums go up with every claim and down with time: as many inner steps as a month has claims, often none."""
+
+    kind = "loops in loops"
+    dtype = "float64"
+    size = dict(months=200, most=5)
+    small = dict(months=6, most=2)
+
+    def make(self, random, months, most):
+        counts = np.minimum(random.poisson(0.7, size=months), most)
+        sizes = random.exponential(size=(months, most))
+        return np.array([0.3, 0.05, 1.2]), counts, sizes
+
+    def rscan(self, months, most):
+        @rs.compile
+        def loss(theta, counts, sizes):
+            malus, bonus, level = theta[0], theta[1], theta[2]
+
+            def month(count, sizes, premium):
+                def claim(k, premium, paid):
+                    paid = paid + sizes[k] / premium
+                    return dict(premium=premium + malus * rs.log1p(sizes[k] * premium), paid=paid)
+
+                out = rs.loop(claim, over=dict(k=rs.arange(most)), init=dict(premium=premium, paid=0.0), n_steps=count)
+                # a month without claims has no rows: the value before stands in front
+                after = rs.concatenate([rs.stack([premium]), out.premium])[-1]
+                paid = rs.concatenate([rs.zeros(1), out.paid])[-1]
+                new = level + (after - level) * rs.exp(-bonus)
+                return dict(premium=new, loss=(paid - new) ** 2)
+
+            out = rs.loop(month, over=dict(count=counts, sizes=sizes), init=dict(premium=1.0))
+            return rs.mean(out.loss)
+
+        return rs.value_and_grad(loss)
+
+    def jax(self, months, most):
+        import jax
+        import jax.numpy as jnp
+        from jax import lax
+
+        def loss(theta, counts, sizes):
+            malus, bonus, level = theta
+
+            def month(premium, row):
+                count, sizes = row
+
+                def claim(k, state):
+                    premium, paid = state
+                    new = premium + malus * jnp.log1p(sizes[k] * premium), paid + sizes[k] / premium
+                    return jax.tree.map(lambda n, o: jnp.where(k < count, n, o), new, state)
+
+                after, paid = lax.fori_loop(0, most, claim, (premium, 0.0))
+                new = level + (after - level) * jnp.exp(-bonus)
+                return new, (paid - new) ** 2
+
+            return jnp.mean(lax.scan(month, 1.0, (counts, sizes))[1])
+
+        return jax.jit(jax.value_and_grad(loss))
