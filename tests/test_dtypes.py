@@ -32,6 +32,7 @@ ARGUMENTS = {
     "identity": (3,),
     "linspace": (0, 1),
     "mean": ([1.0, 2.0],),
+    "one_hot": ([0, 1], 2),
     "ones": (3,),
     "ones_like": ([1, 2],),
     "prod": ([1, 2],),

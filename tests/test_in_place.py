@@ -1,5 +1,7 @@
 """States of which a step writes a part: one row of memory, whatever else reads it."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -120,13 +122,16 @@ def test_written_with_a_view_of_itself(xs):
 
 ORDER = np.array([2, 0, 1, 5, 5, 3])
 
-# Places that the step's number decides on are not written out in one kernel: such a step is a list of parts, and may write in place.
+# Places that the step's number decides on are written out in one kernel for few elements alone: for others the step is a list of parts, and
+# may write in place.
 OF_ITSELF = {
     "reversed": lambda b, i, at: at(b)[::-1].set(b),
     "in another order": lambda b, i, at: at(b)[ORDER].set(b),
     "in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].set(b),
     "added in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].add(b),
-    "from its end, under another shape": lambda b, i, at: at(b)[(5 - np.arange(6) + i) % 6].set(b.reshape((2, 3)).reshape((6,))),
+    "from its end, under another shape": lambda b, i, at: at(b)[(5 - np.arange(6) + i) % 6].set(
+        b.reshape((2, 3, *b.shape[1:])).reshape(b.shape)
+    ),
     "shifted": lambda b, i, at: at(b)[1:].set(b[:-1]),
     "two rows swapped": lambda b, i, at: at(at(b)[i % 6].set(b[4]))[4].set(b[i % 6]),
 }
@@ -155,16 +160,17 @@ class _At:
 
 @pytest.mark.parametrize("how", OF_ITSELF)
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_written_over_with_what_it_holds(how, n):
-    step, b0, steps = OF_ITSELF[how], rs.dvector("b0"), rs.lscalar("n")
+@pytest.mark.parametrize("row", [(), (150,)], ids=["numbers", "rows"])
+def test_written_over_with_what_it_holds(how, n, row):
+    step, b0, steps = OF_ITSELF[how], rs.tensor("float64", (None,) * (1 + len(row)), "b0"), rs.lscalar("n")
     (last,) = run(lambda i, b: step(b, i, lambda x: x.at), [b0], [rs.arange(steps)])
-    start = np.arange(1.0, 7.0)
+    start = np.arange(1.0, 1 + 6 * math.prod(row)).reshape(6, *row)
     want = start
     for i in range(n):
         want = step(want, i, _At)
     f = rs.function([b0, steps], last)
     np.testing.assert_array_equal(f(start, n), want)
-    if "an order of the step" in how:
+    if "an order of the step" in how and row:
         (variant,) = f.explain().loops[0].variants
         assert variant.copies, "what is written over is read meanwhile"
 
@@ -278,16 +284,16 @@ def test_a_gradient_does_not_keep_the_buffers_of_all_steps(xs):
 
 
 def test_only_rows_that_are_copied_are_listed(xs):
-    def copies(step):
+    def copies(step, n=N):
         x = rs.dvector("x")
-        last = run(step, [rs.zeros(N)], [rs.arange(x.shape[0]), x])
+        last = run(step, [rs.zeros(n)], [rs.arange(x.shape[0]), x])
         f = rs.function([x], last)
         f(xs)
         return [what for loop in f.explain().loops for variant in loop.variants for what in variant.copies]
 
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.stack([v, v * 2]))) == []
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.flip(buf[:2], 0))) == []
-    assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v)) == [("a row of which a part is written", 8 * N)]
+    assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v), 900) == [("a row of which a part is written", 8 * 900)]
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ impl Generator {
         let fixed = self.add(Expr::Const(idx), Kind::Int, &[k], most);
         let (moves, step) = (self.random.percent(50), self.scope().step);
         let Some(step) = step.filter(|_| moves) else { return fixed };
-        // Places that change from step to step keep the step from being one kernel.
+        // Kernels choose among all places that a step may name; of many, lists write in place.
         let moved = self.add(Expr::Binary(Binary::Add, fixed, step), Kind::Int, &[k], most + 40.0);
         let rows = self.number(Kind::Int, rows as f64);
         self.add(Expr::Binary(Binary::Mod, moved, rows), Kind::Int, &[k], most)
