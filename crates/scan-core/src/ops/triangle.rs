@@ -10,7 +10,7 @@ use crate::types::memory;
 use std::ops::Range;
 
 /// Rows that are not halved any more.
-pub(super) const LEAF: usize = 8;
+pub(super) const LEAF: usize = 16;
 
 /// A triangle of n rows: elements on the other side of the diagonal are not read.
 #[derive(Clone, Copy)]
