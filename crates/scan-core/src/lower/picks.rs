@@ -58,9 +58,8 @@ impl Lowering<'_> {
     fn moved_lanes(&mut self, node: &Node, n: usize, shape: &Extents) -> Lowered<Vec<Reg>> {
         let from = self.value(node.ins[0])?;
         let keeps_order = match &node.op {
-            Op::Reshape(_) | Op::ReshapeLike(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) | Op::BroadcastLike(_) => true,
             Op::Transpose(t) => t.perm.iter().filter(|&&i| from.shape()[i] != 1).is_sorted(),
-            _ => false,
+            op => op.properties().aliases,
         };
         let fits = from.size() == count(shape) || from.size() == 1 && count(shape) == n;
         if keeps_order && fits { self.regs(node.ins[0]) } else { refuse("it moves elements between lanes") }

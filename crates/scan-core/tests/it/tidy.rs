@@ -54,7 +54,7 @@ const UNSAFE: &[(&str, &str)] = &[
 /// Functions outside of `ops/` and `ir/` that tell three or more ops apart, each with the reason. Whatever else a pass wants to know of an
 /// op it asks the op (`ops/properties.rs`, `OpDef`).
 const BY_OP: &[(&str, &str, &str)] = &[
-    ("lower/nodes.rs", "node", "how a kernel computes each op"),
+    ("lower/forms.rs", "form", "how a kernel computes each op"),
     ("lower/fusions.rs", "fold", "the folds that a kernel of several axes has"),
     ("lower/scan.rs", "check", "what no kernel holds, in words for the user"),
     ("lower/rowwise.rs", "rowwise", "rows of all steps at once, op by op"),
