@@ -7,6 +7,7 @@ use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{Node, Value};
 use crate::kernel::{Bin, Cmp, HostFn, Reg};
+use crate::ops::triangle::FEW;
 use crate::scalar::ElemOp;
 use crate::types::DType;
 use crate::types::shape::{Extents, count};
@@ -189,6 +190,9 @@ impl Lowering<'_> {
     /// Overwrites b with the solution of a triangular system.
     fn substitute(&mut self, a: &Matrix, lower: bool, unit: bool, b: &mut Matrix) -> Lowered<()> {
         let n = a.columns;
+        if n.saturating_sub(1) * b.columns > FEW {
+            return refuse("a system of many right sides");
+        }
         for i in (0..n).map(|i| if lower { i } else { n - 1 - i }) {
             let known = if lower { 0..i } else { i + 1..n };
             for c in 0..b.columns {
@@ -218,16 +222,12 @@ impl Lowering<'_> {
     fn root(&mut self, a: &Matrix) -> Lowered<Matrix> {
         let n = a.columns;
         let zero = self.number(DType::F64, 0.0);
-        // What a sum of no numbers begins with.
-        let none = self.number(DType::F64, std::iter::empty::<f64>().sum());
         let mut l = Matrix { columns: n, all: vec![zero; n * n] };
         for (i, j) in (0..n).flat_map(|j| (j..n).map(move |i| (i, j))) {
-            let mut sum = none;
+            let mut rest = a.at(i, j);
             for k in 0..j {
-                let product = self.wide(ElemOp::Mul, &[l.at(i, k), l.at(j, k)])?;
-                sum = self.wide(ElemOp::Add, &[sum, product])?;
+                rest = self.less(rest, l.at(i, k), l.at(j, k))?;
             }
-            let rest = self.wide(ElemOp::Sub, &[a.at(i, j), sum])?;
             let element = if i > j {
                 self.wide(ElemOp::Div, &[rest, l.at(j, j)])?
             } else {

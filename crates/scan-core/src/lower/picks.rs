@@ -222,6 +222,9 @@ fn named(op: &Op, extents: &Extents, index: &[Array]) -> Lowered<(Vec<usize>, Ex
 fn spot_of(op: &Op, extents: &Extents, idx: &[usize], shape: &Extents) -> Lowered<Vec<usize>> {
     let Op::Gather(gather) = op else { return Ok(vec![0; count(shape)]) };
     let (before, spot) = gather.layout(extents.len(), shape);
+    if idx.len() > spot.len() {
+        return refuse("an index whose extents do not fit");
+    }
     let after = count(&shape[before + spot.len()..]);
     let at = broadcast_positions(idx, spot);
     Ok((0..count(shape)).map(|e| at[e / after % count(spot)]).collect())

@@ -35,7 +35,7 @@ mod sort;
 pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;
-mod triangle;
+pub(crate) mod triangle;
 pub mod views;
 
 use crate::ir::{Op, OpDef};

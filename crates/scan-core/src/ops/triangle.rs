@@ -130,7 +130,7 @@ fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usi
 }
 
 /// So many multiplications are quicker done than handed over.
-const FEW: usize = 32;
+pub(crate) const FEW: usize = 32;
 
 /// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
 ///
