@@ -14,7 +14,7 @@ def same(monkeypatch, step, state, *captured, steps=3):
     found = []
     for engine in ("eval", "vm", "jit"):
         monkeypatch.setenv("RSCAN_ENGINE", engine)
-        variables = [rs.tensor(None, a.dtype.name, a.ndim) for a in given]
+        variables = [rs.tensor(a.dtype.name, [None] * a.ndim) for a in given]
         out = rs.loop(lambda h, v=variables: step(h, *v[1:]), init={"h": variables[0]}, n_steps=steps)
         found.append(rs.function(variables, out.values())(*given))
     law, *others = found

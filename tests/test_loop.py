@@ -252,3 +252,10 @@ def test_taps_need_integers():
         rs.taps(rs.dvector())
     with pytest.raises(rs.RscanError, match="E0121"):
         rs.taps(rs.dvector(), 0.5)
+
+
+@pytest.mark.parametrize("names", [("over", "init"), ("over", "given"), ("init", "given")])
+def test_a_name_stands_for_one_thing(names):
+    with pytest.raises(rs.errors.ScanError, match=f"`x` is in `{names[0]}` and in `{names[1]}`") as caught:
+        rs.loop(lambda x: {"x": x}, n_steps=2, **{name: {"x": np.zeros((2, 3))} for name in names})
+    assert caught.value.code == "E0122"

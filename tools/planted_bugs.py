@@ -87,8 +87,8 @@ BUGS = [
 ]  # fmt: skip
 # Elsewhere: of the core, and files of the Python package.
 BUGS += [
-    ("a row is written over though another shape of it is read later", "lower/in_place.rs", "if «may_alias(&node.op)» && same.insert",
-     "false"),
+    ("a row is written over though another shape of it is read later", "lower/in_place.rs",
+     "if (node.op.properties().aliases || copied) && «same.insert(node.outs[0])»", "false"),
     ("a sequence that is read backwards loses its last rows", "rewrite/loops/outside.rs", "let start = «g.sub(len, n)»;",
      "{ let _ = len; g.int(0) }"),
     ("initial rows that steps write over are taken as they were", "rewrite/passes/scan_keep_last.rs",

@@ -207,10 +207,25 @@ class _Call:
         check_step(step, span)
         self.step, self.span = step, span
         self.over, self.init, self.given = (_Group(v, w, span) for v, w in ((over, "over"), (init, "init"), (given, "given")))
+        self._apart()
         self.sequences = [self._slot(leaf, name, [0]) for leaf, name in zip(self.over.leaves, self.over.names, strict=True)]
         self.states = [self._slot(leaf, name, [-1]) for leaf, name in zip(self.init.leaves, self.init.names, strict=True)]
         self.rest = [v if is_weak(v) else self._variable(v) for v in self.given.leaves]
         self.passed = [v for v in self.rest if isinstance(v, Variable)]
+
+    def _apart(self) -> None:
+        """Refuses a name that stands for two things: the step has one parameter of it."""
+        seen: dict[Any, str] = {}
+        for group in (self.over, self.init, self.given):
+            for key in group.keys if group.named else []:
+                if key in seen:
+                    raise ScanError(
+                        f"`{key}` is in `{seen[key]}` and in `{group.what}`, and the step has one parameter of this name",
+                        code="E0122",
+                        labels=[(self.span, "")],
+                        helps=["give one of them another name"],
+                    )
+                seen[key] = group.what
 
     def _variable(self, value: Any) -> Variable:
         if isinstance(value, Variable) or is_operand(value):

@@ -7,7 +7,7 @@ use super::region::{Region, write_region};
 use crate::bail;
 use crate::base::Result;
 use crate::ir::op::*;
-use crate::ir::{Coord, Graph, Value, View, Viewed};
+use crate::ir::{Graph, Value, View, Viewed};
 use crate::types::shape::strides;
 use crate::types::{Array, DType, Dim, Dims, Type};
 use smallvec::SmallVec;
@@ -124,32 +124,6 @@ impl Pattern {
             }
         }
         Ok(region)
-    }
-}
-
-impl Pattern {
-    /// The elements that an index of known integers selects, as a view.
-    fn view(&self, of: &Viewed) -> Option<View> {
-        let idxs = (1..=self.inputs()).map(|k| (of.integer)(k)).collect::<Option<SmallVec<[i64; 4]>>>()?;
-        let mut rest = idxs.into_iter();
-        let (mut view, mut to) = (View::default(), 0);
-        for (axis, &extent) in of.from.iter().enumerate() {
-            view.0.push(match self.items.get(axis).copied().unwrap_or(Item::ALL) {
-                Item::At => Coord::at(position(rest.next()?, axis, extent).ok()? as isize),
-                Item::Slice { start, end, step } => {
-                    let lo = if start { rest.next() } else { None };
-                    let hi = if end { rest.next() } else { None };
-                    let (first, len) = resolve_slice(extent, lo, hi, step);
-                    to += 1;
-                    if len == 1 {
-                        Coord::at(first as isize)
-                    } else {
-                        Coord { axis: Some(to - 1), start: first as isize, step: step as isize }
-                    }
-                }
-            });
-        }
-        Some(view)
     }
 }
 

@@ -29,6 +29,7 @@ mod scan_op;
 mod search;
 pub(crate) mod select;
 mod shape;
+mod slices;
 pub(crate) mod softmax;
 mod solve_slogdet;
 mod sort;

@@ -58,8 +58,6 @@ const BY_OP: &[(&str, &str, &str)] = &[
     ("lower/fusions.rs", "fold", "the folds that a kernel of several axes has"),
     ("lower/scan.rs", "check", "what no kernel holds, in words for the user"),
     ("lower/rowwise.rs", "rowwise", "rows of all steps at once, op by op"),
-    ("rewrite/loops/batch.rs", "has_rule", "rows of all steps at once, op by op"),
-    ("rewrite/loops/batch.rs", "all_steps", "rows of all steps at once, op by op"),
     ("rewrite/loops/rows.rs", "derived", "the form of an extent, op by op"),
     ("rewrite/loops/readers.rs", "reading", "the ways to read a loop's rows"),
     ("rewrite/loops/tails.rs", "last", "the last rows without the others, op by op"),

@@ -262,3 +262,9 @@ fn read(scan: &Scan, window: &Window, ins: &[Array], base: usize) -> SmallVec<[u
 fn with_rows(n: usize, row: &[usize]) -> Extents {
     std::iter::once(n).chain(row.iter().copied()).collect()
 }
+
+/// An array without its first rows, as a slice does it: there may be fewer.
+pub fn from_row(rows: Array, first: usize) -> Array {
+    let n = rows.shape()[0];
+    if first == 0 { rows } else { rows.rows(first.min(n), n) }
+}

@@ -3,7 +3,7 @@
 use super::before::Before;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
-use super::held::{Held, HeldCells, Rows, make_room, room};
+use super::held::{Held, HeldCells, Rows, from_row, make_room, room};
 use super::mixed::Mixed;
 use super::plan::plan;
 use super::tier::{Engine, Tiered};
@@ -132,17 +132,18 @@ impl NativeLoop {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
         let types = retype::param_types(&self.scan, &types);
         let by_types = self.made(ins, &types, &[]);
+        let plain = |(value, cost)| Made { value, cost, given: vec![] };
         if !matches!(&by_types, (Variant::Refused(why), _) if why == BY_VALUES) {
-            return Made { value: by_types.0, cost: by_types.1, given: vec![] };
+            return plain(by_types);
         }
         let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
-        let given: Vec<usize> = self.scan.captured.ids().map(|id| self.scan.captured_input(id)).filter(|&at| integer(&ins[at])).collect();
-        let mut values = vec![None; types.len()];
-        for id in self.scan.captured.ids().filter(|&id| given.contains(&self.scan.captured_input(id))) {
+        let (mut given, mut values) = (vec![], vec![None; types.len()]);
+        for id in self.scan.captured.ids().filter(|&id| integer(&ins[self.scan.captured_input(id)])) {
+            given.push(self.scan.captured_input(id));
             values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
         }
         match self.made(ins, &types, &values) {
-            (Variant::Refused(_), _) => Made { value: by_types.0, cost: by_types.1, given: vec![] },
+            (Variant::Refused(_), _) => plain(by_types),
             (value, cost) => Made { value, cost, given },
         }
     }
@@ -494,10 +495,4 @@ fn ran(ins: &[Array], steps: usize) -> Array {
     let asked = &ins[Scan::N_STEPS];
     let all = asked.dtype() == DType::I64 && asked.rank() == 0 && asked.item_i64() == Some(steps as i64);
     if all { asked.clone() } else { Array::scalar(steps as i64) }
-}
-
-/// An array without its first rows, as a slice does it: there may be fewer.
-fn from_row(rows: Array, first: usize) -> Array {
-    let n = rows.shape()[0];
-    if first == 0 { rows } else { rows.rows(first.min(n), n) }
 }
