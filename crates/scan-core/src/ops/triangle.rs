@@ -177,8 +177,8 @@ const STRIP: usize = 64;
 /// Row j of u up to a column, and what it takes from the rows below; false where there is none.
 fn cholesky_row(u: &mut [f64], n: usize, j: usize, end: usize) -> bool {
     let rest = u[j * n + j];
-    // False for NaN, too.
-    if !(rest > 0.0) {
+    // NaN is not positive.
+    if rest.is_nan() || rest <= 0.0 {
         return false;
     }
     let pivot = rest.sqrt();

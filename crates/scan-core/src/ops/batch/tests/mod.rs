@@ -95,7 +95,7 @@ fn elementwise_rows_are_computed_as_each_alone() {
     for row in crate::scalar::ROWS {
         let op = row.op;
         let float = (0..op.arity()).map(|_| DType::F64).collect::<Vec<_>>();
-        let dtype = if row.operand(float.into_iter()).is_some() { DType::F64 } else { DType::I64 };
+        let dtype = if row.operand(float).is_some() { DType::F64 } else { DType::I64 };
         // Ranks differ, and axes of extent 1 meet longer ones.
         let shapes: [&[usize]; 3] = [&[2, 3], &[1], &[3]];
         let make = move |r: usize| (0..op.arity()).map(|k| cases::positive(shapes[k], 5 * r + k).cast(dtype)).collect::<Vec<_>>();
