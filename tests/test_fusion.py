@@ -76,6 +76,18 @@ def test_extremes_of_states_with_equal_elements_and_nans(monkeypatch, shape):
     same(monkeypatch, step, np.where(numbers(*shape) > 0, 0.0, -0.0), np.full(shape[1], -0.0))
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 130, 300])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
+def test_a_vector_as_a_whole(monkeypatch, n, dtype):
+    def step(h, x):
+        y = h * x
+        found = {"first": rs.argmax(y), "least": rs.argmin(y - x), "sum": rs.sum(y), "top": rs.max(y), "low": rs.min(y + h)}
+        return {"h": h[::-1] + 1, "any": rs.any(y > 2), "all": rs.all(y > -9), "prod": rs.prod(y), **found}
+
+    special = with_special if dtype.startswith("f") else np.asarray
+    same(monkeypatch, step, numbers(n, dtype=dtype), special(numbers(n, dtype=dtype, seed=1)))
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (19, 19), (40, 40)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
 def test_views_are_read_where_they_lie(monkeypatch, shape, dtype):

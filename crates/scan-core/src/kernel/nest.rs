@@ -66,12 +66,15 @@ impl Nest {
         let (id, mem) = (MemId(operand as u32), &self.kernel.mems[MemId(operand as u32)]);
         let carried = self.kernel.carries.iter().any(|c| c.mem == id);
         let size = mem.dtype.size() as isize;
+        let filled = self.fills.iter().filter(|f| f.operand == operand).map(|f| f.count as isize * size).max().unwrap_or(0);
+        if self.places() == 0 {
+            return (0, filled);
+        }
         let row = if mem.lane == Lane::Unit { self.lanes as isize * size } else { size };
         let own = &self.strides[operand];
         let steps = if carried { 0 } else { own.step * (self.steps as isize - 1) };
         let spans = std::iter::once(steps).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
         let (low, high) = spans.fold((0, row), |(low, high), span| (low + span.min(0), high + span.max(0)));
-        let filled = self.fills.iter().filter(|f| f.operand == operand).map(|f| f.count as isize * size).max().unwrap_or(0);
         (low, high.max(filled))
     }
 }
