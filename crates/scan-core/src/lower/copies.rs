@@ -11,7 +11,7 @@ use crate::ir::{Graph, Value};
 use crate::kernel::{CarryId, Cmp, Lane, MemId, Reg, Un};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Dim, Type};
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 /// Instructions of a kernel, about, before its graph is no longer copied.
 const LARGE: usize = 1500;
@@ -144,14 +144,11 @@ impl Kerneled<'_> {
     pub fn all(&mut self, kind: ReduceKind, dtype: DType, parts: &[Reg]) -> Lowered<Reg> {
         parts[1..].iter().try_fold(parts[0], |all, &x| self.step(kind, dtype, all, x))
     }
-    /// The law's tree over eight partial results.
+    /// The law's tree over eight partial sums or products.
     pub fn tree(&mut self, kind: ReduceKind, dtype: DType, parts: &[Reg]) -> Lowered<Reg> {
-        let mut parts: SmallVec<[Reg; 8]> = SmallVec::from_slice(parts);
-        // a + e, c + g, b + f, d + h; then those of even and of odd places; then both.
-        for [x, y] in [[0, 4], [2, 6], [1, 5], [3, 7], [0, 2], [1, 3], [0, 1]] {
-            parts[x] = self.step(kind, dtype, parts[x], parts[y])?;
-        }
-        Ok(parts[0])
+        let op = if kind == ReduceKind::Prod { ElemOp::Mul } else { ElemOp::Add };
+        let joined = self.lowering.joined(op, dtype, std::array::from_fn(|i| parts.get(i).copied()))?;
+        joined.map_or_else(|| refuse("no partial sums"), Ok)
     }
     /// Hands on the first extreme and the number of its step.
     pub fn first(&mut self, largest: bool, dtype: DType, value: (CarryId, Reg), index: (CarryId, Reg)) -> Lowered<()> {

@@ -14,12 +14,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// The groups of one result each among the nodes that results depend on and that `eligible` admits.
-    pub fn new(graph: &Graph, eligible: &dyn Fn(&Node) -> bool) -> Groups {
-        Groups::with(graph, &|node| elementwise(node) && eligible(node), &|own, root| graph.ty(own).dims == graph.ty(root).dims)
-    }
-
-    /// Larger groups, whose extents are looked at when they run: nodes that give an operand the shape of another are among them, and
+    /// The groups among the nodes that results depend on and that `eligible` admits; extents are looked at when they run. Nodes that give an operand the shape of another are among them, and
     /// groups that read the same arrays are one, with several results.
     pub fn large(graph: &Graph, eligible: &dyn Fn(&Node) -> bool) -> Groups {
         let admit = |node: &Node| (elementwise(node) || keeps_shape(graph, node)) && eligible(node);

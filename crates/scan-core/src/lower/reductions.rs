@@ -44,7 +44,7 @@ impl Lowering<'_> {
     }
 
     /// The tree over eight partials, without those that there are not.
-    fn joined(&mut self, op: ElemOp, dtype: DType, [a, b, c, d, e, f, g, h]: [Option<Reg>; 8]) -> Lowered<Option<Reg>> {
+    pub(super) fn joined(&mut self, op: ElemOp, dtype: DType, [a, b, c, d, e, f, g, h]: [Option<Reg>; 8]) -> Lowered<Option<Reg>> {
         let mut join = |x: Option<Reg>, y: Option<Reg>| -> Lowered<Option<Reg>> {
             Ok(match (x, y) {
                 (Some(x), Some(y)) => Some(self.elem(op, dtype, &[x, y])?),
