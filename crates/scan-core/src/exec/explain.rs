@@ -66,11 +66,12 @@ impl VariantInfo {
 /// The loops of a plan, outer ones first.
 pub fn loops(plan: &Graph) -> Vec<LoopInfo> {
     let mut found = vec![];
-    collect(plan, 0, &mut found);
+    collect(plan, 0, &[], &mut found);
     found
 }
 
-fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
+/// `inner`: the loops that are parts of the step of the loop around, and what they are.
+fn collect(plan: &Graph, depth: usize, inner: &[(Span, &'static str)], found: &mut Vec<LoopInfo>) {
     let live = plan.needed(plan.results());
     for (_, node) in plan.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]) {
         match &node.op {
@@ -78,16 +79,19 @@ fn collect(plan: &Graph, depth: usize, found: &mut Vec<LoopInfo>) {
                 if let Some(native) = op.0.as_any().downcast_ref::<NativeLoop>() {
                     let ahead = native.ahead().into_iter().map(str::to_string).collect();
                     let behind = native.behind().into_iter().map(str::to_string).collect();
-                    let (variants, compiled) = native.variants();
+                    let (mut variants, compiled) = native.variants();
+                    if let (true, Some((_, what))) = (variants.is_empty(), inner.iter().find(|i| i.0 == node.span)) {
+                        variants.push(VariantInfo { engine: what.to_string(), lanes: 1, block: 1, ..VariantInfo::default() });
+                    }
                     found.push(LoopInfo { ahead, behind, compiled, ..info(native.scan(), node.span, depth, variants) });
                     let inside = native.plain().unwrap_or(native.scan());
-                    collect(&inside.body, depth + 1, found);
+                    collect(&inside.body, depth + 1, &[inner, &native.inner()].concat(), found);
                 }
             }
             Op::Scan(scan) => {
                 let eval = VariantInfo::other("eval", "no engine was asked for");
                 found.push(info(scan, node.span, depth, vec![eval]));
-                collect(&scan.body, depth + 1, found);
+                collect(&scan.body, depth + 1, &[], found);
             }
             _ => {}
         }

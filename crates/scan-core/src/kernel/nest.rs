@@ -4,6 +4,9 @@ use super::{Kernel, Lane, MemId};
 use crate::types::DType;
 use smallvec::SmallVec;
 
+/// So many loops may stand in each other around a nest: a loop, and loops in its steps.
+pub const LEVELS: usize = 3;
+
 /// A kernel that is run at every place of further axes, in row-major order of these.
 ///
 /// ```text
@@ -57,14 +60,27 @@ impl Nest {
         let id = MemId(operand as u32);
         self.kernel.stores.iter().any(|s| s.mem == id) || self.kernel.carries.iter().any(|c| c.mem == id)
     }
+    /// True for an operand that steps hand on.
+    pub fn carries(&self, operand: usize) -> bool {
+        self.kernel.carries.iter().any(|c| c.mem == MemId(operand as u32))
+    }
+    /// A kernel of so many steps, of which each operand moves by so many bytes a step.
+    pub fn of(kernel: Kernel, lanes: usize, steps: usize, strides: impl IntoIterator<Item = isize>) -> Nest {
+        let strides = strides.into_iter().map(|step| Strides { step, outer: SmallVec::new() }).collect();
+        Nest { kernel, lanes, steps, first: 0, outer: SmallVec::new(), strides, fills: vec![] }
+    }
+    /// True for a kernel of one step and nothing around.
+    pub fn plain(&self) -> bool {
+        self.steps == 1 && self.outer.is_empty() && self.fills.is_empty() && self.kernel.carries.is_empty()
+    }
     /// Places of the outer axes.
     pub fn places(&self) -> usize {
         self.outer.iter().product()
     }
     /// The bytes that an operand touches, before and behind its first element's begin.
     pub fn reach(&self, operand: usize) -> (isize, isize) {
-        let (id, mem) = (MemId(operand as u32), &self.kernel.mems[MemId(operand as u32)]);
-        let carried = self.kernel.carries.iter().any(|c| c.mem == id);
+        let mem = &self.kernel.mems[MemId(operand as u32)];
+        let carried = self.carries(operand);
         let size = mem.dtype.size() as isize;
         let filled = self.fills.iter().filter(|f| f.operand == operand).map(|f| f.count as isize * size).max().unwrap_or(0);
         if self.places() == 0 {

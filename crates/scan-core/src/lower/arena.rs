@@ -1,43 +1,45 @@
 //! Where the temporaries of a step lie: those that are never alive together may share a place.
 
-use super::mixed::{At, MixedLoop, Place, STEP};
+use super::mixed::{At, MixedLoop, STEP};
 
 impl MixedLoop {
     /// Gives each temporary, of so many bytes, a place in the arena.
     pub(super) fn lay_out(&mut self, slots: &[usize]) {
         let mut last = vec![0; slots.len()];
-        let mut used = |place: &Place, at: usize| {
-            if let At::Slot(s) = place.at {
-                last[s] = at;
-            }
-        };
-        for (k, item) in self.items.iter().enumerate() {
-            item.ins.iter().chain(&item.outs).for_each(|p| used(p, k));
+        let mut first: Vec<Vec<usize>> = vec![];
+        let mut seen = vec![false; slots.len()];
+        for (k, item) in self.items.iter_mut().enumerate() {
+            let mut begins = vec![];
+            item.places(&mut |place| {
+                if let At::Slot(s) = place.at {
+                    last[s] = k;
+                    if !std::mem::replace(&mut seen[s], true) {
+                        begins.push(s);
+                    }
+                }
+            });
+            first.push(begins);
         }
         let end = self.items.len();
-        self.writes.iter().map(|w| &w.2).chain(&self.stop).for_each(|p| used(p, end));
+        for place in self.writes.iter().map(|w| &w.2).chain(&self.stop) {
+            if let At::Slot(s) = place.at {
+                last[s] = end;
+            }
+        }
         let mut arena = Arena { places: vec![None; slots.len()], end: 0, free: vec![] };
         arena.take(STEP, slots[STEP]);
         last[STEP] = end;
-        for (k, item) in self.items.iter().enumerate() {
-            for place in &item.outs {
-                if let At::Slot(s) = place.at
-                    && arena.places[s].is_none()
-                {
-                    arena.take(s, slots[s]);
-                }
-            }
-            for s in (0..slots.len()).filter(|&s| last[s] == k && s != STEP) {
+        for (k, begins) in first.iter().enumerate() {
+            begins.iter().filter(|&&s| s != STEP).for_each(|&s| arena.take(s, slots[s]));
+            for s in (0..slots.len()).filter(|&s| seen[s] && last[s] == k && s != STEP) {
                 arena.give(s);
             }
         }
-        let settle = |place: &mut Place| {
+        self.places(&mut |place| {
             if let At::Slot(s) = place.at {
                 place.at = At::Arena(arena.places[s].map_or(0, |p| p.0));
             }
-        };
-        self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs)).for_each(settle);
-        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(settle);
+        });
         self.arena = arena.end;
     }
 }

@@ -7,17 +7,12 @@ use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
 use super::schedule::{Failure, Of, Pass, Schedule, schedule};
 use crate::ir::{Graph, NodeId, Value};
-use crate::kernel::Nest;
+use crate::kernel::LEVELS;
 use crate::types::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Fusions with their schedules, by root.
 pub(super) type Schedules = FxHashMap<NodeId, (Fusion, Schedule)>;
-
-/// True for a nest that is a kernel of one step.
-fn plain(nest: &Nest) -> bool {
-    nest.steps == 1 && nest.outer.is_empty() && nest.fills.is_empty() && nest.kernel.carries.is_empty()
-}
 
 impl Planner<'_> {
     /// Fusions, each with a schedule. What has none as it is tried is cut: a view gets memory of its own, or a node is computed alone.
@@ -75,10 +70,7 @@ impl Planner<'_> {
                 let place = Place { first: place.first + first, ..place.clone() };
                 if nest.writes(k) { made.push(place) } else { read.push(place) }
             }
-            let work = match plain(nest) {
-                true => Work::Map(nest.kernel.clone(), nest.lanes),
-                false => Work::Nest(Box::new(nest.clone())),
-            };
+            let work = Work::Nest(Box::new(nest.clone()));
             debug_assert!((0..operands.len()).is_sorted_by_key(|k| nest.writes(k)), "operands that are read come first");
             self.items.push(Item { work, ins: read, outs: made, span: body.nodes()[fusion.roots[0]].span });
         }
@@ -87,7 +79,7 @@ impl Planner<'_> {
     /// A temporary of so many elements.
     fn temporary(&mut self, dtype: DType, n: usize) -> Place {
         self.slots.push(n * dtype.size());
-        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape: std::iter::once(n).collect(), dtype }
+        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape: std::iter::once(n).collect(), dtype, along: [0; LEVELS - 1] }
     }
     /// A value that is computed before the loop, with its axes in another order.
     fn turned(&mut self, v: Value, perm: &[usize]) -> Lowered<Place> {
@@ -97,7 +89,7 @@ impl Planner<'_> {
             self.roots.push((v, Some(perm.to_vec())));
             self.roots.len() - 1
         });
-        Ok(Place { at: At::Before(at), first: 0, shape: perm.iter().map(|&i| shape[i]).collect(), dtype: self.body.ty(v).dtype })
+        Ok(Place { at: At::Before(at), first: 0, shape: perm.iter().map(|&i| shape[i]).collect(), dtype: self.body.ty(v).dtype, along: [0; LEVELS - 1] })
     }
     /// What is computed before the loop.
     pub(super) fn before(&mut self) -> Lowered<Graph> {

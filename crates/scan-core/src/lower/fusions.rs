@@ -244,7 +244,7 @@ fn view_of(body: &Graph, node: &Node) -> Option<View> {
 }
 
 /// So many nodes after each other are evaluated to know an integer.
-const DEEP: usize = 8;
+pub(super) const DEEP: usize = 8;
 
 /// A scalar that depends on nothing but extents.
 pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {

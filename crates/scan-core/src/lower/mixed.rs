@@ -1,6 +1,7 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::in_place::Order;
+use super::inner::{self, Guard, InnerKernel, InnerList};
 use super::moves::{Source, sources};
 use super::scan::{Kind, Kinds, known_row, known_shape, prepared};
 use super::window::Window;
@@ -8,7 +9,7 @@ use super::{Lowered, refuse};
 use crate::base::Span;
 use crate::ir::op::{GatherWrite, IndexWrite, Write};
 use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
-use crate::kernel::{Kernel, Nest};
+use crate::kernel::{LEVELS, Nest};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::types::shape::{Extents, count};
@@ -41,6 +42,8 @@ pub struct Place {
     pub shape: Extents,
     /// Type of its elements.
     pub dtype: DType,
+    /// Elements from one step of each loop in the step to the next.
+    pub along: [isize; LEVELS - 1],
 }
 
 /// Elements that lie beside each other after a move, and at equal distances before it.
@@ -59,10 +62,9 @@ pub struct Run {
 }
 
 /// A part of a step.
+#[derive(Clone)]
 pub(crate) enum Work {
-    /// A kernel of one step over so many lanes; operands are the inputs, then the results.
-    Map(Kernel, usize),
-    /// A kernel inside loops; operands are the inputs, then what it writes.
+    /// A kernel inside counted loops; operands are the inputs, then what it writes.
     Nest(Box<Nest>),
     /// Elements moved.
     Move(Vec<Run>),
@@ -76,9 +78,16 @@ pub(crate) enum Work {
     Direct(Direct, Op),
     /// An op, as the law evaluates it.
     Call(Op, Vec<Type>),
+    /// What must hold of the input.
+    Guard(Guard),
+    /// A loop that is one kernel; operands are those that it reads, then those that it writes.
+    Loop(Box<InnerKernel>),
+    /// A loop whose step is a list.
+    For(Box<InnerList>),
 }
 
 /// A part of a step with its operands.
+#[derive(Clone)]
 pub(crate) struct Item {
     /// What.
     pub work: Work,
@@ -88,6 +97,18 @@ pub(crate) struct Item {
     pub outs: Vec<Place>,
     /// Where the user wrote it.
     pub span: Span,
+}
+
+impl Item {
+    /// Calls `visit` with all places, those of loops in the step too.
+    pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
+        self.ins.iter_mut().chain(&mut self.outs).for_each(&mut *visit);
+        match &mut self.work {
+            Work::Loop(inner) => inner.places(visit),
+            Work::For(inner) => inner.places(visit),
+            _ => {}
+        }
+    }
 }
 
 /// A loop whose step is a list.
@@ -116,7 +137,15 @@ const MOVED: usize = 1 << 20;
 /// # Errors
 /// Why a step has no fixed layout.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
+    let (mut plan, slots) = listed(scan, types, values, 0)?;
+    plan.lay_out(&slots);
+    Ok(plan)
+}
+
+/// The list of a loop that stands in so many others, and the sizes of its temporaries, which have no places yet.
+pub(super) fn listed(scan: &Scan, types: &[Type], values: &[Option<Array>], level: usize) -> Lowered<(MixedLoop, Vec<usize>)> {
     let body = prepared(scan, types, values)?;
+    let body = inner::found(scan, &body, level)?;
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
         return refuse("it has branches of which one is evaluated");
@@ -124,7 +153,7 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<M
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
         return refuse("it has effects that do not depend on the step");
     }
-    Planner::new(scan, &body, &kinds)?.plan()
+    Planner::new(scan, &body, &kinds, level)?.plan()
 }
 
 /// A step on its way to a list.
@@ -139,13 +168,15 @@ pub(super) struct Planner<'a> {
     pub(super) slots: Vec<usize>,
     pub(super) windows: Vec<Window>,
     pub(super) rows: FxHashMap<Value, StateId>,
+    /// In so many loops the loop stands.
+    pub(super) level: usize,
 }
 
 /// The slot of the number of the step.
 pub(super) const STEP: usize = 0;
 
 impl<'a> Planner<'a> {
-    fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds) -> Lowered<Self> {
+    fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds, level: usize) -> Lowered<Self> {
         let mut planner = Planner {
             scan,
             body,
@@ -156,6 +187,7 @@ impl<'a> Planner<'a> {
             slots: vec![8],
             windows: vec![],
             rows: FxHashMap::default(),
+            level,
         };
         let params = body.params();
         planner.put(params[Scan::STEP], At::Slot(STEP))?;
@@ -176,7 +208,7 @@ impl<'a> Planner<'a> {
     }
 
     fn put(&mut self, v: Value, at: At) -> Lowered<()> {
-        let place = Place { at, first: 0, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype };
+        let place = Place { at, first: 0, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype, along: [0; LEVELS - 1] };
         self.places.insert(v, place);
         Ok(())
     }
@@ -203,12 +235,12 @@ impl<'a> Planner<'a> {
     fn kept(&mut self, v: Value) -> Lowered<Place> {
         let place = self.place(v)?;
         let At::Row(id, offset) = place.at else { return Ok(place) };
-        if !self.scan.states[id].writes.contains(&offset) {
+        if !self.scan.states[id].writes.contains(&offset) && !inner::single(self.scan, id, self.level) {
             return Ok(place);
         }
         let n = count(&place.shape);
         self.slots.push(n * place.dtype.size());
-        let out = Place { at: At::Slot(self.slots.len() - 1), first: 0, ..place.clone() };
+        let out = Place { at: At::Slot(self.slots.len() - 1), first: 0, along: [0; LEVELS - 1], ..place.clone() };
         let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n, step: 1 }]);
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
@@ -217,7 +249,7 @@ impl<'a> Planner<'a> {
         values.iter().map(|&v| self.place(v)).collect()
     }
 
-    fn plan(mut self) -> Lowered<MixedLoop> {
+    fn plan(mut self) -> Lowered<(MixedLoop, Vec<usize>)> {
         let (body, kinds, scan) = (self.body, self.kinds, self.scan);
         let (fusions, mut schedules) = self.fused()?;
         let order = Order::new(scan, body, kinds, &fusions);
@@ -238,14 +270,13 @@ impl<'a> Planner<'a> {
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
         let before = self.before()?;
         let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop };
-        plan.write_rows(scan, &self.slots);
-        plan.lay_out(&self.slots);
-        Ok(plan)
+        plan.write_rows(scan, &self.slots, self.level);
+        Ok((plan, self.slots))
     }
 
     fn node(&mut self, id: NodeId) -> Lowered<()> {
         let node = &self.body.nodes()[id];
-        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.read(id)? || self.product(id)? {
+        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.read(id)? || self.product(id)? || self.looped(id)? {
             return Ok(());
         }
         let ins = self.places(&node.ins)?;
@@ -399,19 +430,26 @@ fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
 
 impl MixedLoop {
     /// Lets the parts that make the rows of states write them where they belong, where no step sees the row before.
-    fn write_rows(&mut self, scan: &Scan, slots: &[usize]) {
+    fn write_rows(&mut self, scan: &Scan, slots: &[usize], level: usize) {
         for k in 0..self.writes.len() {
             let (id, offset, place) = &self.writes[k];
             let (id, offset, at) = (*id, *offset, place.at);
             let whole = matches!(at, At::Slot(s) if place.first == 0 && slots[s] == count(&place.shape) * place.dtype.size());
             let made = self.items.iter().any(|item| item.outs.iter().any(|out| out.at == at));
-            if !whole || !made || scan.states[id].reads.contains(&offset) {
+            if !whole || !made || scan.states[id].reads.contains(&offset) || inner::single(scan, id, level) {
                 continue;
             }
-            let places = self.items.iter_mut().flat_map(|i| i.ins.iter_mut().chain(&mut i.outs));
-            let all = places.chain(self.writes.iter_mut().map(|w| &mut w.2)).chain(&mut self.stop);
-            all.filter(|p| p.at == at).for_each(|p| p.at = At::Row(id, offset));
+            self.places(&mut |p| {
+                if p.at == at {
+                    p.at = At::Row(id, offset);
+                }
+            });
         }
         self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
+    }
+    /// Calls `visit` with all places.
+    pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
+        self.items.iter_mut().for_each(|item| item.places(visit));
+        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(visit);
     }
 }

@@ -12,6 +12,7 @@ pub mod groups;
 mod guards;
 pub mod heads;
 mod in_place;
+pub(crate) mod inner;
 mod matrices;
 pub mod mixed;
 mod moves;

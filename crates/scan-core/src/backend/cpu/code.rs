@@ -5,7 +5,6 @@ use crate::types::array::Data;
 use crate::types::{Array, DType, Element};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::marker::PhantomData;
 
 /// What compiled code is given. `ptrs` and `strides` have an entry per operand.
 #[repr(C)]
@@ -115,41 +114,6 @@ pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize,
     // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
     // may be; lanes and steps are positive.
     unsafe { code.run(&frame) }
-}
-
-/// Compiled code with operands that were checked for so many steps, which are run one at a time.
-pub struct Stepwise<'a> {
-    code: &'a dyn Code,
-    ptrs: SmallVec<[*mut u8; 12]>,
-    strides: SmallVec<[isize; 12]>,
-    lanes: usize,
-    left: usize,
-    /// The memory of the operands.
-    memory: PhantomData<&'a Cell<u8>>,
-}
-
-impl<'a> Stepwise<'a> {
-    /// Code of a kernel, which hands nothing from step to step, with operands for so many steps.
-    ///
-    /// # Panics
-    /// As [`run`].
-    pub fn new(code: &'a dyn Code, kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Stepwise<'a> {
-        let left = if checked(kernel, operands, lanes, steps) { steps } else { 0 };
-        let ptrs = operands.iter().map(Operand::ptr).collect();
-        Stepwise { code, ptrs, strides: operands.iter().map(|o| o.stride).collect(), lanes, left, memory: PhantomData }
-    }
-    /// Runs the next step.
-    ///
-    /// # Panics
-    /// Where there is none.
-    pub fn step(&mut self) {
-        self.left = self.left.checked_sub(1).expect("a step that was checked");
-        let frame =
-            Frame { ptrs: self.ptrs.as_ptr(), strides: self.strides.as_ptr(), lanes: self.lanes, steps: 1, first: 0, whole: self.lanes };
-        // SAFETY: `new` has checked the elements of this step, in memory that is borrowed as long as `self` lives.
-        unsafe { self.code.run(&frame) };
-        self.ptrs.iter_mut().zip(&self.strides).for_each(|(ptr, &stride)| *ptr = ptr.wrapping_offset(stride));
-    }
 }
 
 /// Checks the operands of a call as [`run`] does; false where there is nothing to run.
@@ -369,19 +333,22 @@ pub fn with_slices<T: Element, R>(operands: [&Operand; 3], n: [usize; 3], f: imp
 /// As many inputs [`with_inputs`] takes.
 pub const INPUTS: usize = 6;
 
-/// Runs `f(ins, out)` on operands of these numbers of elements so many steps further on, out for writing and apart from the others.
+/// Runs `f(ins, out)` on operands of these numbers of elements, out for writing and apart from the others.
 ///
 /// # Panics
 /// Where out overlaps another operand, or one reaches beyond its memory, or there are more than [`INPUTS`].
-pub fn with_inputs<T: Element>(ins: &[(Operand, usize)], out: &(Operand, usize), k: usize, f: impl FnOnce(&[&[T]], &mut [T])) {
-    let (size, (to, n)) = (size_of::<T>(), (out.0.after(k), out.1));
-    let mut slices: [&[T]; INPUTS] = [&[]; INPUTS];
-    for (slice, (x, len)) in slices[..ins.len()].iter_mut().zip(ins) {
-        let x = x.after(k);
+pub fn with_inputs<'a, T: Element>(
+    ins: impl Iterator<Item = (Operand<'a>, usize)>,
+    (to, n): (Operand<'a>, usize),
+    f: impl FnOnce(&[&[T]], &mut [T]),
+) {
+    let (size, mut slices, mut given): (usize, [&[T]; INPUTS], usize) = (size_of::<T>(), [&[]; INPUTS], 0);
+    for (x, len) in ins {
         assert!(!to.overlaps(n * size, &x, len * size), "a result over its operand");
         // SAFETY: the slice is only read, apart from the written one, as asserted, and dies before anything else runs.
-        *slice = unsafe { x.slice(*len) };
+        slices[given] = unsafe { x.slice(len) };
+        given += 1;
     }
     // SAFETY: the written slice is apart from the read ones, as asserted, and dies before anything else runs.
-    f(&slices[..ins.len()], unsafe { to.slice_mut(n) });
+    f(&slices[..given], unsafe { to.slice_mut(n) });
 }

@@ -18,13 +18,15 @@ pub mod vm;
 #[allow(unsafe_code)]
 pub mod emit_x64;
 pub mod isa;
+mod spot;
 
 pub use code::{
-    Code, Frame, INPUTS, Memory, Operand, Refusal, Stepwise, array_at, bytes, cells, clear, copy, gather, integer_at, run, truth_at,
+    Code, Frame, INPUTS, Memory, Operand, Refusal, array_at, bytes, cells, clear, copy, gather, integer_at, run, truth_at,
     with_inputs, with_slices, write_array,
 };
 pub use isa::Isa;
 pub use nest::NestRun;
+pub use spot::{Spot, Steps};
 
 use crate::kernel::Kernel;
 

@@ -1,76 +1,114 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory, Operand};
-use crate::kernel::{Fill, MemId, Nest};
+use super::code::{Code, Frame, Memory};
+use super::spot::{Spot, Steps};
+use crate::kernel::{Fill, LEVELS, MemId, Nest};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// Compiled code of a nest's kernel with operands that were checked for so many runs, one after the other.
+/// Compiled code of a nest's kernel with operands that were checked for all steps of the loops around.
 pub struct NestRun<'a> {
     code: &'a dyn Code,
     nest: &'a Nest,
-    /// The first element of each operand in the next run.
+    /// The first element of each operand at the first steps.
     ptrs: SmallVec<[*mut u8; 12]>,
-    /// Bytes from one run to the next.
-    strides: SmallVec<[isize; 12]>,
+    /// Bytes from one step of each loop around to the next.
+    along: SmallVec<[[isize; LEVELS]; 12]>,
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
-    left: usize,
+    /// Steps of the loops around.
+    counts: Steps,
     /// The memory of the operands.
     memory: PhantomData<&'a Cell<u8>>,
 }
 
+/// So many operands have their addresses on the stack.
+const OPERANDS: usize = 24;
+
 impl<'a> NestRun<'a> {
-    /// Code of a nest's kernel with operands for so many runs; the strides of the operands lead from one run to the next.
+    /// Code of a nest's kernel with operands for so many steps of the loops around.
     ///
     /// # Panics
-    /// Where an operand lies outside its memory in one of the runs, is misaligned, or is written but only readable: a fault of the planner,
+    /// Where an operand lies outside its memory at one of the steps, is misaligned, or is written but only readable: a fault of the planner,
     /// caught before anything is touched.
-    pub fn new(code: &'a dyn Code, nest: &'a Nest, operands: &[Operand<'a>], runs: usize) -> NestRun<'a> {
+    pub fn new(code: &'a dyn Code, nest: &'a Nest, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
         assert_eq!(operands.len(), nest.kernel.mems.len(), "operands of a kernel");
-        assert!(
-            nest.kernel.stop.is_none() && nest.lanes > 0 && nest.steps > 0,
-            "the kernel of a nest has lanes and steps and does not stop"
-        );
-        operands.iter().enumerate().for_each(|(k, operand)| check(nest, k, operand, runs));
+        assert!(nest.lanes > 0 && nest.steps > 0 && counts.iter().all(|&n| n > 0), "the kernel of a nest has lanes and steps");
+        assert!(nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(), "a kernel that stops has one lane and no axes around");
+        operands.iter().enumerate().for_each(|(k, operand)| check(nest, k, operand, &counts));
         NestRun {
             code,
             nest,
-            ptrs: operands.iter().map(Operand::ptr).collect(),
-            strides: operands.iter().map(|o| o.stride).collect(),
+            ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
+            along: operands.iter().map(|o| *o.strides()).collect(),
             steps: nest.strides.iter().map(|s| s.step).collect(),
-            left: runs,
+            counts,
             memory: PhantomData,
         }
     }
 
-    /// Runs once.
+    /// Runs at these steps of the loops around.
     ///
     /// # Panics
-    /// Where it has run as often as was checked.
-    pub fn step(&mut self) {
-        self.left = self.left.checked_sub(1).expect("a run that was checked");
-        for fill in &self.nest.fills {
-            // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
-            unsafe { self.fill(fill) };
-        }
+    /// At steps that were not checked.
+    pub fn run(&self, at: &Steps) {
+        self.run_part(at, 0, self.nest.steps);
+    }
+
+    /// Runs n steps of the kernel from step `from` on, at these steps of the loops around; how many ran.
+    ///
+    /// # Panics
+    /// At steps that were not checked.
+    pub fn run_part(&self, at: &Steps, from: usize, n: usize) -> usize {
         let nest = self.nest;
-        let mut ptrs = self.ptrs.clone();
-        let mut at: SmallVec<[usize; 3]> = SmallVec::from_elem(0, nest.outer.len());
-        if nest.places() > 0 {
-            let (lanes, steps) = (nest.lanes, nest.steps);
-            let frame = Frame { ptrs: ptrs.as_ptr(), strides: self.steps.as_ptr(), lanes, steps, first: nest.first, whole: lanes };
-            // SAFETY: `new` has checked the elements of all places in this run, in memory that is borrowed as long as `self` lives.
-            unsafe { self.code.run_places(&frame, &mut ptrs, &mut |ptrs| advance(nest, &mut at, ptrs)) };
+        assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
+        assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
+        let (mut near, mut far) = ([std::ptr::null_mut(); OPERANDS], vec![]);
+        let ptrs = match self.ptrs.len() {
+            n @ ..=OPERANDS => &mut near[..n],
+            n => {
+                far.resize(n, std::ptr::null_mut());
+                &mut far[..]
+            }
+        };
+        for ((ptr, &first), along) in ptrs.iter_mut().zip(&self.ptrs).zip(&self.along) {
+            *ptr = first.wrapping_offset(along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum());
         }
-        self.ptrs.iter_mut().zip(&self.strides).for_each(|(ptr, &stride)| *ptr = ptr.wrapping_offset(stride));
+        if from > 0 {
+            self.go_on(ptrs, from);
+        }
+        for fill in &nest.fills {
+            // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
+            unsafe { self.fill(fill, ptrs[fill.operand]) };
+        }
+        let first = nest.first + from as i64;
+        let frame = Frame { ptrs: ptrs.as_ptr(), strides: self.steps.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes };
+        if nest.outer.is_empty() {
+            // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
+            return unsafe { self.code.run(&frame) };
+        }
+        if nest.places() > 0 {
+            let mut place: SmallVec<[usize; 3]> = SmallVec::from_elem(0, nest.outer.len());
+            // SAFETY: as above, of all places.
+            unsafe { self.code.run_places(&frame, ptrs, &mut |ptrs| advance(nest, &mut place, ptrs)) };
+        }
+        n
+    }
+
+    /// Moves what a kernel does not carry on by so many of its steps.
+    fn go_on(&self, ptrs: &mut [*mut u8], steps: usize) {
+        for (k, (ptr, &step)) in ptrs.iter_mut().zip(&self.steps).enumerate() {
+            if !self.nest.carries(k) {
+                *ptr = ptr.wrapping_offset(step * steps as isize);
+            }
+        }
     }
 
     /// # Safety
     /// The elements lie in memory that may be written, aligned to their size.
-    unsafe fn fill(&self, fill: &Fill) {
-        let (to, size) = (self.ptrs[fill.operand], self.nest.kernel.mems[MemId(fill.operand as u32)].dtype.size());
+    unsafe fn fill(&self, fill: &Fill, to: *mut u8) {
+        let size = self.nest.kernel.mems[MemId(fill.operand as u32)].dtype.size();
         // SAFETY: the caller's promise.
         unsafe {
             match size {
@@ -100,14 +138,20 @@ fn advance(nest: &Nest, at: &mut [usize], ptrs: &mut [*mut u8]) -> bool {
     false
 }
 
-fn check(nest: &Nest, k: usize, operand: &Operand, runs: usize) {
-    let (id, own) = (MemId(k as u32), &nest.strides[k]);
-    let size = nest.kernel.mems[id].dtype.size() as isize;
-    assert!(!nest.writes(k) || matches!(operand.memory, Memory::Write(_)), "operand {k} is written but only readable");
-    let (low, high) = nest.reach(k);
-    let span = operand.stride.checked_mul(runs as isize - 1).expect("a stride that fits");
-    let (low, high) = (operand.offset as isize + low + span.min(0), operand.offset as isize + high + span.max(0));
-    assert!(low >= 0 && high as usize <= operand.memory.len(), "operand {k} reaches from {low} to {high} of {}", operand.memory.len());
-    let even = std::iter::once(&own.step).chain(&own.outer).chain([&operand.stride]).all(|s| s % size == 0);
-    assert!(operand.ptr().addr().is_multiple_of(size as usize) && even, "operand {k} is misaligned");
+fn check(nest: &Nest, k: usize, operand: &Spot, counts: &Steps) {
+    let (id, own, first) = (MemId(k as u32), &nest.strides[k], operand.first());
+    let mem = &nest.kernel.mems[id];
+    let size = mem.dtype.size() as isize;
+    assert!(!nest.writes(k) || matches!(first.memory, Memory::Write(_)), "operand {k} is written but only readable");
+    let carried = nest.carries(k);
+    assert!(carried || mem.stride.is_none_or(|s| s as isize == own.step), "operand {k} does not move by {}", own.step);
+    let (mut low, mut high) = nest.reach(k);
+    for (&stride, &n) in operand.strides().iter().zip(counts) {
+        let span = stride.checked_mul(n as isize - 1).expect("a stride that fits");
+        (low, high) = (low + span.min(0), high + span.max(0));
+    }
+    let (low, high) = (first.offset as isize + low, first.offset as isize + high);
+    assert!(low >= 0 && high as usize <= first.memory.len(), "operand {k} reaches from {low} to {high} of {}", first.memory.len());
+    let even = [own.step].iter().filter(|_| !carried).chain(&own.outer).chain(operand.strides()).all(|s| s % size == 0);
+    assert!(first.ptr().addr().is_multiple_of(size as usize) && even, "operand {k} is misaligned");
 }

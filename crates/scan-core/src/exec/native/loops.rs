@@ -9,7 +9,7 @@ use super::plan::plan;
 use super::tier::{Engine, Tiered};
 use super::variants::{Made, Variants};
 use crate::backend::cpu::{Memory, Operand, bytes, team};
-use crate::base::Result;
+use crate::base::{Result, Span};
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
@@ -127,6 +127,12 @@ impl NativeLoop {
         (variants.iter().map(|v| v.info(&self.scan)).collect(), made)
     }
 
+    /// The loops in its step that run as parts of that: where the user wrote them, and what they are.
+    pub fn inner(&self) -> Vec<(Span, &'static str)> {
+        let of = |v: &Arc<Variant>| if let Variant::Mixed(mixed, _) = &**v { mixed.inner() } else { vec![] };
+        self.variants.all().0.iter().flat_map(of).collect()
+    }
+
     /// The loop for these inputs. Where extents depend on integers that it is given, it is one for these integers.
     fn make(&self, ins: &[Array]) -> Made<Variant> {
         let types: Vec<Type> = ins.iter().map(Array::ty).collect();
@@ -214,7 +220,16 @@ impl NativeLoop {
         Ok(rows.chain([ran(ins, steps)]).collect())
     }
 
-    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Outs<Array>> {
+    /// What the list makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
+    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
+        if !mixed.guarded() {
+            return self.run_list(mixed, cx, ins, flow, n);
+        }
+        let mut own: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
+        self.run_list(mixed, cx, &mut own, flow, n)
+    }
+
+    fn run_list(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
         let scan = &*self.scan;
         let windows = mixed.windows();
         let room = room(scan, windows, n);
@@ -223,10 +238,15 @@ impl NativeLoop {
         let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
-        let steps = self.timed(cx, |cx| mixed.run(scan, cx, ins, flow, &mut held, [n, room]))?;
+        let mut refused = false;
+        let steps = self.timed(cx, |cx| {
+            let ran = mixed.run(scan, cx, ins, flow, &mut held, [n, room])?;
+            refused = ran.is_none();
+            Ok(ran.unwrap_or(0))
+        })?;
         let states = scan.states.iter().zip(windows).zip(held);
         let rows = states.map(|((state, window), held)| held.finish_in_memory(state.keep, window, steps));
-        Ok(self.skipped(rows.chain([ran(ins, steps)]).collect()))
+        Ok((!refused).then(|| self.skipped(rows.chain([ran(ins, steps)]).collect())))
     }
 
     /// Outputs without the rows that are not returned.
@@ -264,8 +284,10 @@ impl NativeLoop {
                 }
                 Variant::Mixed(mixed, _) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, mixed.windows(), after, n)? };
-                    let outs = self.run_mixed(mixed, cx, ins, &mut flow, n)?;
-                    return self.with_foot(cx, outs, flow.drain, after);
+                    return match self.run_mixed(mixed, cx, ins, &mut flow, n)? {
+                        Some(outs) => self.with_foot(cx, outs, flow.drain, after),
+                        None => self.by_law(cx, ins, flow.feed, after),
+                    };
                 }
                 Variant::Refused(_) => {}
             }

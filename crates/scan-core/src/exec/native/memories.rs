@@ -2,7 +2,7 @@
 
 use super::head::Feed;
 use super::held::{Held, Rows};
-use crate::backend::cpu::{Memory, Operand, bytes, cells};
+use crate::backend::cpu::{Memory, Operand, Spot, bytes, cells};
 use crate::dispatch;
 use crate::ir::Scan;
 use crate::lower::Window;
@@ -90,6 +90,11 @@ impl<'a> Memories<'a> {
         let At::Before(k) = place.at else { return None };
         let Steady { array, offset } = &self.before[k];
         (*offset == 0 && place.first == 0 && array.shape() == &place.shape[..]).then(|| array.clone())
+    }
+    /// A value as step `step` sees it, and how it goes on.
+    pub fn spot(&self, place: &Place, step: usize) -> Spot<'a> {
+        let size = place.dtype.size() as isize;
+        Spot::new(self.place(place, step), place.along.map(|elements| elements * size))
     }
     /// A value as step `step` sees it.
     pub fn place(&self, place: &Place, step: usize) -> Operand<'a> {

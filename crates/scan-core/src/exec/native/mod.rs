@@ -2,6 +2,7 @@
 //! stays as it is, and the evaluator walks over both.
 
 mod before;
+mod bound;
 mod foot;
 mod gathered;
 pub mod head;

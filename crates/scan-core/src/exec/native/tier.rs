@@ -2,7 +2,7 @@
 
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
-use crate::backend::cpu::{Code, NestRun, Operand, Refusal, Stepwise, native, vm};
+use crate::backend::cpu::{Code, NestRun, Operand, Refusal, Spot, Steps, native, vm};
 use crate::kernel::{Kernel, Nest};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,14 +79,13 @@ impl Tiered {
             _ => self.vm.get_or_init(|| vm(&self.kernel)).as_ref(),
         }
     }
-    /// A kernel that hands nothing from step to step, with operands that are checked once for all of so many steps, of which each
-    /// is run on its own; `None` where a step is worth several threads.
-    pub fn stepwise<'a>(&'a self, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Option<Stepwise<'a>> {
-        (!team::splits(&self.kernel, lanes, 1)).then(|| Stepwise::new(self.code(), &self.kernel, operands, lanes, steps))
+    /// True where one step of so many lanes is worth several threads.
+    pub fn shared(&self, lanes: usize) -> bool {
+        team::splits(&self.kernel, lanes, 1)
     }
-    /// The kernel at every place of a nest's axes, with operands that are checked once for so many runs, one after the other.
-    pub fn nest<'a>(&'a self, nest: &'a Nest, operands: &[Operand<'a>], runs: usize) -> NestRun<'a> {
-        NestRun::new(self.code(), nest, operands, runs)
+    /// The kernel at every place of a nest's axes, with operands that are checked once for so many steps of the loops around.
+    pub fn nest<'a>(&'a self, nest: &'a Nest, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
+        NestRun::new(self.code(), nest, operands, counts)
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {

@@ -1,0 +1,35 @@
+//! Operands of parts that loops run again and again: where they lie at each step of these.
+
+use super::code::Operand;
+use crate::kernel::LEVELS;
+
+/// Which step each of these loops is at, outermost first; 0 where there is none.
+pub type Steps = [usize; LEVELS];
+
+/// An operand at the first steps, and how it goes on.
+#[derive(Clone, Copy)]
+pub struct Spot<'a> {
+    first: Operand<'a>,
+    /// Bytes from one step of each loop to the next.
+    strides: [isize; LEVELS],
+}
+
+impl<'a> Spot<'a> {
+    /// An operand that moves by its own stride with the outermost loop, and by these with the loops inside.
+    pub fn new(first: Operand<'a>, inner: [isize; LEVELS - 1]) -> Spot<'a> {
+        Spot { first, strides: [first.stride, inner[0], inner[1]] }
+    }
+    /// Where it lies at these steps.
+    pub fn at(&self, steps: &Steps) -> Operand<'a> {
+        let moved: isize = self.strides.iter().zip(steps).map(|(&stride, &k)| stride * k as isize).sum();
+        Operand { offset: (self.first.offset as isize + moved) as usize, ..self.first }
+    }
+    /// At the first steps.
+    pub(super) fn first(&self) -> &Operand<'a> {
+        &self.first
+    }
+    /// Bytes from one step of each loop to the next.
+    pub(super) fn strides(&self) -> &[isize; LEVELS] {
+        &self.strides
+    }
+}

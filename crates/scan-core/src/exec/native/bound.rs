@@ -1,0 +1,393 @@
+//! Parts of a step with their operands, found once for all steps in which no memory moves.
+
+use super::indexed::{Given, read, write};
+use super::memories::Memories;
+use super::mixed::{Part, Piece};
+use super::tier::Tiered;
+use crate::backend::cpu::{
+    INPUTS, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, with_inputs, with_slices, write_array,
+};
+use crate::base::{Diagnostic, Result, Span};
+use crate::eval::blame;
+use crate::ir::op::{Outs, Write};
+use crate::ir::{EvalCx, Op, Scan};
+use crate::kernel::Nest;
+use crate::lower::inner::{Count, Guard};
+use crate::lower::mixed::{Place, Run};
+use crate::ops::direct::Direct;
+use crate::ops::matmul::Product;
+use crate::ops::select::{Selector, write_run};
+use crate::scan::step::in_step;
+use crate::types::shape::count;
+use crate::types::{Array, DType, memory};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Why a step did not come to its end.
+pub(super) enum Halt {
+    /// What an op reports.
+    Failed(Box<Diagnostic>),
+    /// A guard does not hold: the loop is left to the law.
+    Refused,
+}
+
+impl From<Box<Diagnostic>> for Halt {
+    fn from(e: Box<Diagnostic>) -> Halt {
+        Halt::Failed(e)
+    }
+}
+
+impl Halt {
+    /// An error with what `add` adds to it.
+    pub(super) fn map(self, add: impl FnOnce(Box<Diagnostic>) -> Box<Diagnostic>) -> Halt {
+        if let Halt::Failed(e) = self { Halt::Failed(add(e)) } else { self }
+    }
+}
+
+/// A part with its operands.
+pub(super) struct Bound<'a> {
+    piece: &'a Piece,
+    kind: Kind<'a>,
+}
+
+/// How a part is run.
+enum Kind<'a> {
+    /// A kernel inside loops.
+    Nest(NestRun<'a>),
+    /// A kernel of one step that threads share.
+    Shared(&'a Tiered, usize, SmallVec<[Spot<'a>; 8]>),
+    /// Bytes from one place to another.
+    Copy([Spot<'a>; 2], usize),
+    /// Elements of such a size from inputs to the result.
+    Move(&'a [Run], SmallVec<[Spot<'a>; 4]>, usize),
+    /// A product.
+    Product([usize; 3], DType, [Spot<'a>; 3]),
+    /// An op on slices of such a dtype: its inputs and its result with their numbers of elements.
+    Direct(&'a Direct, DType, SmallVec<[(Spot<'a>, usize); INPUTS]>, (Spot<'a>, usize)),
+    /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
+    Call(&'a Op, SmallVec<[Option<Array>; 4]>, SmallVec<[Spot<'a>; 4]>),
+    /// Elements that an index names are read.
+    Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
+    /// Elements that an index names are written: first what is written, then the index, then where.
+    Write(&'a Selector, Write, SmallVec<[Spot<'a>; 4]>),
+    /// What must hold of an input.
+    Guard(Guard, Spot<'a>, DType),
+    /// A loop that is one kernel, and where it tells that it has stopped.
+    Loop(&'a Arc<Scan>, NestRun<'a>, Counted<'a>, Option<Spot<'a>>),
+    /// A loop whose step is a list.
+    For(ForRun<'a>),
+}
+
+/// The number of steps of a loop in a step.
+enum Counted<'a> {
+    Known(usize),
+    Read(Spot<'a>, DType),
+}
+
+impl Counted<'_> {
+    fn at(&self, k: &Steps) -> usize {
+        match self {
+            Counted::Known(n) => *n,
+            Counted::Read(spot, dtype) => usize::try_from(integer_at(&spot.at(k), *dtype)).unwrap_or(0),
+        }
+    }
+}
+
+/// A loop in a step.
+struct ForRun<'a> {
+    scan: &'a Arc<Scan>,
+    /// How deep it stands.
+    level: usize,
+    count: Counted<'a>,
+    parts: Vec<Bound<'a>>,
+    writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
+    stop: Option<(Spot<'a>, DType)>,
+    /// Where steps read their number.
+    step: Spot<'a>,
+}
+
+/// So many instructions of a kernel run between two looks at whether the caller wants to stop.
+const PORTION: usize = 1 << 22;
+
+impl<'a> Bound<'a> {
+    /// A part at step `first` of the outermost loop, for so many steps of the loops around.
+    pub(super) fn new(piece: &'a Piece, memories: &Memories<'a>, first: usize, counts: Steps) -> Bound<'a> {
+        let at = |place: &Place| memories.spot(place, first);
+        let operands = || piece.ins.iter().chain(&piece.outs).map(at);
+        let kind = match &piece.part {
+            Part::Nest(tier, nest) if nest.plain() && tier.shared(nest.lanes) => Kind::Shared(tier, nest.lanes, operands().collect()),
+            Part::Nest(tier, nest) => Kind::Nest(nested(tier, nest, operands(), counts)),
+            Part::Move(runs) => {
+                let size = piece.outs[0].dtype.size();
+                let part = |place: &Place, first: usize| at(&Place { first: place.first + first, ..place.clone() });
+                match &runs[..] {
+                    [Run { input: Some(i), from, to, n, step: 1 }] => {
+                        Kind::Copy([part(&piece.ins[*i], *from), part(&piece.outs[0], *to)], n * size)
+                    }
+                    _ => Kind::Move(runs, operands().collect(), size),
+                }
+            }
+            Part::MatMul(extents) => Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])]),
+            Part::Direct(direct, _) => {
+                let sized = |p: &Place| (at(p), count(&p.shape));
+                Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().map(sized).collect(), sized(&piece.outs[0]))
+            }
+            Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
+            Part::Read(selector) => Kind::Read(selector, operands().collect()),
+            Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
+            Part::Guard(guard) => Kind::Guard(*guard, at(&piece.ins[0]), piece.ins[0].dtype),
+            Part::Loop(inner) => {
+                let run = nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts);
+                Kind::Loop(&inner.scan, run, counted(&inner.count, &at), inner.stopped.as_ref().map(at))
+            }
+            Part::For(inner) => {
+                let mut counts = counts;
+                counts[inner.level] = inner.count.most();
+                Kind::For(ForRun {
+                    scan: &inner.scan,
+                    level: inner.level,
+                    count: counted(&inner.count, &at),
+                    parts: inner.parts.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
+                    writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], bytes_of(to))).collect(),
+                    stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
+                    step: at(&inner.step),
+                })
+            }
+        };
+        Bound { piece, kind }
+    }
+
+    /// Runs at these steps of the loops around.
+    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+        if cx.profile.is_none() {
+            return self.run_quietly(cx, k, scratch);
+        }
+        let start = Instant::now();
+        let ran = self.run_quietly(cx, k, scratch);
+        if let Some(profile) = &mut cx.profile {
+            profile.op(self.piece.part.name(), start.elapsed());
+        }
+        ran
+    }
+
+    fn run_quietly(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+        match &self.kind {
+            Kind::Nest(nest) => nest.run(k),
+            Kind::Shared(tier, lanes, spots) => {
+                let now: SmallVec<[Operand; 8]> = spots.iter().map(|s| s.at(k)).collect();
+                tier.run(&now, *lanes, 1, 0);
+            }
+            Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
+            Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            Kind::Product(extents, dtype, spots) => multiplied(cx, *dtype, spots, *extents, k).map_err(|e| self.blame(e))?,
+            Kind::Direct(direct, dtype, ins, (to, n)) => {
+                let (ins, out) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (to.at(k), *n));
+                match dtype {
+                    DType::F32 => with_inputs(ins, out, |ins, out| direct.run_f32(ins, out, scratch)),
+                    _ => with_inputs(ins, out, |ins, out| direct.run_f64(ins, out, scratch)),
+                }
+            }
+            Kind::Call(op, steady, spots) => {
+                memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
+            }
+            Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
+            Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
+            Kind::Guard(guard, spot, dtype) => {
+                let holds = match guard {
+                    Guard::False => !truth_at(&spot.at(k), *dtype),
+                    Guard::Within(most) => (1..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)),
+                };
+                if !holds {
+                    return Err(Halt::Refused);
+                }
+            }
+            Kind::Loop(scan, nest, count, stopped) => {
+                let ends = || stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
+                return self.looped(cx, scan, count.at(k), |done, n| (nest.run_part(k, done, n), ends()));
+            }
+            Kind::For(inner) => return self.profiled(cx, inner.scan, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e))),
+        }
+        Ok(())
+    }
+
+    /// Adds the user's line to an error.
+    fn blame(&self, e: Box<Diagnostic>) -> Box<Diagnostic> {
+        match &self.piece.part {
+            Part::Call(op) | Part::Direct(_, op) => blame(e, op, self.piece.span),
+            Part::Loop(inner) => blame(e, &Op::Scan(inner.scan.clone()), self.piece.span),
+            Part::For(inner) => blame(e, &Op::Scan(inner.scan.clone()), self.piece.span),
+            _ if self.piece.span == Span::NONE => e,
+            _ => e.at(self.piece.span),
+        }
+    }
+
+    /// Runs a loop; the profile is told how long that took, and how many steps ran.
+    fn profiled(
+        &self,
+        cx: &mut EvalCx,
+        scan: &Arc<Scan>,
+        run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, Halt>,
+    ) -> std::result::Result<(), Halt> {
+        let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(scan).addr(), scan.name.as_deref()));
+        let ran = run(cx);
+        if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+            profile.leave(start, *ran.as_ref().unwrap_or(&0));
+        }
+        ran.map(|_| ())
+    }
+
+    /// All n steps of a loop that is one kernel: `run` runs so many from one on, and says how many ran and whether the loop stops there.
+    fn looped(
+        &self,
+        cx: &mut EvalCx,
+        scan: &Arc<Scan>,
+        n: usize,
+        run: impl Fn(usize, usize) -> (usize, bool),
+    ) -> std::result::Result<(), Halt> {
+        let Part::Loop(inner) = &self.piece.part else { return Ok(()) };
+        let portion = (PORTION / (inner.nest.lanes * inner.nest.kernel.body.len()).max(1)).max(1);
+        self.profiled(cx, scan, |cx| {
+            let (mut done, mut stops) = (0, false);
+            while done < n && !stops {
+                if done > 0 {
+                    cx.check_clock()?;
+                }
+                let (ran, last) = run(done, portion.min(n - done));
+                (done, stops) = (done + ran, last);
+            }
+            Ok(done)
+        })
+    }
+
+    /// Evaluates an op; what is the same in all steps is not copied.
+    fn call(&self, cx: &mut EvalCx, op: &Op, steady: &[Option<Array>], spots: &[Spot], k: &Steps) -> Result<()> {
+        let (ins, outs) = spots.split_at(self.piece.ins.len());
+        let array = |((spot, p), steady): ((&Spot, &Place), &Option<Array>)| {
+            steady.clone().unwrap_or_else(|| array_at(&spot.at(k), p.dtype, &p.shape))
+        };
+        let mut arrays: Vec<Array> = ins.iter().zip(&self.piece.ins).zip(steady).map(array).collect();
+        let results: Outs<Array> = op.evaluate(cx, &mut arrays)?;
+        for ((to, place), result) in outs.iter().zip(&self.piece.outs).zip(&results) {
+            if result.shape() != &place.shape[..] || result.dtype() != place.dtype {
+                return Err(Diagnostic::internal(format!("`{}` gave {} for {:?}", op.name(), result.ty(), place.shape)));
+            }
+            write_array(&to.at(k), result);
+        }
+        Ok(())
+    }
+
+    fn read(&self, selector: &Selector, spots: &[Spot], k: &Steps) -> Result<()> {
+        let (x, out) = (&self.piece.ins[0], &self.piece.outs[0]);
+        let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
+        if let Some(found) = selector.spot(&x.shape, &integer) {
+            let ((at, run), size) = (found?, out.dtype.size());
+            let from = spots[0].at(k);
+            copy(&Operand { offset: from.offset + at * size, ..from }, &spots[spots.len() - 1].at(k), run * size);
+            return Ok(());
+        }
+        memory::given(|| "`index`".into(), || {
+            let given = self.given(spots, k);
+            read(selector, given[0], &given[1..given.len() - 1], given[given.len() - 1])
+        })
+    }
+
+    fn write(&self, selector: &Selector, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
+        let (y, out) = (&self.piece.ins[0], &self.piece.outs[0]);
+        let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
+        if y.dtype == out.dtype
+            && let Some(found) = selector.spot(&out.shape, &integer)
+            && let (at, run) = found?
+            && run == count(&y.shape)
+        {
+            let to = spots[spots.len() - 1].at(k);
+            let to = Operand { offset: to.offset + at * out.dtype.size(), ..to };
+            let from = spots[0].at(k);
+            crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
+            return Ok(());
+        }
+        memory::given(|| "`index_write`".into(), || {
+            let given = self.given(spots, k);
+            write(selector, mode, given[given.len() - 1], given[0], &given[1..given.len() - 1])
+        })
+    }
+
+    /// All operands at these steps.
+    fn given<'b>(&'b self, spots: &[Spot<'b>], k: &Steps) -> SmallVec<[Given<'b>; 4]> {
+        let places = self.piece.ins.iter().chain(&self.piece.outs);
+        spots.iter().zip(places).map(|(spot, place)| Given { at: spot.at(k), place }).collect()
+    }
+}
+
+impl ForRun<'_> {
+    /// All steps; how many ran.
+    fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
+        let n = self.count.at(k);
+        let ran = self.steps(cx, k, n, scratch);
+        k[self.level] = 0;
+        ran
+    }
+
+    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
+        for step in 0..n {
+            cx.check()?;
+            k[self.level] = step;
+            with_slices::<i64, _>([&self.step.at(k); 3], [0, 0, 1], |_, _, to| to[0] = step as i64);
+            for part in &self.parts {
+                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.scan, step)))?;
+            }
+            for ([from, to], n) in &self.writes {
+                copy(&from.at(k), &to.at(k), *n);
+            }
+            if self.stop.is_some_and(|(at, dtype)| truth_at(&at.at(k), dtype)) {
+                return Ok(step + 1);
+            }
+        }
+        Ok(n)
+    }
+}
+
+/// Bytes of a value.
+pub(super) fn bytes_of(place: &Place) -> usize {
+    count(&place.shape) * place.dtype.size()
+}
+
+fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
+    match count {
+        Count::Known(n) => Counted::Known(*n),
+        Count::Read(place, _) => Counted::Read(at(place), place.dtype),
+    }
+}
+
+fn nested<'a>(tier: &'a Tiered, nest: &'a Nest, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> NestRun<'a> {
+    tier.nest(nest, &operands.collect::<SmallVec<[Spot; 12]>>(), counts)
+}
+
+fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot; 3], extents: [usize; 3], k: &Steps) -> Result<()> {
+    let now = [spots[0].at(k), spots[1].at(k), spots[2].at(k)];
+    let operands = [&now[0], &now[1], &now[2]];
+    let mut run = || if dtype == DType::F32 { multiply::<f32>(cx, operands, extents) } else { multiply::<f64>(cx, operands, extents) };
+    // Large products take memory of their own.
+    if extents.iter().product::<usize>() <= SMALL { run() } else { memory::given(|| "`matmul`".into(), run) }
+}
+
+/// Products of so few multiplications take no memory.
+const SMALL: usize = 1 << 12;
+
+fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
+    with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
+}
+
+/// The last operand is the result.
+fn moved(run: &Run, spots: &[Spot], k: &Steps, size: usize) {
+    let out = spots[spots.len() - 1].at(k);
+    let to = Operand { offset: out.offset + run.to * size, ..out };
+    match run.input {
+        Some(i) => {
+            let from = spots[i].at(k);
+            let from = Operand { offset: from.offset + run.from * size, ..from };
+            if run.step == 1 { copy(&from, &to, run.n * size) } else { gather(&from, &to, run.n, run.step * size as isize, size) }
+        }
+        None => clear(&to, run.n * size),
+    }
+}
