@@ -4,8 +4,9 @@ use super::before::Before;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, HeldCells, Rows, from_row, make_room, room};
-use super::mixed::Mixed;
+use super::mixed::{Kernels, Lists, Mixed};
 use super::plan::plan;
+use super::switched::Switched;
 use super::tier::{Engine, Tiered};
 use super::variants::{Made, Variants};
 use crate::backend::cpu::{Memory, Operand, bytes, team};
@@ -51,6 +52,8 @@ enum Variant {
     Kernel(Box<Ready>),
     /// A list of kernels and calls; why it is not one kernel.
     Mixed(Box<Mixed>, String),
+    /// A list for each of the integers that steps are given.
+    Switched(Box<Switched>),
     /// Neither, and why.
     Refused(String),
 }
@@ -88,6 +91,9 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// coming.
 const STREAM_BYTES: usize = 1 << 16;
 const CACHED_BYTES: usize = 1 << 24;
+
+/// What a loop with a list for each of some integers is thought to take, in instructions.
+const SWITCHED: usize = 1 << 14;
 
 impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
@@ -129,7 +135,11 @@ impl NativeLoop {
 
     /// The loops in its step that run as parts of that: where the user wrote them, and what they are.
     pub fn inner(&self) -> Vec<(Span, &'static str)> {
-        let of = |v: &Arc<Variant>| if let Variant::Mixed(mixed, _) = &**v { mixed.inner() } else { vec![] };
+        let of = |v: &Arc<Variant>| match &**v {
+            Variant::Mixed(mixed, _) => mixed.inner(),
+            Variant::Switched(switched) => switched.all().iter().flat_map(|list| list.inner()).collect(),
+            _ => vec![],
+        };
         self.variants.all().0.iter().flat_map(of).collect()
     }
 
@@ -149,6 +159,17 @@ impl NativeLoop {
             values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
         }
         match self.made(ins, &types, &values) {
+            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => {
+                let switched = |values: &[Option<Array>]| Switched::new(&self.scan, ins, &types, values, Kernels::new(self.engine));
+                match (switched(&[]), &given[..]) {
+                    (Some(found), _) => Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given: vec![] },
+                    (None, []) => plain(by_types),
+                    (None, _) => match switched(&values) {
+                        Some(found) => Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given },
+                        None => plain(by_types),
+                    },
+                }
+            }
             (Variant::Refused(_), _) => plain(by_types),
             (value, cost) => Made { value, cost, given },
         }
@@ -167,7 +188,7 @@ impl NativeLoop {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => {
-                let mixed = Mixed::new(&self.scan, plan, self.engine);
+                let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
                 let cost = mixed.instructions();
                 (Variant::Mixed(Box::new(mixed), why), cost)
             }
@@ -221,26 +242,26 @@ impl NativeLoop {
     }
 
     /// What the list makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
-    fn run_mixed(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
-        if !mixed.guarded() {
-            return self.run_list(mixed, cx, ins, flow, n);
+    fn run_lists(&self, lists: &Lists, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
+        if !lists.lists.iter().any(|list| list.guarded()) {
+            return self.run_list(lists, cx, ins, flow, n);
         }
         let mut own: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
-        self.run_list(mixed, cx, &mut own, flow, n)
+        self.run_list(lists, cx, &mut own, flow, n)
     }
 
-    fn run_list(&self, mixed: &Mixed, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
+    fn run_list(&self, lists: &Lists, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
         let scan = &*self.scan;
-        let windows = mixed.windows();
+        let windows = lists.windows();
         let room = room(scan, windows, n);
-        let states = scan.states.ids().zip(windows).zip(mixed.in_place());
+        let states = scan.states.ids().zip(windows).zip(lists.lists[0].in_place());
         foresee(scan, windows, flow, n)?;
         let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let mut refused = false;
         let steps = self.timed(cx, |cx| {
-            let ran = mixed.run(scan, cx, ins, flow, &mut held, [n, room])?;
+            let ran = lists.run(scan, cx, ins, flow, &mut held, [n, room])?;
             refused = ran.is_none();
             Ok(ran.unwrap_or(0))
         })?;
@@ -284,10 +305,24 @@ impl NativeLoop {
                 }
                 Variant::Mixed(mixed, _) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, mixed.windows(), after, n)? };
-                    return match self.run_mixed(mixed, cx, ins, &mut flow, n)? {
+                    let lists = Lists { lists: [&**mixed].into_iter().collect(), which: vec![] };
+                    return match self.run_lists(&lists, cx, ins, &mut flow, n)? {
                         Some(outs) => self.with_foot(cx, outs, flow.drain, after),
                         None => self.by_law(cx, ins, flow.feed, after),
                     };
+                }
+                Variant::Switched(switched) => {
+                    if let Some(mut chosen) = switched.lists(&self.scan, ins, n) {
+                        let lists = chosen.as_lists();
+                        if !self.begins_as(ins, lists.windows()) {
+                            return self.by_law(cx, ins, feed, after);
+                        }
+                        let mut flow = Flow { feed, drain: self.drain(cx, lists.windows(), after, n)? };
+                        return match self.run_lists(&lists, cx, ins, &mut flow, n)? {
+                            Some(outs) => self.with_foot(cx, outs, flow.drain, after),
+                            None => self.by_law(cx, ins, flow.feed, after),
+                        };
+                    }
                 }
                 Variant::Refused(_) => {}
             }
@@ -367,15 +402,30 @@ impl Variant {
                 let (mut engines, calls) = mixed.describe();
                 engines.sort_unstable();
                 engines.dedup();
-                let calls = calls.join(", ");
-                let kernels = if engines.is_empty() { "moves".to_string() } else { format!("{} kernels", engines.join("+")) };
-                let called = if calls.is_empty() { String::new() } else { format!(" and calls of {calls}") };
                 let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
-                VariantInfo { copies, stored, ..VariantInfo::other(format!("steps of {kernels}{called}"), why) }
+                VariantInfo { copies, stored, ..VariantInfo::other(listed(&engines, &calls), why) }
+            }
+            Variant::Switched(switched) => {
+                let lists = switched.all();
+                let described = lists.iter().map(|list| list.describe());
+                let (mut engines, mut calls) = described.fold((vec![], vec![]), |all, one| ([all.0, one.0].concat(), [all.1, one.1].concat()));
+                engines.sort_unstable();
+                engines.dedup();
+                calls.sort_unstable();
+                calls.dedup();
+                let why = format!("{BY_VALUES}: a list for each of {} integers", lists.len());
+                VariantInfo::other(listed(&engines, &calls), why)
             }
             Variant::Refused(why) => VariantInfo::other("eval", why),
         }
     }
+}
+
+/// Engines and called ops of a list in words.
+fn listed(engines: &[&str], calls: &[String]) -> String {
+    let kernels = if engines.is_empty() { "moves".to_string() } else { format!("{} kernels", engines.join("+")) };
+    let called = if calls.is_empty() { String::new() } else { format!(" and calls of {}", calls.join(", ")) };
+    format!("steps of {kernels}{called}")
 }
 
 /// Bytes of the rows that a step stores and the loop returns.

@@ -44,6 +44,23 @@ impl Steady {
     }
 }
 
+/// The rows of states, as long as they do not move.
+pub struct HeldRows<'a> {
+    rows: Vec<&'a [Cell<u8>]>,
+    /// How each buffer is used.
+    kinds: SmallVec<[Rows; 4]>,
+    /// Number of the row with which each buffer begins.
+    base: SmallVec<[usize; 4]>,
+}
+
+impl<'a> HeldRows<'a> {
+    /// Of these states.
+    pub fn new(held: &'a mut [Held]) -> HeldRows<'a> {
+        let (kinds, base) = (held.iter().map(|h| h.kind).collect(), held.iter().map(|h| h.base).collect());
+        HeldRows { rows: held.iter_mut().map(|h| cells(&mut h.rows)).collect(), kinds, base }
+    }
+}
+
 /// The memory of a run, as long as it does not move.
 pub struct Memories<'a> {
     scan: &'a Scan,
@@ -52,11 +69,7 @@ pub struct Memories<'a> {
     before: &'a [Steady],
     feed: &'a Feed<'a>,
     arena: &'a [Cell<u8>],
-    rows: SmallVec<[&'a [Cell<u8>]; 4]>,
-    /// How each buffer is used.
-    kinds: SmallVec<[Rows; 4]>,
-    /// Number of the row with which each buffer begins.
-    base: SmallVec<[usize; 4]>,
+    held: &'a HeldRows<'a>,
 }
 
 impl<'a> Memories<'a> {
@@ -68,18 +81,11 @@ impl<'a> Memories<'a> {
         before: &'a [Steady],
         feed: &'a Feed<'a>,
         arena: &'a [Cell<u8>],
-        held: &'a mut [Held],
+        held: &'a HeldRows<'a>,
     ) -> Memories<'a> {
-        let base = held.iter().map(|h| h.base).collect();
-        let kinds = held.iter().map(|h| h.kind).collect();
-        let rows = held.iter_mut().map(|h| cells(&mut h.rows)).collect();
-        Memories { scan, windows, ins, before, feed, arena, rows, kinds, base }
+        Memories { scan, windows, ins, before, feed, arena, held }
     }
 
-    /// The loop.
-    pub fn scan(&self) -> &'a Scan {
-        self.scan
-    }
     /// Writes the number of a step where steps read it.
     pub fn count(&self, step: usize) {
         self.arena.iter().zip((step as i64).to_ne_bytes()).for_each(|(cell, byte)| cell.set(byte));
@@ -118,12 +124,12 @@ impl<'a> Memories<'a> {
             }
             At::Row(id, offset) => {
                 let k = id.0 as usize;
-                let memory = Memory::Write(self.rows[k]);
-                if self.kinds[k] == Rows::One {
+                let memory = Memory::Write(self.held.rows[k]);
+                if self.held.kinds[k] == Rows::One {
                     return Operand { memory, offset: 0, stride: 0 };
                 }
                 let row = self.windows[k].row_bytes();
-                Operand { memory, offset: (step + offset - self.base[k]) * row, stride: row as isize }
+                Operand { memory, offset: (step + offset - self.held.base[k]) * row, stride: row as isize }
             }
         }
     }

@@ -3,15 +3,16 @@
 use super::before::Before;
 use super::bound::{Bound, Halt, bytes_of};
 use super::foot::Flow;
+use super::head::Feed;
 use super::held::{Held, make_room};
-use super::memories::{Memories, Steady};
+use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, cells, copy, truth_at};
 use crate::base::{Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
-use crate::kernel::Nest;
+use crate::kernel::{Kernel, Nest};
 use crate::lower::Window;
 use crate::lower::inner::{Count, Guard};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
@@ -19,9 +20,28 @@ use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::scan::{kept, step};
 use crate::types::{Array, DType};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The kernels of a loop's lists, each compiled once.
+pub struct Kernels {
+    engine: Engine,
+    made: Mutex<FxHashMap<(Kernel, usize), Arc<Tiered>>>,
+}
+
+impl Kernels {
+    /// None yet.
+    pub fn new(engine: Engine) -> Kernels {
+        Kernels { engine, made: Mutex::default() }
+    }
+    fn get(&self, nest: &Nest) -> Arc<Tiered> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine));
+        made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
+    }
+}
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
@@ -40,7 +60,7 @@ pub(super) struct Piece {
 
 /// What runs a part.
 pub(super) enum Part {
-    Nest(Box<Tiered>, Box<Nest>),
+    Nest(Arc<Tiered>, Box<Nest>),
     Move(Vec<Run>),
     MatMul([usize; 3]),
     Read(Selector),
@@ -55,7 +75,7 @@ pub(super) enum Part {
 /// A loop in a step that is one kernel.
 pub(super) struct InnerLoop {
     pub scan: Arc<Scan>,
-    pub tier: Tiered,
+    pub tier: Arc<Tiered>,
     pub nest: Nest,
     /// What the kernel reads and writes.
     pub operands: Vec<Place>,
@@ -76,22 +96,22 @@ pub(super) struct InnerFor {
 }
 
 impl Piece {
-    fn new(item: Item, engine: Engine) -> Piece {
+    fn new(item: Item, kernels: &Kernels) -> Piece {
         let part = match item.work {
-            Work::Nest(nest) => Part::Nest(Box::new(Tiered::new(nest.kernel.clone(), engine)), nest),
+            Work::Nest(nest) => Part::Nest(kernels.get(&nest), nest),
             Work::Move(runs) => Part::Move(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
             Work::Read(selector) => Part::Read(selector),
             Work::Write(selector, mode) => Part::Write(selector, mode),
             Work::Direct(direct, op) => Part::Direct(direct, op),
-            Work::Call(op, types) => Part::Call(native(&op, types.into(), engine)),
+            Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
             Work::Guard(guard) => Part::Guard(guard),
             Work::Loop(inner) => {
-                let tier = Tiered::new(inner.nest.kernel.clone(), engine);
+                let tier = kernels.get(&inner.nest);
                 Part::Loop(Box::new(InnerLoop { scan: inner.scan, tier, nest: inner.nest, operands: inner.operands, count: inner.count, stopped: inner.stopped }))
             }
             Work::For(inner) => {
-                let parts = inner.items.into_iter().map(|item| Piece::new(item, engine)).collect();
+                let parts = inner.items.into_iter().map(|item| Piece::new(item, kernels)).collect();
                 let (scan, level, count) = (inner.scan, inner.level, inner.count);
                 Part::For(Box::new(InnerFor { scan, level, count, parts, writes: inner.writes, stop: inner.stop, step: inner.step }))
             }
@@ -142,8 +162,8 @@ impl Part {
 
 impl Mixed {
     /// Prepares a plan.
-    pub fn new(scan: &Scan, mut plan: MixedLoop, engine: Engine) -> Mixed {
-        let pieces = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, engine)).collect();
+    pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
+        let pieces = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
         let before = Before::new(scan, &plan.before);
         Mixed { plan, pieces, before }
     }
@@ -199,6 +219,87 @@ impl Mixed {
         rows.chain(copied).collect()
     }
 
+    /// What the list needs for n steps, of which so many are its own.
+    fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], n: usize, own: usize) -> Result<Begun<'_>> {
+        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+        let before = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
+        self.pieces.iter().for_each(|p| p.expect(own));
+        Ok(Begun { list: self, before, arena: Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]) })
+    }
+}
+
+/// A list with the values that all its steps read, and its memory.
+struct Begun<'a> {
+    list: &'a Mixed,
+    before: SmallVec<[Steady; 4]>,
+    arena: Array,
+}
+
+impl Begun<'_> {
+    fn segment<'s>(
+        &'s mut self,
+        scan: &'s Scan,
+        ins: &'s [Array],
+        feed: &'s Feed<'s>,
+        rows: &'s HeldRows<'s>,
+        [first, steps]: [usize; 2],
+    ) -> Segment<'s> {
+        let Begun { list, before, arena } = self;
+        let memories = Memories::new(scan, &list.plan.windows, ins, before, feed, cells(arena), rows);
+        Segment::new(list, memories, first, steps)
+    }
+}
+
+/// A list with all operands, from a step on, in memory that does not move.
+struct Segment<'a> {
+    memories: Memories<'a>,
+    parts: SmallVec<[Bound<'a>; 4]>,
+    writes: SmallVec<[([Operand<'a>; 2], usize); 4]>,
+    stop: Option<(Operand<'a>, DType)>,
+    first: usize,
+}
+
+impl<'a> Segment<'a> {
+    fn new(list: &'a Mixed, memories: Memories<'a>, first: usize, steps: usize) -> Segment<'a> {
+        let at = |place: &Place| memories.place(place, first);
+        let parts = list.pieces.iter().map(|p| Bound::new(p, &memories, first, [steps, 1, 1])).collect();
+        let writes = list.plan.writes.iter();
+        let writes = writes.map(|(id, offset, p)| ([at(p), memories.operand(&At::Row(*id, *offset), first)], bytes_of(p))).collect();
+        let stop = list.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
+        Segment { memories, parts, writes, stop, first }
+    }
+    /// One step; true where the loop stops after it.
+    fn step(&self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> std::result::Result<bool, Halt> {
+        self.memories.count(step);
+        let k = step - self.first;
+        let mut at = [k, 0, 0];
+        for part in &self.parts {
+            part.run(cx, &mut at, scratch)?;
+        }
+        for ([from, to], n) in &self.writes {
+            copy(&from.after(k), &to.after(k), *n);
+        }
+        Ok(self.stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype)))
+    }
+}
+
+/// The lists of a loop's steps: which of them each step is, where there are several.
+pub struct Lists<'a> {
+    /// They. All keep the states in the same way.
+    pub lists: SmallVec<[&'a Mixed; 1]>,
+    /// By step.
+    pub which: Vec<u32>,
+}
+
+impl Lists<'_> {
+    fn of(&self, step: usize) -> usize {
+        self.which.get(step).map_or(0, |&k| k as usize)
+    }
+    /// How the states are kept.
+    pub fn windows(&self) -> &[Window] {
+        self.lists[0].windows()
+    }
+
     /// Runs at most n steps on the states' memory, which is laid out for `room` of them and grows; how many ran, or `None` where a guard
     /// does not hold: nothing that was made counts then.
     ///
@@ -213,48 +314,46 @@ impl Mixed {
         held: &mut [Held],
         [n, mut room]: [usize; 2],
     ) -> Result<Option<usize>> {
-        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
-        let before: SmallVec<[Steady; 4]> = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
-        let mut arena = Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]);
-        self.pieces.iter().for_each(|p| p.expect(n));
+        let own = |k: usize| if self.which.is_empty() { n } else { self.which.iter().filter(|&&w| w as usize == k).count() };
+        let mut begun: SmallVec<[Begun; 1]> = SmallVec::new();
+        for (k, list) in self.lists.iter().enumerate() {
+            begun.push(list.begun(scan, cx, ins, n, own(k))?);
+        }
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {
-            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
+            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, self.windows(), &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
-            let memories = Memories::new(scan, &self.plan.windows, ins, &before, &flow.feed, cells(&mut arena), held);
-            stopped = match self.segment(cx, &memories, &mut done, end) {
+            let ran = {
+                let rows = HeldRows::new(held);
+                let (first, steps) = (done, end - done);
+                let segments: SmallVec<[Segment; 1]> =
+                    begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
+                self.segment(scan, cx, &segments, &mut done, end)
+            };
+            stopped = match ran {
                 Ok(stopped) => stopped,
                 Err(Halt::Refused) => return Ok(None),
                 Err(Halt::Failed(e)) => return Err(e),
             };
-            drop(memories);
-            flow.leave(cx, held, &self.plan.windows, [done, n])?;
+            flow.leave(cx, held, self.windows(), [done, n])?;
         }
         Ok(Some(done))
     }
 
-    /// Runs from step `done` up to step `end`, in memory that does not move; true where the loop has stopped.
-    fn segment<'a>(&'a self, cx: &mut EvalCx, memories: &Memories<'a>, done: &mut usize, end: usize) -> std::result::Result<bool, Halt> {
-        let (first, steps) = (*done, end - *done);
-        let parts: SmallVec<[Bound; 4]> = self.pieces.iter().map(|p| Bound::new(p, memories, first, [steps, 1, 1])).collect();
-        let at = |place: &Place| memories.place(place, first);
-        let writes: SmallVec<[([Operand; 2], usize); 4]> = (self.plan.writes.iter())
-            .map(|(id, offset, p)| ([at(p), memories.operand(&At::Row(*id, *offset), first)], bytes_of(p)))
-            .collect();
-        let stop = self.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
+    /// Runs from step `done` up to step `end`; true where the loop has stopped.
+    fn segment(
+        &self,
+        scan: &Scan,
+        cx: &mut EvalCx,
+        segments: &[Segment],
+        done: &mut usize,
+        end: usize,
+    ) -> std::result::Result<bool, Halt> {
         let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
             cx.check()?;
-            memories.count(*done);
-            let k = *done - first;
-            let mut at = [k, 0, 0];
-            for part in &parts {
-                part.run(cx, &mut at, &mut scratch).map_err(|h| h.map(|e| step::in_step(e, memories.scan(), *done)))?;
-            }
-            for ([from, to], n) in &writes {
-                copy(&from.after(k), &to.after(k), *n);
-            }
-            stopped = stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype));
+            let ran = segments[self.of(*done)].step(cx, *done, &mut scratch);
+            stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
             *done += 1;
         }
         Ok(stopped)

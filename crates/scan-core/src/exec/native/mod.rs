@@ -17,6 +17,7 @@ mod padded;
 mod plan;
 mod shortcut;
 mod sides;
+mod switched;
 mod tail;
 mod tier;
 mod variants;
