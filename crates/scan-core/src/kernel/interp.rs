@@ -2,7 +2,7 @@
 //!
 //! A value is the bits of its element, zero-extended, as in `Op::Const`. Integers are computed in 128 bits and cut.
 
-use super::{Bin, Cmp, Inst, Kernel, Lane, MemId, Op, Reg, Un};
+use super::{Bin, Cmp, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Un};
 use crate::base::IdxVec;
 use crate::dispatch;
 use crate::types::DType;
@@ -62,6 +62,7 @@ fn step(
         let value = match &inst.op {
             Op::Step => first.wrapping_add(t as i64) as u64,
             Op::Load(m) => read(kernel, memories, operands, *m, lane, t),
+            Op::Gather(m, index) => gathered(kernel, memories, operands, (*m, values[*index]), t),
             Op::Carry(c) => carried[c.0 as usize],
             _ => {
                 let args: Vec<u64> = inst.op.uses().iter().map(|&r| values[r]).collect();
@@ -86,7 +87,7 @@ pub fn compute(inst: &Inst, from: DType, args: &[u64]) -> u64 {
         Op::Convert(_) => convert(from, inst.dtype, args[0]),
         Op::Bits(_) => args[0],
         Op::Call(f, _) => f.value(f64::from_bits(args[0]), args.get(1).map_or(0.0, |&y| f64::from_bits(y))).to_bits(),
-        Op::Step | Op::Load(_) | Op::Carry(_) => panic!("{:?} depends on the step", inst.op),
+        Op::Step | Op::Load(_) | Op::Gather(..) | Op::Carry(_) => panic!("{:?} depends on the step", inst.op),
     }
 }
 
@@ -102,6 +103,16 @@ fn read(kernel: &Kernel, memories: &[Vec<u8>], operands: &[Operand], mem: MemId,
     let mut bytes = [0; 8];
     let range = place(kernel, operand, mem, lane, t);
     bytes[..range.len()].copy_from_slice(&memories[operand.memory][range]);
+    u64::from_le_bytes(bytes)
+}
+
+/// The element of a table with a number.
+fn gathered(kernel: &Kernel, memories: &[Vec<u8>], operands: &[Operand], (mem, index): (MemId, u64), t: usize) -> u64 {
+    let Mem { dtype, table, .. } = kernel.mems[mem];
+    let first = place(kernel, &operands[mem.0 as usize], mem, 0, t);
+    let at = first.start + index.min(table as u64 - 1) as usize * dtype.size();
+    let mut bytes = [0; 8];
+    bytes[..dtype.size()].copy_from_slice(&memories[operands[mem.0 as usize].memory][at..at + dtype.size()]);
     u64::from_le_bytes(bytes)
 }
 
@@ -292,7 +303,7 @@ mod tests {
     fn running_sum() -> Kernel {
         let mut k = Kernel::default();
         for lane in [Lane::Unit, Lane::Uniform, Lane::Unit] {
-            k.mems.push(Mem { dtype: DType::F64, lane, stride: None });
+            k.mems.push(Mem { dtype: DType::F64, lane, stride: None, table: 0 });
         }
         let x = k.body.push(inst(Op::Load(MemId(0)), DType::F64));
         let s = k.body.push(inst(Op::Carry(crate::kernel::CarryId(0)), DType::F64));

@@ -43,6 +43,16 @@ pub struct Mem {
     /// How many bytes it moves from one step to the next, where every call says the same. What such an operand does not write is not
     /// written during a call by way of another either: an engine may read it whenever it likes, and once where it does not move.
     pub stride: Option<i32>,
+    /// So many elements from there on are a table that [`Op::Gather`] reads from, which nothing writes during a call; 0 where nothing does.
+    pub table: usize,
+}
+
+impl Mem {
+    /// Bytes from the first element of lane 0 on that a step of so many lanes may touch.
+    pub fn row_bytes(&self, lanes: usize) -> usize {
+        let elements = if self.lane == Lane::Unit { lanes } else { self.table.max(1) };
+        elements * self.dtype.size()
+    }
 }
 
 /// A value that one step hands to the next. Before the first step it is loaded from its operand, after the last it is stored
@@ -131,6 +141,8 @@ pub enum Op {
     Step,
     /// The element of an operand.
     Load(MemId),
+    /// An element of a uniform operand's table: the one with this number (i64), or the last where that is negative or too large.
+    Gather(MemId, Reg),
     /// The value of a carry before the step.
     Carry(CarryId),
     /// A function of one value.
@@ -181,7 +193,7 @@ impl Op {
     pub fn uses(&self) -> SmallVec<[Reg; 3]> {
         match self {
             Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => SmallVec::new(),
-            Op::Un(_, x) | Op::Convert(x) | Op::Bits(x) => SmallVec::from_slice(&[*x]),
+            Op::Un(_, x) | Op::Convert(x) | Op::Bits(x) | Op::Gather(_, x) => SmallVec::from_slice(&[*x]),
             Op::Bin(_, x, y) | Op::Cmp(_, x, y) => SmallVec::from_slice(&[*x, *y]),
             Op::Fma(x, y, z) | Op::Select(x, y, z) => SmallVec::from_slice(&[*x, *y, *z]),
             Op::Call(_, args) => args.iter().copied().collect(),

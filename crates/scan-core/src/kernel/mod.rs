@@ -11,6 +11,6 @@ pub mod testing;
 pub mod verify;
 
 pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
-pub use nest::{Fill, LEVELS, Nest, Strides};
+pub use nest::{Fill, LEVELS, Nest, Strides, Use};
 pub use record::Builder;
 pub use verify::verify;

@@ -1,6 +1,6 @@
 //! A kernel inside counted loops: the walk over arrays of several axes.
 
-use super::{Kernel, Lane, MemId};
+use super::{Kernel, MemId};
 use crate::types::DType;
 use smallvec::SmallVec;
 
@@ -34,6 +34,27 @@ pub struct Nest {
     pub fills: Vec<Fill>,
 }
 
+/// What a kernel does with an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// It is only read.
+    Read,
+    /// It is stored to.
+    Stored,
+    /// Steps hand it on.
+    Carried,
+}
+
+impl Use {
+    /// What a kernel does with each of its operands.
+    pub fn of(kernel: &Kernel) -> SmallVec<[Use; 16]> {
+        let mut uses: SmallVec<[Use; 16]> = SmallVec::from_elem(Use::Read, kernel.mems.len());
+        kernel.stores.iter().for_each(|s| uses[s.mem.0 as usize] = Use::Stored);
+        kernel.carries.iter().for_each(|c| uses[c.mem.0 as usize] = Use::Carried);
+        uses
+    }
+}
+
 /// How an operand moves, in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Strides {
@@ -60,10 +81,6 @@ impl Nest {
         let id = MemId(operand as u32);
         self.kernel.stores.iter().any(|s| s.mem == id) || self.kernel.carries.iter().any(|c| c.mem == id)
     }
-    /// True for an operand that steps hand on.
-    pub fn carries(&self, operand: usize) -> bool {
-        self.kernel.carries.iter().any(|c| c.mem == MemId(operand as u32))
-    }
     /// A kernel of so many steps, of which each operand moves by so many bytes a step.
     pub fn of(kernel: Kernel, lanes: usize, steps: usize, strides: impl IntoIterator<Item = isize>) -> Nest {
         let strides = strides.into_iter().map(|step| Strides { step, outer: SmallVec::new() }).collect();
@@ -77,18 +94,17 @@ impl Nest {
     pub fn places(&self) -> usize {
         self.outer.iter().product()
     }
-    /// The bytes that an operand touches, before and behind its first element's begin.
-    pub fn reach(&self, operand: usize) -> (isize, isize) {
+    /// The bytes that an operand of this use touches, before and behind its first element's begin.
+    pub fn reach(&self, operand: usize, of: Use) -> (isize, isize) {
         let mem = &self.kernel.mems[MemId(operand as u32)];
-        let carried = self.carries(operand);
         let size = mem.dtype.size() as isize;
         let filled = self.fills.iter().filter(|f| f.operand == operand).map(|f| f.count as isize * size).max().unwrap_or(0);
         if self.places() == 0 {
             return (0, filled);
         }
-        let row = if mem.lane == Lane::Unit { self.lanes as isize * size } else { size };
+        let row = mem.row_bytes(self.lanes) as isize;
         let own = &self.strides[operand];
-        let steps = if carried { 0 } else { own.step * (self.steps as isize - 1) };
+        let steps = if of == Use::Carried { 0 } else { own.step * (self.steps as isize - 1) };
         let spans = std::iter::once(steps).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
         let (low, high) = spans.fold((0, row), |(low, high), span| (low + span.min(0), high + span.max(0)));
         (low, high.max(filled))

@@ -47,6 +47,7 @@ fn name(inst: &Inst) -> String {
         Op::Const(bits) => format!("const {}", constant(inst.dtype, *bits)),
         Op::Step => "step".into(),
         Op::Load(m) => format!("load m{}", m.0),
+        Op::Gather(m, index) => format!("gather m{}[r{}]", m.0, index.0),
         Op::Carry(c) => format!("carry c{}", c.0),
         Op::Un(op, _) => format!("{op:?}").to_lowercase(),
         Op::Bin(op, ..) => format!("{op:?}").to_lowercase(),
@@ -82,8 +83,8 @@ mod tests {
     #[test]
     fn the_text_form() {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: F64, lane: Lane::Unit, stride: None });
-        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform, stride: Some(-8) });
+        k.mems.push(Mem { dtype: F64, lane: Lane::Unit, stride: None, table: 0 });
+        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform, stride: Some(-8), table: 0 });
         k.carries.push(Carry { mem: MemId(1), next: Reg(3) });
         let ops = [
             (Op::Load(MemId(0)), F64),

@@ -53,7 +53,7 @@ impl Builder {
     }
     /// A new operand that moves by so many bytes a step, where that is known.
     pub fn mem_by(&mut self, dtype: DType, lane: Lane, stride: Option<i32>) -> MemId {
-        self.kernel.mems.push(Mem { dtype, lane, stride })
+        self.kernel.mems.push(Mem { dtype, lane, stride, table: 0 })
     }
     /// A value that one step hands to the next, with what this step sees of it. Until [`set_next`](Builder::set_next) says
     /// otherwise it stays as it is.
@@ -72,6 +72,15 @@ impl Builder {
     /// The element of an operand.
     pub fn load(&mut self, mem: MemId) -> Reg {
         self.emit(Op::Load(mem), self.kernel.mems[mem].dtype)
+    }
+    /// A new operand that is a table of so many elements, and that moves by so many bytes a step where that is known.
+    pub fn table(&mut self, dtype: DType, elements: usize, stride: Option<i32>) -> MemId {
+        self.kernel.mems.push(Mem { dtype, lane: Lane::Uniform, stride, table: elements })
+    }
+    /// The element of a table with this number (i64), the last where there is none such.
+    pub fn gather(&mut self, table: MemId, index: Reg) -> Reg {
+        debug_assert_eq!(self.dtype(index), DType::I64);
+        self.emit(Op::Gather(table, index), self.kernel.mems[table].dtype)
     }
     /// Writes a value to an operand at the end of each step, after the stores before.
     pub fn store(&mut self, mem: MemId, value: Reg) {

@@ -37,6 +37,8 @@ pub struct Options {
     pub calls: bool,
     /// Whether operands overlap in unusual ways as well: written twice in a step, or read at a row that stays while writes move.
     pub overlaps: bool,
+    /// Whether kernels read from tables (where i64 is among the dtypes).
+    pub tables: bool,
     /// Number of computing instructions.
     pub insts: RangeInclusive<usize>,
     /// Number of lanes.
@@ -48,7 +50,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let dtypes = DTYPES.iter().map(|d| d.0).collect();
-        Options { dtypes, stop: false, calls: true, overlaps: false, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
+        Options { dtypes, stop: false, calls: true, overlaps: false, tables: true, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
     }
 }
 
@@ -202,7 +204,7 @@ impl Generator<'_> {
 
     fn mem(&mut self, dtype: DType, lane: Lane, operand: Operand) -> MemId {
         self.case.operands.push(operand);
-        self.case.kernel.mems.push(Mem { dtype, lane, stride: None })
+        self.case.kernel.mems.push(Mem { dtype, lane, stride: None, table: 0 })
     }
 
     /// Often tells the kernel how far an operand moves.
@@ -297,7 +299,7 @@ impl Generator<'_> {
 
     fn compute(&mut self) {
         let dtype = self.dtype();
-        match self.random.below(16) {
+        match self.random.below(17) {
             0..=2 => self.unary(dtype),
             3..=7 => self.binary(dtype),
             8 | 9 if dtype.is_float() => {
@@ -319,8 +321,28 @@ impl Generator<'_> {
                 self.push(Op::Convert(x), dtype);
             }
             14 => self.bits(dtype),
+            15 => self.gather(dtype),
             _ => self.call(),
         }
+    }
+
+    /// An element of a table, by a number that may lie outside.
+    fn gather(&mut self, dtype: DType) {
+        if !self.options.tables || !self.options.dtypes.contains(&DType::I64) {
+            return;
+        }
+        let (table, size) = (1 + self.random.below(9), dtype.size());
+        let rows = self.rows(dtype, Lane::Uniform, 1, &[0]);
+        let more: Vec<u8> = (0..table).flat_map(|_| self.random.element(dtype).to_le_bytes()[..size].to_vec()).collect();
+        self.case.memories[rows.memory].extend(more);
+        let mem = self.mem(dtype, Lane::Uniform, rows.operand(0));
+        self.case.kernel.mems[mem].table = table;
+        let mut index = self.value(DType::I64);
+        if self.random.one_in(2) {
+            let mask = self.push(Op::Const(7), DType::I64);
+            index = self.push(Op::Bin(Bin::And, index, mask), DType::I64);
+        }
+        self.push(Op::Gather(mem, index), dtype);
     }
 
     fn unary(&mut self, dtype: DType) {

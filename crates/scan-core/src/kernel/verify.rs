@@ -35,6 +35,7 @@ fn check(kernel: &Kernel) -> Checked {
 fn known(kernel: &Kernel, r: Reg, inst: &Inst) -> Checked {
     let exists = match inst.op {
         Op::Load(m) => kernel.mems.get(m).is_some(),
+        Op::Gather(m, index) => kernel.mems.get(m).is_some() && index < r,
         Op::Carry(c) => kernel.carries.get(c).is_some_and(|c| kernel.mems.get(c.mem).is_some()),
         _ => inst.op.uses().iter().all(|&used| used < r),
     };
@@ -48,6 +49,7 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
         Op::Const(bits) => *bits <= if dtype == DType::Bool { 1 } else { u64::MAX >> (64 - 8 * dtype.size()) },
         Op::Step => dtype == DType::I64,
         Op::Load(m) => dtype == kernel.mems[*m].dtype,
+        Op::Gather(m, index) => dtype == kernel.mems[*m].dtype && of(*index) == DType::I64 && is_table(kernel, *m),
         Op::Carry(c) => dtype == kernel.mems[kernel.carries[*c].mem].dtype,
         Op::Un(op, x) => dtype == of(*x) && unary(*op, dtype),
         Op::Bin(op, x, y) => dtype == of(*x) && dtype == of(*y) && binary(*op, dtype),
@@ -59,6 +61,13 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
         Op::Call(f, args) => dtype == DType::F64 && args.len() == f.arity() && args.iter().all(|r| of(*r) == DType::F64),
     };
     ensure(holds, || format!("`{:?}` of {:?} as {dtype}", inst.op, inst.op.uses().iter().map(|&r| of(r).short()).collect::<Vec<_>>()))
+}
+
+/// An operand that is the same for all lanes, has elements to choose from, and is not written.
+fn is_table(kernel: &Kernel, m: MemId) -> bool {
+    let mem = &kernel.mems[m];
+    let written = kernel.stores.iter().any(|s| s.mem == m) || kernel.carries.iter().any(|c| c.mem == m);
+    mem.table > 0 && mem.lane == Lane::Uniform && !written
 }
 
 fn unary(op: Un, dtype: DType) -> bool {
@@ -106,8 +115,8 @@ mod tests {
 
     fn base() -> Kernel {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit, stride: None });
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride: None });
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit, stride: None, table: 0 });
+        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride: None, table: 0 });
         k.body.push(Inst { op: Op::Load(MemId(0)), dtype: DType::F64 });
         k.body.push(Inst { op: Op::Const(0), dtype: DType::F64 });
         k

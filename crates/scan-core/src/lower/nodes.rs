@@ -79,6 +79,7 @@ impl<'a> Lowering<'a> {
         match self.value(v)? {
             Val::Regs(_, regs) => Ok(regs),
             Val::Known(a) => self.constants(&a),
+            Val::Table(..) => refuse("all elements of an array of which some are read by their numbers"),
         }
     }
 
@@ -156,8 +157,8 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) if node.op.properties().shape_only.contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
-                Val::Regs(..) => return None,
+                Val::Regs(shape, _) | Val::Table(shape, _) if node.op.properties().shape_only.contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(..) | Val::Table(..) => return None,
             }
         }
         let large = node.outs.iter().any(|&v| self.shape(v).map_or(true, |s| count(&s) > 4096));

@@ -6,14 +6,14 @@ use super::value::{Layout, Val, broadcast_positions};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Node, Op, Value};
-use crate::kernel::{Bin, Cmp, Reg};
+use crate::kernel::{Bin, Cmp, MemId, Reg};
 use crate::ops::select::Selector;
 use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType};
 
-/// So many selections at most stand for an index that the step computes.
-const LOOKED_AT: usize = 512;
+/// So many selections at most stand for an index that the step computes: reading an element of memory takes as long.
+const LOOKED_AT: usize = 64;
 
 /// An index of which the step computes a part.
 struct Picks {
@@ -39,7 +39,7 @@ impl Lowering<'_> {
                 _ if moved.contains(&i) => Source::Moved(val.shape()),
                 _ if node.op.properties().shape_only.contains(&i) => Source::Shape(val.shape()),
                 Val::Known(a) => Source::Given(a),
-                Val::Regs(..) => return refuse("a shape that depends on the step"),
+                Val::Regs(..) | Val::Table(..) => return refuse("a shape that depends on the step"),
             });
         }
         let Some((from, out)) = sources(&node.op, &given) else { return refuse("it fails on these extents") };
@@ -74,6 +74,9 @@ impl Lowering<'_> {
     /// The elements that an index names.
     pub(super) fn picked(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let (x, idxs) = (node.ins[0], &node.ins[1..]);
+        if let Val::Table(extents, table) = self.value(x)? {
+            return self.gathered(node, &extents, table, shape);
+        }
         if self.layout() != Layout::Elements || self.is_known(idxs)? {
             return self.moved(node, shape);
         }
@@ -88,6 +91,43 @@ impl Lowering<'_> {
             out.push(self.chosen(spot, 0, &choices));
         }
         Ok(out)
+    }
+
+    /// The elements of a table that an index names: each is a product of the index with how far apart the places of its axes lie.
+    fn gathered(&mut self, node: &Node, extents: &Extents, table: MemId, shape: &Extents) -> Lowered<Vec<Reg>> {
+        let idxs = &node.ins[1..];
+        let (names, free) = self.named_by(&node.op, idxs)?;
+        let given: Vec<Array> = (names.iter().enumerate())
+            .map(|(k, val)| match free.iter().any(|f| f.0 == k) {
+                true => Array::zeros(DType::I64, val.shape()),
+                false => val.known().cloned().unwrap_or_else(|| Array::scalar(0i64)),
+            })
+            .collect();
+        let (first, named) = named(&node.op, extents, &given)?;
+        if named != *shape {
+            return refuse("an extent that depends on values");
+        }
+        let mut places: Vec<Reg> = first.iter().map(|&at| self.builder.integer(DType::I64, at as i64)).collect();
+        for (input, axis) in free {
+            let inside = self.inside(idxs[input], extents[axis] as i64)?;
+            let of = spot_of(&node.op, extents, names[input].shape(), shape)?;
+            let apart = self.builder.integer(DType::I64, extents[axis + 1..].iter().product::<usize>() as i64);
+            for (place, at) in places.iter_mut().zip(of) {
+                let far = self.builder.bin(Bin::Mul, inside[at], apart);
+                *place = self.builder.bin(Bin::Add, *place, far);
+            }
+        }
+        Ok(places.into_iter().map(|place| self.builder.gather(table, place)).collect())
+    }
+
+    /// The integers of an index, and which of them the step computes: input and axis.
+    fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<(usize, usize)>)> {
+        let names = idxs.iter().map(|&v| self.value(v)).collect::<Lowered<Vec<_>>>()?;
+        let known: Vec<bool> = names.iter().map(|n| n.known().is_some()).collect();
+        let Some(axes) = Selector::of(op).and_then(|s| s.integers(&known)) else {
+            return refuse("bounds of a slice that depend on the step");
+        };
+        Ok((names, axes.into_iter().filter(|&(input, _)| !known[input]).collect()))
     }
 
     /// `choices[spot − first]`, found by halves.
@@ -132,15 +172,8 @@ impl Lowering<'_> {
     /// What an index names, of an op that reads by it.
     fn picks(&mut self, op: &Op, x: Value, idxs: &[Value]) -> Lowered<Picks> {
         let extents = Extents::from_slice(self.value(x)?.shape());
-        let mut names = vec![];
-        for &v in idxs {
-            names.push(self.value(v)?);
-        }
-        let Some(axes) = Selector::of(op).and_then(|s| s.integers(&names.iter().map(|n| n.known().is_some()).collect::<Vec<_>>())) else {
-            return refuse("bounds of a slice that depend on the step");
-        };
         // What the step computes is looked at, place by place; the rest is known.
-        let free: Vec<(usize, usize)> = axes.into_iter().filter(|&(input, _)| names[input].known().is_none()).collect();
+        let (names, free) = self.named_by(op, idxs)?;
         let sizes: Vec<usize> = free.iter().map(|&(_, axis)| extents[axis]).collect();
         let (mut places, mut shape) = (vec![], Extents::new());
         for number in 0..count(&sizes).min(LOOKED_AT + 1) {

@@ -94,6 +94,8 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<L
     build(scan, &body, &kinds, Layout::Elements)
 }
 
+/// Arrays of so few elements are no tables.
+const SMALL_TABLE: usize = 8;
 /// So many scalars at most are kept one by one.
 const SCALARS: usize = 1500;
 
@@ -105,11 +107,21 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     for id in scan.seqs.ids() {
         let row = body.params()[scan.seq_param(id)];
         let bytes = count(&known_shape(body, row)?) * body.ty(row).dtype.size();
-        load(&mut lowering, &mut mems, row, known_stride(layout, bytes, scan.seqs[id].reverse), &|at| Place::Seq { id, at })?;
+        let stride = known_stride(layout, bytes, scan.seqs[id].reverse);
+        if kinds.tabled(body, layout, row) {
+            table(&mut lowering, &mut mems, row, stride, Place::Seq { id, at: 0 })?;
+        } else {
+            load(&mut lowering, &mut mems, row, stride, &|at| Place::Seq { id, at })?;
+        }
     }
     let roots = kinds.roots(body, layout);
     for (value, &root) in roots.iter().enumerate() {
-        load(&mut lowering, &mut mems, root, known_stride(layout, 0, false), &|at| Place::Before { value, at })?;
+        let stride = known_stride(layout, 0, false);
+        if kinds.tabled(body, layout, root) {
+            table(&mut lowering, &mut mems, root, stride, Place::Before { value, at: 0 })?;
+        } else {
+            load(&mut lowering, &mut mems, root, stride, &|at| Place::Before { value, at })?;
+        }
     }
     let mut open = vec![];
     for (id, state) in scan.states.enumerate() {
@@ -144,6 +156,16 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
     let kernel = lowering.builder.finish();
     let guarded = mems.places.contains(&Place::Failed);
     Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, before })
+}
+
+/// Binds a value to an operand in memory of which elements are read by their numbers.
+fn table(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>, place: Place) -> Lowered<()> {
+    let graph = lowering.graph();
+    let shape = known_shape(graph, v)?;
+    let mem = lowering.builder.table(graph.ty(v).dtype, count(&shape), stride);
+    mems.places.push(place);
+    lowering.bind(v, Val::Table(shape, mem));
+    Ok(())
 }
 
 /// Binds a value to operands in memory.
@@ -236,9 +258,30 @@ impl Kinds {
         }
         Ok(())
     }
+    /// An array that does not change within a step and of which nothing but some elements are read, by numbers that steps compute: it stays
+    /// in memory. Of small ones all elements are loaded.
+    fn tabled(&self, body: &Graph, layout: Layout, v: Value) -> bool {
+        let large = known_shape(body, v).is_ok_and(|shape| count(&shape) > SMALL_TABLE);
+        if layout != Layout::Elements || !large || body.results().contains(&v) {
+            return false;
+        }
+        let mut by_number = false;
+        for node in self.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| self.of(out) == Kind::Step)) {
+            let picks = matches!(node.op, Op::Index(_) | Op::Gather(_)) && !node.ins[1..].contains(&v);
+            let shape_alone = node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
+            if !picks && !shape_alone {
+                return false;
+            }
+            by_number |= picks && node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
+        }
+        by_number
+    }
     /// Values computed before the loop that the step uses.
     fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
-        let spread = |v: Value| layout != Layout::Elements && body.const_value(v).is_some_and(|a| !is_uniform(a));
+        let spread = |v: Value| match layout {
+            Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
+            Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
+        };
         let mut seen = FxHashSet::default();
         let mut roots = vec![];
         let steps = self.nodes(body).filter(|n| n.outs.iter().any(|&v| self.of(v) == Kind::Step || within(body, layout, v)));

@@ -1,7 +1,7 @@
 //! Values of a graph as scalars of a kernel.
 
 use super::{Lowered, refuse};
-use crate::kernel::Reg;
+use crate::kernel::{MemId, Reg};
 use crate::types::shape::count;
 use crate::types::{Array, Extents};
 
@@ -31,6 +31,8 @@ pub enum Val {
     Known(Array),
     /// Scalars of the kernel: one per element in row-major order, or one that stands for all lanes.
     Regs(Extents, Vec<Reg>),
+    /// An array in memory of which elements are read by numbers that the step computes.
+    Table(Extents, MemId),
 }
 
 impl Val {
@@ -38,7 +40,7 @@ impl Val {
     pub fn shape(&self) -> &[usize] {
         match self {
             Val::Known(a) => a.shape(),
-            Val::Regs(shape, _) => shape,
+            Val::Regs(shape, _) | Val::Table(shape, _) => shape,
         }
     }
     /// Number of elements.

@@ -2,7 +2,8 @@
 
 use crate::bail;
 use crate::base::{Id, Result};
-use crate::ir::{Graph, Op, Scan, Value};
+use crate::ir::op::Outs;
+use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::types::{Array, Type};
 use rustc_hash::FxHashMap;
 
@@ -80,37 +81,58 @@ pub fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
 }
 
 /// The graph with parameters of known types, and so, where nothing depends on values, with all extents known: those of loops in it, too.
-/// Parameters with a value are numbers.
+/// Of parameters with a value, and of integers that follow from these, the value is taken where it decides more than elements: what is
+/// computed for other values is computed by the same kernels.
 ///
 /// # Errors
 /// What type inference reports.
 pub fn specialised(graph: &Graph, types: &[Type], values: &[Option<Array>]) -> Result<Graph> {
     let mut known = Graph::new();
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
+    let mut fixed: FxHashMap<Value, Array> = FxHashMap::default();
     for ((k, &p), ty) in graph.params().iter().enumerate().zip(types) {
-        let param = known.param(ty.clone(), graph.name(p).map(|n| &**n));
-        let value = values.get(k).cloned().flatten().map(|a| known.constant(a));
-        image.insert(p, value.unwrap_or(param));
+        image.insert(p, known.param(ty.clone(), graph.name(p).map(|n| &**n)));
+        fixed.extend(values.get(k).cloned().flatten().map(|a| (p, a)));
     }
     let live = graph.needed(graph.results());
     for (_, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
         known.set_span(node.span);
-        let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
-        let outs = match &node.op {
-            Op::Scan(scan) => {
-                let types: Vec<Type> = ins.iter().map(|&v| known.ty(v).clone()).collect();
-                let inner = retyped_by(scan, &types, &|body, params| specialised(body, params, &[]))?;
-                let mut outs = known.apply(Op::Scan(inner.into()), &ins)?;
-                if let (false, Some(steps)) = (scan.until, outs.last_mut()) {
-                    *steps = ins[Scan::N_STEPS];
-                }
-                outs
-            }
-            op => known.apply(op.clone(), &ins)?,
-        };
+        let outs = specialised_node(&mut known, graph, node, &image, &mut fixed)?;
         image.extend(node.outs.iter().copied().zip(outs));
     }
     let results: Vec<Value> = graph.results().iter().map(|v| image[v]).collect();
     known.set_results(results);
     Ok(known)
+}
+
+fn specialised_node(
+    known: &mut Graph,
+    graph: &Graph,
+    node: &Node,
+    image: &FxHashMap<Value, Value>,
+    fixed: &mut FxHashMap<Value, Array>,
+) -> Result<Outs<Value>> {
+    let elementwise = matches!(node.op, Op::Elem(_) | Op::Cast(_));
+    if elementwise && !fixed.is_empty() {
+        let value = |v: &Value| fixed.get(v).or(graph.const_value(*v)).filter(|a| a.rank() == 0 && !a.dtype().is_float()).cloned();
+        let args: Option<Vec<Array>> = node.ins.iter().map(value).collect();
+        let found = args.and_then(|mut args| node.op.evaluate(&mut EvalCx::new(), &mut args).ok());
+        fixed.extend(node.outs.iter().copied().zip(found.into_iter().flatten()));
+    }
+    let mut ins = vec![];
+    for (k, v) in node.ins.iter().enumerate() {
+        let element = elementwise || matches!(node.op, Op::Scan(_)) && k != Scan::N_STEPS;
+        let value = fixed.get(v).filter(|_| !element).cloned();
+        ins.push(value.map_or(image[v], |a| known.constant(a)));
+    }
+    let Op::Scan(scan) = &node.op else { return known.apply(node.op.clone(), &ins).map(Outs::from_iter) };
+    let types: Vec<Type> = ins.iter().map(|&v| known.ty(v).clone()).collect();
+    let mut values = vec![None; scan.body.params().len()];
+    scan.captured.ids().for_each(|id| values[scan.captured_param(id)] = fixed.get(&node.ins[scan.captured_input(id)]).cloned());
+    let inner = retyped_by(scan, &types, &|body, params| specialised(body, params, &values))?;
+    let mut outs: Outs<Value> = known.apply(Op::Scan(inner.into()), &ins)?.into_iter().collect();
+    if let (false, Some(steps)) = (scan.until, outs.last_mut()) {
+        *steps = ins[Scan::N_STEPS];
+    }
+    Ok(outs)
 }

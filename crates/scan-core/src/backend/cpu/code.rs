@@ -1,6 +1,6 @@
 //! A compiled kernel, and the one way to run it: with its operands' bounds checked.
 
-use crate::kernel::{Kernel, Lane, MemId};
+use crate::kernel::{Kernel, MemId, Use};
 use crate::types::array::Data;
 use crate::types::{Array, DType, Element};
 use smallvec::SmallVec;
@@ -123,21 +123,11 @@ pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps
         return false;
     }
     assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
-    let mut uses: SmallVec<[Use; 32]> = SmallVec::from_elem(Use::Read, operands.len());
-    kernel.stores.iter().for_each(|s| uses[s.mem.0 as usize] = Use::Stored);
-    kernel.carries.iter().for_each(|c| uses[c.mem.0 as usize] = Use::Carried);
+    let uses = Use::of(kernel);
     for ((id, operand), of) in kernel.mems.ids().zip(operands).zip(uses) {
         check(kernel, id, operand, of, lanes, steps);
     }
     true
-}
-
-/// What a kernel does with an operand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Read,
-    Stored,
-    Carried,
 }
 
 fn check(kernel: &Kernel, id: MemId, operand: &Operand, of: Use, lanes: usize, steps: usize) {
@@ -146,7 +136,7 @@ fn check(kernel: &Kernel, id: MemId, operand: &Operand, of: Use, lanes: usize, s
     let (carried, written) = (of == Use::Carried, of != Use::Read);
     assert!(!written || matches!(operand.memory, Memory::Write(_)), "operand {id:?} is written but only readable");
     let span = if carried { 0 } else { operand.stride.checked_mul(steps as isize - 1).expect("a stride that fits") };
-    let row = if mem.lane == Lane::Unit { lanes * size } else { size } as isize;
+    let row = mem.row_bytes(lanes) as isize;
     let (low, high) = (operand.offset as isize + span.min(0), operand.offset as isize + span.max(0) + row);
     assert!(mem.stride.is_none_or(|s| s as isize == operand.stride), "operand {id:?} does not move by {}", operand.stride);
     assert!(low >= 0 && high as usize <= operand.memory.len(), "operand {id:?} reaches from {low} to {high} of {}", operand.memory.len());

@@ -2,7 +2,7 @@
 
 use super::code::{Code, Frame, Memory};
 use super::spot::{Spot, Steps};
-use crate::kernel::{Fill, LEVELS, MemId, Nest};
+use crate::kernel::{Fill, LEVELS, MemId, Nest, Use};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -17,6 +17,7 @@ pub struct NestRun<'a> {
     along: SmallVec<[[isize; LEVELS]; 12]>,
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
+    uses: SmallVec<[Use; 16]>,
     /// Steps of the loops around.
     counts: Steps,
     /// The memory of the operands.
@@ -36,13 +37,15 @@ impl<'a> NestRun<'a> {
         assert_eq!(operands.len(), nest.kernel.mems.len(), "operands of a kernel");
         assert!(nest.lanes > 0 && nest.steps > 0 && counts.iter().all(|&n| n > 0), "the kernel of a nest has lanes and steps");
         assert!(nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(), "a kernel that stops has one lane and no axes around");
-        operands.iter().enumerate().for_each(|(k, operand)| check(nest, k, operand, &counts));
+        let uses = Use::of(&nest.kernel);
+        operands.iter().zip(&uses).enumerate().for_each(|(k, (operand, &of))| check(nest, (k, of), operand, &counts));
         NestRun {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
             along: operands.iter().map(|o| *o.strides()).collect(),
             steps: nest.strides.iter().map(|s| s.step).collect(),
+            uses,
             counts,
             memory: PhantomData,
         }
@@ -98,8 +101,8 @@ impl<'a> NestRun<'a> {
 
     /// Moves what a kernel does not carry on by so many of its steps.
     fn go_on(&self, ptrs: &mut [*mut u8], steps: usize) {
-        for (k, (ptr, &step)) in ptrs.iter_mut().zip(&self.steps).enumerate() {
-            if !self.nest.carries(k) {
+        for ((ptr, &step), &of) in ptrs.iter_mut().zip(&self.steps).zip(&self.uses) {
+            if of != Use::Carried {
                 *ptr = ptr.wrapping_offset(step * steps as isize);
             }
         }
@@ -138,14 +141,14 @@ fn advance(nest: &Nest, at: &mut [usize], ptrs: &mut [*mut u8]) -> bool {
     false
 }
 
-fn check(nest: &Nest, k: usize, operand: &Spot, counts: &Steps) {
+fn check(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) {
     let (id, own, first) = (MemId(k as u32), &nest.strides[k], operand.first());
     let mem = &nest.kernel.mems[id];
     let size = mem.dtype.size() as isize;
-    assert!(!nest.writes(k) || matches!(first.memory, Memory::Write(_)), "operand {k} is written but only readable");
-    let carried = nest.carries(k);
+    assert!(of == Use::Read || matches!(first.memory, Memory::Write(_)), "operand {k} is written but only readable");
+    let carried = of == Use::Carried;
     assert!(carried || mem.stride.is_none_or(|s| s as isize == own.step), "operand {k} does not move by {}", own.step);
-    let (mut low, mut high) = nest.reach(k);
+    let (mut low, mut high) = nest.reach(k, of);
     for (&stride, &n) in operand.strides().iter().zip(counts) {
         let span = stride.checked_mul(n as isize - 1).expect("a stride that fits");
         (low, high) = (low + span.min(0), high + span.max(0));

@@ -316,6 +316,7 @@ impl<'a> Selector<'a> {
             Op::Const(bits) => self.literal(*bits, dtype),
             Op::Step => self.make(Form::Step, None, None, Class::Vector, 8, true, &[]),
             Op::Load(m) => self.load(r, *m, dtype),
+            Op::Gather(..) => return refuse("a table"),
             Op::Carry(c) => self.carried[c.idx()],
             Op::Un(un, x) => self.un(*un, self.map[*x], dtype)?,
             Op::Bin(bin, x, y) => self.bin(*bin, *x, *y, dtype)?,

@@ -111,6 +111,7 @@ impl Body<'_, '_> {
             Op::Const(bits) => self.constant(inst.dtype, *bits),
             Op::Step => self.start.step,
             Op::Load(m) => self.load(*m),
+            Op::Gather(m, index) => self.gather(*m, *index),
             Op::Carry(c) => self.start.carries[*c].expect("a carry that the step reads"),
             Op::Un(un, x) => self.un(inst.dtype, *un, *x),
             Op::Bin(bin, x, y) => self.bin(inst.dtype, *bin, *x, *y),
@@ -160,6 +161,16 @@ impl Body<'_, '_> {
         let constant = moves && self.kernel.stores.iter().all(|s| s.mem != m);
         let flags = if constant { flags().with_readonly().with_can_move() } else { flags() };
         self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags, address, 0)
+    }
+
+    fn gather(&mut self, m: MemId, index: Reg) -> Value {
+        let (mem, index) = (&self.kernel.mems[m], self.get(index));
+        let table = self.start.addresses[m].expect("the address of an operand that is read");
+        let last = self.builder.ins().iconst(types::I64, mem.table as i64 - 1);
+        let at = self.builder.ins().umin(index, last);
+        let offset = self.builder.ins().ishl_imm_u(at, mem.dtype.size().trailing_zeros() as i64);
+        let address = self.builder.ins().iadd(table, offset);
+        self.builder.ins().load(machine(mem.dtype), flags(), address, 0)
     }
 
     fn un(&mut self, dtype: DType, un: Un, x: Reg) -> Value {

@@ -113,7 +113,10 @@ const REGISTERS: usize = 11;
 const OTHERS: usize = 3;
 
 fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>, still: &[(Reg, MemId)]) -> Vec<MemId> {
-    let reads = |m: MemId| kernel.body.enumerate().any(|(r, inst)| needed[r] && inst.op == Op::Load(m));
+    let reads = |m: MemId| {
+        let of = |inst: &Inst| inst.op == Op::Load(m) || matches!(inst.op, Op::Gather(table, _) if table == m);
+        kernel.body.enumerate().any(|(r, inst)| needed[r] && of(inst))
+    };
     let writes = |m: MemId| kernel.stores.iter().any(|s| s.mem == m);
     kernel.mems.ids().filter(|&m| (reads(m) || writes(m)) && !still.iter().any(|s| s.1 == m)).collect()
 }

@@ -347,6 +347,32 @@ fn copy_of<T: Copy>() -> Pair {
     Pair { many: many::<T>, one: one::<T> }
 }
 
+/// The loops that read elements of a size from a table at a, those with the numbers at b; the number of the last one lies at c.
+pub fn gather(size: usize) -> Pair {
+    match size {
+        1 => gather_of::<u8>(),
+        2 => gather_of::<u16>(),
+        4 => gather_of::<u32>(),
+        _ => gather_of::<u64>(),
+    }
+}
+
+fn gather_of<T: Copy>() -> Pair {
+    unsafe fn many<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) {
+        // SAFETY: as granted by the caller, and that the table has as many elements as c says.
+        unsafe {
+            let (table, last) = (a.cast::<T>(), *c.cast::<u64>());
+            let pairs = output::<T>(to, n).iter_mut().zip(input::<u64>(b, n));
+            pairs.for_each(|(r, &at)| *r = MaybeUninit::new(*table.add(at.min(last) as usize)));
+        }
+    }
+    unsafe fn one<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, c: *const u8, _: usize) {
+        // SAFETY: as granted by the caller.
+        unsafe { many::<T>(to, a, b, c, 1) }
+    }
+    Pair { many: many::<T>, one: one::<T> }
+}
+
 /// The loops that call the function whose address lies at b, or at c after a second argument at b.
 pub fn call(arity: usize) -> Pair {
     type Fn1 = extern "C" fn(f64) -> f64;

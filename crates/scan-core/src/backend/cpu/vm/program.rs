@@ -343,6 +343,12 @@ impl<'a> Maker<'a> {
             self.program.fills.push(Fill { to: address, bits: f.address() as u64, splat: None });
             args.push(address);
         }
+        if let Op::Gather(m, _) = inst.op {
+            args.insert(0, self.mem(m));
+            let last = self.keep(Points::One);
+            self.program.fills.push(Fill { to: last, bits: self.kernel.mems[m].table as u64 - 1, splat: None });
+            args.push(last);
+        }
         let pair = loops::pick(self.isa, inst, self.from[r]);
         let run = if self.varying[r] { pair.many } else { pair.one };
         // Before its arguments are released: no loop over many elements writes what it reads.

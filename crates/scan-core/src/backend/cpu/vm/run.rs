@@ -42,7 +42,7 @@ impl Extent {
 pub unsafe fn collides(kernel: &Kernel, program: &Program, frame: &Frame) -> bool {
     let extent = |m: MemId| {
         let mem = &kernel.mems[m];
-        let row = if mem.lane == Lane::Unit { frame.lanes * mem.dtype.size() } else { mem.dtype.size() } as isize;
+        let row = mem.row_bytes(frame.lanes) as isize;
         // SAFETY: m is an operand.
         let (at, stride) = unsafe { ((*frame.ptrs.add(m.0 as usize)).addr() as isize, *frame.strides.add(m.0 as usize)) };
         Extent { at, row, stride, steps: frame.steps as isize }

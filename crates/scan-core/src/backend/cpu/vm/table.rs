@@ -2,7 +2,7 @@
 
 use super::loops::{
     Abs, Add, And, Ceil, Choose, Div, Engine, Eq, Floor, Fma, Le, Lt, Mul, Ne, Neg, Not, NotBool, Or, Pair, Round, Shl, Shr, Sqrt, Sub, To,
-    Trunc, Xor, call, copy,
+    Trunc, Xor, call, copy, gather,
 };
 use crate::kernel::{Bin, Cmp, Inst, Op, Un};
 use crate::types::DType;
@@ -81,6 +81,7 @@ pub fn pick<E: Engine>(inst: &Inst, from: DType) -> Pair {
         Op::Select(..) => by_width!(inst.dtype, T => E::f3::<u8, T, Choose>()),
         Op::Convert(_) => convert::<E>(from, inst.dtype),
         Op::Call(f, _) => call(f.arity()),
+        Op::Gather(..) => gather(inst.dtype.size()),
         Op::Bits(_) | Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => copy(inst.dtype.size()),
     }
 }

@@ -26,6 +26,7 @@ pub fn without_bits(kernel: &Kernel) -> Kernel {
 fn renamed(op: &Op, to: &IdxVec<Reg, Reg>) -> Op {
     match *op {
         Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => op.clone(),
+        Op::Gather(m, index) => Op::Gather(m, to[index]),
         Op::Un(un, x) => Op::Un(un, to[x]),
         Op::Bin(bin, x, y) => Op::Bin(bin, to[x], to[y]),
         Op::Fma(x, y, z) => Op::Fma(to[x], to[y], to[z]),
