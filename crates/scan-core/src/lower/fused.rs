@@ -89,7 +89,13 @@ impl Planner<'_> {
             self.roots.push((v, Some(perm.to_vec())));
             self.roots.len() - 1
         });
-        Ok(Place { at: At::Before(at), first: 0, shape: perm.iter().map(|&i| shape[i]).collect(), dtype: self.body.ty(v).dtype, along: [0; LEVELS - 1] })
+        Ok(Place {
+            at: At::Before(at),
+            first: 0,
+            shape: perm.iter().map(|&i| shape[i]).collect(),
+            dtype: self.body.ty(v).dtype,
+            along: [0; LEVELS - 1],
+        })
     }
     /// What is computed before the loop.
     pub(super) fn before(&mut self) -> Lowered<Graph> {

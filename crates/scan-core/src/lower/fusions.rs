@@ -169,7 +169,7 @@ impl Fusions {
         let at = View::identity(space.len());
         let result = match reduced {
             Some(_) => walk.value(node.ins[0], &at, None)?,
-            None => walk.node(root, &at)?,
+            None => walk.node(root, &at, None)?,
         };
         let Walk { leaves, mut graph, .. } = walk;
         graph.set_results(vec![result]);
@@ -292,8 +292,8 @@ impl Walk<'_> {
         if let Def::Out(id, _) = body.def(v) {
             let steady = self.kinds.of(v) != Kind::Step;
             match self.fusions.role[id.idx()] {
-                Role::Inner(root) if root == self.root => return self.node(id, at),
-                Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at),
+                Role::Inner(root) if root == self.root => return self.node(id, at, via),
+                Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at, via),
                 Role::Copied => return self.through(id, at, Some(id)),
                 _ if steady && view_of(body, &body.nodes()[id]).is_some() => return self.through(id, at, via),
                 _ => {}
@@ -312,13 +312,14 @@ impl Walk<'_> {
             None => refuse("a view that is none"),
         }
     }
-    fn node(&mut self, id: NodeId, at: &View) -> Lowered<Value> {
+    /// `via`: the view behind which it is computed.
+    fn node(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         let node = &self.body.nodes()[id];
         let shape = known_shape(self.body, node.outs[0])?;
         let mut ins: SmallVec<[Value; 3]> = SmallVec::new();
         for &x in &node.ins {
             let view = View::broadcast(&known_shape(self.body, x)?, &shape).after(at);
-            ins.push(self.value(x, &view, None)?);
+            ins.push(self.value(x, &view, via)?);
         }
         let made = self.graph.apply(node.op.clone(), &ins).map_err(|e| super::Refusal(e.title.clone()))?;
         Ok(made[0])

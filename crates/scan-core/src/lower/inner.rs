@@ -316,7 +316,12 @@ impl Planner<'_> {
         let mut around = Around {
             scan: inner.scan.clone(),
             ins: node.ins.iter().map(|&v| self.place(v)).collect::<Lowered<_>>()?,
-            lengths: inner.scan.seqs.ids().map(|id| Ok(known_shape(self.body, node.ins[inner.scan.seq_input(id)])?[0])).collect::<Lowered<_>>()?,
+            lengths: inner
+                .scan
+                .seqs
+                .ids()
+                .map(|id| Ok(known_shape(self.body, node.ins[inner.scan.seq_input(id)])?[0]))
+                .collect::<Lowered<_>>()?,
             states: vec![],
             strides: vec![],
             slots: self.slots.len(),
@@ -399,8 +404,7 @@ impl Planner<'_> {
             around.states.push(memory);
             around.strides.push(count(&window.shape));
         }
-        let [stopped, failed] =
-            [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.clear(node)));
+        let [stopped, failed] = [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.clear(node)));
         let mut strides = vec![];
         let mut operands = vec![];
         for (k, spot) in kernel.places.iter().enumerate() {
@@ -435,7 +439,8 @@ impl Planner<'_> {
         }
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
-            let place = self.kernel_rows(node, inner, window, (&windows[k], &around.states[k]), self.body.ty(v).dims[0].value().unwrap_or(0));
+            let place =
+                self.kernel_rows(node, inner, window, (&windows[k], &around.states[k]), self.body.ty(v).dims[0].value().unwrap_or(0));
             let shape = known_shape(self.body, v)?;
             self.places.insert(v, Place { shape, ..place });
         }
@@ -451,7 +456,8 @@ impl Planner<'_> {
         }
         let n = inner.known.unwrap_or(0);
         for (k, j) in offsets.iter().enumerate().filter(|(_, j)| **j >= window.first_write) {
-            let to = Place { first: (n + j) * row, shape: std::iter::once(1).chain(window.shape.iter().copied()).collect(), ..stored.clone() };
+            let to =
+                Place { first: (n + j) * row, shape: std::iter::once(1).chain(window.shape.iter().copied()).collect(), ..stored.clone() };
             self.laid_out(node, Some(carried), &[Some(k)], to);
         }
         let all = stored.shape[0];
@@ -488,7 +494,8 @@ impl Planner<'_> {
         });
         let writes = writes.collect();
         let stop = plan.stop.as_ref().map(|place| around.outer(place));
-        let step = Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
+        let step =
+            Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
         let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step };
         let ins = node.ins.iter().map(|v| self.places[v].clone()).collect();
         self.items.push(Item { work: Work::For(Box::new(list)), ins, outs: around.states.clone(), span: node.span });
@@ -504,7 +511,6 @@ impl Planner<'_> {
         Ok(())
     }
 }
-
 
 fn lost() -> Refusal {
     Refusal("an operand that has no place".to_string())

@@ -129,6 +129,8 @@ pub struct MixedLoop {
     pub stop: Option<Place>,
 }
 
+/// So many runs of elements at most are written one by one where an index names them.
+const PLACED: usize = 64;
 /// The largest result of a move that is planned element by element.
 const MOVED: usize = 1 << 20;
 
@@ -387,8 +389,31 @@ impl<'a> Planner<'a> {
                 out
             }
         };
-        self.items.push(Item { work: Work::Write(selector, mode), ins, outs: vec![out], span: node.span });
+        let work = match self.placed(node, &selector, mode, &ins[0], &out) {
+            Some(runs) => Work::Move(runs),
+            None => Work::Write(selector, mode),
+        };
+        self.items.push(Item { work, ins, outs: vec![out], span: node.span });
         Ok(true)
+    }
+
+    /// What is written by an index that is known, element by element, where these are few runs.
+    fn placed(&self, node: &Node, selector: &Selector, mode: Write, y: &Place, out: &Place) -> Option<Vec<Run>> {
+        let idxs: Vec<&Array> = node.ins[2..].iter().map(|&v| self.body.const_value(v)).collect::<Option<_>>()?;
+        if mode != Write::Set || y.dtype != out.dtype {
+            return None;
+        }
+        let selected = selector.select(&out.shape, &|k| idxs[k].item_i64().unwrap_or(0), &|k| idxs[k].clone()).ok()?;
+        let (n, one) = (count(&selected.shape()), count(&y.shape) == 1);
+        if n == 0 || !one && y.shape != selected.shape() {
+            return None;
+        }
+        let (mut runs, mut done) = (vec![], 0);
+        selected.runs(|to, n| {
+            runs.push(Run { input: Some(0), from: if one { 0 } else { done }, to, n, step: isize::from(!one || n == 1) });
+            done += n;
+        });
+        (runs.len() <= PLACED).then_some(runs)
     }
 
     fn product(&mut self, id: NodeId) -> Lowered<bool> {

@@ -157,7 +157,9 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) | Val::Table(shape, _) if node.op.properties().shape_only.contains(&i) => args.push(Array::zeros(DType::Bool, shape)),
+                Val::Regs(shape, _) | Val::Table(shape, _) if node.op.properties().shape_only.contains(&i) => {
+                    args.push(Array::zeros(DType::Bool, shape))
+                }
                 Val::Regs(..) | Val::Table(..) => return None,
             }
         }

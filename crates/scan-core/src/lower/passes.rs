@@ -14,7 +14,7 @@ use crate::types::DType;
 use smallvec::SmallVec;
 
 /// A reduction of so many elements is written out in the kernel.
-const UNROLLED: usize = 16;
+pub(super) const UNROLLED: usize = 16;
 /// Elements of eight partial sums: longer ones are halved by the law.
 const BLOCK: usize = 256;
 /// Rows of partial results of a reduced axis.

@@ -5,7 +5,7 @@
 //! (`k mod 8` of the law's eight partial sums is the lane), and a last kernel reduces those.
 
 use super::fusions::{Fold, Fusion};
-use super::passes::Plan;
+use super::passes::{Plan, UNROLLED};
 use crate::ir::NodeId;
 use crate::kernel::{Lane, Nest};
 use crate::types::DType;
@@ -154,7 +154,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     let mut plan = Plan::new(fusion, &axes);
     match (&fusion.fold, lanes) {
         (None, lanes) => plan.map(lanes.map(|l| l.1))?,
-        (Some((_, fold)), Some((By::Reduced, lanes))) if axes.extents[lanes] >= WIDE || matches!(fold, Fold::First(..)) => {
+        (Some((_, fold)), Some((By::Reduced, lanes))) if axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => {
             plan.across(*fold, lanes)?
         }
         (Some((_, fold)), Some((By::Reduced, _))) => plan.along(*fold, None)?,

@@ -272,7 +272,13 @@ impl Generator {
             from.insert(axis, k);
         }
         let op = *self.random.pick(&[Reduce::Sum, Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::LogSumExp]);
-        let x = self.expr(Kind::Float, &from, depth - 1);
+        let mut x = self.expr(Kind::Float, &from, depth - 1);
+        if op == Reduce::Sum && !keep && axis > 0 && axis == shape.len() && self.random.percent(50) {
+            // A product of a matrix and a vector, written out.
+            let v = self.expr(Kind::Float, &[k], depth - 1);
+            let bound = self.bound(x) * self.bound(v);
+            x = self.add(Expr::Binary(Binary::Mul, x, v), Kind::Float, &from, bound);
+        }
         let b = self.bound(x);
         let bound = match op {
             Reduce::Sum => k as f64 * b,

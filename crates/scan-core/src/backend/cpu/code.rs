@@ -32,21 +32,41 @@ pub trait Code: Send + Sync {
     /// Every element that the kernel's operands name for these lanes and steps lies in memory that may be read, and written where
     /// the kernel writes; operands overlap only where that is the same element to every lane; lanes >= 1 and steps >= 1.
     unsafe fn run(&self, frame: &Frame) -> usize;
-    /// Runs at one place after another: `next` moves the pointers on, and is false after the last place.
+    /// Runs at one place after another, given the pointers at the first.
     ///
     /// # Safety
     /// What [`run`](Code::run) demands holds of the frame with the pointers at every place.
-    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], next: &mut dyn FnMut(&mut [*mut u8]) -> bool) {
-        loop {
+    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
+        places.each(ptrs, |ptrs| {
             // SAFETY: the caller's promise.
             unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
-            if !next(ptrs) {
-                return;
-            }
-        }
+        });
     }
     /// The engine's name, as `explain` shows it.
     fn engine(&self) -> &'static str;
+}
+
+/// The places of counted loops around a kernel, in row-major order.
+pub struct Places<'a> {
+    /// Extents of the loops, outermost first; none is 0.
+    pub extents: &'a [usize],
+    /// Per loop and operand: bytes from a place to the one after it, where this loop goes on and those inside begin again.
+    pub moves: &'a [isize],
+}
+
+impl Places<'_> {
+    /// Calls `visit` with the pointers of each place, from those of the first on.
+    pub fn each(&self, ptrs: &mut [*mut u8], mut visit: impl FnMut(&[*mut u8])) {
+        let mut at: SmallVec<[usize; 3]> = SmallVec::from_elem(0, self.extents.len());
+        loop {
+            visit(ptrs);
+            let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < self.extents[axis]) else { return };
+            at[axis] += 1;
+            at[axis + 1..].fill(0);
+            let moves = &self.moves[axis * ptrs.len()..][..ptrs.len()];
+            ptrs.iter_mut().zip(moves).for_each(|(ptr, &by)| *ptr = ptr.wrapping_offset(by));
+        }
+    }
 }
 
 /// Why an engine does not compile a kernel.

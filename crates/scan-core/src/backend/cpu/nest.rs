@@ -1,8 +1,8 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory};
+use super::code::{Code, Frame, Memory, Places};
 use super::spot::{Spot, Steps};
-use crate::kernel::{Fill, LEVELS, MemId, Nest, Use};
+use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,6 +18,8 @@ pub struct NestRun<'a> {
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
     uses: SmallVec<[Use; 16]>,
+    /// Bytes from one place of the outer axes to the next.
+    moves: Vec<isize>,
     /// Steps of the loops around.
     counts: Steps,
     /// The memory of the operands.
@@ -36,7 +38,10 @@ impl<'a> NestRun<'a> {
     pub fn new(code: &'a dyn Code, nest: &'a Nest, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
         assert_eq!(operands.len(), nest.kernel.mems.len(), "operands of a kernel");
         assert!(nest.lanes > 0 && nest.steps > 0 && counts.iter().all(|&n| n > 0), "the kernel of a nest has lanes and steps");
-        assert!(nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(), "a kernel that stops has one lane and no axes around");
+        assert!(
+            nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(),
+            "a kernel that stops has one lane and no axes around"
+        );
         let uses = Use::of(&nest.kernel);
         operands.iter().zip(&uses).enumerate().for_each(|(k, (operand, &of))| check(nest, (k, of), operand, &counts));
         NestRun {
@@ -46,6 +51,7 @@ impl<'a> NestRun<'a> {
             along: operands.iter().map(|o| *o.strides()).collect(),
             steps: nest.strides.iter().map(|s| s.step).collect(),
             uses,
+            moves: moves(nest),
             counts,
             memory: PhantomData,
         }
@@ -92,9 +98,9 @@ impl<'a> NestRun<'a> {
             return unsafe { self.code.run(&frame) };
         }
         if nest.places() > 0 {
-            let mut place: SmallVec<[usize; 3]> = SmallVec::from_elem(0, nest.outer.len());
+            let places = Places { extents: &nest.outer, moves: &self.moves };
             // SAFETY: as above, of all places.
-            unsafe { self.code.run_places(&frame, ptrs, &mut |ptrs| advance(nest, &mut place, ptrs)) };
+            unsafe { self.code.run_places(&frame, ptrs, &places) };
         }
         n
     }
@@ -124,21 +130,16 @@ impl<'a> NestRun<'a> {
     }
 }
 
-/// Goes on to the next place of the outer axes; false after the last.
-fn advance(nest: &Nest, at: &mut [usize], ptrs: &mut [*mut u8]) -> bool {
-    for axis in (0..at.len()).rev() {
-        at[axis] += 1;
-        let wraps = at[axis] == nest.outer[axis];
-        let back = if wraps { 1 - nest.outer[axis] as isize } else { 1 };
-        for (ptr, strides) in ptrs.iter_mut().zip(&nest.strides) {
-            *ptr = ptr.wrapping_offset(strides.outer[axis] * back);
-        }
-        if !wraps {
-            return true;
-        }
-        at[axis] = 0;
+/// Per outer axis and operand: bytes from a place to the next, where that axis goes on and those inside begin again.
+fn moves(nest: &Nest) -> Vec<isize> {
+    let mut moves = vec![];
+    for axis in 0..nest.outer.len() {
+        let back = |strides: &Strides| -> isize {
+            (axis + 1..nest.outer.len()).map(|inner| strides.outer[inner] * (nest.outer[inner] as isize - 1)).sum()
+        };
+        moves.extend(nest.strides.iter().map(|strides| strides.outer[axis] - back(strides)));
     }
-    false
+    moves
 }
 
 fn check(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) {

@@ -128,7 +128,9 @@ impl<'a> Bound<'a> {
                     _ => Kind::Move(runs, operands().collect(), size),
                 }
             }
-            Part::MatMul(extents) => Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])]),
+            Part::MatMul(extents) => {
+                Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])])
+            }
             Part::Direct(direct, _) => {
                 let sized = |p: &Place| (at(p), count(&p.shape));
                 Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().map(sized).collect(), sized(&piece.outs[0]))
@@ -286,10 +288,13 @@ impl<'a> Bound<'a> {
             copy(&Operand { offset: from.offset + at * size, ..from }, &spots[spots.len() - 1].at(k), run * size);
             return Ok(());
         }
-        memory::given(|| "`index`".into(), || {
-            let given = self.given(spots, k);
-            read(selector, given[0], &given[1..given.len() - 1], given[given.len() - 1])
-        })
+        memory::given(
+            || "`index`".into(),
+            || {
+                let given = self.given(spots, k);
+                read(selector, given[0], &given[1..given.len() - 1], given[given.len() - 1])
+            },
+        )
     }
 
     fn write(&self, selector: &Selector, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
@@ -306,10 +311,13 @@ impl<'a> Bound<'a> {
             crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
             return Ok(());
         }
-        memory::given(|| "`index_write`".into(), || {
-            let given = self.given(spots, k);
-            write(selector, mode, given[given.len() - 1], given[0], &given[1..given.len() - 1])
-        })
+        memory::given(
+            || "`index_write`".into(),
+            || {
+                let given = self.given(spots, k);
+                write(selector, mode, given[given.len() - 1], given[0], &given[1..given.len() - 1])
+            },
+        )
     }
 
     /// All operands at these steps.

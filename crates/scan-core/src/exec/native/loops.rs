@@ -408,7 +408,8 @@ impl Variant {
             Variant::Switched(switched) => {
                 let lists = switched.all();
                 let described = lists.iter().map(|list| list.describe());
-                let (mut engines, mut calls) = described.fold((vec![], vec![]), |all, one| ([all.0, one.0].concat(), [all.1, one.1].concat()));
+                let (mut engines, mut calls) =
+                    described.fold((vec![], vec![]), |all, one| ([all.0, one.0].concat(), [all.1, one.1].concat()));
                 engines.sort_unstable();
                 engines.dedup();
                 calls.sort_unstable();

@@ -108,7 +108,14 @@ impl Piece {
             Work::Guard(guard) => Part::Guard(guard),
             Work::Loop(inner) => {
                 let tier = kernels.get(&inner.nest);
-                Part::Loop(Box::new(InnerLoop { scan: inner.scan, tier, nest: inner.nest, operands: inner.operands, count: inner.count, stopped: inner.stopped }))
+                Part::Loop(Box::new(InnerLoop {
+                    scan: inner.scan,
+                    tier,
+                    nest: inner.nest,
+                    operands: inner.operands,
+                    count: inner.count,
+                    stopped: inner.stopped,
+                }))
             }
             Work::For(inner) => {
                 let parts = inner.items.into_iter().map(|item| Piece::new(item, kernels)).collect();
@@ -341,14 +348,7 @@ impl Lists<'_> {
     }
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(
-        &self,
-        scan: &Scan,
-        cx: &mut EvalCx,
-        segments: &[Segment],
-        done: &mut usize,
-        end: usize,
-    ) -> std::result::Result<bool, Halt> {
+    fn segment(&self, scan: &Scan, cx: &mut EvalCx, segments: &[Segment], done: &mut usize, end: usize) -> std::result::Result<bool, Halt> {
         let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
             cx.check()?;

@@ -40,7 +40,8 @@ impl Switched {
         let mut values = values.to_vec();
         values.resize(types.len(), None);
         let whole = |id: &SeqId| !types[scan.seq_param(*id)].dtype.is_float() && types[scan.seq_param(*id)].rank() == 0;
-        let given: Vec<Of> = scan.seqs.ids().filter(|id| whole(id) && types[scan.seq_param(*id)].dtype != DType::Bool).map(Of::Seq).collect();
+        let given: Vec<Of> =
+            scan.seqs.ids().filter(|id| whole(id) && types[scan.seq_param(*id)].dtype != DType::Bool).map(Of::Seq).collect();
         let mut new = Switched { of: given, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));

@@ -26,7 +26,7 @@ mod stagger;
 mod tests;
 
 use super::isa::Isa;
-use super::{Code, Frame, Refusal};
+use super::{Code, Frame, Places, Refusal};
 use crate::base::Id;
 use crate::kernel::{Kernel, Lane};
 use alloc::Shape;
@@ -293,27 +293,26 @@ impl Code for Emitted {
         frame.steps
     }
     /// The version that does all lanes is looked for once.
-    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], next: &mut dyn FnMut(&mut [*mut u8]) -> bool) {
+    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
         let mut table: SmallVec<[Entry; 24]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
         let native = if self.handed.is_empty() { self.one_block(&table, frame) } else { None };
-        let tail = (frame.lanes - 1) % self.program.width + 1;
-        loop {
-            match native {
-                Some(native) => {
-                    table.iter_mut().zip(&*ptrs).for_each(|(entry, &ptr)| entry[0] = ptr);
-                    // SAFETY: the caller's promise; the version is that for these lanes. Carries that lanes share are none, so that nothing
-                    // is put aside.
-                    unsafe { native.call(&mut Task::new(&mut table, 1, frame, tail)) };
-                }
+        let Some(native) = native else {
+            return places.each(ptrs, |ptrs| {
                 // SAFETY: the caller's promise.
-                None => drop(unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) }),
-            }
-            if !next(ptrs) {
-                return;
-            }
-        }
+                unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
+            });
+        };
+        let mut task = Task::new(&mut table, 1, frame, (frame.lanes - 1) % self.program.width + 1);
+        places.each(ptrs, |ptrs| {
+            // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.
+            let table = unsafe { std::slice::from_raw_parts_mut(task.table, ptrs.len()) };
+            table.iter_mut().zip(ptrs).for_each(|(entry, &ptr)| entry[0] = ptr);
+            // SAFETY: the caller's promise; the version is that for these lanes. Carries that lanes share are none, so that nothing is put
+            // aside.
+            unsafe { native.call(&mut task) };
+        });
     }
     fn engine(&self) -> &'static str {
         self.program.isa.name()

@@ -86,7 +86,16 @@ fn check(case: &Case) -> usize {
 }
 
 fn options(dtypes: &[DType]) -> Options {
-    Options { dtypes: dtypes.to_vec(), stop: false, calls: false, overlaps: false, tables: false, insts: 1..=24, lanes: 1..=70, steps: 1..=6 }
+    Options {
+        dtypes: dtypes.to_vec(),
+        stop: false,
+        calls: false,
+        overlaps: false,
+        tables: false,
+        insts: 1..=24,
+        lanes: 1..=70,
+        steps: 1..=6,
+    }
 }
 
 fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
