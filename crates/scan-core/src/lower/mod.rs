@@ -13,6 +13,7 @@ mod guards;
 pub mod heads;
 mod in_place;
 pub(crate) mod inner;
+mod looped;
 mod matrices;
 pub mod mixed;
 mod moves;

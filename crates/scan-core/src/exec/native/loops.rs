@@ -1,27 +1,25 @@
 //! A loop as one kernel, with its states' memory.
 
-use super::before::Before;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
-use super::held::{Held, HeldCells, Rows, from_row, make_room, room};
+use super::held::{Held, Rows, from_row, room};
 use super::mixed::{Kernels, Lists, Mixed};
 use super::plan::plan;
+use super::ready::Ready;
 use super::switched::Switched;
-use super::tier::{Engine, Tiered};
+use super::tier::Engine;
 use super::variants::{Made, Variants};
-use crate::backend::cpu::{Memory, Operand, bytes, team};
 use crate::base::{Result, Span};
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
-use crate::ir::{EvalCx, Keep, Scan, SeqId, StateId};
-use crate::lower::scan::{BY_VALUES, CHANGES, LoopKernel, Place, lower};
+use crate::ir::{EvalCx, Keep, Scan, StateId};
+use crate::lower::scan::{BY_VALUES, CHANGES, lower};
 use crate::lower::{Window, mixed};
 use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 /// A loop, compiled for the row types of its calls.
 pub struct NativeLoop {
@@ -57,40 +55,6 @@ enum Variant {
     /// Neither, and why.
     Refused(String),
 }
-
-struct Ready {
-    plan: LoopKernel,
-    tier: Tiered,
-    before: Before,
-}
-
-/// What the operands of a kernel lie in, but for the states.
-struct Sources<'a> {
-    scan: &'a Scan,
-    ins: &'a [Array],
-    /// What all steps read, where it is computed.
-    computed: &'a [Array],
-    feed: &'a Feed<'a>,
-}
-
-/// An array that a kernel reads, from where the first step of a segment reads it, and the bytes of an element.
-type Base<'a> = (Operand<'a>, usize);
-
-/// The same, but for states: per sequence, and per value that all steps read.
-struct Bases<'a> {
-    seqs: SmallVec<[Base<'a>; 4]>,
-    before: SmallVec<[Base<'a>; 4]>,
-}
-
-/// lanes × steps × instructions of a call of the kernel, between two looks at whether the caller wants to stop: where several threads
-/// share it, and where one does it alone.
-const PORTION: [usize; 2] = [1 << 20, 1 << 22];
-/// Bytes that the rows of a block of steps may take where a kernel walks over the lanes in several columns.
-const BLOCK_BYTES: usize = 1 << 20;
-/// The same where all steps together take more than caches keep ([`CACHED_BYTES`]): so few rows at a time that the processor sees them
-/// coming.
-const STREAM_BYTES: usize = 1 << 16;
-const CACHED_BYTES: usize = 1 << 24;
 
 /// What a loop with a list for each of some integers is thought to take, in instructions.
 const SWITCHED: usize = 1 << 14;
@@ -432,127 +396,6 @@ fn listed(engines: &[&str], calls: &[String]) -> String {
 /// Bytes of the rows that a step stores and the loop returns.
 fn stored(scan: &Scan, windows: &[Window]) -> usize {
     scan.states.iter().zip(windows).filter(|(state, _)| state.keep == Keep::All).map(|(_, window)| window.row_bytes()).sum()
-}
-
-impl Ready {
-    fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
-        Ready { tier: Tiered::new(plan.kernel.clone(), engine), before: Before::new(scan, &plan.before), plan }
-    }
-
-    /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.
-    fn steps(
-        &self,
-        scan: &Scan,
-        cx: &mut EvalCx,
-        ins: &mut [Array],
-        computed: &[Array],
-        flow: &mut Flow,
-        held: &mut [Held],
-        [n, mut room]: [usize; 2],
-        failed: &Cell<u8>,
-    ) -> Result<usize> {
-        self.tier.expect(self.plan.lanes, n);
-        let (mut done, mut stopped) = (0, false);
-        while done < n && !stopped && failed.get() == 0 {
-            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
-            let end = end.min(flow.advance(scan, cx, ins, done, n)?);
-            let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end, failed)?;
-            if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-                profile.op("kernel", start.elapsed());
-            }
-            flow.leave(cx, held, &self.plan.windows, [done, n])?;
-        }
-        Ok(done)
-    }
-
-    /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(
-        &self,
-        cx: &mut EvalCx,
-        sources: &Sources,
-        held: &mut [Held],
-        done: &mut usize,
-        end: usize,
-        failed: &Cell<u8>,
-    ) -> Result<bool> {
-        let memory: SmallVec<[HeldCells; 4]> = held.iter_mut().map(Held::cells).collect();
-        let stopped = [Cell::new(0u8)];
-        let ends = [&stopped, std::slice::from_ref(failed)];
-        let first = *done;
-        let bases = self.bases(sources, first);
-        let operands: SmallVec<[Operand; 16]> = self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, ends, first)).collect();
-        let shared = self.is_shared();
-        let portion = self.portion(&operands, end - *done, shared);
-        while *done < end && stopped[0].get() == 0 && failed.get() == 0 {
-            if *done == 0 {
-                cx.check()?
-            } else {
-                cx.check_clock()?
-            }
-            let steps = portion.min(end - *done);
-            let later: SmallVec<[Operand; 16]> = operands.iter().filter(|_| *done > first).map(|o| o.after(*done - first)).collect();
-            let now = if *done > first { &later } else { &operands };
-            let (lanes, at) = (self.plan.lanes, *done as i64);
-            *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
-        }
-        Ok(stopped[0].get() != 0)
-    }
-
-    /// Steps that have so many instructions.
-    fn most(&self, portion: usize) -> usize {
-        (portion / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1)
-    }
-
-    /// True where calls are worth several threads.
-    fn is_shared(&self) -> bool {
-        team::splits(&self.plan.kernel, self.plan.lanes, self.most(PORTION[0]))
-    }
-
-    /// Steps per call of the kernel, of so many in all, which several threads share or not.
-    fn portion(&self, operands: &[Operand], steps: usize, shared: bool) -> usize {
-        let most = self.most(PORTION[usize::from(!shared)]);
-        let moving = operands.iter().filter(|o| o.stride != 0).map(|o| o.stride.unsigned_abs()).sum::<usize>();
-        let (bytes, rows) = if moving.saturating_mul(steps) > CACHED_BYTES { (STREAM_BYTES, 4) } else { (BLOCK_BYTES, 16) };
-        if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
-    }
-
-    /// Where step `first` finds what it reads but for states.
-    fn bases<'a>(&self, &Sources { scan, ins, computed, feed }: &Sources<'a>, first: usize) -> Bases<'a> {
-        let of = |x: &'a Array, offset, stride| (Operand { memory: Memory::Read(bytes(x)), offset, stride }, x.dtype().size());
-        let seq = |id: SeqId| {
-            let x = &ins[scan.seq_input(id)];
-            let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
-            let stride = if scan.seqs[id].reverse { -(row as isize) } else { row as isize };
-            of(x, feed.row(scan, id, rows, first) * row, stride)
-        };
-        let before = self.before.values(ins, computed).map(|x| of(x, 0, 0)).collect();
-        Bases { seqs: scan.seqs.ids().map(seq).collect(), before }
-    }
-
-    /// A place as step `first` sees it. What tells that the loop has stopped, and that it failed, is given.
-    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], ends: [&'a [Cell<u8>]; 2], first: usize) -> Operand<'a> {
-        let element = |&(base, size): &Base<'a>, at| Operand { offset: base.offset + at * size, ..base };
-        match place {
-            Place::Seq { id, at } => element(&bases.seqs[id.0 as usize], at),
-            Place::Before { value, at } => element(&bases.before[value], at),
-            Place::Stopped => Operand { memory: Memory::Write(ends[0]), offset: 0, stride: 0 },
-            Place::Failed => Operand { memory: Memory::Write(ends[1]), offset: 0, stride: 0 },
-            Place::Row { id, offset, at } => {
-                let window = &self.plan.windows[id.0 as usize];
-                let row = window.row_bytes();
-                let HeldCells { base, rows, .. } = held[id.0 as usize];
-                let memory = Memory::Write(rows);
-                Operand { memory, offset: (first + offset - base) * row + at * window.dtype.size(), stride: row as isize }
-            }
-            Place::Window { id, row, at } => {
-                let window = &self.plan.windows[id.0 as usize];
-                let before = window.carried[..row].iter().filter(|&&c| c).count();
-                let memory = Memory::Write(held[id.0 as usize].window);
-                Operand { memory, offset: before * window.row_bytes() + at * window.dtype.size(), stride: 0 }
-            }
-        }
-    }
 }
 
 /// Refuses what all rows of n steps cannot have, but for those that are taken from a state as they are made.

@@ -15,6 +15,7 @@ mod memories;
 mod mixed;
 mod padded;
 mod plan;
+mod ready;
 mod shortcut;
 mod sides;
 mod switched;

@@ -1,0 +1,268 @@
+//! Loops in the steps of a loop: where their operands, states and rows lie in the memory of the step around.
+
+use super::inner::{Count, Form, Guard, Inner, InnerKernel, InnerList, single};
+use super::mixed::{At, Item, MixedLoop, Place, Planner, Run, STEP, Work};
+use super::scan::{LoopKernel, Place as Spot, known_shape};
+use super::window::Window;
+use super::{Lowered, Refusal, refuse};
+use crate::base::Id;
+use crate::ir::{Node, NodeId, Op, Scan, SeqId, StateId};
+use crate::kernel::{LEVELS, MemId, Nest};
+use crate::types::DType;
+use crate::types::shape::count;
+use std::sync::Arc;
+
+/// A loop whose number of steps nothing bounds runs so many at most.
+const UNBOUNDED: usize = 1 << 40;
+
+/// Where a loop in a step finds its inputs and keeps its rows.
+struct Around {
+    scan: Arc<Scan>,
+    ins: Vec<Place>,
+    /// Rows of each sequence.
+    lengths: Vec<usize>,
+    /// Memory of each state.
+    states: Vec<Place>,
+    /// Bytes that a row of a state is apart from the next; 0 where there is one.
+    strides: Vec<usize>,
+    /// The first temporary.
+    slots: usize,
+    level: usize,
+}
+
+impl Around {
+    /// The row of a sequence that the first step reads, and how far it is to the next one, in elements.
+    fn seq(&self, id: SeqId) -> (Place, isize) {
+        let whole = &self.ins[self.scan.seq_input(id)];
+        let row: usize = whole.shape[1..].iter().product();
+        let back = self.scan.seqs[id].reverse;
+        let first = whole.first + if back { (self.lengths[id.idx()] - 1) * row } else { 0 };
+        (Place { first, ..whole.clone() }, if back { -(row as isize) } else { row as isize })
+    }
+    /// A place of the loop's step, in the step around.
+    fn outer(&self, place: &Place) -> Place {
+        let (base, moves) = match place.at {
+            At::Slot(s) => return Place { at: At::Slot(self.slots + s), ..place.clone() },
+            At::Seq(id) => self.seq(id),
+            At::Before(k) => (self.ins[self.scan.n_inputs() + k].clone(), 0),
+            At::Row(id, offset) => {
+                let (memory, row) = (&self.states[id.idx()], self.strides[id.idx()]);
+                (Place { first: memory.first + offset * row, ..memory.clone() }, row as isize)
+            }
+            At::Arena(_) => (place.clone(), 0),
+        };
+        let mut along = [base.along[0] + place.along[0], base.along[1] + place.along[1]];
+        along[self.level - 1] += moves;
+        Place { at: base.at, first: base.first + place.first, along, ..place.clone() }
+    }
+}
+
+impl Planner<'_> {
+    /// A loop as a part of the list.
+    pub(super) fn looped(&mut self, id: NodeId) -> Lowered<bool> {
+        let node = &self.body.nodes()[id];
+        let Op::Native(native) = &node.op else { return Ok(false) };
+        let Some(inner) = native.0.as_any().downcast_ref::<Inner>() else { return Ok(false) };
+        let steps = self.steps(node, inner)?;
+        let mut around = Around {
+            scan: inner.scan.clone(),
+            ins: node.ins.iter().map(|&v| self.place(v)).collect::<Lowered<_>>()?,
+            lengths: inner
+                .scan
+                .seqs
+                .ids()
+                .map(|id| Ok(known_shape(self.body, node.ins[inner.scan.seq_input(id)])?[0]))
+                .collect::<Lowered<_>>()?,
+            states: vec![],
+            strides: vec![],
+            slots: self.slots.len(),
+            level: self.level + 1,
+        };
+        match &inner.form {
+            Form::Kernel(kernel) => self.looped_kernel(node, inner, kernel, steps, &mut around)?,
+            Form::List(plan, slots) => self.looped_list(node, inner, (plan, slots), steps, &mut around)?,
+        }
+        Ok(true)
+    }
+
+    /// The number of steps; what the memory of the loop does not allow is left to the law.
+    fn steps(&mut self, node: &Node, inner: &Inner) -> Lowered<Count> {
+        if let Some(n) = inner.known {
+            return Ok(Count::Known(n));
+        }
+        let scan = &inner.scan;
+        let lengths = scan.seqs.ids().map(|id| Ok(known_shape(self.body, node.ins[scan.seq_input(id)])?[0]));
+        let most = lengths.collect::<Lowered<Vec<_>>>()?.into_iter().min().unwrap_or(UNBOUNDED);
+        let place = self.place(node.ins[Scan::N_STEPS])?;
+        if self.body.whole().impure || place.dtype.is_float() {
+            return refuse("a number of steps that must be looked at, beside effects");
+        }
+        let work = Work::Guard(Guard::Within(most));
+        self.items.push(Item { work, ins: vec![place.clone()], outs: vec![], span: node.span });
+        Ok(Count::Read(place, most))
+    }
+
+    /// Memory of so many rows.
+    fn memory(&mut self, dtype: DType, rows: usize, row: &[usize]) -> Place {
+        let shape = std::iter::once(rows).chain(row.iter().copied()).collect();
+        self.slots.push(rows * count(row) * dtype.size());
+        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape, dtype, along: [0; LEVELS - 1] }
+    }
+    /// Rows of an array beside each other: from which row of the input each comes, zeros where from none.
+    fn laid_out(&mut self, node: &Node, from: Option<&Place>, rows: &[Option<usize>], to: Place) {
+        let row: usize = to.shape[1..].iter().product();
+        let mut runs: Vec<Run> = vec![];
+        for (k, from) in rows.iter().enumerate() {
+            let run = Run { input: from.map(|_| 0), from: from.unwrap_or(0) * row, to: k * row, n: row, step: 1 };
+            match runs.last_mut().filter(|last| last.input == run.input && (from.is_none() || last.from + last.n == run.from)) {
+                Some(last) => last.n += row,
+                None => runs.push(run),
+            }
+        }
+        if !runs.is_empty() {
+            self.items.push(Item { work: Work::Move(runs), ins: from.cloned().into_iter().collect(), outs: vec![to], span: node.span });
+        }
+    }
+    /// The initial rows of a state, and then zeros as far as steps see them.
+    fn begun(&mut self, node: &Node, inner: &Inner, id: StateId, rows: impl Iterator<Item = usize>, to: &Place) -> Lowered<()> {
+        let init = inner.scan.init_input(id).map(|at| self.place(node.ins[at])).transpose()?;
+        let there = init.as_ref().map_or(0, |p| p.shape[0]);
+        let rows: Vec<Option<usize>> = rows.map(|j| Some(j).filter(|&j| j < there)).collect();
+        self.laid_out(node, init.as_ref(), &rows, to.clone());
+        Ok(())
+    }
+    /// A bool that is false.
+    fn clear(&mut self, node: &Node) -> Place {
+        let place = self.memory(DType::Bool, 1, &[]);
+        self.laid_out(node, None, &[None], place.clone());
+        place
+    }
+
+    fn looped_kernel(&mut self, node: &Node, inner: &Inner, kernel: &LoopKernel, steps: Count, around: &mut Around) -> Lowered<()> {
+        let scan = &inner.scan;
+        let mut windows = vec![];
+        for (id, window) in scan.states.ids().zip(&kernel.windows) {
+            let offsets: Vec<usize> = window.carried_offsets().collect();
+            let carried = self.memory(window.dtype, offsets.len(), &window.shape);
+            self.begun(node, inner, id, offsets.iter().copied(), &carried)?;
+            windows.push(carried);
+            let all = scan.init_input(id).map_or(0, |at| around.ins[at].shape[0]).max(window.span);
+            let rows = if window.stored { (steps.most() + window.span).max(all) } else { 0 };
+            let memory = self.memory(window.dtype, rows, &window.shape);
+            if window.stored {
+                self.begun(node, inner, id, 0..all, &Place { shape: memory.shape.iter().copied().collect(), ..memory.clone() })?;
+            }
+            around.states.push(memory);
+            around.strides.push(count(&window.shape));
+        }
+        let [stopped, failed] = [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.clear(node)));
+        let mut strides = vec![];
+        let mut operands = vec![];
+        for (k, spot) in kernel.places.iter().enumerate() {
+            let dtype = kernel.kernel.mems[MemId(k as u32)].dtype;
+            let (base, at, moves) = match *spot {
+                Spot::Seq { id, at } => {
+                    let (place, moves) = around.seq(id);
+                    (place, at, moves)
+                }
+                Spot::Before { value, at } => (around.ins[scan.n_inputs() + value].clone(), at, 0),
+                Spot::Row { id, offset, at } => {
+                    let row = around.strides[id.idx()];
+                    (around.states[id.idx()].clone(), offset * row + at, row as isize)
+                }
+                Spot::Window { id, row, at } => {
+                    let window = &kernel.windows[id.idx()];
+                    let before = window.carried[..row].iter().filter(|&&c| c).count();
+                    (windows[id.idx()].clone(), before * count(&window.shape) + at, 0)
+                }
+                Spot::Stopped => (stopped.clone().ok_or_else(lost)?, 0, 0),
+                Spot::Failed => (failed.clone().ok_or_else(lost)?, 0, 0),
+            };
+            strides.push(moves * dtype.size() as isize);
+            operands.push(Place { first: base.first + at, ..base });
+        }
+        let nest = Nest::of(kernel.kernel.clone(), kernel.lanes, steps.most(), strides);
+        let (ins, outs) = (node.ins.iter().map(|v| self.places[v].clone()).collect(), [&windows[..], &around.states].concat());
+        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped }));
+        self.items.push(Item { work, ins, outs, span: node.span });
+        if let Some(failed) = failed {
+            self.items.push(Item { work: Work::Guard(Guard::False), ins: vec![failed], outs: vec![], span: node.span });
+        }
+        for (id, window) in scan.states.ids().zip(&kernel.windows) {
+            let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
+            let place =
+                self.kernel_rows(node, inner, window, (&windows[k], &around.states[k]), self.body.ty(v).dims[0].value().unwrap_or(0));
+            let shape = known_shape(self.body, v)?;
+            self.places.insert(v, Place { shape, ..place });
+        }
+        Ok(())
+    }
+
+    /// What a loop that is one kernel returns of a state, so many rows: the rows that it hands on follow those that it has stored.
+    fn kernel_rows(&mut self, node: &Node, inner: &Inner, window: &Window, (carried, stored): (&Place, &Place), rows: usize) -> Place {
+        let row = count(&window.shape);
+        let offsets: Vec<usize> = window.carried_offsets().collect();
+        if !window.stored {
+            return Place { first: (offsets.len() - rows) * row, ..carried.clone() };
+        }
+        let n = inner.known.unwrap_or(0);
+        for (k, j) in offsets.iter().enumerate().filter(|(_, j)| **j >= window.first_write) {
+            let to =
+                Place { first: (n + j) * row, shape: std::iter::once(1).chain(window.shape.iter().copied()).collect(), ..stored.clone() };
+            self.laid_out(node, Some(carried), &[Some(k)], to);
+        }
+        let all = stored.shape[0];
+        let first = if rows == all { 0 } else { n + window.span - rows };
+        Place { first: first * row, ..stored.clone() }
+    }
+
+    fn looped_list(
+        &mut self,
+        node: &Node,
+        inner: &Inner,
+        (plan, slots): (&MixedLoop, &[usize]),
+        steps: Count,
+        around: &mut Around,
+    ) -> Lowered<()> {
+        let scan = &inner.scan;
+        self.slots.extend(slots);
+        let one: Vec<bool> = scan.states.ids().map(|id| plan.in_place[id.idx()] || single(scan, id, 1)).collect();
+        for (id, window) in scan.states.ids().zip(&plan.windows) {
+            let one = one[id.idx()];
+            let seen = scan.init_input(id).map_or(0, |at| around.ins[at].shape[0]).max(window.span);
+            let rows = if one { 1 } else { (steps.most() + window.span).max(seen) };
+            let memory = self.memory(window.dtype, rows, &window.shape);
+            self.begun(node, inner, id, 0..if one { 1 } else { seen }, &memory)?;
+            around.states.push(memory);
+            around.strides.push(if one { 0 } else { count(&window.shape) });
+        }
+        let mut items = plan.items.clone();
+        items.iter_mut().for_each(|item| item.places(&mut |place| *place = around.outer(place)));
+        let writes = plan.writes.iter().map(|(id, offset, from)| {
+            let row = plan.windows[id.idx()].shape.clone();
+            let to = Place { at: At::Row(*id, *offset), first: 0, shape: row, dtype: from.dtype, along: [0; LEVELS - 1] };
+            [around.outer(from), around.outer(&to)]
+        });
+        let writes = writes.collect();
+        let stop = plan.stop.as_ref().map(|place| around.outer(place));
+        let step =
+            Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
+        let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step };
+        let ins = node.ins.iter().map(|v| self.places[v].clone()).collect();
+        self.items.push(Item { work: Work::For(Box::new(list)), ins, outs: around.states.clone(), span: node.span });
+        for (id, window) in scan.states.ids().zip(&plan.windows) {
+            let (memory, v) = (&around.states[id.idx()], node.outs[scan.state_output(id)]);
+            let shape = known_shape(self.body, v)?;
+            let first = match one[id.idx()] || shape[0] == memory.shape[0] {
+                true => 0,
+                false => (inner.known.unwrap_or(0) + window.span - shape[0]) * count(&window.shape),
+            };
+            self.places.insert(v, Place { first, shape, ..memory.clone() });
+        }
+        Ok(())
+    }
+}
+
+fn lost() -> Refusal {
+    Refusal("an operand that has no place".to_string())
+}
