@@ -1,0 +1,204 @@
+"""Loops in the steps of loops: what they give, or raise, does not depend on where they run, to the bit."""
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+ENGINES = ("eval", "vm", "jit")
+
+
+def agree(monkeypatch, build, *args, reached=None):
+    """What a function gives by each engine, or raises. `reached`: a word that `explain` has of the loops where one is compiled."""
+    found = []
+    for engine in ENGINES:
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+        variables = [rs.tensor(np.asarray(a).dtype.name, [None] * np.ndim(a)) for a in args]
+        outs = build(*variables)
+        f = rs.function(variables, list(outs) if isinstance(outs, (list, tuple)) else [outs])
+        try:
+            got = f(*args)
+        except Exception as e:
+            found.append((type(e), str(e)))
+            continue
+        found.append([(a.dtype, a.shape, a.tobytes()) for a in got])
+        assert [(a.dtype, a.shape, a.tobytes()) for a in f(*args)] == found[-1], "a second call"
+        if reached and engine != "eval":
+            assert reached in str(f.explain()), f.explain()
+    law, *others = found
+    for got in others:
+        assert got == law
+    return law
+
+
+KERNEL, LIST = "a kernel in the step of the loop around", "a list in the step of the loop around"
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_scalar_loops_with_all_rows_wanted(monkeypatch, n):
+    def build(x, h0):
+        def step(row, h):
+            inner = rs.loop(lambda a, left: rs.tanh(a + 0.5 * left + h[0]), over=row, init=h[1])
+            return {"h": rs.stack([inner[-1], rs.sum(inner)]), "rows": inner}
+
+        out = rs.loop(step, over=x, init={"h": h0})
+        return [out.h, out.rows, *rs.grad(rs.sum(out.h**2) + rs.sum(out.rows**3), [x, h0])]
+
+    agree(monkeypatch, build, numbers(5, n), numbers(2, seed=1), reached=KERNEL)
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_loops_of_products_with_gradients(monkeypatch, d):
+    def build(W, x, h0):
+        def step(x, h):
+            inner = rs.loop(lambda g: rs.tanh(W @ g + x), init=h, n_steps=4)
+            return {"h": inner[-1], "mean": rs.mean(inner, axis=0)}
+
+        out = rs.loop(step, over=x, init={"h": h0})
+        return [out.h, out.mean, *rs.grad(rs.sum(out.h**2) + rs.sum(out.mean), [W, x, h0])]
+
+    agree(monkeypatch, build, numbers(d, d) / d, numbers(6, d, seed=1), numbers(d, seed=2), reached=LIST if d > 3 else None)
+
+
+def test_rows_of_a_matrix_are_updated_one_by_one(monkeypatch):
+    def build(A, b, x0):
+        def sweep(x):
+            row = lambda i, x: x.at[i].set((b[i] - rs.dot(A[i], x) + A[i, i] * x[i]) / A[i, i])
+            return rs.loop(row, over=rs.arange(A.shape[0]), init=x)[-1]
+
+        return rs.loop(sweep, init=x0, n_steps=5)
+
+    for n, what in ((20, KERNEL), (100, LIST)):
+        agree(monkeypatch, build, numbers(n, n) + 9 * np.sqrt(n) * np.eye(n), numbers(n, seed=1), np.zeros(n), reached=what)
+
+
+def test_taps_backward_and_the_last_rows(monkeypatch):
+    def by_scan(x, start):
+        def inner(a, before, last):
+            return 0.3 * last - 0.2 * before + a
+
+        def step(row, h):
+            rows, _ = rs.scan(inner, sequences=row, outputs_info={"initial": h, "taps": [-2, -1]}, go_backwards=True)
+            return [rows[-2:], rows[0]]
+
+        rows, _ = rs.scan(step, sequences=x, outputs_info=[start, None])
+        return rows
+
+    agree(monkeypatch, by_scan, numbers(4, 6), numbers(2, seed=3))
+
+
+@pytest.mark.parametrize("counts", [[1, 3, 2, 7], [2, 0, 5], [0, 0], [4]])
+def test_as_many_steps_as_an_integer_says(monkeypatch, counts):
+    def build(counts, x, h0):
+        def step(n, x, h):
+            inner = rs.loop(lambda g: 0.9 * g + x, init=h, n_steps=n)
+            return rs.concatenate([h[None], inner])[-1]
+
+        out = rs.loop(step, over=[counts, x], init=h0)
+        return [out, *rs.grad(rs.sum(out**2), [x, h0])]
+
+    agree(monkeypatch, build, np.array(counts), numbers(len(counts)), np.array(0.5))
+    agree(monkeypatch, build, np.array(counts), numbers(len(counts), 3), numbers(3, seed=1))
+
+
+def test_no_steps_where_a_last_row_is_wanted_is_the_error_of_the_law(monkeypatch):
+    def build(counts, h0):
+        return rs.loop(lambda n, h: rs.loop(lambda g: 2 * g + 1, init=h, n_steps=n)[-1], over=counts, init=h0)
+
+    assert agree(monkeypatch, build, np.array([1, 2, 3]), np.array(0.5), reached=KERNEL)
+    kind, text = agree(monkeypatch, build, np.array([1, 0, 3]), np.array(0.5))
+    assert issubclass(kind, IndexError) and "in step 1" in text
+    kind, text = agree(monkeypatch, build, np.array([1, 2, -3]), np.array(0.5))
+    assert "E0111" in text and "in step 2" in text
+
+
+def test_lengths_by_the_number_of_the_step(monkeypatch):
+    def build(births, decay):
+        def step(t, birth, past):
+            total = rs.loop(lambda s, total: total + past[s] * decay[t - s], over=rs.arange(t), init=rs.constant(0.0))
+            return {"past": past.at[t].set(birth + rs.sum(total[-1:]))}
+
+        steps = births.shape[0]
+        past = rs.loop(step, over={"t": rs.arange(steps), "birth": births}, init={"past": rs.zeros_like(births)}).past[-1]
+        return [past, *rs.grad(rs.sum(past**2), [births, decay])]
+
+    for n in (1, 2, 12, 30):
+        agree(monkeypatch, build, numbers(n), numbers(n, seed=1) / n)
+
+
+def test_loops_that_stop(monkeypatch):
+    def build(x):
+        def step(x):
+            def newton(E):
+                new = E - (E - 0.4 * rs.sin(E) - x) / (1 - 0.4 * rs.cos(E))
+                return new, rs.until(rs.abs(new - E) < 1e-10)
+
+            return rs.loop(newton, init=x, n_steps=30)[-1]
+
+        out = rs.loop(step, over=x)
+        return [out, rs.grad(rs.sum(out), x)]
+
+    agree(monkeypatch, build, numbers(9), reached=KERNEL)
+
+    def of_rows(x, W):
+        def step(x):
+            def halve(h):
+                new = rs.tanh(W @ h) / 2
+                return new, rs.until(rs.max(rs.abs(new)) < 1e-2)
+
+            return rs.loop(halve, init=x, n_steps=20)[-1]
+
+        return rs.loop(step, over=x)
+
+    agree(monkeypatch, of_rows, 100 * numbers(6, 12), numbers(12, 12, seed=4), reached=LIST)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+def test_loops_in_loops_in_loops(monkeypatch, depth):
+    def build(x, W):
+        def nest(h, depth):
+            if depth == 0:
+                return rs.tanh(W @ h + x)
+            return rs.loop(lambda h: nest(h, depth - 1) + 0.1 * h, init=h, n_steps=2)[-1]
+
+        out = nest(x, depth)
+        return [out, *rs.grad(rs.sum(out**2), [x, W])]
+
+    agree(monkeypatch, build, numbers(10), numbers(10, 10, seed=1) / 5)
+
+
+def test_an_index_outside_is_reported_with_all_steps(monkeypatch):
+    def build(x, at):
+        return rs.loop(lambda k: rs.loop(lambda i, s: s + x[i], over=k, init=0.0)[-1], over=at)
+
+    assert agree(monkeypatch, build, numbers(20), np.arange(12).reshape(4, 3))
+    kind, text = agree(monkeypatch, build, numbers(20), np.array([[0, 1, 2], [3, 99, 4]]))
+    assert issubclass(kind, IndexError)
+    assert "in step 1 (" in text or "in step 1 of" in text
+
+
+def test_the_profile_counts_inner_steps():
+    x = rs.dmatrix()
+    inner = lambda row: rs.loop(lambda a, s: rs.sin(s) + a, over=row, init=0.0, name="inside")[-1]
+    f = rs.function([x], rs.loop(inner, over=x, name="outside"), profile=True)
+    f(numbers(7, 5))
+    loops = {loop.name: loop for loop in f.profile.loops}
+    assert (loops["outside"].steps, loops["inside"].calls, loops["inside"].steps) == (7, 7, 35)
+
+
+def test_tables_are_read_by_number(monkeypatch):
+    def build(table, path):
+        def step(i, s):
+            return 0.5 * s + table[path[i], (path[i] + i) % 7]
+
+        return rs.loop(step, over=rs.arange(path.shape[0]), init=0.0)
+
+    path = np.random.default_rng(0).integers(-30, 30, size=50)
+    agree(monkeypatch, build, numbers(30, 7), path)
+    path[20] = 30
+    kind, text = agree(monkeypatch, build, numbers(30, 7), path)
+    assert issubclass(kind, IndexError) and "in step 20" in text
