@@ -68,6 +68,8 @@ pub(crate) enum Work {
     Nest(Box<Nest>),
     /// Elements moved.
     Move(Vec<Run>),
+    /// Elements of the one input added to those of the result.
+    Add(Vec<Run>),
     /// A product of two matrices, or of a matrix and a vector: `[m, k, n]`.
     MatMul([usize; 3]),
     /// Elements read by an index: operands are the array, then the index.
@@ -389,18 +391,19 @@ impl<'a> Planner<'a> {
                 out
             }
         };
-        let work = match self.placed(node, &selector, mode, &ins[0], &out) {
-            Some(runs) => Work::Move(runs),
-            None => Work::Write(selector, mode),
+        let work = match (self.placed(node, &selector, &ins[0], &out), mode) {
+            (Some(runs), Write::Set) => Work::Move(runs),
+            (Some(runs), Write::Inc) => Work::Add(runs),
+            (None, _) => Work::Write(selector, mode),
         };
         self.items.push(Item { work, ins, outs: vec![out], span: node.span });
         Ok(true)
     }
 
     /// What is written by an index that is known, element by element, where these are few runs.
-    fn placed(&self, node: &Node, selector: &Selector, mode: Write, y: &Place, out: &Place) -> Option<Vec<Run>> {
+    fn placed(&self, node: &Node, selector: &Selector, y: &Place, out: &Place) -> Option<Vec<Run>> {
         let idxs: Vec<&Array> = node.ins[2..].iter().map(|&v| self.body.const_value(v)).collect::<Option<_>>()?;
-        if mode != Write::Set || y.dtype != out.dtype {
+        if y.dtype != out.dtype {
             return None;
         }
         let selected = selector.select(&out.shape, &|k| idxs[k].item_i64().unwrap_or(0), &|k| idxs[k].clone()).ok()?;

@@ -16,7 +16,7 @@ use crate::lower::inner::{Count, Guard};
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
-use crate::ops::select::{Selector, write_run};
+use crate::ops::select::{Number, Selector, write_run};
 use crate::scan::step::in_step;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
@@ -61,6 +61,8 @@ enum Kind<'a> {
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
     Move(&'a [Run], SmallVec<[Spot<'a>; 4]>, usize),
+    /// Elements of a dtype added to those of the result.
+    Add(&'a [Run], DType, [Spot<'a>; 2]),
     /// A product.
     Product([usize; 3], DType, [Spot<'a>; 3]),
     /// An op on slices of such a dtype: its inputs and its result with their numbers of elements.
@@ -128,6 +130,7 @@ impl<'a> Bound<'a> {
                     _ => Kind::Move(runs, operands().collect(), size),
                 }
             }
+            Part::Add(runs) => Kind::Add(runs, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.outs[0])]),
             Part::MatMul(extents) => {
                 Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])])
             }
@@ -182,6 +185,10 @@ impl<'a> Bound<'a> {
             }
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            Kind::Add(runs, dtype, [from, to]) => {
+                let (from, to) = (from.at(k), to.at(k));
+                crate::dispatch!(*dtype, T => runs.iter().for_each(|run| added::<T>(run, &from, &to)));
+            }
             Kind::Product(extents, dtype, spots) => multiplied(cx, *dtype, spots, *extents, k).map_err(|e| self.blame(e))?,
             Kind::Direct(direct, dtype, ins, (to, n)) => {
                 let (ins, out) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (to.at(k), *n));
@@ -384,6 +391,18 @@ const SMALL: usize = 1 << 12;
 
 fn multiply<T: Product>(cx: &mut EvalCx, operands: [&Operand; 3], [m, k, n]: [usize; 3]) -> Result<()> {
     with_slices::<T, _>(operands, [m * k, k * n, m * n], |a, b, c| T::multiply_in(cx, [m, k, n], a, b, c))
+}
+
+/// Adds elements, or one to all where the run does not go on.
+fn added<T: Number>(run: &Run, from: &Operand, to: &Operand) {
+    let size = size_of::<T>();
+    let from = Operand { offset: from.offset + run.from * size, ..*from };
+    let to = Operand { offset: to.offset + run.to * size, ..*to };
+    let n = if run.step == 0 { 1 } else { run.n };
+    with_slices::<T, _>([&from, &from, &to], [n, n, run.n], |y, _, x| match run.step {
+        0 => x.chunks_mut(1).for_each(|x| write_run(x, y, Write::Inc)),
+        _ => write_run(x, y, Write::Inc),
+    });
 }
 
 /// The last operand is the result.

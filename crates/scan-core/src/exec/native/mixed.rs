@@ -62,6 +62,7 @@ pub(super) struct Piece {
 pub(super) enum Part {
     Nest(Arc<Tiered>, Box<Nest>),
     Move(Vec<Run>),
+    Add(Vec<Run>),
     MatMul([usize; 3]),
     Read(Selector),
     Write(Selector, Write),
@@ -100,6 +101,7 @@ impl Piece {
         let part = match item.work {
             Work::Nest(nest) => Part::Nest(kernels.get(&nest), nest),
             Work::Move(runs) => Part::Move(runs),
+            Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
             Work::Read(selector) => Part::Read(selector),
             Work::Write(selector, mode) => Part::Write(selector, mode),
@@ -159,7 +161,7 @@ impl Part {
             Part::Move(_) => "move",
             Part::MatMul(_) => "matmul",
             Part::Read(_) => "index",
-            Part::Write(..) => "index_write",
+            Part::Write(..) | Part::Add(_) => "index_write",
             Part::Guard(_) => "guard",
             Part::Loop(_) | Part::For(_) => "scan",
             Part::Call(op) | Part::Direct(_, op) => op.name(),
@@ -220,7 +222,8 @@ impl Mixed {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
         let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes_of(place)));
         let before = self.pieces.windows(2).filter(|pair| {
-            matches!((&pair[0].part, &pair[1].part), (Part::Move(_), Part::Write(..))) && pair[0].outs[0].at == pair[1].outs[0].at
+            matches!((&pair[0].part, &pair[1].part), (Part::Move(_), Part::Write(..) | Part::Add(_) | Part::Move(_)))
+                && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
         rows.chain(copied).collect()
