@@ -9,6 +9,7 @@ import pytest
 
 import rscan as rs
 from rscan import _native, errors
+from rscan.variable import apply
 
 
 def test_classes_are_also_pythons():
@@ -82,7 +83,7 @@ def test_user_ops():
 
     op = _native.extern("square_in_python", True, infer, lambda ins: [ins[0] ** 2], vjp)
     x = rs.vector("x")
-    y = rs.variable.apply(op, {}, x)
+    y = apply(op, {}, x)
     assert rs.function([x], y)([3.0]) == 9
     (g,) = _native.grad(y.sum()._v, [x._v])
     assert rs.function([x], rs.as_variable(g))([3.0]) == 6
@@ -100,16 +101,16 @@ def test_exceptions_of_user_code_come_out_unchanged():
         return list(ins)
 
     x = rs.vector("x")
-    y = rs.variable.apply(_native.extern("fails", True, infer, fail), {}, x)
+    y = apply(_native.extern("fails", True, infer, fail), {}, x)
     with pytest.raises(Mine, match="here"):
         rs.function([x], y)([1.0])
     with pytest.raises(Mine, match="here"):
-        rs.variable.apply(_native.extern("fails early", True, fail, fail), {}, x)
+        apply(_native.extern("fails early", True, fail, fail), {}, x)
     with pytest.raises(errors.GradientError, match="no gradient"):
         _native.grad(y.sum()._v, [x._v])
     bad = _native.extern("bad gradient", True, infer, lambda ins: ins, lambda *_: [])
     with pytest.raises(errors.GradientError, match="0 cotangents"):
-        _native.grad(rs.variable.apply(bad, {}, x).sum()._v, [x._v])
+        _native.grad(apply(bad, {}, x).sum()._v, [x._v])
 
 
 def test_the_state_of_a_legacy_stream():

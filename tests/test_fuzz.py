@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import rscan as rs
+from rscan.inputs import CONSTRUCTORS
 
 CALLS = int(os.environ.get("RSCAN_FUZZ_CALLS", 10_000))
 FIRST = int(os.environ.get("RSCAN_FUZZ_SEED", 0))
@@ -35,7 +36,7 @@ OPERATORS = [
 ALLOWED = (rs.RscanError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError)
 #: Names that are no functions of values, or that work on files and processes.
 SKIPPED = {"config", "errors", "linalg", "random", "e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
-FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in rs.inputs.CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
+FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
 
 
 class Late(Exception):
@@ -157,7 +158,7 @@ class Fuzz:
         return f"{name}{show(args, named)}", lambda: function(*args, **named)
 
     def function_call(self) -> Any:
-        return self.by_name(rs, FUNCTIONS if self.chance(0.95) else list(rs.inputs.CONSTRUCTORS))
+        return self.by_name(rs, FUNCTIONS if self.chance(0.95) else list(CONSTRUCTORS))
 
     def random_call(self) -> Any:
         return self.by_name(*self.pick([(rs.random, rs.random.__all__), (rs.linalg, rs.linalg.__all__)]))

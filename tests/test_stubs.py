@@ -1,69 +1,78 @@
-"""The type stubs list what the tables make. `UPDATE=1 pytest tests/test_stubs.py` writes them."""
+"""What type checkers see of rscan: the stubs are current, user programs check, and mistakes are reported."""
 
-import os
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import rscan as rs
-from rscan import _rows, inputs
 
-HOME = Path(rs.__file__).parent
-
-
-def rows_stub() -> str:
-    """A function per row and per other name of a row."""
-    out = [
-        '"""Elementwise functions. Made from the table: see tests/test_stubs.py."""',
-        "",
-        "from collections.abc import Callable",
-    ]
-    out += [
-        "from typing import Any",
-        "",
-        "from .variable import Variable",
-        "",
-        "ALIASES: dict[str, str]",
-        "EXTENDED: tuple[str, ...]",
-    ]
-    out += ["ROWS: dict[str, Callable[..., Variable]]", ""]
-    table = {row["name"]: row for row in rs._native.catalogue()}
-    for name, target in {**{name: name for name in table}, **_rows.ALIASES}.items():
-        if name not in _rows.EXTENDED and name in _rows.ROWS:
-            arguments = ", ".join(arg + ": Any" for arg in table[target]["args"])
-            out += [f"def {name}({arguments}, /) -> Variable:", f'    """{table[target]["doc"]}"""', ""]
-    return "\n".join(out).rstrip() + "\n"
+ROOT = Path(__file__).parent.parent
+PROGRAMS = Path(__file__).parent / "typing"
 
 
-def inputs_stub() -> str:
-    """A function per dtype and kind of variable, and its plural."""
-    out = ['"""Variables that a caller fills. Made from the tables of inputs.py: see tests/test_stubs.py."""', ""]
-    out += [
-        "from collections.abc import Callable, Sequence",
-        "from typing import Any",
-        "",
-        "from .variable import Variable",
-        "",
-    ]
-    out += ["PREFIXES: dict[str, str]", "KINDS: dict[str, tuple[int | None, ...]]", "PLURALS: dict[str, str]"]
-    out += ["CONSTRUCTORS: dict[str, Callable[..., Any]]", ""]
-    out += ["def tensor(dtype: Any = None, shape: Sequence[int | None] = (), name: str | None = None) -> Variable: ..."]
-    plurals = {prefix + many for prefix in ["", *inputs.PREFIXES] for many in inputs.PLURALS.values()}
-    for name in inputs.CONSTRUCTORS:
-        if name in plurals:
-            out.append(f"def {name}(*names: Any, dtype: Any = None) -> list[Variable]: ...")
-        else:
-            options = "name: str | None = None, dtype: Any = None, shape: Sequence[int | None] | None = None"
-            out.append(f"def {name}({options}) -> Variable: ...")
-    return "\n".join(out) + "\n"
+def run(*command: str, cwd: Path) -> str:
+    """What a checker says; it finds rscan here, whatever is installed."""
+    environment = {"MYPYPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "python"), "HOME": str(cwd)}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=250)
+    return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("name", "make"), [("_rows.pyi", rows_stub), ("inputs.pyi", inputs_stub)])
-def test_stubs_are_current(name, make):
-    file = HOME / name
-    if os.environ.get("UPDATE"):
-        file.write_text(make(), encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == make()
+def test_stubs_are_current():
+    spec = importlib.util.spec_from_file_location("stubs", ROOT / "tools" / "stubs.py")
+    stubs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(stubs)
+    stale = [file.name for file, text in stubs.stubs().items() if not file.exists() or file.read_text(encoding="utf-8") != text]
+    assert not stale, f"{stale}: tools/stubs.py --write writes them"
+
+
+def reported(text: str) -> dict[str, set[int]]:
+    """Lines with errors per program."""
+    found: dict[str, set[int]] = {file.name: set() for file in PROGRAMS.glob("*.py")}
+    for name, line in re.findall(r"(\w+\.py):(\d+)(?::\d+)?(?: -|:) error", text):
+        found.setdefault(name, set()).add(int(line))
+    return found
+
+
+def expected() -> dict[str, set[int]]:
+    lines = {file.name: file.read_text(encoding="utf-8").splitlines() for file in PROGRAMS.glob("*.py")}
+    return {name: {i for i, line in enumerate(text, 1) if "# wrong:" in line} for name, text in lines.items()}
+
+
+def test_mypy_reports_every_mistake_and_nothing_else(tmp_path):
+    pytest.importorskip("mypy")
+    programs = map(str, sorted(PROGRAMS.glob("*.py")))
+    text = run(sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--config-file=", *programs, cwd=tmp_path)
+    assert len(expected()["mistakes.py"]) >= 8
+    assert reported(text) == expected(), text
+
+
+def test_pyright_reports_every_mistake_and_nothing_else(tmp_path):
+    pyright = Path(sys.executable).with_name("basedpyright")
+    if not pyright.exists():
+        pytest.skip("basedpyright is not installed")
+    shutil.copytree(PROGRAMS, tmp_path / "programs")
+    settings = '{"typeCheckingMode": "standard", "extraPaths": ["%s"], "include": ["programs"]}' % (ROOT / "python")
+    (tmp_path / "pyrightconfig.json").write_text(settings)
+    text = run(str(pyright), "--pythonpath", sys.executable, cwd=tmp_path)
+    assert reported(text) == expected(), text
+
+
+def test_stubtest_finds_nothing(tmp_path):
+    pytest.importorskip("mypy")
+    allowed = ROOT / "tests" / "typing_allowed.txt"
+    text = run(sys.executable, "-m", "mypy.stubtest", "rscan", "--concise", "--allowlist", str(allowed), cwd=tmp_path)
+    assert text == "", text
+
+
+@pytest.mark.parametrize("program", ["garch.py", "powers.py"])
+def test_programs_run(program, tmp_path):
+    done = subprocess.run([sys.executable, PROGRAMS / program], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0 and "True" in done.stdout, done.stderr
 
 
 def test_every_exported_name_exists():
@@ -72,3 +81,16 @@ def test_every_exported_name_exists():
     assert len(set(rs.__all__)) == len(rs.__all__)
     undocumented = [name for name in rs.__all__ if callable(getattr(rs, name)) and not getattr(rs, name).__doc__]
     assert not undocumented
+
+
+def test_dir_lists_what_users_mean_to_see():
+    shown = dir(rs)
+    assert all(hasattr(rs, name) for name in shown) and len(shown) < len(rs.__all__)
+    assert {"dvector", "scan", "exp", "pi", "linalg", "print"} <= set(shown)
+    assert not {"ubtensor5s", "gradient", "inputs", "ops", "annotations", "_native"} & set(shown)
+
+
+def test_modules_do_not_hide_among_the_functions():
+    module = type(rs.errors)
+    leaked = [name for name, value in vars(rs).items() if isinstance(value, module) and name not in rs.__all__ and name[0] != "_"]
+    assert set(leaked) <= {"theano", "cli", "interop"}  # which somebody may have imported since

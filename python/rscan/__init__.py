@@ -3,7 +3,7 @@
 from .variable import Variable, as_variable, constant  # first: the functions need the class, and it them
 
 # isort: split
-from . import errors, linalg, random
+from . import errors, linalg, random, typing
 from ._native import __version__
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile, value_and_grad
@@ -114,6 +114,7 @@ __all__ = [
     "shared",
     "taps",
     "tensor",
+    "typing",
     "until",
     "value_and_grad",
     "verify_grad",
@@ -122,3 +123,20 @@ __all__ = [
     *_CONSTRUCTORS,
     *_functions,
 ]
+
+# Modules are imported by their names (`from rscan.explain import Explanation`); as attributes they would stand among the functions,
+# and some have the name of a function of NumPy.
+for _name, _value in list(globals().items()):
+    if type(_value) is type(errors) and _name not in __all__ and not _name.startswith("_"):
+        del globals()[_name]
+del _name, _value
+
+#: Constructors that completion shows. There are many more: one per prefix, kind and plural.
+_USUAL = {prefix + kind for prefix in ("", "d", "f", "i", "l") for kind in ("scalar", "vector", "matrix")}
+_USUAL |= {"scalars", "vectors", "matrices", "tensor3", "dtensor3"}
+
+
+def __dir__() -> list[str]:
+    """What users mean to see."""
+    shown = [name for name in __all__ if name in _USUAL or name not in _CONSTRUCTORS]
+    return sorted([*shown, "e", "inf", "nan", "newaxis", "pi", "print"])

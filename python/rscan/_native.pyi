@@ -1,16 +1,17 @@
 """The core: expressions, loops, gradients and functions. What users see is written on top of it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any, Self, TypedDict, final
 
 import numpy as np
+from typing_extensions import disjoint_base
 
 __version__: str
 
 _Dim = int | None
 _Type = tuple[str, Sequence[_Dim]]
 
-class Row(TypedDict):
+class _Row(TypedDict):
     """A row of the elementwise table."""
 
     name: str
@@ -22,6 +23,7 @@ class Row(TypedDict):
     tests: list[list[float]]
     differentiable: bool
 
+@final
 class Var:
     """An expression. Equal and of one hash where it is the same expression."""
 
@@ -62,12 +64,13 @@ class Var:
     def updates(self) -> list[tuple[Var, Var]]: ...
     def describe(self) -> str: ...
 
+@final
 class Shared:
     """A value that lives between calls, with the one expression that stands for it."""
 
-    def __init__(
-        self, value: np.ndarray, name: str | None = None, span: int = 0, static_shape: Sequence[_Dim] | None = None
-    ) -> None: ...
+    def __new__(
+        cls, value: np.ndarray, name: str | None = None, span: int = 0, static_shape: Sequence[_Dim] | None = None
+    ) -> Self: ...
     @property
     def var(self) -> Var: ...
     @property
@@ -75,24 +78,26 @@ class Shared:
     def get(self) -> np.ndarray: ...
     def set(self, value: np.ndarray) -> None: ...
 
+@final
 class UserOp:
     """A user's op, to be given to `apply`."""
 
     @property
     def key(self) -> str: ...
 
+@final
 class LoopBuilder:
     """A loop under construction: placeholders first, then what the step made of them."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str | None = None,
         n_steps: Var | None = None,
         go_backwards: bool = False,
         truncate: int | None = None,
         strict: bool = False,
         span: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
     def sequence(self, x: Var, taps: Sequence[int], name: str | None = None) -> list[Var]: ...
     def state(self, initial: Var, taps: Sequence[int], name: str | None = None) -> list[Var]: ...
     def pass_(self, var: Var, fixed: bool = False) -> None: ...
@@ -101,18 +106,19 @@ class LoopBuilder:
         self, outputs: Sequence[tuple[int | None, Var]], updates: Sequence[tuple[Var, Var]], until: Var | None = None
     ) -> tuple[list[Var], list[tuple[Var, Var]], Var]: ...
 
+@final
 class Function:
     """A compiled function. Calls may come from many threads."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         inputs: Sequence[Var],
         outputs: Sequence[Var],
-        updates: Sequence[tuple[Var, Var]] = (),
-        givens: Sequence[tuple[Var, Var]] = (),
+        updates: Sequence[tuple[Var, Var]] = ...,
+        givens: Sequence[tuple[Var, Var]] = ...,
         name: str | None = None,
         passes: tuple[str, list[str]] | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     def __call__(self, *args: np.ndarray) -> list[np.ndarray]: ...
     @property
     def unused_inputs(self) -> list[int]: ...
@@ -135,8 +141,11 @@ class Function:
     def text(self, optimised: bool = False) -> str: ...
     def report(self) -> tuple[list[tuple[str, str, bool, str]], list[tuple[str, str, int]]]: ...
 
+@disjoint_base
 class Caller:
     """The base of the classes that users call: calls whose arguments need no conversion take no Python code."""
+
+    def __new__(cls, *_args: Any, **_named: Any) -> Self: ...
 
     def _install(
         self,
@@ -157,7 +166,7 @@ def passes() -> list[tuple[str, list[str], str, bool]]: ...
 def input(dtype: str, shape: Sequence[_Dim], name: str | None = None, span: int = 0) -> Var: ...
 def constant(array: np.ndarray, span: int = 0) -> Var: ...
 def apply(op: str | UserOp, attrs: dict[str, Any], inputs: Sequence[Var], span: int = 0) -> list[Var]: ...
-def leaves(vars: Sequence[Var], stop: Sequence[Var] = ()) -> list[Var]: ...
+def leaves(vars: Sequence[Var], stop: Sequence[Var] = ...) -> list[Var]: ...
 def recent(vars: Sequence[Var], since: int) -> list[Var]: ...
 def noted(vars: Sequence[Var], since: int = 0) -> list[Var]: ...
 def power(base: Var, exponent: Var, span: int = 0) -> Var: ...
@@ -165,8 +174,8 @@ def substitute(outputs: Sequence[Var], pairs: Sequence[tuple[Var, Var]]) -> list
 def grad(
     cost: Var | None,
     wrt: Sequence[Var],
-    consider_constant: Sequence[Var] = (),
-    known_grads: Sequence[tuple[Var, Var]] = (),
+    consider_constant: Sequence[Var] = ...,
+    known_grads: Sequence[tuple[Var, Var]] = ...,
     span: int = 0,
     passes: tuple[str, list[str]] | None = None,
 ) -> list[Var | None]: ...
@@ -174,8 +183,8 @@ def vjp(
     outputs: Sequence[Var],
     cotangents: Sequence[Var],
     wrt: Sequence[Var],
-    consider_constant: Sequence[Var] = (),
-    known_grads: Sequence[tuple[Var, Var]] = (),
+    consider_constant: Sequence[Var] = ...,
+    known_grads: Sequence[tuple[Var, Var]] = ...,
     span: int = 0,
     passes: tuple[str, list[str]] | None = None,
 ) -> list[Var | None]: ...
@@ -197,6 +206,6 @@ def extern(
 def mt_state(seed: int) -> np.ndarray: ...
 def span(file: str, line: int, function: str) -> int: ...
 def span_place(span: int) -> tuple[str, int, str] | None: ...
-def catalogue() -> list[Row]: ...
+def catalogue() -> list[_Row]: ...
 def structural_ops() -> list[str]: ...
 def error_page(code: str) -> str | None: ...

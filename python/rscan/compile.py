@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -26,7 +26,14 @@ from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 __all__ = ["Compiled", "compile", "value_and_grad"]
 
 
-class Compiled:
+if TYPE_CHECKING:
+    from .typing import Operand
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Compiled(Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself."""
 
@@ -39,6 +46,31 @@ class Compiled:
         self._plain: dict[Any, tuple[Function, _tree.Tree]] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn, updated=())
+
+    if TYPE_CHECKING:
+        # With the arguments that the function declares, or with arrays in their order where it declares variables.
+        @overload
+        def __call__(self, *args: P.args, **named: P.kwargs) -> R: ...
+        @overload
+        def __call__(self: Compiled[[Variable], R], a: Operand, /) -> R: ...
+        @overload
+        def __call__(self: Compiled[[Variable, Variable], R], a: Operand, b: Operand, /) -> R: ...
+        @overload
+        def __call__(self: Compiled[[Variable, Variable, Variable], R], a: Operand, b: Operand, c: Operand, /) -> R: ...
+        @overload
+        def __call__(
+            self: Compiled[[Variable, Variable, Variable, Variable], R], a: Operand, b: Operand, c: Operand, d: Operand, /
+        ) -> R: ...
+        @overload
+        def __call__(
+            self: Compiled[[Variable, Variable, Variable, Variable, Variable], R],
+            a: Operand,
+            b: Operand,
+            c: Operand,
+            d: Operand,
+            e: Operand,
+            /,
+        ) -> R: ...
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The values for these arguments. Called with variables, the expression itself."""
@@ -134,7 +166,7 @@ def _kinds(args: tuple[Any, ...]) -> Any:
 #: Functions take these as they are, where the types are those of the variant.
 _TAKEN = (np.ndarray, np.float64)
 
-_NUMBERS = (float, int, bool, np.float64, np.float32, np.int64)
+_NUMBERS: tuple[type, ...] = (float, int, bool, np.float64, np.float32, np.int64)
 
 
 def _is_leaf(value: Any) -> bool:

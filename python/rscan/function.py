@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from .explain import Explanation, explain
 from .profile import Profile
 from .shared import SharedVariable
 from .variable import Variable, as_variable, is_weak, wrap
+
+R = TypeVar("R")
 
 
 class Out:
@@ -39,7 +41,7 @@ def function(
     no_default_updates: Any = False,
     profile: bool | str = False,
     excluding: Iterable[str] = (),
-) -> Function:
+) -> Function[Any]:
     """Compiles expressions of inputs.
 
     outputs: a variable (the function returns an array), a list (a list), a dict (a dict) or None (an empty list).
@@ -55,7 +57,7 @@ def function(
     return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
 
 
-class Function(Caller):
+class Function(Caller, Generic[R]):
     """A compiled function. Calls may come from many threads.
 
     Arguments that are arrays of their input's dtype in C order are read where they lie; all others are converted first. Results
@@ -67,6 +69,10 @@ class Function(Caller):
     _quick = True
     #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
     trust_input = False
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **named: Any) -> R: ...
 
     def __init__(
         self,

@@ -1,0 +1,353 @@
+"""The type stubs of modules whose names are made when they are imported: `tools/stubs.py` compares, `tools/stubs.py --write` writes.
+
+Names, parameters and docs come from the modules as they run, so that a row of the table or a function that is added is in the stubs
+at the next `--write`. What types cannot be read from a signature stands in `OVERLOADS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+from collections import defaultdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import rscan
+from rscan import _rows, inputs
+
+HOME = Path(rscan.__file__).parent
+
+#: Modules that make names when they are imported.
+MAKERS = [
+    "rscan._rows", "rscan.inputs", "rscan.theano.tensor.create", "rscan.theano.tensor.elemwise", "rscan.theano.tensor.arrays",
+    "rscan.theano.tensor.subtensor", "rscan.theano.tensor.nnet",
+]  # fmt: skip
+
+#: Modules whose stubs are their names as they run.
+GATHERED = [*MAKERS[2:], "rscan.ops", "rscan.theano", "rscan.theano.tensor"]
+
+Patch = tuple[dict[str, str], str]
+
+
+def _like(parameter: str) -> list[Patch]:
+    """Derivatives come in the form in which variables were given."""
+    return [
+        ({parameter: "Variable"}, "Variable"),
+        ({parameter: "list[_V]"}, "list[Variable]"),
+        ({parameter: "tuple[_V, ...]"}, "tuple[Variable, ...]"),
+    ]
+
+
+_FIXED = {"return_list": "Literal[False]", "init": ""}
+_STEPS: list[Patch] = [
+    ({"fn": "Callable[..., Variable | tuple[Variable, until]]", **_FIXED}, "tuple[Variable, OrderedUpdates]"),
+    ({"fn": "Callable[..., _Several]", **_FIXED}, "tuple[list[Variable], OrderedUpdates]"),
+    ({"fn": "Callable[..., Any]", "return_list": "bool", "init": ""}, "tuple[Any, OrderedUpdates]"),
+]
+
+#: Per function what takes the place of its parameters' types, and what it then returns; "" leaves a parameter out. Parameters that a
+#: function does not have are passed over.
+OVERLOADS: dict[str, list[Patch]] = {
+    "grad": [*_like("wrt"), ({"cost": "Callable[..., Any]"}, "Any")],
+    "vjp": [*_like("wrt"), ({"outputs": "Callable[..., Any]"}, "Any")],
+    "Lop": _like("wrt"),
+    "jvp": [*_like("outputs"), ({"outputs": "Callable[..., Any]"}, "Any")],
+    "Rop": _like("f"),
+    "jacobian": [*_like("wrt"), ({"expression": "Callable[..., Any]"}, "Any")],
+    "hessian": [*_like("wrt"), ({"cost": "Callable[..., Any]"}, "Any")],
+    "function": [
+        ({"inputs": "_Inputs", "outputs": "Variable | Out | float"}, "Function[NDArray[Any]]"),
+        ({"inputs": "_Inputs", "outputs": "list[Any] | tuple[Any, ...] | None"}, "Function[list[NDArray[Any]]]"),
+        ({"inputs": "_Inputs", "outputs": "Mapping[_K, Any]"}, "Function[dict[_K, NDArray[Any]]]"),
+    ],
+    "compile": [
+        ({"fn": "Callable[_P, Variable]"}, "Compiled[_P, NDArray[Any]]"),
+        ({"fn": "Callable[_P, tuple[Variable, Variable]]"}, "Compiled[_P, tuple[NDArray[Any], NDArray[Any]]]"),
+        ({"fn": "Callable[_P, tuple[Variable, ...]]"}, "Compiled[_P, tuple[NDArray[Any], ...]]"),
+        ({"fn": "Callable[_P, list[Variable]]"}, "Compiled[_P, list[NDArray[Any]]]"),
+        ({"fn": "Callable[_P, dict[_K, Variable]]"}, "Compiled[_P, dict[_K, NDArray[Any]]]"),
+        ({"fn": "Callable[_P, Any]"}, "Compiled[_P, Any]"),
+        ({"fn": "None"}, "Callable[[Callable[_P, Any]], Compiled[_P, Any]]"),
+    ],
+    "value_and_grad": [
+        ({"fn": "Compiled[_P, Any]"}, "Compiled[_P, tuple[Any, Any]]"),
+        ({"fn": "Callable[_P, Any]"}, "Compiled[_P, tuple[Any, Any]]"),
+    ],
+    "vmap": [({"f": "Callable[_P, _R]"}, "Callable[_P, _R]")],
+    "scan": [*_STEPS, ({}, "Any")],
+    "map": _STEPS,
+    "reduce": _STEPS,
+    "foldl": _STEPS,
+    "foldr": _STEPS,
+    "loop": [
+        ({"step": "Callable[..., Mapping[str, Any]]"}, "Loop"),
+        ({"step": "Callable[..., Variable]", "init": "Operand | Taps | None"}, "LoopOutput"),
+        ({"init": "dict[str, Any] | list[Any] | tuple[Any, ...]"}, "Loop"),
+        ({}, "Any"),
+    ],
+    "constant": [({"value": "Operand"}, "Variable")],
+    "as_variable": [({"value": "Operand"}, "Variable")],
+    "shared": [({"value": "Operand"}, "SharedVariable")],
+    "debugprint": [({"file": "TextIO | None"}, "None"), ({"file": "str"}, "str")],
+}
+
+HEADER = '''"""{doc} Made by tools/stubs.py."""
+# ruff: noqa
+
+'''
+
+PREAMBLE = """import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, ParamSpec, TextIO, TypeVar, overload
+
+from numpy.typing import NDArray
+
+from .typing import Operand
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_K = TypeVar("_K")
+_V = TypeVar("_V", bound=Variable)
+_Inputs = Variable | In | Sequence[Variable | In] | None
+_Several = tuple[Variable, Variable] | tuple[Variable, Variable, Variable] | tuple[Variable, Variable, Variable, Variable]
+"""
+
+
+# The tables.
+
+
+def rows_stub() -> str:
+    """A function per row and per other name of a row."""
+    out = [HEADER.format(doc="Elementwise functions.").rstrip(), "", "from collections.abc import Callable", ""]
+    out += ["from .typing import Operand", "from .variable import Variable", "", "ALIASES: dict[str, str]", "EXTENDED: tuple[str, ...]"]
+    out += ["ROWS: dict[str, Callable[..., Variable]]", ""]
+    table = {row["name"]: row for row in rscan._native.catalogue()}
+    names = {**{name: name for name in table}, **_rows.ALIASES}
+    shown = [name for name in names if name not in _rows.EXTENDED and name in _rows.ROWS]
+    for name in shown:
+        arguments = ", ".join(arg + ": Operand" for arg in table[names[name]]["args"])
+        out += [f"def {name}({arguments}, /) -> Variable:", f'    """{table[names[name]]["doc"]}"""', ""]
+    out += _exported(_rows.__all__)
+    return "\n".join(out).rstrip() + "\n"
+
+
+def inputs_stub() -> str:
+    """A function per dtype and kind of variable, and its plural."""
+    out = [HEADER.format(doc="Variables that a caller fills.").rstrip(), "", "from collections.abc import Callable, Sequence"]
+    out += ["from typing import Any", "", "from .variable import Variable", ""]
+    out += ["PREFIXES: dict[str, str]", "KINDS: dict[str, tuple[int | None, ...]]", "PLURALS: dict[str, str]"]
+    out += ["CONSTRUCTORS: dict[str, Callable[..., Any]]", ""]
+    out += ["def tensor(dtype: Any = None, shape: Sequence[int | None] = (), name: str | None = None) -> Variable: ..."]
+    plurals = {prefix + many for prefix in ["", *inputs.PREFIXES] for many in inputs.PLURALS.values()}
+    for name in inputs.CONSTRUCTORS:
+        if name in plurals:
+            out.append(f"def {name}(*names: str | int, dtype: Any = None) -> list[Variable]: ...")
+        else:
+            dtype = inspect.signature(inputs.CONSTRUCTORS[name]).parameters["dtype"].default
+            options = f"name: str | None = None, dtype: Any = {dtype!r}, shape: Sequence[int | None] | None = None"
+            out.append(f"def {name}({options}) -> Variable: ...")
+    return "\n".join(out) + "\n"
+
+
+# Whole modules.
+
+
+def package_stub() -> str:
+    """`rscan/__init__.pyi`: where each public name comes from, and overloads."""
+    names = sorted(set(rscan.__all__) | {"print", "inf", "nan", "pi", "e", "newaxis", "__dir__"})
+    gathered = _Gathered(rscan)
+    for name in names:
+        if name in OVERLOADS:
+            gathered.overloaded(name)
+        else:
+            gathered.add(name)
+    text = HEADER.format(doc=rscan.__doc__ or "")
+    return text + gathered.imports() + PREAMBLE + "\n" + gathered.text() + "\n" + "\n".join(_exported(rscan.__all__)) + "\n"
+
+
+def module_stub(name: str) -> str:
+    """A module as it is at run time."""
+    module = importlib.import_module(name)
+    gathered = _Gathered(module)
+    for public in sorted(n for n in vars(module) if not n.startswith("__")):
+        gathered.add(public)
+    if hasattr(module, "__getattr__"):
+        gathered.body.append("def __getattr__(name: str) -> Any: ...")
+    text = HEADER.format(doc=(module.__doc__ or "").strip().splitlines()[0])
+    exported = _exported(module.__all__) if hasattr(module, "__all__") else []
+    return text + "from typing import Any\n" + gathered.imports() + "\n" + gathered.text() + "\n".join(["", *exported, ""])
+
+
+class _Gathered:
+    """The text of a stub."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
+        self.body: list[str] = []
+        self._froms: dict[str, set[tuple[str, str]]] = defaultdict(set)
+
+    def add(self, name: str) -> None:
+        """A name of the module: taken from where it is defined, or written out."""
+        value = getattr(self.module, name)
+        if isinstance(value, ModuleType):
+            parent, _, last = value.__name__.rpartition(".")
+            if parent.startswith("rscan") and value.__spec__ is not None:
+                self._froms[parent].add((last, name))
+            elif value.__spec__ is None:
+                self.body.append(f"{name}: Any")
+            return
+        home = self._home(name, value)
+        if home is not None:
+            self._froms[home].add((name if hasattr(sys.modules[home], name) else value.__name__, name))
+        elif inspect.isfunction(value):
+            self._function(name, value)
+        elif isinstance(value, type) and value.__module__ == self.module.__name__:
+            self._class(value)
+        elif not (isinstance(value, type) or (getattr(value, "__module__", None) or "").startswith(("typing", "builtins", "__future__"))):
+            self.body.append(f"{name}: {self._type(value)}")
+
+    def overloaded(self, name: str) -> None:
+        """A function by its overloads."""
+        function = getattr(self.module, name)
+        patches = OVERLOADS[name]
+        for changes, returns in patches:
+            mark = "@overload\n" if len(patches) > 1 else ""
+            self.body.append(f"{mark}def {name}({_parameters(function, changes)}) -> {returns}: ...")
+        self._names(_annotations(function), function)
+
+    def imports(self) -> str:
+        """The imports, one module a line."""
+        lines = []
+        for home, names in sorted(self._froms.items()):
+            items = ", ".join(f"{name} as {alias}" for name, alias in sorted(names))
+            lines.append(f"from {self._relative(home)} import {items}")
+        return "\n".join(lines) + "\n"
+
+    def text(self) -> str:
+        """Everything that is no import."""
+        return "\n".join(self.body) + "\n"
+
+    def _home(self, name: str, value: Any) -> str | None:
+        """The module that a type checker finds the name in; None where it is this one."""
+        own = getattr(value, "__module__", None) or ""
+        known = [own] if own.startswith("rscan.") else []
+        if inspect.isroutine(value) and (own != self.module.__name__ or self.module is rscan):
+            known += MAKERS
+        for candidate in known:
+            found = vars(sys.modules[candidate]) if candidate in sys.modules and candidate != self.module.__name__ else {}
+            if any(found.get(key, self) is value for key in (name, getattr(value, "__name__", name))):
+                return candidate
+        return None
+
+    def _class(self, cls: type) -> None:
+        bases = ", ".join(base.__name__ for base in cls.__bases__ if base is not object)
+        self.body.append(f"class {cls.__name__}{f'({bases})' if bases else ''}:")
+        for base in cls.__bases__:
+            if base.__module__.startswith("rscan"):
+                self._froms[base.__module__].add((base.__name__, base.__name__))
+        methods = {name: value for name, value in vars(cls).items() if inspect.isfunction(value)}
+        for name, method in methods.items():
+            self.body.append(f"    def {name}({_parameters(method, {})}) -> {_annotations(method).get('return', 'Any')}: ...")
+            self._names(_annotations(method), method)
+        if not methods:
+            self.body.append("    ...")
+
+    def _function(self, name: str, function: Any) -> None:
+        doc = (function.__doc__ or "").strip().splitlines()[:1]
+        head = f"def {name}({_parameters(function, {})}) -> {_annotations(function).get('return', 'Any')}:"
+        self.body += [head, "    " + (f'"""{doc[0]}"""' if doc else "...")]
+        self._names(_annotations(function), function)
+
+    def _names(self, annotations: dict[str, str], function: Any) -> None:
+        """Imports what annotations speak of."""
+        for text in annotations.values():
+            for node in ast.walk(ast.parse(text, mode="eval")):
+                found = function.__globals__.get(node.id) if isinstance(node, ast.Name) else None
+                if isinstance(found, ModuleType):
+                    self.body.insert(0, f"import {found.__name__}" + (f" as {node.id}" if found.__name__ != node.id else ""))
+                elif found is not None and found is not Any and getattr(found, "__module__", "builtins") != "builtins":
+                    home = function.__module__ if found.__module__ in ("typing", "collections.abc") else found.__module__
+                    if found.__module__ in ("typing", "collections.abc"):
+                        home = found.__module__
+                    if (node.id, node.id) not in self._froms[home]:
+                        self._froms[home].add((node.id, node.id))
+
+    def _type(self, value: Any) -> str:
+        if value is None:
+            return "None"
+        cls = type(value)
+        if cls.__module__ == "builtins":
+            return {"list": "list[Any]", "dict": "dict[Any, Any]", "tuple": "tuple[Any, ...]"}.get(cls.__name__, cls.__name__)
+        if cls.__module__.startswith("rscan") and not cls.__name__.startswith("_"):
+            self._froms[cls.__module__].add((cls.__name__, cls.__name__))
+            return cls.__name__
+        return "Any"
+
+    def _relative(self, home: str) -> str:
+        """A module's name as an import in this package writes it."""
+        if home != "rscan" and not home.startswith("rscan."):
+            return home
+        here, there = self.package.split("."), home.split(".")
+        common = 0
+        while common < min(len(here), len(there)) and here[common] == there[common]:
+            common += 1
+        return "." * (len(here) - common + 1) + ".".join(there[common:])
+
+
+def _annotations(function: Any) -> dict[str, str]:
+    return {name: text for name, text in getattr(function, "__annotations__", {}).items() if isinstance(text, str)}
+
+
+def _parameters(function: Any, changes: dict[str, str]) -> str:
+    """The parameters of a function, some with other types. Where None is no value of such a type, there is no default of None, nor
+    any default before it."""
+    out: list[str] = []
+    annotations, kinds = _annotations(function), inspect.Parameter
+    for name, parameter in inspect.signature(function).parameters.items():
+        if changes.get(name) == "":
+            continue
+        prefix = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in out):
+            out.append("*")
+        annotation = changes.get(name) or annotations.get(name, "Any")
+        default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
+        if name in changes and default == " = None" and "None" not in annotation:
+            default, out = "", [text.partition(" = ")[0] for text in out]
+        out.append(f"{prefix}{name}: {annotation}{default}")
+    return ", ".join(out)
+
+
+def _default(value: Any) -> str:
+    plain = value is None or isinstance(value, (bool, int, str)) or value == ()
+    return repr(value) if plain else "..."
+
+
+def _exported(names: list[str]) -> list[str]:
+    return ["", "__all__ = [", *(f"    {name!r}," for name in names), "]"]
+
+
+def stubs() -> dict[Path, str]:
+    """Every stub that is made, by its file."""
+    out = {HOME / "_rows.pyi": rows_stub(), HOME / "inputs.pyi": inputs_stub(), HOME / "__init__.pyi": package_stub()}
+    for name in GATHERED:
+        file = Path(importlib.import_module(name).__file__ or "")
+        out[file.with_suffix(".pyi")] = module_stub(name)
+    return out
+
+
+def main(arguments: list[str]) -> int:
+    """Compares or writes; the exit status says whether something was not current."""
+    stale = [(file, text) for file, text in stubs().items() if not file.exists() or file.read_text(encoding="utf-8") != text]
+    for file, text in stale:
+        if "--write" in arguments:
+            file.write_text(text, encoding="utf-8")
+        print(file.relative_to(HOME.parent), "written" if "--write" in arguments else "is not current: tools/stubs.py --write")
+    return int(bool(stale) and "--write" not in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
