@@ -340,8 +340,8 @@ def test_names_on_both_ways():
     for args, named, word in [
         ((a, 2.0), {"y": 2.0}, "twice"),
         ((a, 2.0), {}, "needs input `z`"),
-        ((a, 2.0), {"w": 1.0}, "no input named `w`"),
-        ((a, 2.0, 3.0), {"w": 1.0}, "no input named `w`"),
+        ((a, 2.0), {"w": 1.0}, "unexpected keyword argument 'w'"),
+        ((a, 2.0, 3.0), {"w": 1.0}, "unexpected keyword argument 'w'"),
         ((a, 2.0, 3.0), {"z": 1.0}, "twice"),
         ((a, 2.0, 3.0, 4.0), {}, "got 4"),
         ((a, 2.0, 3.0, 4.0), {"out": buffer}, "got 4"),
@@ -371,10 +371,10 @@ def test_fixed_arguments():
     got = g(2.0, out=np.empty(4096))
     same(got, expected)
     assert [slot.name for slot in g.inputs] == ["y"] and "1 fixed" in repr(f.bind(a))
-    for args, named, word in [((1.0, 2.0), {}, "got 2"), ((), {}, "needs"), ((), {"x": a}, "no input named `x`")]:
+    for args, named, word in [((1.0, 2.0), {}, "got 2"), ((), {}, "needs"), ((), {"x": a}, "unexpected keyword argument 'x'")]:
         with pytest.raises(TypeError, match=word):
             g(*args, **named)
-    with pytest.raises(TypeError, match="no input named `w`"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'w'"):
         f.bind(w=1)
     with pytest.raises(TypeError, match="takes float64"):
         f.bind(np.zeros((2, 2)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import keyword
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from . import _native
 from ._spans import here
 from .config import config
-from .dtypes import as_array
+from .dtypes import as_array, described, is_foreign
 from .errors import RscanTypeError, UnsupportedError
 from .shared import SharedVariable
 from .variable import DTYPES, Variable
@@ -66,6 +68,18 @@ class Caller(_native.Caller):
     _names: dict[str, int]
     _allow_downcast: bool | None
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__":
+            return _signature(self.inputs)
+        if name == "__name__":
+            return self.name or "function"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _describe(self) -> None:
+        """Gives it the text that `help` and notebooks show."""
+        inputs = "\n".join(f"    {slot.name or '?'}: {_type_text(slot.variable)}" for slot in self.inputs)
+        self.__doc__ = f"A compiled function of {len(self.inputs)} inputs" + (f":\n\n{inputs}\n" if inputs else ".")
+
     def _free_names(self) -> list[str | None]:
         """The name of each input under which a call may give it."""
         return [slot.name if slot.name and self._names[slot.name] == i else None for i, slot in enumerate(self.inputs)]
@@ -92,7 +106,7 @@ class Caller(_native.Caller):
         for name, value in named.items():
             i = self._names.get(name)
             if i is None:
-                raise self._bad_call(f"has no input named `{name}`")
+                raise self._bad_call(f"got an unexpected keyword argument {name!r}")
             if i < len(args):
                 raise self._bad_call(f"got `{name}` twice")
             values[i] = value
@@ -140,6 +154,7 @@ class Bound(Caller):
         self.inputs = [slot for i, slot in enumerate(f.inputs) if i not in self._fixed]
         self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
         strict = [slot.strict for slot in f.inputs]
+        self._describe()
         self._install(f._native, f._single, f._keys, self._free_names(), strict, f.profile, True, self._fixed)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -162,6 +177,30 @@ class Bound(Caller):
     def __repr__(self) -> str:
         inputs = ", ".join(slot.name or "?" for slot in self.inputs)
         return f"<rscan function {self.name or ''}({inputs}), {len(self._fixed)} fixed>"
+
+
+def _signature(inputs: list[In]) -> inspect.Signature:
+    """The parameters of a function, as `inspect.signature` and whoever calls by it wants them."""
+    named = [slot.name is not None and slot.name.isidentifier() and not keyword.iskeyword(slot.name) for slot in inputs]
+    names = [str(slot.name) if named[i] else f"_{i}" for i, slot in enumerate(inputs)]
+    alone = max((i for i, good in enumerate(named) if not good or names[i] in names[:i]), default=-1)
+    parameters: list[inspect.Parameter] = []
+    with_default = True
+    for i, slot in reversed(list(enumerate(inputs))):
+        with_default = with_default and slot.value is not _MISSING
+        parameters.append(
+            inspect.Parameter(
+                f"_{i}" if names[i] in names[:i] else names[i],
+                inspect.Parameter.POSITIONAL_ONLY if i <= alone else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=slot.default() if with_default else inspect.Parameter.empty,
+                annotation=_type_text(slot.variable),
+            )
+        )
+    return inspect.Signature(parameters[::-1])
+
+
+def _type_text(v: Variable) -> str:
+    return f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else v.dtype
 
 
 def plain(array: np.ndarray) -> np.ndarray:
@@ -218,6 +257,8 @@ def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | N
 def _kind_of(value: Any, array: np.ndarray) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {array.dtype}"
+    if is_foreign(value):
+        return f"{described(value)} of {array.dtype}"
     return repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
 
 
@@ -227,7 +268,7 @@ def _rank_help(array: np.ndarray, rank: int) -> str | None:
 
 def _unfit(slot: In, text: str, help: str | None = None) -> RscanTypeError:
     v = slot.variable
-    wanted = f"{v.dtype}[{', '.join('?' if n is None else str(n) for n in v.static_shape)}]" if v.ndim else f"a {v.dtype} scalar"
+    wanted = _type_text(v) if v.ndim else f"a {v.dtype} scalar"
     return RscanTypeError(
         f"{slot.describe()} takes {wanted}, {text}",
         code="E0504",

@@ -16,7 +16,7 @@ import numpy as np
 from . import _tree
 from ._spans import here, of_function
 from .config import config
-from .dtypes import as_array
+from .dtypes import as_array, is_foreign
 from .errors import RscanTypeError
 from .function import Function, function
 from .gradient import grad
@@ -170,7 +170,7 @@ _NUMBERS: tuple[type, ...] = (float, int, bool, np.float64, np.float32, np.int64
 
 
 def _is_leaf(value: Any) -> bool:
-    return isinstance(value, (Variable, np.ndarray, np.generic, str)) or _is_numbers(value)
+    return isinstance(value, (Variable, np.ndarray, np.generic, str)) or _is_numbers(value) or is_foreign(value)
 
 
 def _is_numbers(value: Any) -> bool:
@@ -179,7 +179,7 @@ def _is_numbers(value: Any) -> bool:
 
 
 def _is_value(value: Any) -> bool:
-    return isinstance(value, Variable) or is_weak(value) or isinstance(value, (np.ndarray, np.generic)) or _is_numbers(value)
+    return isinstance(value, (Variable, np.ndarray, np.generic)) or is_weak(value) or _is_numbers(value) or is_foreign(value)
 
 
 def _hashable(value: Any) -> bool:
@@ -193,7 +193,10 @@ def _hashable(value: Any) -> bool:
 def _array(value: Any, name: str) -> np.ndarray:
     if is_weak(value):
         return np.asarray(value, dtype=weak_dtype(value, None))
-    array = as_array(value)
+    try:
+        array = as_array(value)
+    except ValueError as error:
+        raise RscanTypeError(f"argument `{name}` is no array: {error}", code="E0508", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(f"argument `{name}` is an array of {array.dtype}", code="E0508", labels=[(here(), "")])
     return array

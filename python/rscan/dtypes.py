@@ -75,11 +75,19 @@ def _holds_mask(value: Any) -> bool:
     return masked is not None and isinstance(value, masked)
 
 
+def is_foreign(value: Any) -> bool:
+    """True for what another library calls an array: it has `__array__` or `__dlpack__`, and is neither NumPy's nor ours."""
+    cls = type(value)
+    if not (hasattr(cls, "__array__") or hasattr(cls, "__dlpack__")) or isinstance(value, (np.ndarray, np.generic)):
+        return False
+    return not hasattr(cls, "_family")  # which variables have
+
+
 def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
-    """What NumPy makes of a value of the user's. Every such value comes here.
+    """What NumPy makes of a value of the user's. Every such value comes here: numbers, lists, arrays of NumPy and of other libraries.
 
     Arrays with a mask are refused, also where nothing is masked: there is no mask behind this door, and whether a program runs
-    must not hang on the numbers that it is given.
+    must not hang on the numbers that it is given. `ValueError` for what does not become an array.
     """
     if _holds_mask(value):
         raise RscanTypeError(
@@ -88,7 +96,32 @@ def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
             labels=[(here(), "")],
             helps=["x.filled(value) gives masked elements a value, x.compressed() leaves them out"],
         )
-    return np.asarray(value, dtype)
+    if isinstance(value, (list, tuple)) and any(map(is_foreign, value)):
+        value = [as_array(item) for item in value]
+    return np.asarray(_taken(value) if is_foreign(value) else value, dtype)
+
+
+def _taken(value: Any) -> np.ndarray:
+    """An array of another library. What holds numbers as objects, as tables of several nullable columns do, is made of numbers."""
+    try:
+        array = np.asarray(value) if hasattr(type(value), "__array__") else np.from_dlpack(value)
+    except (TypeError, RuntimeError, BufferError, ValueError) as error:  # on another device, or part of a gradient of its library's
+        raise ValueError(f"{described(value)} does not give its numbers: {error}") from None
+    if array.dtype != object:
+        return array
+    numbers = np.asarray(array.tolist())
+    if numbers.dtype == object:
+        raise ValueError(f"{described(value)} holds something that is no number, or has missing values")
+    return numbers
+
+
+def described(value: Any) -> str:
+    """What a value is, in a message: an array of another library by its kind and its name."""
+    if not is_foreign(value):
+        return short(value)
+    name = getattr(value, "name", None)
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+    return f"{kind} `{name}`" if isinstance(name, str) and name else f"a {kind}"
 
 
 def to_array(value: Any, dtype: Any) -> np.ndarray:
@@ -102,10 +135,10 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
         elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
             array = array.astype(config.floatX)
     except (ValueError, OverflowError) as error:
-        raise RscanTypeError(f"{short(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
+        raise RscanTypeError(f"{described(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(
-            f"{short(value)} cannot become a variable: its dtype is {array.dtype}",
+            f"{described(value)} cannot become a variable: its dtype is {array.dtype}",
             code="E0805",
             labels=[(here(), "")],
             helps=["variables are bool, integers, float32 or float64"],

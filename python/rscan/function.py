@@ -107,6 +107,7 @@ class Function(Caller, Generic[R]):
         self._complete()
 
     def _complete(self) -> None:
+        self._describe()
         strict = [slot.strict for slot in self.inputs]
         self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .dtypes import as_array, to_array
+from .dtypes import as_array, described, to_array
 from .errors import RscanTypeError
 from .variable import DTYPES, Variable, is_weak, known_as, weak_dtype, wrap
 
@@ -142,7 +142,10 @@ def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: 
         raise RscanTypeError("a shared variable holds numbers, not a variable", code="E0805", labels=[(here(), "")])
     if is_weak(value) and dtype is None:
         dtype = weak_dtype(value, None) if not isinstance(value, float) else "float64"
-    array = as_array(value) if dtype is None else to_array(value, dtype)
+    try:
+        array = as_array(value) if dtype is None else to_array(value, dtype)
+    except ValueError as error:
+        raise RscanTypeError(f"{described(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(f"a shared variable cannot hold {array.dtype}", code="E0805", labels=[(here(), "")])
     return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape)))

@@ -26,7 +26,7 @@ import numpy as np
 from . import _methods, _native
 from ._methods import Methods
 from ._spans import here
-from .dtypes import DTYPES, as_array, dtype_name, is_weak, promote, to_array, weak_dtype  # noqa: F401
+from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
 
@@ -43,6 +43,8 @@ class Variable(Methods):
     _shared_class: type[Variable]
 
     __array_priority__ = 1000
+    #: A table or a column of pandas leaves operators to what has more than it.
+    __pandas_priority__ = 10_000
 
     def __init__(self, native: _native.Var) -> None:
         self._v = native
@@ -359,7 +361,7 @@ def _binary(op: str, a: Any, b: Any) -> Variable:
 
 def is_operand(value: Any) -> bool:
     """True for what can become a variable."""
-    return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple))
+    return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple)) or is_foreign(value)
 
 
 def operands(args: Any) -> list[Variable]:
