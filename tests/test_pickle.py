@@ -1,8 +1,13 @@
 """Variables and functions through pickle and copy."""
 
+import contextlib
 import copy
+import importlib
 import pickle
+import subprocess
+import sys
 
+import models_to_pickle
 import numpy as np
 import pytest
 from helpers import same
@@ -67,3 +72,98 @@ def test_constants(through):
     c = rs.constant(np.arange(3), name="c")
     d = through(c)
     assert d.name == "c" and d.eval().tolist() == [0, 1, 2]
+
+
+# Functions of Python.
+
+PROGRAM = """
+import sys, pickle, multiprocessing
+import numpy as np
+import rscan as rs
+
+w = rs.shared(np.array([1.0, 2.0]), "w")
+
+@rs.compile
+def loss(a, x):
+    return rs.sum((a * x * w) ** 2)
+
+both = rs.value_and_grad(loss)
+rows = rs.compile(rs.vmap(loss, (0, None)))
+
+def call(job):
+    f, args = job
+    return [np.asarray(v) for v in (lambda r: r if isinstance(r, tuple) else (r,))(f(*args))]
+
+if __name__ == "__main__":
+    x = np.array([1.0, 2.0])
+    local = rs.compile(lambda a, x: rs.sum(a * x))
+    jobs = [(loss, (0.5, x)), (both, (0.5, x)), (rows, (np.array([0.5, 1.0]), x)), (local, (2.0, x))]
+    here = [call(job) for job in jobs]
+    if sys.argv[1] == "spawn":
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            there = pool.map(call, jobs)
+    else:
+        from joblib.externals.loky import ProcessPoolExecutor
+        with ProcessPoolExecutor(1) as pool:
+            there = list(pool.map(call, jobs))
+    for a, b in zip(here, there, strict=True):
+        for v, w in zip(a, b, strict=True):
+            np.testing.assert_array_equal(v, w)
+    print("equal", len(there))
+"""
+
+
+@pytest.mark.parametrize("way", ["spawn", "loky"])
+def test_functions_of_a_program_run_in_other_processes(way, tmp_path):
+    pytest.importorskip("joblib", reason="joblib is not installed")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = subprocess.run([sys.executable, tmp_path / "program.py", way], capture_output=True, text=True, timeout=200)
+    assert done.stdout.strip() == "equal 4", done.stderr
+
+
+def pickles():
+    found = [pickle]
+    with contextlib.suppress(ImportError):
+        found.append(importlib.import_module("cloudpickle"))
+    return found
+
+
+@pytest.mark.parametrize("way", pickles(), ids=lambda way: way.__name__)
+class TestFunctionsOfPython:
+    def test_of_a_module_are_found_by_their_names(self, way):
+        assert pickle.loads(way.dumps(models_to_pickle.loss)) is models_to_pickle.loss
+        assert len(way.dumps(models_to_pickle.loss)) < 100
+
+    def test_gradients_of_them(self, way):
+        x = np.array([1.0, 2.0, 4.0])
+        for f in (models_to_pickle.both, rs.value_and_grad(models_to_pickle.plain), rs.value_and_grad(models_to_pickle.loss, wrt="x")):
+            for here, there in zip(f(0.5, x), pickle.loads(way.dumps(f))(0.5, x), strict=True):
+                same(np.asarray(there), np.asarray(here))
+
+    def test_what_transforms_made(self, way):
+        a, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
+        rows = rs.vmap(models_to_pickle.plain, (0, None))
+        same(rs.compile(pickle.loads(way.dumps(rows)))(a, x), rs.compile(rows)(a, x))
+        compiled = rs.compile(rs.vmap(rs.vmap(lambda a, x: a * x, (0, None)), (None, 0)))
+        same(pickle.loads(way.dumps(compiled))(a, x), compiled(a, x))
+
+    def test_local_functions_with_what_they_capture(self, way):
+        pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+        power = 3
+        f = rs.compile(lambda x: x**power, name="cube")
+        g = pickle.loads(way.dumps(f))
+        assert g(2.0) == 8.0 and repr(g) == repr(f)
+
+    def test_bound_functions_and_results(self, way):
+        x, y = rs.dvectors("x y")
+        f = rs.function([x, y], x * y).bind(y=[1.0, 2.0])
+        same(pickle.loads(way.dumps(f))([3.0, 4.0]), f([3.0, 4.0]))
+        explained = rs.function([x], rs.cumsum(x)).explain()
+        assert pickle.loads(way.dumps(explained)) == explained
+
+
+def test_without_cloudpickle_the_error_says_what_to_do(monkeypatch):
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(pickle.PicklingError, match="move it into a module, or install cloudpickle"):
+        pickle.dumps(rs.compile(lambda x: x))

@@ -1,4 +1,4 @@
-"""Variables and functions through pickle and copy.deepcopy.
+"""Variables and functions through pickle and copy.deepcopy, and functions of Python that transforms were applied to.
 
 An expression travels as text over its leaves; inputs and shared variables travel as objects, so that what is pickled
 together keeps sharing them.
@@ -6,7 +6,12 @@ together keeps sharing them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import importlib
+import pickle
+import sys
+import types
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
@@ -66,3 +71,84 @@ def _expression(family: type[Variable], text: str, leaves: Sequence[Variable], n
     if name is not None and all(out is not leaf for leaf in leaves):
         out.name = name
     return out
+
+
+# Functions of Python, and what is made of them.
+
+
+class Made:
+    """What a transform made of functions: pickled as the transform and its arguments, from which it is made again.
+
+    `_recipe` is the transform and its arguments. What is found under its name in a module travels as that name.
+    """
+
+    _recipe: tuple[Callable[..., Any], tuple[Any, ...]]
+
+    def __reduce__(self) -> Any:
+        if getattr(self, "__module__", "__main__") != "__main__" and _found(self) is self:
+            return self.__qualname__  # type: ignore[attr-defined]
+        if id(self) in _travelling:  # a function that calls itself
+            return getattr(self, "__qualname__", type(self).__qualname__)
+        transform, arguments = self._recipe
+        _travelling.add(id(self))
+        try:
+            return transform, tuple(map(_carried, arguments))
+        finally:
+            _travelling.discard(id(self))
+
+
+class Transformed(Made):
+    """A function that a transform made, as an object that can be pickled."""
+
+    def __init__(self, function: Callable[..., Any], transform: Callable[..., Any], *arguments: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._recipe = function, (transform, arguments)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._function(*args, **named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self._recipe[0].__name__} of {getattr(self, '__qualname__', '?')}>"
+
+
+#: What is being pickled by this process.
+_travelling: set[int] = set()
+
+
+def _found(thing: Any) -> Any:
+    """What a module has under the name of a function."""
+    found: Any = sys.modules.get(thing.__module__)
+    for part in getattr(thing, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+class _Carried:
+    """A function of Python on its way: by its name, or else by what it consists of."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __reduce__(self) -> Any:
+        return pickle.loads, (_dumped(self.function),)
+
+
+def _carried(argument: Any) -> Any:
+    return _Carried(argument) if isinstance(argument, types.FunctionType) else argument
+
+
+def _dumped(function: Any) -> bytes:
+    """A function as bytes. Local functions and those of the main program need cloudpickle, which joblib and loky bring along."""
+    if function.__module__ != "__main__" and _found(function) is function:
+        return pickle.dumps(function)
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        try:
+            return importlib.import_module(name).dumps(function)
+        except ImportError:
+            continue
+    raise pickle.PicklingError(
+        f"the function {function.__qualname__} is found under no name in another process: move it into a module, or install cloudpickle"
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from . import _tree
+from ._pickle import Made
 from ._spans import here, of_function
 from .config import config
 from .dtypes import as_array, is_foreign
@@ -33,12 +34,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Compiled(Generic[P, R]):
+class Compiled(Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself."""
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None) -> None:
         self._fn = fn
+        self._recipe = (Compiled, (fn, name))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _tree.Tree]] = {}
@@ -233,7 +235,8 @@ def value_and_grad(fn: Callable[..., Any], wrt: Any = 0, has_aux: bool = False) 
     key = (tuple(wrt) if isinstance(wrt, (tuple, list)) else wrt, has_aux)
     cache = _cache_of(fn)
     if key not in cache:
-        cache[key] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
+        made = cache[key] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
+        made._recipe = (value_and_grad, (fn, wrt, has_aux))
     return cache[key]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _native, _tree
+from ._pickle import Transformed
 from ._spans import here
 from ._tracing import entered, loops_with_updates
 from .compile import _is_leaf, _is_value
@@ -41,7 +42,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         return call.results(f, arguments, keywords, out_axes)
 
     mapped.__dict__.pop("_value_and_grad", None)
-    return mapped
+    return Transformed(mapped, vmap, f, in_axes, out_axes)
 
 
 class _Call:
