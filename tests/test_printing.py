@@ -1,4 +1,4 @@
-"""Graphs as text, values printed while a function runs, and the command line."""
+"""Graphs as text, and values printed while a function runs."""
 
 import io
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import rscan as rs
-from rscan.cli import main
 
 
 class TestDebugprint:
@@ -96,25 +95,3 @@ class TestPrint:
     def test_is_the_identity(self):
         x = rs.dvector("x")
         rs.verify_grad(rs.Print("", callback=lambda v: None)(x) ** 2, {x: np.array([1.0, 2.0])})
-
-
-class TestCommandLine:
-    def test_explain(self, capsys):
-        assert main(["explain", "E0103"]) == 0
-        assert capsys.readouterr().out.startswith("# E0103: a state changes its dtype")
-        assert main(["explain", "103"]) == 0
-        assert main(["explain", "E9998"]) == 1
-        assert "no error code" in capsys.readouterr().err
-
-    def test_explain_lists_all(self, capsys):
-        assert main(["explain"]) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert len(lines) > 40 and all(line[0] == "E" and line[5] == ":" for line in lines)
-
-    def test_doctor(self, capsys):
-        assert main(["doctor"]) == 0
-        assert "works" in capsys.readouterr().out
-
-    def test_needs_a_command(self):
-        with pytest.raises(SystemExit):
-            main([])

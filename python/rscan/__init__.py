@@ -41,6 +41,7 @@ from .printing import Print, debugprint, pp, print_
 from .random import RandomStream
 from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
+from .show import show
 from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
@@ -112,6 +113,7 @@ __all__ = [
     "scan",
     "scan_checkpoints",
     "shared",
+    "show",
     "taps",
     "tensor",
     "typing",

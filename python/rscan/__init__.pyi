@@ -24,6 +24,7 @@ from .ops_shape import array_split as array_split, atleast_1d as atleast_1d, atl
 from .printing import Print as Print, pp as pp, print_ as print, print_ as print_
 from .random import RandomStream as RandomStream
 from .shared import SharedVariable as SharedVariable
+from .show import show as show
 from .updates import ForgottenUpdatesWarning as ForgottenUpdatesWarning, OrderedUpdates as OrderedUpdates, until as until
 from .variable import Variable as Variable
 from .verify import numeric_grad as numeric_grad, verify_grad as verify_grad
@@ -239,6 +240,7 @@ __all__ = [
     'scan',
     'scan_checkpoints',
     'shared',
+    'show',
     'taps',
     'tensor',
     'typing',

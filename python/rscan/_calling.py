@@ -68,12 +68,19 @@ class Caller(_native.Caller):
     _names: dict[str, int]
     _allow_downcast: bool | None
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__signature__":
-            return _signature(self.inputs)
-        if name == "__name__":
-            return self.name or "function"
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # for whom an attribute that is misspelt must stay a mistake
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "__signature__":
+                return _signature(self.inputs)
+            if name == "__name__":
+                return self.name or "function"
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _repr_html_(self) -> str:
+        from ._html import function
+
+        return function(self)
 
     def _describe(self) -> None:
         """Gives it the text that `help` and notebooks show."""

@@ -1,30 +1,60 @@
-"""`python -m rscan`: explains error codes, and says whether the installation works."""
+"""The command `rscan`, which is `python -m rscan` too: what is installed, error codes, programs, pictures, a benchmark."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
+import runpy
 import sys
-import time
+import traceback
 from collections.abc import Sequence
+from typing import Any
+
+ABOUT = "Symbolic loops: differentiated, optimised and run as native code."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns its exit status."""
-    about = "Symbolic loops: differentiated, optimised and run as native code."
-    parser = argparse.ArgumentParser(prog="python -m rscan", description=about)
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
+    commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench}
+    return commands[options.command](options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from ._native import __version__
+
+    parser = argparse.ArgumentParser(prog="rscan", description=ABOUT)
+    parser.add_argument("--version", action="version", version=f"rscan {__version__}")
+    commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
+    doctor = commands.add_parser("doctor", help="say what is installed, and try a loop on every engine")
+    doctor.add_argument("--json", action="store_true", help="the same for programs")
     explain = commands.add_parser("explain", help="explain an error code, such as E0103")
     explain.add_argument("code", nargs="?", help="the code; without it, a list of all")
-    commands.add_parser("doctor", help="say what is installed, and run a loop and its gradient")
-    options = parser.parse_args(arguments)
-    return _explain(options.code) if options.command == "explain" else _doctor()
+    run = commands.add_parser("run", help="run a program; an error of rscan is shown without the frames of the library")
+    run.add_argument("--theano", action="store_true", help="`import theano` in the program is rscan.theano")
+    run.add_argument("program", help="a Python file")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program gets")
+    show = commands.add_parser("show", help="draw the functions and variables that a program makes")
+    show.add_argument("file", help="a Python file, FILE:NAME for one of its names, or a pickled function")
+    form = show.add_mutually_exclusive_group()
+    for name, text in {"svg": "a picture", "dot": "for Graphviz", "mermaid": "for Markdown", "text": "the text form (the default)"}.items():
+        form.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
+    show.add_argument("--optimised", action="store_true", help="the graph as it runs, not as it was written")
+    show.add_argument("-o", "--output", help="the file to write; standard output")
+    bench = commands.add_parser("bench", help="time a model with its gradient, beside what else is installed")
+    bench.add_argument("--json", action="store_true", help="the same for programs")
+    bench.add_argument("--only", default="", help="systems whose names contain this")
+    return parser
 
 
-def _explain(code: str | None) -> int:
+def _explain(options: Any) -> int:
     from .errors import error_page
 
+    code = options.code
     if code is None:
         numbers = [f"E{n:04d}" for n in range(10_000)]
         for page in filter(None, map(error_page, numbers)):
@@ -33,32 +63,93 @@ def _explain(code: str | None) -> int:
     code = code.upper() if code[:1] in "eE" else f"E{code:0>4}"
     found = error_page(code)
     if found is None:
-        print(f"there is no error code {code}; `python -m rscan explain` lists all", file=sys.stderr)
+        print(f"there is no error code {code}; `rscan explain` lists all", file=sys.stderr)
         return 1
     print(found.rstrip())
     return 0
 
 
-def _doctor() -> int:
-    import numpy as np
+def _doctor(options: Any) -> int:
+    from .doctor import examine
 
-    import rscan as rs
-
-    print(f"rscan    {rs.__version__} ({os.path.dirname(rs.__file__)})")
-    print(f"Python   {platform.python_version()} ({sys.executable})")
-    print(f"NumPy    {np.__version__}")
-    print(f"machine  {platform.machine()}, {platform.system()}, {os.cpu_count()} processors")
-    return 0 if _self_test(rs, np) else 1
+    return examine(as_json=options.json)
 
 
-def _self_test(rs: object, np: object) -> bool:
-    """A loop and its gradient, against the formula."""
-    start = time.perf_counter()
-    a, x0 = rs.dscalars("a", "x0")  # type: ignore[attr-defined]
-    rows, _ = rs.scan(lambda x, a: a * x, outputs_info=x0, non_sequences=a, n_steps=10)  # type: ignore[attr-defined]
-    f = rs.function([a, x0], [rows[-1], rs.grad(rows[-1], a)])  # type: ignore[attr-defined]
-    value, slope = f(1.5, 2.0)
-    seconds = time.perf_counter() - start
-    good = bool(np.allclose([value, slope], [2 * 1.5**10, 20 * 1.5**9]))  # type: ignore[attr-defined]
-    print(f"loop     {'works' if good else 'GIVES WRONG NUMBERS'}, built and run in {1000 * seconds:.0f} ms")
-    return good
+def _bench(options: Any) -> int:
+    from .bench import bench
+
+    return bench(as_json=options.json, only=options.only)
+
+
+def _run(options: Any) -> int:
+    from .errors import RscanError
+
+    path = options.program
+    if not os.path.isfile(path):
+        print(f"rscan run: there is no file {path!r}", file=sys.stderr)
+        return 2
+    if options.theano:
+        from . import theano
+
+        theano.install()
+    sys.argv = [path, *options.arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except RscanError as error:
+        for line in _own_frames(error):
+            print(line, end="", file=sys.stderr)
+        print(error.render(), file=sys.stderr)
+        print(f"`rscan explain {error.code}` says more", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _own_frames(error: BaseException) -> list[str]:
+    """The traceback without the frames of rscan and of what runs the program."""
+    home = os.path.dirname(__file__)
+    frames = traceback.extract_tb(error.__traceback__)
+    shown = [f for f in frames if not f.filename.startswith(home) and "runpy" not in f.filename]
+    return ["Traceback (most recent call last):\n", *traceback.format_list(shown)] if shown else []
+
+
+def _show(options: Any) -> int:
+    from .show import drawn
+
+    path, _, name = options.file.partition(":") if not os.path.exists(options.file) else (options.file, "", "")
+    if not os.path.isfile(path):
+        print(f"rscan show: there is no file {path!r}", file=sys.stderr)
+        return 2
+    found = _things_of(path)
+    things = [v for key, v in found.items() if not name or key == name]
+    if not things:
+        print(f"rscan show: {path} makes no function or variable{f' named {name!r}' if name else ''}", file=sys.stderr)
+        return 1
+    if options.format == "svg" and len(things) > 1:
+        print(f"rscan show: {path} makes {', '.join(found)}; name one: {path}:{next(iter(found))}", file=sys.stderr)
+        return 1
+    text = "\n".join(drawn(thing, options.format or "text", options.optimised) for thing in things)
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    else:
+        print(text)
+    return 0
+
+
+def _things_of(path: str) -> dict[str, Any]:
+    """What can be drawn of what a file makes, by name: functions, or where there are none, variables that no other one depends on."""
+    from .compile import Compiled
+    from .function import Function
+    from .variable import Variable
+
+    if not path.endswith(".py"):
+        import pickle
+
+        with open(path, "rb") as file:
+            return {os.path.basename(path): pickle.load(file)}
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    made = runpy.run_path(path, run_name="__main__")
+    named = {key: value for key, value in made.items() if not key.startswith("_")}
+    functions = {key: v for key, v in named.items() if isinstance(v, Function) or (isinstance(v, Compiled) and v.n_variants)}
+    return functions or {key: v for key, v in named.items() if isinstance(v, Variable) and v._v.kind == "apply"}

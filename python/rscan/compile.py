@@ -235,8 +235,9 @@ def value_and_grad(fn: Callable[..., Any], wrt: Any = 0, has_aux: bool = False) 
     key = (tuple(wrt) if isinstance(wrt, (tuple, list)) else wrt, has_aux)
     cache = _cache_of(fn)
     if key not in cache:
-        made = cache[key] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
+        made: Compiled[Any, Any] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
         made._recipe = (value_and_grad, (fn, wrt, has_aux))
+        cache[key] = made
     return cache[key]
 
 

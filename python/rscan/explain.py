@@ -116,9 +116,14 @@ class Explanation:
         """The same as plain dicts and lists."""
         return dataclasses.asdict(self)
 
+    def _repr_html_(self) -> str:
+        from ._html import explanation
+
+        return explanation(self)
+
     def __str__(self) -> str:
         head = f"function {self.name or ''}".rstrip()
-        lines = [f"{head}: {len(self.loops)} loops", *map(str, self.loops), *map(str, self.passes)]
+        lines = [f"{head}: {len(self.loops)} loop{'' if len(self.loops) == 1 else 's'}", *map(str, self.loops), *map(str, self.passes)]
         times = [f"{name}: {rule}: {n} {'time' if n == 1 else 'times'}" for name, rule, n in self.rules]
         return "\n".join([*lines, *times])
 
@@ -132,4 +137,10 @@ def explain(function: _native.Function, name: str | None) -> Explanation:
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
         loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, behind, made, compiled))
     notes, rules = function.report()
-    return Explanation(name, loops, [PassNote(*note) for note in notes], rules)
+    return Explanation(name, loops, _once([PassNote(*note) for note in notes]), rules)
+
+
+def _once(notes: list[PassNote]) -> list[PassNote]:
+    """Each thing once: passes run until nothing changes, and what one of them did at last is what it has to say of a place."""
+    last = {(note.name, note.place): note for note in notes}
+    return list(dict.fromkeys(note for note in notes if note.done or last[note.name, note.place] == note))

@@ -84,6 +84,11 @@ class Loop:
         """Names and outputs."""
         return list(self._values.items())
 
+    def _repr_html_(self) -> str:
+        from ._html import loop
+
+        return loop(self)
+
     def __repr__(self) -> str:
         return f"Loop({', '.join(f'{k}={v!r}' for k, v in self._values.items())})"
 

@@ -70,6 +70,15 @@ class Profile:
                     self.loops.append(self._known[key])
                 self._known[key].add(*numbers)
 
+    def _repr_html_(self) -> str:
+        from ._html import profile
+
+        return profile(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain dicts and lists."""
+        return {"name": self.name, "calls": self.calls, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
+
     def __str__(self) -> str:
         lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
         for loop in self.loops:

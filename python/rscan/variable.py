@@ -110,6 +110,11 @@ class Variable(Methods):
         dims = ", ".join("?" if n is None else str(n) for n in self._v.shape)
         return f"{self._describe()}: {self.dtype}[{dims}]" if self.ndim else f"{self._describe()}: {self.dtype}"
 
+    def _repr_html_(self) -> str:
+        from ._html import variable
+
+        return variable(self)
+
     def _describe(self) -> str:
         """How to call it in a message."""
         if self._v.kind == "const" and self._v.name is None:

@@ -1,0 +1,75 @@
+"""Pictures of graphs: `rs.show(f)`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import _drawing, _graphs
+from ._spans import here
+from .errors import RscanValueError
+from .function import Function
+from .printing import graph_text
+
+__all__ = ["Picture", "show"]
+
+FORMATS = ("svg", "dot", "mermaid", "text")
+
+#: Boxes of one picture; of what is larger those nearest to the outputs are shown.
+LIMIT = 200
+
+
+class Picture(str):
+    """The text of a picture, which notebooks show as the picture."""
+
+    #: 'svg', 'dot', 'mermaid' or 'text'.
+    kind: str
+
+    def __new__(cls, text: str, kind: str) -> Picture:
+        self = super().__new__(cls, text)
+        self.kind = kind
+        return self
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.kind
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        kinds = {"svg": "image/svg+xml", "mermaid": "text/vnd.mermaid"}
+        return {"text/plain": str(self), **({kinds[self.kind]: str(self)} if self.kind in kinds else {})}
+
+
+def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = LIMIT) -> Picture:
+    """A picture of variables or of a compiled function: loops are boxes with their states, taps and the user's lines.
+
+    format: 'svg' (which notebooks show, and `.save("f.svg")` writes), 'dot' for Graphviz, 'mermaid' for Markdown, or 'text'.
+    optimised: the graph of a function as it runs, not as it was written.
+    limit: at most so many boxes, those nearest to the outputs.
+    """
+    if format not in FORMATS:
+        known = ", ".join(map(repr, FORMATS))
+        raise RscanValueError(f"a picture's format is one of {known}, not {format!r}", code="E0809", labels=[(here(), "")])
+    return Picture(drawn(x, format, optimised, limit), format)
+
+
+def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> str:
+    """The text of a picture."""
+    text = x.text(optimised) if isinstance(x, Function) else graph_text(x)
+    if format == "text":
+        return text
+    graphs = [_graphs.shortened(graph, limit) for graph in _graphs.read(text)]
+    joined = graphs[0] if len(graphs) == 1 else _side_by_side(graphs)
+    title = getattr(x, "name", None) or getattr(x, "__name__", None) or "graph"
+    if format == "svg":
+        return _drawing.svg(joined, str(title))
+    return _drawing.dot(joined, str(title)) if format == "dot" else _drawing.mermaid(joined)
+
+
+def _side_by_side(graphs: list[_graphs.Graph]) -> _graphs.Graph:
+    """Several functions as one picture: each in a box."""
+    boxes: list[_graphs.Node] = [_graphs.Loop(f"variant {i}", f"variant {i}", kind="loop", body=g) for i, g in enumerate(graphs)]
+    return _graphs.Graph(boxes)

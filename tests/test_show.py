@@ -1,0 +1,206 @@
+"""Pictures of graphs, what notebooks show, and explanations that say each thing once."""
+
+import json
+import pickle
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def model():
+    """A loop with taps, a loop inside, a stop, an update."""
+    u, x0, w = rs.dvector("u"), rs.dvector("x0"), rs.shared(1.0, "w")
+
+    def step(u, x):
+        (u_tm1, u_t), (x_tm2, x_tm1) = u, x
+        inner, _ = rs.scan(lambda p: p * x_tm1, outputs_info=rs.constant(1.0), n_steps=3, name="inner")
+        return {"x": 0.5 * x_tm1 + 0.25 * x_tm2 + u_t - u_tm1 * w + inner[-1]}, rs.until(u_t > 5)
+
+    out = rs.loop(step, over={"u": rs.taps(u, -1, 0)}, init={"x": rs.taps(x0, -2, -1)}, name="outer")
+    return rs.function([u, x0], {"x": out.x, "total": out.x.sum()}, updates=[(w, w + 1)], name="model"), out
+
+
+def texts(svg):
+    return [element.text for element in ET.fromstring(svg).iter(SVG + "text")]
+
+
+class TestPictures:
+    def test_svg_shows_loops_states_taps_and_lines(self):
+        f, _ = model()
+        found = texts(rs.show(f))
+        for part in ("loop outer", "loop inner, 3 steps", "state x", "taps -2, -1, keeps all"):
+            assert part in found, found
+        assert {"until", "next x", "sequence u", "captured w"} <= set(found)
+        assert any(re.fullmatch(r"test_show\.py:\d+", text) for text in found)
+
+    def test_boxes_lie_in_their_loop_and_do_not_overlap(self):
+        f, _ = model()
+        rects = [{k: float(r.get(k)) for k in ("x", "y", "width", "height")} for r in ET.fromstring(rs.show(f)).iter(SVG + "rect")]
+        corners = [(r["x"], r["y"], r["x"] + r["width"], r["y"] + r["height"]) for r in rects]
+        for i, (a, b, c, d) in enumerate(corners):
+            for e, g, h, k in corners[i + 1 :]:
+                apart = c <= e or h <= a or d <= g or k <= b
+                inside = (a <= e and b <= g and h <= c and k <= d) or (e <= a and g <= b and c <= h and d <= k)
+                assert apart or inside
+
+    def test_every_line_of_mermaid_joins_two_boxes(self):
+        f, _ = model()
+        text = str(rs.show(f, "mermaid"))
+        boxes = set(re.findall(r"^\s*(?:subgraph )?(\w+)\[", text, re.M))
+        joined = re.findall(r"(\w+) -\.?->? (\w+)|(\w+) --> (\w+)", text)
+        ends = {e for pair in joined for e in pair if e}
+        assert ends <= boxes and len(joined) > 20
+        assert not [pair for pair in joined if (pair[0] and pair[0] == pair[1]) or (pair[2] and pair[2] == pair[3])]
+        assert text.count("subgraph") == text.count("end\n") == 2
+
+    def test_dot_is_what_graphviz_reads(self):
+        f, _ = model()
+        text = str(rs.show(f, "dot"))
+        assert text.startswith('digraph "model" {') and text.count("{") == text.count("}")
+        program = shutil.which("dot")
+        if program is None:
+            pytest.skip("graphviz is not installed")
+        assert subprocess.run([program, "-Tsvg"], input=text, text=True, capture_output=True).returncode == 0
+
+    def test_text_and_optimised(self):
+        f, _ = model()
+        assert rs.show(f, "text") == f.text()
+        assert rs.show(f, "text", optimised=True) == f.text(True)
+        assert "fma" in rs.show(f, optimised=True) and "fma" not in rs.show(f)
+
+    def test_large_graphs_are_cut_with_a_count(self):
+        y = x = rs.dscalar("x")
+        for i in range(5000):
+            y = rs.sin(y) + i
+        svg = rs.show(y)
+        assert len(svg) < 200_000 and "… 9,802 more" in texts(svg)
+        assert len(y._repr_html_()) < 200_000 and x is not y
+
+    def test_a_large_loop_is_cut_inside(self):
+        def step(h):
+            for i in range(300):
+                h = rs.sin(h) + i
+            return h
+
+        rows, _ = rs.scan(step, outputs_info=rs.dscalar("h0"), n_steps=3, name="long")
+        found = texts(rs.show(rows[-1]))
+        assert "loop long, 3 steps" in found and any("more" in text for text in found) and len(found) < 500
+
+    def test_of_expressions_lists_and_compiled_functions(self):
+        x = rs.dvector("x")
+        assert "tanh" in texts(rs.show(rs.tanh(x)))
+        assert {"output 0", "output 1"} <= set(texts(rs.show([x + 1, x * 2])))
+        f = rs.compile(lambda x: rs.sum(x**2))
+        f(np.ones(2)), f(np.ones((2, 2)))
+        assert {"variant 0", "variant 1"} <= set(texts(rs.show(f)))
+
+    def test_multiple_results_of_one_op(self):
+        sign, logdet = rs.linalg.slogdet(rs.dmatrix("m"))
+        assert "slogdet" in texts(rs.show(sign * logdet))
+
+    def test_names_are_escaped(self):
+        x = rs.dvector("x")
+        f = rs.function([x], x, name="<b>&")
+        assert ET.fromstring(rs.show(f)).find(SVG + "title").text == "<b>&"
+
+    def test_of_itself(self, tmp_path):
+        f, _ = model()
+        picture = rs.show(f)
+        picture.save(tmp_path / "f.svg")
+        assert (tmp_path / "f.svg").read_text(encoding="utf-8") == picture
+        assert picture._repr_mimebundle_()["image/svg+xml"] == picture
+        assert rs.show(f, "mermaid")._repr_mimebundle_()["text/vnd.mermaid"].startswith("flowchart")
+        again = pickle.loads(pickle.dumps(picture))
+        assert again == picture and again.kind == "svg"
+
+    def test_unknown_formats_are_named(self):
+        with pytest.raises(rs.RscanError, match="one of 'svg', 'dot', 'mermaid', 'text', not 'png'"):
+            rs.show(rs.dvector("x") + 1, "png")
+
+
+class Parsed(HTMLParser):
+    """HTML, with tags that are opened and closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.tags = [], [], Counter()
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags[tag] += 1
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class TestNotebooks:
+    def test_variables(self):
+        x = rs.dvector("x")
+        parsed = Parsed((rs.tanh(x) + 1)._repr_html_())
+        assert "tanh(x) + 1.0" in parsed.words and parsed.tags["svg"] == 1 and parsed.tags["script"] == 0
+        assert "float64[?]" in Parsed(x._repr_html_()).words
+        assert "shared variable" in "".join(Parsed(rs.shared(1.0)._repr_html_()).words)
+        rs.dvector("<i>")._repr_html_()
+        assert "<i>" in Parsed(rs.dvector("<i>")._repr_html_()).words
+
+    def test_functions(self):
+        f, _ = model()
+        words = Parsed(f._repr_html_()).words
+        assert {"model", "input", "u", "float64[?]", "total", "update", "w"} <= set(words)
+        assert "x0" in Parsed(f.bind(u=[1.0, 2.0])._repr_html_()).words
+
+    def test_loops(self):
+        _, out = model()
+        words = Parsed(out._repr_html_()).words
+        assert {"x", "float64[?]"} <= set(words)
+
+    def test_explanations_and_profiles(self):
+        x = rs.dscalar("x")
+        rows, _ = rs.scan(lambda h: 2 * rs.sin(h), outputs_info=x, n_steps=100, name="waves", profile="waves")
+        f = rs.function([x], rows[-1])
+        f(0.3)
+        assert "waves" in Parsed(f.explain()._repr_html_()).words
+        words = Parsed(f.profile._repr_html_()).words
+        assert "waves" in words and "1 runs, 100 steps" in words
+        assert json.loads(json.dumps(f.profile.as_dict()))["loops"][1]["steps"] == 100
+
+    def test_the_tutorial_runs(self, tmp_path):
+        nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+        preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="nbconvert is not installed")
+        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+        path = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
+        notebook = nbformat.read(path, as_version=4)
+        preprocessors.ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
+        kinds = Counter(key for cell in notebook.cells for out in cell.get("outputs", []) for key in out.get("data", {}))
+        assert kinds["image/svg+xml"] >= 1 and kinds["text/html"] >= 3
+        assert not [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
+
+
+def test_explanations_say_each_thing_once():
+    f, _ = model()
+    f([1.0, 2.0, 3.0], [1.0, 2.0])
+    lines = [line for line in str(f.explain()).splitlines() if not line.startswith(" ")]
+    assert [line for line, n in Counter(lines).items() if n > 1] == []
+    assert lines[0] == "function model: 1 loop"  # the loop inside is unrolled
+    notes = f.explain().passes
+    undone = {(n.name, n.place) for n in notes if not n.done}
+    assert len(undone) == sum(not n.done for n in notes)
