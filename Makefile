@@ -28,13 +28,22 @@ MUTANTS      ?= 260
 help:  ## list these targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(VENV)/installed: requirements-test.txt
+# What the examples of `make demo` need, and what builds the extension.
+$(VENV)/demo: requirements-demo.txt
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-demo.txt
+	@touch $@
+
+$(VENV)/installed: requirements-test.txt $(VENV)/demo
 	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
 	@touch $@
 
+$(VENV)/docs: requirements-docs.txt $(VENV)/installed
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+	@touch $@
+
 # The extension, built once for tests, demo and benchmarks; python/ is used in place.
-$(VENV)/built: $(VENV)/installed pyproject.toml $(RUST_SOURCES)
+$(VENV)/built: $(VENV)/demo pyproject.toml $(RUST_SOURCES)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel
 	@touch $@
 
@@ -59,15 +68,16 @@ test-rust: $(VENV)/installed
 	fi
 	cargo test --doc --package scan-core --all-features
 
-test-python: $(VENV)/built
+test-python: $(VENV)/built $(VENV)/installed
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
 
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json
 	cd benchmarks && ../$(PY) report.py ../bench-results/results.json
 
-docs: $(VENV)/built  ## run every program of README.md, docs/ and tests/spec/, and build the crate's pages
+docs: $(VENV)/built $(VENV)/docs  ## run every program of README.md, docs/ and tests/spec/, build the site (out/site) and the crate's pages
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/test_docs.py tests/test_spec.py
+	$(PY) -m sphinx -W --keep-going -q -b html docs out/site
 	cargo doc --no-deps --package scan-core
 
 fix: $(VENV)/installed  ## format, and mend what the linters can mend
@@ -81,22 +91,22 @@ accept-random: $(VENV)/installed  ## N random programs from SEED on, against a r
 accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
 
-accept-facade: $(VENV)/built  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
+accept-facade: $(VENV)/built $(VENV)/installed  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
 	PYTHONPATH=tests $(PY) -m facade.run_programs --programs $(N) --seed $(SEED)
 
 accept-ulp:  ## measure the errors of the elementary functions: every f32, a million f64 each (half an hour of one core; OF=exp,log: of these)
 	RSCAN_ULP_OF=$(OF) cargo test --profile wheel --package scan-core --lib -- --ignored --nocapture errors_over_all
 
-accept-engines: $(VENV)/built  ## on which engine the loops of the benchmark run
+accept-engines: $(VENV)/built $(VENV)/installed  ## on which engine the loops of the benchmark run
 	cd benchmarks && ../$(PY) engines.py
 
-accept-memory: $(VENV)/built  ## N refused allocations under a limited address space: no abort, the right error, and the next call works
+accept-memory: $(VENV)/built $(VENV)/installed  ## N refused allocations under a limited address space: no abort, the right error, and the next call works
 	$(PY) tools/accept_memory.py -n $(N)
 
-accept-slopes: $(VENV)/built  ## how time grows with the steps of loops that carry a buffer
+accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps of loops that carry a buffer
 	cd benchmarks && ../$(PY) slopes.py
 
-accept-passes: $(VENV)/built  ## what each pass over loops is good for, and that results do not depend on it
+accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py
 
 accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and count those that the tests catch
@@ -105,7 +115,7 @@ accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and cou
 accept-mutants: $(VENV)/installed  ## change one small thing at a time, at MUTANTS places, and count those that the tests find
 	$(PY) tools/mutants.py -n $(MUTANTS)
 
-accept-models: $(VENV)/built  ## models that nobody tuned for, beside JAX: BENCH_PYTHON is a python that has it (ONLY=regex, FLAGS=--calls)
+accept-models: $(VENV)/built $(VENV)/installed  ## models that nobody tuned for, beside JAX: BENCH_PYTHON is a python that has it (ONLY=regex, FLAGS=--calls)
 	PYTHONPATH=python $(BENCH_PYTHON) benchmarks/models/run.py --only '$(ONLY)' $(FLAGS)
 
 clean:  ## remove everything that was built

@@ -1,0 +1,10 @@
+"""Bridges to other libraries, one module each, none of which is imported before it is asked for: `from rscan.interop import scipy`.
+
+| module | |
+|---|---|
+| `scipy` | objectives with exact gradients, Hessians and Hessian-vector products of nested parameters |
+| `jax`, `torch`, `pytensor` | a function of rscan as a differentiable function of theirs; by the last one, of PyMC |
+| `nutpie` | a log-density to be sampled |
+| `sklearn` | a base for estimators whose loss is a loop |
+| `arviz` | draws as what ArviZ takes |
+"""

@@ -1,0 +1,111 @@
+"""For scipy.optimize: `f = objective(cost, params)`, then `minimize(f, f.x0, jac=True)`; `f.unravel(result.x)` is the structure again."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _tree
+from ..compile import _array, _is_leaf
+from ..function import function
+from ..gradient import grad, hessian, jvp
+from ..inputs import tensor
+from ..variable import Variable
+from ._vector import Vector
+
+__all__ = ["Objective", "objective", "residuals"]
+
+
+class Objective:
+    """A function of one vector: called it gives value and gradient, for `jac=True`; `fun`, `jac`, `hess` and `hessp` give one each.
+
+    x0: the vector of the parameters that it was made with. Values are floats, gradients arrays of float64 of x's shape.
+    """
+
+    def __init__(self, cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> None:
+        self._vector = Vector(params)
+        self.x0: np.ndarray = self._vector.start
+        leaves, tree = _tree.flatten(list(args), _is_leaf)
+        self._data = [_array(leaf, name) for leaf, name in zip(leaves, _tree.paths(tree, "args"), strict=True)]
+        self._inputs = [tensor(a.dtype.name, a.shape, name) for a, name in zip(self._data, _tree.paths(tree, "args"), strict=True)]
+        self._x = tensor("float64", self.x0.shape, "x")
+        self._cost: Variable = cost(self._vector.unravel(self._x), *tree.build(iter(self._inputs)))
+
+    @functools.cached_property
+    def _slope(self) -> Variable:
+        return grad(self._cost, self._x, disconnected_inputs="ignore")
+
+    def _made(self, outputs: Any, *more: Variable) -> Any:
+        made = function([*self._inputs, self._x, *more], outputs, on_unused_input="ignore", allow_input_downcast=True)
+        return made.bind(*self._data) if self._data else made
+
+    @functools.cached_property
+    def _both(self) -> Any:
+        return self._made([self._cost, self._slope])
+
+    @functools.cached_property
+    def _value(self) -> Any:
+        return self._made(self._cost)
+
+    @functools.cached_property
+    def _hessian(self) -> Any:
+        return self._made(hessian(self._cost, self._x, disconnected_inputs="ignore"))
+
+    @functools.cached_property
+    def _product(self) -> Any:
+        p = tensor("float64", self.x0.shape, "p")
+        return self._made(jvp(self._slope, self._x, p), p)
+
+    def __call__(self, x: Any) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        value, slope = self._both(np.asarray(x, np.float64))
+        return float(value), slope
+
+    def fun(self, x: Any) -> float:
+        """The value."""
+        return float(self._value(np.asarray(x, np.float64)))
+
+    def jac(self, x: Any) -> np.ndarray:
+        """The gradient."""
+        return self(x)[1]
+
+    def hess(self, x: Any) -> np.ndarray:
+        """The matrix of second derivatives."""
+        return self._hessian(np.asarray(x, np.float64))
+
+    def hessp(self, x: Any, p: Any) -> np.ndarray:
+        """That matrix times a vector, without the matrix."""
+        return self._product(np.asarray(x, np.float64), np.asarray(p, np.float64))
+
+    def ravel(self, params: Any) -> np.ndarray:
+        """The vector of parameters of the kind that it was made with."""
+        return self._vector.ravel(params)
+
+    def unravel(self, x: Any) -> Any:
+        """The parameters of a vector; of rows of vectors, arrays with the rows in front."""
+        return self._vector.unravel(x)
+
+    @property
+    def names(self) -> list[str]:
+        """A name per parameter: `a`, `b.c`, `d[0]`."""
+        return list(self._vector.names)
+
+
+def objective(cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> Objective:
+    """The cost `cost(params, *args)`, a float scalar, as a function of one vector.
+
+    params: where to begin: numbers, arrays, and dicts, lists, tuples and dataclasses of these. args: arrays, which are copied once.
+    """
+    return Objective(cost, params, args)
+
+
+def residuals(fn: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """What `least_squares` and `root` want of `fn(params, *args)`, a vector: its values and its Jacobian as functions of one vector."""
+    from ..gradient import jacobian
+
+    made = Objective(fn, params, args)
+    jac = made._made(jacobian(made._cost, made._x, disconnected_inputs="ignore"))
+    return lambda x: made._value(np.asarray(x, np.float64)), lambda x: jac(np.asarray(x, np.float64))

@@ -1,0 +1,28 @@
+"""Draws for ArviZ, judged by its summaries."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of the version before 1.0, when it is imported
+    arviz = pytest.importorskip("arviz", reason="arviz is not installed")
+    from rscan.interop.arviz import from_draws
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_summaries_of_nested_draws():
+    random = np.random.default_rng(0)
+    draws = {"m": random.normal(3, 1, (2, 500)), "b": {"w": random.normal(0, 2, (2, 500, 3))}}
+    data = from_draws(draws, sample_stats={"diverging": np.zeros((2, 500), bool)})
+    assert data.posterior["b.w"].shape == (2, 500, 3) and not data.sample_stats["diverging"].values.any()
+    table = arviz.summary(data)
+    assert abs(float(table.loc["m", "mean"]) - 3) < 0.2 and len(table) == 4
+
+
+def test_draws_without_chains_are_named():
+    with pytest.raises(rs.RscanError, match="the draws of `m` have no axes"):
+        from_draws({"m": np.zeros(3)})
