@@ -8,7 +8,7 @@ export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
 export MPLBACKEND  := Agg
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
-LINTED       := python tests examples benchmarks $(wildcard tools)
+LINTED       := python tests examples benchmarks tools docs
 PYTEST_FLAGS ?= -q --timeout=300
 # How many random programs `make accept-random`, `accept-misfits` and `accept-facade` run, and from which seed on; how many allocations
 # `make accept-memory` refuses.

@@ -17,7 +17,7 @@ import numpy as np
 import rscan as rs
 
 ROOT = Path(__file__).resolve().parent.parent
-FENCE = re.compile(r"^```(\w*)\s*$")
+FENCE = re.compile(r"^```(\w*|\{\w+\})\s*$")
 HEADING = re.compile(r"^#+ +(.*)$")
 
 

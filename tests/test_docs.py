@@ -1,11 +1,15 @@
 """Every program of README.md and docs/ runs and prints what the page says."""
 
+import importlib.util
+import inspect
 import re
 
 import executed
 import pytest
 
-PAGES = [executed.ROOT / "README.md", *sorted((executed.ROOT / "docs").glob("**/*.md"))]
+import rscan as rs
+
+PAGES = [executed.ROOT / "README.md", *sorted((executed.ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("section", [s for p in PAGES for s in executed.sections(p)], ids=str)
@@ -43,3 +47,26 @@ def test_readme_is_short():
     lines = (executed.ROOT / "README.md").read_text().splitlines()
     assert len(lines) <= 150
     assert "```python" in lines[:25]
+
+
+def test_every_public_name_is_in_the_reference():
+    spec = importlib.util.spec_from_file_location("conf", executed.ROOT / "docs" / "conf.py")
+    conf = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conf)
+    groups = conf.public_names()
+    listed = [name for names in groups.values() for name in names]
+    assert len(listed) == len(set(listed))
+    modules = {name for name in rs.__all__ if inspect.ismodule(getattr(rs, name))}
+    assert set(rs.__all__) - modules <= set(listed)
+    assert all(any(name.startswith(f"{module}.") for name in listed) for module in modules)
+    assert conf.entry("scan")[0].startswith("````{py:function} rscan.scan(fn: Callable[..., Any], sequences")
+    assert "outputs_info" in "\n".join(conf.entry("scan"))
+
+
+def test_figures_of_the_readme_are_those_of_the_page():
+    """The README rounds what docs/why-not-jax.md has of `rscan bench`."""
+    page = (executed.ROOT / "docs" / "why-not-jax.md").read_text()
+    readme = (executed.ROOT / "README.md").read_text()
+    for system, exact, rounded in [("rscan", "11.8 µs", "12 µs"), ("jax", "39.5 µs", "40 µs"), ("pytensor", "618 µs", "620 µs")]:
+        assert re.search(rf"^\| {system} \|.*\| {exact} \|$", page, re.M)
+        assert re.search(rf"^\| {system} \|.*\| {rounded} \|", readme, re.M | re.I)

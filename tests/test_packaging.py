@@ -1,0 +1,55 @@
+"""What is published: metadata, the source distribution, the workflow that builds wheels."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rscan as rs
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_metadata_is_complete():
+    project = PROJECT["project"]
+    for key in ("description", "readme", "license", "keywords", "authors", "classifiers", "urls", "scripts", "requires-python"):
+        assert project[key], key
+    assert {"Typing :: Typed", "Programming Language :: Rust"} <= set(project["classifiers"])
+    assert {"Homepage", "Documentation", "Changelog", "Issues"} <= set(project["urls"])
+    assert rs.__version__ == tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+
+
+def test_every_bridge_says_what_it_needs():
+    bridges = {f.stem for f in (ROOT / "python" / "rscan" / "interop").glob("[a-z]*.py")}
+    extras = set(PROJECT["project"]["optional-dependencies"])
+    assert bridges - {"pytensor"} <= extras and "pymc" in extras  # which brings PyTensor along
+
+
+def test_the_source_distribution_has_what_a_build_needs(tmp_path):
+    maturin = shutil.which("maturin", path=str(Path(sys.executable).parent)) or shutil.which("maturin")
+    if maturin is None or shutil.which("cargo") is None:
+        pytest.skip("maturin or cargo is not installed")
+    done = subprocess.run([maturin, "sdist", "-o", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(file) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"PKG-INFO", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "README.md", "python/rscan/py.typed", "python/rscan/__init__.pyi"}
+    assert wanted - names == set()
+    assert "crates/scan-core/src/base/codes/E0103.md" in names and "python/rscan/interop/scipy.py" in names
+    assert not [name for name in names if name.endswith((".so", ".pyc", ".pyd")) or name.startswith("target/")]
+    assert file.stat().st_size < 5_000_000
+
+
+def test_the_workflow_builds_for_every_system_and_asserts_the_tag():
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert all(system in text for system in ("ubuntu-latest", "ubuntu-24.04-arm", "macos-14", "windows-latest", "musllinux"))
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=").replace(".", "")
+    assert f"cp{oldest}-abi3" in text and f"abi3-py{oldest}" in (ROOT / "crates" / "scan-py" / "Cargo.toml").read_text()
+    assert re.search(r"if: startsWith\(github.ref, 'refs/tags/v'\)\n    needs:", text), "nothing but a tag publishes"
