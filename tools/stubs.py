@@ -29,16 +29,24 @@ MAKERS = [
 #: Modules whose stubs are their names as they run.
 GATHERED = [*MAKERS[2:], "rscan.ops", "rscan.theano", "rscan.theano.tensor"]
 
-Patch = tuple[dict[str, str], str]
+#: Types of parameters, what is then returned, and whose parameters they are, as `module:name`, where not the function's own. An overload
+#: whose function is not there is left out.
+Patch = tuple[dict[str, str], str] | tuple[dict[str, str], str, str]
 
 
-def _like(parameter: str) -> list[Patch]:
-    """Derivatives come in the form in which variables were given."""
+def _like(parameter: str, name: str) -> list[Patch]:
+    """Derivatives of variables come in the form in which variables were given."""
+    home = f"rscan.gradient:{name}"
     return [
-        ({parameter: "Variable"}, "Variable"),
-        ({parameter: "list[_V]"}, "list[Variable]"),
-        ({parameter: "tuple[_V, ...]"}, "tuple[Variable, ...]"),
+        ({parameter: "Variable"}, "Variable", home),
+        ({parameter: "list[_V]"}, "list[Variable]", home),
+        ({parameter: "tuple[_V, ...]"}, "tuple[Variable, ...]", home),
     ]
+
+
+def _transform(name: str, returns: str = "Compiled[_P, Any]") -> Patch:
+    """The form that takes a function."""
+    return ({"fn": "Callable[_P, Any]"}, returns, f"rscan.transforms:{name}")
 
 
 _FIXED = {"return_list": "Literal[False]", "init": ""}
@@ -51,13 +59,13 @@ _STEPS: list[Patch] = [
 #: Per function what takes the place of its parameters' types, and what it then returns; "" leaves a parameter out. Parameters that a
 #: function does not have are passed over.
 OVERLOADS: dict[str, list[Patch]] = {
-    "grad": [*_like("wrt"), ({"cost": "Callable[..., Any]"}, "Any")],
-    "vjp": [*_like("wrt"), ({"outputs": "Callable[..., Any]"}, "Any")],
-    "Lop": _like("wrt"),
-    "jvp": [*_like("outputs"), ({"outputs": "Callable[..., Any]"}, "Any")],
-    "Rop": _like("f"),
-    "jacobian": [*_like("wrt"), ({"expression": "Callable[..., Any]"}, "Any")],
-    "hessian": [*_like("wrt"), ({"cost": "Callable[..., Any]"}, "Any")],
+    "grad": [*_like("wrt", "grad"), _transform("_grad_of")],
+    "vjp": [*_like("wrt", "vjp"), _transform("_vjp_of", "Any")],
+    "Lop": _like("wrt", "Lop"),
+    "jvp": [*_like("outputs", "jvp"), _transform("_jvp_of", "Any")],
+    "Rop": _like("f", "Rop"),
+    "jacobian": [*_like("wrt", "jacobian"), _transform("_jacobian_of")],
+    "hessian": [*_like("wrt", "hessian"), _transform("_hessian_of")],
     "function": [
         ({"inputs": "_Inputs", "outputs": "Variable | Out | float"}, "Function[NDArray[Any]]"),
         ({"inputs": "_Inputs", "outputs": "list[Any] | tuple[Any, ...] | None"}, "Function[list[NDArray[Any]]]"),
@@ -212,12 +220,13 @@ class _Gathered:
 
     def overloaded(self, name: str) -> None:
         """A function by its overloads."""
-        function = getattr(self.module, name)
-        patches = OVERLOADS[name]
-        for changes, returns in patches:
-            mark = "@overload\n" if len(patches) > 1 else ""
-            self.body.append(f"{mark}def {name}({_parameters(function, changes)}) -> {returns}: ...")
-        self._names(_annotations(function), function)
+        lines = []
+        for changes, returns, *home in OVERLOADS[name]:
+            function = _found(*home) if home else getattr(self.module, name)
+            if function is not None:
+                lines.append(f"def {name}({_parameters(function, changes)}) -> {returns}: ...")
+                self._names(_annotations(function), function)
+        self.body += [f"@overload\n{line}" for line in lines] if len(lines) > 1 else lines
 
     def imports(self) -> str:
         """The imports, one module a line."""
@@ -296,6 +305,12 @@ class _Gathered:
         while common < min(len(here), len(there)) and here[common] == there[common]:
             common += 1
         return "." * (len(here) - common + 1) + ".".join(there[common:])
+
+
+def _found(home: str) -> Any:
+    """What is at `module:name`; None where it is not."""
+    module, _, name = home.partition(":")
+    return getattr(sys.modules.get(module), name, None)
 
 
 def _annotations(function: Any) -> dict[str, str]:

@@ -40,7 +40,7 @@ class Compiled(Made, Generic[P, R]):
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None) -> None:
         self._fn = fn
-        self._recipe = (Compiled, (fn, name))
+        self._recipe = (type(self), (fn, name))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _tree.Tree]] = {}
