@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import numpy as np
 
@@ -28,10 +28,16 @@ __all__ = ["Compiled", "compile", "value_and_grad"]
 
 
 if TYPE_CHECKING:
+    from typing_extensions import ParamSpec, TypeVar  # with defaults: `Compiled` alone is a type, too
+
     from .typing import Operand
 
-P = ParamSpec("P")
-R = TypeVar("R")
+    P = ParamSpec("P", default=...)
+    R = TypeVar("R", default=Any)
+else:
+    from typing import ParamSpec, TypeVar
+
+    P, R = ParamSpec("P"), TypeVar("R")
 
 
 class Compiled(Made, Generic[P, R]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -19,7 +19,14 @@ from .profile import Profile
 from .shared import SharedVariable
 from .variable import Variable, as_variable, is_weak, wrap
 
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with a default: `Function` alone is a type, too
+
+    R = TypeVar("R", default=Any)
+else:
+    from typing import TypeVar
+
+    R = TypeVar("R")
 
 
 class Out:

@@ -17,6 +17,10 @@ def smooth(a: Array, x: Array, power: int = 2) -> tuple[rs.Variable, rs.Variable
     return rows, rs.sum((x - rows) ** power)
 
 
+def both_at(f: rs.Function, g: rs.Compiled) -> float:
+    return float(f(2.0)) + float(g(2.0))
+
+
 def main() -> None:
     a, k = rs.dvector("A"), rs.iscalar("k")
     powers, updates = rs.scan(lambda prior, a: prior * a, outputs_info=rs.ones_like(a), non_sequences=a, n_steps=k)
@@ -30,6 +34,10 @@ def main() -> None:
 
     rows, error = smooth(0.5, np.arange(4.0), power=2)
     print(rows.shape, float(error) > 0, smooth.n_variants)
+
+    s = rs.dscalar("s")
+    cube = rs.compile(lambda v: v**3)
+    print(both_at(rs.function([s], s**2), cube) == 12.0)
 
     x, y = rs.vectors("x y")
     jacobian = rs.jacobian(rs.stack([rs.sum(x * y), rs.max(x)]), [x, y])
