@@ -20,7 +20,13 @@ from .variable import Variable, as_variable, family_of, is_operand, is_weak, wea
 
 __all__ = ["foldl", "foldr", "map", "reduce", "scan"]
 
-_UNSET: Any = object()
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_UNSET: Any = _NotGiven()
 
 
 def scan(
