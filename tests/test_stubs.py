@@ -1,6 +1,5 @@
 """What type checkers see of rscan: the stubs are current, user programs check, and mistakes are reported."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -22,12 +21,10 @@ def run(*command: str, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_stubs_are_current():
-    spec = importlib.util.spec_from_file_location("stubs", ROOT / "tools" / "stubs.py")
-    stubs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(stubs)
-    stale = [file.name for file, text in stubs.stubs().items() if not file.exists() or file.read_text(encoding="utf-8") != text]
-    assert not stale, f"{stale}: tools/stubs.py --write writes them"
+def test_stubs_are_current(tmp_path):
+    # In a process of its own: modules gather names as they are used.
+    said = run(sys.executable, str(ROOT / "tools" / "stubs.py"), cwd=tmp_path)
+    assert said == "", said
 
 
 def reported(text: str) -> dict[str, set[int]]:

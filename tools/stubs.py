@@ -196,7 +196,9 @@ class _Gathered:
         self.module = module
         self.package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
         self.body: list[str] = []
+        #: Names that the stub exports, and names that its annotations need.
         self._froms: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        self._used: dict[str, set[str]] = defaultdict(set)
 
     def add(self, name: str) -> None:
         """A name of the module: taken from where it is defined, or written out."""
@@ -225,7 +227,7 @@ class _Gathered:
             function = _found(*home) if home else getattr(self.module, name)
             if function is not None:
                 lines.append(f"def {name}({_parameters(function, changes)}) -> {returns}: ...")
-                self._names(_annotations(function), function)
+                self._names({key: text for key, text in _annotations(function).items() if key != "return"}, function)
         self.body += [f"@overload\n{line}" for line in lines] if len(lines) > 1 else lines
 
     def imports(self) -> str:
@@ -233,7 +235,9 @@ class _Gathered:
         lines = []
         for home, names in sorted(self._froms.items()):
             items = ", ".join(f"{name} as {alias}" for name, alias in sorted(names))
+            self._used[home] -= {alias for _, alias in names}
             lines.append(f"from {self._relative(home)} import {items}")
+        lines += [f"from {self._relative(home)} import {', '.join(sorted(names))}" for home, names in sorted(self._used.items()) if names]
         return "\n".join(lines) + "\n"
 
     def text(self) -> str:
@@ -279,11 +283,7 @@ class _Gathered:
                 if isinstance(found, ModuleType):
                     self.body.insert(0, f"import {found.__name__}" + (f" as {node.id}" if found.__name__ != node.id else ""))
                 elif found is not None and found is not Any and getattr(found, "__module__", "builtins") != "builtins":
-                    home = function.__module__ if found.__module__ in ("typing", "collections.abc") else found.__module__
-                    if found.__module__ in ("typing", "collections.abc"):
-                        home = found.__module__
-                    if (node.id, node.id) not in self._froms[home]:
-                        self._froms[home].add((node.id, node.id))
+                    self._used[found.__module__].add(node.id)
 
     def _type(self, value: Any) -> str:
         if value is None:
@@ -292,7 +292,7 @@ class _Gathered:
         if cls.__module__ == "builtins":
             return {"list": "list[Any]", "dict": "dict[Any, Any]", "tuple": "tuple[Any, ...]"}.get(cls.__name__, cls.__name__)
         if cls.__module__.startswith("rscan") and not cls.__name__.startswith("_"):
-            self._froms[cls.__module__].add((cls.__name__, cls.__name__))
+            self._used[cls.__module__].add(cls.__name__)
             return cls.__name__
         return "Any"
 

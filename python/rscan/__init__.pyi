@@ -1,7 +1,6 @@
 """Symbolic loops: differentiated, optimised and run as native code. Made by tools/stubs.py."""
 # ruff: noqa
 
-from collections.abc import Callable as Callable, Iterable as Iterable, Mapping as Mapping, Sequence as Sequence
 from . import errors as errors, linalg as linalg, random as random, typing as typing
 from ._calling import In as In
 from ._rows import abs as abs, absolute as absolute, acos as acos, acosh as acosh, add as add, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh, arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bit_and as bit_and, bit_or as bit_or, bit_xor as bit_xor, bitwise_and as bitwise_and, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not, bitwise_or as bitwise_or, bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor, ceil as ceil, copysign as copysign, cos as cos, cosh as cosh, deg2rad as deg2rad, degrees as degrees, digamma as digamma, div as div, divide as divide, eq as eq, equal as equal, erf as erf, erfc as erfc, erfinv as erfinv, exp as exp, exp2 as exp2, expit as expit, expm1 as expm1, fix as fix, floor as floor, floor_divide as floor_divide, floordiv as floordiv, fma as fma, fmod as fmod, gammaln as gammaln, ge as ge, greater as greater, greater_equal as greater_equal, gt as gt, hypot as hypot, int_div as int_div, invert as invert, isfinite as isfinite, isinf as isinf, isnan as isnan, le as le, left_shift as left_shift, less as less, less_equal as less_equal, lgamma as lgamma, log as log, log10 as log10, log1p as log1p, log2 as log2, log_sigmoid as log_sigmoid, logaddexp as logaddexp, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor, lt as lt, maximum as maximum, minimum as minimum, mod as mod, mul as mul, multiply as multiply, ne as ne, neg as neg, negative as negative, not_equal as not_equal, psi as psi, rad2deg as rad2deg, radians as radians, reciprocal as reciprocal, relu as relu, remainder as remainder, right_shift as right_shift, rsqrt as rsqrt, sgn as sgn, shift_left as shift_left, shift_right as shift_right, sigmoid as sigmoid, sign as sign, signbit as signbit, silu as silu, sin as sin, sinh as sinh, softplus as softplus, sqr as sqr, sqrt as sqrt, square as square, sub as sub, subtract as subtract, tan as tan, tanh as tanh, tetragamma as tetragamma, trigamma as trigamma, true_div as true_div, true_divide as true_divide, trunc as trunc, xlogy as xlogy
@@ -28,7 +27,8 @@ from .show import show as show
 from .updates import ForgottenUpdatesWarning as ForgottenUpdatesWarning, OrderedUpdates as OrderedUpdates, until as until
 from .variable import Variable as Variable
 from .verify import numeric_grad as numeric_grad, verify_grad as verify_grad
-from typing import TextIO as TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TextIO
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, TextIO, TypeVar, overload

@@ -2,7 +2,6 @@
 # ruff: noqa
 
 from typing import Any
-from collections.abc import Callable as Callable
 from . import absent as absent, compile as compile, connection as connection, draws as draws, gof as gof, gradient as gradient, graph_tools as graph_tools, ifelse as ifelse, inconsistent as inconsistent, misc as misc, picture as picture, printing as printing, raise_op as raise_op, sandbox as sandbox, scalar as scalar, scan_module as scan_module, tensor as tensor, type as type, updates as updates, variable as variable, version as version
 from .compile.builders import OpFromGraph as OpFromGraph
 from .compile.function import In as In, Out as Out, function as function
@@ -21,6 +20,7 @@ from .tensor.arrays import dot as dot
 from .tensor.basic import shared as shared
 from .variable import TensorConstant as Constant, TensorVariable as TensorVariable, Variable as Variable, as_tensor_variable as as_tensor_variable
 from ..updates import OrderedUpdates as OrderedUpdates
+from collections.abc import Callable
 
 configdefaults: Any
 def foldl(fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None) -> Any:

@@ -2,7 +2,6 @@
 # ruff: noqa
 
 from typing import Any
-from collections.abc import Callable as Callable
 from ... import ops as ops
 from ..._spans import here as here
 from ...dtypes import dtype_name as dtype_name
@@ -11,6 +10,7 @@ from ..config import config as config
 from ..type import TensorType as TensorType
 from ..variable import as_tensor_variable as as_tensor_variable, constant as constant
 from ...variable import Variable as Variable, apply as apply
+from collections.abc import Callable
 
 import builtins
 CONSTRUCTORS: dict[Any, Any]
