@@ -223,10 +223,13 @@ class _Gathered:
     def overloaded(self, name: str) -> None:
         """A function by its overloads."""
         lines = []
+        own = getattr(self.module, name)
+        first = next(iter(inspect.signature(own).parameters))
         for changes, returns, *home in OVERLOADS[name]:
-            function = _found(*home) if home else getattr(self.module, name)
+            function = _found(*home) if home else own
             if function is not None:
-                lines.append(f"def {name}({_parameters(function, changes)}) -> {returns}: ...")
+                _, _, parameters = _parameters(function, changes).partition(":")
+                lines.append(f"def {name}({first}:{parameters}) -> {returns}: ...")
                 self._names({key: text for key, text in _annotations(function).items() if key != "return"}, function)
         self.body += [f"@overload\n{line}" for line in lines] if len(lines) > 1 else lines
 
