@@ -168,6 +168,13 @@ class TestNotebooks:
         assert {"model", "input", "u", "float64[?]", "total", "update", "w"} <= set(words)
         assert "x0" in Parsed(f.bind(u=[1.0, 2.0])._repr_html_()).words
 
+    def test_compiled_functions(self):
+        f = rs.compile(lambda x: rs.sum(x**2), name="squares")
+        assert "not called yet" in Parsed(f._repr_html_()).words
+        f(np.ones(2)), f(np.ones((2, 2)))
+        parsed = Parsed(f._repr_html_())
+        assert {"squares", "float64[?]", "float64[?, ?]"} <= set(parsed.words) and parsed.tags["svg"] == 2
+
     def test_loops(self):
         _, out = model()
         words = Parsed(out._repr_html_()).words

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._calling import Caller
+    from .compile import Compiled
     from .explain import Explanation
     from .loop import Loop
     from .profile import Profile
@@ -71,6 +72,12 @@ def function(f: Caller) -> str:
     rows += [("output", key, _type(v)) for key, v in zip(keys, whole.outputs, strict=True)]
     rows += [("update", shared._describe(), _type(shared)) for shared, _ in whole.updates]
     return f"<div><b>{escape(f.name or 'function')}</b>{_table(('', 'name', 'type'), rows)}{_graph(whole)}</div>"
+
+
+def compiled(f: Compiled[Any, Any]) -> str:
+    """What `@rs.compile` made: for which types of arguments it was traced, and the graph of each."""
+    traced = "".join(_folded(", ".join(_type(slot.variable) for slot in made.inputs), function(made)) for made, _ in f._variants.values())
+    return f"<div><b>{escape(str(f._name))}</b><code>{escape(str(f._signature))}</code>{traced or '<div>not called yet</div>'}</div>"
 
 
 def loop(made: Loop) -> str:

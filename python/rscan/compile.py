@@ -110,6 +110,11 @@ class Compiled(Made, Generic[P, R]):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def _repr_html_(self) -> str:
+        from ._html import compiled
+
+        return compiled(self)
+
     def __repr__(self) -> str:
         return f"<compiled {self._name}{self._signature}>"
 
