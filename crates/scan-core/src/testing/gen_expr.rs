@@ -272,13 +272,8 @@ impl Generator {
             from.insert(axis, k);
         }
         let op = *self.random.pick(&[Reduce::Sum, Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::LogSumExp]);
-        let mut x = self.expr(Kind::Float, &from, depth - 1);
-        if op == Reduce::Sum && !keep && axis > 0 && axis == shape.len() && self.random.percent(50) {
-            // A product of a matrix and a vector, written out.
-            let v = self.expr(Kind::Float, &[k], depth - 1);
-            let bound = self.bound(x) * self.bound(v);
-            x = self.add(Expr::Binary(Binary::Mul, x, v), Kind::Float, &from, bound);
-        }
+        let product = op == Reduce::Sum && !keep && axis == 1 && shape.len() == 2 && self.random.percent(60);
+        let x = if product { self.all_products(shape[0], k, shape[1], depth) } else { self.expr(Kind::Float, &from, depth - 1) };
         let b = self.bound(x);
         let bound = match op {
             Reduce::Sum => k as f64 * b,
@@ -287,6 +282,15 @@ impl Generator {
             Reduce::LogSumExp => b + (k as f64).ln(),
         };
         self.add(Expr::Reduce(op, x, axis, keep), Kind::Float, shape, bound)
+    }
+
+    /// `a[i, k, 1] · b[1, k, j]`: summed over k, a product of matrices that is written out.
+    fn all_products(&mut self, m: usize, k: usize, n: usize, depth: usize) -> Id {
+        let (a, b) = (self.expr(Kind::Float, &[m, k], depth - 1), self.expr(Kind::Float, &[k, n], depth - 1));
+        let bounds = [self.bound(a), self.bound(b)];
+        let a = self.add(Expr::Expand(a, 2), Kind::Float, &[m, k, 1], bounds[0]);
+        let b = self.add(Expr::Expand(b, 0), Kind::Float, &[1, k, n], bounds[1]);
+        self.add(Expr::Binary(Binary::Mul, a, b), Kind::Float, &[m, k, n], bounds[0] * bounds[1])
     }
 
     fn along(&mut self, shape: &[usize], depth: usize) -> Id {
