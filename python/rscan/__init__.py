@@ -1,9 +1,12 @@
 """Symbolic loops: differentiated, optimised and run as native code."""
 
+from typing import Any as _Any
+
 from .variable import Variable, as_variable, constant  # first: the functions need the class, and it them
 
 # isort: split
 from . import errors, linalg, random
+from ._instead import of_numpy as _of_numpy
 from ._native import __version__
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile, value_and_grad
@@ -122,3 +125,7 @@ __all__ = [
     *_CONSTRUCTORS,
     *_functions,
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    raise _of_numpy(name)

@@ -1,5 +1,8 @@
 """Products of matrices and linear algebra: `rs.linalg.solve`, `rs.linalg.qr`, … The products are also in `rscan` itself."""
 
+from typing import Any
+
+from .._instead import of_linalg
 from . import factors, norms, products, systems
 from .factors import block_diag, eigh, eigvalsh, expm, lstsq, matrix_rank, multi_dot, pinv, qr, svd, svdvals
 from .norms import cond, matrix_norm, norm, vector_norm
@@ -14,3 +17,7 @@ __all__ = [
     "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve",
     "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vdot", "vector_norm",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise of_linalg(name)

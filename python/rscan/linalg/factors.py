@@ -13,7 +13,7 @@ from ..ops_create import eye, zeros
 from ..ops_elementwise import cast, where
 from ..ops_reduce import max as _max
 from ..ops_reduce import sum as _sum
-from ..ops_shape import atleast_2d, concatenate, expand_dims, swapaxes
+from ..ops_shape import atleast_2d, concatenate, expand_dims, ravel, swapaxes
 from ..variable import Variable, apply, apply_all, as_variable, dtype_name, elementwise, operands
 from .products import matmul, pair
 from .systems import solve, square
@@ -247,7 +247,8 @@ def expm(a: Any) -> Variable:
 
     v = square(a, "expm")
     b = [as_variable(c, v.dtype) for c in _PADE]
-    size = _max(_sum(elementwise("abs", v), -2), keepdims=False) if v.static_shape[-1] != 0 else as_variable(0.0, v.dtype)
+    # A zero joins for matrices without elements.
+    size = _max(concatenate([ravel(_sum(elementwise("abs", v), -2)), zeros([1], v.dtype)]))
     finite = elementwise("logical_and", elementwise("isfinite", size), elementwise("gt", size, 2 * _EXACT))
     # Once at least, so that there is a last square.
     times = cast(where(finite, elementwise("ceil", elementwise("log2", where(finite, size, 1.0) / _EXACT)), 1.0), "int64")
