@@ -44,7 +44,9 @@ def test_svd(a):
             rs.verify_grad(lambda a, k=k: rs.linalg.svd(a)[k], [a])
 
 
-@pytest.mark.parametrize("a", [SYMMETRIC, np.stack([SYMMETRIC, SQUARE @ SQUARE.T]), np.ones((1, 1)), np.zeros((0, 0))], ids=lambda a: str(a.shape))
+@pytest.mark.parametrize(
+    "a", [SYMMETRIC, np.stack([SYMMETRIC, SQUARE @ SQUARE.T]), np.ones((1, 1)), np.zeros((0, 0))], ids=lambda a: str(a.shape)
+)
 def test_eigh(a):
     for half in "LU":
         like_numpy(lambda m, a, half=half: m.linalg.eigvalsh(a, UPLO=half), a)
@@ -90,7 +92,9 @@ def test_lstsq(a, columns):
         rs.verify_grad(lambda a, b: rs.linalg.lstsq(a, b)[0], [a, b])
 
 
-@pytest.mark.parametrize("a", [SQUARE, TALL, STACK, DEFICIENT, np.zeros((2, 2)), np.ones(3), np.zeros(3), np.array(2.0)], ids=lambda a: str(a.shape))
+@pytest.mark.parametrize(
+    "a", [SQUARE, TALL, STACK, DEFICIENT, np.zeros((2, 2)), np.ones(3), np.zeros(3), np.array(2.0)], ids=lambda a: str(a.shape)
+)
 def test_matrix_rank(a):
     like_numpy(lambda m, a: m.linalg.matrix_rank(a), a)
     if a.ndim > 1:
@@ -106,7 +110,7 @@ def test_condition(p):
 def test_norms_of_matrices(order):
     like_numpy(lambda m, a: m.linalg.norm(a, order), TALL)
     for keepdims in (False, True):
-        like_numpy(lambda m, a: m.linalg.norm(a, order, axis=(2, 0), keepdims=keepdims), STACK)
+        like_numpy(lambda m, a, keep=keepdims: m.linalg.norm(a, order, axis=(2, 0), keepdims=keep), STACK)
     if order is not None:
         like_numpy(lambda m, a: m.linalg.matrix_norm(a, ord=order), STACK)
     rs.verify_grad(lambda a: rs.linalg.norm(a, order), [TALL])
@@ -148,7 +152,14 @@ def test_triangular_and_cholesky_solves():
 def test_multi_dot(known):
     shapes = [(2, 30), (30, 3), (3, 20), (20, 4)]
     items = [RNG.standard_normal(s) for s in shapes]
-    for chain in (items, items[:2], items[:3], [items[0][0], *items[1:]], [*items[:-1], items[-1][:, 0]], [items[0][0], items[1], items[2][:, 0]]):
+    for chain in (
+        items,
+        items[:2],
+        items[:3],
+        [items[0][0], *items[1:]],
+        [*items[:-1], items[-1][:, 0]],
+        [items[0][0], items[1], items[2][:, 0]],
+    ):
         same(run(lambda *xs: rs.linalg.multi_dot(xs), *chain, known=known), np.linalg.multi_dot(chain), 1e-10)
 
 
@@ -182,8 +193,10 @@ def test_dtypes(dtype):
     a = (np.arange(9).reshape(3, 3) % 4 == 1).astype(dtype) + np.eye(3, dtype=dtype)
     like_numpy(lambda m, a: m.linalg.svd(a, compute_uv=False), a)
     like_numpy(lambda m, a: m.linalg.eigvalsh(a), a)
-    like_numpy(lambda m, a: m.linalg.qr(a)[1], a)
-    like_numpy(lambda m, a: m.linalg.pinv(a), a)
+    q, r = run(lambda a: [*rs.linalg.qr(a)], a)
+    assert q.dtype == r.dtype == np.linalg.qr(a)[1].dtype
+    np.testing.assert_allclose(r, np.linalg.qr(a)[1], atol=1e-6)
+    np.testing.assert_allclose(run(rs.linalg.pinv, a), np.linalg.pinv(a), atol=1e-6)
     like_numpy(lambda m, a: m.linalg.lstsq(a, m.ones(3, dtype), rcond=None)[0], a, rtol=1e-5)
 
 

@@ -19,24 +19,29 @@ _PYTHON = "use NumPy on arrays before or after the compiled function"
 _PIECES = "write the indices out, or build the array with rs.concatenate and rs.stack"
 _CALLS = "write the function with variables: rs.vmap maps it over rows, rs.compile compiles it"
 
+_DATES = "there are no dates: count days as integers"
+_WARNINGS = "floats do not warn: ask rs.isfinite, or say rs.assert_"
+
 #: By names in `numpy`.
 NUMPY: dict[str, str] = {
     **_each("cdouble clongdouble complex128 complex256 complex64 complexfloating csingle sort_complex iscomplexobj isrealobj", _COMPLEX),
-    **_each("fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap DataSource", _FILES),
+    **_each("fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap", _FILES),
     **_each("frombuffer fromstring fromiter from_dlpack", _FILES),
-    **_each("bool bool_ byte bytes_ character double flexible float128 float16 float32 float64 floating generic half inexact int16 int32", _DTYPE),
-    **_each("int64 int8 int_ intc integer intp long longdouble longlong number object_ short signedinteger single str_ ubyte uint uint16", _DTYPE),
+    **_each("bool bool_ byte bytes_ character double flexible float128 float16 float32 float64 floating generic half", _DTYPE),
+    **_each("inexact int16 int32", _DTYPE),
+    **_each("int64 int8 int_ intc integer intp long longdouble longlong number object_ short signedinteger single str_", _DTYPE),
+    **_each("ubyte uint uint16", _DTYPE),
     **_each("uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort void datetime64 timedelta64 dtype", _DTYPE),
     **_each("can_cast common_type finfo iinfo isdtype issubdtype min_scalar_type mintypecode promote_types result_type typename", _TYPES),
     **_each("isfortran isscalar iterable may_share_memory shares_memory typecodes sctypeDict ScalarType broadcast_shapes", _TYPES),
     **_each("copyto place put putmask", _PLACE),
     **_each("array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific", _PRINTING),
     **_each("get_printoptions set_printoptions printoptions info", _PRINTING),
-    **_each("busday_count busday_offset busdaycalendar is_busday datetime_as_string datetime_data isnat", "there are no dates: count days as integers"),
-    **_each("errstate geterr geterrcall seterr seterrcall", "there are no warnings of floats; rs.function(..., nan_guard=True) finds NaN where it arises"),
+    **_each("busday_count busday_offset busdaycalendar is_busday datetime_as_string datetime_data isnat", _DATES),
+    **_each("errstate geterr geterrcall seterr seterrcall", _WARNINGS),
     **_each("mgrid ogrid", "rs.meshgrid and rs.indices"),
     **_each("r_ c_ s_ index_exp", _PIECES),
-    **_each("bmat asmatrix matrix", "rs.block joins matrices"),
+    **_each("bmat asmatrix", "rs.block joins matrices"),
     **_each("frompyfunc vectorize nditer nested_iters ndenumerate ndindex ufunc broadcast flatiter", _CALLS),
     **_each("ascontiguousarray asfortranarray require ndarray asarray_chkfinite", "rs.asarray; memory is laid out by the compiler"),
     **_each("rec recarray record ma", "keep columns and masks in arrays of their own; a dict of variables is a structure everywhere"),
@@ -47,8 +52,8 @@ NUMPY: dict[str, str] = {
     **_each("frexp nextafter spacing", "the bits of floats are not there; rs.log2 and rs.floor give an exponent"),
     "fft": "multiply by the matrix of cosines and sines; rs.convolve convolves",
     "emath": _COMPLEX,
-    "gradient": "rs.diff, or (x[2:] - x[:-2]) / (2 * h); derivatives of functions are rs.grad and rs.jvp",
     "einsum_path": "rs.einsum chooses the order by itself",
+    "row_stack": "rs.vstack",
     "unique_all": "rs.unique(x, return_index=True, return_inverse=True, return_counts=True)",
     "kaiser": "rs.constant(np.kaiser(n, beta))",
     "i0": "rs.special.i0",

@@ -291,7 +291,7 @@ class Place:
         return self.apply(lambda old, new: old**new, value)
 
     def apply(self, function: Callable[[Variable, Variable], Any], value: Any) -> Variable:
-        """x with `function(old, value)` there. Where a position occurs twice, it is called again with what it gave, in the order of positions."""
+        """x with `function(old, value)` there. Where a position occurs twice, it is called again with what it gave."""
         plan = plan_index(self._x, self._key)
         if not plan.axes or all(set(array.static_shape) <= {1} for array in plan.arrays):
             return self.set(function(self.get(), as_variable(value, family=self._x._family) if not is_weak(value) else value))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ._args import at_least, whole
 from ._spans import here
+from .config import config
 from .errors import RscanTypeError, RscanValueError
 from .indexing import nonzero
 from .ops_create import arange, diag, linspace, tri, zeros
@@ -183,28 +184,32 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
     return where(elementwise("eq", powers, 0), as_variable(1, grid.dtype), grid)
 
 
-def _window(n: Any, of: Any) -> Variable:
-    """A window of a number of places that is known now."""
-    from .config import config
-
-    return as_variable(of(whole(n, "the length of a window")).astype(config.floatX))
-
-
-def bartlett(M: int) -> Variable:
-    """Bartlett's window."""
-    return _window(M, np.bartlett)
+def _window(n: Any, *weights: float) -> Variable:
+    """The sum of weighted cosines over n places, symmetric; one place has weight 1."""
+    count = as_variable(n)
+    places = cast(arange(1 - count, count, 2), config.floatX)
+    turn = places * float(np.pi) / cast(elementwise("maximum", count - 1, 1), config.floatX)
+    total = sum(weight * elementwise("cos", k * turn) for k, weight in enumerate(weights))
+    return where(elementwise("eq", count, 1), as_variable(1.0, config.floatX), as_variable(total))
 
 
-def blackman(M: int) -> Variable:
+def bartlett(M: Any) -> Variable:
+    """Bartlett's window, a triangle."""
+    count = as_variable(M)
+    places = cast(arange(1 - count, count, 2), config.floatX)
+    return 1.0 - elementwise("abs", places) / cast(elementwise("maximum", count - 1, 1), config.floatX)
+
+
+def blackman(M: Any) -> Variable:
     """Blackman's window."""
-    return _window(M, np.blackman)
+    return _window(M, 0.42, 0.5, 0.08)
 
 
-def hamming(M: int) -> Variable:
+def hamming(M: Any) -> Variable:
     """Hamming's window."""
-    return _window(M, np.hamming)
+    return _window(M, 0.54, 0.46)
 
 
-def hanning(M: int) -> Variable:
+def hanning(M: Any) -> Variable:
     """Hann's window."""
-    return _window(M, np.hanning)
+    return _window(M, 0.5, 0.5)

@@ -11,6 +11,7 @@ from ._spans import here
 from .errors import RscanValueError, ShapeError
 from .indexing import diagonal
 from .linalg.products import matmul, pair
+from .ops_control import assert_
 from .ops_create import arange, zeros
 from .ops_elementwise import cast, where
 from .ops_reduce import sum as _sum
@@ -82,7 +83,9 @@ def _letters(subscripts: str, items: list[Variable]) -> tuple[list[str], str]:
         return terms, dots + "".join(sorted(c for c in set(counts) if counts.count(c) == 1 and c not in dots))
     out = right.replace("...", dots)
     if len(set(out)) < len(out) or not set(out) <= set(counts):
-        raise RscanValueError(f"einsum {subscripts!r}: the letters of the result occur on the left, each once", code="E0809", labels=[(here(), "")])
+        raise RscanValueError(
+            f"einsum {subscripts!r}: the letters of the result occur on the left, each once", code="E0809", labels=[(here(), "")]
+        )
     return terms, out
 
 
@@ -144,7 +147,9 @@ def _contract(a: Variable, ta: str, b: Variable, tb: str, kept: str) -> tuple[Va
     n = len(shared)
     heads, inner = rows.shape[:n], rows.shape[n + len(left) :]
     rest_a, rest_b = rows.shape[n : n + len(left)], columns.shape[n + len(summed) :]
-    wide = matmul(reshape(rows, [*heads, _times(rest_a), _times(inner)]), reshape(columns, [*columns.shape[:n], _times(inner), _times(rest_b)]))
+    wide = matmul(
+        reshape(rows, [*heads, _times(rest_a), _times(inner)]), reshape(columns, [*columns.shape[:n], _times(inner), _times(rest_b)])
+    )
     return reshape(wide, [*wide.shape[:n], *rest_a, *rest_b]), "".join([*shared, *left, *right])
 
 
@@ -174,8 +179,9 @@ def _times(extents: Any) -> Any:
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
-    """The sums of products of a vector with another one that is reversed and moved along it: wherever they meet ("full"), as many as the longer
-    one has ("same"), or where they lie upon each other ("valid").
+    """The sums of products of a vector with another one that is reversed and moved along it.
+
+    Wherever they meet ("full"), as many as the longer one has ("same"), or where they lie upon each other ("valid").
 
         rs.convolve(signal, kernel, "same")
     """
@@ -255,18 +261,26 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Variable:
-    """The vector product along axes of extent 3; of vectors of 2 elements, the third element of it."""
+    """The vector product along axes of extent 3; of vectors of 2 elements, the third element of it. An extent that is not known is 3."""
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = operands((a, b))
     x, y = (moveaxis(at_least(v, 1, "cross"), at, -1) for v, at in ((x, axisa), (y, axisb)))
     sizes = x.static_shape[-1], y.static_shape[-1]
-    if not set(sizes) <= {2, 3}:
-        raise ShapeError(f"cross takes axes known to have 2 or 3 elements, got {x!r} and {y!r}", code="E0812", labels=[(here(), "")])
-    part = lambda v, i: v[..., i] if i < v.static_shape[-1] else v[..., 0] * 0
+    if not set(sizes) <= {2, 3, None}:
+        raise ShapeError(f"cross takes axes of 2 or 3 elements, got {x!r} and {y!r}", code="E0812", labels=[(here(), "")])
+    x, y = _of_three(x), _of_three(y)
+    part = lambda v, i: v[..., 0] * 0 if i == 2 and v.static_shape[-1] == 2 else v[..., i]
     third = part(x, 0) * part(y, 1) - part(x, 1) * part(y, 0)
     if sizes == (2, 2):
         return third
     first = part(x, 1) * part(y, 2) - part(x, 2) * part(y, 1)
     second = part(x, 2) * part(y, 0) - part(x, 0) * part(y, 2)
     return moveaxis(stack([first, second, third], -1), -1, axisc)
+
+
+def _of_three(v: Variable) -> Variable:
+    """Where its last extent is not known it is 3."""
+    if v.static_shape[-1] is not None:
+        return v
+    return assert_(v, elementwise("eq", v.shape[-1], 3), message="cross: an axis of unknown extent that has 2 or 3 elements, counted as 3")

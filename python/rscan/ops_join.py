@@ -19,7 +19,7 @@ from .variable import Variable, apply, as_variable, elementwise, extent, extents
 
 __all__ = [
     "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "resize", "rollaxis",
-    "row_stack", "trim_zeros", "unstack", "vsplit",
+    "trim_zeros", "unstack", "vsplit",
 ]  # fmt: skip
 
 
@@ -43,13 +43,6 @@ def column_stack(tup: Any) -> Variable:
 def dstack(tup: Any) -> Variable:
     """Joined along the third axis."""
     return concatenate([atleast_3d(v) for v in tup], 2)
-
-
-def row_stack(tup: Any) -> Variable:
-    """`vstack` under its old name."""
-    from .ops_shape import vstack
-
-    return vstack(tup)
 
 
 def unstack(x: Any, *, axis: int = 0) -> tuple[Variable, ...]:
@@ -194,7 +187,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
 
 
 def resize(a: Any, new_shape: Any) -> Variable:
-    """An array of another shape: the elements in order, from the beginning again where they do not suffice, cut off where they are too many."""
+    """An array of another shape: the elements in order, from the beginning again where they do not suffice."""
     v = ravel(as_variable(a))
     shape = extents(new_shape)
     total: Any = as_variable(1)

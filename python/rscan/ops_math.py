@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ._args import at_least, one_axis
 from ._spans import here
 from .config import config
 from .errors import RscanTypeError
 from .ops_control import stop_gradient
-from .ops_elementwise import _as_float, cast, where
-from .ops_shape import broadcast_like
+from .ops_elementwise import _as_float, cast, round, where
+from .ops_reduce import all, cumsum, diff
+from .ops_shape import broadcast_like, concatenate
 from .variable import Variable, as_variable, elementwise, operands
 
 __all__ = [
@@ -33,11 +35,18 @@ def cbrt(x: Any) -> Variable:
     return elementwise("copysign", root - stop_gradient(step), v)
 
 
+def _floats(x1: Any, x2: Any) -> tuple[Variable, Variable]:
+    """Both in their common dtype, float64 where that is none of floats."""
+    a, b = operands((x1, x2))
+    dtype = np.result_type(a.dtype, b.dtype).name
+    dtype = dtype if dtype.startswith("float") else "float64"
+    return cast(a, dtype), cast(b, dtype)
+
+
 def heaviside(x1: Any, x2: Any) -> Variable:
     """0 where x1 is negative, 1 where it is positive, x2 where it is 0."""
-    a, b = operands((x1, x2))
-    a, b = (_as_float(a), _as_float(b))
-    step = cast(elementwise("gt", a, 0), np.result_type(a.dtype, b.dtype).name)
+    a, b = _floats(x1, x2)
+    step = cast(elementwise("gt", a, 0), a.dtype)
     return where(elementwise("isnan", a), a, where(elementwise("eq", a, 0), b, step))
 
 
@@ -75,9 +84,9 @@ def float_power(x1: Any, x2: Any) -> Variable:
 
 def logaddexp2(x1: Any, x2: Any) -> Variable:
     """log₂(2^x1 + 2^x2), without overflow."""
-    a, b = operands((x1, x2))
+    a, b = _floats(x1, x2)
     two = float(np.log(2.0))
-    return elementwise("logaddexp", _as_float(a) * two, _as_float(b) * two) / two
+    return elementwise("logaddexp", a * two, b * two) / two
 
 
 def ldexp(x1: Any, x2: Any) -> Variable:
@@ -126,8 +135,6 @@ def gcd(x1: Any, x2: Any) -> Variable:
     def euclid(a: Variable, b: Variable) -> Any:
         rest = where(elementwise("eq", b, 0), 0, a % b)
         larger = where(elementwise("eq", b, 0), a, b)
-        from .ops_reduce import all
-
         return [larger, cast(rest, b.dtype)], until(all(elementwise("eq", rest, 0)))
 
     # Euclid's algorithm takes at most so many steps for numbers of 64 bits.
@@ -184,19 +191,11 @@ def angle(x: Any, deg: bool = False) -> Variable:
     return where(elementwise("isnan", v), v, where(elementwise("signbit", v), as_variable(half, v.dtype), as_variable(0, v.dtype)))
 
 
-def around(x: Any, decimals: int = 0) -> Variable:
-    """`round` under NumPy's other name."""
-    from .ops_elementwise import round
-
-    return round(x, decimals)
+around = round
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * float(np.pi)) -> Variable:
-    """Angles without jumps: multiples of the period are added where neighbours along an axis differ by more than half of it (or `discont`)."""
-    from ._args import at_least, one_axis
-    from .ops_reduce import cumsum, diff
-    from .ops_shape import concatenate
-
+    """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it (or `discont`)."""
     v = at_least(p, 1, "unwrap")
     v = v if v.dtype.startswith("float") or builtins.isinstance(period, int) else cast(v, config.floatX)
     at = one_axis(axis, v.ndim)

@@ -43,7 +43,9 @@ def polyval(p: Any, x: Any) -> Variable:
         return out
     from .scan import scan
 
-    rows, _ = scan(lambda a, y, v: y * v + a, sequences=concatenate([zeros([1], dtype), c]), outputs_info=out, non_sequences=v, name="polyval")
+    rows, _ = scan(
+        lambda a, y, v: y * v + a, sequences=concatenate([zeros([1], dtype), c]), outputs_info=out, non_sequences=v, name="polyval"
+    )
     return rows[-1]
 
 
@@ -112,9 +114,9 @@ def poly(seq_of_zeros: Any) -> Variable:
 
 
 def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None) -> Variable:
-    """The coefficients of the polynomial of a degree that fits the points (x, y) best, by least squares; y may be a matrix, a column for each.
+    """The coefficients of the polynomial of a degree that fits the points (x, y) best, by least squares.
 
-    `w` weighs the distances. There are gradients to x, y and w.
+    y may be a matrix, a column for each polynomial; `w` weighs the distances. There are gradients to x, y and w.
 
         slope, offset = rs.polyfit(x, y, 1)
     """

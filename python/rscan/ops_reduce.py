@@ -88,13 +88,13 @@ def prod(
 
 
 def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
-    """The largest element over axes (all by default); NaN if there is one. With `initial`, of that and the elements (where `where` is true)."""
+    """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
     no_out(out)
     return _with("max", x, axis, None, keepdims, initial, where)
 
 
 def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
-    """The smallest element over axes (all by default); NaN if there is one. With `initial`, of that and the elements (where `where` is true)."""
+    """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
     no_out(out)
     return _with("min", x, axis, None, keepdims, initial, where)
 

@@ -61,13 +61,18 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **named: Any) ->
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Variable:
-    """Elements of the arrays whose numbers are given. A number without an array is an error, or taken modulo ("wrap") or to the nearest ("clip")."""
+    """Elements of the arrays whose numbers are given.
+
+    A number without an array is an error, or is taken modulo ("wrap") or to the nearest ("clip").
+    """
     numbers = as_variable(a)
     if numbers.dtype[0] not in "iub":
         raise RscanTypeError(f"choose takes integers, not {numbers!r}", code="E0809", labels=[(here(), "")])
     items = list(choices)
     if mode not in ("raise", "wrap", "clip") or not items:
-        raise RscanValueError(f"choose takes an array or more, and the modes raise, wrap and clip, not {mode!r}", code="E0809", labels=[(here(), "")])
+        raise RscanValueError(
+            f"choose takes an array or more, and the modes raise, wrap and clip, not {mode!r}", code="E0809", labels=[(here(), "")]
+        )
     numbers, n = cast(numbers, "int64"), len(items)
     if mode == "raise":
         fine = _all(elementwise("logical_and", elementwise("ge", numbers, 0), elementwise("lt", numbers, n)))
@@ -101,7 +106,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Var
         v, axis = ravel(v), 0
     at = one_axis(axis, v.ndim)
     if places.ndim != v.ndim:
-        raise RscanTypeError(f"put_along_axis takes as many axes of positions as of the array, got {places!r}", code="E0809", labels=[(here(), "")])
+        raise RscanTypeError(
+            f"put_along_axis takes as many axes of positions as of the array, got {places!r}", code="E0809", labels=[(here(), "")]
+        )
     return v.at[tuple(_counting(v, i) if i != at else places for i in range(v.ndim))].set(values)
 
 

@@ -151,8 +151,9 @@ def unique(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements, sorted; on request the position of the first of each, the number of the distinct one that each element is, and how
-    often each occurs.
+    """The distinct elements, sorted.
+
+    On request also the position of the first of each, the number of the distinct one that each element is, and how often each occurs.
 
     How many there are depends on values. With `size` there are that many: more are cut off, and where there are fewer, `fill_value` (the
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.

@@ -226,7 +226,8 @@ def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
     v, nan = _instead(_float(x, dtype), 0)
     middle = nanmean(_float(x, dtype), axis, keepdims=True)
     # A row of NaN alone has no middle, and its deviations, which are left out, must not be NaN in the gradient.
-    deviation = where(nan, 0, v - where(elementwise("isnan", middle), 0, middle))
+    none = elementwise("eq", _numbers(nan, v.dtype, axis, True), 0)
+    deviation = where(nan, 0, v - where(none, 0, middle))
     n = _numbers(nan, v.dtype, axis, keepdims)
     found = sum(deviation * deviation, axis, keepdims=keepdims)
     enough = elementwise("gt", n, ddof)
@@ -290,7 +291,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
 # Covariances.
 
 
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None) -> Variable:
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
+) -> Variable:
     """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
 
     Divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights` count observations, `aweights` weigh them.
@@ -387,5 +390,3 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     if density:
         counts = counts / diff(edges) / sum(counts)
     return counts, edges
-
-

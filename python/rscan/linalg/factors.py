@@ -71,11 +71,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
-    """The eigenvalues of a symmetric matrix in ascending order, and eigenvectors as columns. Only the lower half is read (`UPLO="U"`: the upper).
+    """The eigenvalues of a symmetric matrix in ascending order, and eigenvectors as columns. Half of the matrix is read, see `UPLO`.
 
-    Signs of eigenvectors are arbitrary, and so are the vectors of equal eigenvalues: what depends on the choice has no meaningful gradient. The
-    gradient of what does not depend on it is right where no eigenvalues are equal, and everywhere for functions of the eigenvalues alone that
-    treat equal ones alike.
+    Signs of eigenvectors are arbitrary, and so are the vectors of equal eigenvalues: what depends on the choice has no meaningful gradient.
+    The gradient of what does not depend on it is right where no eigenvalues are equal, and everywhere for functions of the
+    eigenvalues alone that treat equal ones alike.
 
         values, vectors = rs.linalg.eigh(s)
     """
@@ -94,8 +94,8 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
 def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
 
-    Unlike NumPy's, it gives the reduced form unless told otherwise: `full_matrices=True` is there for matrices known to be square, where both
-    are the same. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
+    Unlike NumPy's, it gives the reduced form: `full_matrices=True` is there for matrices known to be square, where both are the same.
+    Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
 
         u, s, vh = rs.linalg.svd(a)
     """
@@ -227,7 +227,8 @@ def block_diag(*arrays: Any) -> Variable:
     dtype = np.result_type(*(v.dtype for v in blocks)).name
     blocks = [cast(v, dtype) for v in blocks]
     rows = [
-        concatenate([zeros((v.shape[0], w.shape[1]), dtype) if i != k else v for k, w in enumerate(blocks)], 1) for i, v in enumerate(blocks)
+        concatenate([zeros((v.shape[0], w.shape[1]), dtype) if i != k else v for k, w in enumerate(blocks)], 1)
+        for i, v in enumerate(blocks)
     ]
     return concatenate(rows, 0)
 
@@ -242,7 +243,10 @@ _EXACT = 5.371920351148152
 
 
 def expm(a: Any) -> Variable:
-    """The exponential of a matrix, by scaling, Padé's approximation and squaring. Matrices of a batch are squared as often as the largest needs."""
+    """The exponential of a matrix, by scaling, Padé's approximation and squaring.
+
+    Matrices of a batch are squared as often as the largest needs.
+    """
     from ..scan import scan
 
     v = square(a, "expm")

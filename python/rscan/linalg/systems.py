@@ -50,7 +50,7 @@ def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0) -> Var
 def cho_solve(c_and_lower: Any, b: Any) -> Variable:
     """x with a·x = b, given `(c, lower)`: Cholesky's factor of a, and whether it is the lower one.
 
-        x = rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)
+    x = rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)
     """
     if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:
         raise RscanValueError(
