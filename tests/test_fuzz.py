@@ -34,7 +34,7 @@ OPERATORS = [
 #: What a wrong call may raise: rscan's own errors (but for InternalError) and what Python itself raises for such arguments.
 ALLOWED = (rs.RscanError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError)
 #: Names that are no functions of values, or that work on files and processes.
-SKIPPED = {"config", "errors", "linalg", "random", "e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
+SKIPPED = {"config", "errors", "linalg", "random", "special", "stats", "e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
 FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in rs.inputs.CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
 
 

@@ -48,6 +48,8 @@ from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
+from . import special, stats  # isort: skip  (made of the functions above)
+
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
 
@@ -115,6 +117,8 @@ __all__ = [
     "scan",
     "scan_checkpoints",
     "shared",
+    "special",
+    "stats",
     "taps",
     "tensor",
     "until",

@@ -13,9 +13,9 @@ from .systems import cho_solve, cholesky, det, inv, matrix_power, matrix_transpo
 PRODUCTS: list[str] = products.__all__
 
 __all__ = [
-    "batched_dot", "block_diag", "cho_solve", "cholesky", "cond", "det", "dot", "eigh", "eigvalsh", "expm", "inner", "inv", "kron", 
-    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet",
-    "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vdot", "vector_norm",
+    "batched_dot", "block_diag", "cho_solve", "cholesky", "cond", "det", "dot", "eigh", "eigvalsh", "expm", "inner", "inv",
+    "kron", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
+    "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vdot", "vector_norm",
 ]  # fmt: skip
 
 
