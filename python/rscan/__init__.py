@@ -9,7 +9,7 @@ from . import errors, linalg, random
 from ._instead import of_numpy as _of_numpy
 from ._native import __version__
 from .checkpoints import scan_checkpoints
-from .compile import Compiled, compile, value_and_grad
+from .compile import Compiled, compile
 from .config import config
 from .errors import (
     AxisError,
@@ -34,7 +34,7 @@ from .errors import (
 )
 from .function import Function, In, Out, function
 from .function import evaluate as eval
-from .gradient import DISCONNECTED, Lop, Rop, grad, hessian, jacobian, jvp, vjp
+from .gradient import DISCONNECTED, Lop, Rop
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
 from .inputs import tensor
 from .loop import Loop, LoopOutput, Taps, loop, taps
@@ -44,6 +44,7 @@ from .printing import Print, debugprint, pp, print_
 from .random import RandomStream
 from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
+from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
@@ -104,6 +105,7 @@ __all__ = [
     "function",
     "grad",
     "hessian",
+    "hvp",
     "jacobian",
     "jvp",
     "linalg",

@@ -32,6 +32,8 @@ def _float(x: Any) -> Variable:
 class Distribution:
     """A distribution of one number with shape parameters, moved by `loc` and, where it is continuous, stretched by `scale`."""
 
+    _discrete = False
+
     def __init__(
         self,
         name: str,
@@ -40,10 +42,9 @@ class Distribution:
         support: Callable[..., tuple[Any, Any]],
         inside: Any,
         cdf: Callable[..., Variable] | None = None,
-        discrete: bool = False,
     ) -> None:
         self.name, self.shapes = name, shapes.split()
-        self._log, self._support, self._inside, self._cdf, self._discrete = log_density, support, inside, cdf, discrete
+        self._log, self._support, self._inside, self._cdf = log_density, support, inside, cdf
 
     def __repr__(self) -> str:
         return f"rs.stats.{self.name}"
@@ -109,8 +110,7 @@ class Continuous(Distribution):
 class Discrete(Distribution):
     """A distribution of integers."""
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, discrete=True, **named)
+    _discrete = True
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Variable:
         """The logarithm of the probability of k."""
