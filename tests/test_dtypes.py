@@ -61,6 +61,23 @@ ARGUMENTS = {
     "zeros": (3,),
     "zeros_like": ([1, 2],),
     "random.bernoulli": (KEY,),
+    "random.beta": (KEY, 1.0, 2.0),
+    "random.binomial": (KEY, 5, 0.5),
+    "random.cauchy": (KEY,),
+    "random.chisquare": (KEY, 2.0),
+    "random.dirichlet": (KEY, [1.0, 2.0]),
+    "random.gamma": (KEY, 2.0),
+    "random.geometric": (KEY, 0.5),
+    "random.gumbel": (KEY,),
+    "random.laplace": (KEY,),
+    "random.logistic": (KEY,),
+    "random.lognormal": (KEY,),
+    "random.multinomial": (KEY, 5, [0.5, 0.5]),
+    "random.pareto": (KEY, 2.0),
+    "random.poisson": (KEY,),
+    "random.student_t": (KEY, 3.0),
+    "random.truncated_normal": (KEY, 0.0, 1.0),
+    "random.weibull": (KEY, 2.0),
     "random.exponential": (KEY,),
     "random.integers": (KEY, 3),
     "random.normal": (KEY,),
@@ -83,7 +100,7 @@ def _public():
     for owner, label in ((x, "Variable."), (stream, "RandomStream.")):
         for name, f in inspect.getmembers(type(owner), inspect.isfunction):
             if not name.startswith("_") and "dtype" in inspect.signature(f).parameters:
-                given = (3,) if name == "integers" else ()
+                given = ARGUMENTS.get(f"random.{name}", ())[1:] if label == "RandomStream." else ()
                 yield label + name, lambda dtype, f=f, owner=owner, given=given: f(owner, *given, dtype=dtype)
 
 

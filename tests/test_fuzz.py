@@ -34,7 +34,8 @@ OPERATORS = [
 #: What a wrong call may raise: rscan's own errors (but for InternalError) and what Python itself raises for such arguments.
 ALLOWED = (rs.RscanError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError)
 #: Names that are no functions of values, or that work on files and processes.
-SKIPPED = {"config", "errors", "linalg", "random", "special", "stats", "e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
+MODULES = {"config", "errors", "linalg", "random", "special", "stats", "ode", "optim"}
+SKIPPED = MODULES | {"e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
 FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in rs.inputs.CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
 
 

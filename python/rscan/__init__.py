@@ -49,7 +49,7 @@ from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
-from . import special, stats  # isort: skip  (made of the functions above)
+from . import ode, optim, special, stats  # isort: skip  (made of the functions above)
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -112,6 +112,8 @@ __all__ = [
     "loop",
     "map",
     "numeric_grad",
+    "ode",
+    "optim",
     "pp",
     "print_",
     "random",

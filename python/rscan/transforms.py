@@ -312,14 +312,14 @@ def _matching(call: _Call, tangents: tuple[Any, ...]) -> list[Variable]:
 
 def _shaped(value: Any, tree: _tree.Tree, what: str, fn: Callable[..., Any]) -> Any:
     """A value in a structure, every number an array: lists of numbers would count as arrays otherwise."""
-    leaves = _fitting(value, tree)
+    leaves = fitting(value, tree)
     if leaves is None:
         given = _tree.flatten(value, _is_leaf)[1].describe()
         raise _misfit(f"a {what}, {tree.describe()}, not {given}", fn)
     return tree.build(iter([v if isinstance(v, Variable) or not _is_value(v) else as_array(v) for v in leaves]))
 
 
-def _fitting(value: Any, tree: _tree.Tree) -> list[Any] | None:
+def fitting(value: Any, tree: _tree.Tree) -> list[Any] | None:
     """The leaves of a value in the places of a structure's; None where it has another structure."""
     if tree.kind is None:
         return [value] if _is_leaf(value) or not isinstance(value, (list, tuple, dict)) else None
@@ -329,7 +329,7 @@ def _fitting(value: Any, tree: _tree.Tree) -> list[Any] | None:
         parts = _tree.aligned(value, _tree.Tree(tree.kind, tree.cls, tree.keys, (_tree.LEAF,) * len(tree.children)))
     except (AttributeError, TypeError, ValueError):
         return None
-    found = [_fitting(part, child) for part, child in zip(parts, tree.children, strict=True)]
+    found = [fitting(part, child) for part, child in zip(parts, tree.children, strict=True)]
     return None if any(leaves is None for leaves in found) else [leaf for leaves in found for leaf in leaves or ()]
 
 
