@@ -1,5 +1,7 @@
 """Symbolic loops: differentiated, optimised and run as native code."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .variable import Variable, as_variable, constant  # first: the functions need the class, and it them
@@ -49,7 +51,8 @@ from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
-from . import ode, optim, special, stats  # isort: skip  (made of the functions above)
+if _TYPE_CHECKING:
+    from . import ode, optim, special, stats
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -135,5 +138,11 @@ __all__ = [
 ]
 
 
+#: Modules that are imported when they are first asked for.
+_LATER = ("ode", "optim", "special", "stats")
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _import_module(f".{name}", __name__)
     raise _of_numpy(name)

@@ -214,7 +214,10 @@ def _wrong_number(fn: Any, plan: Plan, info: list[int | None], outputs: list[Any
             code="E0106",
             labels=labels,
             notes=["without an entry there is no telling which output belongs to which"],
-            helps=[*ends, "give every output an entry, in the order in which the step returns them: None for one that it does not read back"],
+            helps=[
+                *ends,
+                "give every output an entry, in the order in which the step returns them: None for one that it does not read back",
+            ],
         )
     return ScanError(
         f"the step returns {_count(n, 'value')}, but outputs_info describes {len(info)}",
