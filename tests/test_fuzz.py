@@ -161,7 +161,8 @@ class Fuzz:
         return self.by_name(rs, FUNCTIONS if self.chance(0.95) else list(rs.inputs.CONSTRUCTORS))
 
     def random_call(self) -> Any:
-        return self.by_name(*self.pick([(rs.random, rs.random.__all__), (rs.linalg, rs.linalg.__all__)]))
+        module = self.pick([rs.random, rs.linalg, rs.special, rs.optim, rs.ode])
+        return self.by_name(module, module.__all__)
 
     def method(self) -> Any:
         x = self.variable()
@@ -261,7 +262,7 @@ class Fuzz:
 
     def call(self) -> Any:
         cases = [self.function_call] * 5 + [self.method] * 3 + [self.indexing] * 2 + [self.scan] * 4 + [self.loop] * 2
-        cases += [self.gradient] * 2 + [self.compile] * 2 + [self.compiled] * 2 + [self.random_call]
+        cases += [self.gradient] * 2 + [self.compile] * 2 + [self.compiled] * 2 + [self.random_call] * 2
         return self.pick(cases)()
 
 

@@ -399,6 +399,8 @@ ERRORS = {
     "delete": (lambda x: rs.delete(x, 1.5), TypeError),
     "delete outside": (lambda x: rs.delete(np.ones(3), 3), ValueError),
     "histogram bins": (lambda x: rs.histogram(x, 0), ValueError),
+    "histogram range": (lambda x: rs.histogram(x, 3, range=2.0), ValueError),
+    "fromfunction": (lambda x: rs.fromfunction(lambda i: i, 3), TypeError),
     "histogram names": (lambda x: rs.histogram(x, "auto"), ValueError),
     "cross": (lambda x: rs.cross(np.ones(4), np.ones(4)), rs.ShapeError),
     "polyfit": (lambda x: rs.polyfit(x, x, 1), TypeError),

@@ -113,6 +113,7 @@ def test_where_steps_do_not_suffice_there_is_no_solution():
 
 ERRORS = {
     "method": lambda: ODE.odeint(decay, 1.0, T, 1.0, method="rk5"),
+    "function": lambda: ODE.odeint(1.0, 1.0, T),
     "steps": lambda: ODE.rk4(decay, 1.0, T, 1.0, steps=0),
     "max_steps": lambda: ODE.tsit5(decay, 1.0, T, 1.0, max_steps=1.5),
     "times": lambda: ODE.odeint(decay, 1.0, 2.0, 1.0),

@@ -163,6 +163,8 @@ def odeint(
 
         rs.ode.odeint(lambda y, t, k: -k * y, 1.0, np.linspace(0, 2, 5), k)
     """
+    if not callable(func) or isinstance(func, Variable):
+        raise RscanTypeError(f"odeint takes the function of a derivative, not {func!r}", code="E0809", labels=[(here(), "")])
     methods = ("tsit5", "rk4", "euler")
     if method not in methods:
         raise RscanValueError(f"there are the methods {', '.join(methods)}, not {method!r}", code="E0809", labels=[(here(), "")])

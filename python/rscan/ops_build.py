@@ -92,9 +92,15 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(spread if sparse or n < 2 else broadcast_arrays(*spread))
 
 
+def _shape(dimensions: Any) -> list[Any]:
+    if isinstance(dimensions, (list, tuple)):
+        return list(dimensions)
+    raise RscanTypeError(f"a shape is a tuple of extents, not {dimensions!r}", code="E0809", labels=[(here(), "")])
+
+
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """The positions along each axis of an array of a shape, along a new first axis."""
-    shape = list(dimensions)
+    shape = _shape(dimensions)
     places = [
         expand_dims(cast(arange(n), dtype_name("int64" if dtype is int else dtype)), tuple(i for i in range(len(shape)) if i != at))
         for at, n in enumerate(shape)
@@ -109,7 +115,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **named: Any) -> Any:
     """What a function gives for the positions along each axis of an array of a shape."""
     places = indices(shape, dtype)
-    return function(*(places[i] for i in range(len(list(shape)))), **named)
+    return function(*(places[i] for i in range(len(_shape(shape)))), **named)
 
 
 def ix_(*args: Any) -> tuple[Variable, ...]:

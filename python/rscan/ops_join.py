@@ -210,7 +210,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
 def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
     """A vector without the zeros in front ("f"), behind ("b"), or both."""
     v = as_variable(filt)
-    if v.ndim != 1 or set(trim.lower()) - set("fb"):
+    if v.ndim != 1 or not isinstance(trim, str) or set(trim.lower()) - set("fb"):
         raise RscanValueError("trim_zeros takes a vector, and 'f', 'b' or 'fb'", code="E0809", labels=[(here(), "")])
     n = extent(v, 0)
     some = concatenate([elementwise("ne", v, 0), as_variable(np.array([True]))])

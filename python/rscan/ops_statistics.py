@@ -368,6 +368,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         high = max(concatenate([floats, broadcast_like(as_variable(-np.inf, floats.dtype), zeros([1]))]))
         low, high = where(empty, 0.0, low), where(empty, 1.0, high)
     else:
+        if not isinstance(range, (tuple, list)) or len(range) != 2:
+            raise RscanValueError(f"a range is a pair of numbers, not {range!r}", code="E0809", labels=[(here(), "")])
         low, high = operands((range[0], range[1]))
     flat = elementwise("eq", low, high)
     return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), int(bins) + 1)
