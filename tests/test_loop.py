@@ -1,6 +1,7 @@
 """`rs.loop`: arguments by name, structures as states, results by name."""
 
 import dataclasses
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -298,6 +299,12 @@ class TestLast:
         f = rs.function([n], rs.loop(lambda s: s + inner(s), init=1.0, n_steps=3))
         assert f(0).tolist() == [2, 4, 8] and f(1).tolist() == [1.5, 2.25, 3.375]
         assert rs.function([x, n], rs.vmap(inner)(x))([4.0, 8.0], 2).tolist() == [1, 2]
+
+    def test_pickled(self):
+        n = rs.iscalar("n")
+        again, m = pickle.loads(pickle.dumps((rs.loop(lambda h: dict(h=2 * h), init=dict(h=1.0), n_steps=n), n)))
+        f = rs.function([m], [again.h, again.last.h])
+        assert [v.tolist() for v in f(2)] == [[2, 4], 4] and f(0)[1] == 1
 
     def test_a_state_as_a_dataclass(self):
         out = rs.loop(lambda s: Both(s.b, s.a + s.b), init=Both(0.0, 1.0), n_steps=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -141,6 +142,14 @@ def _final(rows: Variable) -> Variable:
     """The value after the last step: the last row of the state's buffer, which the initial rows come first in."""
     buffer = rows._v.inputs[0] if rows._v.op == "index" else None
     return wrap(buffer, rows._family)[-1] if buffer is not None and buffer.op == "scan" else rows[-1]
+
+
+def _first(values: Callable[[], dict[Any, Any]]) -> Any:
+    return next(iter(values().values()))
+
+
+def _fields(values: Callable[[], dict[Any, Any]], names: list[str]) -> dict[Any, Any]:
+    return {name: getattr(_first(values), name) for name in names}
 
 
 def loop(
@@ -386,22 +395,21 @@ class _Outputs:
 
     def rows(self, result: Result, reverse: bool, family: type[Variable]) -> Any:
         """What the user gets."""
-        last = lambda: self._ends(result)
+        last = functools.partial(self._ends, result)
         leaves = iter(flip(v, 0) if reverse else v for v in result.outputs)
         built = {key: tree.build(leaves) for key, tree in self.trees.items()}
         if self.alone and len(self.flat) == 1 and self.trees[self.order[0]].kind is None:
             out = LoopOutput(built[self.order[0]]._v)
             out._family = family
             out.steps, out.updates = result.steps, result.updates
-            out._last = lambda: next(iter(last().values()))
+            out._last = functools.partial(_first, last)
             return known_as(out)
         values = {key: built[key] for key in self.order}
         only = next(iter(values.values())) if self.alone and len(values) == 1 else None
         if only is not None and _tree.is_dataclass(only):
             names = [f.name for f in dataclasses.fields(only) if f.init]
             values = {name: getattr(only, name) for name in names}
-            whole = last
-            last = lambda: {name: getattr(next(iter(whole().values())), name) for name in names}
+            last = functools.partial(_fields, last, names)
         return Loop(values, result.steps, result.updates, last)
 
     def _ends(self, result: Result) -> dict[Any, Any]:
