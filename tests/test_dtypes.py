@@ -42,9 +42,42 @@ ARGUMENTS = {
     "tensor": (),
     "tri": (3,),
     "var": ([1.0, 2.0],),
+    "array": ([1, 2],),
+    "asanyarray": ([1, 2],),
+    "asarray": ([1, 2],),
+    "cumulative_prod": ([1, 2],),
+    "cumulative_sum": ([1, 2],),
+    "einsum": ("i->", [1, 2]),
+    "fromfunction": (lambda i: i, (3,)),
+    "geomspace": (1, 8),
+    "indices": ((2, 3),),
+    "logspace": (0, 1),
+    "nanmean": ([1.0, 2.0],),
+    "nanprod": ([1.0, 2.0],),
+    "nanstd": ([1.0, 2.0],),
+    "nansum": ([1.0, 2.0],),
+    "nanvar": ([1.0, 2.0],),
+    "trace": ([[1, 2]],),
     "zeros": (3,),
     "zeros_like": ([1, 2],),
     "random.bernoulli": (KEY,),
+    "random.beta": (KEY, 1.0, 2.0),
+    "random.binomial": (KEY, 5, 0.5),
+    "random.cauchy": (KEY,),
+    "random.chisquare": (KEY, 2.0),
+    "random.dirichlet": (KEY, [1.0, 2.0]),
+    "random.gamma": (KEY, 2.0),
+    "random.geometric": (KEY, 0.5),
+    "random.gumbel": (KEY,),
+    "random.laplace": (KEY,),
+    "random.logistic": (KEY,),
+    "random.lognormal": (KEY,),
+    "random.multinomial": (KEY, 5, [0.5, 0.5]),
+    "random.pareto": (KEY, 2.0),
+    "random.poisson": (KEY,),
+    "random.student_t": (KEY, 3.0),
+    "random.truncated_normal": (KEY, 0.0, 1.0),
+    "random.weibull": (KEY, 2.0),
     "random.exponential": (KEY,),
     "random.integers": (KEY, 3),
     "random.normal": (KEY,),
@@ -63,11 +96,11 @@ def _public():
                 continue  # made as these are
             given = (2,) if name in inputs.CONSTRUCTORS and name.endswith("s") else ARGUMENTS.get(prefix + name, ())
             yield prefix + name, lambda dtype, f=f, given=given: f(*given, dtype=dtype)
-    x, stream = rs.vector("x"), rs.RandomStream(1)
+    x, stream = rs.tensor("float64", (2, 2), "x"), rs.RandomStream(1)
     for owner, label in ((x, "Variable."), (stream, "RandomStream.")):
         for name, f in inspect.getmembers(type(owner), inspect.isfunction):
             if not name.startswith("_") and "dtype" in inspect.signature(f).parameters:
-                given = (3,) if name == "integers" else ()
+                given = ARGUMENTS.get(f"random.{name}", ())[1:] if label == "RandomStream." else ()
                 yield label + name, lambda dtype, f=f, owner=owner, given=given: f(owner, *given, dtype=dtype)
 
 

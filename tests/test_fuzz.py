@@ -35,7 +35,8 @@ OPERATORS = [
 #: What a wrong call may raise: rscan's own errors (but for InternalError) and what Python itself raises for such arguments.
 ALLOWED = (rs.RscanError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError)
 #: Names that are no functions of values, or that work on files and processes.
-SKIPPED = {"config", "errors", "linalg", "random", "e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
+MODULES = {"typing", "config", "errors", "linalg", "random", "special", "stats", "ode", "optim"}
+SKIPPED = MODULES | {"e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
 FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
 
 
@@ -161,7 +162,8 @@ class Fuzz:
         return self.by_name(rs, FUNCTIONS if self.chance(0.95) else list(CONSTRUCTORS))
 
     def random_call(self) -> Any:
-        return self.by_name(*self.pick([(rs.random, rs.random.__all__), (rs.linalg, rs.linalg.__all__)]))
+        module = self.pick([rs.random, rs.linalg, rs.special, rs.optim, rs.ode])
+        return self.by_name(module, module.__all__)
 
     def method(self) -> Any:
         x = self.variable()
@@ -261,7 +263,7 @@ class Fuzz:
 
     def call(self) -> Any:
         cases = [self.function_call] * 5 + [self.method] * 3 + [self.indexing] * 2 + [self.scan] * 4 + [self.loop] * 2
-        cases += [self.gradient] * 2 + [self.compile] * 2 + [self.compiled] * 2 + [self.random_call]
+        cases += [self.gradient] * 2 + [self.compile] * 2 + [self.compiled] * 2 + [self.random_call] * 2
         return self.pick(cases)()
 
 

@@ -1,6 +1,7 @@
 """`rs.loop`: arguments by name, structures as states, results by name."""
 
 import dataclasses
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,3 +260,92 @@ def test_a_name_stands_for_one_thing(names):
     with pytest.raises(rs.errors.ScanError, match=f"`x` is in `{names[0]}` and in `{names[1]}`") as caught:
         rs.loop(lambda x: {"x": x}, n_steps=2, **{name: {"x": np.zeros((2, 3))} for name in names})
     assert caught.value.code == "E0122"
+
+
+class TestLast:
+    """The value after the last step, which is the initial one where no step ran."""
+
+    def test_no_step_leaves_the_initial_value(self):
+        n, w = rs.iscalar("n"), rs.dscalar("w")
+        out = rs.loop(lambda x: 2 * x, init=w, n_steps=n)
+        f = rs.function([w, n], [out.last, rs.grad(out.last, w)])
+        assert [v.tolist() for v in f(3.0, 0)] == [3, 1] and [v.tolist() for v in f(3.0, 3)] == [24, 8]
+        with pytest.raises(rs.RscanError, match="E0202"):
+            rs.function([w, n], out[-1])(3.0, 0)
+
+    def test_names_structures_and_directions(self):
+        n = rs.iscalar("n")
+        start = dict(p={"a": 1.0, "b": [2.0]}, q=rs.taps(rs.constant([1.0, 5.0]), -2, -1))
+        out = rs.loop(lambda p, q: dict(p={"a": p["a"] + 1, "b": [p["b"][0] * 2]}, q=q[0] + q[1], y=p["a"]), init=start, n_steps=n)
+        f = rs.function([n], [out.last.p["a"], out.last.p["b"][0], out.last.q, out.last.steps])
+        assert [v.tolist() for v in f(0)] == [1, 2, 5, 0] and [v.tolist() for v in f(2)] == [3, 8, 11, 2]
+        assert rs.function([n], out.last.y)(2) == 2
+        with pytest.raises(rs.RscanError, match="E0202"):
+            rs.function([n], out.last["y"])(0)
+        back = rs.loop(lambda x, h: 10 * h + x, over=rs.constant([1.0, 2.0, 3.0]), init=0.0, reverse=True)
+        assert rs.eval(back).tolist() == [321, 32, 3] and rs.eval(back.last) == 321
+        one = rs.loop(lambda h: 2 * h, init=1.5, n_steps=1)
+        assert rs.eval(one.last) == 3
+
+    def test_a_loop_that_ends_early(self):
+        n = rs.iscalar("n")
+        out = rs.loop(lambda x: (2 * x, rs.until(x > 20)), init=1.0, n_steps=n)
+        f = rs.function([n], [out.last, out.steps])
+        assert [v.tolist() for v in f(50)] == [64, 6] and [v.tolist() for v in f(0)] == [1, 0]
+
+    def test_in_a_loop_and_for_many_rows(self):
+        n, x = rs.iscalar("n"), rs.dvector("x")
+        inner = lambda s: rs.loop(lambda q: q * 0.5, init=s, n_steps=n).last
+        f = rs.function([n], rs.loop(lambda s: s + inner(s), init=1.0, n_steps=3))
+        assert f(0).tolist() == [2, 4, 8] and f(1).tolist() == [1.5, 2.25, 3.375]
+        assert rs.function([x, n], rs.vmap(inner)(x))([4.0, 8.0], 2).tolist() == [1, 2]
+
+    def test_pickled(self):
+        n = rs.iscalar("n")
+        again, m = pickle.loads(pickle.dumps((rs.loop(lambda h: dict(h=2 * h), init=dict(h=1.0), n_steps=n), n)))
+        f = rs.function([m], [again.h, again.last.h])
+        assert [v.tolist() for v in f(2)] == [[2, 4], 4] and f(0)[1] == 1
+
+    def test_a_state_as_a_dataclass(self):
+        out = rs.loop(lambda s: Both(s.b, s.a + s.b), init=Both(0.0, 1.0), n_steps=5)
+        assert rs.eval(out.last.a) == 5 and rs.eval(out.last.b) == 8
+
+
+@dataclasses.dataclass
+class Both:
+    a: Any
+    b: Any
+
+
+def test_outputs_come_before_methods_of_their_name():
+    out = rs.loop(
+        lambda values, items, last: dict(values=values + 1, items=items, last=last), init=dict(values=1.0, items=2.0, last=3.0), n_steps=2
+    )
+    assert rs.eval(out.values).tolist() == [2, 3] and rs.eval(out.items).tolist() == [2, 2] and rs.eval(out["last"]).tolist() == [3, 3]
+    assert [rs.eval(v).tolist() for v in out] == [[2, 3], [2, 2], [3, 3]] and len(out) == 3 and "items" in out
+    assert out.keys() == ["values", "items", "last"] and "values=" in repr(out)
+
+
+def test_a_compiled_function_returns_a_loop_of_arrays():
+    f = rs.compile(lambda x: rs.loop(lambda h, k: dict(h=h * x, k=k + 1), init=dict(h=1.0, k=0), n_steps=3))
+    out = f(2.0)
+    assert isinstance(out, rs.Loop) and out.h.tolist() == [2, 4, 8] and out.k.tolist() == [1, 2, 3]
+    assert (out.steps, out.last.h, out["h"][-1]) == (3, 8, 8)
+    nested = rs.compile(lambda x: {"out": rs.loop(lambda h: dict(h=h * x), init=dict(h=1.0), n_steps=2), "x": x})(3.0)
+    assert nested["out"].h.tolist() == [3, 9]
+    rows = rs.vmap(lambda x: rs.loop(lambda h: dict(h=h * x), init=dict(h=1.0), n_steps=2))(rs.constant([1.0, 2.0]))
+    assert rs.eval(rows.h).tolist() == [[1, 1], [2, 4]]
+
+
+def test_hints():
+    x = rs.dvector("x")
+    with pytest.raises(rs.RscanError, match=r"x0 = x\[0\]"):
+        rs.grad(x[0] ** 2, x[0])
+    with pytest.raises(rs.RscanError) as caught:
+        rs.grad(x[0] ** 2, rs.dscalar("y"))
+    assert "x0" not in str(caught.value)
+    with pytest.raises(rs.ScanError, match=r"rs\.until\(condition\)"):
+        rs.scan(lambda h: (h + 1, h > 3), outputs_info=1.0, n_steps=10)
+    with pytest.raises(rs.ScanError) as caught:
+        rs.scan(lambda h: (h + 1, h - 3), outputs_info=1.0, n_steps=10)
+    assert "rs.until" not in str(caught.value)

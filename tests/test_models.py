@@ -21,8 +21,6 @@ def package():
 
 MODELS = package().find()
 OPEN = [name for name, model in MODELS.items() if not model.sealed]
-#: What these need is missing.
-MISSING = {"QRIteration": (AttributeError, "qr")}
 
 
 def size_of(model, width):
@@ -44,11 +42,6 @@ def results(model, size, engine, passes, monkeypatch):
 def test_engines_agree_with_the_evaluator(name, width, monkeypatch):
     model = MODELS[name]
     size = size_of(model, width)
-    if name in MISSING:
-        error, text = MISSING[name]
-        with pytest.raises(error, match=text):
-            model.rscan(**size)(*model.arguments(size))
-        return
     expected, again = results(model, size, "eval", "0", monkeypatch)
     assert all(a.size for a in expected)
     model.same(again, expected)

@@ -8,6 +8,7 @@ import pytest
 from helpers import run
 
 import rscan as rs
+from rscan import ops_build, ops_contract, ops_join, ops_polynomial, ops_select, ops_sets
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
 
@@ -24,12 +25,18 @@ APART = {
     "empty_like": "zeros",
     "pow": "exponents of integers: test_ops",
     "power": "exponents of integers: test_ops",
+    **_each("conj conjugate positive", "of bools NumPy gives int8, or nothing"),
+    "around": "as round",
     "arange": "takes extents",
     **_each("eye identity tri full ones zeros broadcast_to reshape tile repeat concatenate stack hstack vstack shape ndim size", "shapes"),
     **_each("take take_along_axis moveaxis expand_dims swapaxes transpose permute_dims split array_split roll rot90 where", "positions"),
     **_each("bincount digitize interp pad searchsorted", "test_search"),
     **_each("average linspace clip diff broadcast_arrays full_like round nan_to_num matrix astype isclose nonzero", "other arguments"),
-    **_each("matmul vdot dot inner outer diagonal tensordot kron", "products: test_ops"),
+    **_each("matmul vdot dot inner outer diagonal tensordot kron matrix_transpose", "products: test_ops"),
+    **_each("percentile quantile nanpercentile nanquantile histogram histogram_bin_edges trapezoid ediff1d cov", "test_numpy_names"),
+    "corrcoef": "test_numpy_names",
+    **_each("cumulative_sum cumulative_prod divmod modf unwrap ldexp gcd lcm real_if_close nanargmax nanargmin", "test_numpy_names"),
+    **{n: "test_numpy_names" for m in (ops_sets, ops_join, ops_build, ops_contract, ops_polynomial, ops_select) for n in m.__all__},
 }  # fmt: skip
 
 

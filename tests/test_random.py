@@ -96,8 +96,14 @@ class TestDistributions:
         x = draw(rs.random.choice(self.key, np.array([10.0, 20.0]), 100))
         assert set(x) == {10.0, 20.0}
         assert sorted(draw(rs.random.choice(self.key, 5, 5, replace=False))) == [0, 1, 2, 3, 4]
-        with pytest.raises(rs.RscanError):
-            rs.random.choice(self.key, 5, 2, replace=False, p=np.ones(5) / 5)
+        p = np.array([0.6, 0.3, 0.1, 0.0])
+        keys = rs.vmap(lambda i: rs.random.choice(rs.random.fold_in(self.key, i), 4, 2, replace=False, p=p))(np.arange(self.n))
+        pairs = draw(keys)
+        assert (pairs[:, 0] != pairs[:, 1]).all() and pairs.max() == 2
+        np.testing.assert_allclose(np.bincount(pairs[:, 0]) / self.n, p[:3], atol=0.02)
+        np.testing.assert_allclose((pairs == 0).any(1).mean(), 0.6 + 0.3 * 0.6 / 0.7 + 0.1 * 0.6 / 0.9, atol=0.02)
+        columns = draw(rs.random.choice(self.key, np.arange(6.0).reshape(2, 3), 4, axis=1))
+        assert columns.shape == (2, 4) and (columns[1] - columns[0] == 3).all()
 
     def test_multivariate_normal(self):
         cov = np.array([[2.0, 0.6], [0.6, 1.0]])

@@ -1,12 +1,17 @@
 """Symbolic loops: differentiated, optimised and run as native code."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from .variable import Variable, as_variable, constant  # first: the functions need the class, and it them
 
 # isort: split
 from . import errors, linalg, random, typing
+from ._instead import of_numpy as _of_numpy
 from ._native import __version__
 from .checkpoints import scan_checkpoints
-from .compile import Compiled, compile, value_and_grad
+from .compile import Compiled, compile
 from .config import config
 from .errors import (
     AxisError,
@@ -31,7 +36,7 @@ from .errors import (
 )
 from .function import Function, In, Out, function
 from .function import evaluate as eval
-from .gradient import DISCONNECTED, Lop, Rop, grad, hessian, jacobian, jvp, vjp
+from .gradient import DISCONNECTED, Lop, Rop
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
 from .inputs import tensor
 from .loop import Loop, LoopOutput, Taps, loop, taps
@@ -42,9 +47,13 @@ from .random import RandomStream
 from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
 from .show import show
+from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .updates import ForgottenUpdatesWarning, OrderedUpdates, until
 from .verify import numeric_grad, verify_grad
 from .vmap import vmap
+
+if _TYPE_CHECKING:
+    from . import ode, optim, special, stats
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -100,12 +109,15 @@ __all__ = [
     "function",
     "grad",
     "hessian",
+    "hvp",
     "jacobian",
     "jvp",
     "linalg",
     "loop",
     "map",
     "numeric_grad",
+    "ode",
+    "optim",
     "pp",
     "print_",
     "random",
@@ -114,6 +126,8 @@ __all__ = [
     "scan_checkpoints",
     "shared",
     "show",
+    "special",
+    "stats",
     "taps",
     "tensor",
     "typing",
@@ -142,3 +156,13 @@ def __dir__() -> list[str]:
     """What users mean to see."""
     shown = [name for name in __all__ if name in _USUAL or name not in _CONSTRUCTORS]
     return sorted([*shown, "e", "inf", "nan", "newaxis", "pi", "print"])
+
+
+#: Modules that are imported when they are first asked for.
+_LATER = ("ode", "optim", "special", "stats")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _import_module(f".{name}", __name__)
+    raise _of_numpy(name)

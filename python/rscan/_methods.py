@@ -16,32 +16,40 @@ ops: Any = None
 class Methods:
     """What a variable can do besides operators."""
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.sum(self, axis, dtype, out, keepdims)
+    def sum(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Variable:
+        return ops.sum(self, axis, dtype, out, keepdims, initial, where)
 
-    def prod(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.prod(self, axis, dtype, out, keepdims)
+    def prod(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Variable:
+        return ops.prod(self, axis, dtype, out, keepdims, initial, where)
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.mean(self, axis, dtype, out, keepdims)
+    def mean(self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
+        return ops.mean(self, axis, dtype, out, keepdims, where=where)
 
-    def var(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-        return ops.var(self, axis, dtype, out, ddof, keepdims)
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+    ) -> Variable:
+        return ops.var(self, axis, dtype, out, ddof, keepdims, where=where)
 
-    def std(self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-        return ops.std(self, axis, dtype, out, ddof, keepdims)
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+    ) -> Variable:
+        return ops.std(self, axis, dtype, out, ddof, keepdims, where=where)
 
-    def max(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.max(self, axis, out, keepdims)
+    def max(self, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+        return ops.max(self, axis, out, keepdims, initial, where)
 
-    def min(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.min(self, axis, out, keepdims)
+    def min(self, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+        return ops.min(self, axis, out, keepdims, initial, where)
 
-    def any(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.any(self, axis, out, keepdims)
+    def any(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
+        return ops.any(self, axis, out, keepdims, where)
 
-    def all(self, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-        return ops.all(self, axis, out, keepdims)
+    def all(self, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
+        return ops.all(self, axis, out, keepdims, where)
 
     def argmax(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
         return ops.argmax(self, axis, out, keepdims)
@@ -61,14 +69,23 @@ class Methods:
     def argsort(self, axis: int | None = -1) -> Variable:
         return ops.argsort(self, axis)
 
+    def partition(self, kth: Any, axis: int | None = -1) -> Variable:
+        return ops.partition(self, kth, axis)
+
+    def argpartition(self, kth: Any, axis: int | None = -1) -> Variable:
+        return ops.argpartition(self, kth, axis)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Variable:
+        return ops.searchsorted(self, v, side, sorter)
+
     def norm(self, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
         return ops.linalg.norm(self, ord, axis, keepdims)
 
     def dot(self, other: Any) -> Variable:
         return ops.dot(self, other)
 
-    def trace(self, offset: int = 0) -> Variable:
-        return ops.linalg.trace(self, offset)
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Variable:
+        return ops.trace(self, offset, axis1, axis2, dtype)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
         return ops.diagonal(self, offset, axis1, axis2)

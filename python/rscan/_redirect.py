@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._instead import LINALG, NUMPY
 from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
 
@@ -45,5 +46,7 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     home = linalg if "linalg" in function.__module__ else ops
     ours = getattr(home, function.__name__, None)
     if ours is None:
-        raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")])
+        table = LINALG if home is linalg else NUMPY
+        helps = [table[function.__name__]] if function.__name__ in table else []
+        raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)
     return ours(*args, **options)

@@ -26,6 +26,8 @@ class Tree(NamedTuple):
             return self.cls(**dict(zip(self.keys, items, strict=True)))
         if self.kind == "namedtuple":
             return self.cls(*items)
+        if self.kind == "object":
+            return self.cls._from_tree(self.keys, items)
         return self.cls(items)
 
     def describe(self) -> str:
@@ -72,6 +74,8 @@ def _parts(value: Any) -> tuple[str, tuple[Any, ...], list[Any]] | None:
         return "namedtuple", value._fields, list(value)
     if isinstance(value, (list, tuple)):
         return "list", (), list(value)
+    if hasattr(type(value), "_as_tree"):
+        return "object", *value._as_tree()
     return None
 
 
@@ -81,7 +85,7 @@ def paths(tree: Tree, prefix: str = "") -> list[str]:
         return [prefix]
     out = []
     for i, child in enumerate(tree.children):
-        key = tree.keys[i] if tree.keys else None
+        key = tree.keys[i] if i < len(tree.keys) else None
         step = f"[{i}]" if key is None else f".{key}" if prefix else str(key)
         out += paths(child, prefix + step)
     return out

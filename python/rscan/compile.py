@@ -1,4 +1,4 @@
-"""Functions of arrays from functions of variables: `@rs.compile`, `rs.value_and_grad`.
+"""Functions of arrays from functions of variables: `@rs.compile`.
 
 The function is called with variables once per dtype and number of axes of its arguments; what it returns is compiled and kept.
 """
@@ -20,11 +20,24 @@ from .config import config
 from .dtypes import as_array, is_foreign
 from .errors import RscanTypeError
 from .function import Function, function
-from .gradient import grad
 from .inputs import tensor
 from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 
-__all__ = ["Compiled", "compile", "value_and_grad"]
+__all__ = ["Compiled", "compile"]
+
+
+class _Results:
+    """How results are put together: their structure, and the texts and Nones in it, which are no values."""
+
+    def __init__(self, tree: _tree.Tree, kept: dict[int, Any], total: int) -> None:
+        self.tree, self.kept, self.total = tree, kept, total
+
+    def of(self, values: list[Any]) -> Any:
+        """With these values."""
+        leaves = iter(values)
+        if self.kept:
+            leaves = iter([self.kept[i] if i in self.kept else next(leaves) for i in range(self.total)])
+        return self.tree.build(leaves)
 
 
 if TYPE_CHECKING:
@@ -49,9 +62,9 @@ class Compiled(Made, Generic[P, R]):
         self._recipe = (type(self), (fn, name))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
-        self._variants: dict[Any, tuple[Function, _tree.Tree]] = {}
+        self._variants: dict[Any, tuple[Function, _Results]] = {}
         #: Variants by the types of plain positional arguments: the way of calls in a loop, as optimisers make them.
-        self._plain: dict[Any, tuple[Function, _tree.Tree]] = {}
+        self._plain: dict[Any, tuple[Function, _Results]] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn, updated=())
 
@@ -95,7 +108,7 @@ class Compiled(Made, Generic[P, R]):
         else:
             arrays = [v if type(v) in _TAKEN or (type(v) is float and config.floatX == "float64") else _array(v, "?") for v in args]
         compiled, out = found
-        return out.build(iter([_plain(v) for v in compiled(*arrays)]))
+        return out.of([_plain(v) for v in compiled(*arrays)])
 
     def lower(self, *args: Any, **named: Any) -> Function:
         """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
@@ -133,7 +146,7 @@ class Compiled(Made, Generic[P, R]):
 
     def _variant(
         self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]
-    ) -> tuple[Function, _tree.Tree]:
+    ) -> tuple[Function, _Results]:
         key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
         try:
             found = self._variants.get(key)
@@ -150,7 +163,7 @@ class Compiled(Made, Generic[P, R]):
                 self._variants[key] = found
         return found
 
-    def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _tree.Tree]:
+    def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
         fixed, values = dict(static), iter(inputs)
         total = len(inputs) + len(fixed)
@@ -159,8 +172,9 @@ class Compiled(Made, Generic[P, R]):
         bound.arguments.update(arguments)
         result = self._fn(*bound.args, **bound.kwargs)
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
-        variables = [as_variable(v) for v in outputs]
-        return function(inputs, variables, name=self._name, on_unused_input="ignore"), out
+        kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
+        variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
+        return function(inputs, variables, name=self._name, on_unused_input="ignore"), _Results(out, kept, len(outputs))
 
 
 def _kinds(args: tuple[Any, ...]) -> Any:
@@ -233,58 +247,3 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None) ->
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
     return Compiled(fn, name)
-
-
-def value_and_grad(fn: Callable[..., Any], wrt: Any = 0, has_aux: bool = False) -> Compiled:
-    """A compiled function that returns the value of `fn`, a float scalar, and its gradient.
-
-    wrt: position or name of the argument, or a tuple of them; an argument may be a structure, and its gradient is one of the
-    same kind. has_aux: `fn` returns (value, anything), and so does the result: ((value, anything), gradient).
-    Made once per function: later calls with the same function return the same object.
-    """
-    inner = fn._fn if isinstance(fn, Compiled) else fn
-    key = (tuple(wrt) if isinstance(wrt, (tuple, list)) else wrt, has_aux)
-    cache = _cache_of(fn)
-    if key not in cache:
-        made: Compiled[Any, Any] = Compiled(_with_gradient(inner, wrt, has_aux), f"value_and_grad({getattr(inner, '__name__', 'fn')})")
-        made._recipe = (value_and_grad, (fn, wrt, has_aux))
-        cache[key] = made
-    return cache[key]
-
-
-def _cache_of(fn: Any) -> dict[Any, Compiled]:
-    try:
-        return fn.__dict__.setdefault("_value_and_grad", {})
-    except AttributeError:
-        return {}
-
-
-def _with_gradient(fn: Callable[..., Any], wrt: Any, has_aux: bool) -> Callable[..., Any]:
-    signature = inspect.signature(fn)
-    wanted = list(wrt) if isinstance(wrt, (tuple, list)) else [wrt]
-
-    @functools.wraps(fn)
-    def both(*args: Any, **named: Any) -> Any:
-        bound = signature.bind(*args, **named)
-        flat = [_tree.flatten(_argument(bound, w), lambda v: isinstance(v, Variable)) for w in wanted]
-        result = fn(*args, **named)
-        cost = result[0] if has_aux else result
-        gradients = iter(grad(cost, [v for leaves, _ in flat for v in leaves], disconnected_inputs="ignore"))
-        built = [tree.build(gradients) for _, tree in flat]
-        return result, tuple(built) if isinstance(wrt, (tuple, list)) else built[0]
-
-    both.__dict__.pop("_value_and_grad", None)
-    return both
-
-
-def _argument(bound: inspect.BoundArguments, which: Any) -> Any:
-    if isinstance(which, str) and which in bound.arguments:
-        return bound.arguments[which]
-    if isinstance(which, int) and -len(bound.args) <= which < len(bound.args):
-        return bound.args[which]
-    raise RscanTypeError(
-        f"there is no argument {which!r} to differentiate with respect to",
-        code="E0508",
-        labels=[(here(), "")],
-        notes=[f"the arguments are {', '.join(bound.arguments)}"],
-    )

@@ -210,11 +210,12 @@ class Missing:
     def _error(self, variable: Variable) -> DisconnectedInputError:
         name = variable._describe()
         cost = [] if self.cost is None else [(self.cost._v.span, "the cost")]
+        indexed = ["each x[i] is a variable of its own: name it, `x0 = x[0]`, and use x0; or rs.grad(cost, x)[i]"]
         return DisconnectedInputError(
             f"the cost does not depend on `{name}`, or only through operations without a derivative",
             code="E0402",
             labels=[(self.span, "the gradient is asked for here"), *cost, (variable._v.span, f"`{name}` is made here")],
-            helps=['if that is meant: disconnected_inputs="ignore" gives zeros'],
+            helps=[*(indexed if variable._origin is not None else []), 'if that is meant: disconnected_inputs="ignore" gives zeros'],
         )
 
 

@@ -7,6 +7,7 @@ positions (`gather`). Writing runs through the same stages backwards.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from .dtypes import as_array
 from .errors import RscanIndexError, RscanTypeError, UnsupportedError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, expand_dims, ravel, squeeze
-from .variable import Variable, apply, apply_all, as_variable, extent, is_weak, operands, weak_constant
+from .variable import Variable, apply, apply_all, as_variable, elementwise, extent, is_weak, operands, weak_constant
 
 __all__ = ["diagonal", "inc_subtensor", "nonzero", "set_subtensor", "take", "take_along_axis"]
 
@@ -268,8 +269,58 @@ class Place:
         return write(self._x, self._key, value, "inc")
 
     def multiply(self, value: Any) -> Variable:
-        """x with what is there multiplied by `value`."""
-        return self.set(self.get() * value)
+        """x with what is there multiplied by `value`. Where a position occurs twice, by both."""
+        return self.apply(lambda old, new: old * new, value)
+
+    mul = multiply
+
+    def divide(self, value: Any) -> Variable:
+        """x with what is there divided by `value`. Where a position occurs twice, by both."""
+        return self.apply(lambda old, new: old / new, value)
+
+    def min(self, value: Any) -> Variable:
+        """x with the smaller of what is there and `value`."""
+        return self.apply(lambda old, new: elementwise("minimum", old, new), value)
+
+    def max(self, value: Any) -> Variable:
+        """x with the larger of what is there and `value`."""
+        return self.apply(lambda old, new: elementwise("maximum", old, new), value)
+
+    def power(self, value: Any) -> Variable:
+        """x with what is there raised to `value`. Where a position occurs twice, by both."""
+        return self.apply(lambda old, new: old**new, value)
+
+    def apply(self, function: Callable[[Variable, Variable], Any], value: Any) -> Variable:
+        """x with `function(old, value)` there. Where a position occurs twice, it is called again with what it gave."""
+        plan = plan_index(self._x, self._key)
+        if not plan.axes or all(set(array.static_shape) <= {1} for array in plan.arrays):
+            return self.set(function(self.get(), as_variable(value, family=self._x._family) if not is_weak(value) else value))
+        return _one_after_another(self._x, self._key, function, value)
+
+
+def _one_after_another(x: Variable, key: Any, function: Callable[[Variable, Variable], Any], value: Any) -> Variable:
+    """x with a function's values at positions that may occur more than once: a loop over them."""
+    from .ops_create import arange
+    from .ops_shape import concatenate, reshape
+    from .scan import scan
+
+    places = getitem(reshape(arange(x.size), x.shape), key)
+    values = broadcast_like(_writable(x, value), places)
+
+    def step(place: Variable, new: Variable, flat: Variable) -> Variable:
+        return write(flat, place, cast(function(flat[place], new), x.dtype), "set")
+
+    # A first step without effect, so that there is a last one where there are no positions.
+    flat, places, values = ravel(x), ravel(places), ravel(values)
+    spare = concatenate([flat, cast(np.zeros(1), x.dtype)])
+    end = expand_dims(as_variable(x.size), 0)
+    rows, _ = scan(
+        step,
+        sequences=[concatenate([end, places]), concatenate([cast(np.ones(1), x.dtype), values])],
+        outputs_info=spare,
+        name="at",
+    )
+    return reshape(rows[-1][:-1], x.shape)
 
 
 def write(x: Variable, key: Any, value: Any, mode: str) -> Variable:

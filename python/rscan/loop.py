@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -40,20 +41,48 @@ def taps(value: Any, *offsets: int) -> Taps:
 
 
 class Loop:
-    """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`)."""
+    """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`).
+
+    An output that is named as something else here (`steps`, `values`, …) comes first.
+    """
 
     #: Number of steps that ran, an int64 scalar.
     steps: Variable
     #: Values of the shared variables that the loop updates, after it. `rs.function` finds them by itself.
     updates: OrderedUpdates
 
-    def __init__(self, values: dict[Any, Any], steps: Variable, updates: OrderedUpdates) -> None:
-        self._values, self.steps, self.updates = values, steps, updates
+    def __init__(
+        self, values: dict[Any, Any], steps: Variable, updates: OrderedUpdates, last: Callable[[], dict[Any, Any]] | None = None
+    ) -> None:
+        self._values, self._last = values, last
+        self.steps, self.updates = steps, updates
+
+    @property
+    def last(self) -> Loop:
+        """The values after the last step, by the same names: of a state the initial one where no step ran, which `[-1]` of no rows is not.
+
+        An output that is no state has a last row only where a step ran.
+        """
+        found = {key: _last_row(rows) for key, rows in self._values.items()} if self._last is None else self._last()
+        return Loop(found, self.__dict__["steps"], self.__dict__["updates"])
+
+    def _as_tree(self) -> tuple[tuple[Any, ...], list[Any]]:
+        """The outputs and the number of steps, as a structure."""
+        return tuple(self._values), [*self._values.values(), self.__dict__["steps"]]
+
+    @classmethod
+    def _from_tree(cls, keys: tuple[Any, ...], items: list[Any]) -> Loop:
+        return cls(dict(zip(keys, items, strict=False)), items[-1], OrderedUpdates())
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            values = object.__getattribute__(self, "__dict__").get("_values", {})
+            if name in values:
+                return values[name]
+        return object.__getattribute__(self, name)
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("_values", {})
-        if name in values:
-            return values[name]
         known = ", ".join(str(k) for k in values)
         raise AttributeError(f"the loop has no output named {name!r}; it has {known or 'none'}")
 
@@ -98,9 +127,34 @@ class LoopOutput(Variable):
 
     steps: Variable
     updates: OrderedUpdates
+    _last: Callable[[], Variable]
+
+    @property
+    def last(self) -> Variable:
+        """The value after the last step: of a state the initial one where no step ran, which `[-1]` of no rows is not."""
+        return self._last()
 
 
 LoopOutput._family = Variable
+
+
+def _last_row(rows: Any) -> Any:
+    leaves, tree = _tree.flatten(rows, lambda v: isinstance(v, (Variable, np.ndarray)))
+    return tree.build(iter([v[-1] for v in leaves]))
+
+
+def _final(rows: Variable) -> Variable:
+    """The value after the last step: the last row of the state's buffer, which the initial rows come first in."""
+    buffer = rows._v.inputs[0] if rows._v.op == "index" else None
+    return wrap(buffer, rows._family)[-1] if buffer is not None and buffer.op == "scan" else rows[-1]
+
+
+def _first(values: Callable[[], dict[Any, Any]]) -> Any:
+    return next(iter(values().values()))
+
+
+def _fields(values: Callable[[], dict[Any, Any]], names: list[str]) -> dict[Any, Any]:
+    return {name: getattr(_first(values), name) for name in names}
 
 
 def loop(
@@ -346,15 +400,25 @@ class _Outputs:
 
     def rows(self, result: Result, reverse: bool, family: type[Variable]) -> Any:
         """What the user gets."""
+        last = functools.partial(self._ends, result)
         leaves = iter(flip(v, 0) if reverse else v for v in result.outputs)
         built = {key: tree.build(leaves) for key, tree in self.trees.items()}
         if self.alone and len(self.flat) == 1 and self.trees[self.order[0]].kind is None:
             out = LoopOutput(built[self.order[0]]._v)
             out._family = family
             out.steps, out.updates = result.steps, result.updates
+            out._last = functools.partial(_first, last)
             return known_as(out)
         values = {key: built[key] for key in self.order}
         only = next(iter(values.values())) if self.alone and len(values) == 1 else None
         if only is not None and _tree.is_dataclass(only):
-            values = {f.name: getattr(only, f.name) for f in dataclasses.fields(only) if f.init}
-        return Loop(values, result.steps, result.updates)
+            names = [f.name for f in dataclasses.fields(only) if f.init]
+            values = {name: getattr(only, name) for name in names}
+            last = functools.partial(_fields, last, names)
+        return Loop(values, result.steps, result.updates, last)
+
+    def _ends(self, result: Result) -> dict[Any, Any]:
+        """The values after the last step, by the names of the outputs."""
+        leaves = iter([_final(rows) for rows in result.outputs])
+        built = {key: tree.build(leaves) for key, tree in self.trees.items()}
+        return {key: built[key] for key in self.order}

@@ -7,9 +7,9 @@ from typing import Any
 
 from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
-from .errors import RscanTypeError
+from .errors import RscanTypeError, RscanValueError
 from .ops_elementwise import cast
-from .ops_shape import broadcast_like, expand_dims, ravel
+from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, ravel, reshape, transpose
 from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent
 
 __all__ = [
@@ -24,40 +24,91 @@ def _reduce(kind: str, x: Any, axis: Any, keepdims: bool, dtype: Any = None) -> 
     return out if dtype is None else cast(out, dtype)
 
 
-def sum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The sum over axes (all by default). Integers and bools are summed as 64-bit integers."""
+#: What an element that does not count stands for.
+_NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+def _counted(kind: str, x: Any, where: Any, initial: Any) -> Variable:
+    """x with what changes nothing where it does not count."""
+    v, counts = as_variable(x), cast(where, "bool")
+    other = _NEUTRAL.get(kind, initial)
+    if other is None:
+        text = f"{kind} over a part of the elements takes an initial value, which it is where there are none"
+        raise RscanValueError(text, code="E0809", labels=[(here(), "")], helps=[f"rs.{kind}(x, where=…, initial=…)"])
+    if kind in ("any", "all"):
+        v = cast(v, "bool")
+    return elementwise("where", counts, v, cast(other, v.dtype))
+
+
+def _with(kind: str, x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Variable:
+    """A reduction of what counts, and of an initial value."""
+    if where is not None:
+        x = _counted(kind, x, where, initial)
+    if initial is None:
+        return _reduce(kind, x, axis, keepdims, dtype)
+    v = as_variable(x)
+    if kind in ("max", "min"):
+        # One more element, so that there is one.
+        axes = axes_of(axis, v.ndim)
+        rest = [a for a in range(v.ndim) if a not in axes]
+        rows = reshape(transpose(v, rest + axes), [*(v.shape[a] for a in rest), -1]) if 0 not in v.static_shape else None
+        first = cast(initial, v.dtype)
+        if rows is None:
+            found = broadcast_to(first, [v.shape[a] for a in rest])
+        else:
+            found = elementwise(f"{kind}imum", first, _reduce(kind, _joined(rows, first), -1, False))
+        return expand_dims(found, tuple(axes)) if keepdims else found
+    found = _reduce(kind, v, axis, keepdims, dtype)
+    return found + cast(initial, found.dtype) if kind == "sum" else found * cast(initial, found.dtype)
+
+
+def _joined(rows: Variable, first: Variable) -> Variable:
+    """Rows with one more element each."""
+    more = broadcast_to(first, [*rows.shape[:-1], 1])
+    return concatenate([more, rows], -1)
+
+
+def sum(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Variable:
+    """The sum over axes (all by default). Integers and bools are summed as 64-bit integers.
+
+    `initial` is added; only elements where `where` is true count.
+    """
     no_out(out)
-    return _reduce("sum", x, axis, keepdims, dtype)
+    return _with("sum", x, axis, dtype, keepdims, initial, where)
 
 
-def prod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The product over axes (all by default)."""
+def prod(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Variable:
+    """The product over axes (all by default), and with `initial`, of the elements where `where` is true."""
     no_out(out)
-    return _reduce("prod", x, axis, keepdims, dtype)
+    return _with("prod", x, axis, dtype, keepdims, initial, where)
 
 
-def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The largest element over axes (all by default); NaN if there is one."""
+def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+    """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
     no_out(out)
-    return _reduce("max", x, axis, keepdims)
+    return _with("max", x, axis, None, keepdims, initial, where)
 
 
-def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The smallest element over axes (all by default); NaN if there is one."""
+def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+    """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
     no_out(out)
-    return _reduce("min", x, axis, keepdims)
+    return _with("min", x, axis, None, keepdims, initial, where)
 
 
-def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """True where some element over axes is not 0."""
+def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
+    """True where some element over axes (of those where `where` is true) is not 0."""
     no_out(out)
-    return _reduce("any", x, axis, keepdims, "bool")
+    return _with("any", x, axis, "bool", keepdims, None, where)
 
 
-def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """True where no element over axes is 0."""
+def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
+    """True where no element over axes (of those where `where` is true) is 0."""
     no_out(out)
-    return _reduce("all", x, axis, keepdims, "bool")
+    return _with("all", x, axis, "bool", keepdims, None, where)
 
 
 amax, amin = max, min
@@ -88,11 +139,18 @@ def _count(x: Variable, axis: Any) -> Any:
     return cast(n, x.dtype) if isinstance(n, Variable) else n
 
 
-def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The mean over axes (all by default); integers are averaged as float64."""
+def _how_many(x: Variable, axis: Any, keepdims: bool, where: Any) -> Any:
+    """The number of elements over axes that count."""
+    if where is None:
+        return _count(x, axis)
+    return sum(cast(broadcast_like(cast(where, "bool"), x), x.dtype), axis, keepdims=keepdims)
+
+
+def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
+    """The mean over axes (all by default) of the elements (where `where` is true); integers are averaged as float64."""
     no_out(out)
     v = _float(x, dtype)
-    found = sum(v, axis, keepdims=keepdims) / _count(v, axis)
+    found = sum(v, axis, keepdims=keepdims, where=where) / _how_many(v, axis, keepdims, where)
     return found if dtype is None else cast(found, dtype)
 
 
@@ -106,22 +164,26 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
     return sum(v * w, axis) / sum(broadcast_like(w, v), axis)
 
 
-def var(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The variance over axes: the mean of squared deviations, divided by n − ddof."""
+def var(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+) -> Variable:
+    """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof."""
     no_out(out)
     if dtype is not None and not dtype_name(dtype).startswith("float"):
         text = f"a variance is computed in float32 or float64, not in {dtype_name(dtype)}"
         raise RscanTypeError(text, code="E0806", labels=[(here(), "")])
     v = _float(x, dtype)
-    deviation = v - mean(v, axis, keepdims=True)
-    n = _count(v, axis) - ddof
+    deviation = v - mean(v, axis, keepdims=True, where=where)
+    n = _how_many(v, axis, keepdims, where) - ddof
     n = elementwise("maximum", n, 0.0) if isinstance(n, Variable) else builtins.max(n, 0)
-    return sum(deviation * deviation, axis, keepdims=keepdims) / n
+    return sum(deviation * deviation, axis, keepdims=keepdims, where=where) / n
 
 
-def std(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The standard deviation over axes."""
-    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims))
+def std(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+) -> Variable:
+    """The standard deviation over axes (of the elements where `where` is true)."""
+    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where))
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:

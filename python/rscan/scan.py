@@ -201,14 +201,17 @@ def made_of(scan_plan: ScanPlan, value: Any) -> Made:
     outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     info = scan_plan.info
     if info is not None and len(info) != len(outputs):
-        raise _wrong_number(fn, plan, info, len(outputs))
+        raise _wrong_number(fn, plan, info, outputs)
     ties = info or [None] * len(outputs)
     values = [scan_plan.dialect.output(v) for v in outputs]
     until = None if returned.until is None else returned.until.condition
     return Made(list(zip(ties, values, strict=True)), returned.updates, until)
 
 
-def _wrong_number(fn: Any, plan: Plan, info: list[int | None], n: int) -> ScanError:
+def _wrong_number(fn: Any, plan: Plan, info: list[int | None], outputs: list[Any]) -> ScanError:
+    n, last = len(outputs), outputs[-1] if outputs else None
+    bare = isinstance(last, Variable) and last.dtype == "bool" and last.ndim == 0
+    ends = ["if the last value is the condition that ends the loop: return outputs, rs.until(condition)"] if bare else []
     described, returned = _count(len(info), "output"), _count(n, "value")
     labels = [(plan.span, f"outputs_info describes {described}"), (of_function(fn), f"the step returns {returned}")]
     if len(info) < n:
@@ -217,7 +220,10 @@ def _wrong_number(fn: Any, plan: Plan, info: list[int | None], n: int) -> ScanEr
             code="E0106",
             labels=labels,
             notes=["without an entry there is no telling which output belongs to which"],
-            helps=["give every output an entry, in the order in which the step returns them: None for one that it does not read back"],
+            helps=[
+                *ends,
+                "give every output an entry, in the order in which the step returns them: None for one that it does not read back",
+            ],
         )
     return ScanError(
         f"the step returns {_count(n, 'value')}, but outputs_info describes {len(info)}",

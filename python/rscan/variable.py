@@ -97,7 +97,7 @@ class Variable(Methods):
 
     @property
     def at(self) -> _ops.At:
-        """`x.at[i].set(v)` and `x.at[i].add(v)`: a copy of x, changed at an index."""
+        """`x.at[i].set(v)`, `.add(v)`, `.multiply(v)`, `.min(v)`, `.max(v)`: a copy of x, changed at an index."""
         return _ops.At(self)
 
     # One object per expression (`wrap`), and one hash per object: dictionaries find a key by identity, and ask `==` only where

@@ -600,3 +600,22 @@ def test_sizes_of_parts_may_be_computed():
     f = theano.function([x, sizes], T.split(x, sizes, 2))
     assert [part.tolist() for part in f([1, 2, 3], [1, 2])] == [[1], [2, 3]] == [part.tolist() for part in f([1, 2, 3], [1, 2])]
     assert [part.eval({x: [1, 2, 3]}).tolist() for part in T.split(x, [2, 1])] == [[1, 2], [3]]
+
+
+def test_factorisations():
+    a = np.array([[2.0, 1.0], [1.0, 3.0], [0.0, 1.0]])
+    x = T.dmatrix("x")
+    f = theano.function([x], [*T.nlinalg.qr(x), *T.nlinalg.svd(x, 0), T.nlinalg.pinv(x), T.nlinalg.lstsq(x, np.ones(3))[0]])
+    q, r, u, s, v, inverse, solved = f(a)
+    np.testing.assert_allclose([q @ r, (u * s) @ v], [a, a], atol=1e-12)
+    np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=1e-12)
+    np.testing.assert_allclose(solved, np.linalg.lstsq(a, np.ones(3), rcond=None)[0], atol=1e-12)
+    square = a[:2]
+    w, vectors, e, only = theano.function([x], [*T.nlinalg.eigh(x), T.slinalg.expm(x), T.nlinalg.svd(x, 0, 0)])(square)
+    np.testing.assert_allclose(square @ vectors, vectors * w, atol=1e-12)
+    np.testing.assert_allclose(e, vectors @ np.diag(np.exp(w)) @ vectors.T, rtol=1e-12)
+    np.testing.assert_allclose(only, np.linalg.svd(square, compute_uv=False), rtol=1e-12)
+    assert isinstance(T.nlinalg.pinv(x), type(x))
+    with pytest.raises(NotImplementedError):
+        T.nlinalg.svd(x)
+    np.testing.assert_allclose(theano.function([x], T.grad(T.nlinalg.pinv(x).sum(), x))(square).shape, (2, 2))

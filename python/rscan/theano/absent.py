@@ -21,7 +21,7 @@ INSTEAD = {
     "typed lists": "use a matrix, or a Python list of variables",
     "optimisations written by users": "replace variables with theano.clone before the function is compiled",
     "variables of any Python type": "pass such values to the Python function that builds the graph",
-    "factorisations": "there are cholesky, solve, det and matrix_inverse; others can be an Op with perform and grad",
+    "factorisations": "there are eigh, svd, qr, cholesky; eigenvalues of other matrices are complex",
     "Fourier transforms": "multiply by the matrix of cosines and sines, or write an Op with perform and grad",
 }
 
@@ -38,7 +38,7 @@ NAMES: dict[str, dict[str, tuple[str, ...]]] = {
         "convolutions of images": ("conv2d", "conv2d_transpose", "conv3d", "separable_conv2d", "grouped_conv2d"),
     },
     "tensor.linalg": {
-        "factorisations": ("eig", "eigh", "svd", "qr", "expm", "pinv", "lstsq"),
+        "factorisations": ("eig",),
     },
     "tensor.opt": {
         "optimisations written by users": ("register_canonicalize", "register_specialize", "register_stabilize"),

@@ -489,6 +489,14 @@ table! {
     "cofactor_slope" CofactorSlope;
     /// `solve_slogdet(a, b)`: `solve` of a general matrix and `slogdet` of one factorisation; a has all axes of a batch.
     "solve_slogdet" SolveSLogDet;
+    /// `qr(a)`: q with orthonormal columns and r without anything below the diagonal, `a = q·r`; a has no fewer rows than columns.
+    "qr" Qr;
+    /// `eigh(a)`: eigenvalues in ascending order, and eigenvectors as columns, of a symmetric matrix, of which the lower part is read.
+    "eigh" Eigh;
+    /// `svd(a)`: u, s, w with `a = u·diag(s)·w`, s descending, as many as the smaller extent of a.
+    "svd" Svd;
+    /// `pinv(a)`: the pseudo-inverse, without singular values up to so much of the largest.
+    "pinv" Pinv { /** How much; below 0 the larger extent times the precision. */ rcond: Bits };
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.
     "tri" Tri { /** Keep the lower part. */ lower: bool, /** The last diagonal kept. */ k: i64 };
 

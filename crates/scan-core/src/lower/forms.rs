@@ -61,6 +61,7 @@ impl Lowering<'_> {
             Op::Det(_) => self.det(node).map(one),
 
             Op::Cofactor(_) | Op::CofactorSlope(_) => refuse("it searches whole matrices for pivots"),
+            Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => refuse("how often it reflects and rotates depends on values"),
             Op::OuterSum(_) => refuse("it is a product of blocks of rows"),
             Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) => refuse(LOG_PRODUCTS),
             Op::LogMatMulQuotients(_) | Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) => refuse(LOG_PRODUCTS),

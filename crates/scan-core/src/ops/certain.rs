@@ -57,7 +57,7 @@ pub fn by_extents(g: &Graph, node: &Node, varies: &[bool]) -> bool {
         Op::Elem(_) | Op::MatMul(_) | Op::BroadcastLike(_) | Op::SumTo(_) | Op::ReshapeLike(_) | Op::Squeeze(_) | Op::Join(_) => true,
         Op::Recurrence(_) | Op::Reduce(_) | Op::ArgReduce(_) | Op::OuterSum(_) | Op::SLogDet(_) | Op::Det(_) | Op::Cofactor(_) => true,
         Op::CofactorSlope(_) | Op::LogMatMul(_) | Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) => true,
-        Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) | Op::Diag(_) => true,
+        Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) | Op::Diag(_) | Op::Qr(_) | Op::Eigh(_) => true,
         Op::Index(_) | Op::Gather(_) | Op::Reshape(_) | Op::BroadcastTo(_) => same(1),
         Op::IndexWrite(_) | Op::GatherWrite(_) => same(2),
         Op::FoldIn(_) | Op::RandomUniform(_) | Op::RandomNormal(_) | Op::RandomPermutation(_) => same(1),

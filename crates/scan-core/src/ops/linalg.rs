@@ -76,7 +76,7 @@ fn phi(g: &mut Graph, m: Value) -> Value {
 }
 
 /// The cotangent of the lower part of a matrix that stands for a symmetric one, from that of all elements.
-fn phi_symmetric(g: &mut Graph, m: Value) -> Value {
+pub(super) fn phi_symmetric(g: &mut Graph, m: Value) -> Value {
     let transposed = g.transpose_last(m);
     let sum = g.add(m, transposed);
     phi(g, sum)

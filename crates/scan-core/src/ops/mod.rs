@@ -9,6 +9,7 @@ mod control;
 mod create;
 mod cumulate;
 pub(crate) mod direct;
+mod eigen;
 mod elemwise;
 mod extreme;
 mod factor;
@@ -24,6 +25,7 @@ mod parts;
 pub mod properties;
 mod random;
 mod reduce;
+mod reflect;
 mod region;
 mod scan_op;
 mod search;
@@ -33,6 +35,7 @@ mod slices;
 pub(crate) mod softmax;
 mod solve_slogdet;
 mod sort;
+mod spectral;
 pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -106,6 +109,10 @@ impl Op {
             Op::Cofactor(x) => x,
             Op::CofactorSlope(x) => x,
             Op::SolveSLogDet(x) => x,
+            Op::Qr(x) => x,
+            Op::Eigh(x) => x,
+            Op::Svd(x) => x,
+            Op::Pinv(x) => x,
             Op::Tri(x) => x,
             Op::FoldIn(x) => x,
             Op::RandomUniform(x) => x,

@@ -129,6 +129,7 @@ impl Op {
             Op::IfElse(_) => new(New, Cost::Walks),
             Op::Solve(_) | Op::Cholesky(_) | Op::Inverse(_) | Op::SLogDet(_) | Op::SolveSLogDet(_) => new(New, Cost::Factorises),
             Op::Det(_) | Op::Cofactor(_) | Op::CofactorSlope(_) => new(New, Cost::Factorises),
+            Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => new(New, Cost::Factorises),
             Op::RandomUniform(_) | Op::RandomNormal(_) => new(Given, Cost::Draws),
             Op::RandomPermutation(_) => new(New, Cost::Walks),
             Op::RandomIntegers(_) => new(New, Cost::Walks),
@@ -157,6 +158,7 @@ impl Op {
             Op::Diag(_) | Op::Solve(_) | Op::Cholesky(_) | Op::Inverse(_) | Op::SLogDet(_) | Op::Det(_) => Extents::Shapes,
             Op::Cofactor(_) | Op::CofactorSlope(_) | Op::SolveSLogDet(_) | Op::Tri(_) | Op::FoldIn(_) => Extents::Shapes,
             Op::CumExtreme(_) | Op::ArgCumExtreme(_) | Op::SearchSorted(_) => Extents::Shapes,
+            Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => Extents::Shapes,
         }
     }
     /// The input that has as many rows as the result, where one certainly does.

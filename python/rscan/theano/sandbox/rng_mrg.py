@@ -22,7 +22,7 @@ class MRG_RandomStreams:
     def __init__(self, seed: Any = 12345, use_cuda: Any = None) -> None:
         self.default_instance_seed = seed
         self._stream = random.Stream.__new__(random.Stream)
-        key = make_shared(TensorSharedVariable, random._key_array(_number(seed)), "random key")
+        key = make_shared(TensorSharedVariable, random.keys.key_array(_number(seed)), "random key")
         key.keyed = True
         self._stream._key = key
         key.default_update = random.fold_in(key, -1)

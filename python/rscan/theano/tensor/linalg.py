@@ -117,4 +117,36 @@ def unique_values(x: Any) -> Variable:
     return v[first[: v.shape[0]]]
 
 
-eig, eigh, svd, qr, expm, pinv, lstsq = absent_in("tensor.linalg").values()
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The factors q and r of a matrix, or r alone."""
+    found = linalg.qr(as_tensor_variable(a), mode)
+    return found if mode == "r" else list(found)
+
+
+def svd(a: Any, full_matrices: Any = 1, compute_uv: Any = 1) -> Any:
+    """u, the singular values, and v transposed. All vectors are there of matrices known to be square: give `full_matrices=0`."""
+    found = linalg.svd(as_tensor_variable(a), bool(full_matrices), bool(compute_uv))
+    return list(found) if compute_uv else found
+
+
+def eigh(a: Any, UPLO: str = "L") -> list[Variable]:
+    """The eigenvalues and eigenvectors of a symmetric matrix."""
+    return list(linalg.eigh(as_tensor_variable(a), UPLO))
+
+
+def expm(a: Any) -> Variable:
+    """The exponential of a matrix."""
+    return linalg.expm(as_tensor_variable(a))
+
+
+def pinv(a: Any) -> Variable:
+    """The pseudo-inverse."""
+    return linalg.pinv(as_tensor_variable(a))
+
+
+def lstsq(x: Any, y: Any, rcond: Any = None) -> list[Variable]:
+    """The solution of least squares, the sums of squared residuals, the rank, and the singular values."""
+    return list(linalg.lstsq(as_tensor_variable(x), as_tensor_variable(y), rcond))
+
+
+(eig,) = absent_in("tensor.linalg").values()

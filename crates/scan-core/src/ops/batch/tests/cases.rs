@@ -267,6 +267,9 @@ fn linalg() -> Vec<Case> {
         for op in [Op::from(Cholesky {}), Inverse {}.into(), SLogDet {}.into(), Det {}.into(), Cofactor {}.into()] {
             found.push(square(op, shape));
         }
+        for op in [Op::from(Qr {}), Eigh {}.into(), Svd {}.into(), Pinv { rcond: Bits(-1.0) }.into()] {
+            found.push(square(op, shape));
+        }
         found.push(Case::new(CofactorSlope {}, move |r| vec![regular(shape, r), sample(shape, r + 3)], &[0, 1]));
         for right in [&[3][..], &[3, 2]] {
             let systems = move |r: usize| vec![regular(shape, r), sample(right, r + 3)];

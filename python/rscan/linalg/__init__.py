@@ -1,0 +1,23 @@
+"""Products of matrices and linear algebra: `rs.linalg.solve`, `rs.linalg.qr`, … The products are also in `rscan` itself."""
+
+from typing import Any
+
+from .._instead import of_linalg
+from . import products
+from .factors import block_diag, eigh, eigvalsh, expm, lstsq, matrix_rank, multi_dot, pinv, qr, svd, svdvals
+from .norms import cond, matrix_norm, norm, vector_norm
+from .products import batched_dot, dot, inner, kron, matmul, outer, tensordot, vdot
+from .systems import cho_solve, cholesky, det, inv, matrix_power, matrix_transpose, slogdet, solve, solve_triangular, trace
+
+#: The products, which `rscan` exports itself.
+PRODUCTS: list[str] = products.__all__
+
+__all__ = [
+    "batched_dot", "block_diag", "cho_solve", "cholesky", "cond", "det", "dot", "eigh", "eigvalsh", "expm", "inner", "inv",
+    "kron", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
+    "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vdot", "vector_norm",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise of_linalg(name)

@@ -1,0 +1,269 @@
+"""Factorisations of matrices, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._args import at_least
+from .._spans import here
+from ..errors import RscanValueError, ShapeError, UnsupportedError
+from ..ops_create import eye, zeros
+from ..ops_elementwise import cast, where
+from ..ops_reduce import max as _max
+from ..ops_reduce import sum as _sum
+from ..ops_shape import atleast_2d, concatenate, expand_dims, ravel, swapaxes
+from ..variable import Variable, apply, apply_all, as_variable, dtype_name, elementwise, operands
+from .products import matmul, pair
+from .systems import solve, square
+
+__all__ = [
+    "block_diag", "eigh", "eigvalsh", "expm", "lstsq", "matrix_rank", "multi_dot", "pinv", "qr", "svd", "svdvals",
+]  # fmt: skip
+
+
+class QRResult(NamedTuple):
+    """`a = Q @ R`."""
+
+    Q: Variable
+    R: Variable
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors as columns."""
+
+    eigenvalues: Variable
+    eigenvectors: Variable
+
+
+class SVDResult(NamedTuple):
+    """`a = U @ diag(S) @ Vh`."""
+
+    U: Variable
+    S: Variable
+    Vh: Variable
+
+
+def _floats(a: Any, what: str) -> Variable:
+    v = at_least(a, 2, what)
+    return v if v.dtype.startswith("float") else cast(v, "float64")
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """`a = Q @ R`: the columns of Q are orthonormal, R is zero below the diagonal. `mode="r"` gives R alone.
+
+    The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601.
+
+        q, r = rs.linalg.qr(a)
+    """
+    if mode not in ("reduced", "r"):
+        raise UnsupportedError(f"qr has the modes 'reduced' and 'r', not {mode!r}", code="E0813", labels=[(here(), "")])
+    v = _floats(a, "qr")
+    m, n = v.shape[-2:]
+    if isinstance(m, int) and isinstance(n, int) and m >= n:
+        q, r = apply_all("qr", {}, [v])
+    else:
+        k = min(m, n) if isinstance(m, int) and isinstance(n, int) else elementwise("minimum", m, n)
+        q, r = apply_all("qr", {}, [v[..., :k]])
+        r = concatenate([r, matmul(swapaxes(q, -1, -2), v[..., k:])], -1)
+    return r if mode == "r" else QRResult(q, r)
+
+
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """The eigenvalues of a symmetric matrix in ascending order, and eigenvectors as columns. Half of the matrix is read, see `UPLO`.
+
+    Signs of eigenvectors are arbitrary, and so are the vectors of equal eigenvalues: what depends on the choice has no meaningful gradient.
+    The gradient of what does not depend on it is right where no eigenvalues are equal, and everywhere for functions of the
+    eigenvalues alone that treat equal ones alike.
+
+        values, vectors = rs.linalg.eigh(s)
+    """
+    if UPLO not in ("L", "U", "l", "u"):
+        raise RscanValueError(f"UPLO is 'L' or 'U', not {UPLO!r}", code="E0809", labels=[(here(), "")])
+    v = square(a, "eigh")
+    values, vectors = apply_all("eigh", {}, [v if UPLO in "Ll" else swapaxes(v, -1, -2)])
+    return EighResult(values, vectors)
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
+    """The eigenvalues of a symmetric matrix in ascending order."""
+    return eigh(a, UPLO).eigenvalues
+
+
+def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
+
+    Unlike NumPy's, it gives the reduced form: `full_matrices=True` is there for matrices known to be square, where both are the same.
+    Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
+
+        u, s, vh = rs.linalg.svd(a)
+    """
+    v = _floats(a, "svd")
+    m, n = v.static_shape[-2:]
+    if full_matrices and compute_uv and (m is None or m != n):
+        raise UnsupportedError(
+            f"svd of {v!r} with full_matrices=True: the vectors behind the first min(m, n) are arbitrary",
+            code="E0813",
+            labels=[(here(), "")],
+            helps=["leave full_matrices away: U @ diag(S) @ Vh needs no more"],
+        )
+    u, s, vh = apply_all("svd", {}, [v])
+    return SVDResult(u, s, vh) if compute_uv else s
+
+
+def svdvals(a: Any) -> Variable:
+    """The singular values of a matrix, the largest first."""
+    return svd(a, compute_uv=False)
+
+
+def _rcond(rcond: Any, rtol: Any, what: str) -> float:
+    """The share of the largest singular value that counts as nothing; below 0 for the usual one."""
+    given = rcond if rcond is not None else rtol
+    if given is None or (isinstance(given, (int, float, np.number)) and given >= 0):
+        return -1.0 if given is None else float(given)
+    raise RscanValueError(f"rcond of {what} is a number known now that is not negative, not {given!r}", code="E0809", labels=[(here(), "")])
+
+
+def pinv(a: Any, rcond: float | None = None, *, rtol: float | None = None) -> Variable:
+    """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
+
+    It has gradients of any order where the rank does not change, whether or not singular values are equal.
+    """
+    return apply("pinv", {"rcond": _rcond(rcond, rtol, "pinv")}, _floats(a, "pinv"))
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variable, Variable, Variable]:
+    """The x of least norm that minimises ‖a·x − b‖, the sums of squared residuals, the rank of a, and its singular values.
+
+    `rcond` as for `pinv`. The sums are always there; NumPy leaves them away where the rank is less than the number of columns.
+
+        x, residuals, rank, values = rs.linalg.lstsq(a, b)
+    """
+    left, right = pair(_floats(a, "lstsq"), at_least(b, 1, "lstsq"))
+    if left.ndim != 2 or right.ndim > 2:
+        raise UnsupportedError("lstsq takes a matrix, and a vector or a matrix", code="E0813", labels=[(here(), "")], helps=["rs.vmap"])
+    m, rows = left.static_shape[0], right.static_shape[0]
+    if None not in (m, rows) and m != rows:
+        raise ShapeError(f"lstsq of {m} rows and {rows} right sides", code="E0812", labels=[(here(), "")])
+    x = matmul(pinv(left, rcond), right)
+    rest = matmul(left, x) - right
+    residuals = _sum(rest * rest, 0, keepdims=right.ndim == 1)
+    return x, residuals, matrix_rank(left, rtol=rcond), svdvals(left)
+
+
+def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
+    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one."""
+    v = as_variable(a)
+    v = v if v.dtype.startswith("float") else cast(v, "float64")
+    if v.ndim < 2:
+        return cast(elementwise("ne", _sum(cast(elementwise("ne", v, 0), "int64")), 0), "int64")
+    s = svdvals(v)
+    if tol is None:
+        if rtol is None:
+            m, n = v.shape[-2:]
+            larger = max(m, n) if isinstance(m, int) and isinstance(n, int) else cast(elementwise("maximum", m, n), v.dtype)
+            rtol = larger * float(np.finfo(v.dtype).eps)
+        # A zero joins for matrices without rows.
+        least = concatenate([s, zeros([*s.shape[:-1], 1], s.dtype)], -1)
+        tol = _max(least, -1, keepdims=True) * rtol
+    else:
+        tol = as_variable(tol)
+        tol = expand_dims(tol, -1) if tol.ndim else tol
+    return _sum(cast(elementwise("gt", s, tol), "int64"), -1)
+
+
+def multi_dot(arrays: Any) -> Variable:
+    """The product of matrices, in the order that multiplies least: of the extents that are known, others counting as equal to each other.
+
+    The first and the last may be vectors.
+    """
+    items = list(arrays)
+    if len(items) < 2:
+        raise RscanValueError(f"multi_dot takes two arrays or more, got {len(items)}", code="E0809", labels=[(here(), "")])
+    given = [as_variable(v) for v in items]
+    first, last = given[0].ndim == 1, given[-1].ndim == 1
+    if first:
+        given[0] = expand_dims(given[0], 0)
+    if last:
+        given[-1] = expand_dims(given[-1], 1)
+    if any(v.ndim != 2 for v in given):
+        raise ShapeError(f"multi_dot takes matrices, got {next(v for v in given if v.ndim != 2)!r}", code="E0812", labels=[(here(), "")])
+    out = _in_order(given, _order(given), 0, len(given) - 1)
+    out = out[0] if first else out
+    return out[..., 0] if last else out
+
+
+#: What an extent that is not known counts as.
+_UNKNOWN = 64
+
+
+def _order(given: list[Variable]) -> dict[tuple[int, int], int]:
+    """Where to part the product of each run of matrices, by dynamic programming over the number of multiplications."""
+    extents = [v.static_shape[0] or _UNKNOWN for v in given] + [given[-1].static_shape[1] or _UNKNOWN]
+    n = len(given)
+    cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(n)}
+    parts: dict[tuple[int, int], int] = {}
+    for width in range(1, n):
+        for i in range(n - width):
+            j = i + width
+            costs = [(cost[i, k] + cost[k + 1, j] + extents[i] * extents[k + 1] * extents[j + 1], k) for k in range(i, j)]
+            cost[i, j], parts[i, j] = min(costs)
+    return parts
+
+
+def _in_order(given: list[Variable], parts: dict[tuple[int, int], int], i: int, j: int) -> Variable:
+    if i == j:
+        return given[i]
+    k = parts[i, j]
+    return matmul(_in_order(given, parts, i, k), _in_order(given, parts, k + 1, j))
+
+
+def block_diag(*arrays: Any) -> Variable:
+    """The matrix with these matrices on its diagonal. Vectors are rows, numbers are matrices of one element."""
+    blocks = operands([atleast_2d(a) for a in arrays]) if arrays else [zeros((1, 0))]
+    if any(v.ndim != 2 for v in blocks):
+        raise ShapeError(f"block_diag takes matrices, got {next(v for v in blocks if v.ndim != 2)!r}", code="E0812", labels=[(here(), "")])
+    dtype = np.result_type(*(v.dtype for v in blocks)).name
+    blocks = [cast(v, dtype) for v in blocks]
+    rows = [
+        concatenate([zeros((v.shape[0], w.shape[1]), dtype) if i != k else v for k, w in enumerate(blocks)], 1)
+        for i, v in enumerate(blocks)
+    ]
+    return concatenate(rows, 0)
+
+
+#: The coefficients of Padé's approximation of degree 13, and the norm up to which it is exact to double precision (Higham, "The scaling and
+#: squaring method for the matrix exponential revisited", 2005).
+_PADE = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
+    33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+_EXACT = 5.371920351148152
+
+
+def expm(a: Any) -> Variable:
+    """The exponential of a matrix, by scaling, Padé's approximation and squaring.
+
+    Matrices of a batch are squared as often as the largest needs.
+    """
+    from ..scan import scan
+
+    v = square(a, "expm")
+    b = [as_variable(c, v.dtype) for c in _PADE]
+    # A zero joins for matrices without elements.
+    size = _max(concatenate([ravel(_sum(elementwise("abs", v), -2)), zeros([1], v.dtype)]))
+    finite = elementwise("logical_and", elementwise("isfinite", size), elementwise("gt", size, 2 * _EXACT))
+    # Once at least, so that there is a last square.
+    times = cast(where(finite, elementwise("ceil", elementwise("log2", where(finite, size, 1.0) / _EXACT)), 1.0), "int64")
+    small = v * elementwise("exp2", cast(-times, v.dtype))
+    one = eye(v.shape[-1], dtype=dtype_name(v.dtype))
+    a2 = matmul(small, small)
+    a4 = matmul(a2, a2)
+    a6 = matmul(a4, a2)
+    odd = matmul(a6, b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one
+    even = matmul(a6, b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+    odd = matmul(small, odd)
+    root = solve(even - odd, even + odd)
+    squares, _ = scan(lambda x: matmul(x, x), outputs_info=root, n_steps=times, name="expm")
+    return squares[-1]

@@ -1,0 +1,107 @@
+"""Systems of equations, inverses, determinants and powers of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._args import at_least, whole
+from .._spans import here
+from ..errors import RscanValueError
+from ..indexing import diagonal
+from ..ops_create import eye, zeros_like
+from ..ops_elementwise import cast
+from ..ops_reduce import sum as _sum
+from ..ops_shape import swapaxes
+from ..variable import Variable, apply, apply_all
+from .products import pair
+
+__all__ = [
+    "cho_solve", "cholesky", "det", "inv", "matrix_power", "matrix_transpose", "slogdet", "solve", "solve_triangular", "trace",
+]  # fmt: skip
+
+
+def square(a: Any, what: str) -> Variable:
+    """Matrices of floats."""
+    v = at_least(a, 2, what)
+    return v if v.dtype.startswith("float") else cast(v, "float64")
+
+
+def solve(a: Any, b: Any, assume: str = "general") -> Variable:
+    """x with a·x = b. `assume`: 'general', 'lower', 'upper', or 'positive' (definite, symmetric)."""
+    if assume not in ("general", "lower", "upper", "positive"):
+        raise RscanValueError(
+            f"solve can assume 'general', 'lower', 'upper' or 'positive', not {assume!r}",
+            code="E0809",
+            labels=[(here(), "")],
+        )
+    left, right = pair(square(a, "solve"), at_least(b, 1, "solve"))
+    return apply("solve", {"kind": assume}, left, right)
+
+
+def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0) -> Variable:
+    """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a."""
+    if not (isinstance(trans, (int, str)) and trans in (0, 1, 2, "N", "T", "C")):
+        raise RscanValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}", code="E0809", labels=[(here(), "")])
+    if trans not in (0, "N"):
+        a, lower = swapaxes(a, -1, -2), not lower
+    return solve(a, b, "lower" if lower else "upper")
+
+
+def cho_solve(c_and_lower: Any, b: Any) -> Variable:
+    """x with a·x = b, given `(c, lower)`: Cholesky's factor of a, and whether it is the lower one.
+
+    x = rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)
+    """
+    if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:
+        raise RscanValueError(
+            f"cho_solve takes a pair of the factor and whether it is the lower one, not {c_and_lower!r}",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)"],
+        )
+    c, lower = c_and_lower
+    first = solve_triangular(c, b, lower=bool(lower), trans=0 if lower else 1)
+    return solve_triangular(c, first, lower=bool(lower), trans=1 if lower else 0)
+
+
+def cholesky(a: Any) -> Variable:
+    """The lower triangular l with l·lᵀ = a; only the lower half of a is read."""
+    return apply("cholesky", {}, square(a, "cholesky"))
+
+
+def inv(a: Any) -> Variable:
+    """The inverse matrix."""
+    return apply("inverse", {}, square(a, "inv"))
+
+
+def slogdet(a: Any) -> tuple[Variable, Variable]:
+    """Sign and log of the absolute value of the determinant."""
+    sign, log = apply_all("slogdet", {}, [square(a, "slogdet")])
+    return sign, log
+
+
+def det(a: Any) -> Variable:
+    """The determinant. Its gradient is there for singular matrices, too."""
+    return apply("det", {}, square(a, "det"))
+
+
+def matrix_transpose(a: Any) -> Variable:
+    """With the last two axes exchanged."""
+    return swapaxes(a, -1, -2)
+
+
+def trace(a: Any, offset: int = 0) -> Variable:
+    """The sum of a diagonal of matrices, those of the last two axes."""
+    return _sum(diagonal(at_least(a, 2, "trace"), offset, -2, -1), -1)
+
+
+def matrix_power(a: Any, n: int) -> Variable:
+    """A square matrix times itself; negative powers of the inverse."""
+    n = whole(n, "the exponent of matrix_power")
+    v = square(a, "matrix_power") if n < 0 else at_least(a, 2, "matrix_power")
+    base, out = (inv(v) if n < 0 else v), None
+    for bit in bin(abs(n))[:1:-1]:
+        if bit == "1":
+            out = base if out is None else out @ base
+        base = base @ base
+    return zeros_like(v) + eye(v.shape[-1], dtype=v.dtype) if out is None else out

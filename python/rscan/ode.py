@@ -1,0 +1,240 @@
+"""Differential equations `dy/dt = f(y, t, …)`: `rs.ode.odeint`. Solutions have gradients, through the steps of the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _tree
+from ._spans import here, of_function
+from .errors import RscanTypeError, RscanValueError
+from .ops import (
+    abs,
+    arange,
+    broadcast_to,
+    cast,
+    concatenate,
+    expand_dims,
+    logical_and,
+    maximum,
+    minimum,
+    sign,
+    sqrt,
+    stop_gradient,
+    sum,
+    where,
+)
+from .scan import scan
+from .updates import until
+from .variable import Variable, as_variable
+
+__all__ = ["euler", "odeint", "rk4", "tsit5"]
+
+#: Derivatives of all values of a state, given the values and the time.
+_Slope = Callable[[list[Variable], Variable], list[Variable]]
+
+
+def _plus(y: list[Variable], h: Any, terms: list[tuple[float, list[Variable]]]) -> list[Variable]:
+    """y + h · Σ coefficient · slope."""
+    out = []
+    for i, v in enumerate(y):
+        total: Any = None
+        for coefficient, slope in terms:
+            part = slope[i] if coefficient == 1 else coefficient * slope[i]
+            total = part if total is None else total + part
+        out.append(v + cast(h, v.dtype) * total)
+    return out
+
+
+def _euler(f: _Slope, y: list[Variable], t: Variable, h: Variable) -> list[Variable]:
+    return _plus(y, h, [(1, f(y, t))])
+
+
+def _rk4(f: _Slope, y: list[Variable], t: Variable, h: Variable) -> list[Variable]:
+    k1 = f(y, t)
+    k2 = f(_plus(y, h / 2, [(1, k1)]), t + h / 2)
+    k3 = f(_plus(y, h / 2, [(1, k2)]), t + h / 2)
+    k4 = f(_plus(y, h, [(1, k3)]), t + h)
+    return _plus(y, h / 6, [(1, k1), (2, k2), (2, k3), (1, k4)])
+
+
+#: Coefficients of Tsitouras, "Runge–Kutta pairs of order 5(4) satisfying only the first column simplifying assumption" (2011): where slopes
+#: are taken, of which combinations (the last is the solution), and its difference from that of order 4.
+_AT = (0.161, 0.327, 0.9, 0.9800255409045097, 1.0, 1.0)
+_OF: tuple[tuple[float, ...], ...] = (
+    (0.161,),
+    (-0.008480655492356989, 0.335480655492357),
+    (2.8971530571054935, -6.359448489975075, 4.3622954328695815),
+    (5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525),
+    (5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383),
+    (0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774),
+)
+_ERROR = (
+    -0.00178001105222577714, -0.0008164344596567469, 0.007880878010261995, -0.1447110071732629, 0.5823571654525552,
+    -0.45808210592918697, 1 / 66,
+)  # fmt: skip
+
+
+def _tsit5_step(
+    f: _Slope, y: list[Variable], k1: list[Variable], t: Variable, h: Variable
+) -> tuple[list[Variable], list[Variable], list[Variable]]:
+    """The next values, their slopes, and estimates of the error."""
+    slopes, new = [k1], y
+    for at, of in zip(_AT, _OF, strict=True):
+        new = _plus(y, h, list(zip(of, slopes, strict=True)))
+        slopes.append(f(new, t + at * h))
+    zero = [v * 0 for v in y]
+    return new, slopes[-1], _plus(zero, h, list(zip(_ERROR, slopes, strict=True)))
+
+
+def _size(values: list[Variable], scales: list[Variable]) -> Variable:
+    """The root of the mean of the squares of values over their scales."""
+    total: Any = as_variable(0.0, "float64")
+    count: Any = 0
+    for v, s in zip(values, scales, strict=True):
+        total = total + cast(sum((v / s) ** 2), "float64")
+        count = count + (cast(v.size, "float64") if isinstance(v.size, Variable) else v.size)
+    return sqrt(total / maximum(count, 1.0))
+
+
+def _scales(y: list[Variable], other: list[Variable], rtol: Any, atol: Any) -> list[Variable]:
+    return [atol + rtol * maximum(abs(v), abs(w)) for v, w in zip(y, other, strict=True)]
+
+
+def _adaptive(f: _Slope, rtol: Any, atol: Any, max_steps: int, n: int) -> Callable[..., list[Variable]]:
+    """The step of the loop over times: states are the values, their slopes, and the size of the next step."""
+
+    def interval(t0: Variable, t1: Variable, *state: Variable) -> list[Variable]:
+        y, slope, h = list(state[:n]), list(state[n : 2 * n]), state[2 * n]
+        direction = sign(t1 - t0)
+
+        def step(t: Variable, left: Variable, h: Variable, _: Variable, *values: Variable) -> Any:
+            y, k1 = list(values[:n]), list(values[n:])
+            last = abs(h) >= abs(left)
+            size = where(last, left, direction * abs(h))
+            new, k7, errors = _tsit5_step(f, y, k1, t, size)
+            error = stop_gradient(_size(errors, _scales(y, new, rtol, atol)))
+            good = error <= 1
+            factor = where(good, minimum(0.9 * maximum(error, 1e-10) ** -0.2, 10.0), maximum(0.9 * maximum(error, 1.0) ** -0.2, 0.2))
+            factor = where(error >= 0, factor, 0.2)
+            proposed = abs(size) * factor
+            following = where(logical_and(last, good), maximum(proposed, abs(h)), proposed)
+            done = logical_and(last, good)
+            kept = [where(good, a, b) for a, b in zip((*new, *k7), values, strict=True)]
+            remaining = where(good, left - size, left)
+            return [where(good, t + size, t), remaining, stop_gradient(following), done, *kept], until(done)
+
+        start = [t0, t1 - t0, h, as_variable(False), *y, *slope]
+        rows, _ = scan(step, outputs_info=start, n_steps=max_steps, name="tsit5")
+        ends = [row[-1] for row in rows]
+        # Where the steps did not suffice there is no solution.
+        values = [where(ends[3], v, np.nan).astype(v.dtype) for v in ends[4 : 4 + n]]
+        return [*values, *ends[4 + n :], ends[2]]
+
+    return interval
+
+
+def _first_step(y: list[Variable], slope: list[Variable], span: Variable, rtol: Any, atol: Any) -> Variable:
+    """A hundredth of the time in which the state would change by its own size (Hairer, Nørsett, Wanner, 1993, II.4)."""
+    scales = _scales(y, y, rtol, atol)
+    size, change = _size(y, scales), _size(slope, scales)
+    guess = where(logical_and(size > 1e-5, change > 1e-5), 0.01 * size / where(change > 1e-5, change, 1.0), 1e-6)
+    return stop_gradient(minimum(guess, maximum(abs(span), 1e-300)))
+
+
+def odeint(
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    *args: Any,
+    method: str = "tsit5",
+    rtol: Any = 1.4e-8,
+    atol: Any = 1.4e-8,
+    max_steps: int = 10_000,
+    steps: int = 1,
+) -> Any:
+    """The solution of `dy/dt = func(y, t, *args)` with `y(t[0]) = y0` at the times t, along a new first axis. y may be a structure.
+
+    method: "tsit5" takes steps of such sizes that errors stay within `atol + rtol·|y|` per step, at most `max_steps` between two times:
+    where they do not suffice the solution is NaN. "rk4" and "euler" take `steps` steps of equal size between two times.
+    Gradients go through the steps; sizes of steps are constants of them.
+
+        rs.ode.odeint(lambda y, t, k: -k * y, 1.0, np.linspace(0, 2, 5), k)
+    """
+    if not callable(func) or isinstance(func, Variable):
+        raise RscanTypeError(f"odeint takes the function of a derivative, not {func!r}", code="E0809", labels=[(here(), "")])
+    methods = ("tsit5", "rk4", "euler")
+    if method not in methods:
+        raise RscanValueError(f"there are the methods {', '.join(methods)}, not {method!r}", code="E0809", labels=[(here(), "")])
+    for number, what in ((steps, "steps"), (max_steps, "max_steps")):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise RscanValueError(f"{what} is a number of steps, at least 1, not {number!r}", code="E0809", labels=[(here(), "")])
+    leaves, tree = _tree.flatten(y0, lambda v: isinstance(v, (Variable, np.ndarray)))
+    y = [v if v.dtype.startswith("float") else cast(v, "float64") for v in map(as_variable, leaves)]
+    times = as_variable(t)
+    times = times if times.dtype.startswith("float") else cast(times, "float64")
+    if times.ndim != 1:
+        raise RscanTypeError(f"odeint takes a vector of times, got {times!r}", code="E0809", labels=[(here(), "")])
+    f = _slope_of(func, tree, y, args)
+    if method != "tsit5":
+        step = _fixed(f, _euler if method == "euler" else _rk4, int(steps))
+        found, _ = scan(step, sequences=[times[:-1], times[1:]], outputs_info=y, name=method, return_list=True)
+    else:
+        times = cast(times, "float64")
+        slope = f(y, times[0])
+        h = _first_step(y, slope, times[-1] - times[0], rtol, atol)
+        interval = _adaptive(f, rtol, atol, int(max_steps), len(y))
+        found, _ = scan(interval, sequences=[times[:-1], times[1:]], outputs_info=[*y, *slope, h], name="odeint", return_list=True)
+    rows = [concatenate([expand_dims(v, 0), r], 0) for v, r in zip(y, found, strict=False)]
+    return tree.build(iter(rows))
+
+
+def _fixed(f: _Slope, method: Callable[..., list[Variable]], steps: int) -> Callable[..., list[Variable]]:
+    def interval(t0: Variable, t1: Variable, *y: Variable) -> list[Variable]:
+        h = (t1 - t0) / steps
+        if steps == 1:
+            return method(f, list(y), t0, h)
+        rows, _ = scan(
+            lambda i, *y: method(f, list(y), t0 + cast(i, h.dtype) * h, h), sequences=arange(steps), outputs_info=list(y), return_list=True
+        )
+        return [row[-1] for row in rows]
+
+    return interval
+
+
+def _slope_of(func: Callable[..., Any], tree: _tree.Tree, like: list[Variable], args: tuple[Any, ...]) -> _Slope:
+    """The function of lists of values: derivatives in the dtypes and shapes of the values."""
+
+    def slope(y: list[Variable], t: Variable) -> list[Variable]:
+        given = func(tree.build(iter(y)), t, *args)
+        leaves, found = _tree.flatten(given, lambda v: isinstance(v, (Variable, np.ndarray)))
+        if len(leaves) != len(y) or not (tree.kind is None or _tree.same(tree, found)):
+            raise RscanTypeError(
+                f"the derivative of a state, {tree.describe()}, has its structure, not {found.describe()}",
+                code="E0809",
+                labels=[(here(), ""), (of_function(func), "the function")],
+            )
+        leaves = _tree.aligned(given, tree)
+        return [
+            broadcast_to(cast(k, v.dtype), v.shape) if as_variable(k).ndim < v.ndim else cast(k, v.dtype)
+            for k, v in zip(leaves, y, strict=True)
+        ]
+
+    return slope
+
+
+def euler(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
+    """`odeint` by Euler's method."""
+    return odeint(func, y0, t, *args, method="euler", steps=steps)
+
+
+def rk4(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
+    """`odeint` by the classical method of Runge and Kutta, of order 4."""
+    return odeint(func, y0, t, *args, method="rk4", steps=steps)
+
+
+def tsit5(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8, max_steps: int = 10_000) -> Any:
+    """`odeint` by Tsitouras' method of order 5, with steps of adapted sizes."""
+    return odeint(func, y0, t, *args, method="tsit5", rtol=rtol, atol=atol, max_steps=max_steps)

@@ -1,0 +1,221 @@
+"""Arrays from lists, ranges, and positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least, whole
+from ._spans import here
+from .config import config
+from .errors import RscanTypeError, RscanValueError
+from .indexing import nonzero
+from .ops_create import arange, diag, linspace, tri, zeros
+from .ops_elementwise import cast, where
+from .ops_shape import broadcast_arrays, broadcast_like, broadcast_to, expand_dims, ravel, size, stack
+from .variable import Variable, as_variable, dtype_name, elementwise, extent, operands
+
+__all__ = [
+    "array", "asanyarray", "asarray", "bartlett", "blackman", "diag_indices", "diag_indices_from", "diagflat", "fill_diagonal",
+    "fromfunction", "geomspace", "hamming", "hanning", "indices", "ix_", "logspace", "meshgrid", "tril_indices", "tril_indices_from",
+    "triu_indices", "triu_indices_from", "vander",
+]  # fmt: skip
+
+
+def _common(value: Any) -> Any:
+    """Nested lists as one variable; numbers take the dtype of what they are listed with."""
+    if isinstance(value, (list, tuple)) and _holds_variable(value):
+        return stack([_common(v) for v in value])
+    return value
+
+
+def _holds_variable(value: Any) -> bool:
+    return isinstance(value, Variable) or (isinstance(value, (list, tuple)) and any(map(_holds_variable, value)))
+
+
+def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0) -> Variable:
+    """A variable of a number, an array, or nested lists of numbers, arrays and variables.
+
+    rs.array([[x, 0.0], [y, 1.0]])
+    """
+    v = as_variable(_common(object)) if dtype is None else cast(_common(object), dtype)
+    missing = whole(ndmin, "ndmin") - v.ndim
+    return expand_dims(v, tuple(range(missing))) if missing > 0 else v
+
+
+def asarray(a: Any, dtype: Any = None, copy: Any = None) -> Variable:
+    """`array` under NumPy's other name."""
+    return array(a, dtype)
+
+
+asanyarray = asarray
+
+
+def _spaced(start: Any, stop: Any, num: int, endpoint: bool) -> Variable:
+    return linspace(start, stop, num, endpoint)
+
+
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Variable:
+    """Numbers with evenly spaced logarithms, from base**start to base**stop."""
+    out = elementwise("pow", base, _spaced(start, stop, num, endpoint))
+    return out if dtype is None else cast(out, dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+    """Numbers with a constant ratio, from start to stop, which have the same sign."""
+    first, last = operands((start, stop))
+    first, last = (cast(v, "float64") if v.dtype[0] != "f" else v for v in (first, last))
+    signs = elementwise("sign", first)
+    logs = _spaced(elementwise("log10", first * signs), elementwise("log10", last * signs), num, endpoint)
+    out = signs * elementwise("pow", 10.0, logs)
+    if num > 0:
+        out = out.at[0].set(broadcast_like(first, out[0]))
+    if endpoint and num > 1:
+        out = out.at[-1].set(broadcast_like(last, out[-1]))
+    return out if dtype is None else cast(out, dtype)
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Variable, ...]:
+    """The coordinates of a grid: an array for each vector, along whose axis it varies. `sparse` leaves other axes with extent 1.
+
+    xs, ys = rs.meshgrid(x, y)
+    """
+    if indexing not in ("xy", "ij"):
+        raise RscanValueError(f"indexing is 'xy' or 'ij', not {indexing!r}", code="E0809", labels=[(here(), "")])
+    vectors = [ravel(as_variable(x)) for x in xi]
+    n = len(vectors)
+    axes = list(range(n))
+    if indexing == "xy" and n > 1:
+        axes[:2] = [1, 0]
+    spread = [expand_dims(v, tuple(i for i in range(n) if i != at)) for v, at in zip(vectors, axes, strict=True)]
+    return tuple(spread if sparse or n < 2 else broadcast_arrays(*spread))
+
+
+def _shape(dimensions: Any) -> list[Any]:
+    if isinstance(dimensions, (list, tuple)):
+        return list(dimensions)
+    raise RscanTypeError(f"a shape is a tuple of extents, not {dimensions!r}", code="E0809", labels=[(here(), "")])
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """The positions along each axis of an array of a shape, along a new first axis."""
+    shape = _shape(dimensions)
+    places = [
+        expand_dims(cast(arange(n), dtype_name("int64" if dtype is int else dtype)), tuple(i for i in range(len(shape)) if i != at))
+        for at, n in enumerate(shape)
+    ]
+    if sparse:
+        return tuple(places)
+    if not places:
+        return zeros((0,), "int64")
+    return stack([broadcast_to(p, shape) for p in places])
+
+
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **named: Any) -> Any:
+    """What a function gives for the positions along each axis of an array of a shape."""
+    places = indices(shape, dtype)
+    return function(*(places[i] for i in range(len(_shape(shape)))), **named)
+
+
+def ix_(*args: Any) -> tuple[Variable, ...]:
+    """Vectors of positions (or truth values) as an index of all their combinations: `x[rs.ix_(rows, columns)]`."""
+    vectors = [as_variable(a) for a in args]
+    if any(v.ndim != 1 for v in vectors):
+        raise RscanTypeError("ix_ takes vectors", code="E0809", labels=[(here(), "")])
+    vectors = [nonzero(v)[0] if v.dtype == "bool" else v for v in vectors]
+    return tuple(expand_dims(v, tuple(i for i in range(len(vectors)) if i != at)) for at, v in enumerate(vectors))
+
+
+def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
+    """The positions at and below the k-th diagonal of a matrix of n rows and m columns."""
+    return nonzero(tri(n, m, k, "bool"))
+
+
+def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
+    """The positions at and above the k-th diagonal of a matrix of n rows and m columns."""
+    return nonzero(elementwise("logical_not", tri(n, m, whole(k, "k") - 1, "bool")))
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
+    """`tril_indices` of a matrix."""
+    v = at_least(arr, 2, "tril_indices_from")
+    return tril_indices(extent(v, 0), k, extent(v, 1))
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
+    """`triu_indices` of a matrix."""
+    v = at_least(arr, 2, "triu_indices_from")
+    return triu_indices(extent(v, 0), k, extent(v, 1))
+
+
+def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
+    """The positions on the diagonal of an array with so many axes of extent n."""
+    return (arange(n),) * whole(ndim, "ndim")
+
+
+def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
+    """The positions on the diagonal of an array."""
+    v = at_least(arr, 2, "diag_indices_from")
+    return diag_indices(extent(v, 0), v.ndim)
+
+
+def diagflat(v: Any, k: int = 0) -> Variable:
+    """The square matrix with the flattened array on its k-th diagonal."""
+    return diag(ravel(as_variable(v)), k)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Variable:
+    """a with `val` on its main diagonal. Unlike NumPy's it gives a changed copy: variables cannot be changed in place."""
+    if inplace or wrap:
+        raise RscanTypeError("fill_diagonal gives a changed copy, without wrap", code="E0809", labels=[(here(), "")])
+    v = at_least(a, 2, "fill_diagonal")
+    shape = [extent(v, i) for i in range(v.ndim)]
+    n = shape[0]
+    for m in shape[1:]:
+        n = min(n, m) if isinstance(n, int) and isinstance(m, int) else elementwise("minimum", n, m)
+    return v.at[(arange(n),) * v.ndim].set(val)
+
+
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
+    """The powers of a vector as columns, the highest first unless `increasing`."""
+    v = as_variable(x)
+    if v.ndim != 1:
+        raise RscanTypeError(f"vander takes a vector, got {v!r}", code="E0809", labels=[(here(), "")])
+    n = size(v) if N is None else N
+    powers = arange(n) if increasing else as_variable(n) - 1 - arange(n)
+    if v.dtype == "bool":
+        v = cast(v, "int64")
+    grid = elementwise("pow", expand_dims(v, 1), cast(powers, v.dtype) if v.dtype.startswith("float") else powers)
+    return where(elementwise("eq", powers, 0), as_variable(1, grid.dtype), grid)
+
+
+def _window(n: Any, *weights: float) -> Variable:
+    """The sum of weighted cosines over n places, symmetric; one place has weight 1."""
+    count = as_variable(n)
+    places = cast(arange(1 - count, count, 2), config.floatX)
+    turn = places * float(np.pi) / cast(elementwise("maximum", count - 1, 1), config.floatX)
+    total = sum(weight * elementwise("cos", k * turn) for k, weight in enumerate(weights))
+    return where(elementwise("eq", count, 1), as_variable(1.0, config.floatX), as_variable(total))
+
+
+def bartlett(M: Any) -> Variable:
+    """Bartlett's window, a triangle."""
+    count = as_variable(M)
+    places = cast(arange(1 - count, count, 2), config.floatX)
+    return 1.0 - elementwise("abs", places) / cast(elementwise("maximum", count - 1, 1), config.floatX)
+
+
+def blackman(M: Any) -> Variable:
+    """Blackman's window."""
+    return _window(M, 0.42, 0.5, 0.08)
+
+
+def hamming(M: Any) -> Variable:
+    """Hamming's window."""
+    return _window(M, 0.54, 0.46)
+
+
+def hanning(M: Any) -> Variable:
+    """Hann's window."""
+    return _window(M, 0.5, 0.5)

@@ -1,0 +1,221 @@
+"""Joining and cutting arrays, and arrays with elements put in, left out or repeated."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least, one_axis, whole
+from ._spans import here
+from .errors import RscanTypeError, RscanValueError, ShapeError
+from .indexing import nonzero, take
+from .ops_create import arange, zeros
+from .ops_elementwise import cast
+from .ops_reduce import argsort
+from .ops_shape import atleast_1d, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, split
+from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
+
+__all__ = [
+    "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "resize", "rollaxis",
+    "trim_zeros", "unstack", "vsplit",
+]  # fmt: skip
+
+
+def concat(arrays: Any, axis: int | None = 0) -> Variable:
+    """`concatenate` under the array API's name."""
+    return concatenate(arrays, axis)
+
+
+def atleast_3d(x: Any) -> Variable:
+    """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1."""
+    v = as_variable(x)
+    return expand_dims(v, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(v.ndim, ()))
+
+
+def column_stack(tup: Any) -> Variable:
+    """Vectors as columns, and matrices, side by side."""
+    items = [as_variable(v) for v in tup]
+    return concatenate([expand_dims(atleast_1d(v), 1) if v.ndim < 2 else v for v in items], 1)
+
+
+def dstack(tup: Any) -> Variable:
+    """Joined along the third axis."""
+    return concatenate([atleast_3d(v) for v in tup], 2)
+
+
+def unstack(x: Any, *, axis: int = 0) -> tuple[Variable, ...]:
+    """The parts of an array along an axis, whose extent is known."""
+    v = moveaxis(at_least(x, 1, "unstack"), axis, 0)
+    return tuple(v)
+
+
+def _split_at(x: Any, where: Any, axis: int, ndim: int, what: str) -> list[Variable]:
+    return split(at_least(x, ndim, what), where, axis)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`split` along the first axis."""
+    return _split_at(ary, indices_or_sections, 0, 2, "vsplit")
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`split` along the second axis, of vectors along the first."""
+    v = at_least(ary, 1, "hsplit")
+    return split(v, indices_or_sections, 0 if v.ndim == 1 else 1)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
+    """`split` along the third axis."""
+    return _split_at(ary, indices_or_sections, 2, 3, "dsplit")
+
+
+def block(arrays: Any) -> Variable:
+    """An array of blocks, given as nested lists: the innermost ones are joined along the last axis, those around them along the one before.
+
+    rs.block([[a, b], [c, d]])
+    """
+    depth = _depth(arrays)
+    ndim = builtins.max(depth, _most_axes(arrays))
+    dtype = result_dtype(*_leaves(arrays))
+    return _block(arrays, depth, ndim, dtype)
+
+
+def _depth(item: Any) -> int:
+    if not isinstance(item, list):
+        return 0
+    if not item:
+        raise RscanValueError("a list of blocks is empty", code="E0809", labels=[(here(), "")])
+    depths = {_depth(i) for i in item}
+    if len(depths) > 1:
+        raise RscanValueError("lists of blocks are nested equally deep", code="E0809", labels=[(here(), "")])
+    return depths.pop() + 1
+
+
+def _leaves(item: Any) -> list[Variable]:
+    return [v for i in item for v in _leaves(i)] if isinstance(item, list) else [as_variable(item)]
+
+
+def _most_axes(item: Any) -> int:
+    return builtins.max(v.ndim for v in _leaves(item))
+
+
+def _block(item: Any, depth: int, ndim: int, dtype: str) -> Variable:
+    if not isinstance(item, list):
+        v = cast(item, dtype)
+        return expand_dims(v, tuple(range(ndim - v.ndim)))
+    return concatenate([_block(i, depth - 1, ndim, dtype) for i in item], ndim - depth)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
+    """`values` behind an array along an axis; flattened without one."""
+    return concatenate([as_variable(arr), as_variable(values)], axis)
+
+
+def _flat(arr: Any, axis: int | None) -> tuple[Variable, int]:
+    v = as_variable(arr)
+    if axis is None:
+        return ravel(v), 0
+    return v, one_axis(axis, v.ndim)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
+    """Without the elements (or slices along an axis) at these positions: a number, a slice, several positions, or truth values."""
+    v, at = _flat(arr, axis)
+    n = extent(v, at)
+    before = (slice(None),) * at
+    if isinstance(obj, slice):
+        obj = arange(n)[obj]
+    key = as_variable(obj) if not (isinstance(obj, (list, tuple)) and not obj) else as_variable(np.zeros(0, np.int64))
+    if key.ndim > 1 or key.dtype.startswith("float"):
+        raise RscanTypeError(f"delete takes positions, not {key!r}", code="E0809", labels=[(here(), "")])
+    if key.ndim == 0:
+        if key.dtype == "bool":
+            raise RscanTypeError("delete takes positions, not a truth value", code="E0809", labels=[(here(), "")])
+        place = _inside(key, n)
+        # As many elements as there are, less one: positions behind the one that goes move on.
+        kept = arange(n - 1)
+        return v[(*before, kept + cast(elementwise("ge", kept, place), "int64"))]
+    keep = elementwise("logical_not", key) if key.dtype == "bool" else broadcast_to(as_variable(True), [n]).at[key].set(False)
+    return v[(*before, keep)]
+
+
+def _inside(place: Variable, n: Any) -> Variable:
+    known, size = static_value(place), n if isinstance(n, int) else None
+    if known is not None and size is not None and not -size <= int(known) < size:
+        raise RscanValueError(f"position {int(known)} of {size} elements", code="E0809", labels=[(here(), "")])
+    from .ops_control import assert_
+    from .ops_elementwise import where
+
+    fine = elementwise("logical_and", elementwise("ge", place, 0 - as_variable(n)), elementwise("lt", place, n))
+    place = assert_(cast(place, "int64"), fine, message="delete: a position outside the array")
+    return where(elementwise("lt", place, 0), place + n, place)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
+    """With values put in before these positions of the array as it was: a number, a slice, or several positions."""
+    v, at = _flat(arr, axis)
+    n = extent(v, at)
+    if isinstance(obj, slice):
+        obj = arange(n)[obj]
+    key = as_variable(obj)
+    if key.dtype == "bool":
+        key = nonzero(key)[0]
+    if key.ndim > 1 or key.dtype.startswith("float"):
+        raise RscanTypeError(f"insert takes positions, not {key!r}", code="E0809", labels=[(here(), "")])
+    given = cast(values, v.dtype)
+    before = (slice(None),) * at
+    shape = list(v.shape)
+    if key.ndim == 0 or key.static_shape == (1,):
+        place = key if key.ndim == 0 else key[0]
+        place = elementwise("add", place, cast(elementwise("lt", place, 0), "int64") * n)
+        # As NumPy: the values of a single number lie along the axis, those of positions in its place.
+        if key.ndim == 0 and given.ndim:
+            given = moveaxis(expand_dims(given, tuple(range(v.ndim - given.ndim))) if given.ndim < v.ndim else given, 0, at)
+        if given.ndim < v.ndim:
+            given = expand_dims(given, tuple(range(v.ndim - given.ndim)))
+        width = extent(given, at)
+        shape[at] = width
+        parts = [v[(*before, slice(None, place))], broadcast_to(given, shape), v[(*before, slice(place, None))]]
+        return concatenate(parts, at)
+    key = elementwise("add", key, cast(elementwise("lt", key, 0), "int64") * n)
+    shape[at] = extent(key, 0)
+    joined = concatenate([broadcast_to(given, shape), v], at)
+    # Values come before what has their position, in the order in which they were given.
+    return take(joined, argsort(concatenate([cast(key, "int64"), arange(n)])), axis=at)
+
+
+def resize(a: Any, new_shape: Any) -> Variable:
+    """An array of another shape: the elements in order, from the beginning again where they do not suffice."""
+    v = ravel(as_variable(a))
+    shape = extents(new_shape)
+    total: Any = as_variable(1)
+    for n in shape:
+        total = total * cast(n, "int64")
+    return reshape(take(v, arange(total) % extent(v, 0)), shape) if v.static_shape != (0,) else zeros(shape, v.dtype)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
+    """With an axis moved before another."""
+    v = as_variable(a)
+    at = one_axis(axis, v.ndim)
+    to = whole(start, "start")
+    to = to + v.ndim if to < 0 else to
+    if not 0 <= to <= v.ndim:
+        raise ShapeError(f"start {start} of {v.ndim} axes", code="E0812", labels=[(here(), "")])
+    return moveaxis(v, at, to - 1 if at < to else to)
+
+
+def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
+    """A vector without the zeros in front ("f"), behind ("b"), or both."""
+    v = as_variable(filt)
+    if v.ndim != 1 or not isinstance(trim, str) or set(trim.lower()) - set("fb"):
+        raise RscanValueError("trim_zeros takes a vector, and 'f', 'b' or 'fb'", code="E0809", labels=[(here(), "")])
+    n = extent(v, 0)
+    some = concatenate([elementwise("ne", v, 0), as_variable(np.array([True]))])
+    first = apply("argreduce", {"kind": "max", "axis": 0}, cast(some, "int8"))
+    reverse = apply("flip", {"axis": 0}, elementwise("ne", v, 0))
+    last = apply("argreduce", {"kind": "max", "axis": 0}, cast(concatenate([reverse, as_variable(np.array([True]))]), "int8"))
+    low, high = operands((first if "f" in trim.lower() else 0, n - last if "b" in trim.lower() else n))
+    return v[low : elementwise("maximum", low, high)]

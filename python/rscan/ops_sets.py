@@ -1,0 +1,253 @@
+"""Distinct elements, membership, partial sorting, positions of what is not 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least, one_axis, whole
+from ._spans import here
+from .errors import RscanTypeError, RscanValueError, UnsupportedError
+from .indexing import nonzero, take, take_along_axis
+from .ops_control import assert_
+from .ops_create import arange, full, zeros
+from .ops_elementwise import cast, where
+from .ops_reduce import all as _all
+from .ops_reduce import argsort, cumsum, sort
+from .ops_reduce import sum as _sum
+from .ops_search import searchsorted, segment_sum
+from .ops_shape import broadcast_like, concatenate, ravel, reshape, stack
+from .variable import Variable, as_variable, elementwise, extent, operands
+
+__all__ = [
+    "allclose", "argpartition", "argwhere", "array_equal", "array_equiv", "flatnonzero", "intersect1d", "isin", "lexsort", "partition",
+    "ravel_multi_index", "setdiff1d", "setxor1d", "union1d", "unique", "unique_counts", "unique_inverse", "unique_values", "unravel_index",
+]  # fmt: skip
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
+    """True where all elements are close, as `isclose` says."""
+    from .ops_elementwise import isclose
+
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
+    """True where shapes and all elements are equal; NaN equals itself if `equal_nan`. Both have the same number of elements along axes of
+    unknown extent, else comparing them is an error."""
+    a, b = operands((a1, a2))
+    if a.ndim != b.ndim or any(None not in (m, n) and m != n for m, n in zip(a.static_shape, b.static_shape, strict=True)):
+        return as_variable(False)
+    same = elementwise("eq", a, b)
+    if equal_nan and a.dtype.startswith("float"):
+        same = elementwise("logical_or", same, elementwise("logical_and", elementwise("isnan", a), elementwise("isnan", b)))
+    return _all(same)
+
+
+def array_equiv(a1: Any, a2: Any) -> Variable:
+    """True where all elements are equal, broadcast to one shape."""
+    return _all(elementwise("eq", *operands((a1, a2))))
+
+
+def flatnonzero(a: Any) -> Variable:
+    """The positions of elements that are not 0, in the flattened array."""
+    return nonzero(ravel(as_variable(a)))[0]
+
+
+def argwhere(a: Any) -> Variable:
+    """The positions of elements that are not 0: a row for each."""
+    return stack(nonzero(a), 1)
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
+    """The positions along each axis of positions in the flattened array of a shape."""
+    left, found = as_variable(indices), []
+    for n in reversed(list(shape) if isinstance(shape, (tuple, list)) else [shape]):
+        found.append(left % n)
+        left = left // n
+    return tuple(reversed(found))
+
+
+def ravel_multi_index(multi_index: Any, dims: Any) -> Variable:
+    """The positions in the flattened array of a shape, given those along each axis. They are not checked."""
+    items, extents = list(multi_index), list(dims)
+    if len(items) != len(extents):
+        raise RscanValueError(f"{len(items)} positions for {len(extents)} axes", code="E0809", labels=[(here(), "")])
+    out = as_variable(items[0])
+    for place, n in zip(items[1:], extents[1:], strict=True):
+        out = out * n + place
+    return out
+
+
+# Partial orders. A whole sort is one: elements on either side of a place are sorted, too.
+
+
+def _places(kth: Any) -> None:
+    for k in kth if isinstance(kth, (tuple, list)) else [kth]:
+        if not isinstance(k, Variable):
+            whole(k, "kth")
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
+    """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted."""
+    _places(kth)
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
+    """The positions (int64) that partition along an axis, as `partition` does."""
+    _places(kth)
+    return argsort(a, axis)
+
+
+def lexsort(keys: Any, axis: int = -1) -> Variable:
+    """The positions (int64) that sort by several keys: the last one first, the others where those behind them are equal."""
+    items = list(keys)
+    if not items:
+        raise RscanTypeError("lexsort takes a key or more", code="E0809", labels=[(here(), "")])
+    first = at_least(items[0], 1, "lexsort")
+    at = one_axis(axis, first.ndim)
+    order = argsort(first, at)
+    for key in items[1:]:
+        v = as_variable(key)
+        order = take_along_axis(order, argsort(take_along_axis(v, order, at), at), at)
+    return order
+
+
+# Sets.
+
+
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
+    """True for elements that are among others."""
+    v, others = operands((element, test_elements))
+    table = sort(ravel(others))
+    missing = elementwise("eq", extent(table, 0), 0)
+    # A last element that nothing finds lets the search look behind the end.
+    table = concatenate([table, zeros([1], table.dtype)])
+    place = searchsorted(table[:-1], v, "left")
+    found = elementwise("logical_and", elementwise("eq", take(table, place), v), elementwise("lt", place, extent(table, 0) - 1))
+    found = elementwise("logical_and", found, elementwise("logical_not", missing))
+    return elementwise("logical_not", found) if invert else found
+
+
+def _runs(x: Variable) -> tuple[Variable, Variable]:
+    """A sorted vector's first element of each run of equal ones, as truth values; NaN equal each other."""
+    same = elementwise("eq", x[1:], x[:-1])
+    if x.dtype.startswith("float"):
+        same = elementwise("logical_or", same, elementwise("logical_and", elementwise("isnan", x[1:]), elementwise("isnan", x[:-1])))
+    first = elementwise("eq", arange(extent(x, 0)), 0)
+    return concatenate([first[:1], elementwise("logical_not", same)]), first
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """The distinct elements, sorted.
+
+    On request also the position of the first of each, the number of the distinct one that each element is, and how often each occurs.
+
+    How many there are depends on values. With `size` there are that many: more are cut off, and where there are fewer, `fill_value` (the
+    smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
+
+        values, counts = rs.unique(x, return_counts=True)
+    """
+    if axis is not None:
+        raise UnsupportedError("unique of rows: only of all elements", code="E0813", labels=[(here(), "")], helps=["leave axis away"])
+    if not equal_nan:
+        raise UnsupportedError("unique takes NaN for equal to each other", code="E0813", labels=[(here(), "")])
+    given = as_variable(ar)
+    v = ravel(given)
+    order = argsort(v)
+    ordered = take(v, order)
+    starts, _ = _runs(ordered)
+    number = cumsum(cast(starts, "int64")) - 1
+    if size is None:
+        places = nonzero(starts)[0]
+        values, index, count = take(ordered, places), take(order, places), extent(places, 0)
+    else:
+        places, values, index = _padded(ordered, order, starts, number, size, fill_value)
+        count = size
+    out = [values]
+    if return_index:
+        out.append(index)
+    if return_inverse:
+        back = zeros([extent(v, 0)], "int64").at[order].set(number)
+        back = back if size is None else elementwise("minimum", back, as_variable(count) - 1)
+        out.append(reshape(back, given.shape))
+    if return_counts:
+        kept = number if size is None else elementwise("minimum", number, count)
+        counts = segment_sum(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
+        out.append(counts if size is None else counts[:-1])
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def _padded(
+    ordered: Variable, order: Variable, starts: Variable, number: Variable, size: Any, fill_value: Any
+) -> tuple[Variable, Variable, Variable]:
+    """So many first elements of runs: their places, values and positions."""
+    if not isinstance(size, Variable) and whole(size, "size") < 0:
+        raise RscanValueError(f"size is not negative, got {size}", code="E0809", labels=[(here(), "")])
+    n = extent(ordered, 0)
+    keep = elementwise("logical_and", starts, elementwise("lt", number, size))
+    # What is not kept is written to a place that is cut off.
+    to = where(keep, number, size)
+    places = zeros([as_variable(size) + 1], "int64").at[to].set(arange(n))[: size if isinstance(size, Variable) else int(size)]
+    there = elementwise("lt", arange(size), _sum(cast(starts, "int64")))
+    if fill_value is None:
+        ordered = assert_(ordered, elementwise("gt", n, 0), message="unique: nothing to fill with; give a fill_value")
+        filler = ordered[0]
+    else:
+        filler = cast(fill_value, ordered.dtype)
+    safe = where(there, places, 0)
+    empty_safe = concatenate([ordered, full([1], filler)])
+    values = where(there, take(empty_safe, safe), filler)
+    return places, values, where(there, take(concatenate([order, zeros([1], "int64")]), safe), 0)
+
+
+def unique_values(x: Any) -> Variable:
+    """The distinct elements, sorted."""
+    return unique(x)
+
+
+def unique_counts(x: Any) -> tuple[Variable, Variable]:
+    """The distinct elements, sorted, and how often each occurs."""
+    values, counts = unique(x, return_counts=True)
+    return values, counts
+
+
+def unique_inverse(x: Any) -> tuple[Variable, Variable]:
+    """The distinct elements, sorted, and the number of the one that each element is."""
+    values, inverse = unique(x, return_inverse=True)
+    return values, inverse
+
+
+def union1d(ar1: Any, ar2: Any) -> Variable:
+    """What is in one of two arrays, sorted, each once."""
+    return unique(concatenate([ravel(as_variable(ar1)), ravel(as_variable(ar2))]))
+
+
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """What is in both arrays, sorted, each once."""
+    a, b = operands((ar1, ar2))
+    values = unique(cast(a, np.result_type(a.dtype, b.dtype).name))
+    return values[isin(values, b)]
+
+
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """What is in the first array and not in the second, sorted, each once."""
+    values = unique(ar1)
+    return values[isin(values, ar2, invert=True)]
+
+
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
+    """What is in one of two arrays and not in the other, sorted, each once."""
+    return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))

@@ -1,0 +1,394 @@
+"""Order statistics, reductions that leave NaN out, covariances, histograms, sums over intervals."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ._args import at_least, axes_of, no_out, one_axis, whole
+from ._spans import here
+from .errors import RscanTypeError, RscanValueError
+from .indexing import take, take_along_axis
+from .ops_create import linspace, zeros
+from .ops_elementwise import cast, where
+from .ops_reduce import _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sort, sum
+from .ops_search import searchsorted, segment_sum
+from .ops_shape import atleast_1d, atleast_2d, broadcast_like, concatenate, expand_dims, moveaxis, ravel, reshape
+from .variable import Variable, as_variable, elementwise, extent, operands, static_value
+
+__all__ = [
+    "corrcoef", "cov", "cumulative_prod", "cumulative_sum", "ediff1d", "histogram", "histogram_bin_edges", "median", "nanargmax",
+    "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
+    "nanstd", "nansum", "nanvar", "percentile", "quantile", "trapezoid",
+]  # fmt: skip
+
+
+# Order statistics.
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _rows(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
+    """The elements over axes along a last axis, and the axes."""
+    axes = axes_of(axis, x.ndim)
+    if not axes:
+        raise RscanTypeError("order statistics are taken over one axis at least", code="E0809", labels=[(here(), "")])
+    moved = moveaxis(x, tuple(axes), tuple(range(x.ndim - len(axes), x.ndim)))
+    if len(axes) == 1:
+        return moved, axes
+    count: Any = 1
+    for n in moved.shape[x.ndim - len(axes) :]:
+        count = count * n
+    return reshape(moved, [*moved.shape[: x.ndim - len(axes)], count]), axes
+
+
+def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Variable:
+    v = _float(at_least(x, 0, "quantile"), None)
+    v = atleast_1d(v)
+    if method not in _METHODS:
+        text = f"quantiles are found by the methods {', '.join(_METHODS)}, not by {method!r}"
+        raise RscanValueError(text, code="E0809", labels=[(here(), "")])
+    share = as_variable(q, None if isinstance(q, Variable) else v.dtype)
+    known = static_value(share)
+    if share.ndim > 1 or (known is not None and not np.all((known >= 0) & (known <= 1))):
+        raise RscanValueError("quantiles are numbers in [0, 1], one or a vector of them", code="E0809", labels=[(here(), "")])
+    rows, axes = _rows(v, axis)
+    ordered = sort(rows, -1)
+    nan = elementwise("isnan", rows)
+    n = extent(rows, rows.ndim - 1)
+    count = sum(cast(elementwise("logical_not", nan), v.dtype), -1, keepdims=True) if skips_nan else cast(as_variable(n), v.dtype)
+    share = cast(share, v.dtype)
+    found = _at_share(ordered, expand_dims(share, tuple(range(rows.ndim - 1))) if share.ndim else share, count, method)
+    if not skips_nan:
+        found = where(sum(cast(nan, "int64"), -1, keepdims=True) > 0, np.nan, found)
+    out = moveaxis(found, -1, 0) if share.ndim else found[..., 0]
+    return expand_dims(out, tuple(a + share.ndim for a in axes)) if keepdims else out
+
+
+def _at_share(ordered: Variable, share: Variable, count: Variable, method: str) -> Variable:
+    """The elements of sorted rows at shares of the way from the first to the last of so many, along the last axis."""
+    place = share * (count - 1)
+    place = elementwise("maximum", place, 0.0)
+    if method == "nearest":
+        place = elementwise("round", place)
+    low, high = elementwise("floor", place), elementwise("ceil", place)
+    low, high = {"lower": (low, low), "higher": (high, high)}.get(method, (low, high))
+    at = [_elements(ordered, cast(p, "int64")) for p in (low, high)]
+    if method != "linear":
+        return (at[0] + at[1]) * 0.5 if method == "midpoint" else at[0]
+    part = place - low
+    # As NumPy: from the nearer end, so that both ends are met.
+    whole = elementwise("eq", part, 0)
+    step = where(whole, 0.0, at[1] - at[0])
+    return where(elementwise("lt", part, 0.5), at[0] + step * part, at[1] - step * (1 - part))
+
+
+def _elements(ordered: Variable, places: Variable) -> Variable:
+    """Elements of rows: the same of all, or of each its own."""
+    places = atleast_1d(places)
+    if ordered.ndim == 1 or all(n == 1 for n in places.static_shape[:-1]):
+        return take(ordered, ravel(places), axis=-1)
+    return take_along_axis(ordered, places, -1)
+
+
+def quantile(
+    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """The elements at shares q, in [0, 1], of the way from the smallest to the largest, over axes; NaN where there is one.
+
+    Between two elements it is on the line through both, or as `method` says: "lower", "higher", "midpoint", "nearest". A vector of shares
+    gives a first axis. The gradient goes to the elements between which the quantile lies.
+
+        rs.quantile(x, [0.25, 0.75], axis=0)
+    """
+    no_out(out)
+    return _quantile(x, q, axis, method, keepdims, False)
+
+
+def percentile(
+    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """`quantile` of `q / 100`."""
+    no_out(out)
+    return _quantile(x, _hundredth(q), axis, method, keepdims, False)
+
+
+def _hundredth(q: Any) -> Any:
+    return q / 100 if isinstance(q, Variable) else np.true_divide(q, 100)
+
+
+def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
+    """The middle element over axes, or the mean of the two in the middle; NaN where there is one."""
+    no_out(out)
+    return _quantile(x, 0.5, axis, "midpoint", keepdims, False)
+
+
+def nanquantile(
+    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """`quantile` of the elements that are not NaN; NaN where there are none."""
+    no_out(out)
+    return _quantile(x, q, axis, method, keepdims, True)
+
+
+def nanpercentile(
+    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
+) -> Variable:
+    """`percentile` of the elements that are not NaN; NaN where there are none."""
+    no_out(out)
+    return _quantile(x, _hundredth(q), axis, method, keepdims, True)
+
+
+def nanmedian(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
+    """`median` of the elements that are not NaN; NaN where there are none."""
+    no_out(out)
+    return _quantile(x, 0.5, axis, "midpoint", keepdims, True)
+
+
+# Without NaN.
+
+
+def _instead(x: Any, value: float) -> tuple[Variable, Variable]:
+    """x with a number for NaN, and where NaN was."""
+    v = as_variable(x)
+    if not v.dtype.startswith("float"):
+        return v, broadcast_like(as_variable(False), v)
+    nan = elementwise("isnan", v)
+    return where(nan, as_variable(value, v.dtype), v), nan
+
+
+def nansum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The sum of the elements that are not NaN."""
+    return sum(_instead(x, 0)[0], axis, dtype, out, keepdims)
+
+
+def nanprod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The product of the elements that are not NaN."""
+    return prod(_instead(x, 1)[0], axis, dtype, out, keepdims)
+
+
+def nancumsum(x: Any, axis: int | None = None) -> Variable:
+    """`cumsum` with 0 for NaN."""
+    return cumsum(_instead(x, 0)[0], axis)
+
+
+def nancumprod(x: Any, axis: int | None = None) -> Variable:
+    """`cumprod` with 1 for NaN."""
+    return cumprod(_instead(x, 1)[0], axis)
+
+
+def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: bool) -> Variable:
+    no_out(out)
+    v, nan = _instead(x, worst)
+    found = which(v, axis, keepdims=keepdims)
+    if not v.dtype.startswith("float"):
+        return found
+    some = sum(cast(elementwise("logical_not", nan), "int64"), axis, keepdims=keepdims)
+    return where(elementwise("gt", some, 0), found, np.nan)
+
+
+def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The largest of the elements that are not NaN; NaN where there are none."""
+    return _extreme(max, -np.inf, x, axis, out, keepdims)
+
+
+def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The smallest of the elements that are not NaN; NaN where there are none."""
+    return _extreme(min, np.inf, x, axis, out, keepdims)
+
+
+def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The position of the first largest element that is not NaN; 0 where there is none."""
+    return argmax(_instead(x, -np.inf)[0], axis, out, keepdims)
+
+
+def nanargmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The position of the first smallest element that is not NaN; 0 where there is none."""
+    return argmin(_instead(x, np.inf)[0], axis, out, keepdims)
+
+
+def _numbers(nan: Variable, dtype: str, axis: Any, keepdims: bool) -> Variable:
+    return sum(cast(elementwise("logical_not", nan), dtype), axis, keepdims=keepdims)
+
+
+def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
+    """The mean of the elements that are not NaN; NaN where there are none."""
+    no_out(out)
+    v, nan = _instead(_float(x, dtype), 0)
+    return sum(v, axis, keepdims=keepdims) / _numbers(nan, v.dtype, axis, keepdims)
+
+
+def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """The variance of the elements that are not NaN; NaN where there are not more than ddof."""
+    no_out(out)
+    v, nan = _instead(_float(x, dtype), 0)
+    middle = nanmean(_float(x, dtype), axis, keepdims=True)
+    # A row of NaN alone has no middle, and its deviations, which are left out, must not be NaN in the gradient.
+    none = elementwise("eq", _numbers(nan, v.dtype, axis, True), 0)
+    deviation = where(nan, 0, v - where(none, 0, middle))
+    n = _numbers(nan, v.dtype, axis, keepdims)
+    found = sum(deviation * deviation, axis, keepdims=keepdims)
+    enough = elementwise("gt", n, ddof)
+    return where(enough, found / where(enough, n - ddof, 1), np.nan)
+
+
+def nanstd(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
+    """The standard deviation of the elements that are not NaN."""
+    return elementwise("sqrt", nanvar(x, axis, dtype, out, ddof, keepdims))
+
+
+# Cumulation and differences.
+
+
+def _cumulative(op: Any, first: int, x: Any, axis: int | None, include_initial: bool) -> Variable:
+    v = at_least(x, 1, "a cumulative function")
+    if axis is None and v.ndim > 1:
+        raise RscanValueError("of more than one axis, say which: axis=…", code="E0809", labels=[(here(), "")])
+    at = one_axis(0 if axis is None else axis, v.ndim)
+    found = op(v, at)
+    if not include_initial:
+        return found
+    shape = list(v.shape)
+    shape[at] = 1
+    return concatenate([zeros(shape, found.dtype) + as_variable(first, found.dtype), found], at)
+
+
+def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
+    """`cumsum` along an axis; with `include_initial`, a 0 comes first."""
+    return _cumulative(cumsum, 0, x if dtype is None else cast(x, dtype), axis, include_initial)
+
+
+def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
+    """`cumprod` along an axis; with `include_initial`, a 1 comes first."""
+    return _cumulative(cumprod, 1, x if dtype is None else cast(x, dtype), axis, include_initial)
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
+    """Differences of neighbours of the flattened array, with something put before and behind them."""
+    steps = diff(ravel(as_variable(ary)))
+    parts = [*([] if to_begin is None else [ravel(cast(to_begin, steps.dtype))]), steps]
+    return concatenate([*parts, *([] if to_end is None else [ravel(cast(to_end, steps.dtype))])])
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
+    """The integral along an axis by the trapezoidal rule, over places x or with distance dx.
+
+    rs.trapezoid(rs.sin(t), t)
+    """
+    v = _float(at_least(y, 1, "trapezoid"), None)
+    at = one_axis(axis, v.ndim)
+    before = (builtins.slice(None),) * at
+    if x is not None:
+        places = as_variable(x)
+        dx = diff(places) if places.ndim == 1 else diff(places, axis=at)
+        dx = expand_dims(dx, tuple(i for i in range(v.ndim) if i != at)) if places.ndim == 1 else dx
+    pairs = v[(*before, builtins.slice(1, None))] + v[(*before, builtins.slice(None, -1))]
+    return sum(pairs * dx, at) * 0.5
+
+
+# Covariances.
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
+) -> Variable:
+    """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
+
+    Divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights` count observations, `aweights` weigh them.
+    """
+    v = _variables(m, rowvar)
+    if y is not None:
+        v = concatenate([v, _variables(y, rowvar)], 0)
+    v = _float(v, None)
+    ddof = (0 if bias else 1) if ddof is None else whole(ddof, "ddof")
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            weights = cast(given, v.dtype) if weights is None else weights * cast(given, v.dtype)
+    if weights is None:
+        n, w = extent(v, 1), None
+        total: Any = cast(as_variable(n), v.dtype)
+        middle = sum(v, 1, keepdims=True) / total
+        freedom = total - ddof
+    else:
+        w = weights
+        total = sum(w)
+        middle = sum(v * w, 1, keepdims=True) / total
+        freedom = total - ddof if aweights is None else total - ddof * sum(w * cast(aweights, v.dtype)) / total
+    deviation = v - middle
+    found = (deviation if w is None else deviation * w) @ deviation.T / elementwise("maximum", freedom, 0.0)
+    return found[0, 0] if found.static_shape == (1, 1) else found
+
+
+def _variables(m: Any, rowvar: bool) -> Variable:
+    v = as_variable(m)
+    if v.ndim > 2:
+        raise RscanTypeError(f"cov takes a vector or a matrix, got {v!r}", code="E0809", labels=[(here(), "")])
+    rows = atleast_2d(v)
+    return rows if rowvar or v.ndim < 2 else rows.T
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
+    """The correlations of variables, as `cov` takes them."""
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return c / c
+    spread = elementwise("sqrt", take_along_axis(c, _diagonal(c), 1)[:, 0])
+    found = c / expand_dims(spread, 1) / expand_dims(spread, 0)
+    return elementwise("minimum", elementwise("maximum", found, -1.0), 1.0)
+
+
+def _diagonal(c: Variable) -> Variable:
+    from .ops_create import arange
+
+    return expand_dims(arange(extent(c, 0)), 1)
+
+
+# Histograms.
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Variable:
+    """The edges of bins: so many of equal width from the smallest to the largest element, or over a range; or those that are given."""
+    v = ravel(as_variable(a))
+    if isinstance(bins, str):
+        raise RscanValueError("bins are a number or their edges", code="E0809", labels=[(here(), "")])
+    if not isinstance(bins, (int, np.integer)):
+        edges = as_variable(bins)
+        if edges.ndim != 1:
+            raise RscanValueError(f"bins are a number known now or a vector of edges, not {edges!r}", code="E0809", labels=[(here(), "")])
+        return edges
+    if bins < 1:
+        raise RscanValueError(f"a histogram has 1 bin or more, not {bins}", code="E0809", labels=[(here(), "")])
+    floats = _float(v, None)
+    if range is None:
+        empty = elementwise("eq", extent(v, 0), 0)
+        low = min(concatenate([floats, broadcast_like(as_variable(np.inf, floats.dtype), zeros([1]))]))
+        high = max(concatenate([floats, broadcast_like(as_variable(-np.inf, floats.dtype), zeros([1]))]))
+        low, high = where(empty, 0.0, low), where(empty, 1.0, high)
+    else:
+        if not isinstance(range, (tuple, list)) or len(range) != 2:
+            raise RscanValueError(f"a range is a pair of numbers, not {range!r}", code="E0809", labels=[(here(), "")])
+        low, high = operands((range[0], range[1]))
+    flat = elementwise("eq", low, high)
+    return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), int(bins) + 1)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Variable, Variable]:
+    """How many elements are in each bin, or the sum of their weights, and the edges of the bins. The last edge belongs to the last bin.
+
+    counts, edges = rs.histogram(x, bins=20, range=(0, 1))
+    """
+    v = ravel(as_variable(a))
+    edges = histogram_bin_edges(v, bins, range)
+    n = extent(edges, 0) - 1
+    place = searchsorted(edges, v, "right") - 1
+    place = where(elementwise("eq", v, edges[-1]), n - 1, place)
+    inside = elementwise("logical_and", elementwise("ge", place, 0), elementwise("lt", place, n))
+    w = as_variable(1) if weights is None else ravel(as_variable(weights))
+    # What is outside goes to one more bin, which is cut off.
+    counts = segment_sum(broadcast_like(w, place), where(inside, place, n), n + 1)[:-1]
+    if density:
+        counts = counts / diff(edges) / sum(counts)
+    return counts, edges

@@ -1,0 +1,346 @@
+"""Optimisers as pure functions: `init(params)` gives a state, `update(grads, state, params)` updates and the next state.
+
+Parameters, gradients and states are structures of dicts, lists, tuples and dataclasses. With arrays the functions are compiled and give
+arrays, with variables variables: they are called in a Python loop as well as in the step of an `rs.loop`. Nothing is changed in place.
+
+    optimiser = rs.optim.adam(1e-3)
+    state = optimiser.init(params)
+    value, grads = rs.value_and_grad(loss)(params)
+    updates, state = optimiser.update(grads, state, params)
+    params = rs.optim.apply_updates(params, updates)
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _tree
+from ._spans import here
+from .compile import Compiled, _is_leaf
+from .errors import RscanTypeError, RscanValueError
+from .ops import cast, cos, maximum, minimum, sign, sqrt, where, zeros_like
+from .ops import clip as _clip
+from .ops import sum as _sum
+from .transforms import fitting
+from .variable import Variable, as_variable
+
+__all__ = [
+    "Optimizer", "adagrad", "adam", "adamw", "add_decayed_weights", "apply_updates", "chain", "clip",
+    "clip_by_global_norm", "constant_schedule", "cosine_decay", "exponential_decay", "global_norm", "linear_schedule",
+    "lion", "momentum", "piecewise_constant", "rmsprop", "scale", "sgd", "warmup_cosine",
+]  # fmt: skip
+
+#: A number, a variable, or a function of the number of updates made before.
+Schedule = Any
+
+
+class Optimizer:
+    """What makes updates of gradients. `step` does all at once: `params, state = optimiser.step(grads, state, params)`."""
+
+    def __init__(self, init: Callable[[Any], Any], update: Callable[[Any, Any, Any], tuple[Any, Any]], name: str = "optimiser") -> None:
+        self._init, self._update, self.name = init, update, name
+
+    def __repr__(self) -> str:
+        return f"<rs.optim.{self.name}>"
+
+    @functools.cached_property
+    def init(self) -> Compiled:
+        """The first state for parameters."""
+
+        def init(params: Any) -> Any:
+            return self._init(_variables(params))
+
+        return Compiled(init, f"{self.name}.init")
+
+    @functools.cached_property
+    def update(self) -> Compiled:
+        """What to add to the parameters, and the next state. Some optimisers need no parameters."""
+
+        def update(grads: Any, state: Any, params: Any = None) -> Any:
+            return self._update(_variables(grads), state, params if params is None else _variables(params))
+
+        return Compiled(update, f"{self.name}.update")
+
+    @functools.cached_property
+    def step(self) -> Compiled:
+        """The next parameters, and the next state."""
+
+        def step(grads: Any, state: Any, params: Any) -> Any:
+            values = _variables(params)
+            updates, after = self._update(_variables(grads), state, values)
+            return _map(lambda p, u: p + cast(u, p.dtype), values, updates), after
+
+        return Compiled(step, f"{self.name}.step")
+
+
+def _variables(tree: Any) -> Any:
+    return _map(as_variable, tree)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    return _tree.flatten(tree, _is_leaf)[0]
+
+
+def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """A function of the values in the same places of structures."""
+    leaves, structure = _tree.flatten(tree, _is_leaf)
+    columns = [fitting(other, structure) for other in others]
+    if any(column is None for column in columns):
+        wrong = _tree.flatten(others[columns.index(None)], _is_leaf)[1].describe()
+        text = f"gradients, states and parameters have one structure: {structure.describe()} is not {wrong}"
+        raise RscanValueError(text, code="E0809", labels=[(here(), "")])
+    return structure.build(iter([function(*values) for values in zip(leaves, *columns, strict=True)]))
+
+
+def apply_updates(params: Any, updates: Any) -> Any:
+    """Parameters with updates added, in the dtypes of the parameters."""
+    return _applied(params, updates)
+
+
+def _apply(params: Any, updates: Any) -> Any:
+    return _map(lambda p, u: p + cast(u, p.dtype), _variables(params), updates)
+
+
+_applied = Compiled(_apply, "apply_updates")
+
+
+def _rate(schedule: Schedule, count: Any, like: Variable) -> Any:
+    value = schedule(count) if callable(schedule) and not isinstance(schedule, Variable) else schedule
+    return cast(value, like.dtype) if isinstance(value, (Variable, np.ndarray, np.generic)) else value
+
+
+def _power(base: Any, count: Any) -> Variable:
+    return as_variable(base, "float64") ** cast(count, "float64")
+
+
+def _none(_: Any) -> tuple[()]:
+    return ()
+
+
+# Parts.
+
+
+def chain(*parts: Optimizer) -> Optimizer:
+    """One after the other, each with what the one before makes of the gradients: `chain(clip(1.0), adam(1e-3))`."""
+    wrong = [p for p in parts if not isinstance(p, Optimizer)]
+    if wrong:
+        raise RscanTypeError(f"chain takes optimisers, not {wrong[0]!r}", code="E0809", labels=[(here(), "")])
+
+    def update(grads: Any, states: Any, params: Any) -> tuple[Any, Any]:
+        after = []
+        for part, state in zip(parts, states, strict=True):
+            grads, state = part._update(grads, state, params)
+            after.append(state)
+        return grads, tuple(after)
+
+    return Optimizer(lambda params: tuple(p._init(params) for p in parts), update, "chain")
+
+
+def scale(factor: Schedule) -> Optimizer:
+    """Gradients times a factor, which may depend on the number of updates before."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        return _map(lambda g: g * _rate(factor, state["count"], g), grads), {"count": state["count"] + 1}
+
+    return Optimizer(lambda _: {"count": as_variable(0)}, update, "scale")
+
+
+def _downhill(learning_rate: Schedule) -> Optimizer:
+    """Against the gradient, by the learning rate."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        return _map(lambda g: -(g * _rate(learning_rate, state["count"], g)), grads), {"count": state["count"] + 1}
+
+    return Optimizer(lambda _: {"count": as_variable(0)}, update, "scale")
+
+
+def clip(limit: Any) -> Optimizer:
+    """Gradients with elements between −limit and limit."""
+    return Optimizer(_none, lambda grads, state, params: (_map(lambda g: _clip(g, -limit, limit), grads), state), "clip")
+
+
+def global_norm(tree: Any) -> Variable:
+    """The root of the sum of all squares in a structure."""
+    parts = [_sum(as_variable(v) ** 2) for v in _leaves(tree)]
+    total: Any = parts[0] if parts else as_variable(0.0)
+    for part in parts[1:]:
+        total = total + part
+    return sqrt(total)
+
+
+def clip_by_global_norm(max_norm: Any) -> Optimizer:
+    """Gradients that are shortened together where their norm, of all of them, is larger."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        norm = global_norm(grads)
+        factor = where(norm > max_norm, max_norm / where(norm > max_norm, norm, 1.0), 1.0)
+        return _map(lambda g: g * cast(factor, g.dtype), grads), state
+
+    return Optimizer(_none, update, "clip_by_global_norm")
+
+
+def add_decayed_weights(weight_decay: Any) -> Optimizer:
+    """Gradients plus the parameters times a factor."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        return _map(lambda g, p: g + weight_decay * p, grads, _given(params, "add_decayed_weights")), state
+
+    return Optimizer(_none, update, "add_decayed_weights")
+
+
+def _given(params: Any, what: str) -> Any:
+    if params is None:
+        raise RscanValueError(f"{what} needs the parameters", code="E0809", labels=[(here(), "")], helps=["update(grads, state, params)"])
+    return params
+
+
+def _trace(decay: Any, nesterov: bool) -> Optimizer:
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        after = _map(lambda g, m: g + decay * m, grads, state)
+        return (_map(lambda g, m: g + decay * m, grads, after) if nesterov else after), after
+
+    return Optimizer(lambda params: _map(zeros_like, params), update, "trace")
+
+
+def _by_moments(b1: Any, b2: Any, eps: Any) -> Optimizer:
+    """Running means of gradients over roots of those of their squares, both corrected for their start at 0."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        count = state["count"] + 1
+        mean = _map(lambda g, m: b1 * m + (1 - b1) * g, grads, state["mean"])
+        square = _map(lambda g, v: b2 * v + (1 - b2) * g * g, grads, state["square"])
+        first, second = 1 - _power(b1, count), 1 - _power(b2, count)
+        scaled = _map(lambda m, v: m / cast(first, m.dtype) / (sqrt(v / cast(second, v.dtype)) + eps), mean, square)
+        return scaled, {"count": count, "mean": mean, "square": square}
+
+    init = lambda params: {"count": as_variable(0), "mean": _map(zeros_like, params), "square": _map(zeros_like, params)}
+    return Optimizer(init, update, "moments")
+
+
+# Optimisers.
+
+
+def _named(optimiser: Optimizer, name: str) -> Optimizer:
+    optimiser.name = name
+    return optimiser
+
+
+def sgd(learning_rate: Schedule, momentum: Any = None, nesterov: bool = False) -> Optimizer:
+    """Gradient descent, on request with momentum."""
+    parts = [_downhill(learning_rate)] if momentum is None else [_trace(momentum, nesterov), _downhill(learning_rate)]
+    return _named(chain(*parts), "sgd")
+
+
+def momentum(learning_rate: Schedule, decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
+    """Gradient descent along a decaying sum of gradients; Nesterov's looks one update ahead."""
+    return _named(sgd(learning_rate, decay, nesterov), "momentum")
+
+
+def adam(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Optimizer:
+    """Adam (Kingma, Ba, "Adam: a method for stochastic optimization", 2015)."""
+    return _named(chain(_by_moments(b1, b2, eps), _downhill(learning_rate)), "adam")
+
+
+def adamw(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, weight_decay: Any = 1e-4) -> Optimizer:
+    """Adam with decay of the parameters beside it (Loshchilov, Hutter, "Decoupled weight decay regularization", 2019)."""
+    return _named(chain(_by_moments(b1, b2, eps), add_decayed_weights(weight_decay), _downhill(learning_rate)), "adamw")
+
+
+def adagrad(learning_rate: Schedule, initial: Any = 0.1, eps: Any = 1e-7) -> Optimizer:
+    """Gradients over the root of the sum of all their squares so far (Duchi, Hazan, Singer, 2011)."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        after = _map(lambda g, v: v + g * g, grads, state)
+        return _map(lambda g, v: where(v > 0, g / sqrt(where(v > 0, v, 1.0) + eps), 0.0), grads, after), after
+
+    init = lambda params: _map(lambda p: zeros_like(p) + initial, params)
+    return _named(chain(Optimizer(init, update), _downhill(learning_rate)), "adagrad")
+
+
+def rmsprop(learning_rate: Schedule, decay: Any = 0.9, eps: Any = 1e-8, momentum: Any = None, centered: bool = False) -> Optimizer:
+    """Gradients over the root of a running mean of their squares; `centered` takes the square of the running mean of gradients from it."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        square = _map(lambda g, v: decay * v + (1 - decay) * g * g, grads, state["square"])
+        if not centered:
+            return _map(lambda g, v: g / sqrt(v + eps), grads, square), {"square": square}
+        mean = _map(lambda g, m: decay * m + (1 - decay) * g, grads, state["mean"])
+        scaled = _map(lambda g, v, m: g / sqrt(maximum(v - m * m, 0.0) + eps), grads, square, mean)
+        return scaled, {"square": square, "mean": mean}
+
+    def init(params: Any) -> Any:
+        zeros = lambda: _map(zeros_like, params)
+        return {"square": zeros(), "mean": zeros()} if centered else {"square": zeros()}
+
+    parts = [Optimizer(init, update), _downhill(learning_rate)]
+    return _named(chain(*parts, *([] if momentum is None else [_trace(momentum, False)])), "rmsprop")
+
+
+def lion(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.99, weight_decay: Any = 0.0) -> Optimizer:
+    """Signs of means of gradients (Chen et al., "Symbolic discovery of optimization algorithms", 2023)."""
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        signs = _map(lambda g, m: sign(b1 * m + (1 - b1) * g), grads, state)
+        return signs, _map(lambda g, m: b2 * m + (1 - b2) * g, grads, state)
+
+    first = Optimizer(lambda params: _map(zeros_like, params), update)
+    decays = isinstance(weight_decay, Variable) or weight_decay != 0
+    return _named(chain(first, *([add_decayed_weights(weight_decay)] if decays else []), _downhill(learning_rate)), "lion")
+
+
+# Schedules: functions of the number of updates made before.
+
+
+def _float(count: Any) -> Variable:
+    return cast(count, "float64")
+
+
+def constant_schedule(value: Any) -> Callable[[Any], Variable]:
+    """Always the same."""
+    return lambda count: as_variable(value, "float64")
+
+
+def linear_schedule(start: Any, end: Any, steps: int, begin: int = 0) -> Callable[[Any], Variable]:
+    """From `start` to `end` on a line, over so many updates from one on."""
+    return lambda count: start + (end - start) * _clip((_float(count) - begin) / max(steps, 1), 0.0, 1.0)
+
+
+def exponential_decay(start: Any, steps: int, rate: Any, staircase: bool = False, end: Any = None) -> Callable[[Any], Variable]:
+    """`start · rate^(count / steps)`, in whole steps with `staircase`, not beyond `end`."""
+
+    def at(count: Any) -> Variable:
+        from .ops import floor
+
+        turns = _float(count) / steps
+        value = start * as_variable(rate, "float64") ** (floor(turns) if staircase else turns)
+        return value if end is None else where(as_variable(rate) < 1, maximum(value, end), minimum(value, end))
+
+    return at
+
+
+def cosine_decay(start: Any, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
+    """From `start` to `end` on half a period of a cosine, over so many updates."""
+    return lambda count: end + (start - end) * 0.5 * (1 + cos(math.pi * _clip(_float(count) / max(steps, 1), 0.0, 1.0)))
+
+
+def warmup_cosine(start: Any, peak: Any, warmup: int, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
+    """On a line from `start` to `peak` during `warmup` updates, then on a cosine to `end` at update `steps`."""
+    rises, falls = linear_schedule(start, peak, warmup), cosine_decay(peak, steps - warmup, end)
+    return lambda count: where(_float(count) < warmup, rises(count), falls(count - warmup))
+
+
+def piecewise_constant(start: Any, factors: dict[int, Any]) -> Callable[[Any], Variable]:
+    """`start`, times each factor once its number of updates is reached."""
+
+    def at(count: Any) -> Variable:
+        value = as_variable(start, "float64")
+        for boundary, factor in sorted(factors.items()):
+            value = where(_float(count) >= boundary, value * factor, value)
+        return value
+
+    return at

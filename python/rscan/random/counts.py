@@ -1,0 +1,245 @@
+"""Draws of integers and of elements, pure functions of a key. Parameters and `size` as for draws of floats; there are no gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._args import one_axis
+from .._spans import here
+from ..config import config
+from ..errors import RscanTypeError, RscanValueError
+from ..ops import (
+    abs,
+    all,
+    argmax,
+    argsort,
+    broadcast_to,
+    cast,
+    clip,
+    cumsum,
+    exp,
+    floor,
+    gammaln,
+    less,
+    less_equal,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    moveaxis,
+    reshape,
+    sqrt,
+    stack,
+    stop_gradient,
+    sum,
+    take,
+    where,
+)  # fmt: skip
+from ..scan import scan
+from ..updates import until
+from ..variable import Variable, apply, as_variable, dtype_name, extents
+from .draws import _positive, float_dtype, gumbel, shape_of, uniform
+from .keys import fold_in
+
+__all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integers", "multinomial", "permutation", "poisson"]
+
+
+def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any = "int64") -> Variable:
+    """Integers of [low, high), or of [0, low) without `high`, all equally likely."""
+    if high is None:
+        low, high = 0, low
+    first, end = cast(low, "int64"), cast(high, "int64")
+    shape = shape_of(size, first, end)
+    if first.ndim == end.ndim == 0:
+        return cast(apply("random_integers", {}, as_variable(key), first, end, *extents(shape)), dtype)
+    part = uniform(key, shape, dtype="float64") * cast(end - first, "float64")
+    return cast(minimum(first + cast(floor(part), "int64"), end - 1), dtype)
+
+
+def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> Variable:
+    """True with probability p."""
+    q = as_variable(p)
+    q = q if q.dtype.startswith("float") else cast(q, config.floatX)
+    return cast(less(uniform(key, shape_of(size, q), dtype=q.dtype), q), dtype)
+
+
+def geometric(key: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
+    """How many trials of probability p it takes until one succeeds: 1, 2, …"""
+    from ..ops import log1p
+
+    q = cast(p, "float64")
+    u = uniform(key, shape_of(size, q), dtype="float64")
+    return cast(maximum(floor(log1p(-u) / log1p(-q)) + 1, 1.0), dtype_name(dtype))
+
+
+#: Rounds of rejection at most: each accepts three of four or more.
+_ROUNDS = 128
+#: Where the search through the probabilities ends and rejection begins, and so many numbers that it looks at: all there are to rounding.
+_FEW, _SEARCHED = 10.0, 110
+
+
+def _searched(u: Variable, first: Variable, ratio: Callable[[Variable], Variable], shape: list[Any], name: str) -> Variable:
+    """The first number whose probabilities add up to more than u: each is the one before times a ratio."""
+
+    def step(k: Variable, found: Variable, probability: Variable, total: Variable, u: Variable) -> Any:
+        beyond = u >= total
+        probability = probability * ratio(k + 1.0)
+        return [where(beyond, k + 1.0, found), probability, total + probability], until(all(logical_not(beyond)))
+
+    first = broadcast_to(first, shape)
+    start = [broadcast_to(as_variable(0.0, "float64"), shape), first, first]
+    rows, _ = scan(step, sequences=np.arange(float(_SEARCHED)), outputs_info=start, non_sequences=u, name=name)
+    return rows[0][-1]
+
+
+def _rejected(
+    key: Any, shape: list[Any], start: Variable, propose: Callable[[Variable, Variable], tuple[Variable, Variable]], name: str
+) -> Variable:
+    """Proposals of two uniform numbers, until all are accepted."""
+
+    def step(number: Variable, found: Variable, done: Variable) -> Any:
+        own = fold_in(key, number)
+        u = uniform(fold_in(own, 0), shape, dtype="float64") - 0.5
+        v = _positive(uniform(fold_in(own, 1), shape, dtype="float64"))
+        k, good = propose(u, v)
+        now = logical_or(done, good)
+        return [where(logical_and(good, logical_not(done)), k, found), now], until(all(now))
+
+    states = [broadcast_to(start, shape), broadcast_to(as_variable(False), shape)]
+    rows, _ = scan(step, sequences=np.arange(_ROUNDS), outputs_info=states, name=name)
+    return rows[0][-1]
+
+
+def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") -> Variable:
+    """Poisson with mean `lam`: by search below 10, above by rejection (Hörmann, "The transformed rejection method for generating Poisson
+    random variables", 1993)."""
+    name = dtype_name(dtype)
+    shape = shape_of(size, lam)
+    mean = broadcast_to(stop_gradient(cast(lam, "float64")), shape)
+    large = mean >= _FEW
+    small, mu = where(large, 1.0, mean), where(large, mean, _FEW)
+    u = uniform(fold_in(key, 0), shape, dtype="float64")
+    few = _searched(u, exp(-small), lambda k: small / k, shape, "poisson")
+    b = 0.931 + 2.53 * sqrt(mu)
+    a = -0.059 + 0.02483 * b
+    quick, inverse = 0.9277 - 3.6224 / (b - 2), 1.1239 + 1.1328 / (b - 3.4)
+
+    def propose(u: Variable, v: Variable) -> tuple[Variable, Variable]:
+        edge = 0.5 - abs(u)
+        k = floor((2 * a / edge + b) * u + mu + 0.43)
+        inside = logical_and(k >= 0, logical_or(edge >= 0.013, v <= edge))
+        at = maximum(k, 0.0)
+        exact = log(v * inverse / (a / (edge * edge) + b)) <= at * log(mu) - mu - gammaln(at + 1)
+        return at, logical_or(logical_and(edge >= 0.07, v <= quick), logical_and(inside, exact))
+
+    many = _rejected(fold_in(key, 1), shape, floor(mu), propose, "poisson")
+    return cast(where(large, many, few), name)
+
+
+def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
+    """How many of n trials of probability p succeed: by search where few do or few do not, else by transformed rejection (Hörmann, "The
+    generation of binomial random variates", 1993)."""
+    name = dtype_name(dtype)
+    shape = shape_of(size, n, p)
+    trials, share = (broadcast_to(stop_gradient(cast(v, "float64")), shape) for v in (n, p))
+    turned = share > 0.5
+    q = where(turned, 1 - share, share)
+    large = trials * q >= _FEW
+    odds = q / (1 - q)
+    n0, q0 = where(large, 1.0, trials), where(large, 0.5, q)
+    u = uniform(fold_in(key, 0), shape, dtype="float64")
+    few = _searched(u, (1 - q0) ** n0, lambda k: maximum(n0 + 1 - k, 0.0) / k * where(large, 1.0, odds), shape, "binomial")
+    n1, q1 = where(large, trials, 40.0), where(large, q, 0.5)
+    spread = sqrt(n1 * q1 * (1 - q1))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * q1
+    alpha, quick, mode = (2.83 + 5.1 / b) * spread, 0.92 - 4.2 / b, floor((n1 + 1) * q1)
+    top = gammaln(mode + 1) + gammaln(n1 - mode + 1)
+
+    def propose(u: Variable, v: Variable) -> tuple[Variable, Variable]:
+        edge = 0.5 - abs(u)
+        k = floor((2 * a / edge + b) * u + n1 * q1 + 0.5)
+        inside = logical_and(k >= 0, k <= n1)
+        at = clip(k, 0.0, n1)
+        bound = top - gammaln(at + 1) - gammaln(n1 - at + 1) + (at - mode) * log(q1 / (1 - q1))
+        exact = log(v * alpha / (a / (edge * edge) + b)) <= bound
+        return at, logical_and(inside, logical_or(logical_and(edge >= 0.07, v <= quick), exact))
+
+    many = _rejected(fold_in(key, 1), shape, mode, propose, "binomial")
+    found = minimum(where(large, many, few), trials)
+    return cast(where(turned, trials - found, found), name)
+
+
+def multinomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
+    """How often each of several outcomes occurs in n trials, along the last axis, whose extent is known."""
+    name, q = dtype_name(dtype), cast(p, "float64")
+    if q.ndim == 0 or q.static_shape[-1] is None:
+        raise RscanTypeError(
+            f"multinomial takes probabilities along an axis of known extent, got {q!r}", code="E0809", labels=[(here(), "")]
+        )
+    shape = shape_of(size, n, q[..., 0])
+    left, rest, counts = broadcast_to(cast(n, "int64"), shape), sum(q, -1), []
+    for i in range(q.static_shape[-1] - 1):
+        share = clip(where(rest > 0, q[..., i] / where(rest > 0, rest, 1.0), 0.0), 0.0, 1.0)
+        counts.append(binomial(fold_in(key, i), left, share, shape))
+        left, rest = left - counts[-1], rest - q[..., i]
+    return cast(stack([*counts, left], -1), name)
+
+
+def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, *, p: Any = None) -> Variable:
+    """The number (int64) of an outcome, given the logarithms of probabilities (up to a constant) along an axis, or the probabilities.
+
+    `size` is the shape of the result, to which the other axes broadcast.
+    """
+    if (logits is None) == (p is None):
+        raise RscanValueError("categorical takes logits, or p=", code="E0809", labels=[(here(), "")])
+    scores = as_variable(logits) if p is None else log(cast(p, float_dtype(None)))
+    scores = scores if scores.dtype.startswith("float") else cast(scores, config.floatX)
+    if scores.ndim == 0:
+        raise RscanTypeError(f"categorical takes an axis of outcomes, got {scores!r}", code="E0809", labels=[(here(), "")])
+    rows = moveaxis(scores, one_axis(axis, scores.ndim), -1)
+    heads = list(rows.shape[:-1]) if size is None else extents(size)
+    return argmax(rows + gumbel(key, [*heads, rows.shape[-1]], dtype=rows.dtype), -1)
+
+
+def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
+    """A random order of 0 … n-1; of an array: of its rows, or of its slices along an axis."""
+    v = as_variable(n)
+    if v.ndim == 0:
+        return apply("random_permutation", {}, as_variable(key), cast(v, "int64"))
+    at = one_axis(axis, v.ndim)
+    return take(v, apply("random_permutation", {}, as_variable(key), *extents(v.shape[at])), axis=at)
+
+
+def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0) -> Variable:
+    """Elements of a vector (slices of an array along an axis), or of 0 … a-1. Without `replace`, none twice. `p`: their probabilities."""
+    v = as_variable(a)
+    at = 0 if v.ndim == 0 else one_axis(axis, v.ndim)
+    n = v if v.ndim == 0 else as_variable(v.shape[at])
+    shape = shape_of(size)
+    if not replace:
+        order = permutation(key, n) if p is None else _by_weight(key, as_variable(p))
+        count: Any = 1
+        for extent in shape:
+            count = count * extent
+        picked = reshape(order[:count], shape)
+    elif p is None:
+        picked = integers(key, 0, n, shape)
+    else:
+        ends = cumsum(as_variable(p))
+        u = uniform(key, shape, dtype=ends.dtype if ends.dtype.startswith("float") else None) * ends[-1]
+        # Where a draw falls exactly on the end of an interval, the next one is meant.
+        picked = sum(cast(less_equal(ends, u[..., None]), "int64"), axis=-1)
+        picked = clip(picked, 0, ends.shape[0] - 1)
+    return picked if v.ndim == 0 else take(v, picked, axis=at)
+
+
+def _by_weight(key: Any, p: Variable) -> Variable:
+    """Numbers in the order in which they are drawn one after the other with these weights: logarithms plus Gumbel noise, sorted."""
+    weights = p if p.dtype.startswith("float") else cast(p, config.floatX)
+    return argsort(-(log(weights) + gumbel(key, weights.shape, dtype=weights.dtype)))

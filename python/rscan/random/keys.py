@@ -1,0 +1,38 @@
+"""Keys: what draws are pure functions of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._spans import here
+from ..errors import RscanTypeError, RscanValueError
+from ..function import evaluate
+from ..variable import Variable, apply, as_variable
+
+__all__ = ["fold_in", "key", "split"]
+
+
+def key(seed: int) -> Variable:
+    """The key of a seed: a constant, uint64[2]."""
+    return as_variable(key_array(seed))
+
+
+def key_array(seed: Any) -> np.ndarray:
+    """The key of a seed, as an array."""
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+        raise RscanTypeError(f"a seed is an integer, not {seed!r}", code="E0809", labels=[(here(), "")])
+    if not 0 <= int(seed) < 2**64:
+        raise RscanValueError(f"a seed is at least 0 and less than 2**64, not {seed}", code="E0809", labels=[(here(), "")])
+    return evaluate(fold_in(np.zeros(2, np.uint64), np.uint64(seed)))
+
+
+def fold_in(key: Any, n: Any) -> Variable:
+    """Another key, of number n of a key. Different numbers give independent keys."""
+    return apply("fold_in", {}, as_variable(key), as_variable(n))
+
+
+def split(key: Any, num: int = 2) -> tuple[Variable, ...]:
+    """Several independent keys of one."""
+    return tuple(fold_in(key, i) for i in range(num))

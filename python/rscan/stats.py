@@ -1,0 +1,296 @@
+"""Log-densities, named as SciPy's: `rs.stats.norm.logpdf(x, loc, scale)`, `rs.stats.poisson.logpmf(k, mu)`, …
+
+Outside its support a density is 0 and its logarithm −∞, where gradients are 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import linalg
+from ._spans import here
+from .errors import RscanTypeError, UnsupportedError
+from .indexing import diagonal, take_along_axis
+from .ops import abs, cos, exp, floor, gammaln, log, log1p, log_sigmoid, logical_and, sum, where, xlogy
+from .ops_elementwise import cast
+from .ops_shape import expand_dims
+from .special import betainc, betaln, gammainc, gammaincc, i0e, log_ndtr, ndtr, ndtri, xlog1py
+from .variable import Variable, as_variable, elementwise
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+def _float(x: Any) -> Variable:
+    v = as_variable(x)
+    return v if v.dtype.startswith("float") else cast(v, "float64")
+
+
+class Distribution:
+    """A distribution of one number with shape parameters, moved by `loc` and, where it is continuous, stretched by `scale`."""
+
+    _discrete = False
+
+    def __init__(
+        self,
+        name: str,
+        shapes: str,
+        log_density: Callable[..., Variable],
+        support: Callable[..., tuple[Any, Any]],
+        inside: Any,
+        cdf: Callable[..., Variable] | None = None,
+    ) -> None:
+        self.name, self.shapes = name, shapes.split()
+        self._log, self._support, self._inside, self._cdf = log_density, support, inside, cdf
+
+    def __repr__(self) -> str:
+        return f"rs.stats.{self.name}"
+
+    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Variable], Any, Any]:
+        """Shape parameters, place and scale."""
+        names = [*self.shapes, "loc"] if self._discrete else [*self.shapes, "loc", "scale"]
+        values = dict(zip(names, args, strict=False))
+        wrong = [k for k in named if k not in names or k in values]
+        values.update(named)
+        if wrong or len(args) > len(names) or any(s not in values for s in self.shapes):
+            text = f"{self.name} takes x, {', '.join(names)}; loc{'' if self._discrete else ' and scale'} can be left away"
+            raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
+        return [_float(values[s]) for s in self.shapes], values.get("loc", 0.0), values.get("scale", 1.0)
+
+    def _standard(self, x: Any, args: Any, named: Any) -> tuple[Variable, list[Variable], Any]:
+        shapes, loc, scale = self._given(args, named)
+        v = _float(x)
+        moved = v if isinstance(loc, (int, float)) and loc == 0 else v - loc
+        stretched = moved if isinstance(scale, (int, float)) and scale == 1 else moved / scale
+        return stretched, shapes, scale
+
+    def _outside(self, y: Variable, shapes: list[Variable]) -> tuple[Variable, Any, Any]:
+        low, high = self._support(*shapes)
+        there = logical_and(elementwise("ge", y, low), elementwise("le", y, high))
+        return (logical_and(there, y == floor(y)) if self._discrete else there), low, high
+
+    def _log_at(self, x: Any, args: Any, named: Any) -> Variable:
+        y, shapes, scale = self._standard(x, args, named)
+        there, _, _ = self._outside(y, shapes)
+        found = self._log(where(there, y, self._inside_of(shapes)), *shapes)
+        if not (isinstance(scale, (int, float)) and scale == 1):
+            found = found - log(_float(scale))
+        return where(there, found, where(elementwise("isnan", y), np.nan, -np.inf))
+
+    def _inside_of(self, shapes: list[Variable]) -> Any:
+        return self._inside(*shapes) if callable(self._inside) else self._inside
+
+    def cdf(self, x: Any, *args: Any, **named: Any) -> Variable:
+        """The probability of at most x."""
+        if self._cdf is None:
+            raise UnsupportedError(f"{self.name} has no cdf here", code="E0813", labels=[(here(), "")])
+        y, shapes, _ = self._standard(x, args, named)
+        y = floor(y) if self._discrete else y
+        low, high = self._support(*shapes)
+        below, above = elementwise("lt", y, low), elementwise("gt", y, high)
+        found = self._cdf(where(elementwise("logical_or", below, above), self._inside_of(shapes), y), *shapes)
+        return where(below, 0.0, where(above, 1.0, found))
+
+
+class Continuous(Distribution):
+    """A distribution with a density."""
+
+    def logpdf(self, x: Any, *args: Any, **named: Any) -> Variable:
+        """The logarithm of the density at x."""
+        return self._log_at(x, args, named)
+
+    def pdf(self, x: Any, *args: Any, **named: Any) -> Variable:
+        """The density at x."""
+        return exp(self._log_at(x, args, named))
+
+
+class Discrete(Distribution):
+    """A distribution of integers."""
+
+    _discrete = True
+
+    def logpmf(self, k: Any, *args: Any, **named: Any) -> Variable:
+        """The logarithm of the probability of k."""
+        return self._log_at(k, args, named)
+
+    def pmf(self, k: Any, *args: Any, **named: Any) -> Variable:
+        """The probability of k."""
+        return exp(self._log_at(k, args, named))
+
+
+class _Normal(Continuous):
+    def logcdf(self, x: Any, *args: Any, **named: Any) -> Variable:
+        """The logarithm of the probability of at most x."""
+        return log_ndtr(self._standard(x, args, named)[0])
+
+    def ppf(self, q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Variable:
+        """The x of which at most q is the probability."""
+        return ndtri(q) * scale + loc
+
+
+_ALL = lambda *_: (-np.inf, np.inf)
+_POSITIVE = lambda *_: (0.0, np.inf)
+_UNIT = lambda *_: (0.0, 1.0)
+
+
+def _log_t(y: Variable, df: Variable) -> Variable:
+    return gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * log(df * math.pi) - (df + 1) / 2 * log1p(y * y / df)
+
+
+def _t_cdf(y: Variable, df: Variable) -> Variable:
+    tail = 0.5 * betainc(df / 2, 0.5, df / (df + y * y))
+    return where(y > 0, 1 - tail, tail)
+
+
+def _log_beta(y: Variable, a: Variable, b: Variable) -> Variable:
+    return xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b)
+
+
+def _log_f(y: Variable, m: Variable, n: Variable) -> Variable:
+    return xlogy(m / 2, m) + xlogy(n / 2, n) + xlogy(m / 2 - 1, y) - (m + n) / 2 * log(n + m * y) - betaln(m / 2, n / 2)
+
+
+def _log_truncated(y: Variable, a: Variable, b: Variable) -> Variable:
+    # Of the side on which more is exact.
+    swap = a > 0
+    low, high = where(swap, -b, a), where(swap, -a, b)
+    mass = log_ndtr(high) + log1p(-exp(log_ndtr(low) - log_ndtr(high)))
+    return -0.5 * y * y - _HALF_LOG_2PI - mass
+
+
+def _log_lognormal(y: Variable, s: Variable) -> Variable:
+    logs = log(y)
+    return -0.5 * (logs / s) ** 2 - log(s) - logs - _HALF_LOG_2PI
+
+
+norm = _Normal("norm", "", lambda y: -0.5 * y * y - _HALF_LOG_2PI, _ALL, 0.0, ndtr)
+uniform = Continuous("uniform", "", lambda y: y * 0, _UNIT, 0.5, lambda y: y)
+expon = Continuous("expon", "", lambda y: -y, _POSITIVE, 1.0, lambda y: -elementwise("expm1", -y))
+gamma = Continuous("gamma", "a", lambda y, a: xlogy(a - 1, y) - y - gammaln(a), _POSITIVE, 1.0, lambda y, a: gammainc(a, y))
+beta = Continuous("beta", "a b", _log_beta, _UNIT, 0.5, lambda y, a, b: betainc(a, b, y))
+chi2 = Continuous(
+    "chi2", "df", lambda y, k: xlogy(k / 2 - 1, y) - y / 2 - gammaln(k / 2) - k * (0.5 * math.log(2)), _POSITIVE, 1.0,
+    lambda y, k: gammainc(k / 2, y / 2),
+)  # fmt: skip
+t = Continuous("t", "df", _log_t, _ALL, 0.0, _t_cdf)
+f = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, lambda y, m, n: betainc(m / 2, n / 2, m * y / (m * y + n)))
+cauchy = Continuous("cauchy", "", lambda y: -math.log(math.pi) - log1p(y * y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi)
+laplace = Continuous(
+    "laplace", "", lambda y: -abs(y) - math.log(2), _ALL, 0.0, lambda y: where(y > 0, 1 - 0.5 * exp(-abs(y)), 0.5 * exp(-abs(y)))
+)
+logistic = Continuous("logistic", "", lambda y: -abs(y) - 2 * log1p(exp(-abs(y))), _ALL, 0.0, lambda y: exp(log_sigmoid(y)))
+lognorm = Continuous("lognorm", "s", _log_lognormal, lambda s: (np.finfo("float64").tiny, np.inf), 1.0, lambda y, s: ndtr(log(y) / s))
+halfnorm = Continuous(
+    "halfnorm", "", lambda y: -0.5 * y * y + 0.5 * math.log(2 / math.pi), _POSITIVE, 1.0, lambda y: elementwise("erf", y * math.sqrt(0.5))
+)
+halfcauchy = Continuous(
+    "halfcauchy", "", lambda y: math.log(2 / math.pi) - log1p(y * y), _POSITIVE, 1.0, lambda y: 2 / math.pi * elementwise("atan", y)
+)
+invgamma = Continuous(
+    "invgamma", "a", lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, lambda a: (np.finfo("float64").tiny, np.inf), 1.0,
+    lambda y, a: gammaincc(a, 1 / y),
+)  # fmt: skip
+pareto = Continuous("pareto", "b", lambda y, b: log(b) - (b + 1) * log(y), lambda b: (1.0, np.inf), 2.0, lambda y, b: 1 - y**-b)
+weibull_min = Continuous(
+    "weibull_min", "c", lambda y, c: log(c) + xlogy(c - 1, y) - y**c, _POSITIVE, 1.0, lambda y, c: -elementwise("expm1", -(y**c))
+)
+gumbel_r = Continuous("gumbel_r", "", lambda y: -y - exp(-y), _ALL, 0.0, lambda y: exp(-exp(-y)))
+gumbel_l = Continuous("gumbel_l", "", lambda y: y - exp(y), _ALL, 0.0, lambda y: -elementwise("expm1", -exp(y)))
+truncnorm = Continuous(
+    "truncnorm", "a b", _log_truncated, lambda a, b: (a, b), lambda a, b: where(a > -np.inf, a, where(b < np.inf, b, 0.0))
+)
+skewnorm = Continuous("skewnorm", "a", lambda y, a: math.log(2) - 0.5 * y * y - _HALF_LOG_2PI + log_ndtr(a * y), _ALL, 0.0)
+vonmises = Continuous("vonmises", "kappa", lambda y, k: k * (cos(y) - 1) - math.log(2 * math.pi) - log(i0e(k)), _ALL, 0.0)
+
+bernoulli = Discrete("bernoulli", "p", lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p), _UNIT, 0.0, lambda k, p: where(k < 1, 1 - p, 1.0))
+poisson = Discrete("poisson", "mu", lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, _POSITIVE, 0.0, lambda k, mu: gammaincc(k + 1, mu))
+geom = Discrete(
+    "geom", "p", lambda k, p: log(p) + xlog1py(k - 1, -p), lambda p: (1.0, np.inf), 1.0, lambda k, p: -elementwise("expm1", k * log1p(-p))
+)
+binom = Discrete(
+    "binom", "n p", lambda k, n, p: gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p),
+    lambda n, p: (0.0, n), 0.0, lambda k, n, p: where(k < n, betainc(elementwise("maximum", n - k, 0.5), k + 1, 1 - p), 1.0),
+)  # fmt: skip
+nbinom = Discrete(
+    "nbinom", "n p", lambda k, n, p: gammaln(k + n) - gammaln(k + 1) - gammaln(n) + n * log(p) + xlog1py(k, -p), _POSITIVE, 0.0,
+    lambda k, n, p: betainc(n, k + 1, p),
+)  # fmt: skip
+randint = Discrete(
+    "randint", "low high", lambda k, low, high: -log(high - low) + k * 0, lambda low, high: (low, high - 1), lambda low, high: low
+)
+
+
+class dirichlet:
+    """Vectors of positive numbers whose sum is 1, along the last axis."""
+
+    @staticmethod
+    def logpdf(x: Any, alpha: Any) -> Variable:
+        """The logarithm of the density at the vectors x."""
+        v, a = _float(x), _float(alpha)
+        return sum(xlogy(a - 1, v), -1) - sum(gammaln(a), -1) + gammaln(sum(a, -1))
+
+    @staticmethod
+    def pdf(x: Any, alpha: Any) -> Variable:
+        """The density at the vectors x."""
+        return exp(dirichlet.logpdf(x, alpha))
+
+
+class multinomial:
+    """How often each of several outcomes occurs in n trials, along the last axis."""
+
+    @staticmethod
+    def logpmf(x: Any, n: Any, p: Any) -> Variable:
+        """The logarithm of the probability of the counts x, which add up to n."""
+        k, q, total = _float(x), _float(p), _float(n)
+        found = gammaln(total + 1) + sum(xlogy(k, q) - gammaln(k + 1), -1)
+        return where(sum(k, -1) == total, found, -np.inf)
+
+    @staticmethod
+    def pmf(x: Any, n: Any, p: Any) -> Variable:
+        """The probability of the counts x."""
+        return exp(multinomial.logpmf(x, n, p))
+
+
+class categorical:
+    """One of several outcomes, numbered from 0, with probabilities along the last axis."""
+
+    @staticmethod
+    def logpmf(k: Any, p: Any) -> Variable:
+        """The logarithm of the probability of outcome k."""
+        q, place = log(_float(p)), cast(k, "int64")
+        return q[place] if q.ndim == 1 else take_along_axis(q, expand_dims(place, -1), -1)[..., 0]
+
+
+class multivariate_normal:
+    """Normal vectors, along the last axis."""
+
+    @staticmethod
+    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Variable:
+        """The logarithm of the density at the vectors x, with a covariance matrix, by Cholesky's factor."""
+        v, c = _float(x), _float(cov)
+        deviation = v - mean
+        n = deviation.shape[-1]
+        half = _HALF_LOG_2PI * (cast(n, v.dtype) if isinstance(n, Variable) else n)
+        if c.ndim == 0:
+            log_det = log(c) * (cast(n, v.dtype) if isinstance(n, Variable) else n)
+            return -0.5 * (sum(deviation * deviation, -1) / c + log_det) - half
+        factor = linalg.cholesky(c)
+        rows = deviation if deviation.ndim == 1 else deviation[..., None]
+        white = linalg.solve_triangular(factor, rows, lower=True)
+        white = white if deviation.ndim == 1 else white[..., 0]
+        return -0.5 * sum(white * white, -1) - sum(log(diagonal(factor, 0, -2, -1)), -1) - half
+
+    @staticmethod
+    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Variable:
+        """The density at the vectors x."""
+        return exp(multivariate_normal.logpdf(x, mean, cov))
+
+
+__all__ = [
+    "bernoulli", "beta", "binom", "categorical", "cauchy", "chi2", "dirichlet", "expon", "f", "gamma", "geom", "gumbel_l", "gumbel_r",
+    "halfcauchy", "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "nbinom", "norm",
+    "pareto", "poisson", "randint", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min",
+]  # fmt: skip
