@@ -74,7 +74,7 @@ impl Program {
 
     /// True for an error that passes may have brought forward or put off.
     fn decides_again(&self, e: &Diagnostic) -> bool {
-        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Internal)
+        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Device | Kind::Internal)
     }
 
     /// What runs: the graph after the passes, with the same parameters and results.
