@@ -1,6 +1,6 @@
 //! The memory of a call on a device: regions in one heap of words, and what crosses between it and the host.
 
-use super::launch::{Base, Bases, in_words};
+use super::launch::{Base, Bases, STOPPED, in_words};
 use super::{DeviceRef, Launch, Memory, kernels, words};
 use crate::backend::cpu;
 use crate::base::{Diagnostic, Result};
@@ -24,6 +24,17 @@ pub struct Region {
     pub dtype: DType,
     /// The byte of the host's memory that its first element stands for.
     pub first: usize,
+}
+
+/// What launches note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// One took the value of a function of the host: nothing that was made counts.
+    pub taken: bool,
+    /// Steps of the last one that may stop.
+    pub ran: usize,
+    /// It stopped.
+    pub stopped: bool,
 }
 
 /// Regions to be laid out.
@@ -137,14 +148,14 @@ impl Space {
         self.memory.launch(launch.program(), &params, launch.invocations())
     }
 
-    /// Whether a kernel needed the host, and how many steps the last one ran that may stop.
+    /// What the launches noted, when all are done.
     ///
     /// # Errors
     /// `E0523`.
-    pub fn status(&mut self) -> Result<(bool, usize)> {
+    pub fn status(&mut self) -> Result<Status> {
         let mut words = [0; STATUS_WORDS];
         self.memory.read(0, &mut words)?;
-        Ok((words[0] != 0, words[1] as usize))
+        Ok(Status { taken: words[0] != 0, ran: (words[1] & !STOPPED) as usize, stopped: words[1] & STOPPED != 0 })
     }
     /// Waits until everything is done.
     ///

@@ -20,6 +20,8 @@ pub const STEPS: usize = 2;
 pub const FIRST: usize = 3;
 /// Where the kernel notes two words: that it needs the host, and how many steps ran.
 pub const STATUS: usize = 5;
+/// The bit of the number of steps that says that the kernel stopped.
+pub const STOPPED: u32 = 1 << 31;
 /// The number of invocations.
 pub const INVOCATIONS: usize = 6;
 /// Words before the extents.

@@ -43,8 +43,8 @@ pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Optio
     }
     let bases: Vec<_> = trial.operands.iter().map(|o| regions[o.memory].base(o.offset)).collect();
     space.run(&launch, &bases, trial.steps, trial.first)?;
-    let (taken, ran) = space.status()?;
-    if taken {
+    let status = space.status()?;
+    if status.taken {
         return Ok(Ok(None));
     }
     let mut found = vec![];
@@ -53,7 +53,7 @@ pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Optio
         space.download(region, &cells, 0..memory.len())?;
         found.push(cells.into_iter().map(Cell::into_inner).collect());
     }
-    Ok(Ok(Some((found, if trial.kernel.stop.is_some() { ran } else { trial.steps }))))
+    Ok(Ok(Some((found, if trial.kernel.stop.is_some() { status.ran } else { trial.steps }))))
 }
 
 /// Numbers at which arithmetic goes wrong first.

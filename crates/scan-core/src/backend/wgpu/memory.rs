@@ -144,10 +144,15 @@ impl Memory for Heap {
         let answer = Arc::new(Mutex::new(None));
         let told = answer.clone();
         slice.map_async(wgpu::MapMode::Read, move |done| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done));
-        self.wait()?;
-        if !matches!(&*answer.lock().unwrap_or_else(PoisonError::into_inner), Some(Ok(()))) {
-            return Err(lost(self.device.name(), "its memory cannot be read"));
-        }
+        // Another thread that waits may be the one that is told.
+        let done = loop {
+            self.wait()?;
+            if let Some(done) = answer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                break done;
+            }
+            std::thread::yield_now();
+        };
+        done.map_err(|e: wgpu::BufferAsyncError| lost(self.device.name(), &e.to_string()))?;
         let view = slice.get_mapped_range().map_err(|e| lost(self.device.name(), &e.to_string()))?;
         for (word, bytes) in words.iter_mut().zip(view.chunks_exact(4)) {
             *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

@@ -4,7 +4,7 @@ use super::values::{constant, convert, fits, load, name, opaque, store, ty};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::Shape;
 use crate::backend::gpu::host::{Taken, taken};
-use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, ZERO};
+use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED, ZERO};
 use crate::backend::gpu::words;
 use crate::base::IdxVec;
 use crate::kernel::{Bin, Cmp, Kernel, Lane, MemId, Op, Reg, Un};
@@ -186,7 +186,7 @@ impl Printer<'_> {
         }
         if let Some(stop) = kernel.stop {
             self.line("ran = t + 1u;");
-            self.line(format!("if ({}) {{ break; }}", name(stop)));
+            self.line(format!("if ({}) {{ ran = ran | {STOPPED}u; break; }}", name(stop)));
         }
     }
 

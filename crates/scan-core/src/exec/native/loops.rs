@@ -354,7 +354,7 @@ impl Variant {
                 let (engine, refusal) = ready.tier.describe();
                 VariantInfo {
                     engine: engine.to_string(),
-                    reason: refusal.map(str::to_string),
+                    reason: refusal,
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
                     block: ready.portion(&[], 0, ready.is_shared()),

@@ -80,16 +80,22 @@ const PORTION: usize = 1 << 26;
 fn run_in_parts(cx: &mut EvalCx, tier: &Tiered, operands: &[Operand], lanes: usize) -> Result<()> {
     let kernel = tier.kernel();
     let part = (PORTION / kernel.body.len().max(1)).max(1 << 10).next_multiple_of(GRAIN);
+    let run = |cx: &mut EvalCx, now: &[Operand], lanes: usize| {
+        let there = tier.device().map_or(Ok(None), |device| device.run(cx, kernel, now, lanes, 1, 0))?;
+        if there.is_none() {
+            tier.run(now, lanes, 1, 0);
+        }
+        Ok(())
+    };
     if lanes <= part {
-        tier.run(operands, lanes, 1, 0);
-        return Ok(());
+        return run(cx, operands, lanes);
     }
     for lo in (0..lanes).step_by(part) {
         let mut now: SmallVec<[Operand; 8]> = SmallVec::from_slice(operands);
         for (operand, mem) in now.iter_mut().zip(kernel.mems.iter()).filter(|(_, mem)| mem.lane == Lane::Unit) {
             operand.offset += lo * mem.dtype.size();
         }
-        tier.run(&now, part.min(lanes - lo), 1, 0);
+        run(cx, &now, part.min(lanes - lo))?;
         cx.check_clock()?;
     }
     Ok(())

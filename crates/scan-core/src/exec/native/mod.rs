@@ -3,6 +3,7 @@
 
 mod before;
 mod bound;
+mod device;
 mod foot;
 mod gathered;
 pub mod head;
