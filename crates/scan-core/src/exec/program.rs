@@ -77,6 +77,10 @@ impl Program {
         !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Device | Kind::Internal)
     }
 
+    /// The device that it runs on, where it is not the processor.
+    pub fn device(&self) -> Option<&'static str> {
+        if let Engine::Device(device) = self.engine { Some(device.0.name()) } else { None }
+    }
     /// What runs: the graph after the passes, with the same parameters and results.
     pub fn optimised(&self) -> &Graph {
         &self.optimised

@@ -20,6 +20,7 @@ use crate::rewrite::Options;
 use crate::types::{Array, DType};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A disagreement.
@@ -55,6 +56,14 @@ const NEAR: f64 = 3e-6;
 const LANES_OF_PART: usize = 2;
 /// Loops that ran with rows computed ahead in blocks.
 pub(super) static BLOCKS: AtomicUsize = AtomicUsize::new(0);
+
+/// An engine that is checked beside the others.
+static ALSO: OnceLock<Engine> = OnceLock::new();
+
+/// Has this process check one more engine in all programs.
+pub fn check_also(engine: Engine) {
+    ALSO.get_or_init(|| engine);
+}
 
 /// Checks one program.
 ///
@@ -111,7 +120,7 @@ impl Case<'_> {
             self.text(&f, &values)?;
             let optimised = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
             let better = told(stage, optimised.call(&mut EvalCx::new(), &self.args()))?;
-            for engine in [Engine::Vm, Engine::Jit] {
+            for engine in [Engine::Vm, Engine::Jit].into_iter().chain(ALSO.get().copied()) {
                 self.engine(engine, Options::none(), stage, outputs, &values)?;
                 self.engine(engine, Options::full(), stage, outputs, &better)?;
             }
@@ -134,7 +143,11 @@ impl Case<'_> {
         let (parts, blocks) = small::blocks_of_two(call);
         BLOCKS.fetch_add(blocks, Ordering::Relaxed);
         let parts = told(stage, parts)?;
-        let name = if engine == Engine::Vm { ["vm = eval", "vm in parts = eval"] } else { ["jit = eval", "jit in parts = eval"] };
+        let name = match engine {
+            Engine::Vm => ["vm = eval", "vm in parts = eval"],
+            Engine::Device(_) => ["device = eval", "device in parts = eval"],
+            _ => ["jit = eval", "jit in parts = eval"],
+        };
         for (stage_name, got) in name.into_iter().zip([alone, parts]) {
             if let Some(i) = got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
                 let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.optimised().to_text("f"));

@@ -59,6 +59,10 @@ impl Plan {
 }
 
 impl Region {
+    /// The same words as elements of another dtype, which begin at the first of them.
+    pub fn as_dtype(&self, dtype: DType) -> Region {
+        Region { dtype, first: 0, ..*self }
+    }
     /// Where an operand begins that is so many bytes behind the begin of the host's memory.
     pub fn base(&self, offset: usize) -> Base {
         let by = in_words(offset as isize - self.first as isize, self.dtype.size(), words(self.dtype));

@@ -1,6 +1,6 @@
 //! Kernels that devices need beside those of a plan: copies, fills, products.
 
-use crate::kernel::{Carry, CarryId, Inst, Kernel, Lane, Mem, MemId, Nest, Op, Reg, Store, Strides};
+use crate::kernel::{Bin, Carry, CarryId, Inst, Kernel, Lane, Mem, MemId, Nest, Op, Reg, Store, Strides};
 use crate::scalar::lanes::fused;
 use crate::scalar::product::DEPTH;
 use crate::types::DType;
@@ -60,8 +60,8 @@ pub fn chains(dtype: DType, [m, k, n]: [usize; 3], row: isize) -> Nest {
     let next = if fused() {
         push(&mut kernel, Op::Fma(x, y, sum), dtype)
     } else {
-        let product = push(&mut kernel, Op::Bin(crate::kernel::Bin::Mul, x, y), dtype);
-        push(&mut kernel, Op::Bin(crate::kernel::Bin::Add, product, sum), dtype)
+        let product = push(&mut kernel, Op::Bin(Bin::Mul, x, y), dtype);
+        push(&mut kernel, Op::Bin(Bin::Add, product, sum), dtype)
     };
     kernel.carries.push(Carry { mem: c, next });
     let size = dtype.size() as isize;
@@ -74,7 +74,17 @@ pub fn add(dtype: DType, n: usize) -> Nest {
     let mut kernel = Kernel::default();
     let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Unit));
     let (x, y) = (push(&mut kernel, Op::Load(sum), dtype), push(&mut kernel, Op::Load(block), dtype));
-    let value = push(&mut kernel, Op::Bin(crate::kernel::Bin::Add, x, y), dtype);
+    let value = push(&mut kernel, Op::Bin(Bin::Add, x, y), dtype);
     kernel.stores.push(Store { mem: sum, value });
     Nest { kernel, lanes: n, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[]); 2], fills: vec![] }
+}
+
+/// A number counted up.
+pub fn count() -> Nest {
+    let mut kernel = Kernel::default();
+    let at_ = mem(&mut kernel, DType::I64, Lane::Uniform);
+    let (x, one) = (push(&mut kernel, Op::Load(at_), DType::I64), push(&mut kernel, Op::Const(1), DType::I64));
+    let value = push(&mut kernel, Op::Bin(Bin::Add, x, one), DType::I64);
+    kernel.stores.push(Store { mem: at_, value });
+    Nest { kernel, lanes: 1, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[])], fills: vec![] }
 }

@@ -72,6 +72,8 @@ pub struct Launch {
     /// Operands of carries that are the same in all lanes, where there are several: written apart, since one lane may end before another
     /// begins.
     apart: Vec<MemId>,
+    /// Steps of a nest's kernel, and the number of the first.
+    steps: (usize, i64),
 }
 
 /// Where the operands of one run begin, and which memory each may touch: words.
@@ -121,7 +123,11 @@ impl Launch {
     /// # Errors
     /// As [`of_kernel`](Launch::of_kernel).
     pub fn of_nest(device: DeviceRef, nest: Nest, together: bool) -> Result<std::result::Result<Launch, Refusal>> {
-        device.0.traits().admits(device.0.name(), &nest.kernel)?;
+        let traits = device.0.traits();
+        traits.admits(device.0.name(), &nest.kernel)?;
+        if let Some(why) = traits.too_long(&nest.kernel) {
+            return Ok(Err(Refusal(why)));
+        }
         let axes = 0..nest.outer.len();
         let (ordered, parallel): (Vec<usize>, Vec<usize>) = axes.partition(|&a| together || is_ordered(&nest, a));
         let shape = Shape { parallel: parallel.len(), ordered: ordered.len() };
@@ -140,12 +146,13 @@ impl Launch {
             Strides { step: scale(s.step), outer: order.iter().map(|&a| scale(s.outer[a])).collect() }
         });
         let strides = scaled.collect();
+        let steps = (nest.steps, nest.first);
         let program = match device.0.compile(kernel, &shape) {
             Ok(program) => program,
             Err(refusal) => return Ok(Err(refusal)),
         };
         let outer = order.iter().map(|&a| nest.outer[a]).collect();
-        Ok(Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, kernel: nest.kernel }))
+        Ok(Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel }))
     }
 
     /// The kernel.
@@ -155,6 +162,10 @@ impl Launch {
     /// Operands that are written apart; what is written there is to be copied behind each run.
     pub fn apart(&self) -> &[MemId] {
         &self.apart
+    }
+    /// Steps of a nest's kernel, and the number of the first.
+    pub fn steps(&self) -> (usize, i64) {
+        self.steps
     }
     /// Its program.
     pub fn program(&self) -> &Program {

@@ -121,7 +121,21 @@ pub fn words(dtype: DType) -> usize {
     if dtype.size() == 8 { 2 } else { 1 }
 }
 
+/// Instructions of a kernel that a driver compiles in a second or two; it takes longer and longer for more.
+const LONGEST: usize = 4000;
+/// Instructions of an `fma` of f32 and of f64 that is computed in several.
+const SPELLED: [usize; 2] = [12, 80];
+
 impl Traits {
+    /// Why a kernel is too long for a device to compile; `None` where it is not.
+    pub fn too_long(&self, kernel: &Kernel) -> Option<String> {
+        let cost = |inst: &crate::kernel::Inst| match inst.op {
+            Op::Fma(..) if !self.fused[usize::from(inst.dtype == DType::F64)] => SPELLED[usize::from(inst.dtype == DType::F64)],
+            _ => 1,
+        };
+        let cost: usize = kernel.body.iter().map(cost).sum();
+        (cost > LONGEST).then(|| format!("{cost} instructions are more than a device compiles in good time"))
+    }
     /// Whether it computes the instructions of a kernel as the law does.
     ///
     /// # Errors

@@ -31,6 +31,14 @@ impl NativeMap {
         let graph = Arc::new(graph);
         NativeMap { walk: Walk::new(graph.clone()), graph, engine, variants: RwLock::default() }
     }
+    /// Where it ran last for each kind of its arguments: the device, why the host, and the bytes that crossed; `None` where no device was
+    /// asked for, or before the first call.
+    pub fn placed(&self) -> Option<(Option<String>, Option<String>, [u64; 2])> {
+        let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
+        let device = variants.iter().rev().find_map(|v| v.1.as_ref())?.device()?;
+        let there = (!device.is_refused()).then(|| device.name().to_string());
+        Some((there, device.refusal(), device.crossed()))
+    }
     /// The group as a graph.
     pub fn graph(&self) -> &Graph {
         &self.graph

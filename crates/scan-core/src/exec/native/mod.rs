@@ -21,6 +21,8 @@ mod shortcut;
 mod sides;
 mod switched;
 mod tail;
+mod tasks;
+mod there;
 mod tier;
 mod variants;
 

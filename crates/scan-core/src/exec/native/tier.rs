@@ -39,6 +39,13 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Why a kernel is too long for a device; `None` elsewhere.
+    pub fn too_long(self, kernel: &Kernel) -> Option<String> {
+        if let Engine::Device(device) = self { device.0.traits().too_long(kernel) } else { None }
+    }
+}
+
 /// Machine code is made when a kernel has this many lanes × steps × instructions behind or before it: about what the vm does
 /// in the time of a compilation.
 const PAYS: u64 = 200_000;
