@@ -3,7 +3,7 @@
 use super::native::{Engine, NativeLoop, NativeMap};
 use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Kind, Result, Span};
-use crate::ir::{Graph, Op};
+use crate::ir::{Graph, Node, Op};
 
 /// A device of this machine.
 #[derive(Clone, Debug)]
@@ -91,7 +91,9 @@ fn open(k: usize) -> Result<DeviceRef> {
 /// Where the parts of a plan run that is for a device; its loops tell for themselves.
 pub fn places(plan: &Graph) -> Vec<Placed> {
     let live = plan.needed(plan.results());
-    let nodes = plan.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]).map(|n| n.1);
+    // Extents and numbers of rows are nobody's work.
+    let counts = |node: &Node| node.outs.iter().all(|&v| plan.ty(v).rank() == 0 && !plan.ty(v).dtype.is_float());
+    let nodes = plan.nodes().enumerate().filter(|(id, node)| live[id.0 as usize] && !counts(node)).map(|n| n.1);
     let placed = nodes.filter_map(|node| {
         let here = |op: &str, why: &str| {
             let (op, why) = (op.to_string(), Some(why.to_string()));
@@ -106,7 +108,7 @@ pub fn places(plan: &Graph) -> Vec<Placed> {
                     None => here(op.0.name(), "a device has no kernel for it"),
                 }),
             },
-            op if op.properties().aliases || matches!(op, Op::DimOf(_)) => None,
+            op if op.properties().aliases => None,
             op => Some(here(op.name(), "a device has no kernel for it outside of loops")),
         }
     });
