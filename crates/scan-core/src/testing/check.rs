@@ -20,7 +20,6 @@ use crate::rewrite::Options;
 use crate::types::{Array, DType};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A disagreement.
@@ -57,12 +56,25 @@ const LANES_OF_PART: usize = 2;
 /// Loops that ran with rows computed ahead in blocks.
 pub(super) static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
-/// An engine that is checked beside the others.
-static ALSO: OnceLock<Engine> = OnceLock::new();
-
-/// Has this process check one more engine in all programs.
-pub fn check_also(engine: Engine) {
-    ALSO.get_or_init(|| engine);
+/// Checks values and gradient of one program on one engine: they are the evaluator's, to the bit.
+///
+/// # Errors
+/// The first disagreement.
+pub fn check_on(program: &Program, engine: Engine) -> Outcomes<()> {
+    let inputs: Vec<Nd> = program.inputs.iter().map(|i| i.value.clone()).collect();
+    let truth = reference::run(program, &inputs, &program.shared);
+    let leaves = Leaves::new(program);
+    let looped = told("build", scanned(program, &leaves))?;
+    let case = Case { program, leaves, truth, fired: RefCell::default() };
+    case.on(engine, "looped values", &looped)?;
+    let floats: Vec<usize> = (0..looped.len()).filter(|&i| case.truth.values[i].kind == Kind::Float).collect();
+    let wrt = case.wrt();
+    if floats.is_empty() || wrt.is_empty() {
+        return Ok(());
+    }
+    let cts: Vec<Array> = floats.iter().map(|&i| weights(&case.truth.values[i], i as u64)).collect();
+    let outputs: Vec<Var> = floats.iter().map(|&i| looped[i].clone()).collect();
+    case.on(engine, "gradient", &case.pull("gradient", &outputs, &constants(&cts), &wrt)?)
 }
 
 /// Checks one program.
@@ -120,7 +132,7 @@ impl Case<'_> {
             self.text(&f, &values)?;
             let optimised = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
             let better = told(stage, optimised.call(&mut EvalCx::new(), &self.args()))?;
-            for engine in [Engine::Vm, Engine::Jit].into_iter().chain(ALSO.get().copied()) {
+            for engine in [Engine::Vm, Engine::Jit] {
                 self.engine(engine, Options::none(), stage, outputs, &values)?;
                 self.engine(engine, Options::full(), stage, outputs, &better)?;
             }
@@ -131,6 +143,12 @@ impl Case<'_> {
             optimised::compare(f.graph(), &args, &values, &mut self.fired.borrow_mut())?;
         }
         Ok(values.iter().map(Nd::of).collect())
+    }
+
+    fn on(&self, engine: Engine, stage: &'static str, outputs: &[Var]) -> Outcomes<()> {
+        let law = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
+        let want = told(stage, law.call(&mut EvalCx::new(), &self.args()))?;
+        self.engine(engine, Options::full(), stage, outputs, &want)
     }
 
     /// An engine gives the evaluator's bits, on one thread and with its lanes over two and rows computed
