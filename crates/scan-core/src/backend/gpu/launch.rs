@@ -217,7 +217,7 @@ impl Launch {
     fn check(&self, mem: MemId, base: &Base, steps: usize) {
         let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
         let carried = self.kernel.carries.iter().any(|c| c.mem == mem);
-        let row = words(kind.dtype) * if kind.lane == Lane::Unit { self.lanes } else { 1 };
+        let row = words(kind.dtype) * kind.row_bytes(self.lanes) / kind.dtype.size();
         let along = if carried { 0 } else { own.step * (steps as isize - 1) };
         let spans = std::iter::once(along).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
         let (low, high) = spans.fold((0, row as isize), |(low, high), s| (low + s.min(0), high + s.max(0)));

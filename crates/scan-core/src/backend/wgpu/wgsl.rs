@@ -7,7 +7,7 @@ use crate::backend::gpu::host::{Taken, taken};
 use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED, ZERO};
 use crate::backend::gpu::words;
 use crate::base::IdxVec;
-use crate::kernel::{Bin, Cmp, Kernel, Lane, MemId, Op, Reg, Un};
+use crate::kernel::{Bin, Cmp, Kernel, Lane, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use std::fmt::Write;
 
@@ -165,6 +165,7 @@ impl Printer<'_> {
                 Op::Const(_) | Op::Call(..) => continue,
                 Op::Load(mem) if self.stays(*mem) => continue,
                 Op::Load(mem) => load(inst.dtype, &address(*mem)),
+                Op::Gather(mem, index) => self.gathered(*mem, *index),
                 Op::Carry(c) => format!("c{}", c.0),
                 Op::Step => format!("bitcast<i64>(u64(p[{FIRST}]) | (u64(p[{}]) << 32u)) + i64(t)", FIRST + 1),
                 _ => self.value(r),
@@ -188,6 +189,14 @@ impl Printer<'_> {
             self.line("ran = t + 1u;");
             self.line(format!("if ({}) {{ ran = ran | {STOPPED}u; break; }}", name(stop)));
         }
+    }
+
+    /// The element of a table with this number, or its last one.
+    fn gathered(&self, mem: MemId, index: Reg) -> String {
+        let Mem { dtype, table, .. } = self.kernel.mems[mem];
+        let (i, last) = (format!("bitcast<u64>({})", name(index)), table - 1);
+        let at = format!("select({last}u, u32({i} & 0xfffffffflu), {i} < {last}lu)");
+        load(dtype, &format!("{} + {at} * {}u", address(mem), words(dtype)))
     }
 
     /// What an instruction computes of others.

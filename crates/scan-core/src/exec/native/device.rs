@@ -6,7 +6,7 @@ use crate::backend::gpu::launch::{Base, MOST_STEPS};
 use crate::backend::gpu::{DeviceRef, Launch, Region, Space};
 use crate::base::Result;
 use crate::ir::EvalCx;
-use crate::kernel::{Kernel, Lane, MemId};
+use crate::kernel::{Kernel, MemId};
 use crate::types::DType;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -203,8 +203,7 @@ fn touched<'a>(kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: u
     let mut found: Vec<Touched> = vec![];
     for ((mem, kind), o) in kernel.mems.enumerate().zip(operands) {
         let (carried, stored) = (is_carried(kernel, mem), kernel.stores.iter().any(|s| s.mem == mem));
-        let size = kind.dtype.size();
-        let row = if kind.lane == Lane::Unit { lanes * size } else { size };
+        let row = kind.row_bytes(lanes);
         let span = if carried { 0 } else { o.stride * (steps as isize - 1) };
         let (low, high) = (o.offset as isize + span.min(0), o.offset as isize + span.max(0) + row as isize);
         let range = low as usize..high as usize;

@@ -421,9 +421,9 @@ impl Lists<'_> {
                     let memories = begun[0].memories(scan, ins, &flow.feed, &rows);
                     self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, end)
                 } else {
-                let segments: SmallVec<[Segment; 1]> =
-                    begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
-                self.segment(scan, cx, &segments, &mut done, end)
+                    let segments: SmallVec<[Segment; 1]> =
+                        begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
+                    self.segment(scan, cx, &segments, &mut done, end)
                 }
             };
             stopped = match ran {
