@@ -79,7 +79,7 @@ impl There {
             if let Kind::MatMul([m, _, n]) = piece.part {
                 scratch = scratch.max(2 * m * n);
             }
-            let in_part = matches!(piece.part, Kind::Write(..));
+            let in_part = matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
             let tasks = tasks::of(device, piece, &plan.in_place)?;
             parts.push(tasks.map_or_else(|refusal| Part::Here { why: refusal.0, in_part }, Part::There));
         }
