@@ -62,8 +62,8 @@ def _moved(crossed: list[int]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a part of a function runs that is no loop: the device, or None for the host, and then why; the bytes that went to the device and
-    came back in the last call."""
+    """Where a part of a function runs that is no loop: the device, or None for the host, and then why; the bytes that went to the device
+    and came back in the last call."""
 
     op: str
     file: str | None

@@ -40,7 +40,7 @@ impl Kernels {
     }
     fn get(&self, nest: &Nest) -> Arc<Tiered> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine));
+        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine.here()));
         made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
     }
 }
@@ -274,7 +274,9 @@ impl Mixed {
     fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], n: usize, own: usize) -> Result<Begun<'_>> {
         let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let before = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
-        self.pieces.iter().for_each(|p| p.expect(own));
+        if self.there()?.is_none() {
+            self.pieces.iter().for_each(|p| p.expect(own));
+        }
         Ok(Begun { list: self, before, arena: Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]) })
     }
 }

@@ -40,6 +40,10 @@ impl Engine {
 }
 
 impl Engine {
+    /// What runs on the host where a device was asked for.
+    pub fn here(self) -> Engine {
+        if let Engine::Device(_) = self { Engine::Auto } else { self }
+    }
     /// Why a kernel is too long for a device; `None` elsewhere.
     pub fn too_long(self, kernel: &Kernel) -> Option<String> {
         if let Engine::Device(device) = self { device.0.traits().too_long(kernel) } else { None }
