@@ -13,8 +13,10 @@ from ._native import __version__
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile
 from .config import config
+from .devices import Device, devices
 from .errors import (
     AxisError,
+    DeviceError,
     DisconnectedInputError,
     GradientError,
     InternalError,
@@ -63,6 +65,8 @@ inf, nan, pi, e, newaxis = float("inf"), float("nan"), 3.141592653589793, 2.7182
 __all__ = [
     "AxisError",
     "Compiled",
+    "Device",
+    "DeviceError",
     "DISCONNECTED",
     "DisconnectedInputError",
     "ForgottenUpdatesWarning",
@@ -101,6 +105,7 @@ __all__ = [
     "config",
     "constant",
     "debugprint",
+    "devices",
     "error_page",
     "errors",
     "eval",

@@ -57,9 +57,10 @@ class Compiled(Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself."""
 
-    def __init__(self, fn: Callable[..., Any], name: str | None = None) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None) -> None:
         self._fn = fn
-        self._recipe = (type(self), (fn, name))
+        self._device = device
+        self._recipe = (type(self), (fn, name, device))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _Results]] = {}
@@ -174,7 +175,8 @@ class Compiled(Made, Generic[P, R]):
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
-        return function(inputs, variables, name=self._name, on_unused_input="ignore"), _Results(out, kept, len(outputs))
+        compiled = function(inputs, variables, name=self._name, on_unused_input="ignore", device=self._device)
+        return compiled, _Results(out, kept, len(outputs))
 
 
 def _kinds(args: tuple[Any, ...]) -> Any:
@@ -234,16 +236,16 @@ def _plain(value: np.ndarray) -> Any:
     return value[()] if value.ndim == 0 else value
 
 
-def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns.
+    numbers where they have no axes, in the structure that the function returns. device: as `rs.function` takes it.
     """
     if fn is None:
-        return lambda f: compile(f, name=name)
+        return lambda f: compile(f, name=name, device=device)
     if isinstance(fn, Compiled):
-        return fn
+        return fn if device in (None, fn._device) else Compiled(fn._fn, name or fn._name, device)
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name)
+    return Compiled(fn, name, device)

@@ -18,6 +18,8 @@ class Config:
     passes: str = "fast_run"
     #: Names of passes that do not run in any function.
     excluding: tuple[str, ...] = ()
+    #: Where functions run that name no device: "cpu", "wgpu", "wgpu:1".
+    device: str = "cpu"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not hasattr(type(self), name):

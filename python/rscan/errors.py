@@ -156,6 +156,12 @@ class UnsupportedError(RscanError, NotImplementedError):
     """Something that rscan does not support."""
 
 
+class DeviceError(RscanError, RuntimeError):
+    """A device that is not there, lacks something, or failed."""
+
+    default_code = "E0521"
+
+
 class ParseError(RscanError, ValueError):
     """Text that does not parse or verify."""
 
@@ -197,6 +203,7 @@ KINDS: dict[str, type[RscanError]] = {
     "LinAlgError": LinAlgError,
     "MemoryError": RscanMemoryError,
     "UnsupportedError": UnsupportedError,
+    "DeviceError": DeviceError,
     "ParseError": ParseError,
     "InternalError": InternalError,
 }

@@ -26,11 +26,13 @@ class StatePlan:
 class Variant:
     """A loop compiled for rows of certain extents.
 
-    engine: 'jit' (scalars in registers), 'avx512' or 'avx2' (wide rows as lanes), 'vm', 'eval', or what the steps are made of.
+    engine: 'jit' (scalars in registers), 'avx512' or 'avx2' (wide rows as lanes), 'vm', 'eval', the name of a device, or what the steps are
+    made of.
     reason: why it is not one kernel, or not machine code; None where it is.
     block: steps between two looks at whether the caller wants to stop.
     copies: what each step copies without computing anything, a state's name or a description, with the bytes; best if empty.
     stored: bytes that each step stores in rows that the loop returns: steps times this is what a gradient's tape takes.
+    crossed: on a device, the bytes that went there and came back in the last call; else None.
     """
 
     engine: str
@@ -40,6 +42,7 @@ class Variant:
     block: int
     copies: list[tuple[str, int]]
     stored: int
+    crossed: list[int] | None = None
 
     def __str__(self) -> str:
         text = f"runs on {self.engine}"
@@ -49,7 +52,31 @@ class Variant:
             text += f", because {self.reason}"
         copies = [f"    copies {what}: {size:,} bytes a step" for what, size in self.copies]
         stores = [f"    stores {self.stored:,} bytes a step"] if self.stored else []
-        return "\n".join([text, *copies, *stores])
+        crossed = [] if self.crossed is None else [f"    {_moved(self.crossed)}"]
+        return "\n".join([text, *copies, *stores, *crossed])
+
+
+def _moved(crossed: list[int]) -> str:
+    return f"the last call moved {crossed[0]:,} bytes to the device and {crossed[1]:,} back"
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a part of a function runs that is no loop: the device, or None for the host, and then why; the bytes that went to the device
+    and came back in the last call."""
+
+    op: str
+    file: str | None
+    line: int | None
+    device: str | None
+    why: str | None
+    crossed: list[int]
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else f"  ({os.path.basename(self.file)}:{self.line})"
+        why = "" if self.why is None else f", because {self.why}"
+        moved = f": {_moved(self.crossed)}" if self.device is not None and any(self.crossed) else ""
+        return f"{self.op}{place} runs on {self.device or 'the host'}{why}{moved}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,12 +132,17 @@ class PassNote:
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What became of a function: its loops, outer ones first; what its passes did, and how often their rules were applied."""
+    """What became of a function: its loops, outer ones first; what its passes did, and how often their rules were applied.
+
+    device: what it was asked to run on, None for the processor; places: where its parts run that are no loops, empty without a device.
+    """
 
     name: str | None
     loops: list[LoopPlan]
     passes: list[PassNote]
     rules: list[tuple[str, str, int]]
+    device: str | None = None
+    places: list[Place] = dataclasses.field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
@@ -123,21 +155,27 @@ class Explanation:
 
     def __str__(self) -> str:
         head = f"function {self.name or ''}".rstrip()
-        lines = [f"{head}: {len(self.loops)} loop{'' if len(self.loops) == 1 else 's'}", *map(str, self.loops), *map(str, self.passes)]
+        on = "" if self.device is None else f" on {self.device}"
+        count = f"{len(self.loops)} loop{'' if len(self.loops) == 1 else 's'}"
+        lines = [f"{head}: {count}{on}", *map(str, self.loops), *map(str, self.places), *map(str, self.passes)]
         times = [f"{name}: {rule}: {n} {'time' if n == 1 else 'times'}" for name, rule, n in self.rules]
         return "\n".join([*lines, *times])
 
 
 def explain(function: _native.Function, name: str | None) -> Explanation:
     """What became of a compiled function."""
-    loops = []
+    loops, places = [], []
     for loop_name, span, depth, states, ahead, behind, variants, compiled in function.loops():
         place = _native.span_place(span)
         file, line = (None, None) if place is None else place[:2]
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
         loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, behind, made, compiled))
     notes, rules = function.report()
-    return Explanation(name, loops, _once([PassNote(*note) for note in notes]), rules)
+    device, placed = function.placed()
+    for op, span, where, why, crossed in placed:
+        file, line = (_native.span_place(span) or (None, None))[:2]
+        places.append(Place(op, file, line, where, why, crossed))
+    return Explanation(name, loops, _once([PassNote(*note) for note in notes]), rules, device, places)
 
 
 def _once(notes: list[PassNote]) -> list[PassNote]:

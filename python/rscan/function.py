@@ -12,7 +12,7 @@ from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
-from .config import chosen_passes
+from .config import chosen_passes, config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .explain import Explanation, explain
 from .profile import Profile
@@ -48,6 +48,7 @@ def function(
     no_default_updates: Any = False,
     profile: bool | str = False,
     excluding: Iterable[str] = (),
+    device: str | None = None,
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
@@ -59,9 +60,11 @@ def function(
     no_default_updates: True, or a list of shared variables, whose `default_update` is left out.
     profile: True or a name: `f.profile` tells where the time of the calls went, per loop and operation.
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
+    device: where it runs: 'cpu', 'wgpu' (the first graphics processor), 'wgpu:1', as `rs.devices()` lists them; else `rs.config.device`.
     """
-    passes = chosen_passes(excluding)
-    return Function(inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
+    passes, device = chosen_passes(excluding), device or config.device
+    args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
+    return Function(*args, device)
 
 
 class Function(Caller, Generic[R]):
@@ -93,9 +96,11 @@ class Function(Caller, Generic[R]):
         no_default_updates: Any,
         profile: Any = False,
         passes: tuple[str, list[str]] | None = None,
+        device: str | None = None,
     ) -> None:
         self.name = name
         self._passes = passes
+        self._device = None if device == "cpu" else device
         self.inputs = [item if isinstance(item, In) else In(_input(item)) for item in _listed(inputs)]
         self._single, self._keys, self.outputs = _structure(outputs)
         self._allow_downcast = allow_input_downcast
@@ -126,6 +131,7 @@ class Function(Caller, Generic[R]):
             [(old._v, new._v) for old, new in self._givens],
             self.name,
             self._passes,
+            self._device,
         )
 
     def __getstate__(self) -> dict[str, Any]:

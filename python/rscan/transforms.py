@@ -51,6 +51,11 @@ def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn._fn if isinstance(fn, Compiled) else fn
 
 
+def _device(fn: Callable[..., Any]) -> str | None:
+    """The device that a compiled function asks for: what is made of it runs there, too."""
+    return fn._device if isinstance(fn, Compiled) else None
+
+
 class _Call:
     """A call of a function, in which some arguments are variables of its own: what else the function uses does not move with them."""
 
@@ -165,11 +170,11 @@ def _cost(value: Any, fn: Callable[..., Any]) -> Variable:
     return as_variable(value)
 
 
-def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any]) -> Transformed:
+def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], device: str | None) -> Transformed:
     name = f"{what}({getattr(fn, '__name__', 'fn')})"
     function = functools.wraps(fn)(transform)
     function.__dict__.pop("_value_and_grad", None)
-    return Transformed(function, name)
+    return Transformed(function, name, device)
 
 
 def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, wrt: Any = None) -> Compiled:
@@ -185,7 +190,7 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     key = (tuple(argnums) if isinstance(argnums, (tuple, list)) else argnums, has_aux)
     cache = _cache_of(fn)
     if key not in cache:
-        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux))
+        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux), _device(fn))
     return cache[key]
 
 
@@ -214,7 +219,7 @@ def _grad_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) ->
         value, gradients = both(*args, **named)
         return (gradients, value[1]) if has_aux else gradients
 
-    return _made(_plain(fn), "grad", alone)
+    return _made(_plain(fn), "grad", alone, _device(fn))
 
 
 def grad(cost: Any, *args: Any, **named: Any) -> Any:
@@ -238,7 +243,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
-    fn = _plain(fn)
+    device, fn = _device(fn), _plain(fn)
 
     def rows(*args: Any, **named: Any) -> Any:
         call = _Call(fn, args, named, _listed(argnums))
@@ -248,7 +253,7 @@ def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
         built = tree.build(iter(found))
         return call.settled((built, aux) if has_aux else built)
 
-    return _made(fn, "jacobian", rows)
+    return _made(fn, "jacobian", rows, device)
 
 
 def _rows(y: Variable, variables: list[Variable], block_size: int | None) -> list[Variable]:
@@ -356,7 +361,7 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
 
 
 def _jvp_of(fn: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    pushed = Transformed(_pushed(_plain(fn), has_aux), f"jvp({getattr(fn, '__name__', 'fn')})")
+    pushed = Transformed(_pushed(_plain(fn), has_aux), f"jvp({getattr(fn, '__name__', 'fn')})", _device(fn))
     at, along = _tuple_of(primals, "jvp"), _tuple_of(tangents, "jvp")
     if len(at) != len(along):
         raise _misfit(f"{len(at)} tangents, one for each argument, not {len(along)}", fn)
@@ -380,7 +385,7 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
 
 
 def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    fn = _plain(fn)
+    device, fn = _device(fn), _plain(fn)
 
     def pulled(primals: tuple[Any, ...], cotangent: Any) -> Any:
         call = _Call(fn, primals, {}, list(range(len(primals))))
@@ -393,8 +398,8 @@ def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any
         return call.settled(tuple(call.like_arguments(found)))
 
     name = getattr(fn, "__name__", "fn")
-    value = Transformed(functools.wraps(fn)(lambda *args: fn(*args)), name)(*primals)
-    pull = Transformed(pulled, f"vjp({name})")
+    value = Transformed(functools.wraps(fn)(lambda *args: fn(*args)), name, device)(*primals)
+    pull = Transformed(pulled, f"vjp({name})", device)
     out, aux = _without_aux(value, has_aux, fn)
     what = "cotangent with the structure of the result"
     tree = _tree.flatten(out, lambda v: isinstance(v, (Variable, np.ndarray, np.generic)))[1]

@@ -50,7 +50,7 @@ pub struct Slot {
 #[pymethods]
 impl Function {
     #[new]
-    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None, passes=None))]
+    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None, passes=None, device=None))]
     fn new(
         py: Python<'_>,
         inputs: Vec<Var>,
@@ -59,6 +59,7 @@ impl Function {
         givens: Vec<(Var, Var)>,
         name: Option<String>,
         passes: Option<(String, Vec<String>)>,
+        device: Option<String>,
     ) -> PyResult<Function> {
         let slots = inputs.iter().map(|v| Slot::new(py, v.0.ty().clone())).collect::<PyResult<_>>()?;
         let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
@@ -67,7 +68,8 @@ impl Function {
         let writes = !updates.is_empty();
         guard(py, || {
             let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
-            let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, passes, ..FunctionSpec::default() };
+            let engine = device.map(|device| core::engine_on(&device)).transpose()?;
+            let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, engine, passes };
             let inner = core::Function::new(spec)?;
             let lock = Lock::new(&inner);
             Ok(Function { inner, name, slots, outputs: types, lock, updates: writes })
@@ -93,9 +95,15 @@ impl Function {
         self.inner.shared().iter().zip(self.inner.shared_leaves()).map(|(s, v)| Shared { shared: s.clone(), var: v.clone() }).collect()
     }
     /// What became of its loops, outer ones first: (name, span, depth, states, ahead, behind, variants, compiled), with (name, kind, rows kept or None for
-    /// all) per state, (engine, reason, lanes, instructions, block) per row types of its last calls, and for how many it was compiled.
+    /// all) per state, (engine, reason, lanes, instructions, block, copies, stored, crossed) per row types of its last calls, and for how many it was compiled.
     fn loops(&self) -> Vec<LoopRow> {
         self.inner.loops().into_iter().map(loop_row).collect()
+    }
+    /// The device that it runs on, where it is not the processor, and where the parts of its plan run but for its loops: (op, span, device,
+    /// why the host, bytes that crossed in the last call).
+    fn placed(&self) -> (Option<&'static str>, Vec<PlacedRow>) {
+        let row = |p: core::Placed| (p.op, p.span.raw(), p.device, p.why, p.crossed);
+        (self.inner.device(), self.inner.places().into_iter().map(row).collect())
     }
     /// The graph in text form, as the user wrote it or as it runs.
     #[pyo3(signature = (optimised=false))]
@@ -111,6 +119,12 @@ impl Function {
     }
 }
 
+/// The devices of this machine: (name, what it is, whether it is a program on the processor, what it lacks). They are opened for it.
+#[pyfunction]
+pub fn devices(py: Python<'_>) -> Vec<(String, String, bool, Vec<String>)> {
+    py.detach(|| core::devices().into_iter().map(|d| (d.name, d.about, d.software, d.lacks)).collect())
+}
+
 /// Gives memory that is kept for later results back to the system; the number of bytes.
 #[pyfunction]
 pub fn release(py: Python<'_>) -> usize {
@@ -121,13 +135,15 @@ pub fn release(py: Python<'_>) -> usize {
 pub type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
 
 type StateRow = (Option<String>, &'static str, Option<usize>);
-type VariantRow = (String, Option<String>, usize, usize, usize, Vec<(String, usize)>, usize);
+type VariantRow = (String, Option<String>, usize, usize, usize, Vec<(String, usize)>, usize, Option<[u64; 2]>);
+type PlacedRow = (String, u32, Option<String>, Option<String>, [u64; 2]);
 type LoopRow = (Option<String>, u32, usize, Vec<StateRow>, Vec<String>, Vec<String>, Vec<VariantRow>, usize);
 
 fn loop_row(info: LoopInfo) -> LoopRow {
     let kept = |keep| if let Keep::Last(n) = keep { Some(n) } else { None };
     let states = info.states.into_iter().map(|s| (s.name, s.kind, kept(s.keep))).collect();
-    let variants = info.variants.into_iter().map(|v| (v.engine, v.reason, v.lanes, v.instructions, v.block, v.copies, v.stored)).collect();
+    let variant = |v: core::VariantInfo| (v.engine, v.reason, v.lanes, v.instructions, v.block, v.copies, v.stored, v.crossed);
+    let variants = info.variants.into_iter().map(variant).collect();
     (info.name, info.span.raw(), info.depth, states, info.ahead, info.behind, variants, info.compiled)
 }
 

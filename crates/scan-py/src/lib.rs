@@ -24,7 +24,7 @@ mod _native {
     #[pymodule_export]
     use super::call::Function;
     #[pymodule_export]
-    use super::call::{passes, release};
+    use super::call::{devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
     #[pymodule_export]

@@ -26,6 +26,8 @@ pub enum Kind {
     Linalg,
     /// Something that rscan does not support, said plainly.
     Unsupported,
+    /// A device that is not there, lacks something, or failed.
+    Device,
     /// The text form does not parse or verify.
     Parse,
     /// There is no memory for a result.
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Disconnected => "DisconnectedInputError",
             Kind::Linalg => "LinAlgError",
             Kind::Unsupported => "UnsupportedError",
+            Kind::Device => "DeviceError",
             Kind::Parse => "ParseError",
             Kind::Memory => "MemoryError",
             Kind::Interrupted => "Interrupted",

@@ -54,6 +54,8 @@ pub struct VariantInfo {
     pub copies: Vec<(String, usize)>,
     /// Bytes that the loop stores a step, in rows that it returns.
     pub stored: usize,
+    /// On a device: bytes that crossed in the last call, to the device and back.
+    pub crossed: Option<[u64; 2]>,
 }
 
 impl VariantInfo {
@@ -139,6 +141,9 @@ impl Display for LoopInfo {
             writeln!(f)?;
             for (what, bytes) in &v.copies {
                 writeln!(f, "{pad}    copies {what} each step: {bytes} bytes")?;
+            }
+            if let Some([there, back]) = v.crossed {
+                writeln!(f, "{pad}    the last call moved {there} bytes to the device and {back} back")?;
             }
             if v.stored > 0 {
                 writeln!(f, "{pad}    stores {} bytes a step", v.stored)?;

@@ -4,6 +4,7 @@ use crate::bail;
 use crate::base::{Diagnostic, Id, Kind, Result};
 use crate::exec::explain::{self, LoopInfo};
 use crate::exec::native::Engine;
+use crate::exec::place::{self, Placed};
 use crate::exec::program::Program;
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
@@ -134,6 +135,14 @@ impl Function {
     /// What became of its loops, outer ones first.
     pub fn loops(&self) -> Vec<LoopInfo> {
         explain::loops(self.program.plan())
+    }
+    /// The device that it runs on, where it is not the processor.
+    pub fn device(&self) -> Option<&'static str> {
+        self.program.device()
+    }
+    /// Where the parts of its plan run but for its loops, which tell for themselves; none without a device.
+    pub fn places(&self) -> Vec<Placed> {
+        if self.device().is_some() { place::places(self.program.plan()) } else { vec![] }
     }
     /// What the caller gives.
     pub fn inputs(&self) -> &[Var] {

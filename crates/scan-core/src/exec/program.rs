@@ -74,9 +74,13 @@ impl Program {
 
     /// True for an error that passes may have brought forward or put off.
     fn decides_again(&self, e: &Diagnostic) -> bool {
-        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Internal)
+        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Device | Kind::Internal)
     }
 
+    /// The device that it runs on, where it is not the processor.
+    pub fn device(&self) -> Option<&'static str> {
+        if let Engine::Device(device) = self.engine { Some(device.0.name()) } else { None }
+    }
     /// What runs: the graph after the passes, with the same parameters and results.
     pub fn optimised(&self) -> &Graph {
         &self.optimised

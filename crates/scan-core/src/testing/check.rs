@@ -56,6 +56,27 @@ const LANES_OF_PART: usize = 2;
 /// Loops that ran with rows computed ahead in blocks.
 pub(super) static BLOCKS: AtomicUsize = AtomicUsize::new(0);
 
+/// Checks values and gradient of one program on one engine: they are the evaluator's, to the bit.
+///
+/// # Errors
+/// The first disagreement.
+pub fn check_on(program: &Program, engine: Engine) -> Outcomes<()> {
+    let inputs: Vec<Nd> = program.inputs.iter().map(|i| i.value.clone()).collect();
+    let truth = reference::run(program, &inputs, &program.shared);
+    let leaves = Leaves::new(program);
+    let looped = told("build", scanned(program, &leaves))?;
+    let case = Case { program, leaves, truth, fired: RefCell::default() };
+    case.on(engine, "looped values", &looped)?;
+    let floats: Vec<usize> = (0..looped.len()).filter(|&i| case.truth.values[i].kind == Kind::Float).collect();
+    let wrt = case.wrt();
+    if floats.is_empty() || wrt.is_empty() {
+        return Ok(());
+    }
+    let cts: Vec<Array> = floats.iter().map(|&i| weights(&case.truth.values[i], i as u64)).collect();
+    let outputs: Vec<Var> = floats.iter().map(|&i| looped[i].clone()).collect();
+    case.on(engine, "gradient", &case.pull("gradient", &outputs, &constants(&cts), &wrt)?)
+}
+
 /// Checks one program.
 ///
 /// # Errors
@@ -124,6 +145,12 @@ impl Case<'_> {
         Ok(values.iter().map(Nd::of).collect())
     }
 
+    fn on(&self, engine: Engine, stage: &'static str, outputs: &[Var]) -> Outcomes<()> {
+        let law = told(stage, self.function_on(Engine::Eval, Options::full(), outputs.to_vec()))?;
+        let want = told(stage, law.call(&mut EvalCx::new(), &self.args()))?;
+        self.engine(engine, Options::full(), stage, outputs, &want)
+    }
+
     /// An engine gives the evaluator's bits, on one thread and with its lanes over two and rows computed
     /// ahead in blocks.
     fn engine(&self, engine: Engine, passes: Options, stage: &'static str, outputs: &[Var], want: &[Array]) -> Outcomes<()> {
@@ -134,7 +161,11 @@ impl Case<'_> {
         let (parts, blocks) = small::blocks_of_two(call);
         BLOCKS.fetch_add(blocks, Ordering::Relaxed);
         let parts = told(stage, parts)?;
-        let name = if engine == Engine::Vm { ["vm = eval", "vm in parts = eval"] } else { ["jit = eval", "jit in parts = eval"] };
+        let name = match engine {
+            Engine::Vm => ["vm = eval", "vm in parts = eval"],
+            Engine::Device(_) => ["device = eval", "device in parts = eval"],
+            _ => ["jit = eval", "jit in parts = eval"],
+        };
         for (stage_name, got) in name.into_iter().zip([alone, parts]) {
             if let Some(i) = got.iter().zip(want).position(|(a, b)| !same_bits(a, b)) {
                 let text = format!("{stage}, item {i}: got  {:?} want {:?}\n{}", got[i], want[i], f.optimised().to_text("f"));

@@ -23,7 +23,7 @@ pub mod report;
 pub mod show;
 pub mod shrink;
 
-pub use check::{Fault, check};
+pub use check::{Fault, check, check_on};
 pub use gen_loop::generate;
 pub use program::Program;
 pub use report::{Report, run};

@@ -83,3 +83,34 @@ fn engines_report_what_the_evaluator_reports() {
     let errors: usize = report.outcomes.iter().filter(|o| o.0 != "answered").map(|o| o.1).sum();
     assert!(10 * errors > report.calls, "few calls are errors");
 }
+
+/// `RSCAN_DEVICE_PROGRAMS=500`: how many programs, on the last device of the machine. In a process of its own, which rounds no `fma` once: what
+/// a device without that instruction spells out takes long to compile.
+#[cfg(feature = "wgpu")]
+#[test]
+#[ignore = "run by `random_programs_agree_on_a_device`, in a process of its own"]
+fn a_share_of_random_programs_agrees_on_a_device() {
+    use scan_core::testing::check_on;
+    let last = scan_core::prelude::devices().pop().map_or("cpu".into(), |d| d.name);
+    let engine = scan_core::prelude::engine_on(&last).unwrap_or_else(|e| panic!("{}", e.title));
+    let first = setting("RSCAN_RANDOM_SEED", 0);
+    for seed in first..first + setting("RSCAN_DEVICE_PROGRAMS", 4) {
+        println!("seed {seed}");
+        check_on(&generate(seed), engine).unwrap_or_else(|fault| panic!("seed {seed}: {}: {}", fault.stage, fault.text));
+    }
+}
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn random_programs_agree_on_a_device() {
+    if scan_core::backend::wgpu::adapters().is_empty() {
+        println!("wgpu: not run (no device)");
+        assert!(std::env::var_os("RSCAN_REQUIRE_WGPU").is_none(), "a device is required");
+        return;
+    }
+    let program = std::env::current_exe().unwrap_or_else(|e| panic!("{e}"));
+    let test = ["--ignored", "--exact", "a_share_of_random_programs_agrees_on_a_device"];
+    let done = Command::new(&program).args(test).env("RSCAN_ISA", "portable").output().unwrap_or_else(|e| panic!("{e}"));
+    let text = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success() && text.contains("1 passed"), "{}\n{text}", done.status);
+}

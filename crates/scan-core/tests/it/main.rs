@@ -1,6 +1,8 @@
 //! The one integration test binary of the crate.
 
 mod built_graphs;
+#[cfg(feature = "wgpu")]
+mod device;
 mod elements;
 mod engines;
 mod instruction_sets;

@@ -105,6 +105,10 @@ pub enum Memory<'a> {
 }
 
 impl Memory<'_> {
+    /// Where it lies and how many bytes it has: which memory it is.
+    pub fn span(&self) -> (usize, usize) {
+        (self.ptr().addr(), self.len())
+    }
     pub(super) fn len(&self) -> usize {
         match self {
             Memory::Read(m) => m.len(),

@@ -1,5 +1,6 @@
 //! A loop as one kernel, with its states' memory.
 
+use super::device::OnDevice;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, Rows, from_row, room};
@@ -14,7 +15,7 @@ use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, StateId};
 use crate::lower::scan::{BY_VALUES, CHANGES, lower};
-use crate::lower::{Window, mixed};
+use crate::lower::{Refusal, Window, mixed};
 use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
@@ -140,7 +141,11 @@ impl NativeLoop {
     }
     /// The loop for parameters of the step of these types and values, and how many instructions its steps have.
     fn made(&self, ins: &[Array], types: &[Type], values: &[Option<Array>]) -> (Variant, usize) {
-        let why = match lower(&self.scan, types, values) {
+        let lowered = lower(&self.scan, types, values).and_then(|plan| match self.engine.too_long(&plan.kernel) {
+            Some(why) => Err(Refusal(why)),
+            None => Ok(plan),
+        });
+        let why = match lowered {
             Ok(plan) if !self.begins_as(ins, &plan.windows) => return (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => {
                 let cost = plan.kernel.body.len();
@@ -207,7 +212,8 @@ impl NativeLoop {
 
     /// What the list makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
     fn run_lists(&self, lists: &Lists, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
-        if !lists.lists.iter().any(|list| list.guarded()) {
+        let there = lists.there()?;
+        if there.is_none_or(|there| !there.may_need_host()) && !lists.lists.iter().any(|list| list.guarded()) {
             return self.run_list(lists, cx, ins, flow, n);
         }
         let mut own: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
@@ -354,12 +360,13 @@ impl Variant {
                 let (engine, refusal) = ready.tier.describe();
                 VariantInfo {
                     engine: engine.to_string(),
-                    reason: refusal.map(str::to_string),
+                    reason: refusal,
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
                     block: ready.portion(&[], 0, ready.is_shared()),
                     copies: vec![],
                     stored: stored(scan, &ready.plan.windows),
+                    crossed: ready.tier.device().filter(|d| !d.is_refused()).map(OnDevice::crossed),
                 }
             }
             Variant::Mixed(mixed, why) => {
@@ -367,6 +374,12 @@ impl Variant {
                 engines.sort_unstable();
                 engines.dedup();
                 let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
+                if let Some((device, here, crossed)) = mixed.placed() {
+                    let reason = std::iter::once(why.clone()).chain(here).collect::<Vec<_>>().join("; ");
+                    let info = VariantInfo::other(format!("steps of {device} kernels"), reason);
+                    return VariantInfo { copies, stored, crossed: Some(crossed), ..info };
+                }
+                let why = mixed.why_here().map_or(why.clone(), |here| format!("{why}; {here}"));
                 VariantInfo { copies, stored, ..VariantInfo::other(listed(&engines, &calls), why) }
             }
             Variant::Switched(switched) => {

@@ -31,6 +31,14 @@ impl NativeMap {
         let graph = Arc::new(graph);
         NativeMap { walk: Walk::new(graph.clone()), graph, engine, variants: RwLock::default() }
     }
+    /// Where it ran last for each kind of its arguments: the device, why the host, and the bytes that crossed; `None` where no device was
+    /// asked for, or before the first call.
+    pub fn placed(&self) -> Option<(Option<String>, Option<String>, [u64; 2])> {
+        let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
+        let device = variants.iter().rev().find_map(|v| v.1.as_ref())?.device()?;
+        let there = (!device.is_refused()).then(|| device.name().to_string());
+        Some((there, device.refusal(), device.crossed()))
+    }
     /// The group as a graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -80,16 +88,22 @@ const PORTION: usize = 1 << 26;
 fn run_in_parts(cx: &mut EvalCx, tier: &Tiered, operands: &[Operand], lanes: usize) -> Result<()> {
     let kernel = tier.kernel();
     let part = (PORTION / kernel.body.len().max(1)).max(1 << 10).next_multiple_of(GRAIN);
+    let run = |cx: &mut EvalCx, now: &[Operand], lanes: usize| {
+        let there = tier.device().map_or(Ok(None), |device| device.run(cx, kernel, now, lanes, 1, 0))?;
+        if there.is_none() {
+            tier.run(now, lanes, 1, 0);
+        }
+        Ok(())
+    };
     if lanes <= part {
-        tier.run(operands, lanes, 1, 0);
-        return Ok(());
+        return run(cx, operands, lanes);
     }
     for lo in (0..lanes).step_by(part) {
         let mut now: SmallVec<[Operand; 8]> = SmallVec::from_slice(operands);
         for (operand, mem) in now.iter_mut().zip(kernel.mems.iter()).filter(|(_, mem)| mem.lane == Lane::Unit) {
             operand.offset += lo * mem.dtype.size();
         }
-        tier.run(&now, part.min(lanes - lo), 1, 0);
+        run(cx, &now, part.min(lanes - lo))?;
         cx.check_clock()?;
     }
     Ok(())

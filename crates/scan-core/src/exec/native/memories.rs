@@ -7,7 +7,7 @@ use crate::dispatch;
 use crate::ir::Scan;
 use crate::lower::Window;
 use crate::lower::mixed::{At, Place};
-use crate::types::Array;
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -86,6 +86,18 @@ impl<'a> Memories<'a> {
         Memories { scan, windows, ins, before, feed, arena, held }
     }
 
+    /// Dtypes of the sequences.
+    pub fn seq_dtypes(&self) -> impl Iterator<Item = DType> {
+        self.scan.seqs.ids().map(|id| self.ins[self.scan.seq_input(id)].dtype())
+    }
+    /// The values that all steps read.
+    pub fn before(&self) -> impl Iterator<Item = (DType, Operand<'a>)> {
+        self.before.iter().enumerate().map(|(k, steady)| (steady.array.dtype(), self.operand(&At::Before(k), 0)))
+    }
+    /// The loop.
+    pub fn scan(&self) -> &'a Scan {
+        self.scan
+    }
     /// Writes the number of a step where steps read it.
     pub fn count(&self, step: usize) {
         self.arena.iter().zip((step as i64).to_ne_bytes()).for_each(|(cell, byte)| cell.set(byte));

@@ -7,8 +7,10 @@ use super::head::Feed;
 use super::held::{Held, make_room};
 use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
+use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, cells, copy, truth_at};
+use crate::backend::gpu::DeviceRef;
 use crate::base::{Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
@@ -23,7 +25,7 @@ use crate::types::{Array, DType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The kernels of a loop's lists, each compiled once.
 pub struct Kernels {
@@ -38,7 +40,7 @@ impl Kernels {
     }
     fn get(&self, nest: &Nest) -> Arc<Tiered> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine));
+        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine.here()));
         made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
     }
 }
@@ -48,6 +50,9 @@ pub struct Mixed {
     plan: MixedLoop,
     pieces: Vec<Piece>,
     before: Before,
+    device: Option<DeviceRef>,
+    /// The parts on the device; `None` where it does not run there.
+    there: OnceLock<Option<There>>,
 }
 
 /// A part of a step: what runs it, and on what.
@@ -174,7 +179,43 @@ impl Mixed {
     pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
         let pieces = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
         let before = Before::new(scan, &plan.before);
-        Mixed { plan, pieces, before }
+        let device = if let Engine::Device(device) = kernels.engine { Some(device) } else { None };
+        Mixed { plan, pieces, before, device, there: OnceLock::new() }
+    }
+
+    /// Its parts on the device, where it is to run there and one of them has a launch.
+    ///
+    /// # Errors
+    /// `E0522` where the device lacks a dtype.
+    fn there(&self) -> Result<Option<&There>> {
+        let Some(device) = self.device.filter(|_| !self.has_loops()) else { return Ok(None) };
+        if let Some(there) = self.there.get() {
+            return Ok(there.as_ref());
+        }
+        let made = There::new(device, &self.plan, &self.pieces)?;
+        Ok(self.there.get_or_init(|| made).as_ref())
+    }
+    fn has_loops(&self) -> bool {
+        self.pieces.iter().any(|p| matches!(p.part, Part::Loop(_) | Part::For(_)))
+    }
+    /// Why it runs on the host though a device was asked for.
+    pub fn why_here(&self) -> Option<String> {
+        let device = self.device?.0.name();
+        let why = if self.has_loops() { "a step that holds a loop is walked by it" } else { "no part of the step has a kernel for it" };
+        Some(format!("on the host, not on {device}: {why}"))
+    }
+    /// On a device: its name, the parts that run on the host with the reason, and the bytes that crossed in the last call, to the device and
+    /// back.
+    pub fn placed(&self) -> Option<(&'static str, Vec<String>, [u64; 2])> {
+        let there = self.there.get()?.as_ref()?;
+        let here = self.pieces.iter().zip(&there.parts).filter_map(|(piece, place)| match place {
+            there::Part::Here { why, .. } => Some(format!("`{}` runs on the host: {why}", piece.part.name())),
+            there::Part::There(_) => None,
+        });
+        let mut here: Vec<String> = here.collect();
+        here.sort();
+        here.dedup();
+        Some((there.name(), here, there.crossed()))
     }
 
     /// How the states are kept.
@@ -233,8 +274,37 @@ impl Mixed {
     fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], n: usize, own: usize) -> Result<Begun<'_>> {
         let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
         let before = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
-        self.pieces.iter().for_each(|p| p.expect(own));
+        if self.there()?.is_none() {
+            self.pieces.iter().for_each(|p| p.expect(own));
+        }
         Ok(Begun { list: self, before, arena: Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]) })
+    }
+}
+
+impl Mixed {
+    /// Runs from step `done` up to step `end` on a device, but for parts that have no launch; true where the loop has stopped.
+    fn segment_there(
+        &self,
+        cx: &mut EvalCx,
+        there: &There,
+        laid: &mut Option<Laid>,
+        memories: &Memories,
+        done: &mut usize,
+        end: usize,
+    ) -> std::result::Result<bool, Halt> {
+        let (first, steps) = (*done, end - *done);
+        let bind = |(piece, place)| match place {
+            &there::Part::There(_) => None,
+            there::Part::Here { .. } => Some(Bound::new(piece, memories, first, [steps, 1, 1])),
+        };
+        let bound: Vec<Option<Bound>> = self.pieces.iter().zip(&there.parts).map(bind).collect();
+        let mut scratch = vec![];
+        let mut here = |cx: &mut EvalCx, part: usize, k: usize| match &bound[part] {
+            Some(bound) => bound.run(cx, &mut [k, 0, 0], &mut scratch),
+            None => Ok(()),
+        };
+        let ran = there.segment(cx, laid, (&self.plan, &self.pieces, memories), done, end, &mut here);
+        ran.map_err(|h| h.map(|e| step::in_step(e, memories.scan(), *done)))
     }
 }
 
@@ -246,6 +316,12 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
+    /// The memory of a segment.
+    fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
+        let Begun { list, before, arena } = self;
+        Memories::new(scan, &list.plan.windows, ins, before, feed, cells(arena), rows)
+    }
+
     fn segment<'s>(
         &'s mut self,
         scan: &'s Scan,
@@ -254,9 +330,8 @@ impl Begun<'_> {
         rows: &'s HeldRows<'s>,
         [first, steps]: [usize; 2],
     ) -> Segment<'s> {
-        let Begun { list, before, arena } = self;
-        let memories = Memories::new(scan, &list.plan.windows, ins, before, feed, cells(arena), rows);
-        Segment::new(list, memories, first, steps)
+        let list = self.list;
+        Segment::new(list, self.memories(scan, ins, feed, rows), first, steps)
     }
 }
 
@@ -309,6 +384,13 @@ impl Lists<'_> {
     pub fn windows(&self) -> &[Window] {
         self.lists[0].windows()
     }
+    /// The one list on a device, where it runs there.
+    ///
+    /// # Errors
+    /// `E0522` where the device lacks a dtype.
+    pub fn there(&self) -> Result<Option<&There>> {
+        if let [list] = &self.lists[..] { list.there() } else { Ok(None) }
+    }
 
     /// Runs at most n steps on the states' memory, which is laid out for `room` of them and grows; how many ran, or `None` where a guard
     /// does not hold: nothing that was made counts then.
@@ -324,6 +406,7 @@ impl Lists<'_> {
         held: &mut [Held],
         [n, mut room]: [usize; 2],
     ) -> Result<Option<usize>> {
+        let (there, mut laid) = (self.there()?, None);
         let own = |k: usize| if self.which.is_empty() { n } else { self.which.iter().filter(|&&w| w as usize == k).count() };
         let mut begun: SmallVec<[Begun; 1]> = SmallVec::new();
         for (k, list) in self.lists.iter().enumerate() {
@@ -336,9 +419,14 @@ impl Lists<'_> {
             let ran = {
                 let rows = HeldRows::new(held);
                 let (first, steps) = (done, end - done);
-                let segments: SmallVec<[Segment; 1]> =
-                    begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
-                self.segment(scan, cx, &segments, &mut done, end)
+                if let Some(there) = there {
+                    let memories = begun[0].memories(scan, ins, &flow.feed, &rows);
+                    self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, end)
+                } else {
+                    let segments: SmallVec<[Segment; 1]> =
+                        begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
+                    self.segment(scan, cx, &segments, &mut done, end)
+                }
             };
             stopped = match ran {
                 Ok(stopped) => stopped,

@@ -3,6 +3,7 @@
 
 mod before;
 mod bound;
+mod device;
 mod foot;
 mod gathered;
 pub mod head;
@@ -20,6 +21,8 @@ mod shortcut;
 mod sides;
 mod switched;
 mod tail;
+mod tasks;
+mod there;
 mod tier;
 mod variants;
 

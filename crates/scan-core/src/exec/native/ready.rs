@@ -101,6 +101,12 @@ impl Ready {
         let first = *done;
         let bases = self.bases(sources, first);
         let operands: SmallVec<[Operand; 16]> = self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, ends, first)).collect();
+        if let Some(device) = self.tier.device()
+            && let Some(ran) = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, end - *done, *done as i64)?
+        {
+            *done += ran;
+            return Ok(stopped[0].get() != 0);
+        }
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared);
         while *done < end && stopped[0].get() == 0 && failed.get() == 0 {

@@ -1,8 +1,10 @@
 //! Which engine runs a kernel: the vm at once, machine code as soon as it pays.
 
+use super::device::OnDevice;
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
 use crate::backend::cpu::{Code, NestRun, Operand, Refusal, Spot, Steps, native, vm};
+use crate::backend::gpu::DeviceRef;
 use crate::kernel::{Kernel, Nest};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,8 @@ pub enum Engine {
     Vm,
     /// Kernels as machine code from the first call on, where that can be had.
     Jit,
+    /// Kernels on a device with a memory of its own; the rest as `Auto`.
+    Device(DeviceRef),
 }
 
 impl Engine {
@@ -35,6 +39,17 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// What runs on the host where a device was asked for.
+    pub fn here(self) -> Engine {
+        if let Engine::Device(_) = self { Engine::Auto } else { self }
+    }
+    /// Why a kernel is too long for a device; `None` elsewhere.
+    pub fn too_long(self, kernel: &Kernel) -> Option<String> {
+        if let Engine::Device(device) = self { device.0.traits().too_long(kernel) } else { None }
+    }
+}
+
 /// Machine code is made when a kernel has this many lanes × steps × instructions behind or before it: about what the vm does
 /// in the time of a compilation.
 const PAYS: u64 = 200_000;
@@ -46,12 +61,18 @@ pub struct Tiered {
     vm: OnceLock<Box<dyn Code>>,
     native: OnceLock<Result<Box<dyn Code>, Refusal>>,
     work: AtomicU64,
+    device: Option<OnDevice>,
 }
 
 impl Tiered {
     /// Nothing is compiled yet.
     pub fn new(kernel: Kernel, engine: Engine) -> Tiered {
-        Tiered { kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0) }
+        let device = if let Engine::Device(device) = engine { Some(OnDevice::new(device)) } else { None };
+        Tiered { kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
+    }
+    /// The kernel on a device, where it is to run there.
+    pub fn device(&self) -> Option<&OnDevice> {
+        self.device.as_ref()
     }
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
@@ -59,13 +80,13 @@ impl Tiered {
     }
     /// Announces work, so that machine code is there before it begins.
     pub fn expect(&self, lanes: usize, steps: usize) {
-        if self.native.get().is_some() {
+        if self.native.get().is_some() || self.device.as_ref().is_some_and(|d| !d.is_refused()) {
             return;
         }
         let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(self.kernel.body.len() as u64);
         let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
         let wanted = match self.engine {
-            Engine::Auto => before.saturating_add(work) >= PAYS,
+            Engine::Auto | Engine::Device(_) => before.saturating_add(work) >= PAYS,
             Engine::Jit => true,
             Engine::Vm | Engine::Eval => false,
         };
@@ -96,11 +117,15 @@ impl Tiered {
         code::run(self.code(), &self.kernel, operands, lanes, steps, first)
     }
     /// The engine in use, and why it is not machine code where that was tried.
-    pub fn describe(&self) -> (&'static str, Option<&str>) {
+    pub fn describe(&self) -> (&'static str, Option<String>) {
         let refusal = match self.native.get() {
-            Some(Err(r)) => Some(r.0.as_str()),
+            Some(Err(r)) => Some(r.0.clone()),
             _ => None,
         };
-        (self.code().engine(), refusal)
+        match &self.device {
+            Some(device) if !device.is_refused() => (device.name(), device.refusal()),
+            Some(device) => (self.code().engine(), device.refusal()),
+            None => (self.code().engine(), refusal),
+        }
     }
 }

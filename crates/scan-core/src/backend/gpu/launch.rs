@@ -1,0 +1,233 @@
+//! One launch of a kernel: its parameters, and which of its axes are invocations.
+//!
+//! Parameters are words: the head ([`ZERO`] to [`HEAD`]), the extents of the axes around (parallel ones, then those in order), then, per
+//! operand of the kernel, the word of its first element, the words of its copy where one is written apart, the stride of a step, and the
+//! strides of the axes. A program adds them up in 32 bits, wrapping.
+
+use super::{DeviceRef, Program, words};
+use crate::backend::cpu::Refusal;
+use crate::base::Result;
+use crate::kernel::{Kernel, Lane, MemId, Nest, Strides};
+use smallvec::SmallVec;
+
+/// The word that is 0: what a compiler must not know.
+pub const ZERO: usize = 0;
+/// The number of lanes.
+pub const LANES: usize = 1;
+/// The number of steps.
+pub const STEPS: usize = 2;
+/// The number of the first step, two words.
+pub const FIRST: usize = 3;
+/// Where the kernel notes two words: that it needs the host, and how many steps ran.
+pub const STATUS: usize = 5;
+/// The bit of the number of steps that says that the kernel stopped.
+pub const STOPPED: u32 = 1 << 31;
+/// The number of invocations.
+pub const INVOCATIONS: usize = 6;
+/// Words before the extents.
+pub const HEAD: usize = 7;
+/// So many words of parameters at most.
+pub const MOST: usize = 1 << 13;
+/// Steps of one launch at most.
+pub const MOST_STEPS: usize = 1 << 30;
+
+/// How many axes around a kernel are invocations, and how many are walked in order by each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Shape {
+    /// Invocations.
+    pub parallel: usize,
+    /// In order.
+    pub ordered: usize,
+}
+
+impl Shape {
+    /// Where the parameter of an operand's first word stands.
+    pub fn base(&self, mem: MemId) -> usize {
+        HEAD + self.parallel + self.ordered + mem.0 as usize
+    }
+    /// Where the words of the copies stand.
+    pub fn apart(&self, kernel: &Kernel, mem: MemId) -> usize {
+        HEAD + self.parallel + self.ordered + kernel.mems.len() + mem.0 as usize
+    }
+    /// Where an operand's stride of a step stands; those of the axes follow.
+    pub fn strides(&self, kernel: &Kernel, mem: MemId) -> usize {
+        let each = 1 + self.parallel + self.ordered;
+        HEAD + self.parallel + self.ordered + 2 * kernel.mems.len() + each * mem.0 as usize
+    }
+    fn words(&self, kernel: &Kernel) -> usize {
+        self.strides(kernel, MemId(kernel.mems.len() as u32))
+    }
+}
+
+/// A kernel as a device runs it, over axes of fixed extents; where its operands begin is told by each run.
+pub struct Launch {
+    program: Program,
+    kernel: Kernel,
+    shape: Shape,
+    lanes: usize,
+    /// The axes around, those that are invocations first.
+    outer: SmallVec<[usize; 4]>,
+    /// In words.
+    strides: Vec<Strides>,
+    /// Operands of carries that are the same in all lanes, where there are several: written apart, since one lane may end before another
+    /// begins.
+    apart: Vec<MemId>,
+    /// Steps of a nest's kernel, and the number of the first.
+    steps: (usize, i64),
+}
+
+/// Where the operands of one run begin, and which memory each may touch: words.
+pub type Bases<'a> = &'a [Base];
+
+/// Where an operand begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The word of its first element.
+    pub at: usize,
+    /// The first word of its memory.
+    pub from: usize,
+    /// The word behind its memory.
+    pub to: usize,
+}
+
+/// Bytes of a host's memory in words of the device's.
+pub fn in_words(bytes: isize, size: usize, words: usize) -> isize {
+    bytes / size as isize * words as isize
+}
+
+/// Whether an axis must be walked in order: what an earlier place wrote there is read, or written again, at a later one.
+fn is_ordered(nest: &Nest, axis: usize) -> bool {
+    let mut written = (0..nest.kernel.mems.len()).filter(|&k| nest.writes(k));
+    nest.outer[axis] > 1 && written.any(|k| nest.strides[k].outer[axis] == 0)
+}
+
+impl Launch {
+    /// A kernel of so many lanes, its operands moving by these bytes a step, on a device.
+    ///
+    /// # Errors
+    /// Why the device has no program for it; `E0522` where it lacks a dtype.
+    pub fn of_kernel(
+        device: DeviceRef,
+        kernel: &Kernel,
+        lanes: usize,
+        steps: impl Iterator<Item = isize>,
+    ) -> Result<std::result::Result<Launch, Refusal>> {
+        let strides: Vec<Strides> = steps.map(|step| Strides { step, outer: SmallVec::new() }).collect();
+        let kernel = kernel.clone();
+        let nest = Nest { kernel, lanes, steps: 1, first: 0, outer: SmallVec::new(), strides, fills: vec![] };
+        Launch::of_nest(device, nest, false)
+    }
+
+    /// A nest on a device. `together`: operands lie in the same memory in ways that its order decides.
+    ///
+    /// # Errors
+    /// As [`of_kernel`](Launch::of_kernel).
+    pub fn of_nest(device: DeviceRef, nest: Nest, together: bool) -> Result<std::result::Result<Launch, Refusal>> {
+        let traits = device.0.traits();
+        traits.admits(device.0.name(), &nest.kernel)?;
+        if let Some(why) = traits.too_long(&nest.kernel) {
+            return Ok(Err(Refusal(why)));
+        }
+        let axes = 0..nest.outer.len();
+        let (ordered, parallel): (Vec<usize>, Vec<usize>) = axes.partition(|&a| together || is_ordered(&nest, a));
+        let shape = Shape { parallel: parallel.len(), ordered: ordered.len() };
+        let kernel = &nest.kernel;
+        let uniform = |m: &MemId| kernel.mems[*m].lane == Lane::Uniform;
+        let apart: Vec<MemId> = kernel.carries.iter().map(|c| c.mem).filter(uniform).filter(|_| nest.lanes > 1).collect();
+        if shape.words(kernel) > MOST {
+            return Ok(Err(Refusal(format!("it has {} operands", kernel.mems.len()))));
+        }
+        if !apart.is_empty() && !nest.outer.is_empty() {
+            return Ok(Err(Refusal("lanes of several places share a value".into())));
+        }
+        let order: Vec<usize> = parallel.into_iter().chain(ordered).collect();
+        let scaled = kernel.mems.iter().zip(&nest.strides).map(|(mem, s)| {
+            let scale = |bytes: isize| in_words(bytes, mem.dtype.size(), words(mem.dtype));
+            Strides { step: scale(s.step), outer: order.iter().map(|&a| scale(s.outer[a])).collect() }
+        });
+        let strides = scaled.collect();
+        let steps = (nest.steps, nest.first);
+        let program = match device.0.compile(kernel, &shape) {
+            Ok(program) => program,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let outer = order.iter().map(|&a| nest.outer[a]).collect();
+        Ok(Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel }))
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+    /// Operands that are written apart; what is written there is to be copied behind each run.
+    pub fn apart(&self) -> &[MemId] {
+        &self.apart
+    }
+    /// Steps of a nest's kernel, and the number of the first.
+    pub fn steps(&self) -> (usize, i64) {
+        self.steps
+    }
+    /// Its program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+    /// How many invocations it has.
+    pub fn invocations(&self) -> usize {
+        self.lanes * self.outer[..self.shape.parallel].iter().product::<usize>()
+    }
+    /// Lanes × places × steps × instructions of so many steps.
+    pub fn work(&self, steps: usize) -> usize {
+        let places: usize = self.outer.iter().product();
+        places.saturating_mul(self.lanes).saturating_mul(steps).saturating_mul(self.kernel.body.len().max(1))
+    }
+    /// How many words an operand moves in so many steps.
+    pub fn moves(&self, mem: MemId, steps: usize) -> isize {
+        self.strides[mem.0 as usize].step * steps as isize
+    }
+
+    /// The parameters of a run of so many steps from step `first` on. `apart` gives the word where an operand that is
+    /// written apart goes.
+    ///
+    /// # Panics
+    /// Where an operand leaves its memory: a fault of the planner, caught before anything is touched.
+    pub fn params(&self, bases: Bases, apart: usize, status: usize, steps: usize, first: i64) -> Vec<u32> {
+        assert!(bases.len() == self.kernel.mems.len() && steps <= MOST_STEPS, "operands of a kernel");
+        let mut params = vec![0u32; self.shape.words(&self.kernel)];
+        params[LANES] = self.lanes as u32;
+        params[STEPS] = steps as u32;
+        params[FIRST] = first as u32;
+        params[FIRST + 1] = (first >> 32) as u32;
+        params[STATUS] = status as u32;
+        params[INVOCATIONS] = u32::try_from(self.invocations()).expect("invocations");
+        self.outer.iter().enumerate().for_each(|(a, &n)| params[HEAD + a] = n as u32);
+        for (mem, base) in self.kernel.mems.ids().zip(bases) {
+            self.check(mem, base, steps);
+            params[self.shape.base(mem)] = base.at as u32;
+            params[self.shape.apart(&self.kernel, mem)] = base.at as u32;
+            let own = &self.strides[mem.0 as usize];
+            let at = self.shape.strides(&self.kernel, mem);
+            std::iter::once(&own.step).chain(&own.outer).enumerate().for_each(|(k, &s)| params[at + k] = s as i32 as u32);
+        }
+        for (k, &mem) in self.apart.iter().enumerate() {
+            params[self.shape.apart(&self.kernel, mem)] = (apart + 2 * k) as u32;
+        }
+        params
+    }
+
+    fn check(&self, mem: MemId, base: &Base, steps: usize) {
+        let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
+        let carried = self.kernel.carries.iter().any(|c| c.mem == mem);
+        let row = words(kind.dtype) * kind.row_bytes(self.lanes) / kind.dtype.size();
+        let along = if carried { 0 } else { own.step * (steps as isize - 1) };
+        let spans = std::iter::once(along).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
+        let (low, high) = spans.fold((0, row as isize), |(low, high), s| (low + s.min(0), high + s.max(0)));
+        let (low, high) = (base.at as isize + low, base.at as isize + high);
+        assert!(
+            base.from as isize <= low && high <= base.to as isize,
+            "operand {} reaches from word {low} to {high}, its memory from {} to {}",
+            mem.0,
+            base.from,
+            base.to
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! Devices through wgpu, on Vulkan: kernels as WGSL, translated to SPIR-V in which nothing is contracted.
+
+mod memory;
+#[allow(unsafe_code)]
+mod open;
+mod spirv;
+#[cfg(test)]
+mod tests;
+mod values;
+mod wgsl;
+
+pub use open::{Adapter, adapters, open};

@@ -1,0 +1,237 @@
+//! A kernel on a device with a memory of its own: what it reads goes there, what it writes comes back.
+
+use crate::backend::cpu::{Memory, Operand};
+use crate::backend::gpu::heap::Plan;
+use crate::backend::gpu::launch::{Base, MOST_STEPS};
+use crate::backend::gpu::{DeviceRef, Launch, Region, Space};
+use crate::base::Result;
+use crate::ir::EvalCx;
+use crate::kernel::{Kernel, MemId};
+use crate::types::DType;
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A launch is to take about so long: between two of them the caller may stop, and drivers end what takes seconds.
+const LAUNCH: Duration = Duration::from_millis(100);
+/// lanes × steps × instructions of the first launch of a kernel.
+const FIRST: usize = 1 << 22;
+
+/// A kernel on a device.
+pub struct OnDevice {
+    device: DeviceRef,
+    /// The launch of the last call, with its lanes and strides.
+    last: Mutex<Option<(usize, Vec<isize>, Arc<Launch>)>>,
+    /// Why it runs on the host.
+    refusal: Mutex<Option<String>>,
+    /// lanes × steps × instructions that take [`LAUNCH`].
+    portion: AtomicUsize,
+    /// Bytes that crossed in the last call, to the device and back.
+    crossed: [AtomicU64; 2],
+    /// Calls that needed the host after all.
+    given_up: AtomicU64,
+}
+
+/// Memory of the host that operands lie in, and what of it is touched.
+struct Touched<'a> {
+    memory: Memory<'a>,
+    dtype: DType,
+    all: Range<usize>,
+    written: Option<Range<usize>>,
+    /// Something is read before it is written.
+    read: bool,
+}
+
+impl OnDevice {
+    /// Nothing is compiled yet.
+    pub fn new(device: DeviceRef) -> OnDevice {
+        OnDevice {
+            device,
+            last: Mutex::default(),
+            refusal: Mutex::default(),
+            portion: AtomicUsize::new(FIRST),
+            crossed: Default::default(),
+            given_up: AtomicU64::new(0),
+        }
+    }
+    /// The device's name.
+    pub fn name(&self) -> &'static str {
+        self.device.0.name()
+    }
+    /// Why it runs on the host, always or sometimes.
+    pub fn refusal(&self) -> Option<String> {
+        let often = self.given_up.load(Ordering::Relaxed);
+        let given_up = (often > 0).then(|| format!("{often} calls took values of the host's functions and ran there"));
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone().or(given_up)
+    }
+    /// True where it has no program.
+    pub fn is_refused(&self) -> bool {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+    /// Bytes that crossed in the last call, to the device and back.
+    pub fn crossed(&self) -> [u64; 2] {
+        self.crossed.each_ref().map(|c| c.load(Ordering::Relaxed))
+    }
+
+    /// Runs at most so many steps on operands in the host's memory; how many ran. `None` where the host must run them: nothing was written.
+    ///
+    /// # Errors
+    /// `E0522` where the device lacks a dtype, `E0392` where it has no memory, `E0523` where it fails; an interruption.
+    pub fn run(
+        &self,
+        cx: &mut EvalCx,
+        kernel: &Kernel,
+        operands: &[Operand],
+        lanes: usize,
+        steps: usize,
+        first: i64,
+    ) -> Result<Option<usize>> {
+        if lanes == 0 || steps == 0 {
+            return Ok(Some(steps));
+        }
+        let Some(launch) = self.launch(kernel, operands, lanes)? else { return Ok(None) };
+        let touched = touched(kernel, operands, lanes, steps);
+        let mut plan = Plan::new();
+        let regions: SmallVec<[Region; 8]> = touched.iter().map(|t| plan.region(t.dtype, t.all.clone())).collect();
+        let mut space = Space::new(self.device, &plan)?;
+        for (region, t) in regions.iter().zip(&touched).filter(|t| t.1.read) {
+            space.upload(region, t.memory, t.all.clone())?;
+        }
+        let at = |o: &Operand| touched.iter().position(|t| t.memory.span() == o.memory.span()).expect("memory of an operand");
+        let bases: Vec<_> = operands.iter().map(|o| (regions[at(o)], o.offset)).collect();
+        let ran = self.steps(cx, &mut space, &launch, &bases, steps, first)?;
+        if let Some(ran) = ran {
+            for (region, t) in regions.iter().zip(&touched) {
+                if let (Memory::Write(cells), Some(written)) = (t.memory, &t.written) {
+                    space.download(region, cells, written.clone())?;
+                }
+            }
+            self.crossed.iter().zip(space.crossed).for_each(|(c, n)| c.store(n as u64, Ordering::Relaxed));
+            return Ok(Some(ran));
+        }
+        self.given_up.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
+    }
+
+    /// The steps, launch after launch; `None` where one needed the host.
+    fn steps(
+        &self,
+        cx: &mut EvalCx,
+        space: &mut Space,
+        launch: &Launch,
+        operands: &[(Region, usize)],
+        steps: usize,
+        first: i64,
+    ) -> Result<Option<usize>> {
+        let mut done = 0;
+        while done < steps {
+            let portion = self.portion.load(Ordering::Relaxed);
+            let now = (portion / launch.work(1).max(1)).clamp(1, (steps - done).min(MOST_STEPS));
+            let bases: Vec<_> = launch
+                .kernel()
+                .mems
+                .ids()
+                .zip(operands)
+                .map(|(mem, (region, offset))| {
+                    let base = region.base(*offset);
+                    let by = if is_carried(launch.kernel(), mem) { 0 } else { launch.moves(mem, done) };
+                    Base { at: (base.at as isize + by) as usize, ..base }
+                })
+                .collect();
+            let start = Instant::now();
+            space.run(launch, &bases, now, first + done as i64)?;
+            let status = space.status()?;
+            self.measured(launch.work(now), start.elapsed());
+            if status.taken {
+                return Ok(None);
+            }
+            done += if launch.kernel().stop.is_some() { status.ran } else { now };
+            if status.stopped {
+                break;
+            }
+            if done < steps {
+                cx.check_clock()?;
+            }
+        }
+        Ok(Some(done))
+    }
+
+    /// Learns how much takes as long as a launch is to take.
+    fn measured(&self, work: usize, took: Duration) {
+        let before = self.portion.load(Ordering::Relaxed);
+        if 2 * work < before && took < LAUNCH {
+            return;
+        }
+        let wanted = work as f64 * LAUNCH.as_secs_f64() / took.as_secs_f64().max(1e-6);
+        let bounded = wanted.clamp(before as f64 / 8.0, before as f64 * 4.0).min(1e15);
+        self.portion.store((bounded as usize).max(1), Ordering::Relaxed);
+    }
+
+    fn launch(&self, kernel: &Kernel, operands: &[Operand], lanes: usize) -> Result<Option<Arc<Launch>>> {
+        if self.is_refused() {
+            return Ok(None);
+        }
+        let strides: Vec<isize> = kernel.mems.ids().zip(operands).map(|(m, o)| if is_carried(kernel, m) { 0 } else { o.stride }).collect();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((n, known, launch)) = &*last
+            && (*n, known) == (lanes, &strides)
+        {
+            return Ok(Some(launch.clone()));
+        }
+        match Launch::of_kernel(self.device, kernel, lanes, strides.iter().copied())? {
+            Ok(launch) => {
+                let launch = Arc::new(launch);
+                *last = Some((lanes, strides, launch.clone()));
+                Ok(Some(launch))
+            }
+            Err(refusal) => {
+                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal.0);
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn is_carried(kernel: &Kernel, mem: MemId) -> bool {
+    kernel.carries.iter().any(|c| c.mem == mem)
+}
+
+/// The memories of operands, and what of them a call touches.
+fn touched<'a>(kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: usize) -> Vec<Touched<'a>> {
+    let mut found: Vec<Touched> = vec![];
+    for ((mem, kind), o) in kernel.mems.enumerate().zip(operands) {
+        let (carried, stored) = (is_carried(kernel, mem), kernel.stores.iter().any(|s| s.mem == mem));
+        let row = kind.row_bytes(lanes);
+        let span = if carried { 0 } else { o.stride * (steps as isize - 1) };
+        let (low, high) = (o.offset as isize + span.min(0), o.offset as isize + span.max(0) + row as isize);
+        let range = low as usize..high as usize;
+        // What is stored without gaps need not be there before.
+        let dense = stored && kernel.stop.is_none() && (steps == 1 || o.stride.unsigned_abs() == row);
+        let own = Touched {
+            memory: o.memory,
+            dtype: kind.dtype,
+            all: range.clone(),
+            written: (carried || stored).then_some(range),
+            read: !dense,
+        };
+        match found.iter_mut().find(|t| t.memory.span() == o.memory.span()) {
+            Some(t) => t.add(own),
+            None => found.push(own),
+        }
+    }
+    found
+}
+
+impl Touched<'_> {
+    fn add(&mut self, other: Touched) {
+        let both = |a: &Range<usize>, b: &Range<usize>| a.start.min(b.start)..a.end.max(b.end);
+        self.all = both(&self.all, &other.all);
+        self.read = true;
+        self.written = match (&self.written, &other.written) {
+            (Some(a), Some(b)) => Some(both(a, b)),
+            (a, b) => a.clone().or(b.clone()),
+        };
+    }
+}

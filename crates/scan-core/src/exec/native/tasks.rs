@@ -1,0 +1,204 @@
+//! The parts of a step that is a list, as launches on a device.
+
+use super::mixed::{Part, Piece};
+use crate::backend::cpu::Refusal;
+use crate::backend::gpu::{DeviceRef, Launch, host, kernels, words};
+use crate::base::Result;
+use crate::kernel::nest::Use;
+use crate::kernel::{MemId, Nest};
+use crate::lower::mixed::{At, Place, Run};
+use crate::types::DType;
+use crate::types::shape::count;
+use smallvec::{SmallVec, smallvec};
+
+/// Where an operand of a launch lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spot {
+    /// In an input of the part.
+    In(usize),
+    /// In a result.
+    Out(usize),
+    /// In memory between the launches of one part.
+    Scratch,
+}
+
+/// A launch, and where its operands lie: so many words behind the begin of these.
+pub struct Task {
+    /// What is launched.
+    pub launch: Launch,
+    /// One per operand.
+    pub operands: SmallVec<[(Spot, usize); 4]>,
+}
+
+/// The launches of a part, or why it runs on the host.
+pub type Tasks = std::result::Result<Vec<Task>, Refusal>;
+
+fn task(device: DeviceRef, nest: Nest, operands: SmallVec<[(Spot, usize); 4]>) -> Result<std::result::Result<Task, Refusal>> {
+    Ok(Launch::of_nest(device, nest, false)?.map(|launch| Task { launch, operands }))
+}
+
+/// All of them, unless one is refused.
+fn all(tasks: impl IntoIterator<Item = Result<std::result::Result<Task, Refusal>>>) -> Result<Tasks> {
+    let mut found = vec![];
+    for task in tasks {
+        match task? {
+            Ok(task) => found.push(task),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    }
+    Ok(Ok(found))
+}
+
+/// The launches of a part.
+///
+/// # Errors
+/// `E0522`.
+pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> {
+    match &piece.part {
+        Part::Nest(_, of) => nest(device, of, piece, in_place),
+        Part::Move(runs) => moved(device, runs, piece.outs[0].dtype),
+        Part::MatMul(extents) => product(device, *extents, piece.outs[0].dtype),
+        part => Ok(Err(Refusal(format!("a device has no kernel for `{}`", part.name())))),
+    }
+}
+
+/// A kernel inside loops, and what is filled before.
+///
+/// # Errors
+/// `E0522`.
+fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Result<Tasks> {
+    let spots = spots(item);
+    let fills = nest.fills.iter().map(|f| {
+        let dtype = nest.kernel.mems[MemId(f.operand as u32)].dtype;
+        task(device, kernels::fill(dtype, f.bits, f.count), smallvec![spots[f.operand]])
+    });
+    let mut tasks = match all(fills)? {
+        Ok(tasks) => tasks,
+        refused => return Ok(refused),
+    };
+    if nest.places() > 0 {
+        let together = meets(nest, item, in_place);
+        match Launch::of_nest(device, nest.clone(), together)? {
+            Ok(launch) => tasks.push(Task { launch, operands: spots }),
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    }
+    Ok(Ok(tasks))
+}
+
+fn spots(item: &Piece) -> SmallVec<[(Spot, usize); 4]> {
+    let ins = (0..item.ins.len()).map(|k| (Spot::In(k), 0));
+    ins.chain((0..item.outs.len()).map(|k| (Spot::Out(k), 0))).collect()
+}
+
+/// Whether what a nest writes meets another operand in other ways than element on element.
+fn meets(nest: &Nest, item: &Piece, in_place: &[bool]) -> bool {
+    let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
+    let written = (0..places.len()).filter(|&k| nest.writes(k));
+    let pairs = written.flat_map(|w| (0..places.len()).filter(move |&k| k != w).map(move |k| (w, k)));
+    let mut close = pairs.filter(|&(w, k)| near((nest, w, places[w]), (nest, k, places[k]), in_place));
+    close.any(|(w, k)| {
+        let lanes = |k: usize| nest.kernel.mems[MemId(k as u32)].lane;
+        let same = places[w].at == places[k].at && places[w].first == places[k].first;
+        !same || nest.strides[w] != nest.strides[k] || lanes(w) != lanes(k)
+    })
+}
+
+/// Whether two operands of a nest may have an element in common.
+fn near(a: (&Nest, usize, &Place), b: (&Nest, usize, &Place), in_place: &[bool]) -> bool {
+    let range = |(nest, k, place): (&Nest, usize, &Place)| {
+        let (low, high) = nest.reach(k, Use::of(&nest.kernel)[k]);
+        let base = if let At::Arena(offset) = place.at { offset } else { 0 } + place.first * place.dtype.size();
+        (base as isize + low, base as isize + high)
+    };
+    let meet = || {
+        let (a, b) = (range(a), range(b));
+        a.0 < b.1 && b.0 < a.1
+    };
+    match (a.2.at, b.2.at) {
+        (At::Arena(_), At::Arena(_)) => meet(),
+        (At::Row(s, i), At::Row(t, j)) => s == t && (in_place[s.0 as usize] || i == j) && meet(),
+        _ => false,
+    }
+}
+
+/// Elements moved.
+///
+/// # Errors
+/// `E0522`.
+fn moved(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
+    let size = dtype.size() as isize;
+    let w = words(dtype);
+    all(blocks(runs).into_iter().map(|(run, high, down)| match run.input {
+        None => task(device, kernels::fill(dtype, 0, run.n), smallvec![(Spot::Out(0), run.to * w)]),
+        Some(i) => {
+            let nest = kernels::rows(dtype, [high, run.n], [down * size, run.step * size]);
+            task(device, nest, smallvec![(Spot::In(i), run.from * w), (Spot::Out(0), run.to * w)])
+        }
+    }))
+}
+
+/// Runs of equal lengths that follow each other at equal distances, as one: the first, how many, and the elements from one to the next.
+fn blocks(runs: &[Run]) -> Vec<(Run, usize, isize)> {
+    let mut found: Vec<(Run, usize, isize)> = vec![];
+    for run in runs {
+        if let Some((first, high, down)) = found.last_mut() {
+            let apart = run.from as isize - first.from as isize;
+            let alike = run.input.is_some() && (run.input, run.n, run.step) == (first.input, first.n, first.step);
+            let next = run.to == first.to + *high * first.n && (*high == 1 || apart == *down * *high as isize);
+            if alike && next {
+                *down = if *high == 1 { apart } else { *down };
+                *high += 1;
+                continue;
+            }
+        }
+        found.push((*run, 1, 0));
+    }
+    found
+}
+
+/// A product of matrices: chain by chain, the blocks added up in order.
+///
+/// # Errors
+/// `E0522`.
+fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tasks> {
+    if n == 1 {
+        return Ok(Err(Refusal("a product with a vector on the right is added up by eights, which no launch does".into())));
+    }
+    let (w, row) = (words(dtype), (k * dtype.size()) as isize);
+    let mut tasks = vec![task(device, kernels::fill(dtype, 0, m * n), smallvec![(Spot::Out(0), 0)])];
+    for [p, depth] in kernels::blocks(k) {
+        let to = (if p == 0 { Spot::Out(0) } else { Spot::Scratch }, 0);
+        if p > 0 {
+            tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![to]));
+        }
+        let operands = smallvec![(Spot::In(0), p * w), (Spot::In(1), p * n * w), to];
+        tasks.push(task(device, kernels::chains(dtype, [m, depth, n], row), operands));
+        if p > 0 {
+            tasks.push(task(device, kernels::add(dtype, m * n), smallvec![(Spot::Out(0), 0), to]));
+        }
+    }
+    all(tasks)
+}
+
+/// The number of a step, counted up.
+///
+/// # Errors
+/// `E0522`.
+pub fn count_up(device: DeviceRef) -> Result<Tasks> {
+    all([task(device, kernels::count(), smallvec![(Spot::Out(0), 0)])])
+}
+
+/// A value to the row of a state.
+///
+/// # Errors
+/// `E0522`.
+pub fn written(device: DeviceRef, place: &Place) -> Result<Tasks> {
+    let run = Run { input: Some(0), from: 0, to: 0, n: count(&place.shape), step: 1 };
+    moved(device, &[run], place.dtype)
+}
+
+/// True where a launch may find that it needs the host.
+pub fn may_need_host(tasks: &[Task]) -> bool {
+    tasks.iter().any(|t| host::taken(t.launch.kernel()).is_ok_and(|taken| !taken.is_empty()))
+}

@@ -1,0 +1,350 @@
+//! A loop whose step is a list, on a device: its states, temporaries and what all steps read lie there; parts that have no launch run on the
+//! host, between which what they read and write crosses.
+
+use super::bound::Halt;
+use super::memories::Memories;
+use super::mixed::{Part as Kind, Piece};
+use super::tasks::{self, Spot, Task};
+use crate::backend::cpu::{Memory, Operand, truth_at};
+use crate::backend::gpu::heap::{Plan, Region, Space};
+use crate::backend::gpu::launch::Base;
+use crate::backend::gpu::{DeviceRef, words};
+use crate::base::{Diagnostic, Result};
+use crate::ir::{EvalCx, StateId};
+use crate::kernel::LEVELS;
+use crate::lower::Window;
+use crate::lower::mixed::{At, MixedLoop, Place};
+use crate::types::DType;
+use crate::types::shape::count;
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// So long a device may work before it is looked at whether the caller wants to stop.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Launches that are handed over at first before that.
+const FIRST: usize = 64;
+
+/// Where a part runs.
+pub enum Part {
+    /// On the device.
+    There(Vec<Task>),
+    /// On the host.
+    Here {
+        /// Why.
+        why: String,
+        /// It changes a part of its results alone: the rest must be there.
+        in_part: bool,
+    },
+}
+
+/// The launches of a loop's step.
+pub struct There {
+    device: DeviceRef,
+    /// Per item.
+    pub parts: Vec<Part>,
+    /// Per row that is written behind the items.
+    writes: Vec<Vec<Task>>,
+    /// Counts the steps, where a launch reads their number.
+    count: Vec<Task>,
+    /// Words between the launches of a part.
+    scratch: usize,
+    /// A launch may find that it needs the host.
+    may_need_host: bool,
+    /// Bytes that crossed in the last call, to the device and back.
+    crossed: [AtomicU64; 2],
+}
+
+/// The memory of a run on the device.
+pub struct Laid {
+    space: Space,
+    arena: Region,
+    scratch: Region,
+    rows: Vec<Region>,
+    seqs: Vec<Option<Region>>,
+    before: Vec<Region>,
+    /// Launches since the device was waited for, when that was, and how many there may be.
+    pace: (usize, Instant, usize),
+}
+
+impl There {
+    /// The launches of a plan's parts; `None` where none of these has one.
+    ///
+    /// # Errors
+    /// `E0522` where the device lacks a dtype.
+    pub fn new(device: DeviceRef, plan: &MixedLoop, pieces: &[Piece]) -> Result<Option<There>> {
+        let (mut parts, mut scratch) = (vec![], 0);
+        for piece in pieces {
+            if let Kind::MatMul([m, _, n]) = piece.part {
+                scratch = scratch.max(2 * m * n);
+            }
+            let in_part = matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
+            let tasks = tasks::of(device, piece, &plan.in_place)?;
+            parts.push(tasks.map_or_else(|refusal| Part::Here { why: refusal.0, in_part }, Part::There));
+        }
+        if !parts.iter().any(|p| matches!(p, Part::There(_))) {
+            return Ok(None);
+        }
+        let mut writes = vec![];
+        for (.., place) in &plan.writes {
+            writes.push(tasks::written(device, place)?.map_err(|r| Diagnostic::internal(r.0))?);
+        }
+        let reads_step = |(piece, part): (&Piece, &Part)| matches!(part, Part::There(_)) && piece.ins.iter().any(is_step);
+        let mut count = vec![];
+        if pieces.iter().zip(&parts).any(reads_step) || plan.writes.iter().any(|w| is_step(&w.2)) {
+            count = tasks::count_up(device)?.map_err(|r| Diagnostic::internal(r.0))?;
+        }
+        let may_need_host = parts.iter().any(|p| if let Part::There(t) = p { tasks::may_need_host(t) } else { false });
+        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, crossed: Default::default() }))
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &'static str {
+        self.device.0.name()
+    }
+    /// True where a run may come to nothing: its inputs must be kept.
+    pub fn may_need_host(&self) -> bool {
+        self.may_need_host
+    }
+    /// Bytes that crossed in the last call, to the device and back.
+    pub fn crossed(&self) -> [u64; 2] {
+        self.crossed.each_ref().map(|c| c.load(Ordering::Relaxed))
+    }
+
+    /// Lays out the memory of a segment, or takes what is there where it fits, and writes what its steps read.
+    fn lay_out(&self, laid: &mut Option<Laid>, plan: &MixedLoop, memories: &Memories, [first, steps]: [usize; 2]) -> Result<()> {
+        let scan = memories.scan();
+        let seqs: Vec<Option<Range<usize>>> = scan.seqs.ids().map(|id| rows_of(&memories.operand(&At::Seq(id), first), steps)).collect();
+        let len = |at: &At| memories.operand(at, first).memory.span().1;
+        let rows: Vec<usize> = scan.states.ids().map(|id| len(&At::Row(id, 0))).collect();
+        let fits = laid.as_ref().is_some_and(|l| {
+            let same = |r: &Option<Region>, b: &Option<Range<usize>>| match (r, b) {
+                (Some(r), Some(b)) => r.words == b.len() / r.dtype.size() * words(r.dtype),
+                (r, b) => r.is_none() && b.is_none(),
+            };
+            l.rows.iter().zip(&rows).all(|(r, &n)| r.words == n / r.dtype.size() * words(r.dtype))
+                && l.seqs.iter().zip(&seqs).all(|(r, b)| same(r, b))
+        });
+        if !fits {
+            let new = self.regions(plan, memories, &rows, &seqs)?;
+            *laid = Some(new);
+        }
+        let laid = laid.as_mut().expect("made above");
+        for ((id, region), bytes) in scan.seqs.ids().zip(&mut laid.seqs).zip(seqs) {
+            if let (Some(region), Some(bytes)) = (region, bytes) {
+                region.first = bytes.start;
+                laid.space.upload(region, memories.operand(&At::Seq(id), first).memory, bytes)?;
+            }
+        }
+        for (id, region) in scan.states.ids().zip(&laid.rows) {
+            let bytes = read_rows(&plan.windows[id.0 as usize], memories, id, first);
+            laid.space.upload(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
+        }
+        let before = (first as i64 - 1).to_ne_bytes();
+        laid.space.upload(&laid.arena.as_dtype(DType::I64), Memory::Read(&before), 0..8)
+    }
+
+    fn regions(&self, plan: &MixedLoop, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
+        let mut layout = Plan::new();
+        // A word per byte of the host's: every temporary then has room for its elements, whatever they are.
+        let arena = layout.region(DType::I8, 0..plan.arena);
+        let scratch = layout.region(DType::I32, 0..4 * self.scratch);
+        let windows = plan.windows.iter().zip(rows);
+        let rows = windows.map(|(w, &n)| layout.region(w.dtype, 0..n)).collect();
+        let seq = |(s, bytes): (DType, &Option<Range<usize>>)| bytes.clone().map(|bytes| layout.region(s, bytes));
+        let seqs = memories.seq_dtypes().zip(seqs).map(seq).collect();
+        let steady: Vec<(DType, Operand)> = memories.before().collect();
+        let before: Vec<Region> = steady.iter().map(|(dtype, o)| layout.region(*dtype, o.offset..o.memory.span().1)).collect();
+        let mut space = Space::new(self.device, &layout)?;
+        for (region, (_, o)) in before.iter().zip(&steady) {
+            space.upload(region, o.memory, o.offset..o.memory.span().1)?;
+        }
+        Ok(Laid { space, arena, scratch, rows, seqs, before, pace: (0, Instant::now(), FIRST) })
+    }
+
+    /// Runs from step `done` up to step `end`, in memory of the host that does not move; `here(k, step)` runs part k on the host.
+    ///
+    /// # Errors
+    /// What the ops report; `E0523`.
+    pub fn segment(
+        &self,
+        cx: &mut EvalCx,
+        laid: &mut Option<Laid>,
+        (plan, pieces, memories): (&MixedLoop, &[Piece], &Memories),
+        done: &mut usize,
+        end: usize,
+        here: &mut dyn FnMut(&mut EvalCx, usize, usize) -> std::result::Result<(), Halt>,
+    ) -> std::result::Result<bool, Halt> {
+        let first = *done;
+        self.lay_out(laid, plan, memories, [first, end - first])?;
+        let laid = laid.as_mut().expect("laid out");
+        let mut stopped = false;
+        while *done < end && !stopped {
+            memories.count(*done);
+            self.step(cx, laid, (plan, pieces, memories), *done, &mut |cx, k| here(cx, k, *done - first))?;
+            if let Some(stop) = &plan.stop {
+                laid.fetch(memories, stop, *done)?;
+                stopped = truth_at(&memories.place(stop, *done), stop.dtype);
+            }
+            *done += 1;
+        }
+        if laid.space.status()?.taken {
+            return Err(Halt::Refused);
+        }
+        for (id, region) in memories.scan().states.ids().zip(&laid.rows) {
+            let bytes = made_rows(memories, id, first, *done, &plan.windows[id.0 as usize]);
+            if let Memory::Write(cells) = memories.operand(&At::Row(id, 0), first).memory {
+                laid.space.download(region, cells, bytes)?;
+            }
+        }
+        self.crossed.iter().zip(laid.space.crossed).for_each(|(c, n)| c.store(n as u64, Ordering::Relaxed));
+        Ok(stopped)
+    }
+
+    fn step(
+        &self,
+        cx: &mut EvalCx,
+        laid: &mut Laid,
+        (plan, pieces, memories): (&MixedLoop, &[Piece], &Memories),
+        step: usize,
+        here: &mut dyn FnMut(&mut EvalCx, usize) -> std::result::Result<(), Halt>,
+    ) -> std::result::Result<(), Halt> {
+        let number = Place { at: At::Arena(0), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
+        for task in &self.count {
+            laid.launch(memories, task, &|_| &number, step)?;
+        }
+        for (k, (part, item)) in self.parts.iter().zip(pieces).enumerate() {
+            match part {
+                Part::There(tasks) => {
+                    for task in tasks {
+                        laid.launch(memories, task, &|spot| if let Spot::In(i) = spot { &item.ins[i] } else { out_of(item, spot) }, step)?;
+                    }
+                }
+                Part::Here { in_part, .. } => {
+                    let writes = if *in_part { &item.outs[..] } else { &[] };
+                    for place in item.ins.iter().chain(writes).filter(|p| !is_step(p)) {
+                        laid.fetch(memories, place, step)?;
+                    }
+                    here(cx, k)?;
+                    for place in &item.outs {
+                        laid.send(memories, place, step)?;
+                    }
+                }
+            }
+            laid.wait(cx)?;
+        }
+        for (tasks, (id, offset, place)) in self.writes.iter().zip(&plan.writes) {
+            let row = Place { at: At::Row(*id, *offset), first: 0, ..place.clone() };
+            for task in tasks {
+                laid.launch(memories, task, &|spot| if spot == Spot::Out(0) { &row } else { place }, step)?;
+            }
+        }
+        Ok(laid.wait(cx)?)
+    }
+}
+
+fn out_of(item: &Piece, spot: Spot) -> &Place {
+    if let Spot::Out(k) = spot { &item.outs[k] } else { &item.outs[0] }
+}
+
+fn is_step(place: &Place) -> bool {
+    place.at == At::Arena(0)
+}
+
+/// The bytes of rows that so many steps see of a sequence; `None` where rows are empty.
+fn rows_of(operand: &Operand, steps: usize) -> Option<Range<usize>> {
+    let row = operand.stride.unsigned_abs();
+    let last = operand.offset as isize + operand.stride * (steps as isize - 1);
+    let (low, high) = (operand.offset.min(last as usize), operand.offset.max(last as usize));
+    (row > 0).then_some(low..high + row)
+}
+
+/// The bytes of a state's rows that steps from `first` on may see before they are written.
+fn read_rows(window: &Window, memories: &Memories, id: StateId, first: usize) -> Range<usize> {
+    let operand = memories.operand(&At::Row(id, 0), first);
+    let (len, row) = (operand.memory.span().1, window.row_bytes());
+    if operand.stride == 0 || window.entering {
+        return 0..len;
+    }
+    operand.offset.min(len)..(operand.offset + (window.span + 1) * row).min(len)
+}
+
+/// The bytes of a state's rows that steps may have written.
+fn made_rows(memories: &Memories, id: StateId, first: usize, done: usize, window: &Window) -> Range<usize> {
+    let operand = memories.operand(&At::Row(id, 0), first);
+    let len = operand.memory.span().1;
+    if operand.stride == 0 {
+        return 0..len;
+    }
+    let end = operand.offset + (done - first + window.span) * window.row_bytes();
+    operand.offset.min(len)..end.min(len)
+}
+
+impl Laid {
+    /// Where a place begins as a step sees it.
+    fn base(&self, memories: &Memories, place: &Place, step: usize) -> Base {
+        let by = place.first * words(place.dtype);
+        let host = |region: &Region| {
+            let base = region.base(memories.operand(&place.at, step).offset);
+            Base { at: base.at + by, ..base }
+        };
+        match place.at {
+            At::Arena(offset) => Base { at: self.arena.at + offset + by, from: self.arena.at, to: self.arena.at + self.arena.words },
+            At::Slot(_) => unreachable!("laid out"),
+            At::Row(id, _) => host(&self.rows[id.0 as usize]),
+            At::Seq(id) => host(self.seqs[id.0 as usize].as_ref().expect("rows that are not empty")),
+            At::Before(k) => host(&self.before[k]),
+        }
+    }
+
+    fn launch<'p>(&mut self, memories: &Memories, task: &Task, place: &dyn Fn(Spot) -> &'p Place, step: usize) -> Result<()> {
+        let scratch = Base { at: self.scratch.at, from: self.scratch.at, to: self.scratch.at + self.scratch.words };
+        let bases: SmallVec<[Base; 8]> = task
+            .operands
+            .iter()
+            .map(|&(spot, by)| {
+                let base = if spot == Spot::Scratch { scratch } else { self.base(memories, place(spot), step) };
+                Base { at: base.at + by, ..base }
+            })
+            .collect();
+        self.pace.0 += 1;
+        let (steps, first) = task.launch.steps();
+        self.space.run(&task.launch, &bases, steps, first)
+    }
+
+    /// What of the device's memory stands for a place.
+    fn region(&self, memories: &Memories, place: &Place, step: usize, offset: usize) -> Region {
+        let at = self.base(memories, place, step).at;
+        Region { at, words: count(&place.shape) * words(place.dtype), dtype: place.dtype, first: offset }
+    }
+
+    /// Brings a value to the host's memory.
+    fn fetch(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
+        let operand = memories.place(place, step);
+        let Memory::Write(cells) = operand.memory else { return Ok(()) };
+        let region = self.region(memories, place, step, operand.offset);
+        let bytes = count(&place.shape) * place.dtype.size();
+        self.space.download(&region, cells, operand.offset..operand.offset + bytes)
+    }
+    /// Brings a value to the device's memory.
+    fn send(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
+        let operand = memories.place(place, step);
+        let region = self.region(memories, place, step, operand.offset);
+        let bytes = count(&place.shape) * place.dtype.size();
+        self.space.upload(&region, operand.memory, operand.offset..operand.offset + bytes)
+    }
+
+    /// Waits for the device where it has enough to do, and looks whether the caller wants to stop.
+    fn wait(&mut self, cx: &mut EvalCx) -> Result<()> {
+        cx.check()?;
+        if self.pace.0 < self.pace.2 {
+            return Ok(());
+        }
+        self.space.finish()?;
+        let took = self.pace.1.elapsed();
+        let most = if took < PATIENCE / 4 { 2 * self.pace.2 } else { self.pace.2 / if took > PATIENCE { 2 } else { 1 } };
+        self.pace = (0, Instant::now(), most.clamp(1, 1 << 14));
+        cx.check_clock()
+    }
+}

@@ -1,0 +1,116 @@
+//! Devices by name, and which parts of a function run where.
+
+use super::native::{Engine, NativeLoop, NativeMap};
+use crate::backend::gpu::DeviceRef;
+use crate::base::{Diagnostic, Kind, Result, Span};
+use crate::ir::{Graph, Node, Op};
+
+/// A device of this machine.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// As functions ask for it: `cpu`, `wgpu:0`.
+    pub name: String,
+    /// What it is, in words.
+    pub about: String,
+    /// It is a program that runs on the processor.
+    pub software: bool,
+    /// What it lacks, and why; why it cannot be used at all.
+    pub lacks: Vec<String>,
+}
+
+/// A part of a function's plan on a device.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The op's name.
+    pub op: String,
+    /// Where the user wrote it.
+    pub span: Span,
+    /// The device that it runs on; `None`: the host.
+    pub device: Option<String>,
+    /// Why it runs on the host.
+    pub why: Option<String>,
+    /// Bytes that crossed in the last call, to the device and back.
+    pub crossed: [u64; 2],
+}
+
+/// What this machine has: the processor, then adapters, real ones first. They are opened for it.
+pub fn devices() -> Vec<DeviceInfo> {
+    let cpu = DeviceInfo { name: "cpu".into(), about: "the processor".into(), software: false, lacks: vec![] };
+    std::iter::once(cpu).chain(adapters()).collect()
+}
+
+#[cfg(feature = "wgpu")]
+fn adapters() -> Vec<DeviceInfo> {
+    use crate::backend::wgpu;
+    let info = |(k, a): (usize, wgpu::Adapter)| {
+        let lacks = match wgpu::open(k) {
+            Ok(device) => lacks(device),
+            Err(e) => vec![e.title.clone()],
+        };
+        DeviceInfo { name: a.name, about: a.about, software: a.software, lacks }
+    };
+    wgpu::adapters().into_iter().enumerate().map(info).collect()
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn adapters() -> Vec<DeviceInfo> {
+    vec![]
+}
+
+#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
+fn lacks(device: DeviceRef) -> Vec<String> {
+    let traits = device.0.traits();
+    let named = [("float32", traits.no_f32), ("float64", traits.no_f64), ("int64", traits.no_i64), ("fma", traits.no_fma)];
+    named.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}", why?))).collect()
+}
+
+/// What functions run on that ask for a device: `cpu`, `wgpu` (the first adapter), `wgpu:1`.
+///
+/// # Errors
+/// `E0521` where there is none of that name.
+pub fn engine_on(name: &str) -> Result<Engine> {
+    let (kind, number) = name.split_once(':').unwrap_or((name, "0"));
+    match (kind, number.parse::<usize>()) {
+        ("cpu", Ok(0)) => Ok(Engine::from_env()),
+        ("wgpu", Ok(k)) => open(k).map(Engine::Device),
+        _ => Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device {name:?}"))
+            .help("devices are called \"cpu\", \"wgpu\" (the first adapter of Vulkan), \"wgpu:1\"; `rs.devices()` lists them")),
+    }
+}
+
+#[cfg(feature = "wgpu")]
+fn open(k: usize) -> Result<DeviceRef> {
+    crate::backend::wgpu::open(k)
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn open(k: usize) -> Result<DeviceRef> {
+    Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device wgpu:{k}: rscan was built without the feature `wgpu`")))
+}
+
+/// Where the parts of a plan run that is for a device; its loops tell for themselves.
+pub fn places(plan: &Graph) -> Vec<Placed> {
+    let live = plan.needed(plan.results());
+    // Extents and numbers of rows are nobody's work.
+    let counts = |node: &Node| node.outs.iter().all(|&v| plan.ty(v).rank() == 0 && !plan.ty(v).dtype.is_float());
+    let nodes = plan.nodes().enumerate().filter(|(id, node)| live[id.0 as usize] && !counts(node)).map(|n| n.1);
+    let placed = nodes.filter_map(|node| {
+        let here = |op: &str, why: &str| {
+            let (op, why) = (op.to_string(), Some(why.to_string()));
+            Placed { op, span: node.span, device: None, why, crossed: [0; 2] }
+        };
+        match &node.op {
+            Op::Const(_) => None,
+            Op::Native(op) => match op.0.as_any() {
+                any if any.is::<NativeLoop>() => None,
+                any => Some(match any.downcast_ref::<NativeMap>().and_then(NativeMap::placed) {
+                    Some((device, why, crossed)) => Placed { op: "elementwise operations".into(), span: node.span, device, why, crossed },
+                    None => here(op.0.name(), "a device has no kernel for it"),
+                }),
+            },
+            op if op.properties().aliases => None,
+            op => Some(here(op.name(), "a device has no kernel for it outside of loops")),
+        }
+    });
+    placed.collect()
+}

@@ -1,0 +1,228 @@
+"""Functions on a device: the bits of the processor, its errors, and what is said of where things ran."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+DEVICES = [d for d in rs.devices() if d.name != "cpu"]
+#: The last one: the program that runs on the processor, where there is one.
+DEVICE = DEVICES[-1].name if DEVICES else None
+
+needs_device = pytest.mark.skipif(DEVICE is None, reason="wgpu: not run (no device)")
+
+
+def test_a_device_is_there_where_it_is_required():
+    assert DEVICE is not None or "RSCAN_REQUIRE_WGPU" not in os.environ
+
+
+def test_the_processor_comes_first():
+    first = rs.devices()[0]
+    assert (first.name, str(first), first.lacks) == ("cpu", "cpu: the processor", [])
+
+
+@pytest.mark.parametrize("name", ["tpu", "wgpu:99", "wgpu:x", "cpu:1"])
+def test_a_device_that_is_not_there(name):
+    x = rs.dscalar("x")
+    with pytest.raises(rs.DeviceError) as info:
+        rs.function([x], x + 1, device=name)
+    assert info.value.code == "E0521"
+
+
+def test_the_processor_by_name():
+    x = rs.dscalar("x")
+    f = rs.function([x], x + 1, device="cpu")
+    assert f(1.0) == 2.0 and f.explain().device is None and f.explain().places == []
+
+
+def test_without_a_driver():
+    program = """
+import rscan as rs
+x = rs.dscalar("x")
+assert [d.name for d in rs.devices()] == ["cpu"] and rs.function([x], x + 1)(1.0) == 2.0
+try:
+    rs.function([x], x + 1, device="wgpu")
+except rs.DeviceError as error:
+    assert error.code == "E0521" and "no driver" in str(error), error
+else:
+    raise AssertionError("there is no device")
+"""
+    env = {**os.environ, "VK_DRIVER_FILES": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def both(inputs, outputs, *args, **named):
+    """The results on the device and on the processor, which are the same bits; the function on the device."""
+    device = rs.function(inputs, outputs, device=DEVICE, **named)
+    cpu = rs.function(inputs, outputs, **named)
+    for _ in range(2):
+        found, law = device(*args), cpu(*args)
+        pairs = zip(found, law, strict=True) if isinstance(outputs, list) else [(found, law)]
+        for got, want in pairs:
+            np.testing.assert_array_equal(got, want)
+    return device
+
+
+@needs_device
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint16", "int64", "bool"])
+def test_elementwise(dtype):
+    x = rs.tensor(dtype, [None, None], "x")
+    y = rs.where(x > 0, x * x, -x) if dtype != "bool" else rs.logical_not(x)
+    values = (np.arange(35).reshape(5, 7) - 17).astype(dtype)
+    f = both([x], [y], values)
+    [place] = f.explain().places
+    assert place.device == DEVICE and place.crossed == [values.nbytes, values.nbytes]
+
+
+@needs_device
+def test_a_wide_loop_and_its_gradient():
+    x, a = rs.dmatrix("x"), rs.dvector("a")
+    out = rs.loop(lambda x, h: rs.tanh(h * a + x), over=x, init=rs.zeros_like(a))
+    cost = rs.sum(out**2)
+    rng = np.random.default_rng(1)
+    f = both([x, a], [out, rs.grad(cost, a)], rng.normal(size=(40, 70)), rng.normal(size=70))
+    plans = f.explain()
+    assert plans.device == DEVICE
+    assert all(DEVICE in loop.variants[0].engine and sum(loop.variants[0].crossed) > 0 for loop in plans.loops), str(plans)
+    assert f"loops on {DEVICE}" in str(plans) and "bytes to the device" in str(plans)
+
+
+@needs_device
+def test_a_network_and_its_gradient():
+    x, w, u = rs.tensor3("x"), rs.dmatrix("w"), rs.dmatrix("u")
+    out = rs.loop(lambda x, h: rs.tanh(x @ w + h @ u), over=x, init=rs.zeros((3, 6)))
+    cost = rs.sum(out[-1] ** 2)
+    rng = np.random.default_rng(2)
+    f = both([x, w, u], [cost, *rs.grad(cost, [w, u])], rng.normal(size=(20, 3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 6)) / 3)
+    assert all(DEVICE in loop.variants[0].engine for loop in f.explain().loops)
+
+
+@needs_device
+def test_until_stops_where_it_does():
+    n, limit = rs.iscalar("n"), rs.dscalar("limit")
+    out, _ = rs.scan(lambda v: (v * 1.5, rs.until(v > limit)), outputs_info=np.float64(1.0), n_steps=n)
+    for count in (3, 50):
+        assert len(both([n, limit], out, count, 20.0)(count, 20.0)) == min(count, 9)
+
+
+@needs_device
+def test_taps_updates_and_draws():
+    total = {name: rs.shared(np.float64(0), name="total") for name in ("cpu", "device")}
+    n = rs.iscalar("n")
+
+    def made(key, device):
+        stream = rs.RandomStream(7)
+        rows, _ = rs.scan(
+            lambda a, b: 0.5 * a + 0.25 * b + stream.normal(()),
+            outputs_info=dict(initial=rs.as_variable(np.array([1.0, 2.0, 3.0])), taps=[-3, -1]),
+            n_steps=n,
+        )
+        return rs.function([n], rows, updates={total[key]: total[key] + rows[-1]}, device=device, no_default_updates=True)
+
+    cpu, device = made("cpu", None), made("device", DEVICE)
+    for count in (1, 5, 40):
+        np.testing.assert_array_equal(device(count), cpu(count))
+    assert total["cpu"].get_value() == total["device"].get_value() != 0
+
+
+@needs_device
+def test_errors_are_those_of_the_processor():
+    x, i = rs.dvector("x"), rs.ivector("i")
+    out = rs.loop(lambda i, h: h + x[i] * x, over=i, init=rs.zeros_like(x))
+    f, g = rs.function([x, i], out, device=DEVICE), rs.function([x, i], out)
+    texts = []
+    for function in (f, g):
+        with pytest.raises(rs.RscanIndexError) as info:
+            function(np.arange(3.0), np.array([0, 1, 7], dtype="int32"))
+        texts.append(str(info.value))
+    assert texts[0] == texts[1] and "step 2" in texts[0] and "test_devices.py" in texts[0]
+    np.testing.assert_array_equal(f(np.arange(3.0), np.array([0, 2], dtype="int32")), g(np.arange(3.0), np.array([0, 2], dtype="int32")))
+
+
+@needs_device
+def test_what_runs_on_the_host_is_named():
+    x = rs.dvector("x")
+    f = rs.function([x], rs.erf(x), device=DEVICE)
+    np.testing.assert_array_equal(f([0.5, 1.0]), rs.function([x], rs.erf(x))([0.5, 1.0]))
+    [place] = f.explain().places
+    assert place.device is None and "`erf`" in place.why and "runs on the host, because it calls `erf`" in str(place)
+
+
+@needs_device
+def test_a_huge_sine_is_taken_on_the_host():
+    x = rs.dvector("x")
+    f = both([x], [rs.sin(x)], np.array([0.5, 1.0, -3.0]))
+    assert f.explain().places[0].why is None
+    f([1e9, 0.5])
+    np.testing.assert_array_equal(f([1e9, 0.5])[0], rs.function([x], rs.sin(x))([1e9, 0.5]))
+    assert "took values of the host's functions" in f.explain().places[0].why
+
+
+@needs_device
+def test_no_memory_is_an_error():
+    x = rs.tensor("int8", [None], "x")
+    f = rs.function([x], x + 1, device=DEVICE)
+    with pytest.raises(MemoryError, match=f"the device {DEVICE}"):
+        f(np.zeros(1 << 28, "int8"))
+    assert f(np.zeros(3, "int8")).tolist() == [1, 1, 1]
+
+
+@needs_device
+def test_a_call_can_be_interrupted():
+    n = rs.lscalar("n")
+    out, _ = rs.scan(lambda v: rs.sqrt(v + 1.0), outputs_info=np.float64(1.0), n_steps=n)
+    f = rs.function([n], out[-1], device=DEVICE)
+    f(10)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(10**12)
+    timer.join()
+    assert f(10) == rs.function([n], out[-1])(10)
+
+
+@needs_device
+def test_threads_share_a_function():
+    x, a = rs.dmatrix("x"), rs.dvector("a")
+    out = rs.loop(lambda x, h: h * a + x, over=x, init=rs.zeros_like(a))
+    f, g = rs.function([x, a], out, device=DEVICE), rs.function([x, a], out)
+    faults = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for rows in (3, 17):
+            args = rng.normal(size=(rows, 5 + seed)), rng.normal(size=5 + seed)
+            if not np.array_equal(f(*args), g(*args)):
+                faults.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
+@needs_device
+def test_the_device_travels_along():
+    x = rs.dvector("x")
+    f = pickle.loads(pickle.dumps(rs.function([x], x * 2, device=DEVICE)))
+    assert f.explain().device == DEVICE and f([1.0, 2.0]).tolist() == [2.0, 4.0]
+
+    @rs.compile(device=DEVICE)
+    def g(x):
+        return rs.sum(x * x)
+
+    assert g.lower(np.ones(3)).explain().device == DEVICE
+    assert rs.value_and_grad(g).lower(np.ones(3)).explain().device == DEVICE
+    with rs.config.override(device=DEVICE):
+        assert rs.function([x], x + 1).explain().device == DEVICE
+        assert rs.function([x], x + 1, device="cpu").explain().device is None
