@@ -5,6 +5,7 @@ import pytest
 from helpers import like_numpy, run, same, symbol
 
 import rscan as rs
+from rscan.ops_contract import _cheapest
 
 NAN, INF = np.nan, np.inf
 RNG = np.random.default_rng(11)
@@ -225,9 +226,9 @@ def test_einsum_dtypes_and_order():
     like_numpy(lambda m, a: m.einsum("ij,jk", a, a.astype("float32")), np.arange(4, dtype="int8").reshape(2, 2))
     a, b, c = (rs.tensor("float64", s) for s in [(2, 100), (100, 3), (3, 100)])
     assert rs.einsum("ij,jk,kl->il", a, b, c).static_shape == (2, 100)
-    assert rs.ops_contract._cheapest([(a, "ij"), (b, "jk"), (c, "kl")], "il") == (0, 1)
-    assert rs.ops_contract._cheapest([(c, "ij"), (b, "jk"), (c, "kl")], "il") == (0, 1)
-    assert rs.ops_contract._cheapest([(b, "ij"), (c, "jk"), (b, "kl")], "il") == (1, 2)
+    assert _cheapest([(a, "ij"), (b, "jk"), (c, "kl")], "il") == (0, 1)
+    assert _cheapest([(c, "ij"), (b, "jk"), (c, "kl")], "il") == (0, 1)
+    assert _cheapest([(b, "ij"), (c, "jk"), (b, "kl")], "il") == (1, 2)
 
 
 GRADIENTS = {
