@@ -1,5 +1,8 @@
 """Fixtures of all tests."""
 
+import signal
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -8,3 +11,11 @@ import pytest
 def rng() -> np.random.Generator:
     """Reproducible numbers."""
     return np.random.default_rng(1)
+
+
+@pytest.fixture
+def ctrl_c_interrupts() -> Iterator[None]:
+    """As in a terminal: a process that was started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

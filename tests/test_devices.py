@@ -176,6 +176,7 @@ def test_no_memory_is_an_error():
 
 
 @needs_device
+@pytest.mark.usefixtures("ctrl_c_interrupts")
 def test_a_call_can_be_interrupted():
     n = rs.lscalar("n")
     out, _ = rs.scan(lambda v: rs.sqrt(v + 1.0), outputs_info=np.float64(1.0), n_steps=n)

@@ -15,12 +15,7 @@ import rscan as rs
 SOON = 6.0
 
 
-@pytest.fixture(autouse=True)
-def ctrl_c_interrupts():
-    """As in a terminal: a process that was started in the background ignores the signal."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("ctrl_c_interrupts")
 
 
 def latency(f, *args) -> float:
