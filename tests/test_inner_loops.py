@@ -202,3 +202,23 @@ def test_tables_are_read_by_number(monkeypatch):
     path[20] = 30
     kind, text = agree(monkeypatch, build, numbers(30, 7), path)
     assert issubclass(kind, IndexError) and "in step 20" in text
+
+
+def test_effects_happen_once_though_the_inner_loop_fails(capfd, monkeypatch):
+    """What runs a loop again, where an index inside it is outside, must not print again."""
+    printed = []
+    for engine in ENGINES:
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+        x, at = rs.dvector(), rs.lmatrix()
+
+        def step(k, x=x):
+            seen = rs.Print("seen")(k[0])
+            return rs.loop(lambda i, s: s + x[i], over=k, init=0.0)[-1] + seen
+
+        f = rs.function([x, at], rs.loop(step, over=at))
+        with pytest.raises(IndexError):
+            f(np.ones(20), np.array([[0, 1, 2], [3, 99, 4], [5, 6, 7]]))
+        out, err = capfd.readouterr()
+        printed.append(out + err)
+    assert printed[0].count("seen") == 2
+    assert printed[1:] == printed[:1] * 2

@@ -154,10 +154,10 @@ pub(super) fn single(scan: &Scan, id: StateId, level: usize) -> bool {
 }
 
 /// The step with the loops in it lowered that depend on the step, as far as they can be parts of the list. `level`: in so many loops it
-/// stands.
+/// stands. Not where the step has effects: such parts may find that the law must run the loop, which would have them twice.
 pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     let told = |e: Box<Diagnostic>| Refusal(e.title.clone());
-    if level + 1 >= LEVELS || !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
+    if level + 1 >= LEVELS || body.whole().impure || !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
         return Ok(body.clone());
     }
     let (mut out, live, uses, kinds) = (Graph::new(), body.needed(body.results()), body.uses(), Kinds::new(scan, body));
@@ -194,8 +194,8 @@ impl Inner {
     fn new(scan: &Arc<Scan>, graph: &Graph, ins: &[Value], level: usize, counted: bool) -> Lowered<Inner> {
         let known = known(graph, ins[Scan::N_STEPS], DEEP).and_then(|n| n.item_i64());
         let known = known.map(|n| usize::try_from(n).ok().filter(|&n| n > 0).ok_or(())).transpose().or_else(|()| refuse("no steps"))?;
-        if counted || scan.body.whole().impure {
-            return refuse("its number of steps is wanted, or it has effects");
+        if counted {
+            return refuse("its number of steps is wanted");
         }
         let types: Vec<Type> = ins.iter().map(|&v| graph.ty(v).clone()).collect();
         for id in scan.seqs.ids() {
@@ -212,24 +212,27 @@ impl Inner {
                 Form::List(Box::new(plan), slots)
             }
         };
-        let mut inner = Inner { scan: scan.clone(), types: Outs::new(), known, form };
-        for (id, window) in scan.states.ids().zip(&inner.windows()) {
+        let inner = Inner { scan: scan.clone(), types: Outs::new(), known, form };
+        let mut types = Outs::new();
+        for (id, window) in scan.states.ids().zip(inner.windows()) {
             let rows = inner.rows(id, window, scan.init_input(id).map(|at| known_shape(graph, ins[at])).transpose()?.as_deref())?;
             let dims = std::iter::once(rows).chain(window.shape.iter().copied()).map(Dim::known);
-            let ty = Type::new(window.dtype, dims);
-            inner.types.push(ty);
+            types.push(Type::new(window.dtype, dims));
         }
-        inner.types.push(Type::scalar(DType::I64));
-        Ok(inner)
+        types.push(Type::scalar(DType::I64));
+        Ok(Inner { types, ..inner })
     }
 
-    fn windows(&self) -> Vec<Window> {
+    fn windows(&self) -> &[Window] {
         match &self.form {
-            Form::Kernel(kernel) => kernel.windows.clone(),
-            Form::List(plan, _) => plan.windows.clone(),
+            Form::Kernel(kernel) => &kernel.windows,
+            Form::List(plan, _) => &plan.windows,
         }
     }
-    /// How a state that is not single is refused where the number of steps is not certain.
+    /// How many rows of a state the loop returns, given the extents of the initial ones.
+    ///
+    /// # Errors
+    /// Why its memory cannot be laid out before the loop runs.
     fn rows(&self, id: StateId, window: &Window, init: Option<&[usize]>) -> Lowered<usize> {
         let init = init.unwrap_or(&[0]);
         if init[0] < window.span || init[0] > 0 && init[1..] != window.shape[..] {
@@ -247,8 +250,8 @@ impl Inner {
             _ => refuse("rows of which the number depends on values"),
         }
     }
-    /// True where memory does not depend on the number of steps.
-    fn one_row(&self, id: StateId, window: &Window) -> bool {
+    /// True where the memory of a state does not depend on the number of steps.
+    pub fn one_row(&self, id: StateId, window: &Window) -> bool {
         match &self.form {
             Form::Kernel(_) => !window.stored,
             Form::List(plan, _) => plan.in_place[id.idx()] || single(&self.scan, id, 1),

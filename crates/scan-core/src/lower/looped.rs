@@ -1,10 +1,10 @@
 //! Loops in the steps of a loop: where their operands, states and rows lie in the memory of the step around.
 
-use super::inner::{Count, Form, Guard, Inner, InnerKernel, InnerList, single};
+use super::inner::{Count, Form, Guard, Inner, InnerKernel, InnerList};
 use super::mixed::{At, Item, MixedLoop, Place, Planner, Run, STEP, Work};
 use super::scan::{LoopKernel, Place as Spot, known_shape};
 use super::window::Window;
-use super::{Lowered, Refusal, refuse};
+use super::{Lowered, Refusal};
 use crate::base::Id;
 use crate::ir::{Node, NodeId, Op, Scan, SeqId, StateId};
 use crate::kernel::{LEVELS, MemId, Nest};
@@ -19,11 +19,9 @@ const UNBOUNDED: usize = 1 << 40;
 struct Around {
     scan: Arc<Scan>,
     ins: Vec<Place>,
-    /// Rows of each sequence.
-    lengths: Vec<usize>,
     /// Memory of each state.
     states: Vec<Place>,
-    /// Bytes that a row of a state is apart from the next; 0 where there is one.
+    /// Elements that a row of a state is apart from the next; 0 where there is one.
     strides: Vec<usize>,
     /// The first temporary.
     slots: usize,
@@ -36,8 +34,12 @@ impl Around {
         let whole = &self.ins[self.scan.seq_input(id)];
         let row: usize = whole.shape[1..].iter().product();
         let back = self.scan.seqs[id].reverse;
-        let first = whole.first + if back { (self.lengths[id.idx()] - 1) * row } else { 0 };
+        let first = whole.first + if back { (whole.shape[0] - 1) * row } else { 0 };
         (Place { first, ..whole.clone() }, if back { -(row as isize) } else { row as isize })
+    }
+    /// The initial rows of a state.
+    fn init(&self, id: StateId) -> Option<Place> {
+        self.scan.init_input(id).map(|at| self.ins[at].clone())
     }
     /// A place of the loop's step, in the step around.
     fn outer(&self, place: &Place) -> Place {
@@ -63,21 +65,10 @@ impl Planner<'_> {
         let node = &self.body.nodes()[id];
         let Op::Native(native) = &node.op else { return Ok(false) };
         let Some(inner) = native.0.as_any().downcast_ref::<Inner>() else { return Ok(false) };
-        let steps = self.steps(node, inner)?;
-        let mut around = Around {
-            scan: inner.scan.clone(),
-            ins: node.ins.iter().map(|&v| self.place(v)).collect::<Lowered<_>>()?,
-            lengths: inner
-                .scan
-                .seqs
-                .ids()
-                .map(|id| Ok(known_shape(self.body, node.ins[inner.scan.seq_input(id)])?[0]))
-                .collect::<Lowered<_>>()?,
-            states: vec![],
-            strides: vec![],
-            slots: self.slots.len(),
-            level: self.level + 1,
-        };
+        let ins = node.ins.iter().map(|&v| self.place(v)).collect::<Lowered<_>>()?;
+        let (slots, level) = (self.slots.len(), self.level + 1);
+        let mut around = Around { scan: inner.scan.clone(), ins, states: vec![], strides: vec![], slots, level };
+        let steps = self.steps(node, inner, &around);
         match &inner.form {
             Form::Kernel(kernel) => self.looped_kernel(node, inner, kernel, steps, &mut around)?,
             Form::List(plan, slots) => self.looped_list(node, inner, (plan, slots), steps, &mut around)?,
@@ -86,20 +77,15 @@ impl Planner<'_> {
     }
 
     /// The number of steps; what the memory of the loop does not allow is left to the law.
-    fn steps(&mut self, node: &Node, inner: &Inner) -> Lowered<Count> {
+    fn steps(&mut self, node: &Node, inner: &Inner, around: &Around) -> Count {
         if let Some(n) = inner.known {
-            return Ok(Count::Known(n));
+            return Count::Known(n);
         }
-        let scan = &inner.scan;
-        let lengths = scan.seqs.ids().map(|id| Ok(known_shape(self.body, node.ins[scan.seq_input(id)])?[0]));
-        let most = lengths.collect::<Lowered<Vec<_>>>()?.into_iter().min().unwrap_or(UNBOUNDED);
-        let place = self.place(node.ins[Scan::N_STEPS])?;
-        if self.body.whole().impure || place.dtype.is_float() {
-            return refuse("a number of steps that must be looked at, beside effects");
-        }
+        let lengths = inner.scan.seqs.ids().map(|id| around.ins[inner.scan.seq_input(id)].shape[0]);
+        let (most, place) = (lengths.min().unwrap_or(UNBOUNDED), around.ins[Scan::N_STEPS].clone());
         let work = Work::Guard(Guard::Within(most));
         self.items.push(Item { work, ins: vec![place.clone()], outs: vec![], span: node.span });
-        Ok(Count::Read(place, most))
+        Count::Read(place, most)
     }
 
     /// Memory of so many rows.
@@ -124,12 +110,10 @@ impl Planner<'_> {
         }
     }
     /// The initial rows of a state, and then zeros as far as steps see them.
-    fn begun(&mut self, node: &Node, inner: &Inner, id: StateId, rows: impl Iterator<Item = usize>, to: &Place) -> Lowered<()> {
-        let init = inner.scan.init_input(id).map(|at| self.place(node.ins[at])).transpose()?;
-        let there = init.as_ref().map_or(0, |p| p.shape[0]);
+    fn begun(&mut self, node: &Node, init: Option<&Place>, rows: impl Iterator<Item = usize>, to: &Place) {
+        let there = init.map_or(0, |p| p.shape[0]);
         let rows: Vec<Option<usize>> = rows.map(|j| Some(j).filter(|&j| j < there)).collect();
-        self.laid_out(node, init.as_ref(), &rows, to.clone());
-        Ok(())
+        self.laid_out(node, init, &rows, to.clone());
     }
     /// A bool that is false.
     fn clear(&mut self, node: &Node) -> Place {
@@ -144,13 +128,14 @@ impl Planner<'_> {
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let offsets: Vec<usize> = window.carried_offsets().collect();
             let carried = self.memory(window.dtype, offsets.len(), &window.shape);
-            self.begun(node, inner, id, offsets.iter().copied(), &carried)?;
+            let init = around.init(id);
+            self.begun(node, init.as_ref(), offsets.iter().copied(), &carried);
             windows.push(carried);
-            let all = scan.init_input(id).map_or(0, |at| around.ins[at].shape[0]).max(window.span);
+            let all = init.as_ref().map_or(0, |p| p.shape[0]).max(window.span);
             let rows = if window.stored { (steps.most() + window.span).max(all) } else { 0 };
             let memory = self.memory(window.dtype, rows, &window.shape);
             if window.stored {
-                self.begun(node, inner, id, 0..all, &Place { shape: memory.shape.iter().copied().collect(), ..memory.clone() })?;
+                self.begun(node, init.as_ref(), 0..all, &memory);
             }
             around.states.push(memory);
             around.strides.push(count(&window.shape));
@@ -182,7 +167,7 @@ impl Planner<'_> {
             operands.push(Place { first: base.first + at, ..base });
         }
         let nest = Nest::of(kernel.kernel.clone(), kernel.lanes, steps.most(), strides);
-        let (ins, outs) = (node.ins.iter().map(|v| self.places[v].clone()).collect(), [&windows[..], &around.states].concat());
+        let (ins, outs) = (around.ins.clone(), [&windows[..], &around.states].concat());
         let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped }));
         self.items.push(Item { work, ins, outs, span: node.span });
         if let Some(failed) = failed {
@@ -190,9 +175,8 @@ impl Planner<'_> {
         }
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
-            let place =
-                self.kernel_rows(node, inner, window, (&windows[k], &around.states[k]), self.body.ty(v).dims[0].value().unwrap_or(0));
             let shape = known_shape(self.body, v)?;
+            let place = self.kernel_rows(node, inner, window, (&windows[k], &around.states[k]), shape[0]);
             self.places.insert(v, Place { shape, ..place });
         }
         Ok(())
@@ -226,13 +210,14 @@ impl Planner<'_> {
     ) -> Lowered<()> {
         let scan = &inner.scan;
         self.slots.extend(slots);
-        let one: Vec<bool> = scan.states.ids().map(|id| plan.in_place[id.idx()] || single(scan, id, 1)).collect();
+        let one: Vec<bool> = scan.states.ids().zip(&plan.windows).map(|(id, window)| inner.one_row(id, window)).collect();
         for (id, window) in scan.states.ids().zip(&plan.windows) {
             let one = one[id.idx()];
-            let seen = scan.init_input(id).map_or(0, |at| around.ins[at].shape[0]).max(window.span);
+            let init = around.init(id);
+            let seen = init.as_ref().map_or(0, |p| p.shape[0]).max(window.span);
             let rows = if one { 1 } else { (steps.most() + window.span).max(seen) };
             let memory = self.memory(window.dtype, rows, &window.shape);
-            self.begun(node, inner, id, 0..if one { 1 } else { seen }, &memory)?;
+            self.begun(node, init.as_ref(), 0..if one { 1 } else { seen }, &memory);
             around.states.push(memory);
             around.strides.push(if one { 0 } else { count(&window.shape) });
         }
@@ -248,7 +233,7 @@ impl Planner<'_> {
         let step =
             Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
         let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step };
-        let ins = node.ins.iter().map(|v| self.places[v].clone()).collect();
+        let ins = around.ins.clone();
         self.items.push(Item { work: Work::For(Box::new(list)), ins, outs: around.states.clone(), span: node.span });
         for (id, window) in scan.states.ids().zip(&plan.windows) {
             let (memory, v) = (&around.states[id.idx()], node.outs[scan.state_output(id)]);

@@ -129,6 +129,8 @@ pub struct MixedLoop {
     pub writes: Vec<(StateId, usize, Place)>,
     /// The value that stops the loop.
     pub stop: Option<Place>,
+    /// The step has effects, which no second run may repeat.
+    pub impure: bool,
 }
 
 /// So many runs of elements at most are written one by one where an index names them.
@@ -273,7 +275,8 @@ impl<'a> Planner<'a> {
         }
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
         let before = self.before()?;
-        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop };
+        let impure = body.whole().impure;
+        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop, impure };
         plan.write_rows(scan, &self.slots, self.level);
         Ok((plan, self.slots))
     }

@@ -21,18 +21,30 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     let mut buffers: Vec<Buffer> = scan.states.ids().map(|id| Buffer::new(scan, id, ins, n)).collect::<Result<_>>()?;
     let shapes = Shapes::new(scan, ins);
     kept::foresee(scan, n, |id| scan.states[id].row.dtype.size() * count(&buffers[id.0 as usize].extents(&scan.states[id], &shapes)))?;
-    let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
     let at = Cell::new(0);
-    let ran = kept::laid_out(scan, &at, || steps(scan, cx, ins, &mut buffers, n, &at)).and_then(|ran| ran);
-    if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-        profile.leave(start, *ran.as_ref().unwrap_or(&0));
-    }
-    let steps = ran?;
+    let steps = timed(scan, cx, |cx| kept::laid_out(scan, &at, || steps(scan, cx, ins, &mut buffers, n, &at)).and_then(|ran| ran))?;
     if steps == 0 {
         learn_shapes(scan, cx, ins, &mut buffers);
     }
     let rows = scan.states.enumerate().map(|(id, state)| buffers[id.0 as usize].finish(state, steps, &shapes));
     Ok(rows.chain([Array::scalar(steps as i64)]).collect())
+}
+
+/// Runs a loop; the profile is told how long that took, and how many steps ran.
+///
+/// # Errors
+/// Those of the run.
+pub fn timed<E>(
+    scan: &Scan,
+    cx: &mut EvalCx,
+    run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
+) -> std::result::Result<usize, E> {
+    let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
+    let ran = run(cx);
+    if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
+        profile.leave(start, *ran.as_ref().unwrap_or(&0));
+    }
+    ran
 }
 
 /// Runs at most n steps; how many ran.

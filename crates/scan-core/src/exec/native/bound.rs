@@ -17,11 +17,10 @@ use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::{Number, Selector, write_run};
-use crate::scan::step::in_step;
+use crate::scan::step::{in_step, timed};
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Why a step did not come to its end.
@@ -75,8 +74,8 @@ enum Kind<'a> {
     Write(&'a Selector, Write, SmallVec<[Spot<'a>; 4]>),
     /// What must hold of an input.
     Guard(Guard, Spot<'a>, DType),
-    /// A loop that is one kernel, and where it tells that it has stopped.
-    Loop(&'a Arc<Scan>, NestRun<'a>, Counted<'a>, Option<Spot<'a>>),
+    /// A loop that is one kernel.
+    Loop(LoopRun<'a>),
     /// A loop whose step is a list.
     For(ForRun<'a>),
 }
@@ -96,9 +95,20 @@ impl Counted<'_> {
     }
 }
 
+/// A loop in a step that is one kernel.
+struct LoopRun<'a> {
+    scan: &'a Scan,
+    nest: NestRun<'a>,
+    count: Counted<'a>,
+    /// Where it tells that it has stopped.
+    stopped: Option<Spot<'a>>,
+    /// Steps between two looks at whether the caller wants to stop.
+    portion: usize,
+}
+
 /// A loop in a step.
 struct ForRun<'a> {
-    scan: &'a Arc<Scan>,
+    scan: &'a Scan,
     /// How deep it stands.
     level: usize,
     count: Counted<'a>,
@@ -143,8 +153,14 @@ impl<'a> Bound<'a> {
             Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
             Part::Guard(guard) => Kind::Guard(*guard, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => {
-                let run = nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts);
-                Kind::Loop(&inner.scan, run, counted(&inner.count, &at), inner.stopped.as_ref().map(at))
+                let work = inner.nest.lanes * inner.nest.kernel.body.len();
+                Kind::Loop(LoopRun {
+                    scan: &inner.scan,
+                    nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
+                    count: counted(&inner.count, &at),
+                    stopped: inner.stopped.as_ref().map(at),
+                    portion: (PORTION / work.max(1)).max(1),
+                })
             }
             Part::For(inner) => {
                 let mut counts = counts;
@@ -211,11 +227,8 @@ impl<'a> Bound<'a> {
                     return Err(Halt::Refused);
                 }
             }
-            Kind::Loop(scan, nest, count, stopped) => {
-                let ends = || stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
-                return self.looped(cx, scan, count.at(k), |done, n| (nest.run_part(k, done, n), ends()));
-            }
-            Kind::For(inner) => return self.profiled(cx, inner.scan, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e))),
+            Kind::Loop(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k)).map_err(|e| self.blame(e))?),
+            Kind::For(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e)))?),
         }
         Ok(())
     }
@@ -229,44 +242,6 @@ impl<'a> Bound<'a> {
             _ if self.piece.span == Span::NONE => e,
             _ => e.at(self.piece.span),
         }
-    }
-
-    /// Runs a loop; the profile is told how long that took, and how many steps ran.
-    fn profiled(
-        &self,
-        cx: &mut EvalCx,
-        scan: &Arc<Scan>,
-        run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, Halt>,
-    ) -> std::result::Result<(), Halt> {
-        let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(scan).addr(), scan.name.as_deref()));
-        let ran = run(cx);
-        if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-            profile.leave(start, *ran.as_ref().unwrap_or(&0));
-        }
-        ran.map(|_| ())
-    }
-
-    /// All n steps of a loop that is one kernel: `run` runs so many from one on, and says how many ran and whether the loop stops there.
-    fn looped(
-        &self,
-        cx: &mut EvalCx,
-        scan: &Arc<Scan>,
-        n: usize,
-        run: impl Fn(usize, usize) -> (usize, bool),
-    ) -> std::result::Result<(), Halt> {
-        let Part::Loop(inner) = &self.piece.part else { return Ok(()) };
-        let portion = (PORTION / (inner.nest.lanes * inner.nest.kernel.body.len()).max(1)).max(1);
-        self.profiled(cx, scan, |cx| {
-            let (mut done, mut stops) = (0, false);
-            while done < n && !stops {
-                if done > 0 {
-                    cx.check_clock()?;
-                }
-                let (ran, last) = run(done, portion.min(n - done));
-                (done, stops) = (done + ran, last);
-            }
-            Ok(done)
-        })
     }
 
     /// Evaluates an op; what is the same in all steps is not copied.
@@ -331,6 +306,22 @@ impl<'a> Bound<'a> {
     fn given<'b>(&'b self, spots: &[Spot<'b>], k: &Steps) -> SmallVec<[Given<'b>; 4]> {
         let places = self.piece.ins.iter().chain(&self.piece.outs);
         spots.iter().zip(places).map(|(spot, place)| Given { at: spot.at(k), place }).collect()
+    }
+}
+
+impl LoopRun<'_> {
+    /// All steps; how many ran.
+    fn run(&self, cx: &mut EvalCx, k: &Steps) -> Result<usize> {
+        let n = self.count.at(k);
+        let (mut done, mut stops) = (0, false);
+        while done < n && !stops {
+            if done > 0 {
+                cx.check_clock()?;
+            }
+            done += self.nest.run_part(k, done, self.portion.min(n - done));
+            stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
+        }
+        Ok(done)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads and writes by an index, on the memory of a loop.
 
-use crate::backend::cpu::{Operand, array_at, copy, integer_at, with_slices};
+use crate::backend::cpu::{Operand, array_at, integer_at, with_slices};
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::op::Write;
@@ -23,13 +23,6 @@ impl Given<'_> {
     }
 }
 
-/// The elements that an index of integers alone names: where they begin, and how many they are.
-fn spot<'a>(selector: &Selector, x: &Given<'a>, idxs: &[Given]) -> Result<Option<(Operand<'a>, usize)>> {
-    let integer = |k: usize| integer_at(&idxs[k].at, idxs[k].place.dtype);
-    let found = selector.spot(&x.place.shape, &integer).transpose()?;
-    Ok(found.map(|(at, run)| (Operand { offset: x.at.offset + at * x.place.dtype.size(), ..x.at }, run)))
-}
-
 fn select(selector: &Selector, x: &Given, idxs: &[Given]) -> Result<Selected> {
     let integer = |k: usize| integer_at(&idxs[k].at, idxs[k].place.dtype);
     let array = |k: usize| array_at(&idxs[k].at, idxs[k].place.dtype, &idxs[k].place.shape);
@@ -41,10 +34,6 @@ fn select(selector: &Selector, x: &Given, idxs: &[Given]) -> Result<Selected> {
 /// # Errors
 /// `E0202` where an index lies outside its axis.
 pub fn read(selector: &Selector, x: Given, idxs: &[Given], out: Given) -> Result<()> {
-    if let Some((from, run)) = spot(selector, &x, idxs)? {
-        copy(&from, &out.at, run * out.place.dtype.size());
-        return Ok(());
-    }
     let selected = select(selector, &x, idxs)?;
     if selected.shape() != out.place.shape {
         return Err(Diagnostic::internal(format!("an index selects {:?} for {:?}", selected.shape(), out.place.shape)));
@@ -65,12 +54,6 @@ pub fn read(selector: &Selector, x: Given, idxs: &[Given], out: Given) -> Result
 /// `E0202` where an index lies outside its axis, `E0201` where y does not broadcast to what is selected.
 pub fn write(selector: &Selector, mode: Write, x: Given, y: Given, idxs: &[Given]) -> Result<()> {
     let dtype = x.place.dtype;
-    if y.place.dtype == dtype
-        && let Some((to, run)) = spot(selector, &x, idxs)?.filter(|s| s.1 == y.len())
-    {
-        dispatch!(dtype, T => with_slices::<T, _>([&y.at, &y.at, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
-        return Ok(());
-    }
     let selected = select(selector, &x, idxs)?;
     let shape = selected.shape();
     if y.place.dtype == dtype && y.place.shape == shape {

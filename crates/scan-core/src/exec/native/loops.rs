@@ -50,7 +50,7 @@ enum Variant {
     /// One kernel.
     Kernel(Box<Ready>),
     /// A list of kernels and calls; why it is not one kernel.
-    Mixed(Box<Mixed>, String),
+    Mixed(Arc<Mixed>, String),
     /// A list for each of the integers that steps are given.
     Switched(Box<Switched>),
     /// Neither, and why.
@@ -159,7 +159,7 @@ impl NativeLoop {
             Ok(plan) => {
                 let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
                 let cost = mixed.instructions();
-                (Variant::Mixed(Box::new(mixed), why), cost)
+                (Variant::Mixed(Arc::new(mixed), why), cost)
             }
         }
     }
@@ -193,7 +193,7 @@ impl NativeLoop {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
-        let steps = self.timed(cx, |cx| {
+        let steps = step::timed(scan, cx, |cx| {
             let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
             foresee(scan, windows, flow, n)?;
@@ -213,7 +213,7 @@ impl NativeLoop {
     /// What the list makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
     fn run_lists(&self, lists: &Lists, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
         let there = lists.there()?;
-        if there.is_none_or(|there| !there.may_need_host()) && !lists.lists.iter().any(|list| list.guarded()) {
+        if there.is_none_or(|there| !there.may_need_host()) && !lists.lists.iter().any(|list| list.guarded) {
             return self.run_list(lists, cx, ins, flow, n);
         }
         let mut own: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
@@ -230,7 +230,7 @@ impl NativeLoop {
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let mut refused = false;
-        let steps = self.timed(cx, |cx| {
+        let steps = step::timed(scan, cx, |cx| -> Result<usize> {
             let ran = lists.run(scan, cx, ins, flow, &mut held, [n, room])?;
             refused = ran.is_none();
             Ok(ran.unwrap_or(0))
@@ -248,16 +248,6 @@ impl NativeLoop {
         outs
     }
 
-    /// Runs; the profile is told how long that took, and how many steps ran.
-    fn timed(&self, cx: &mut EvalCx, run: impl FnOnce(&mut EvalCx) -> Result<usize>) -> Result<usize> {
-        let start = cx.profile.as_mut().map(|p| p.enter(Arc::as_ptr(&self.scan).addr(), self.scan.name.as_deref()));
-        let ran = run(cx);
-        if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
-            profile.leave(start, *ran.as_ref().unwrap_or(&0));
-        }
-        ran
-    }
-
     /// Runs on inputs that are all there, or of which a feed makes the sequences; the results of the loop and of its foot, given that one's
     /// arguments.
     fn eval_on(&self, cx: &mut EvalCx, ins: &mut [Array], mut feed: Feed, after: &[Array]) -> Result<Outs<Array>> {
@@ -273,31 +263,32 @@ impl NativeLoop {
                         None => self.by_law(cx, ins, flow.feed, after),
                     };
                 }
-                Variant::Mixed(mixed, _) => {
-                    let mut flow = Flow { feed, drain: self.drain(cx, mixed.windows(), after, n)? };
-                    let lists = Lists { lists: [&**mixed].into_iter().collect(), which: vec![] };
-                    return match self.run_lists(&lists, cx, ins, &mut flow, n)? {
-                        Some(outs) => self.with_foot(cx, outs, flow.drain, after),
-                        None => self.by_law(cx, ins, flow.feed, after),
-                    };
-                }
+                Variant::Mixed(mixed, _) => return self.eval_lists(&Lists::one(mixed.clone()), cx, ins, feed, (n, after)),
                 Variant::Switched(switched) => {
-                    if let Some(mut chosen) = switched.lists(&self.scan, ins, n) {
-                        let lists = chosen.as_lists();
-                        if !self.begins_as(ins, lists.windows()) {
-                            return self.by_law(cx, ins, feed, after);
-                        }
-                        let mut flow = Flow { feed, drain: self.drain(cx, lists.windows(), after, n)? };
-                        return match self.run_lists(&lists, cx, ins, &mut flow, n)? {
-                            Some(outs) => self.with_foot(cx, outs, flow.drain, after),
-                            None => self.by_law(cx, ins, flow.feed, after),
-                        };
+                    if let Some(lists) = switched.lists(&self.scan, ins, n).filter(|lists| self.begins_as(ins, lists.windows())) {
+                        return self.eval_lists(&lists, cx, ins, feed, (n, after));
                     }
                 }
                 Variant::Refused(_) => {}
             }
         }
         self.by_law(cx, ins, feed, after)
+    }
+
+    /// Runs n steps that are lists, or, where these cannot do what the law does, as the evaluator does.
+    fn eval_lists(
+        &self,
+        lists: &Lists,
+        cx: &mut EvalCx,
+        ins: &mut [Array],
+        feed: Feed,
+        (n, after): (usize, &[Array]),
+    ) -> Result<Outs<Array>> {
+        let mut flow = Flow { feed, drain: self.drain(cx, lists.windows(), after, n)? };
+        match self.run_lists(lists, cx, ins, &mut flow, n)? {
+            Some(outs) => self.with_foot(cx, outs, flow.drain, after),
+            None => self.by_law(cx, ins, flow.feed, after),
+        }
     }
 
     /// Runs as the evaluator does.

@@ -50,6 +50,8 @@ pub struct Mixed {
     plan: MixedLoop,
     pieces: Vec<Piece>,
     before: Before,
+    /// The list may find that it cannot do what the law does.
+    pub guarded: bool,
     device: Option<DeviceRef>,
     /// The parts on the device; `None` where it does not run there.
     there: OnceLock<Option<There>>,
@@ -177,10 +179,12 @@ impl Part {
 impl Mixed {
     /// Prepares a plan.
     pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
-        let pieces = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
+        let pieces: Vec<Piece> = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
+        let mut guarded = false;
+        pieces.iter().for_each(|p| p.each(&mut |p| guarded |= matches!(p.part, Part::Guard(_))));
         let before = Before::new(scan, &plan.before);
         let device = if let Engine::Device(device) = kernels.engine { Some(device) } else { None };
-        Mixed { plan, pieces, before, device, there: OnceLock::new() }
+        Mixed { plan, pieces, before, guarded, device, there: OnceLock::new() }
     }
 
     /// Its parts on the device, where it is to run there and one of them has a launch.
@@ -221,10 +225,6 @@ impl Mixed {
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
-    }
-    /// True where the list may find that it cannot do what the law does.
-    pub fn guarded(&self) -> bool {
-        self.all().iter().any(|p| matches!(p.part, Part::Guard(_)))
     }
     /// Parts, those of loops in the step too.
     fn all(&self) -> Vec<&Piece> {
@@ -369,14 +369,18 @@ impl<'a> Segment<'a> {
 }
 
 /// The lists of a loop's steps: which of them each step is, where there are several.
-pub struct Lists<'a> {
+pub struct Lists {
     /// They. All keep the states in the same way.
-    pub lists: SmallVec<[&'a Mixed; 1]>,
+    pub lists: SmallVec<[Arc<Mixed>; 1]>,
     /// By step.
     pub which: Vec<u32>,
 }
 
-impl Lists<'_> {
+impl Lists {
+    /// One list for all steps.
+    pub fn one(list: Arc<Mixed>) -> Lists {
+        Lists { lists: [list].into_iter().collect(), which: vec![] }
+    }
     fn of(&self, step: usize) -> usize {
         self.which.get(step).map_or(0, |&k| k as usize)
     }
@@ -407,10 +411,11 @@ impl Lists<'_> {
         [n, mut room]: [usize; 2],
     ) -> Result<Option<usize>> {
         let (there, mut laid) = (self.there()?, None);
-        let own = |k: usize| if self.which.is_empty() { n } else { self.which.iter().filter(|&&w| w as usize == k).count() };
+        let mut own: SmallVec<[usize; 1]> = SmallVec::from_elem(if self.which.is_empty() { n } else { 0 }, self.lists.len());
+        self.which.iter().for_each(|&list| own[list as usize] += 1);
         let mut begun: SmallVec<[Begun; 1]> = SmallVec::new();
-        for (k, list) in self.lists.iter().enumerate() {
-            begun.push(list.begun(scan, cx, ins, n, own(k))?);
+        for (list, own) in self.lists.iter().zip(own) {
+            begun.push(list.begun(scan, cx, ins, n, own)?);
         }
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped {

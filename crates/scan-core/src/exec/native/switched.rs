@@ -5,7 +5,7 @@ use super::mixed::{Kernels, Lists, Mixed};
 use crate::backend::cpu::{Memory, Operand, bytes, integer_at};
 use crate::ir::{Scan, SeqId};
 use crate::lower::mixed;
-use crate::types::{Array, DType, Type};
+use crate::types::{Array, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,9 +39,8 @@ impl Switched {
     pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], kernels: Kernels) -> Option<Switched> {
         let mut values = values.to_vec();
         values.resize(types.len(), None);
-        let whole = |id: &SeqId| !types[scan.seq_param(*id)].dtype.is_float() && types[scan.seq_param(*id)].rank() == 0;
-        let given: Vec<Of> =
-            scan.seqs.ids().filter(|id| whole(id) && types[scan.seq_param(*id)].dtype != DType::Bool).map(Of::Seq).collect();
+        let integer = |id: &SeqId| types[scan.seq_param(*id)].dtype.is_int() && types[scan.seq_param(*id)].rank() == 0;
+        let given: Vec<Of> = scan.seqs.ids().filter(integer).map(Of::Seq).collect();
         let mut new = Switched { of: given, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
@@ -72,7 +71,10 @@ impl Switched {
         if let Some(list) = made.get(key) {
             return list.clone();
         }
-        let list = if made.len() < LISTS { self.lowered(scan, key) } else { None };
+        if made.len() == LISTS {
+            return None;
+        }
+        let list = self.lowered(scan, key);
         made.insert(key.clone(), list.clone());
         list
     }
@@ -87,42 +89,24 @@ impl Switched {
     }
 
     /// The lists of n steps; `None` where one of the steps has none, or does not keep the states as the others do.
-    pub fn lists(&self, scan: &Scan, ins: &[Array], n: usize) -> Option<Chosen> {
-        let (mut found, mut chosen): (FxHashMap<Key, u32>, Chosen) = (FxHashMap::default(), Chosen { lists: vec![], which: vec![] });
+    pub fn lists(&self, scan: &Scan, ins: &[Array], n: usize) -> Option<Lists> {
+        let (mut keys, mut which): (FxHashMap<Key, u32>, Vec<u32>) = (FxHashMap::default(), vec![]);
         for step in 0..n {
-            let key = self.key(scan, ins, step);
-            let at = match found.get(&key) {
-                Some(&at) => at,
-                None => {
-                    let list = self.list(scan, &key)?;
-                    if chosen.lists.first().is_some_and(|first| first.in_place() != list.in_place()) {
-                        return None;
-                    }
-                    chosen.lists.push(list);
-                    found.insert(key, chosen.lists.len() as u32 - 1);
-                    chosen.lists.len() as u32 - 1
-                }
-            };
-            chosen.which.push(at);
+            let next = keys.len() as u32;
+            which.push(*keys.entry(self.key(scan, ins, step)).or_insert(next));
+            if keys.len() > LISTS {
+                return None;
+            }
         }
-        Some(chosen)
+        let mut keys: Vec<(Key, u32)> = keys.into_iter().collect();
+        keys.sort_unstable_by_key(|key| key.1);
+        let lists = keys.iter().map(|(key, _)| self.list(scan, key)).collect::<Option<SmallVec<[Arc<Mixed>; 1]>>>()?;
+        let alike = lists.iter().all(|list| list.in_place() == lists[0].in_place());
+        alike.then_some(Lists { lists, which })
     }
     /// All lists.
     pub fn all(&self) -> Vec<Arc<Mixed>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.values().flatten().cloned().collect()
-    }
-}
-
-/// The lists of a run.
-pub struct Chosen {
-    lists: Vec<Arc<Mixed>>,
-    which: Vec<u32>,
-}
-
-impl Chosen {
-    /// As what runs.
-    pub fn as_lists(&mut self) -> Lists<'_> {
-        Lists { lists: self.lists.iter().map(|l| &**l).collect(), which: std::mem::take(&mut self.which) }
     }
 }

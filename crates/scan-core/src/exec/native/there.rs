@@ -69,7 +69,7 @@ pub struct Laid {
 }
 
 impl There {
-    /// The launches of a plan's parts; `None` where none of these has one.
+    /// The launches of a plan's parts; `None` where none of these has one, or where the host might have to repeat effects.
     ///
     /// # Errors
     /// `E0522` where the device lacks a dtype.
@@ -96,6 +96,9 @@ impl There {
             count = tasks::count_up(device)?.map_err(|r| Diagnostic::internal(r.0))?;
         }
         let may_need_host = parts.iter().any(|p| if let Part::There(t) = p { tasks::may_need_host(t) } else { false });
+        if may_need_host && plan.impure {
+            return Ok(None);
+        }
         Ok(Some(There { device, parts, writes, count, scratch, may_need_host, crossed: Default::default() }))
     }
 
