@@ -58,7 +58,7 @@ impl Direct {
             Direct::LogMatMulQuotients(n) => (vec![count(ins[0]), count(ins[0]), n], count(ins[0])),
             Direct::LogMatMulLeft(size) => (Direct::of_cotangent(size), size.given()),
             Direct::LogMatMulRight(size, _) => (Direct::of_cotangent(size), size.weights()),
-            Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.starts().count()),
+            Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.count()),
             Direct::Lanes(..) | Direct::LogMatMulPowers(_) => (vec![], count(ins[0])),
         };
         let given = ins.iter().zip(&wanted).all(|(shape, n)| count(shape) == *n);

@@ -7,6 +7,7 @@ use crate::base::Result;
 use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
+use crate::scalar::slices::BESIDE;
 use crate::types::shape::tuple;
 use crate::types::{Array, DType, Dim, Element, Extents, Type};
 use crate::{bail, dispatch};
@@ -174,11 +175,8 @@ fn tree<T>([a, b, c, d, e, f, g, h]: [T; 8], op: impl Fn(T, T) -> T) -> T {
     op(op(op(a, e), op(c, g)), op(op(b, f), op(d, h)))
 }
 
-/// Lanes that lie side by side are folded so many at a time.
-const BESIDE: usize = 64;
-
 /// As [`fold`], for each of the lanes whose elements `k` lie side by side, `step` after those before, from the first of `x` on.
-fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
+pub(super) fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
     if hi - lo > BLOCK {
         let mid = halved(lo, hi);
         let mut second = [unit; BESIDE];

@@ -1,13 +1,14 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
-use super::reduce::{Pause, fold, keep_axes};
+use super::reduce::{Pause, fold, fold_beside, keep_axes};
 use super::support::{Lane, Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::scalar::{Host, Lanes as _, slices};
-use crate::types::{Array, DType, Dim, Extents, Type};
+use crate::scalar::slices::{self, BESIDE};
+use crate::scalar::{Host, Lanes as _};
+use crate::types::{Array, DType, Dim, Extents, Type, memory};
 
 /// `m + log Σ exp(x − m)` with m the maximum; −∞ for an empty axis or one that holds only −∞.
 impl OpDef for LogSumExp {
@@ -135,16 +136,23 @@ fn computed(cx: &mut EvalCx, of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -
 /// # Errors
 /// An interruption.
 pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
+    match lanes.n {
+        1..=SHORT if lanes.count() > 1 => compute_beside(of, lanes, x, out, scratch, pause),
+        _ => compute_one_by_one(of, lanes, x, out, scratch, pause),
+    }
+}
+
+fn compute_one_by_one<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
     let n = lanes.n;
-    crate::types::memory::resize(scratch, 2 * n, 0.0);
-    let (wide, powers) = scratch.split_at_mut(n);
+    memory::resize(scratch, 2 * n, 0.0);
+    let (wide, powers) = scratch[..2 * n].split_at_mut(n);
     for (at, start) in lanes.starts().enumerate() {
         pause(COSTLY * n)?;
-        wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[start + k * lanes.step].wide());
+        let place = |k: usize| start + k * lanes.step;
+        wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[place(k)].wide());
         let m = slices::largest(wide);
         slices::exp_of_differences(wide, m, powers);
         let sum = sum(powers);
-        let place = |k: usize| start + k * lanes.step;
         match of {
             Of::LogSumExp => out[at] = T::narrow(log_of_sum(m, sum, wide)),
             Of::Softmax => powers.iter().enumerate().for_each(|(k, p)| out[place(k)] = T::narrow(p / sum)),
@@ -157,6 +165,75 @@ pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scr
     Ok(())
 }
 
+/// As [`compute_one_by_one`], of many lanes at a time whose elements are put side by side: vectors then hold elements of several lanes.
+fn compute_beside<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
+    memory::resize(scratch, 2 * lanes.n * BESIDE, 0.0);
+    let (mut starts, mut at) = ([0; BESIDE], 0);
+    let mut all = lanes.starts();
+    loop {
+        let count = starts.iter_mut().zip(&mut all).map(|(s, start)| *s = start).count();
+        if count == 0 {
+            return Ok(());
+        }
+        pause(COSTLY * lanes.n * count)?;
+        let (wide, powers) = scratch[..2 * lanes.n * count].split_at_mut(lanes.n * count);
+        let block = Block { of, lanes, starts: &starts[..count], x };
+        block.compute(wide, powers, out, at);
+        at += count;
+    }
+}
+
+/// Lanes that are computed side by side.
+struct Block<'a, T> {
+    of: Of,
+    lanes: Lanes,
+    starts: &'a [usize],
+    x: &'a [T],
+}
+
+impl<T: Real> Block<'_, T> {
+    /// `at`: the first of these lanes.
+    fn compute(&self, wide: &mut [f64], powers: &mut [f64], out: &mut [T], at: usize) {
+        let count = self.starts.len();
+        for (k, row) in wide.chunks_exact_mut(count).enumerate() {
+            row.iter_mut().zip(self.starts).for_each(|(w, start)| *w = self.x[start + k * self.lanes.step].wide());
+        }
+        let (mut tops, mut sums) = ([0.0; BESIDE], [0.0; BESIDE]);
+        let (tops, sums) = (&mut tops[..count], &mut sums[..count]);
+        slices::largest_beside(wide, tops);
+        powers.copy_from_slice(wide);
+        slices::exp_of_differences_beside(powers, tops);
+        fold_beside(powers, count, [0, self.lanes.n], 0.0, |a, b| a + b, sums);
+        match self.of {
+            Of::LogSumExp => self.logs(tops, sums, wide, &mut out[at..at + count]),
+            Of::Softmax => {
+                slices::quotients_beside(powers, sums);
+                self.put(powers, out);
+            }
+            Of::LogSoftmax => {
+                slices::logs(sums);
+                slices::differences_beside(wide, tops, sums);
+                self.put(wide, out);
+            }
+        }
+    }
+    fn logs(&self, tops: &[f64], sums: &mut [f64], wide: &[f64], out: &mut [T]) {
+        slices::logs(sums);
+        for (l, (out, (m, log))) in out.iter_mut().zip(tops.iter().zip(sums)).enumerate() {
+            let lane = wide[l..].iter().step_by(tops.len());
+            *out = T::narrow(if m.is_finite() { m + *log } else { without_sum(*m, lane) });
+        }
+    }
+    fn put(&self, from: &[f64], out: &mut [T]) {
+        for (k, row) in from.chunks_exact(self.starts.len()).enumerate() {
+            row.iter().zip(self.starts).for_each(|(x, start)| out[start + k * self.lanes.step] = T::narrow(*x));
+        }
+    }
+}
+
+/// Lanes of at most so many elements are computed side by side: longer ones fill vectors alone.
+const SHORT: usize = 48;
+
 /// What an element takes, in simple operations.
 const COSTLY: usize = 8;
 
@@ -167,8 +244,13 @@ fn sum(x: &[f64]) -> f64 {
 fn log_of_sum(m: f64, sum: f64, x: &[f64]) -> f64 {
     match m.is_finite() {
         true => m + Host::<f64>::CX.log(sum),
-        false => x.iter().copied().find(|x| x.is_nan()).unwrap_or(m),
+        false => without_sum(m, x.iter()),
     }
+}
+
+/// The result where the maximum is not finite: the first NaN, else that.
+fn without_sum<'a>(m: f64, mut x: impl Iterator<Item = &'a f64>) -> f64 {
+    x.find(|x| x.is_nan()).copied().unwrap_or(m)
 }
 
 /// `log Σ exp(x)`; `powers` is as long as x and overwritten.
@@ -212,6 +294,21 @@ mod tests {
         assert_eq!(apply(over(&[1], false), &[empty.clone()]), Array::full(DType::F32, &[2], f64::NEG_INFINITY));
         assert_eq!(apply(Softmax { axis: 1 }, &[empty.clone()]), empty);
         assert_eq!(apply(LogSoftmax { axis: 0 }, &[empty.clone()]), empty);
+    }
+
+    #[test]
+    fn bits_of_a_lane_do_not_depend_on_those_beside_it() {
+        let (rows, n) = (70, 11);
+        let x: Vec<f64> = sample(&[rows, n], 6).to_f64_vec();
+        for of in [Of::LogSumExp, Of::Softmax, Of::LogSoftmax] {
+            let per_row = if of == Of::LogSumExp { 1 } else { n };
+            let (mut all, mut alone) = (vec![0.0; rows * per_row], vec![0.0; rows * per_row]);
+            let of_all = compute(of, Lanes::along(&[rows, n], 1), &x, &mut all, &mut vec![], &mut |_| Ok(()));
+            let of_each = x.chunks(n).zip(alone.chunks_mut(per_row));
+            assert!(of_all.is_ok());
+            of_each.for_each(|(x, out)| compute(of, Lanes::along(&[n], 0), x, out, &mut vec![], &mut |_| Ok(())).unwrap());
+            assert_eq!(all, alone);
+        }
     }
 
     #[test]

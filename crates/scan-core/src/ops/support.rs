@@ -148,6 +148,10 @@ impl Lanes {
         let lo = axes.first().copied().unwrap_or(shape.len());
         axes.iter().enumerate().all(|(i, &axis)| axis == lo + i).then(|| Lanes::over(shape, lo, lo + axes.len()))
     }
+    /// How many they are.
+    pub fn count(self) -> usize {
+        self.outer * self.step
+    }
     /// Position of each lane's first element, lanes in row-major order.
     pub fn starts(self) -> impl Iterator<Item = usize> {
         (0..self.outer).flat_map(move |o| (0..self.step).map(move |i| o * self.n * self.step + i))

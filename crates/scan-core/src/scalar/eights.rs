@@ -11,7 +11,10 @@ trait Eight<T>: Copy {
     fn new(x: &[T; 8]) -> Self;
     /// `self · y + z`
     fn fma(self, y: Self, z: Self) -> Self;
-    fn array(self) -> [T; 8];
+    /// `x · y + self` in the first elements, as many as x and y have, at most eight.
+    fn fma_first(self, x: &[T], y: &[T]) -> Self;
+    /// The sum of each, as a tree: `((p+t) + (r+v)) + ((q+u) + (s+w))` of `p q r s t u v w`.
+    fn sums(rows: [Self; 8]) -> [T; 8];
 }
 
 /// For the compiler to put where it likes; `fma` as a context says.
@@ -31,8 +34,14 @@ where
         Array(std::array::from_fn(|l| Plain::<T, FUSED>::CX.fma(self.0[l], y.0[l], z.0[l])))
     }
     #[inline(always)]
-    fn array(self) -> [T; 8] {
-        self.0
+    fn fma_first(mut self, x: &[T], y: &[T]) -> Self {
+        self.0.iter_mut().zip(x.iter().zip(y)).for_each(|(z, (&x, &y))| *z = Plain::<T, FUSED>::CX.fma(x, y, *z));
+        self
+    }
+    #[inline(always)]
+    fn sums(rows: [Self; 8]) -> [T; 8] {
+        let add = |x, y| Plain::<T, FUSED>::CX.add(x, y);
+        rows.map(|Array([p, q, r, s, t, u, v, w])| add(add(add(p, t), add(r, v)), add(add(q, u), add(s, w))))
     }
 }
 
@@ -41,31 +50,86 @@ mod x86 {
     use super::Eight;
     use std::arch::x86_64::*;
 
-    macro_rules! eight {
-        ($register:ty, $t:ty, $load:ident, $fma:ident, $store:ident) => {
-            impl Eight<$t> for $register {
-                #[inline(always)]
-                fn new(x: &[$t; 8]) -> Self {
-                    // SAFETY: x has eight elements. Only functions compiled for these registers call this: see `rows!`.
-                    unsafe { $load(x.as_ptr()) }
-                }
-                #[inline(always)]
-                fn fma(self, y: Self, z: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $fma(self, y, z) }
-                }
-                #[inline(always)]
-                fn array(self) -> [$t; 8] {
-                    let mut x = [0.0; 8];
-                    // SAFETY: as above.
-                    unsafe { $store(x.as_mut_ptr(), self) };
-                    x
-                }
+    // SAFETY of all that follows: only functions compiled for these registers call it (see `rows!`); pointers are of slices, of which no
+    // more is read or written than they have.
+
+    impl Eight<f64> for __m512d {
+        #[inline(always)]
+        fn new(x: &[f64; 8]) -> Self {
+            unsafe { _mm512_loadu_pd(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn fma(self, y: Self, z: Self) -> Self {
+            unsafe { _mm512_fmadd_pd(self, y, z) }
+        }
+        #[inline(always)]
+        fn fma_first(self, x: &[f64], y: &[f64]) -> Self {
+            let mask = (1u16 << x.len().min(y.len()).min(8)).wrapping_sub(1) as u8;
+            unsafe {
+                let (x, y) = (_mm512_maskz_loadu_pd(mask, x.as_ptr()), _mm512_maskz_loadu_pd(mask, y.as_ptr()));
+                _mm512_mask3_fmadd_pd(x, y, self, mask)
             }
-        };
+        }
+        #[inline(always)]
+        fn sums(rows: [Self; 8]) -> [f64; 8] {
+            let mut sums = [0.0; 8];
+            // Halves of two rows; then quarters of four; then elements of eight.
+            unsafe {
+                let halves = |x, y| _mm512_add_pd(_mm512_shuffle_f64x2::<0x44>(x, y), _mm512_shuffle_f64x2::<0xEE>(x, y));
+                let quarters = |x, y| _mm512_add_pd(_mm512_shuffle_f64x2::<0x88>(x, y), _mm512_shuffle_f64x2::<0xDD>(x, y));
+                let [a, b, c, d, e, f, g, h] = rows;
+                let (even, odd) = (quarters(halves(a, c), halves(e, g)), quarters(halves(b, d), halves(f, h)));
+                let all = _mm512_add_pd(_mm512_unpacklo_pd(even, odd), _mm512_unpackhi_pd(even, odd));
+                _mm512_storeu_pd(sums.as_mut_ptr(), all);
+            }
+            sums
+        }
     }
-    eight!(__m512d, f64, _mm512_loadu_pd, _mm512_fmadd_pd, _mm512_storeu_pd);
-    eight!(__m256, f32, _mm256_loadu_ps, _mm256_fmadd_ps, _mm256_storeu_ps);
+
+    /// −1 for the first `n` of eight.
+    #[inline(always)]
+    fn firsts<const WIDE: bool>(n: usize) -> [__m256i; 2] {
+        let n = n.min(8) as i32;
+        unsafe {
+            match WIDE {
+                true => [0, 4].map(|at| _mm256_cmpgt_epi64(_mm256_set1_epi64x((n - at).into()), _mm256_set_epi64x(3, 2, 1, 0))),
+                false => [_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0)); 2],
+            }
+        }
+    }
+
+    impl Eight<f32> for __m256 {
+        #[inline(always)]
+        fn new(x: &[f32; 8]) -> Self {
+            unsafe { _mm256_loadu_ps(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn fma(self, y: Self, z: Self) -> Self {
+            unsafe { _mm256_fmadd_ps(self, y, z) }
+        }
+        #[inline(always)]
+        fn fma_first(self, x: &[f32], y: &[f32]) -> Self {
+            let [mask, _] = firsts::<false>(x.len().min(y.len()));
+            unsafe {
+                let (x, y) = (_mm256_maskload_ps(x.as_ptr(), mask), _mm256_maskload_ps(y.as_ptr(), mask));
+                _mm256_blendv_ps(self, _mm256_fmadd_ps(x, y, self), _mm256_castsi256_ps(mask))
+            }
+        }
+        #[inline(always)]
+        fn sums(rows: [Self; 8]) -> [f32; 8] {
+            let mut sums = [0.0; 8];
+            // Halves of two rows; then quarters of four; then elements of eight.
+            unsafe {
+                let halves = |x, y| _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(x, y), _mm256_permute2f128_ps::<0x31>(x, y));
+                let quarters = |x, y| _mm256_add_ps(_mm256_shuffle_ps::<0x44>(x, y), _mm256_shuffle_ps::<0xEE>(x, y));
+                let [a, b, c, d, e, f, g, h] = rows;
+                let (first, last) = (quarters(halves(a, e), halves(b, f)), quarters(halves(c, g), halves(d, h)));
+                let all = _mm256_add_ps(_mm256_shuffle_ps::<0x88>(first, last), _mm256_shuffle_ps::<0xDD>(first, last));
+                _mm256_storeu_ps(sums.as_mut_ptr(), all);
+            }
+            sums
+        }
+    }
 
     /// Two registers of four.
     #[derive(Clone, Copy)]
@@ -74,23 +138,37 @@ mod x86 {
     impl Eight<f64> for Halves {
         #[inline(always)]
         fn new(x: &[f64; 8]) -> Self {
-            // SAFETY: as in `eight!`.
             unsafe { Halves(_mm256_loadu_pd(x.as_ptr()), _mm256_loadu_pd(x[4..].as_ptr())) }
         }
         #[inline(always)]
         fn fma(self, y: Self, z: Self) -> Self {
-            // SAFETY: as in `eight!`.
             unsafe { Halves(_mm256_fmadd_pd(self.0, y.0, z.0), _mm256_fmadd_pd(self.1, y.1, z.1)) }
         }
         #[inline(always)]
-        fn array(self) -> [f64; 8] {
-            let mut x = [0.0; 8];
-            // SAFETY: as in `eight!`.
+        fn fma_first(self, x: &[f64], y: &[f64]) -> Self {
+            let masks = firsts::<true>(x.len().min(y.len()));
+            let half = |z, at: usize| unsafe {
+                // Addresses past the end are made, but nothing of them is read.
+                let (x, y) = (x.as_ptr().wrapping_add(at), y.as_ptr().wrapping_add(at));
+                let mask = masks[at / 4];
+                let (x, y) = (_mm256_maskload_pd(x, mask), _mm256_maskload_pd(y, mask));
+                _mm256_blendv_pd(z, _mm256_fmadd_pd(x, y, z), _mm256_castsi256_pd(mask))
+            };
+            Halves(half(self.0, 0), half(self.1, 4))
+        }
+        #[inline(always)]
+        fn sums(rows: [Self; 8]) -> [f64; 8] {
+            let mut sums = [0.0; 8];
+            // Halves of each row; then quarters of two; then elements of four.
             unsafe {
-                _mm256_storeu_pd(x.as_mut_ptr(), self.0);
-                _mm256_storeu_pd(x[4..].as_mut_ptr(), self.1);
+                let quarters = |x, y| _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(x, y), _mm256_permute2f128_pd::<0x31>(x, y));
+                let [a, b, c, d, e, f, g, h] = rows.map(|Halves(x, y)| _mm256_add_pd(x, y));
+                for (at, (even, odd)) in [(0, (quarters(a, c), quarters(b, d))), (4, (quarters(e, g), quarters(f, h)))] {
+                    let all = _mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd));
+                    _mm256_storeu_pd(sums[at..].as_mut_ptr(), all);
+                }
             }
-            x
+            sums
         }
     }
 }
@@ -138,43 +216,49 @@ fn row_products_of<C: Lanes, E: Eight<C::V>>(c: &C, rows: &[C::V], x: &[C::V], o
     if x.is_empty() {
         return out.fill(c.num(0.0));
     }
-    // Four rows at a time: their sums do not wait for each other, and x is read once.
-    let k = x.len();
-    let (fours, rest) = out.as_chunks_mut::<4>();
-    let (rows, others) = rows.split_at(fours.len() * 4 * k);
-    for (out, rows) in fours.iter_mut().zip(rows.chunks_exact(4 * k)) {
-        *out = products_of::<C, E, 4>(c, std::array::from_fn(|r| &rows[r * k..(r + 1) * k]), x);
-    }
-    for (out, row) in rest.iter_mut().zip(others.chunks_exact(k)) {
-        [*out] = products_of::<C, E, 1>(c, [row], x);
-    }
+    // Some rows at a time: their sums do not wait for each other, and x is read once.
+    let (rows, out) = products_by::<C, E, 8>(c, rows, x, out);
+    let (rows, out) = products_by::<C, E, 4>(c, rows, x, out);
+    products_by::<C, E, 1>(c, rows, x, out);
 }
 
+/// As many rows as make N at a time; those that are left, with their places.
 #[inline(always)]
-fn products_of<C: Lanes, E: Eight<C::V>, const N: usize>(c: &C, rows: [&[C::V]; N], x: &[C::V]) -> [C::V; N] {
+fn products_by<'r, 'o, C: Lanes, E: Eight<C::V>, const N: usize>(
+    c: &C,
+    rows: &'r [C::V],
+    x: &[C::V],
+    out: &'o mut [C::V],
+) -> (&'r [C::V], &'o mut [C::V]) {
+    let k = x.len();
+    let (whole, rest) = out.as_chunks_mut::<N>();
+    let (rows, others) = rows.split_at(whole.len() * N * k);
+    for (out, rows) in whole.iter_mut().zip(rows.chunks_exact(N * k)) {
+        let sums = products_of::<C, E, N>(c, std::array::from_fn(|r| &rows[r * k..(r + 1) * k]), x);
+        out.copy_from_slice(&sums[..N]);
+    }
+    (others, rest)
+}
+
+/// Of N rows, at most eight.
+#[inline(always)]
+fn products_of<C: Lanes, E: Eight<C::V>, const N: usize>(c: &C, rows: [&[C::V]; N], x: &[C::V]) -> [C::V; 8] {
     let (whole, last) = x.as_chunks::<8>();
     let rows = rows.map(|row| {
         let (row, rest) = row.as_chunks::<8>();
         (&row[..whole.len()], rest)
     });
-    let mut parts = [E::new(&[c.num(0.0); 8]); N];
+    let mut parts = [E::new(&[c.num(0.0); 8]); 8];
     for (at, x) in whole.iter().enumerate() {
         let x = E::new(x);
         for (part, (row, _)) in parts.iter_mut().zip(&rows) {
             *part = E::new(&row[at]).fma(x, *part);
         }
     }
-    std::array::from_fn(|r| sum_of(c, parts[r].array(), rows[r].1, last))
-}
-
-/// Eight partial sums with what is left of a row, as one.
-#[inline(always)]
-fn sum_of<C: Lanes>(c: &C, mut part: [C::V; 8], tail: &[C::V], x: &[C::V]) -> C::V {
-    for (part, (&r, &x)) in part.iter_mut().zip(tail.iter().zip(x)) {
-        *part = c.fma(r, x, *part);
+    if !last.is_empty() {
+        parts.iter_mut().zip(&rows).for_each(|(part, (_, rest))| *part = part.fma_first(rest, last));
     }
-    let [p, q, r, s, t, u, v, w] = part;
-    c.add(c.add(c.add(p, t), c.add(r, v)), c.add(c.add(q, u), c.add(s, w)))
+    E::sums(parts)
 }
 
 #[cfg(test)]
@@ -185,7 +269,7 @@ mod tests {
 
     fn check<T: Copy + PartialEq + std::fmt::Debug>(number: impl Fn(usize) -> T, all: &[On<T>]) {
         for k in [0, 1, 7, 8, 9, 16, 33] {
-            for m in [0, 1, 3, 4, 5, 9] {
+            for m in [0, 1, 3, 4, 5, 9, 15] {
                 let (rows, x): (Vec<T>, Vec<T>) = ((0..m * k).map(&number).collect(), (0..k).map(|i| number(i + 1000)).collect());
                 let products = |on: &On<T>| {
                     let mut out = vec![number(5); m];

@@ -44,6 +44,9 @@ fn machine() -> Width {
     Width::Plain
 }
 
+/// Lanes that lie side by side are worked on so many at a time.
+pub const BESIDE: usize = 64;
+
 macro_rules! slices {
     ($($(#[$doc:meta])+ pub fn $name:ident($($x:ident: $ty:ty),*) $(-> $out:ty)? = $body:ident of $t:ident;)+) => {$(
         $(#[$doc])+
@@ -75,6 +78,16 @@ slices! {
     pub fn largest(x: &[f64]) -> f64 = largest_of of f64;
     /// `out = exp(x − less)`
     pub fn exp_of_differences(x: &[f64], less: f64, out: &mut [f64]) = exp_of_differences_of of f64;
+    /// As [`largest`], of each of at most [`BESIDE`] lanes whose elements lie side by side.
+    pub fn largest_beside(x: &[f64], out: &mut [f64]) = largest_beside_of of f64;
+    /// `x = exp(x − less)`, row by row, as long as `less`.
+    pub fn exp_of_differences_beside(x: &mut [f64], less: &[f64]) = exp_of_differences_beside_of of f64;
+    /// `x = x / divisors`, row by row.
+    pub fn quotients_beside(x: &mut [f64], divisors: &[f64]) = quotients_beside_of of f64;
+    /// `x = (x − less) − and`, row by row.
+    pub fn differences_beside(x: &mut [f64], less: &[f64], and: &[f64]) = differences_beside_of of f64;
+    /// `x = log(x)`
+    pub fn logs(x: &mut [f64]) = logs_of of f64;
     /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
     pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
     /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
@@ -99,6 +112,49 @@ fn largest_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
 #[inline(always)]
 fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &mut [f64]) {
     out.iter_mut().zip(x).for_each(|(out, &x)| *out = math::exp(c, x - less));
+}
+
+#[inline(always)]
+fn largest_beside_of<C: Lanes<V = f64>>(_: &C, x: &[f64], out: &mut [f64]) {
+    let greater = |m: &mut f64, x: f64| *m = if x > *m { x } else { *m };
+    let lanes = out.len();
+    let row = |k: usize| &x[k * lanes..(k + 1) * lanes];
+    // In the order of `largest`, which decides between 0 and −0: what is left of eights, then eight maxima.
+    let n = x.len() / lanes;
+    let whole = n / 8 * 8;
+    out.fill(f64::NEG_INFINITY);
+    for k in whole..n {
+        out.iter_mut().zip(row(k)).for_each(|(m, &x)| greater(m, x));
+    }
+    let mut part = [0.0; BESIDE];
+    let part = &mut part[..lanes];
+    for l in 0..whole.min(8) {
+        part.fill(f64::NEG_INFINITY);
+        for k in (l..whole).step_by(8) {
+            part.iter_mut().zip(row(k)).for_each(|(m, &x)| greater(m, x));
+        }
+        out.iter_mut().zip(&*part).for_each(|(m, &x)| greater(m, x));
+    }
+}
+
+#[inline(always)]
+fn exp_of_differences_beside_of<C: Lanes<V = f64>>(c: &C, x: &mut [f64], less: &[f64]) {
+    x.chunks_exact_mut(less.len()).for_each(|x| x.iter_mut().zip(less).for_each(|(x, &less)| *x = math::exp(c, *x - less)));
+}
+
+#[inline(always)]
+fn quotients_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], divisors: &[f64]) {
+    x.chunks_exact_mut(divisors.len()).for_each(|x| x.iter_mut().zip(divisors).for_each(|(x, &y)| *x /= y));
+}
+
+#[inline(always)]
+fn differences_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], less: &[f64], and: &[f64]) {
+    x.chunks_exact_mut(less.len()).for_each(|x| x.iter_mut().zip(less.iter().zip(and)).for_each(|(x, (&y, &z))| *x = (*x - y) - z));
+}
+
+#[inline(always)]
+fn logs_of<C: Lanes<V = f64>>(c: &C, x: &mut [f64]) {
+    x.iter_mut().for_each(|x| *x = math::log(c, *x));
 }
 
 #[inline(always)]
@@ -153,6 +209,28 @@ mod tests {
             exp_of_differences(&x, 0.5, &mut powers);
             assert_eq!(powers, x.iter().map(|x| crate::scalar::Host::<f64>::CX.exp(x - 0.5)).collect::<Vec<_>>());
             assert_eq!(largest(&x), x.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        }
+    }
+
+    #[test]
+    fn lanes_side_by_side_give_what_each_gives_alone() {
+        for (n, lanes) in [(1, 1), (3, 5), (8, 64), (21, 7)] {
+            let mut x = numbers(n * lanes, 9);
+            (x[0], x[n * lanes / 2]) = (-0.0, f64::NAN);
+            let lane = |x: &[f64], l: usize| (0..n).map(|k| x[k * lanes + l]).collect::<Vec<_>>();
+            let (mut tops, mut powers) = (vec![0.0; lanes], x.clone());
+            largest_beside(&x, &mut tops);
+            exp_of_differences_beside(&mut powers, &tops);
+            let mut logs_of_tops: Vec<f64> = tops.iter().map(|t| t.abs()).collect();
+            logs(&mut logs_of_tops);
+            for l in 0..lanes {
+                let (alone, mut out) = (lane(&x, l), vec![0.0; n]);
+                let top = largest(&alone);
+                assert_eq!(top.to_bits(), tops[l].to_bits());
+                exp_of_differences(&alone, top, &mut out);
+                assert_eq!(format!("{:?}", lane(&powers, l)), format!("{out:?}"));
+                assert_eq!(crate::scalar::Host::<f64>::CX.log(top.abs()), logs_of_tops[l]);
+            }
         }
     }
 
