@@ -239,6 +239,11 @@ macro_rules! host_fns {
             pub fn value(self, x: f64, y: f64) -> f64 {
                 match self { $(HostFn::$Name => host_fns!(value $kind $f, x, y)),+ }
             }
+            /// True where most calls have the argument +0, in all lanes, because their value is not used: an engine may then put
+            /// the function's value at 0 in place of the call.
+            pub fn seldom(self) -> bool {
+                matches!(self, HostFn::Sin | HostFn::Cos)
+            }
             /// The address of `extern "C" fn(f64) -> f64`, or of `extern "C" fn(f64, f64) -> f64`; neither unwinds.
             pub fn address(self) -> usize {
                 match self { $(HostFn::$Name => host_fns!(address $kind $f)),+ }
@@ -301,9 +306,9 @@ host_fns! {
     /// `ψ″(x)`
     Tetragamma one crate::scalar::special::tetragamma;
     /// Sine.
-    Sin one f64::sin;
+    Sin one crate::scalar::far_sin;
     /// Cosine.
-    Cos one f64::cos;
+    Cos one crate::scalar::far_cos;
     /// `eˣ`
     Exp one f64::exp;
     /// `2ˣ`

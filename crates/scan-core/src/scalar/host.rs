@@ -70,7 +70,7 @@ macro_rules! hosts {
     ($Cx:ty, $t:ident, $i:ident, $generics:tt fma $fma:expr, written $written:tt) => {
         host!($Cx, $t, $i, $generics fma $fma, written $written,
             direct { abs = $t::abs, sqrt = $t::sqrt, floor = $t::floor, ceil = $t::ceil, trunc = $t::trunc, round = $t::round_ties_even },
-            wide { machine_sin = f64::sin, machine_cos = f64::cos,
+            wide { machine_sin = far_sin, machine_cos = far_cos,
                 tan = f64::tan, asin = f64::asin, acos = f64::acos, atan = f64::atan, sinh = f64::sinh, cosh = f64::cosh,
                 asinh = libm::asinh, acosh = libm::acosh, atanh = libm::atanh, erf = libm::erf, erfc = libm::erfc, erfinv = super::special::erfinv,
                 gammaln = libm::lgamma, digamma = super::special::digamma, trigamma = super::special::trigamma, tetragamma = super::special::tetragamma },
@@ -79,3 +79,13 @@ macro_rules! hosts {
 }
 
 hosts!(f32 u32, f64 u64);
+
+/// Sine; what is 0 because its value is not used costs no call.
+pub(crate) fn far_sin(x: f64) -> f64 {
+    if x == 0.0 { x } else { x.sin() }
+}
+
+/// Cosine, likewise.
+pub(crate) fn far_cos(x: f64) -> f64 {
+    if x == 0.0 { 1.0 } else { x.cos() }
+}

@@ -31,6 +31,7 @@ mod reference;
 mod tests;
 
 pub use host::Host;
+pub(crate) use host::{far_cos, far_sin};
 pub use int::Int;
 pub use lanes::Lanes;
 pub use nature::{Jumps, Nature};

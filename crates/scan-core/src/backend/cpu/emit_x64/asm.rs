@@ -1,4 +1,4 @@
-//! Bytes of machine code, instruction by instruction. All jumps go backwards.
+//! Bytes of machine code, instruction by instruction.
 
 use super::codes::Row;
 use crate::backend::cpu::Refusal;
@@ -82,12 +82,14 @@ pub(super) struct Asm {
     len: u64,
     error: Option<String>,
     isa: Isa,
+    /// Jumps forward: where the distance of each stands, and its target.
+    ahead: Vec<(usize, u64)>,
 }
 
 impl Asm {
     /// Nothing yet.
     pub(super) fn new(isa: Isa) -> Asm {
-        Asm { encoder: Encoder::new(64), len: 0, error: None, isa }
+        Asm { encoder: Encoder::new(64), len: 0, error: None, isa, ahead: vec![] }
     }
     /// The address of the next instruction, counted from the first.
     pub(super) fn here(&self) -> u64 {
@@ -109,6 +111,16 @@ impl Asm {
     /// A jump back to an address.
     pub(super) fn jump(&mut self, code: Code, target: u64) {
         self.push(Instruction::with_branch(code, target));
+    }
+    /// A jump forward, to where [`Asm::land`] is called with what this gives; `code` has a distance of four bytes.
+    pub(super) fn jump_ahead(&mut self, code: Code) -> usize {
+        self.jump(code, self.len);
+        self.ahead.push((self.len as usize - 4, 0));
+        self.ahead.len() - 1
+    }
+    /// The target of a jump forward.
+    pub(super) fn land(&mut self, jump: usize) {
+        self.ahead[jump].1 = self.len;
     }
     /// An instruction without operands.
     pub(super) fn plain(&mut self, code: Code) {
@@ -207,8 +219,15 @@ impl Asm {
     }
     /// The bytes.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, Refusal> {
+        let mut code = self.encoder.take_buffer();
         match self.error {
-            None => Ok(self.encoder.take_buffer()),
+            None => {
+                for (at, target) in self.ahead {
+                    let distance = target as i64 - (at as i64 + 4);
+                    code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+                }
+                Ok(code)
+            }
             Some(e) => Err(Refusal(format!("its code cannot be written: {e}"))),
         }
     }

@@ -1,13 +1,13 @@
 //! Instructions for operations, once their values have registers.
 
 use super::alloc::{Emitter, Item};
-use super::asm::{Masking, Place, Rm, mask, vector};
+use super::asm::{Masking, Rm, mask, vector};
 use super::codes::{self as code, Row};
 use super::convert::exchanged;
-use super::memory::{CALLS, LANE, STEP, TEMP};
+use super::memory::STEP;
 use super::select::{Class, Form, Logic, Operation};
 use crate::backend::cpu::isa::Isa;
-use crate::kernel::{HostFn, MemId};
+use crate::kernel::MemId;
 use iced_x86::{Code, Register};
 use smallvec::SmallVec;
 
@@ -52,6 +52,7 @@ impl Emitter<'_> {
             }
             Form::Step => self.step(dst),
             Form::Halves => self.halves_of(dst, args[0]),
+            Form::Call(f) if f.seldom() => self.call_seldom(f, dst, args[0]),
             Form::Call(f) => self.call_each(f, dst, &args),
         }
     }
@@ -260,35 +261,5 @@ impl Emitter<'_> {
         let code = self.asm.code(rows[usize::from(double)], bytes);
         let Rm::Reg(middle) = places[middle] else { return self.asm.fail("a product reads memory twice") };
         self.asm.binary(code, vector(reg, bytes), vector(middle, bytes), places[last], None, Masking::None);
-    }
-
-    /// Calls a function lane by lane, all values being in the frame meanwhile.
-    fn call_each(&mut self, f: HostFn, dst: usize, args: &[usize]) {
-        for (i, &a) in args.iter().enumerate() {
-            let reg = self.use_reg(a);
-            let (place, register) = (Place::at(Register::RSP, CALLS + 64 * i as i64), self.register(a, reg));
-            let code = self.asm.code(&code::STORE_F64, self.bytes(a));
-            self.asm.put(code, place, register);
-        }
-        self.release(args);
-        self.put_all_away();
-        self.asm.plain(Code::VEX_Vzeroupper);
-        self.asm.two(Code::Xor_r32_rm32, Register::R15D, Register::R15D);
-        let lane = |i: i64| Place { index: LANE, ..Place::at(Register::RSP, CALLS + 64 * i) };
-        let again = self.asm.here();
-        for i in 0..args.len() {
-            self.asm.fetch(Code::VEX_Vmovsd_xmm_m64, vector(i as u8, 16), lane(i as i64));
-        }
-        self.asm.number(Code::Mov_r64_imm64, TEMP, f.address() as u64);
-        self.asm.one(Code::Call_rm64, TEMP);
-        self.asm.put(Code::VEX_Vmovsd_m64_xmm, lane(2), vector(0, 16));
-        self.asm.number(Code::Add_rm64_imm8, LANE, 1);
-        let uniform = self.program.values[self.virtuals[dst].val].uniform;
-        self.asm.number(Code::Cmp_rm64_imm8, LANE, if uniform { 1 } else { self.program.width as u64 });
-        self.asm.jump(Code::Jb_rel32_64, again);
-        self.load_tail_masks();
-        let (reg, bytes) = (self.define(dst), self.bytes(dst));
-        let code = self.asm.code(if uniform { &code::BROADCAST_F64 } else { &code::MOVE_F64 }, bytes);
-        self.asm.fetch(code, vector(reg, bytes), Place::at(Register::RSP, CALLS + 128));
     }
 }

@@ -26,6 +26,8 @@ pub(super) const LANE: Register = Register::R15;
 pub(super) const ENTRY: i64 = 16;
 /// Where arguments and results of calls lie in the frame: three vectors.
 pub(super) const CALLS: i64 = 64;
+/// Where registers are saved around a call that is seldom made: 32 vectors, then 8 masks.
+pub(super) const SAVED: i64 = CALLS + 3 * 64;
 
 /// Where the pointer to an operand is during the time loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,11 +58,16 @@ impl Pointers {
             touched[m.idx()] += 1;
         }
         let calls = program.operations.iter().any(|o| matches!(o.form, Form::Call(_)));
+        let seldom = program.operations.iter().any(|o| matches!(o.form, Form::Call(f) if f.seldom()));
         let mut free = registers(calls, program.operations.iter().any(|o| o.form == Form::Step));
         let mut order: Vec<usize> = (0..touched.len()).filter(|&m| touched[m] > 0).collect();
         order.sort_by_key(|&m| std::cmp::Reverse(touched[m]));
         let mut of = vec![Pointer::None; touched.len()];
-        let mut frame = CALLS + if calls { 3 * 64 } else { 0 };
+        let mut frame = match (calls, seldom) {
+            (_, true) => SAVED + 32 * program.vector as i64 + 8 * 8,
+            (true, false) => SAVED,
+            _ => CALLS,
+        };
         for m in order {
             of[m] = free.pop().map_or_else(
                 || {

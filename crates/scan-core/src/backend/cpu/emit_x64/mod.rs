@@ -13,6 +13,7 @@
 
 mod alloc;
 mod asm;
+mod calls;
 mod codes;
 mod convert;
 mod emit;

@@ -5,7 +5,7 @@ use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
 use crate::base::Id;
 use crate::kernel::testing::{Case, Options, case};
-use crate::kernel::{Bin, Builder, Cmp, Lane, MemId, Op, interp};
+use crate::kernel::{Bin, Builder, Cmp, HostFn, Lane, MemId, Op, interp};
 use crate::types::DType;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::Cell;
@@ -237,6 +237,31 @@ fn random_kernels_with_bools() {
 fn random_kernels_that_call() {
     sweep(0..200, &Options { calls: true, ..options(&[DType::F64]) });
     sweep(200..400, &Options { calls: true, ..options(&[DType::F64, DType::F32, DType::Bool]) });
+}
+
+#[test]
+fn calls_are_left_out_where_all_arguments_are_0() {
+    let mut b = Builder::new();
+    let mems: Vec<MemId> = (0..4).map(|_| b.mem(DType::F64, Lane::Unit)).collect();
+    let (x, y) = (b.load(mems[0]), b.load(mems[1]));
+    let below = b.cmp(Cmp::Lt, x, y);
+    let [sine, cosine] = [HostFn::Sin, HostFn::Cos].map(|f| b.call(f, &[x]));
+    let (chosen, sum) = (b.select(below, sine, cosine), b.bin(Bin::Add, sine, y));
+    b.store(mems[2], chosen);
+    b.store(mems[3], sum);
+    let lanes = 200;
+    let bytes = |f: &dyn Fn(usize) -> f64| (0..lanes).flat_map(|l| f(l).to_le_bytes()).collect::<Vec<u8>>();
+    // Some vectors have nothing but 0, some −0 among it, some a lane or two of numbers.
+    let argument = |l: usize| match l {
+        40 => -0.0,
+        90..100 => l as f64,
+        150 => 1e22,
+        _ => 0.0,
+    };
+    let memories = vec![bytes(&argument), bytes(&|l| l as f64 - 120.0), vec![0; 8 * lanes], vec![0; 8 * lanes]];
+    let operands = (0..4).map(|memory| interp::Operand { memory, offset: 0, stride: 0 }).collect();
+    let case = Case { seed: 0, kernel: b.finish(), memories, dtypes: vec![DType::F64; 4], operands, lanes, steps: 1, first: 0 };
+    assert!(check(&case) == targets().count());
 }
 
 /// The case with every operand of 64 bits the same for all lanes.

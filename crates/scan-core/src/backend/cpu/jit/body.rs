@@ -229,9 +229,31 @@ impl Body<'_, '_> {
     fn call(&mut self, f: HostFn, args: &[Reg]) -> Value {
         let signature = self.signature(args.len());
         let args: Vec<Value> = args.iter().map(|&r| self.get(r)).collect();
+        if f.seldom() {
+            return self.call_seldom(f, signature, args[0]);
+        }
         let address = self.builder.ins().iconst(types::I64, f.address() as i64);
         let call = self.builder.ins().call_indirect(signature, address, &args);
         self.builder.inst_results(call)[0]
+    }
+
+    /// The value at 0 where the argument is that.
+    fn call_seldom(&mut self, f: HostFn, signature: SigRef, arg: Value) -> Value {
+        let (call, after) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.append_block_param(after, types::F64);
+        self.builder.set_cold_block(call);
+        let at_zero = self.builder.ins().f64const(f.value(0.0, 0.0));
+        let bits = self.builder.ins().bitcast(types::I64, MemFlagsData::new(), arg);
+        self.builder.ins().brif(bits, call, &[], after, &[at_zero.into()]);
+        self.builder.switch_to_block(call);
+        self.builder.seal_block(call);
+        let address = self.builder.ins().iconst(types::I64, f.address() as i64);
+        let called = self.builder.ins().call_indirect(signature, address, &[arg]);
+        let value = self.builder.inst_results(called)[0];
+        self.builder.ins().jump(after, &[value.into()]);
+        self.builder.switch_to_block(after);
+        self.builder.seal_block(after);
+        self.builder.block_params(after)[0]
     }
 
     /// That of a function of so many f64 values.
