@@ -168,7 +168,7 @@ fn broadcast_dims_to(x: &Type, target: &Type) -> Result<Dims> {
 }
 
 /// x broadcast to a shape; O(1) where it has it.
-fn broadcast(x: &Array, shape: &[usize]) -> Result<Array> {
+pub(crate) fn broadcast(x: &Array, shape: &[usize]) -> Result<Array> {
     if x.shape() == shape {
         return Ok(x.clone());
     }

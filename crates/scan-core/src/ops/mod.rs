@@ -2,7 +2,7 @@
 
 mod args;
 pub(crate) mod batch;
-mod broadcast;
+pub(crate) mod broadcast;
 pub mod certain;
 mod cofactor;
 mod control;

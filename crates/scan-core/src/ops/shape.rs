@@ -255,6 +255,7 @@ pub(super) fn view(x: &Array, start: isize, shape: &[usize], steps: &[isize]) ->
 fn copy<T: Element>(data: &[T], start: isize, shape: &[usize], steps: &[isize], out: &mut [T]) {
     match (shape, steps) {
         ([n], [1]) => out.copy_from_slice(&data[start as usize..start as usize + n]),
+        ([_], [0]) => out.fill(data[start as usize]),
         ([m, n], [1, step]) => turn(data, start, *step, [*m, *n], out),
         ([_], [step]) => out.iter_mut().zip(0..).for_each(|(out, k)| *out = data[(start + k * step) as usize]),
         ([n, shape @ ..], [step, steps @ ..]) => {

@@ -1,15 +1,17 @@
 //! A group of elementwise nodes as one kernel.
 
+use super::spread::{self, Spread};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::team::GRAIN;
 use crate::backend::cpu::{Memory, Operand, bytes, cells};
 use crate::base::Result;
 use crate::eval::Walk;
 use crate::ir::op::{NativeOp, Outs};
-use crate::ir::{EvalCx, Graph};
+use crate::ir::{EvalCx, Graph, Op};
 use crate::kernel::{Kernel, Lane};
 use crate::lower::scan::lower_map;
-use crate::types::shape::count;
+use crate::ops::broadcast::broadcast;
+use crate::types::shape::{broadcast_shapes, count};
 use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
 use std::sync::{Arc, RwLock};
@@ -23,13 +25,15 @@ pub struct NativeMap {
     walk: Walk<Arc<Graph>>,
     engine: Engine,
     variants: RwLock<Vec<(Mask, Option<Arc<Tiered>>)>>,
+    /// How the operands of the last call that broadcast along some axes were walked.
+    spread: RwLock<Option<Arc<Spread>>>,
 }
 
 impl NativeMap {
     /// The group as a graph: parameters are its operands.
     pub fn new(graph: Graph, engine: Engine) -> NativeMap {
         let graph = Arc::new(graph);
-        NativeMap { walk: Walk::new(graph.clone()), graph, engine, variants: RwLock::default() }
+        NativeMap { walk: Walk::new(graph.clone()), graph, engine, variants: RwLock::default(), spread: RwLock::default() }
     }
     /// Where it ran last for each kind of its arguments: the device, why the host, and the bytes that crossed; `None` where no device was
     /// asked for, or before the first call.
@@ -66,6 +70,41 @@ impl NativeMap {
         types.zip(lanes).map(|(ty, full)| NativeMap::result(ty.dtype, ty.rank(), shape, full)).collect()
     }
 
+    /// The result of operands that broadcast along some axes; `None` for those of the law: nodes of which the shapes of others decide what
+    /// they do, and few elements.
+    fn broadcast(&self, cx: &mut EvalCx, ins: &[Array]) -> Result<Option<Array>> {
+        let [result] = self.graph.results() else { return Ok(None) };
+        let looks = |op: &Op| matches!(op, Op::SumTo(_) | Op::BroadcastLike(_));
+        let shapes: Vec<Extents> = ins.iter().map(|a| Extents::from_slice(a.shape())).collect();
+        let Ok(shape) = broadcast_shapes(&shapes.iter().map(|s| &s[..]).collect::<SmallVec<[&[usize]; 8]>>()) else { return Ok(None) };
+        let on_device = matches!(self.engine, Engine::Device(_));
+        let alike = ins.iter().all(|x| x.len() == 1 || x.shape() == &shape[..]);
+        if alike || count(&shape) < FEW || on_device || self.graph.nodes().iter().any(|n| looks(&n.op)) {
+            return Ok(None);
+        }
+        let Some(spread) = self.spread(&shapes, &shape) else { return self.expanded(cx, ins, &shape) };
+        let mut out = Array::dirty(self.graph.ty(*result).dtype, &shape);
+        let memory = ins.iter().map(|a| Memory::Read(bytes(a)));
+        spread.run(memory.chain(std::iter::once(Memory::Write(cells(&mut out)))), |work| cx.worked(work))?;
+        Ok(Some(out))
+    }
+    fn spread(&self, shapes: &[Extents], shape: &[usize]) -> Option<Arc<Spread>> {
+        let last = self.spread.read().unwrap_or_else(|e| e.into_inner()).clone();
+        if let Some(last) = last.filter(|last| last.shapes == shapes) {
+            return Some(last);
+        }
+        let new = Spread::new(shapes, &spread::axes(shapes, shape)?, |mask| self.variant(&Mask::from_slice(mask)))?;
+        let new = Arc::new(new);
+        *self.spread.write().unwrap_or_else(|e| e.into_inner()) = Some(new.clone());
+        Some(new)
+    }
+    /// The result where the innermost axis is short: of operands that were copied to the full shape before.
+    fn expanded(&self, cx: &mut EvalCx, ins: &[Array], shape: &[usize]) -> Result<Option<Array>> {
+        let full = |x: &Array| if x.len() == 1 { Ok(x.clone()) } else { broadcast(x, shape) };
+        let mut full: Vec<Array> = ins.iter().map(full).collect::<Result<_>>()?;
+        Ok(self.eval(cx, &mut full)?.into_iter().next())
+    }
+
     fn variant(&self, mask: &Mask) -> Option<Arc<Tiered>> {
         let find = |known: &[(Mask, Option<Arc<Tiered>>)]| known.iter().find(|v| v.0 == *mask).map(|v| v.1.clone());
         if let Some(found) = find(&self.variants.read().unwrap_or_else(|e| e.into_inner())) {
@@ -80,6 +119,9 @@ impl NativeMap {
         made
     }
 }
+
+/// Fewer elements are computed as the law does.
+const FEW: usize = 64;
 
 /// lanes × instructions between two looks at the clock.
 const PORTION: usize = 1 << 26;
@@ -121,6 +163,9 @@ impl NativeOp for NativeMap {
         let found = self.shape(ins, &mask).and_then(|shape| Some((self.variant(&mask)?, shape)));
         let ready = found.and_then(|(tier, shape)| Some((self.results(tier.kernel(), ins.len(), &shape)?, tier, count(&shape))));
         let Some((mut outs, tier, lanes)) = ready else {
+            if let Some(out) = self.broadcast(cx, ins)? {
+                return Ok([out].into_iter().collect());
+            }
             return cx.as_one(|cx| self.walk.run(cx, &mut self.walk.slots(), &mut ins.to_vec())).map(Outs::from_vec);
         };
         tier.expect(lanes, 1);

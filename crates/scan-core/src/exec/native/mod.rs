@@ -19,6 +19,7 @@ mod plan;
 mod ready;
 mod shortcut;
 mod sides;
+mod spread;
 mod switched;
 mod tail;
 mod tasks;
