@@ -11,8 +11,8 @@ use crate::kernel::LEVELS;
 use crate::types::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Fusions with their schedules, by root.
-pub(super) type Schedules = FxHashMap<NodeId, (Fusion, Schedule)>;
+/// The parts of fusions with their schedules, by root.
+pub(super) type Schedules = FxHashMap<NodeId, Vec<(Fusion, Schedule)>>;
 
 impl Planner<'_> {
     /// Fusions, each with a schedule. What has none as it is tried is cut: a view gets memory of its own, or a node is computed alone.
@@ -24,14 +24,12 @@ impl Planner<'_> {
             let mut schedules = Schedules::default();
             let before = banned.len();
             for id in body.nodes().ids() {
-                let Some(fusion) = fusions.fusion(body, kinds, id).unwrap_or_else(|_| {
-                    banned.insert(id);
-                    None
-                }) else {
-                    continue;
-                };
-                match self.scheduled(&fusion) {
-                    Ok(schedule) => drop(schedules.insert(id, (fusion, schedule))),
+                let scheduled = |fusion: Fusion| self.scheduled(&fusion).map(|schedule| (fusion, schedule));
+                let parts =
+                    fusions.fusion(body, kinds, id).and_then(|parts| parts.into_iter().map(scheduled).collect::<Result<Vec<_>, _>>());
+                match parts {
+                    Ok(parts) if parts.is_empty() => {}
+                    Ok(parts) => drop(schedules.insert(id, parts)),
                     Err(Failure::Without(view)) => drop(banned.insert(view)),
                     Err(Failure::Never) => drop(banned.insert(id)),
                 }
@@ -47,8 +45,13 @@ impl Planner<'_> {
         schedule(fusion, &shapes, &steady)
     }
 
-    /// The passes of a fusion as items.
-    pub(super) fn passes(&mut self, fusion: &Fusion, schedule: &Schedule) -> Lowered<()> {
+    /// The passes of the parts of a fusion as items.
+    pub(super) fn passes(&mut self, parts: &[(Fusion, Schedule)]) -> Lowered<()> {
+        let roots = &parts[0].0.roots;
+        let outs = roots.iter().map(|&root| self.slot(self.body.nodes()[root].outs[0])).collect::<Lowered<Vec<_>>>()?;
+        parts.iter().try_for_each(|(fusion, schedule)| self.passes_of(fusion, schedule, &outs))
+    }
+    fn passes_of(&mut self, fusion: &Fusion, schedule: &Schedule, outs: &[Place]) -> Lowered<()> {
         let body = self.body;
         let mut leaves = vec![];
         for (leaf, turned) in fusion.leaves.iter().zip(&schedule.turned) {
@@ -58,7 +61,6 @@ impl Planner<'_> {
             });
         }
         let temporaries: Vec<Place> = schedule.temporaries.iter().map(|&(dtype, n)| self.temporary(dtype, n)).collect();
-        let outs = fusion.roots.iter().map(|&root| self.slot(body.nodes()[root].outs[0])).collect::<Lowered<Vec<_>>>()?;
         for Pass { nest, operands } in &schedule.passes {
             let (mut read, mut made) = (vec![], vec![]);
             for (k, &(of, first)) in operands.iter().enumerate() {

@@ -1,11 +1,13 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
+use super::pieces::Pieces;
 use super::scan::{Kind, Kinds, known_shape};
+use super::schedule::Failure;
 use super::{Lowered, refuse};
 use crate::base::Id;
 use crate::ir::op::{ReduceKind, SumTo};
-use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value, View, Viewed};
+use crate::ir::{Coord, Def, EvalCx, Graph, Node, NodeId, Op, Value, View, Viewed};
 use crate::kernel::{Builder, Lane, Reg};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
@@ -43,6 +45,10 @@ pub(super) enum Fold {
 pub(super) struct Fusion {
     /// Extents of what is walked over.
     pub space: Extents,
+    /// What is walked over begins here...
+    pub start: Extents,
+    /// ...in a space of these extents, those of the result before it is reduced.
+    pub whole: Extents,
     /// The axes that are reduced, and how; none where the result is that of each place.
     pub fold: Option<(SmallVec<[usize; 2]>, Fold)>,
     /// What is read, parameters of the graph in this order.
@@ -117,6 +123,9 @@ impl Fusions {
             uses.entry(node.ins[0]).or_default().extend(through);
             return Role::Copied;
         }
+        if let Some(pieces) = Pieces::of(body, node) {
+            return joined(body, id, &pieces, (outside, uses, spaces));
+        }
         if let Some(space) = reduces(body, node) {
             uses.entry(node.ins[0]).or_default().push((id, View::identity(space.len()), 0));
             spaces.insert(id, space);
@@ -154,27 +163,84 @@ impl Fusions {
         self.role[id.idx()] == Role::Copied
     }
 
-    /// The fusion that stores a node's result.
-    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Lowered<Option<Fusion>> {
+    /// The fusions that store a node's result: one, or one for each part that reads other pieces of what is put together.
+    pub fn fusion(&self, body: &Graph, kinds: &Kinds, root: NodeId) -> Result<Vec<Fusion>, Failure> {
         if self.role[root.idx()] != Role::Root {
-            return Ok(None);
+            return Ok(vec![]);
         }
         let node = &body.nodes()[root];
-        let reduced = reduces(body, node);
-        let space = match &reduced {
-            Some(space) => space.clone(),
+        let whole = match reduces(body, node) {
+            Some(space) => space,
             None => known_shape(body, node.outs[0])?,
         };
-        let mut walk = Walk { fusions: self, body, kinds, root, leaves: vec![], graph: Graph::new(), known: FxHashMap::default() };
-        let at = View::identity(space.len());
-        let result = match reduced {
-            Some(_) => walk.value(node.ins[0], &at, None)?,
-            None => walk.node(root, &at, None)?,
-        };
-        let Walk { leaves, mut graph, .. } = walk;
-        graph.set_results(vec![result]);
-        Ok(Some(Fusion { fold: fold(body, node), space, leaves, graph, roots: vec![root] }))
+        let mut open = vec![(Extents::from_elem(0, whole.len()), whole.clone())];
+        let mut made = vec![];
+        while let Some((start, space)) = open.pop() {
+            let mut walk = Walk {
+                fusions: self,
+                body,
+                kinds,
+                root,
+                space: space.clone(),
+                leaves: vec![],
+                graph: Graph::new(),
+                known: FxHashMap::default(),
+                cut: None,
+            };
+            let at = View(start.iter().enumerate().map(|(axis, &n)| Coord { axis: Some(axis), start: n as isize, step: 1 }).collect());
+            let fold = fold(body, node);
+            let result = match fold {
+                Some(_) => walk.value(node.ins[0], &at, None),
+                None => walk.node(root, &at, None),
+            };
+            match (result, walk.cut) {
+                (Ok(result), _) => {
+                    let Walk { leaves, mut graph, .. } = walk;
+                    graph.set_results(vec![result]);
+                    made.push(Fusion { fold, space, start, whole: whole.clone(), leaves, graph, roots: vec![root] });
+                }
+                (Err(_), Some(cut)) if made.len() + open.len() + 2 > PARTS => return Err(Failure::Without(cut.by)),
+                (Err(_), Some(cut)) => {
+                    let (mut first, mut rest, mut second) = (space.clone(), space, start.clone());
+                    first[cut.axis] = cut.at;
+                    rest[cut.axis] -= cut.at;
+                    second[cut.axis] += cut.at;
+                    open.push((second, rest));
+                    open.push((start, first));
+                }
+                (Err(e), None) => return Err(e.into()),
+            }
+        }
+        Ok(made)
     }
+}
+
+/// A fusion of more parts has an array copied instead that is put together.
+const PARTS: usize = 16;
+
+/// The role of a node that puts arrays together: those that walk all its places read its pieces, or it is a fusion of its own.
+fn joined(
+    body: &Graph,
+    id: NodeId,
+    pieces: &Pieces,
+    (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
+) -> Role {
+    let node = &body.nodes()[id];
+    let v = node.outs[0];
+    let own = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[][..], |u| u);
+    let maps = own.iter().all(|u| fold(body, &body.nodes()[u.0]).is_none());
+    let (role, own) = match own {
+        own if own.is_empty() || !maps => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
+        own => (Role::Copied, own.to_vec()),
+    };
+    if let (Role::Root, Ok(shape)) = (role, known_shape(body, v)) {
+        spaces.insert(id, shape);
+    }
+    for (k, &x) in node.ins.iter().enumerate() {
+        let view = pieces.view(k);
+        uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), *spent)));
+    }
+    role
 }
 
 /// True where a use reads each element of a value of this shape at one place at most.
@@ -266,9 +332,22 @@ struct Walk<'a> {
     body: &'a Graph,
     kinds: &'a Kinds,
     root: NodeId,
+    /// Extents of what is walked over.
+    space: Extents,
     leaves: Vec<Leaf>,
     graph: Graph,
     known: FxHashMap<(Value, View), Value>,
+    /// Where the walk must be cut.
+    cut: Option<Cut>,
+}
+
+/// The place along an axis of a walk from which on other pieces are read.
+#[derive(Clone, Copy)]
+struct Cut {
+    axis: usize,
+    at: usize,
+    /// What is put together of them.
+    by: NodeId,
 }
 
 /// So many arrays are read by one fusion at most.
@@ -293,6 +372,7 @@ impl Walk<'_> {
             let steady = self.kinds.of(v) != Kind::Step;
             match self.fusions.role[id.idx()] {
                 Role::Inner(root) if root == self.root => return self.node(id, at, via),
+                Role::Copied if Pieces::of(body, &body.nodes()[id]).is_some() => return self.node(id, at, Some(id)),
                 Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at, via),
                 Role::Copied => return self.through(id, at, Some(id)),
                 _ if steady && view_of(body, &body.nodes()[id]).is_some() => return self.through(id, at, via),
@@ -315,6 +395,9 @@ impl Walk<'_> {
     /// `via`: the view behind which it is computed.
     fn node(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         let node = &self.body.nodes()[id];
+        if let Some(pieces) = Pieces::of(self.body, node) {
+            return self.piece(id, &pieces, at);
+        }
         let shape = known_shape(self.body, node.outs[0])?;
         let mut ins: SmallVec<[Value; 3]> = SmallVec::new();
         for &x in &node.ins {
@@ -323,5 +406,17 @@ impl Walk<'_> {
         }
         let made = self.graph.apply(node.op.clone(), &ins).map_err(|e| super::Refusal(e.title.clone()))?;
         Ok(made[0])
+    }
+    /// The piece in which all places lie that are walked over.
+    fn piece(&mut self, id: NodeId, pieces: &Pieces, at: &View) -> Lowered<Value> {
+        let coord = at.0[pieces.axis];
+        match (pieces.holding(&coord, coord.axis.map_or(1, |axis| self.space[axis])), coord.axis) {
+            (Ok(piece), _) => self.value(self.body.nodes()[id].ins[piece], &pieces.view(piece).after(at), Some(id)),
+            (Err(place), Some(axis)) => {
+                self.cut = Some(Cut { axis, at: place, by: id });
+                refuse("it reads several pieces")
+            }
+            (Err(_), None) => refuse("a place in several pieces"),
+        }
     }
 }

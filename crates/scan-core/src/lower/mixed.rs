@@ -263,7 +263,7 @@ impl<'a> Planner<'a> {
         let in_place: Vec<bool> = scan.states.ids().map(|id| self.rows.values().any(|&s| s == id)).collect();
         for id in self.joined(&order.nodes, &mut schedules) {
             match schedules.get(&id) {
-                Some((fusion, schedule)) => self.passes(fusion, schedule)?,
+                Some(parts) => self.passes(parts)?,
                 None => self.node(id)?,
             }
         }

@@ -20,6 +20,7 @@ mod moves;
 mod nodes;
 mod passes;
 mod picks;
+mod pieces;
 mod prepared;
 mod reductions;
 mod rowwise;

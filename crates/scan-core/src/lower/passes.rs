@@ -61,14 +61,15 @@ impl<'a> Plan<'a> {
 
     /// Results of places.
     pub fn map(&mut self, lanes: Option<usize>) -> Lowered<()> {
-        let steps = lanes.and_then(|l| l.checked_sub(1));
+        let steps = lanes.unwrap_or(self.axes.extents.len()).checked_sub(1);
         let outer = self.others(&[lanes, steps]);
         let out = self.axes.operands.len() - 1;
+        let first = self.axes.operands[out].0;
         let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
         let mut k = graph.lower(self, steps, &outer, 1)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
         for (i, value) in k.values.clone().into_iter().enumerate() {
-            k.store((Of::Out(i), 0, lane, self.stride(out, steps), self.along_axes(out, &outer)), value);
+            k.store((Of::Out(i), first, lane, self.stride(out, steps), self.along_axes(out, &outer)), value);
         }
         let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(&outer) };
         self.push(k, loops, vec![]);

@@ -16,10 +16,15 @@ use rustc_hash::FxHashMap;
 pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
     let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
     let body = specialised(&scan.body, types, values).map_err(told)?;
-    let asserts = body.nodes().iter().any(|n| matches!(n.op, Op::Assert(_)));
-    let open = asserts || body.value_ids().any(|v| known_shape(&body, v).is_err());
+    let open = body.nodes().iter().any(|n| folds(&body, n)) || body.value_ids().any(|v| known_shape(&body, v).is_err());
     let body = if open { folded(&body).map_err(told)? } else { body };
     widened(&body).map_err(told)
+}
+
+/// True for what is computed while planning, or might be: assertions, extents, and what depends on constants alone.
+fn folds(body: &Graph, node: &Node) -> bool {
+    let constant = |v: &Value| body.const_value(*v).is_some_and(|a| a.len() <= FOLDED);
+    matches!(node.op, Op::Assert(_) | Op::DimOf(_)) || !node.ins.is_empty() && node.ins.iter().all(constant)
 }
 
 /// The largest array that is computed while planning.

@@ -83,9 +83,9 @@ impl Axes {
             };
             operands.push((first, along.into_vec()));
         }
-        let kept: Extents = (0..rank).map(|i| if reduces(i) { 1 } else { fusion.space[i] }).collect();
-        let out = strides(&kept).iter().enumerate().map(|(i, &s)| if reduces(i) { 0 } else { s as isize }).collect();
-        operands.push((0, out));
+        let kept: Extents = (0..rank).map(|i| if reduces(i) { 1 } else { fusion.whole[i] }).collect();
+        let out: Vec<isize> = strides(&kept).iter().enumerate().map(|(i, &s)| if reduces(i) { 0 } else { s as isize }).collect();
+        operands.push((out.iter().zip(&fusion.start).map(|(stride, &at)| stride * at as isize).sum(), out));
         let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands };
         axes.merge();
         axes
@@ -119,6 +119,10 @@ impl Axes {
     fn apart(&self, axis: usize) -> Option<usize> {
         self.operands[..self.operands.len() - 1].iter().position(|(_, s)| !matches!(s[axis], 0 | 1))
     }
+    /// True where the result lies element beside element along an axis, or is the same.
+    fn beside(&self, axis: usize) -> bool {
+        matches!(self.operands[self.operands.len() - 1].1[axis], 0 | 1)
+    }
     /// How an operand depends on the lane, lanes being along an axis.
     pub fn lane(&self, operand: usize, axis: Option<usize>) -> Lane {
         let unit = axis.is_some_and(|axis| self.operands[operand].1[axis] == 1);
@@ -139,7 +143,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     let mut turned: Vec<Option<Vec<usize>>> = vec![None; fusion.leaves.len()];
     let axes = loop {
         let axes = Axes::new(fusion, shapes, &turned);
-        let Some((by, lanes)) = chosen(fusion, &axes) else { break (axes, None) };
+        let Some((by, lanes)) = chosen(fusion, &axes).filter(|(_, lanes)| axes.beside(*lanes)) else { break (axes, None) };
         let Some(leaf) = axes.apart(lanes) else { break (axes, Some((by, lanes))) };
         match turn(fusion, &shapes[leaf], &axes, leaf, lanes).filter(|_| steady[leaf] && turned[leaf].is_none()) {
             Some(perm) => turned[leaf] = Some(perm),

@@ -39,13 +39,13 @@ impl Planner<'_> {
 impl Parts<'_> {
     /// The part that a fusion was made part of.
     fn earlier(&self, id: NodeId, schedules: &mut Schedules) -> Option<usize> {
-        let own = &schedules.get(&id)?.0;
+        let [(own, _)] = &schedules.get(&id)?[..] else { return None };
         let first = own.leaves.iter().filter_map(|leaf| self.made.get(&leaf.value)).max().copied().unwrap_or(0);
         for at in (first..self.order.len()).rev() {
-            let Some((other, _)) = schedules.get(&self.order[at]) else { continue };
-            let Some(both) = self.both(at, other, &schedules[&id].0) else { continue };
+            let Some([(other, _)]) = schedules.get(&self.order[at]).map(|parts| &parts[..]) else { continue };
+            let Some(both) = self.both(at, other, own) else { continue };
             let Ok(schedule) = self.planner.scheduled(&both) else { continue };
-            schedules.insert(self.order[at], (both, schedule));
+            schedules.insert(self.order[at], vec![(both, schedule)]);
             return Some(at);
         }
         None
@@ -88,6 +88,14 @@ impl Parts<'_> {
         results.extend(graph.inline(&b.graph, &second, b.graph.results()).ok()?);
         graph.set_results(results);
         let roots = a.roots.iter().chain(&b.roots).copied().collect();
-        (leaves.len() <= LEAVES).then(|| Fusion { space: a.space.clone(), fold: None, leaves, graph, roots })
+        (leaves.len() <= LEAVES).then(|| Fusion {
+            fold: None,
+            leaves,
+            graph,
+            roots,
+            space: a.space.clone(),
+            start: a.start.clone(),
+            whole: a.whole.clone(),
+        })
     }
 }
