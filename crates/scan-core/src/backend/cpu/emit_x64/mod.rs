@@ -123,6 +123,8 @@ struct Emitted {
     written: usize,
     /// Bytes written by one call from which on stores go past the caches.
     large: usize,
+    /// How the lanes of the first call of one step were cut: as good as all others have so many.
+    cut: OnceLock<(usize, Blocks)>,
 }
 
 /// What a step does with an operand.
@@ -158,7 +160,7 @@ impl Emitted {
         let handed = uniform.map(|(i, c)| (i, c.mem.idx(), program.mems[c.mem].dtype.size())).collect();
         let versions = (0..10 * copies).map(|_| OnceLock::new()).collect();
         let hoists = program.carries.is_empty() && order::fixed(&program).contains(&true);
-        Emitted { program, copies, versions, roles, handed, hoists, held: OnceLock::new(), written, large: LARGE }
+        Emitted { program, copies, versions, roles, handed, hoists, held: OnceLock::new(), written, large: LARGE, cut: OnceLock::new() }
     }
     fn build(&self, shape: Shape) -> Result<Native, Refusal> {
         let code = layout::function(&self.program, shape)?;
@@ -248,6 +250,18 @@ const LARGE: usize = 16 << 20;
 /// From so many steps on it pays to read what stays once.
 const MANY: usize = 2;
 
+/// So many operands have their pointers on the stack.
+const NEAR: usize = 16;
+
+/// So many words on the stack, or if they are more in a vector.
+fn room<'a, T: Copy>(near: &'a mut [T; NEAR], far: &'a mut Vec<T>, n: usize) -> &'a mut [T] {
+    if n <= NEAR {
+        return &mut near[..n];
+    }
+    far.resize(n, near[0]);
+    far
+}
+
 /// The addresses that a call touches of an operand.
 fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
     let (start, stride) = (entry[0].addr() as isize, if role.carried { 0 } else { entry[1].addr() as isize });
@@ -273,19 +287,23 @@ impl Code for Emitted {
         // SAFETY: a frame has a pointer and a stride for each operand.
         let (ptrs, strides) =
             unsafe { (std::slice::from_raw_parts(frame.ptrs, operands), std::slice::from_raw_parts(frame.strides, operands)) };
-        let mut aside: SmallVec<[u64; 8]> = SmallVec::from_elem(0, self.program.carries.len() + 1);
-        let mut table: SmallVec<[Entry; 24]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
+        let carries = self.program.carries.len();
+        let (mut near, mut far) = ([0; NEAR], vec![]);
+        let aside: &mut [u64] = room(&mut near, &mut far, carries + 1);
         let places = aside.as_mut_ptr();
         // SAFETY: the places are within `aside`.
         let place = |at: usize| unsafe { places.add(at) }.cast::<u8>();
-        table.extend((0..self.program.carries.len()).map(|c| [place(c), std::ptr::null_mut()]));
-        if let Some(native) = self.one_block(&table, frame) {
+        let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
+        let table: &mut [Entry] = room(&mut near, &mut far, operands + carries);
+        table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
+        table[operands..].iter_mut().enumerate().for_each(|(c, entry)| entry[0] = place(c));
+        if let Some(native) = self.one_block(table, frame) {
             let tail = (frame.lanes - 1) % self.program.width + 1;
             // SAFETY: the caller's promise; the version is that for these lanes.
-            unsafe { native.call(&mut Task::new(&mut table, 1, frame, tail)) };
+            unsafe { native.call(&mut Task::new(table, 1, frame, tail)) };
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.run_parts(&mut table, frame, place(self.program.carries.len())) };
+            unsafe { self.run_parts(table, frame, place(carries)) };
         }
         for &(c, mem, size) in &self.handed {
             // SAFETY: the operand of a carry may be written; the element has that size.
@@ -297,15 +315,17 @@ impl Code for Emitted {
     unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
-        let mut table: SmallVec<[Entry; 24]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
-        let native = if self.handed.is_empty() { self.one_block(&table, frame) } else { None };
+        let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
+        let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len());
+        table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
+        let native = if self.handed.is_empty() { self.one_block(table, frame) } else { None };
         let Some(native) = native else {
             return places.each(ptrs, |ptrs| {
                 // SAFETY: the caller's promise.
                 unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
             });
         };
-        let mut task = Task::new(&mut table, 1, frame, (frame.lanes - 1) % self.program.width + 1);
+        let mut task = Task::new(table, 1, frame, (frame.lanes - 1) % self.program.width + 1);
         places.each(ptrs, |ptrs| {
             // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.
             let table = unsafe { std::slice::from_raw_parts_mut(task.table, ptrs.len()) };
@@ -366,6 +386,13 @@ impl Emitted {
     }
     /// The blocks of a call; the first alone, where it does more than others. If not 0, how many lanes the first has.
     fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
+        if frame.steps > 1 || self.is_large(frame) {
+            return self.parts_now(table, frame);
+        }
+        let (lanes, blocks) = self.cut.get_or_init(|| (frame.lanes, self.parts_now(table, frame).1));
+        if *lanes == frame.lanes { (0, blocks.clone()) } else { self.parts_now(table, frame) }
+    }
+    fn parts_now(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
         let streams = self.streams(table, frame);
         let first = streams.unwrap_or(0);
         let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1, self.held(table, frame));
