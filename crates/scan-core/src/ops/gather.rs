@@ -44,44 +44,92 @@ fn check(op: &str, axes: &[usize], x: &Arg, idxs: &[Arg]) -> Result<Dims> {
     Ok(place(&x.ty.dims, axes, &spot))
 }
 
-/// The selected elements: positions are `before + spot + after`, then `run` in a row; the region's shape lists their order.
-pub struct Places {
-    pub(super) shape: Extents,
+/// Where index arrays of certain extents select elements of an array of certain extents: positions are `before + spot + after`, then `run` in
+/// a row.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Extents of what is selected.
+    pub shape: Extents,
+    /// Those that the index arrays broadcast to.
+    pub common: Extents,
     before: Vec<usize>,
-    spots: Vec<usize>,
     after: Vec<usize>,
-    pub(super) run: usize,
+    /// Elements in a row.
+    pub run: usize,
+    /// Per index array: the axis, its extent, and the elements from one place along it to the next.
+    axes: SmallVec<[(usize, usize, usize); 4]>,
 }
 
-impl Places {
+impl Layout {
     /// # Errors
-    /// `E0202` where an index lies outside its axis, `E0201` where index arrays do not broadcast together.
-    pub(super) fn new(shape: &[usize], axes: &[usize], idxs: &[Array]) -> Result<Places> {
-        let common = broadcast_shapes(&idxs.iter().map(Array::shape).collect::<Vec<_>>())?;
+    /// `E0201` where index arrays do not broadcast together.
+    pub fn new(shape: &[usize], axes: &[usize], idxs: &[&[usize]]) -> Result<Layout> {
+        let common = broadcast_shapes(idxs)?;
         let steps = strides(shape);
-        let mut spots = memory::zeros(count(&common));
-        for (idx, &axis) in idxs.iter().zip(axes) {
-            let idx = spread(idx, &common)?;
-            for (spot, i) in spots.iter_mut().zip(integers(&idx)) {
-                *spot += position(i, axis, shape[axis])? * steps[axis];
-            }
-        }
         let rest = |range: std::ops::Range<usize>| range.filter(|k| !axes.contains(k)).map(|k| (shape[k], steps[k] as isize)).collect();
         let split = index_axis(axes);
         let before = Region { offset: 0, axes: rest(0..split) };
         let after = Region { offset: 0, axes: rest(split..shape.len()) };
         let (before, _) = positions(&before, false);
         let (after, run) = positions(&after, true);
-        Ok(Places { shape: place(shape, axes, &common), before, spots, after, run })
+        let selected = place(shape, axes, &common);
+        let axes = axes.iter().map(|&axis| (axis, shape[axis], steps[axis])).collect();
+        Ok(Layout { shape: selected, common, before, after, run, axes })
     }
-
+    /// How far an element of index array `k` moves the spot; `None` where it lies outside its axis.
+    #[inline]
+    pub fn step(&self, k: usize, index: i64) -> Option<usize> {
+        let (_, extent, step) = self.axes[k];
+        let shifted = if index < 0 { index + extent as i64 } else { index };
+        (0..extent as i64).contains(&shifted).then(|| shifted as usize * step)
+    }
+    /// The error of an element of index array `k` that lies outside its axis.
+    pub fn outside(&self, k: usize, index: i64) -> Box<crate::base::Diagnostic> {
+        let (axis, extent, _) = self.axes[k];
+        position(index, axis, extent).err().unwrap_or_else(|| crate::base::Diagnostic::internal("an index that fits"))
+    }
     /// Calls `visit(position)` per run, in row-major order of the result.
-    pub(super) fn runs(&self, mut visit: impl FnMut(usize)) {
+    #[inline]
+    pub fn runs(&self, spots: &[usize], mut visit: impl FnMut(usize)) {
         for before in &self.before {
-            for spot in &self.spots {
+            for spot in spots {
                 self.after.iter().for_each(|after| visit(before + spot + after));
             }
         }
+    }
+}
+
+/// The selected elements.
+pub struct Places {
+    layout: Layout,
+    spots: Vec<usize>,
+}
+
+impl Places {
+    /// # Errors
+    /// `E0202` where an index lies outside its axis, `E0201` where index arrays do not broadcast together.
+    pub(super) fn new(shape: &[usize], axes: &[usize], idxs: &[Array]) -> Result<Places> {
+        let layout = Layout::new(shape, axes, &idxs.iter().map(Array::shape).collect::<SmallVec<[&[usize]; 4]>>())?;
+        let mut spots = memory::zeros(count(&layout.common));
+        for (k, idx) in idxs.iter().enumerate() {
+            let idx = spread(idx, &layout.common)?;
+            for (spot, i) in spots.iter_mut().zip(integers(&idx)) {
+                *spot += layout.step(k, i).ok_or_else(|| layout.outside(k, i))?;
+            }
+        }
+        Ok(Places { layout, spots })
+    }
+    /// Extents of what is selected.
+    pub(super) fn shape(&self) -> &Extents {
+        &self.layout.shape
+    }
+    /// Elements in a row.
+    pub(super) fn run(&self) -> usize {
+        self.layout.run
+    }
+    /// Calls `visit(position)` per run, in row-major order of the result.
+    pub(super) fn runs(&self, visit: impl FnMut(usize)) {
+        self.layout.runs(&self.spots, visit);
     }
 }
 
@@ -118,16 +166,16 @@ impl OpDef for Gather {
         let places = Places::new(x.shape(), &self.axes, &ins[1..])?;
         Ok(one(dispatch!(x.dtype(), T => {
             let from = x.as_slice::<T>();
-            let mut out: Vec<T> = memory::room(count(&places.shape));
+            let mut out: Vec<T> = memory::room(count(places.shape()));
             let mut going = Ok(());
             places.runs(|at| {
                 if going.is_ok() {
-                    out.extend_from_slice(&from[at..at + places.run]);
-                    going = cx.worked(8 * places.run);
+                    out.extend_from_slice(&from[at..at + places.run()]);
+                    going = cx.worked(8 * places.run());
                 }
             });
             going?;
-            Array::new(&places.shape, out)
+            Array::new(places.shape(), out)
         })))
     }
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -155,10 +203,10 @@ impl OpDef for GatherWrite {
         let places = Places::new(ins[0].shape(), &self.axes, &ins[2..])?;
         let mut x = std::mem::replace(&mut ins[0], Array::scalar(false));
         let y = ins[1].cast(x.dtype());
-        let y = spread(&y, &places.shape)?;
+        let y = spread(&y, places.shape())?;
         dispatch!(x.dtype(), T => {
             let (from, to) = (y.as_slice::<T>(), x.as_mut_slice::<T>());
-            let mut rows = from.chunks_exact(places.run.max(1));
+            let mut rows = from.chunks_exact(places.run().max(1));
             places.runs(|at| {
                 let row = rows.next().unwrap_or(&[]);
                 write_run(&mut to[at..at + row.len()], row, self.mode);

@@ -9,6 +9,7 @@ use crate::types::Array;
 use crate::types::shape::{Extents, count};
 use smallvec::SmallVec;
 
+pub(crate) use super::gather::Layout;
 pub use super::region::{spread, write_run};
 pub(crate) use super::support::Number;
 
@@ -99,14 +100,14 @@ impl Selected {
     pub fn shape(&self) -> Extents {
         match self {
             Selected::Region(region) => region.shape(),
-            Selected::Places(places) => places.shape.clone(),
+            Selected::Places(places) => places.shape().clone(),
         }
     }
     /// Calls `visit(position, length)` per run of consecutive elements, in row-major order of what is selected.
     pub fn runs(&self, mut visit: impl FnMut(usize, usize)) {
         match self {
             Selected::Region(region) => region.runs(visit),
-            Selected::Places(places) => places.runs(|at| visit(at, places.run)),
+            Selected::Places(places) => places.runs(|at| visit(at, places.run())),
         }
     }
 }

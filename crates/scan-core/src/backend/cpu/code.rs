@@ -317,6 +317,23 @@ pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
     read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
 }
 
+/// Calls `visit` with the number and the value of each of n integers at an operand; u64 beyond i64 saturate.
+///
+/// # Panics
+/// As [`integer_at`].
+pub fn each_integer(from: &Operand, dtype: DType, n: usize, mut visit: impl FnMut(usize, i64)) {
+    macro_rules! read {
+        ($($name:ident $t:ty),+) => {
+            match dtype {
+                // SAFETY: the slice dies here; nothing is written meanwhile.
+                $(DType::$name => unsafe { from.slice::<$t>(n) }.iter().enumerate().for_each(|(i, &x)| visit(i, i64::try_from(x).unwrap_or(i64::MAX))),)+
+                other => panic!("{other} is no index"),
+            }
+        };
+    }
+    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
 /// True where the element at an operand is not zero.
 ///
 /// # Panics

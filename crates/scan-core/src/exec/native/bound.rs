@@ -1,6 +1,6 @@
 //! Parts of a step with their operands, found once for all steps in which no memory moves.
 
-use super::indexed::{Given, read, write};
+use super::indexed::{ByArrays, Given, read, write};
 use super::memories::Memories;
 use super::mixed::{Part, Piece};
 use super::tier::Tiered;
@@ -68,6 +68,8 @@ enum Kind<'a> {
     Direct(&'a Direct, DType, SmallVec<[(Spot<'a>, usize); INPUTS]>, (Spot<'a>, usize)),
     /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
     Call(&'a Op, SmallVec<[Option<Array>; 4]>, SmallVec<[Spot<'a>; 4]>),
+    /// Elements that index arrays name are read, or written if so: operands as for the two below.
+    ByArrays(Box<ByArrays>, Option<Write>, SmallVec<[Spot<'a>; 4]>),
     /// Elements that an index names are read.
     Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
     /// Elements that an index names are written: first what is written, then the index, then where.
@@ -149,8 +151,14 @@ impl<'a> Bound<'a> {
                 Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().map(sized).collect(), sized(&piece.outs[0]))
             }
             Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
-            Part::Read(selector) => Kind::Read(selector, operands().collect()),
-            Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
+            Part::Read(selector) => match ByArrays::new(selector, &piece.ins[0], &piece.outs[0], &piece.ins[1..]) {
+                Some(by) => Kind::ByArrays(Box::new(by), None, operands().collect()),
+                None => Kind::Read(selector, operands().collect()),
+            },
+            Part::Write(selector, mode) => match ByArrays::new(selector, &piece.outs[0], &piece.ins[0], &piece.ins[1..]) {
+                Some(by) => Kind::ByArrays(Box::new(by), Some(*mode), operands().collect()),
+                None => Kind::Write(selector, *mode, operands().collect()),
+            },
             Part::Guard(guard) => Kind::Guard(*guard, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => {
                 let work = inner.nest.lanes * inner.nest.kernel.body.len();
@@ -216,6 +224,7 @@ impl<'a> Bound<'a> {
             Kind::Call(op, steady, spots) => {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
+            Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Guard(guard, spot, dtype) => {
@@ -259,6 +268,17 @@ impl<'a> Bound<'a> {
             write_array(&to.at(k), result);
         }
         Ok(())
+    }
+
+    fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, spots: &[Spot], k: &Steps) -> Result<()> {
+        let (first, last) = (spots[0].at(k), spots[spots.len() - 1].at(k));
+        let [n, m] = [&self.piece.ins[0], &self.piece.outs[0]].map(|p| count(&p.shape));
+        let idxs = spots[1..spots.len() - 1].iter().map(|spot| spot.at(k));
+        let dtype = self.piece.outs[0].dtype;
+        match mode {
+            None => by.read(dtype, (&first, n), idxs, &last),
+            Some(mode) => by.write((dtype, mode), (&last, m), (&first, n), idxs),
+        }
     }
 
     fn read(&self, selector: &Selector, spots: &[Spot], k: &Steps) -> Result<()> {

@@ -1,12 +1,14 @@
 //! Reads and writes by an index, on the memory of a loop.
 
-use crate::backend::cpu::{Operand, array_at, integer_at, with_slices};
+use crate::backend::cpu::{Operand, array_at, each_integer, integer_at, with_slices};
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::op::Write;
 use crate::lower::mixed::Place;
-use crate::ops::select::{Number, Selected, Selector, spread, write_run};
+use crate::ops::select::{Layout, Number, Selected, Selector, spread, write_run};
+use crate::types::DType;
 use crate::types::shape::count;
+use smallvec::SmallVec;
 
 /// An operand and what lies there.
 #[derive(Clone, Copy)]
@@ -73,4 +75,77 @@ fn put<T: Number>(x: &mut [T], y: &[T], selected: &Selected, mode: Write) {
         write_run(&mut x[at..at + run], &y[done..done + run], mode);
         done += run;
     });
+}
+
+/// A read or write by index arrays of extents that are known: what follows from these is found once.
+pub struct ByArrays {
+    layout: Layout,
+    /// Per index array: its dtype and number of elements, those of all or 1.
+    idxs: SmallVec<[(DType, usize); 2]>,
+}
+
+/// So many spots are found without an allocation.
+type Spots = SmallVec<[usize; 64]>;
+
+impl ByArrays {
+    /// That of an array of this shape, where index arrays have one element or all. `other` has the extents of what is read, or of what is
+    /// written, then maybe of one element.
+    pub fn new(selector: &Selector, x: &Place, other: &Place, idxs: &[Place]) -> Option<ByArrays> {
+        let Selector::Advanced(axes) = selector else { return None };
+        let layout = Layout::new(&x.shape, axes, &idxs.iter().map(|p| &p.shape[..]).collect::<Vec<_>>()).ok()?;
+        let n = count(&layout.common);
+        let fits = idxs.iter().all(|p| p.dtype.is_int() && matches!(count(&p.shape), m if m == 1 || m == n));
+        let alike = other.dtype == x.dtype && (other.shape == layout.shape || layout.run == 1 && count(&other.shape) == 1);
+        let idxs = idxs.iter().map(|p| (p.dtype, count(&p.shape))).collect();
+        (fits && alike && n > 0 && layout.run > 0).then_some(ByArrays { layout, idxs })
+    }
+    fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Spots> {
+        let mut spots = Spots::from_elem(0, count(&self.layout.common));
+        for (k, (at, &(dtype, n))) in idxs.zip(&self.idxs).enumerate() {
+            let mut outside = None;
+            each_integer(&at, dtype, n, |i, index| match self.layout.step(k, index) {
+                Some(step) if n == 1 => spots.iter_mut().for_each(|spot| *spot += step),
+                Some(step) => spots[i] += step,
+                None => outside = outside.or(Some(index)),
+            });
+            if let Some(index) = outside {
+                return Err(self.layout.outside(k, index));
+            }
+        }
+        Ok(spots)
+    }
+    /// Copies what the index selects of x, which has so many elements.
+    ///
+    /// # Errors
+    /// `E0202` where an index lies outside its axis.
+    pub fn read<'a>(&self, dtype: DType, (x, n): (&Operand, usize), idxs: impl Iterator<Item = Operand<'a>>, out: &Operand) -> Result<()> {
+        let (spots, run) = (self.spots(idxs)?, self.layout.run);
+        dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
+            if run == 1 {
+                let mut to = to.iter_mut();
+                return self.layout.runs(&spots, |at| to.next().into_iter().for_each(|to| *to = from[at]));
+            }
+            let mut to = to.chunks_exact_mut(run);
+            self.layout.runs(&spots, |at| to.next().into_iter().for_each(|to| to.copy_from_slice(&from[at..at + run])));
+        }));
+        Ok(())
+    }
+    /// Writes y over the elements of x that the index selects, or adds it to them; they have so many elements.
+    ///
+    /// # Errors
+    /// `E0202` where an index lies outside its axis.
+    pub fn write<'a>(
+        &self,
+        (dtype, mode): (DType, Write),
+        (x, n): (&Operand, usize),
+        (y, given): (&Operand, usize),
+        idxs: impl Iterator<Item = Operand<'a>>,
+    ) -> Result<()> {
+        let (spots, run) = (self.spots(idxs)?, self.layout.run);
+        dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
+            let mut rows = y.chunks_exact(run).cycle();
+            self.layout.runs(&spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
+        }));
+        Ok(())
+    }
 }

@@ -1,0 +1,70 @@
+"""Reads and writes by index arrays in steps: the evaluator's bits, or its error, with every engine."""
+
+import numpy as np
+import pytest
+from test_inner_loops import agree
+
+import rscan as rs
+
+DTYPES = ("int8", "int32", "int64", "uint8", "uint64")
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("outside", [False, True])
+def test_elements_and_rows(monkeypatch, dtype, outside):
+    def build(at, x, M):
+        def step(at, x):
+            rows = M[at]
+            return {"x": x[at] + 0.5 * rs.sum(rows, axis=1), "rows": rows, "both": M[at, at % 3]}
+
+        out = rs.loop(step, over=at, init={"x": x})
+        return [out.x, out.rows, out.both, *rs.grad(rs.sum(out.x**2), [x, M])]
+
+    at = np.random.default_rng(1).integers(0, 40, size=(5, 40)).astype(dtype)
+    if dtype.startswith("i"):
+        at[1, 3] = -40
+    if outside:
+        at[3, 7] = 41
+    agree(monkeypatch, build, at, numbers(40), numbers(40, 3))
+
+
+@pytest.mark.parametrize("mode", ["set", "add"])
+@pytest.mark.parametrize("one", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
+def test_written(monkeypatch, mode, one, outside):
+    def build(at, x, y):
+        def step(at, x):
+            new = rs.tanh(x[at]) + y if not one else y[0]
+            return getattr(x.at[at], mode)(new)
+
+        out = rs.loop(step, over=at, init=x)
+        return [out, *rs.grad(rs.sum(out**2), [x, y])]
+
+    at = np.random.default_rng(2).integers(-50, 50, size=(6, 20))
+    if outside:
+        at[4, 19] = -51
+    agree(monkeypatch, build, at, numbers(50), numbers(20, seed=1))
+
+
+def test_axes_between_and_several_arrays(monkeypatch):
+    def build(at, x):
+        def step(at, x):
+            y = x[:, at] + x[at[0], at][:, None][:6] * 0.1
+            return x.at[:, at].add(rs.tanh(y)).at[at[:2], at[2:4], :].set(rs.ones((2, 2)))
+
+        out = rs.loop(step, over=at, init=x)
+        return [out, rs.grad(rs.sum(out**3), x)]
+
+    agree(monkeypatch, build, np.random.default_rng(3).integers(0, 6, size=(4, 6)), numbers(6, 6, 2))
+
+
+def test_no_indices_and_no_elements(monkeypatch):
+    def build(at, x):
+        return rs.loop(lambda at, x: x.at[at].add(x[at] * 2.0) + rs.sum(x[at]), over=at, init=x)
+
+    agree(monkeypatch, build, np.zeros((3, 0), dtype="int64"), numbers(30))
+    agree(monkeypatch, build, np.zeros((3, 2), dtype="int64"), numbers(0))
