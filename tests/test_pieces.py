@@ -66,28 +66,33 @@ def test_matrices(monkeypatch, step, shape):
     agree(monkeypatch, build, numbers(*shape))
 
 
+def put_together(kind, x, y, at):
+    n = x.shape[0]
+    if kind == 0:
+        return rs.roll(x, at)
+    if kind == 1:
+        return rs.concatenate([x[at:], y[:at]])
+    if kind == 2:
+        return 0.5 * x + rs.tanh(y)
+    if kind == 3:
+        return rs.concatenate([y[:at], rs.zeros(n - at)])
+    if kind == 4:
+        return rs.flip(x, 0) * y
+    return rs.concatenate([x[: at // 2], 0.25 * y[: n - at // 2]])
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_pieces(monkeypatch, seed):
     """What pieces are made of, and where they are cut, is drawn."""
     random = np.random.default_rng(seed)
     n = int(random.integers(40, 120))
-    choices = random.integers(0, 6, size=8)
-    places = random.integers(1, n - 1, size=8)
+    drawn = list(zip(random.integers(0, 6, size=8).tolist(), random.integers(1, n - 1, size=8).tolist(), strict=True))
 
     def build(u, w):
         def step(u):
             values = [u, w]
-            for kind, at in zip(choices.tolist(), places.tolist(), strict=True):
-                x, y = values[-1], values[at % len(values)]
-                made = {
-                    0: lambda: rs.roll(x, at),
-                    1: lambda: rs.concatenate([x[at:], y[:at]]),
-                    2: lambda: 0.5 * x + rs.tanh(y),
-                    3: lambda: rs.concatenate([y[:at], rs.zeros(n - at)]),
-                    4: lambda: rs.flip(x, 0) * y,
-                    5: lambda: rs.concatenate([x[: at // 2], 0.25 * y[: n - at // 2]]),
-                }[kind]()
-                values.append(made)
+            for kind, at in drawn:
+                values.append(put_together(kind, values[-1], values[at % len(values)], at))
             return rs.tanh(sum(values))
 
         out = rs.loop(step, init=u, n_steps=3)
