@@ -46,8 +46,26 @@ def three_deep(u):
     return rs.roll(rs.concatenate([rs.roll(u, 3)[5:], rs.zeros(5)]), -2) + rs.flip(rs.roll(u, 1), 0)
 
 
+def interior_written(u):
+    v = u.at[1:-1].set(0.5 * (u[2:] + u[:-2]))
+    return rs.tanh(v) * u
+
+
+def interior_added(u):
+    v = u.at[2:].add(rs.sin(u[:-2])).at[:-1].add(0.25)
+    return v / (1 + rs.abs(v))
+
+
+def little_written(u):
+    return rs.tanh(u.at[0].set(1.0).at[-1].add(u[0])) + u[0]
+
+
 @pytest.mark.parametrize("n", [6, 70, 131])
-@pytest.mark.parametrize("step", [roll_minmod, edges_held, turned, with_sums, three_deep], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "step",
+    [roll_minmod, edges_held, turned, with_sums, three_deep, interior_written, interior_added, little_written],
+    ids=lambda f: f.__name__,
+)
 def test_vectors(monkeypatch, step, n):
     def build(u):
         out = rs.loop(step, init=u, n_steps=4)
@@ -56,8 +74,19 @@ def test_vectors(monkeypatch, step, n):
     agree(monkeypatch, build, numbers(n))
 
 
+def block_written(u):
+    v = u.at[1:-1, 1:].set(u[:-2, 1:] - 0.5 * u[2:, 1:])
+    w = rs.zeros_like(u).at[1:-1, 1:-1].add(u[1:-1, 1:-1] ** 2).at[2].add(u[0])
+    return rs.tanh(v - 0.1 * w)
+
+
+def row_of_numbers(u):
+    v = u.at[:, 1:].set(u[0, 1:]).at[1:, :].add(rs.cos(u[:-1]))
+    return 0.5 * v + 0.25 * u
+
+
 @pytest.mark.parametrize("shape", [(5, 7), (33, 40), (48, 3)])
-@pytest.mark.parametrize("step", [laplace_padded, life, beside], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("step", [laplace_padded, life, beside, block_written, row_of_numbers], ids=lambda f: f.__name__)
 def test_matrices(monkeypatch, step, shape):
     def build(u):
         out = rs.loop(step, init=u, n_steps=3)

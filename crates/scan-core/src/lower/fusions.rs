@@ -1,7 +1,7 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
-use super::pieces::Pieces;
+use super::pieces::{Piece, Pieces};
 use super::scan::{Kind, Kinds, known_shape};
 use super::schedule::Failure;
 use super::{Lowered, refuse};
@@ -123,8 +123,9 @@ impl Fusions {
             uses.entry(node.ins[0]).or_default().extend(through);
             return Role::Copied;
         }
-        if let Some(pieces) = Pieces::of(body, node) {
-            return joined(body, id, &pieces, (outside, uses, spaces));
+        let pieces = Pieces::of(body, node);
+        if let Some(role) = pieces.and_then(|pieces| put_together(body, id, &pieces, (outside, uses, spaces))) {
+            return role;
         }
         if let Some(space) = reduces(body, node) {
             uses.entry(node.ins[0]).or_default().push((id, View::identity(space.len()), 0));
@@ -218,29 +219,30 @@ impl Fusions {
 /// A fusion of more parts has an array copied instead that is put together.
 const PARTS: usize = 16;
 
-/// The role of a node that puts arrays together: those that walk all its places read its pieces, or it is a fusion of its own.
-fn joined(
+/// The role of a node that puts arrays together: those that walk all its places read its pieces, or, where it joins whole inputs, it is a
+/// fusion of its own.
+fn put_together(
     body: &Graph,
     id: NodeId,
     pieces: &Pieces,
     (outside, uses, spaces): (&FxHashSet<Value>, &mut Uses, &mut FxHashMap<NodeId, Extents>),
-) -> Role {
+) -> Option<Role> {
     let node = &body.nodes()[id];
     let v = node.outs[0];
     let own = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[][..], |u| u);
     let maps = own.iter().all(|u| fold(body, &body.nodes()[u.0]).is_none());
     let (role, own) = match own {
-        own if own.is_empty() || !maps => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
-        own => (Role::Copied, own.to_vec()),
+        own if !own.is_empty() && maps => (Role::Copied, own.to_vec()),
+        _ if pieces.is_joined() => (Role::Root, vec![(id, View::identity(body.ty(v).rank()), 0)]),
+        _ => return None,
     };
     if let (Role::Root, Ok(shape)) = (role, known_shape(body, v)) {
         spaces.insert(id, shape);
     }
-    for (k, &x) in node.ins.iter().enumerate() {
-        let view = pieces.view(k);
+    for (view, &x) in pieces.views().iter().zip(&node.ins) {
         uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), *spent)));
     }
-    role
+    Some(role)
 }
 
 /// True where a use reads each element of a value of this shape at one place at most.
@@ -409,14 +411,18 @@ impl Walk<'_> {
     }
     /// The piece in which all places lie that are walked over.
     fn piece(&mut self, id: NodeId, pieces: &Pieces, at: &View) -> Lowered<Value> {
-        let coord = at.0[pieces.axis];
-        match (pieces.holding(&coord, coord.axis.map_or(1, |axis| self.space[axis])), coord.axis) {
-            (Ok(piece), _) => self.value(self.body.nodes()[id].ins[piece], &pieces.view(piece).after(at), Some(id)),
-            (Err(place), Some(axis)) => {
-                self.cut = Some(Cut { axis, at: place, by: id });
+        let ins = &self.body.nodes()[id].ins;
+        match pieces.holding(at, &self.space) {
+            Ok(Piece::Of(k, view)) => self.value(ins[k], &view.after(at), Some(id)),
+            Ok(Piece::Sum(view)) => {
+                let x = self.value(ins[0], at, Some(id))?;
+                let y = self.value(ins[1], &view.after(at), Some(id))?;
+                Ok(self.graph.add(x, y))
+            }
+            Err((axis, at)) => {
+                self.cut = Some(Cut { axis, at, by: id });
                 refuse("it reads several pieces")
             }
-            (Err(_), None) => refuse("a place in several pieces"),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::philox::{self, Key};
 use crate::types::shape::{Extents, count};
-use crate::types::{Array, DType, Dim, Dims, Type, memory};
+use crate::types::{Array, DType, Dim, Dims, Element, Type, memory};
 
 /// Checks the key of a draw.
 ///
@@ -80,7 +80,18 @@ fn draw_type(op: &str, dtype: DType, ins: &[Arg]) -> Result<Outs<Type>> {
     Ok(one(Type { dtype, dims: wanted(op, &ins[1..])? }))
 }
 
-/// The elements of a draw, of which each is a function of its number.
+/// Fills elements of a draw, of which each is a function of its number: of this key, from such a number on.
+type Fill<T> = fn(Key, u64, &mut [T]);
+
+/// The elements of a draw of n.
+fn filled<T: Element>(cx: &mut EvalCx, key: Key, n: usize, fill: Fill<T>) -> Result<Vec<T>> {
+    let mut out: Vec<T> = memory::zeros(n);
+    let mut blocks = out.chunks_mut(BLOCK);
+    cx.in_blocks(n, BLOCK, |block| blocks.next().into_iter().for_each(|out| fill(key, block.start as u64, out)))?;
+    Ok(out)
+}
+
+/// The same, element by element.
 fn numbered<T>(cx: &mut EvalCx, n: usize, element: impl Fn(u64) -> T) -> Result<Vec<T>> {
     let mut out = memory::room(n);
     cx.in_blocks(n, BLOCK, |block| out.extend(block.map(|i| element(i as u64))))?;
@@ -91,18 +102,11 @@ fn numbered<T>(cx: &mut EvalCx, n: usize, element: impl Fn(u64) -> T) -> Result<
 const BLOCK: usize = 1 << 16;
 
 /// A draw from its elements.
-fn draw(
-    cx: &mut EvalCx,
-    op: &str,
-    dtype: DType,
-    ins: &[Array],
-    narrow: fn(Key, u64) -> f32,
-    wide: fn(Key, u64) -> f64,
-) -> Result<Outs<Array>> {
+fn draw(cx: &mut EvalCx, op: &str, dtype: DType, ins: &[Array], narrow: Fill<f32>, wide: Fill<f64>) -> Result<Outs<Array>> {
     let (key, shape) = (key_of(op, &ins[0])?, extents(op, &ins[1..])?);
     Ok(one(match dtype {
-        DType::F32 => Array::new(&shape, numbered(cx, count(&shape), |i| narrow(key, i))?),
-        _ => Array::new(&shape, numbered(cx, count(&shape), |i| wide(key, i))?),
+        DType::F32 => Array::new(&shape, filled(cx, key, count(&shape), narrow)?),
+        _ => Array::new(&shape, filled(cx, key, count(&shape), wide)?),
     }))
 }
 

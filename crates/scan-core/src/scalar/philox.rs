@@ -4,6 +4,7 @@
 //! A [`Key`] is two u64 words. The first is Philox's key; the second is the upper half of the 128-bit counter, whose lower
 //! half counts blocks. Keys are derived under a key of another tweak than draws, so that the two never share a block.
 
+use super::slices;
 use crate::types::Array;
 
 /// Names a stream of numbers.
@@ -74,35 +75,85 @@ pub fn unit_f32(bits: u32) -> f32 {
     (bits >> 8) as f32 * (1.0 / (1u32 << 24) as f32)
 }
 
-/// The i-th f64 in [0, 1).
-pub fn uniform_f64(key: Key, i: u64) -> f64 {
-    unit_f64(block64(key, i / 2)[(i % 2) as usize])
+/// The f64 in [0, 1) of a stream from the i-th on, i even: two of a block.
+pub fn uniform_f64(key: Key, i: u64, out: &mut [f64]) {
+    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| [join(a, b), join(c, d)].map(unit_f64));
 }
 
-/// The i-th f32 in [0, 1).
-pub fn uniform_f32(key: Key, i: u64) -> f32 {
-    unit_f32(block(key, i / 4)[(i % 4) as usize])
+/// The f32 in [0, 1) of a stream from the i-th on, i a multiple of 4: four of a block.
+pub fn uniform_f32(key: Key, i: u64, out: &mut [f32]) {
+    by_blocks::<4, _>(key, i, out, |words| words.map(unit_f32));
 }
 
-/// The i-th standard normal f64: Box and Muller's transform of block `i / 2`, `√(−2 ln u) · (cos, sin)(2π v)` with u in (0, 1].
-pub fn normal_f64(key: Key, i: u64) -> f64 {
-    let [u, v] = block64(key, i / 2).map(unit_f64);
-    box_muller(1.0 - u, v, i % 2 == 1)
+/// The standard normal f64 of a stream from the i-th on, i even: Box and Muller's transform of a block, `√(−2 ln u) · (cos, sin)(2π v)` with
+/// u in (0, 1].
+pub fn normal_f64(key: Key, i: u64, out: &mut [f64]) {
+    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| {
+        let [u, v] = [join(a, b), join(c, d)].map(unit_f64);
+        box_muller(1.0 - u, v)
+    });
 }
 
-/// The i-th standard normal f32: as [`normal_f64`] from two words of 32 bits each, rounded at the end.
-pub fn normal_f32(key: Key, i: u64) -> f32 {
+/// The standard normal f32 of a stream from the i-th on, i a multiple of 4: as [`normal_f64`] from two words of 32 bits each, rounded at the
+/// end.
+pub fn normal_f32(key: Key, i: u64, out: &mut [f32]) {
     let scale = 1.0 / (1u64 << 32) as f64;
-    let words = block(key, i / 4).map(|w| w as f64 * scale);
-    let pair = (i % 4 / 2 * 2) as usize;
-    box_muller(1.0 - words[pair], words[pair + 1], i % 2 == 1) as f32
+    by_blocks::<4, _>(key, i, out, |words| {
+        let [a, b, c, d] = words.map(|w| w as f64 * scale);
+        let ([p, q], [r, s]) = (box_muller(1.0 - a, b), box_muller(1.0 - c, d));
+        [p, q, r, s].map(|x| x as f32)
+    });
 }
 
-/// One of the two normals of a pair. The functions of `libm` give the same bits on every platform.
-fn box_muller(u: f64, v: f64, second: bool) -> f64 {
+/// The two normals of a pair. The functions of `libm` give the same bits on every platform.
+fn box_muller(u: f64, v: f64) -> [f64; 2] {
     let radius = libm::sqrt(-2.0 * libm::log(u));
-    let angle = std::f64::consts::TAU * v;
-    radius * if second { libm::sin(angle) } else { libm::cos(angle) }
+    let (sine, cosine) = libm::sincos(std::f64::consts::TAU * v);
+    [radius * cosine, radius * sine]
+}
+
+/// So many blocks are computed together.
+const TOGETHER: usize = 64;
+
+/// Numbers of which each block gives N, from the i-th on, i a multiple of N.
+fn by_blocks<const N: usize, T: Copy>(key: Key, i: u64, out: &mut [T], numbers: impl Fn([u32; 4]) -> [T; N]) {
+    debug_assert!(i.is_multiple_of(N as u64), "a block begins here");
+    let mut words = [[0; 4]; TOGETHER];
+    for (k, out) in out.chunks_mut(TOGETHER * N).enumerate() {
+        let words = &mut words[..out.len().div_ceil(N)];
+        slices::blocks(key, i / N as u64 + (k * TOGETHER) as u64, words);
+        for (out, &words) in out.chunks_mut(N).zip(&*words) {
+            out.copy_from_slice(&numbers(words)[..out.len()]);
+        }
+    }
+}
+
+/// The blocks of a stream from the n-th on, lane by lane.
+#[inline(always)]
+pub(super) fn blocks_of(key: Key, n: u64, out: &mut [[u32; 4]]) {
+    const LANES: usize = 8;
+    let low = |x: u64| x & u64::from(u32::MAX);
+    let [key, [c, d]] = key.map(words);
+    let mut first = n;
+    for out in out.chunks_mut(LANES) {
+        let n: [u64; LANES] = std::array::from_fn(|l| first.wrapping_add(l as u64));
+        let mut counter = [n.map(low), n.map(|n| n >> 32), [c.into(); LANES], [d.into(); LANES]];
+        let mut key = key;
+        for round in 0..ROUNDS {
+            if round > 0 {
+                key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+            }
+            let [p, q] = [(0, 0), (2, 1)].map(|(word, k)| counter[word].map(|x| low(x) * u64::from(MULTIPLIERS[k])));
+            let mixed = |high: [u64; LANES], word: [u64; LANES], key: u32| -> [u64; LANES] {
+                std::array::from_fn(|l| (high[l] >> 32) ^ word[l] ^ u64::from(key))
+            };
+            counter = [mixed(q, counter[1], key[0]), q.map(low), mixed(p, counter[3], key[1]), p.map(low)];
+        }
+        for (l, out) in out.iter_mut().enumerate() {
+            *out = std::array::from_fn(|word| counter[word][l] as u32);
+        }
+        first = first.wrapping_add(LANES as u64);
+    }
 }
 
 /// The i-th number in `0..range` without bias, for `range > 0`: the upper half of a 128-bit product, with rejection of the
@@ -159,5 +210,38 @@ mod tests {
         (0..6000).for_each(|i| thirds[(bounded([1, 2], i, range) >> 62) as usize] += 1);
         assert!(thirds.iter().all(|n| (1880..2120).contains(n)), "{thirds:?}");
         assert!((0..100).all(|i| bounded([1, 2], i, 1) == 0));
+    }
+
+    #[test]
+    fn many_blocks_are_those_of_one_after_the_other() {
+        let key = [0x1234_5678_9abc_def0, 0xfedc_ba98_7654_3210];
+        for n in [0, 5, u64::from(u32::MAX) - 3, u64::MAX - 9] {
+            for count in [1, 7, 8, 65] {
+                let mut all = vec![[0; 4]; count];
+                slices::blocks(key, n, &mut all);
+                assert!(all.iter().zip(0..).all(|(words, i)| *words == block(key, n.wrapping_add(i))));
+            }
+        }
+    }
+
+    #[test]
+    fn sines_and_cosines_together_are_those_of_each() {
+        for i in 0..20_000 {
+            let angle = std::f64::consts::TAU * unit_f64(block64([7, 7], i)[0]);
+            assert_eq!(libm::sincos(angle), (libm::sin(angle), libm::cos(angle)));
+        }
+    }
+
+    #[test]
+    fn numbers_do_not_depend_on_how_many_are_drawn() {
+        let key = key_of_seed(3);
+        let (mut all, mut part) = (vec![0.0; 1001], vec![0.0; 7]);
+        normal_f64(key, 0, &mut all);
+        normal_f64(key, 500, &mut part);
+        assert_eq!(all[500..507], part);
+        let (mut all, mut part) = (vec![0.0; 1001], vec![0.0; 7]);
+        normal_f32(key, 0, &mut all);
+        normal_f32(key, 500, &mut part);
+        assert_eq!(all[500..507], part);
     }
 }

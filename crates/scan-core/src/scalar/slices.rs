@@ -3,6 +3,7 @@
 
 use super::host::Plain;
 use super::lanes::fused;
+use super::philox::{self, Key};
 use super::{Lanes, math};
 use std::sync::OnceLock;
 
@@ -92,6 +93,8 @@ slices! {
     pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
     /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
     pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) = quotients_of of f64;
+    /// The blocks of a stream of random numbers from the n-th on.
+    pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of of f64;
     /// True where an element is NaN.
     pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
     /// `out = out · x`
@@ -150,6 +153,11 @@ fn quotients_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], divisors: &[f64]
 #[inline(always)]
 fn differences_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], less: &[f64], and: &[f64]) {
     x.chunks_exact_mut(less.len()).for_each(|x| x.iter_mut().zip(less.iter().zip(and)).for_each(|(x, (&y, &z))| *x = (*x - y) - z));
+}
+
+#[inline(always)]
+fn blocks_of<C: Lanes<V = f64>>(_: &C, key: Key, n: u64, out: &mut [[u32; 4]]) {
+    philox::blocks_of(key, n, out);
 }
 
 #[inline(always)]
