@@ -67,7 +67,8 @@ pub fn key_array(seed: u64) -> Array {
 
 /// A number in [0, 1) with 53 random bits.
 pub fn unit_f64(bits: u64) -> f64 {
-    (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    // Numbers below 2⁵³ are the same with a sign, and quicker converted.
+    (bits >> 11) as i64 as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// A number in [0, 1) with 24 random bits.
@@ -77,21 +78,18 @@ pub fn unit_f32(bits: u32) -> f32 {
 
 /// The f64 in [0, 1) of a stream from the i-th on, i even: two of a block.
 pub fn uniform_f64(key: Key, i: u64, out: &mut [f64]) {
-    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| [join(a, b), join(c, d)].map(unit_f64));
+    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| [unit_f64(join(a, b)), unit_f64(join(c, d))]);
 }
 
 /// The f32 in [0, 1) of a stream from the i-th on, i a multiple of 4: four of a block.
 pub fn uniform_f32(key: Key, i: u64, out: &mut [f32]) {
-    by_blocks::<4, _>(key, i, out, |words| words.map(unit_f32));
+    by_blocks::<4, _>(key, i, out, |[a, b, c, d]| [unit_f32(a), unit_f32(b), unit_f32(c), unit_f32(d)]);
 }
 
 /// The standard normal f64 of a stream from the i-th on, i even: Box and Muller's transform of a block, `√(−2 ln u) · (cos, sin)(2π v)` with
 /// u in (0, 1].
 pub fn normal_f64(key: Key, i: u64, out: &mut [f64]) {
-    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| {
-        let [u, v] = [join(a, b), join(c, d)].map(unit_f64);
-        box_muller(1.0 - u, v)
-    });
+    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| box_muller(1.0 - unit_f64(join(a, b)), unit_f64(join(c, d))));
 }
 
 /// The standard normal f32 of a stream from the i-th on, i a multiple of 4: as [`normal_f64`] from two words of 32 bits each, rounded at the
@@ -132,29 +130,33 @@ fn by_blocks<const N: usize, T: Copy>(key: Key, i: u64, out: &mut [T], numbers: 
 #[inline(always)]
 pub(super) fn blocks_of(key: Key, n: u64, out: &mut [[u32; 4]]) {
     const LANES: usize = 8;
-    let low = |x: u64| x & u64::from(u32::MAX);
+    // Written as loops over elements, of which compilers make vectors; words are kept in u64, where their products find room.
     let [key, [c, d]] = key.map(words);
     let mut first = n;
     for out in out.chunks_mut(LANES) {
-        let n: [u64; LANES] = std::array::from_fn(|l| first.wrapping_add(l as u64));
-        let mut counter = [n.map(low), n.map(|n| n >> 32), [c.into(); LANES], [d.into(); LANES]];
-        let mut key = key;
-        for round in 0..ROUNDS {
-            if round > 0 {
-                key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
-            }
-            let [p, q] = [(0, 0), (2, 1)].map(|(word, k)| counter[word].map(|x| low(x) * u64::from(MULTIPLIERS[k])));
-            let mixed = |high: [u64; LANES], word: [u64; LANES], key: u32| -> [u64; LANES] {
-                std::array::from_fn(|l| (high[l] >> 32) ^ word[l] ^ u64::from(key))
-            };
-            counter = [mixed(q, counter[1], key[0]), q.map(low), mixed(p, counter[3], key[1]), p.map(low)];
+        let (mut c0, mut c1, mut c2, mut c3) = ([0u64; LANES], [0u64; LANES], [u64::from(c); LANES], [u64::from(d); LANES]);
+        for (l, (low, high)) in c0.iter_mut().zip(&mut c1).enumerate() {
+            let n = first.wrapping_add(l as u64);
+            (*low, *high) = (n & LOW, n >> 32);
         }
-        for (l, out) in out.iter_mut().enumerate() {
-            *out = std::array::from_fn(|word| counter[word][l] as u32);
+        let mut key = key.map(u64::from);
+        for _ in 0..ROUNDS {
+            for (((c0, c1), c2), c3) in c0.iter_mut().zip(&mut c1).zip(&mut c2).zip(&mut c3) {
+                let (p, q) = ((*c0 & LOW) * u64::from(MULTIPLIERS[0]), (*c2 & LOW) * u64::from(MULTIPLIERS[1]));
+                (*c0, *c2) = ((q >> 32) ^ *c1 ^ key[0], (p >> 32) ^ *c3 ^ key[1]);
+                (*c1, *c3) = (q & LOW, p & LOW);
+            }
+            key = [(key[0] + u64::from(WEYL[0])) & LOW, (key[1] + u64::from(WEYL[1])) & LOW];
+        }
+        for (out, (((c0, c1), c2), c3)) in out.iter_mut().zip(c0.iter().zip(&c1).zip(&c2).zip(&c3)) {
+            *out = [*c0 as u32, *c1 as u32, *c2 as u32, *c3 as u32];
         }
         first = first.wrapping_add(LANES as u64);
     }
 }
+
+/// The low half of a u64.
+const LOW: u64 = u32::MAX as u64;
 
 /// The i-th number in `0..range` without bias, for `range > 0`: the upper half of a 128-bit product, with rejection of the
 /// low halves that would be counted once too often (Lemire 2019). Further attempts leave the stream for others of its key.
