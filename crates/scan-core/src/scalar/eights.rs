@@ -243,20 +243,25 @@ fn products_by<'r, 'o, C: Lanes, E: Eight<C::V>, const N: usize>(
 /// Of N rows, at most eight.
 #[inline(always)]
 fn products_of<C: Lanes, E: Eight<C::V>, const N: usize>(c: &C, rows: [&[C::V]; N], x: &[C::V]) -> [C::V; 8] {
+    // No closures on arrays here: compilers leave them functions of their own, for any processor.
     let (whole, last) = x.as_chunks::<8>();
-    let rows = rows.map(|row| {
-        let (row, rest) = row.as_chunks::<8>();
-        (&row[..whole.len()], rest)
-    });
+    let mut heads = [&[][..]; N];
+    let mut tails = [&[][..]; N];
+    for ((row, head), tail) in rows.iter().zip(&mut heads).zip(&mut tails) {
+        let (own, rest) = row.as_chunks::<8>();
+        (*head, *tail) = (&own[..whole.len()], rest);
+    }
     let mut parts = [E::new(&[c.num(0.0); 8]); 8];
     for (at, x) in whole.iter().enumerate() {
         let x = E::new(x);
-        for (part, (row, _)) in parts.iter_mut().zip(&rows) {
+        for (part, row) in parts.iter_mut().zip(&heads) {
             *part = E::new(&row[at]).fma(x, *part);
         }
     }
     if !last.is_empty() {
-        parts.iter_mut().zip(&rows).for_each(|(part, (_, rest))| *part = part.fma_first(rest, last));
+        for (part, tail) in parts.iter_mut().zip(&tails) {
+            *part = part.fma_first(tail, last);
+        }
     }
     E::sums(parts)
 }

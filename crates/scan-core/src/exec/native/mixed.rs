@@ -137,7 +137,10 @@ impl Piece {
     /// Announces so many runs.
     fn expect(&self, runs: usize) {
         match &self.part {
-            Part::Nest(tier, nest) => tier.expect(nest.lanes, (nest.steps * nest.places()).saturating_mul(runs)),
+            Part::Nest(tier, nest) => {
+                let runs = nest.places().saturating_mul(runs);
+                tier.expect_runs(nest.lanes, nest.steps.saturating_mul(runs), runs);
+            }
             Part::Loop(inner) => inner.tier.expect(inner.nest.lanes, inner.count.about().saturating_mul(runs)),
             Part::For(inner) => inner.parts.iter().for_each(|p| p.expect(inner.count.about().saturating_mul(runs))),
             _ => {}

@@ -54,6 +54,9 @@ impl Engine {
 /// in the time of a compilation.
 const PAYS: u64 = 200_000;
 
+/// What one run more costs the vm, in the same measure.
+const RUN: u64 = 400;
+
 /// A kernel with the engines that it has been compiled for.
 pub struct Tiered {
     kernel: Kernel,
@@ -80,10 +83,15 @@ impl Tiered {
     }
     /// Announces work, so that machine code is there before it begins.
     pub fn expect(&self, lanes: usize, steps: usize) {
+        self.expect_runs(lanes, steps, 0);
+    }
+    /// Announces so many steps in so many runs.
+    pub fn expect_runs(&self, lanes: usize, steps: usize, runs: usize) {
         if self.native.get().is_some() || self.device.as_ref().is_some_and(|d| !d.is_refused()) {
             return;
         }
         let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(self.kernel.body.len() as u64);
+        let work = work.saturating_add((runs as u64).saturating_mul(RUN));
         let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
         let wanted = match self.engine {
             Engine::Auto | Engine::Device(_) => before.saturating_add(work) >= PAYS,
