@@ -206,7 +206,7 @@ impl Inner {
         }
         let params = param_types(scan, &types);
         let form = match lower(scan, &params, &[]) {
-            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering) => Form::Kernel(Box::new(kernel)),
+            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => Form::Kernel(Box::new(kernel)),
             _ => {
                 let (plan, slots) = listed(scan, &params, &[], level + 1)?;
                 Form::List(Box::new(plan), slots)

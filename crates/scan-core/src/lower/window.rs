@@ -29,7 +29,12 @@ pub struct Window {
     pub entering: bool,
     /// True per offset below the span whose row is handed on.
     pub carried: Vec<bool>,
+    /// Offsets whose rows, stored long before, are read where they are.
+    pub far: Vec<usize>,
 }
+
+/// From so many steps on it is better to read a row again than to hand it on from step to step.
+const FAR: usize = 16;
 
 impl Window {
     /// What of a state is handed on, entered and stored.
@@ -45,15 +50,18 @@ impl Window {
             return refuse("a state whose newest row is not written");
         }
         let stored = last.is_none_or(|k| k > span);
+        let newest_alone = stored && state.writes[..] == [span];
+        let mut far: Vec<usize> = state.reads.iter().copied().filter(|j| newest_alone && j + FAR <= span).collect();
+        far.dedup();
         let mut carried: Vec<bool> = vec![];
         for j in 0..span {
             let kept = if stored { j >= first_write } else { j + last.unwrap_or(0) >= span };
             let hands_on = j > 0 && carried[j - 1] && !state.writes.contains(&j);
-            carried.push(state.reads.contains(&j) || kept || hands_on);
+            carried.push(state.reads.contains(&j) && !far.contains(&j) || kept || hands_on);
         }
         let enters = span > 0 && carried[span - 1] && !state.writes.contains(&span);
         let entering = state.reads.contains(&span) || enters;
-        Ok(Window { shape, dtype: state.row.dtype, span, first_write, stored, entering, carried })
+        Ok(Window { shape, dtype: state.row.dtype, span, first_write, stored, entering, carried, far })
     }
     /// Bytes of one row.
     pub fn row_bytes(&self) -> usize {
@@ -62,6 +70,10 @@ impl Window {
     /// How far operands in the buffer move, where a kernel may know it.
     fn stride(&self, layout: Layout) -> Option<i32> {
         known_stride(layout, self.row_bytes(), false)
+    }
+    /// A kernel that is run for more steps at a time would read rows that it has stored itself.
+    pub fn limit(&self) -> Option<usize> {
+        self.far.iter().map(|j| self.span - j).min()
     }
     /// Offsets of the rows that are handed on.
     pub fn carried_offsets(&self) -> impl Iterator<Item = usize> + '_ {
@@ -75,6 +87,8 @@ pub(super) struct Open {
     window: Window,
     carries: Vec<Vec<Option<(CarryId, Reg)>>>,
     entering: Vec<Option<Reg>>,
+    /// Per scalar of a row, what is read of each row that is far.
+    far: Vec<Vec<Reg>>,
 }
 
 impl Open {
@@ -82,7 +96,7 @@ impl Open {
     pub(super) fn new(lowering: &mut Lowering, scan: &Scan, id: StateId, window: Window, mems: &mut Mems) -> Open {
         let n = mems.scalars(lowering.layout(), count(&window.shape));
         let lane = mems.lane(lowering.layout(), count(&window.shape));
-        let mut open = Open { id, window, carries: vec![], entering: vec![] };
+        let mut open = Open { id, window, carries: vec![], entering: vec![], far: vec![] };
         for at in 0..n {
             let row = |row| Place::Window { id, row, at };
             let carries = (0..open.window.span)
@@ -100,6 +114,12 @@ impl Open {
                 lowering.builder.load(mem)
             });
             open.entering.push(enter);
+            let far = open.window.far.iter().map(|&offset| {
+                let (place, stride) = (Place::Row { id, offset, at }, open.window.stride(lowering.layout()));
+                let mem = mems.add_by(&mut lowering.builder, open.window.dtype, lane, place, stride);
+                lowering.builder.load(mem)
+            });
+            open.far.push(far.collect());
         }
         for (p, &offset) in scan.read_params(id).zip(&scan.states[id].reads) {
             let regs = (0..n).filter_map(|at| open.before(at, offset)).collect();
@@ -110,6 +130,9 @@ impl Open {
     }
 
     fn before(&self, at: usize, offset: usize) -> Option<Reg> {
+        if let Some(k) = self.window.far.iter().position(|&far| far == offset) {
+            return Some(self.far[at][k]);
+        }
         if offset == self.window.span { self.entering[at] } else { self.carries[at][offset].map(|c| c.1) }
     }
 

@@ -367,6 +367,7 @@ mod tests {
             first_write: span,
             stored: true,
             entering: false,
+            far: vec![],
             carried: vec![],
         });
         assert_eq!(foot.block(&mut EvalCx::new(), &windows, &args[2..4], n).unwrap(), Some(OUTER));

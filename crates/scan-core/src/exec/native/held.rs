@@ -95,7 +95,8 @@ impl Held {
             false => Rows::All,
             true => sliding(scan.states[id].keep, window, n, KERNEL_SPARE).unwrap_or(Rows::All),
         };
-        let base = if kind != Rows::All || window.entering || skip > window.first_write { 0 } else { skip };
+        let all = window.entering || !window.far.is_empty();
+        let base = if kind != Rows::All || all || skip > window.first_write { 0 } else { skip };
         let rows = match kind {
             Rows::None => Array::zeros(window.dtype, &[0]),
             Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),

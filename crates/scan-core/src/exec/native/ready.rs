@@ -8,6 +8,7 @@ use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Memory, Operand, bytes, team};
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan, SeqId};
+use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
 use crate::scan::kept;
 use crate::types::Array;
@@ -101,14 +102,15 @@ impl Ready {
         let first = *done;
         let bases = self.bases(sources, first);
         let operands: SmallVec<[Operand; 16]> = self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, ends, first)).collect();
+        let limit = self.plan.windows.iter().filter_map(Window::limit).min().unwrap_or(usize::MAX);
         if let Some(device) = self.tier.device()
-            && let Some(ran) = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, end - *done, *done as i64)?
+            && let Some(ran) = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, (end - *done).min(limit), *done as i64)?
         {
             *done += ran;
             return Ok(stopped[0].get() != 0);
         }
         let shared = self.is_shared();
-        let portion = self.portion(&operands, end - *done, shared);
+        let portion = self.portion(&operands, end - *done, shared).min(limit);
         while *done < end && stopped[0].get() == 0 && failed.get() == 0 {
             if *done == 0 {
                 cx.check()?
