@@ -123,13 +123,20 @@ def _signature(value: Any) -> str:
 
 
 def _prose(doc: str) -> list[str]:
-    """A docstring as Markdown: lines that begin with the names of parameters stand alone."""
+    """A docstring as Markdown: lines that begin with the names of parameters stand alone, and examples are blocks."""
     named = re.compile(r"^(\w+(?:, \w+)*): (.*)$")
     out: list[str] = []
+    example = False
     for line in doc.splitlines():
-        found = named.match(line)
+        if line.startswith(">>> ") and not example:
+            out.append("```pycon")
+            example = True
+        elif example and not line:
+            out.append("```")
+            example = False
+        found = None if example else named.match(line)
         out += ["", f"**{found[1]}**: {found[2]}"] if found else [line]
-    return out
+    return [*out, "```"] if example else out
 
 
 def interop_names() -> list[str]:

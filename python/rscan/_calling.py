@@ -25,7 +25,13 @@ class _MISSING:
 
 
 class In:
-    """An input with a default value, or a name of its own for keyword arguments."""
+    """An input with a default value, or a name of its own for keyword arguments.
+
+    >>> x, y = rs.dscalars("x y")
+    >>> f = rs.function([x, rs.In(y, value=10.0)], x + y)
+    >>> f(1.0)
+    array(11.)
+    """
 
     def __init__(
         self,

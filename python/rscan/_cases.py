@@ -20,7 +20,12 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
         mode: Any = None,
         name: str | None = None,
     ) -> Any:
-        """What fn gives for each row of the sequences. Returns (outputs, updates)."""
+        """What fn gives for each row of the sequences. Returns (outputs, updates).
+
+        >>> squares, updates = rs.map(lambda x: x**2, sequences=np.array([1.0, 2.0]))
+        >>> squares.eval()
+        array([1., 4.])
+        """
         return scan(fn, sequences, None, non_sequences, None, truncate_gradient, go_backwards, mode, name)
 
     def reduce(
@@ -32,7 +37,12 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
         mode: Any = None,
         name: str | None = None,
     ) -> Any:
-        """The last value of fn(row, accumulator, …), starting from outputs_info. Returns (value or values, updates)."""
+        """The last value of fn(row, accumulator, …), starting from outputs_info. Returns (value or values, updates).
+
+        >>> total, updates = rs.reduce(lambda x, total: total + x, np.array([1.0, 2.0, 3.0]), rs.constant(0.0))
+        >>> rs.eval(total)
+        array(6.)
+        """
         outputs, updates = scan(fn, sequences, outputs_info, non_sequences, None, -1, go_backwards, mode, name)
         if isinstance(outputs, (list, tuple)):
             return [rows[-1] for rows in outputs], updates
@@ -41,13 +51,23 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
     def foldl(
         fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
     ) -> Any:
-        """`reduce` from the first row to the last."""
+        """`reduce` from the first row to the last.
+
+        >>> value, updates = rs.foldl(lambda x, value: 10 * value + x, np.array([1, 2, 3]), rs.constant(0))
+        >>> rs.eval(value)
+        array(123)
+        """
         return reduce(fn, sequences, outputs_info, non_sequences, False, mode, name)
 
     def foldr(
         fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
     ) -> Any:
-        """`reduce` from the last row to the first."""
+        """`reduce` from the last row to the first.
+
+        >>> value, updates = rs.foldr(lambda x, value: 10 * value + x, np.array([1, 2, 3]), rs.constant(0))
+        >>> rs.eval(value)
+        array(321)
+        """
         return reduce(fn, sequences, outputs_info, non_sequences, True, mode, name)
 
     return map, reduce, foldl, foldr

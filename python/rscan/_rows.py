@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _native
+from ._row_examples import EXAMPLES
 from ._spans import here
 from .errors import RscanTypeError
 from .variable import Variable, elementwise
@@ -23,8 +24,9 @@ ALIASES = {
 }  # fmt: skip
 
 
-def _row(name: str, args: list[str], doc: str) -> Callable[..., Variable]:
+def _row(row: dict[str, Any]) -> Callable[..., Variable]:
     """The function of a row of the table."""
+    name, args = row["name"], row["args"]
 
     def function(*operands: Any) -> Variable:
         if len(operands) != len(args):
@@ -33,13 +35,27 @@ def _row(name: str, args: list[str], doc: str) -> Callable[..., Variable]:
         return elementwise(name, *operands)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name}({', '.join(args)}): {doc}"
+    function.__doc__ = _doc(row)
     function.__module__ = "rscan"
     return function
 
 
+def _doc(row: dict[str, Any]) -> str:
+    """What the table says of a row, and its example."""
+    name = row["name"]
+    kind = f"The result has {row['rule']}" if "dtype" in row["rule"] else f"The result is {row['rule']}"
+    domain = "" if row["domain"] == "all" else f" Defined for {row['domain']}."
+    text = f"""{name}({", ".join(row["args"])}): {row["doc"]}
+
+Elementwise: shapes broadcast. {kind}.{domain} `ShapeError` where shapes do not broadcast, `RscanTypeError` for what is no
+number or array, and for a wrong number of arguments.
+"""
+    given, found = EXAMPLES.get(name, ("", ""))
+    return f"{text}\n>>> rs.{name}({given}).eval()\n{found}\n" if given else text
+
+
 #: The function of each row, by its name and its other names.
-ROWS: dict[str, Callable[..., Variable]] = {row["name"]: _row(row["name"], row["args"], row["doc"]) for row in _native.catalogue()}
+ROWS: dict[str, Callable[..., Variable]] = {row["name"]: _row(row) for row in _native.catalogue()}
 ROWS.update({alias: ROWS[name] for alias, name in ALIASES.items() if name in ROWS and alias not in ROWS})
 globals().update(ROWS)
 

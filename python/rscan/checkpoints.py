@@ -34,6 +34,10 @@ def scan_checkpoints(
     two rows again, so that memory holds T / N values and N intermediate ones instead of T.
 
     Arguments are those of `scan`. With padding=False, T must be a multiple of N; else the run fails.
+
+    >>> rows, updates = rs.scan_checkpoints(lambda h: h + 1.0, outputs_info=rs.constant(0.0), n_steps=10, save_every_N=4)
+    >>> rows.eval()
+    array([ 4.,  8., 10.])
     """
     span = here()
     if not isinstance(save_every_N, (int, np.integer)) or isinstance(save_every_N, bool) or save_every_N < 1:

@@ -55,7 +55,12 @@ else:
 
 class Compiled(Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
-    strings and None, are passed on as they are, and each value of theirs is compiled for itself."""
+    strings and None, are passed on as they are, and each value of theirs is compiled for itself.
+
+    >>> f = rs.compile(lambda x: {"sum": rs.sum(x), "largest": rs.max(x)})
+    >>> f(np.array([1.0, 4.0]))
+    {'sum': np.float64(5.0), 'largest': np.float64(4.0)}
+    """
 
     def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None) -> None:
         self._fn = fn
@@ -241,6 +246,14 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, de
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
     numbers where they have no axes, in the structure that the function returns. device: as `rs.function` takes it.
+
+    >>> @rs.compile
+    ... def poly(x, power=2):
+    ...     return rs.sum(x**power)
+    >>> poly([1.0, 2.0])
+    np.float64(5.0)
+    >>> poly([1.0, 2.0], power=3)
+    np.float64(9.0)
     """
     if fn is None:
         return lambda f: compile(f, name=name, device=device)

@@ -15,6 +15,9 @@ class Device:
 
     name: as `rs.function(..., device=name)` takes it. about: what it is, in words.
     software: it is a program that runs on the processor. lacks: what it does not compute, and why; empty where it computes everything.
+
+    >>> all(isinstance(device, rs.Device) for device in rs.devices())
+    True
     """
 
     name: str
@@ -28,5 +31,9 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """The processor, and the graphics processors of this machine, real ones first. They are opened for it, which takes a moment."""
+    """The processor, and the graphics processors of this machine, real ones first. They are opened for it, which takes a moment.
+
+    >>> isinstance(rs.devices(), (list, tuple))
+    True
+    """
     return [Device(*row) for row in _native.devices()]

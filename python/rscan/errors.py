@@ -15,7 +15,14 @@ Label = tuple[str, int, str]
 
 
 class RscanError(Exception):
-    """The base of all. `labels` are `(file, line, remark)`, the first being where the error is reported."""
+    """The base of all. `labels` are `(file, line, remark)`, the first being where the error is reported.
+
+    >>> try:
+    ...     rs.constant([1.0, 2.0]) + rs.constant([1.0, 2.0, 3.0])
+    ... except rs.RscanError as error:
+    ...     print(error.code, error.title)
+    E0201 shapes float64[2] and float64[3] do not broadcast together
+    """
 
     #: Used where the error is raised without a code.
     default_code = "E0809"
@@ -89,103 +96,248 @@ def _source(labels: list[Label]) -> list[str]:
 
 
 class RscanTypeError(RscanError, TypeError):
-    """A dtype or number of axes that does not fit."""
+    """A dtype or number of axes that does not fit.
+
+    >>> try:
+    ...     rs.exp("text")
+    ... except rs.RscanTypeError as error:
+    ...     print(error.code, isinstance(error, TypeError))
+    E0805 True
+    """
 
 
 class ShapeError(RscanError, ValueError):
-    """Extents that do not fit."""
+    """Extents that do not fit.
+
+    >>> try:
+    ...     rs.reshape(np.zeros(3), (2, 2)).eval()
+    ... except rs.ShapeError as error:
+    ...     print(error.code, isinstance(error, ValueError))
+    E0204 True
+    """
 
 
 class RscanValueError(RscanError, ValueError):
-    """An argument out of its domain."""
+    """An argument out of its domain.
+
+    >>> try:
+    ...     rs.random.key(-1)
+    ... except rs.RscanValueError as error:
+    ...     print(error.title)
+    a seed is at least 0 and less than 2**64, not -1
+    """
 
 
 class RscanIndexError(RscanError, IndexError):
-    """An index outside its axis."""
+    """An index outside its axis.
+
+    >>> x, i = rs.dvector("x"), rs.lscalar("i")
+    >>> try:
+    ...     rs.function([x, i], x[i])([1.0], 5)
+    ... except IndexError as error:
+    ...     print(type(error).__name__, error.code)
+    RscanIndexError E0202
+    """
 
 
 class AxisError(RscanError, ValueError, IndexError):
-    """An axis that an array does not have."""
+    """An axis that an array does not have.
+
+    >>> try:
+    ...     rs.sum(rs.dvector("x"), axis=3)
+    ... except rs.AxisError as error:
+    ...     print(error.code, error.title)
+    E0810 axis 3 of 1 axes
+    """
 
     default_code = "E0810"
 
 
 class RscanOverflowError(RscanError, OverflowError):
-    """A Python integer that its dtype cannot hold."""
+    """A Python integer that its dtype cannot hold.
+
+    >>> try:
+    ...     rs.bvector("x") + 1000
+    ... except rs.RscanOverflowError as error:
+    ...     print(error.code)
+    E0807
+    """
 
     default_code = "E0807"
 
 
 class ScanError(RscanError, ValueError):
-    """The structure of a loop: arguments of scan, what its step returned."""
+    """The structure of a loop: arguments of scan, what its step returned.
+
+    >>> try:
+    ...     rs.scan(lambda: 1.0)
+    ... except rs.ScanError as error:
+    ...     print(error.code, error.title)
+    E0110 nothing tells how many steps the loop runs
+    """
 
 
 class ScanTypeError(RscanError, TypeError, ValueError):
-    """A loop state that changes its type."""
+    """A loop state that changes its type.
+
+    >>> try:
+    ...     rs.scan(lambda h: rs.stack([h, h]), outputs_info=rs.constant(0.0), n_steps=2)
+    ... except rs.ScanTypeError as error:
+    ...     print(error.code)
+    E0101
+    """
 
 
 class GradientError(RscanError, ValueError):
-    """A gradient that does not exist."""
+    """A gradient that does not exist.
+
+    >>> try:
+    ...     rs.grad(lambda n: n * 2.0)(3)
+    ... except rs.GradientError as error:
+    ...     print(error.code, error.title)
+    E0401 `n` is int64: derivatives are taken with respect to floats
+    """
 
 
 class GradientCheckError(GradientError):
-    """A gradient that differs from its finite differences."""
+    """A gradient that differs from its finite differences.
+
+    >>> wrong = lambda x: rs.sum(x * rs.stop_gradient(x))
+    >>> try:
+    ...     rs.verify_grad(wrong, [np.array([1.0, 2.0])])
+    ... except rs.errors.GradientCheckError as error:
+    ...     print(error.code)
+    E0407
+    """
 
     default_code = "E0407"
 
 
 class NonScalarCostError(GradientError, TypeError):
-    """The gradient of something that is not a scalar."""
+    """The gradient of something that is not a scalar.
+
+    >>> x = rs.dvector("x")
+    >>> try:
+    ...     rs.grad(x, x)
+    ... except rs.NonScalarCostError as error:
+    ...     print(error.code)
+    E0401
+    """
 
 
 class DisconnectedInputError(RscanError, ValueError):
-    """The gradient's input does not influence the cost."""
+    """The gradient's input does not influence the cost.
+
+    >>> x, y = rs.dscalars("x y")
+    >>> try:
+    ...     rs.grad(x**2, y)
+    ... except rs.DisconnectedInputError as error:
+    ...     print(error.code)
+    E0402
+    """
 
 
 class LinAlgError(RscanError, np.linalg.LinAlgError):
-    """A matrix without the property that its algorithm needs."""
+    """A matrix without the property that its algorithm needs.
+
+    >>> try:
+    ...     rs.linalg.inv(np.zeros((2, 2))).eval()
+    ... except np.linalg.LinAlgError as error:
+    ...     print(type(error).__name__, error.code)
+    LinAlgError E0601
+    """
 
 
 class RscanMemoryError(RscanError, MemoryError):
-    """There is no memory for a result."""
+    """There is no memory for a result.
+
+    >>> n = rs.lscalar("n")
+    >>> try:
+    ...     rs.function([n], rs.zeros(n))(2**60)
+    ... except MemoryError as error:
+    ...     print(type(error).__name__, error.code)
+    RscanMemoryError E0392
+    """
 
     default_code = "E0392"
 
 
 class UnsupportedError(RscanError, NotImplementedError):
-    """Something that rscan does not support."""
+    """Something that rscan does not support.
+
+    >>> issubclass(rs.UnsupportedError, NotImplementedError)
+    True
+    """
 
 
 class DeviceError(RscanError, RuntimeError):
-    """A device that is not there, lacks something, or failed."""
+    """A device that is not there, lacks something, or failed.
+
+    >>> try:
+    ...     rs.function([], rs.constant(1.0), device="abacus")
+    ... except rs.DeviceError as error:
+    ...     print(error.code)
+    E0521
+    """
 
     default_code = "E0521"
 
 
 class ParseError(RscanError, ValueError):
-    """Text that does not parse or verify."""
+    """Text that does not parse or verify.
+
+    >>> issubclass(rs.ParseError, rs.RscanError)
+    True
+    """
 
 
 class InternalError(RscanError, RuntimeError):
-    """A fault of rscan itself."""
+    """A fault of rscan itself.
+
+    >>> issubclass(rs.InternalError, RuntimeError)
+    True
+    """
 
     default_code = "E9999"
 
 
 class MissingInputError(RscanValueError):
-    """An output depends on an input that the function is not given."""
+    """An output depends on an input that the function is not given.
+
+    >>> x, y = rs.dscalars("x y")
+    >>> try:
+    ...     rs.function([x], x + y)
+    ... except rs.MissingInputError as error:
+    ...     print(error.code)
+    E0501
+    """
 
     default_code = "E0501"
 
 
 class AssertionFailedError(RscanValueError, AssertionError):
-    """An assertion of the user's does not hold."""
+    """An assertion of the user's does not hold.
+
+    >>> try:
+    ...     rs.assert_(rs.constant(1.0), rs.constant(False)).eval()
+    ... except AssertionError as error:
+    ...     print(type(error).__name__, error.code)
+    AssertionFailedError E0301
+    """
 
     default_code = "E0301"
 
 
 class UnusedInputError(RscanValueError):
-    """Nothing depends on an input of a function."""
+    """Nothing depends on an input of a function.
+
+    >>> x, y = rs.dscalars("x y")
+    >>> try:
+    ...     rs.function([x, y], x)
+    ... except rs.UnusedInputError as error:
+    ...     print(error.code)
+    E0507
+    """
 
     default_code = "E0505"
 
@@ -227,5 +379,11 @@ def _from_native(
 
 
 def error_page(code: str) -> str | None:
-    """The page that explains an error code: cause, example, fix. `None` for an unknown code."""
+    """The page that explains an error code: cause, example, fix. `None` for an unknown code.
+
+    >>> rs.error_page("E0401").splitlines()[0]
+    '# E0401: the gradient of something that is not a float scalar'
+    >>> rs.error_page("E9998") is None
+    True
+    """
     return _native.error_page(code)

@@ -30,7 +30,13 @@ else:
 
 
 class Out:
-    """An output. `borrow` has no effect: results are the caller's own."""
+    """An output. `borrow` has no effect: results are the caller's own.
+
+    >>> x = rs.dscalar("x")
+    >>> f = rs.function([x], rs.Out(x + 1))
+    >>> f(1.0)
+    array(2.)
+    """
 
     def __init__(self, variable: Variable, borrow: bool = False) -> None:
         self.variable, self.borrow = variable, borrow
@@ -61,6 +67,16 @@ def function(
     profile: True or a name: `f.profile` tells where the time of the calls went, per loop and operation.
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     device: where it runs: 'cpu', 'wgpu' (the first graphics processor), 'wgpu:1', as `rs.devices()` lists them; else `rs.config.device`.
+
+    >>> x, y = rs.dscalars("x y")
+    >>> f = rs.function([x, y], {"sum": x + y, "product": x * y})
+    >>> f(2.0, y=3.0)
+    {'sum': array(5.), 'product': array(6.)}
+    >>> try:
+    ...     f("two", 3.0)
+    ... except TypeError as error:
+    ...     print(error.code)
+    E0504
     """
     passes, device = chosen_passes(excluding), device or config.device
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
@@ -72,6 +88,13 @@ class Function(Caller, Generic[R]):
 
     Arguments that are arrays of their input's dtype in C order are read where they lie; all others are converted first. Results
     are the caller's own. `f(…, out=array)` (a list or a dict of arrays where the function returns one) writes the results there.
+
+    >>> x = rs.dvector("x")
+    >>> f = rs.function([x], x * 2, name="double")
+    >>> f([1.0, 2.0])
+    array([2., 4.])
+    >>> f.name
+    'double'
     """
 
     _profile_class = Profile
@@ -302,7 +325,14 @@ def _with_defaults(
 
 
 def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
-    """The values of variables (one, a list or a dict), given those of the inputs, by variable or name."""
+    """The values of variables (one, a list or a dict), given those of the inputs, by variable or name.
+
+    >>> x = rs.dscalar("x")
+    >>> rs.eval(x**2, {x: 3.0})
+    array(9.)
+    >>> rs.eval({"double": 2 * x}, {"x": 3.0})
+    {'double': array(6.)}
+    """
     given = dict(inputs or {})
     _, _, flat = _structure(outputs)
     by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}

@@ -95,12 +95,22 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, disconnected_outputs: str = "igno
 
 
 def Lop(f: Any, wrt: Any, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
-    """`vjp` under Theano's name."""
+    """`vjp` under Theano's name.
+
+    >>> x = rs.dvector("x")
+    >>> rs.function([x], rs.Lop(x**2, x, rs.ones_like(x)))([1.0, 2.0])
+    array([2., 4.])
+    """
     return vjp(f, wrt, eval_points, consider_constant, disconnected_inputs)
 
 
 def Rop(f: Any, wrt: Any, eval_points: Any) -> Any:
-    """`jvp` under Theano's name."""
+    """`jvp` under Theano's name.
+
+    >>> x = rs.dvector("x")
+    >>> rs.function([x], rs.Rop(x**2, x, rs.ones_like(x)))([1.0, 2.0])
+    array([2., 4.])
+    """
     return jvp(f, wrt, eval_points)
 
 

@@ -369,12 +369,22 @@ def _origin(place: Variable, what: str) -> tuple[Variable, Any]:
 
 
 def set_subtensor(place: Variable, value: Any) -> Variable:
-    """`set_subtensor(x[i], v)`: x with v at i."""
+    """`set_subtensor(x[i], v)`: x with v at i.
+
+    >>> x = rs.as_variable([1.0, 2.0, 3.0])
+    >>> rs.set_subtensor(x[0], 10).eval()
+    array([10.,  2.,  3.])
+    """
     return write(*_origin(place, "set_subtensor"), value, "set")
 
 
 def inc_subtensor(place: Variable, value: Any) -> Variable:
-    """`inc_subtensor(x[i], v)`: x with v added at i."""
+    """`inc_subtensor(x[i], v)`: x with v added at i.
+
+    >>> x = rs.as_variable([1.0, 2.0, 3.0])
+    >>> rs.inc_subtensor(x[1:], 10).eval()
+    array([ 1., 12., 13.])
+    """
     return write(*_origin(place, "inc_subtensor"), value, "inc")
 
 
@@ -382,13 +392,21 @@ def inc_subtensor(place: Variable, value: Any) -> Variable:
 
 
 def nonzero(x: Any) -> tuple[Variable, ...]:
-    """Per axis, the positions (int64) of the elements that are not 0."""
+    """Per axis, the positions (int64) of the elements that are not 0.
+
+    >>> rs.eval(list(rs.nonzero([0, 3, 4])))
+    [array([1, 2])]
+    """
     v = as_variable(x)
     return tuple(apply_all("nonzero", {}, [v if v.ndim else expand_dims(v, 0)]))
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
-    """Elements (or slices along an axis) at these positions."""
+    """Elements (or slices along an axis) at these positions.
+
+    >>> rs.take([10, 20, 30], [2, 0]).eval()
+    array([30, 10])
+    """
     v = as_variable(x)
     if axis is None:
         v, axis = ravel(v), 0
@@ -399,7 +417,12 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Variable:
-    """The elements whose positions along an axis are given, for each place of the other axes."""
+    """The elements whose positions along an axis are given, for each place of the other axes.
+
+    >>> rs.take_along_axis([[1, 2], [3, 4]], [[1], [0]], 1).eval()
+    array([[2],
+           [3]])
+    """
     v, idx = as_variable(x), as_variable(indices)
     at = one_axis(axis, v.ndim)
     if idx.ndim != v.ndim:
@@ -419,7 +442,11 @@ def _counting(x: Variable, axis: int) -> Variable:
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
-    """The elements whose positions along two axes differ by an offset; their axis is the last one."""
+    """The elements whose positions along two axes differ by an offset; their axis is the last one.
+
+    >>> rs.diagonal([[1, 2], [3, 4]]).eval()
+    array([1, 4])
+    """
     from .ops_create import arange
     from .ops_shape import moveaxis
 

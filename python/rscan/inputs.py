@@ -27,7 +27,12 @@ PLURALS = {kind: kind + "s" if kind != "matrix" else "matrices" for kind in KIND
 
 
 def tensor(dtype: Any = None, shape: Sequence[int | None] = (), name: str | None = None) -> Variable:
-    """A variable of any dtype and shape; None is an extent that is not known before the run."""
+    """A variable of any dtype and shape; None is an extent that is not known before the run.
+
+    >>> x = rs.tensor("float32", (None, 3), name="x")
+    >>> x.dtype, x.ndim, x.static_shape
+    ('float32', 2, (None, 3))
+    """
     return wrap(_native.input(dtype_name(dtype, config.floatX), [_extent(n) for n in shape], name, here()))
 
 
@@ -59,7 +64,16 @@ def _constructor(word: str, kind: str, dtype: str | None) -> Callable[..., Varia
     function.__name__ = function.__qualname__ = word
     function.__module__ = "rscan"
     article = "an" if (dtype or "").startswith("int") else "a"
-    function.__doc__ = f"{article.capitalize()} {dtype or 'floatX'} {kind} with an optional name."
+    function.__doc__ = f"""{article.capitalize()} {dtype or "floatX"} {kind} with an optional name.
+
+shape: extents that are known, None being one that is not.
+
+`RscanTypeError` where the name is no text, or the shape has another number of axes.
+
+>>> x = rs.{word}("x")
+>>> x.name, x.dtype, x.static_shape
+('x', '{dtype or "float64"}', {rank!r})
+"""
     return function
 
 
@@ -75,7 +89,11 @@ def _plural(word: str, one: Callable[..., Variable]) -> Callable[..., list[Varia
 
     function.__name__ = function.__qualname__ = word
     function.__module__ = "rscan"
-    function.__doc__ = f"Several of `{one.__name__}`: by names (`'a', 'b'` or `'a b'`) or by number."
+    function.__doc__ = f"""Several of `{one.__name__}`: by names (`'a', 'b'` or `'a b'`) or by number.
+
+>>> [v.name for v in rs.{word}("a b")], len(rs.{word}(3))
+(['a', 'b'], 3)
+"""
     return function
 
 

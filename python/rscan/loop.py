@@ -22,7 +22,12 @@ __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
 
 
 class Taps:
-    """A sequence or an initial state with the rows that the step sees of it."""
+    """A sequence or an initial state with the rows that the step sees of it.
+
+    >>> t = rs.taps(np.zeros(5), -2, -1)
+    >>> t.offsets
+    [-2, -1]
+    """
 
     def __init__(self, value: Any, *offsets: int) -> None:
         items = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], (list, tuple, range)) else offsets
@@ -36,6 +41,12 @@ def taps(value: Any, *offsets: int) -> Taps:
 
     Of a sequence, offsets may have any sign. Of an initial state they are negative, and it has one row per past step that the
     oldest offset reaches, the oldest first.
+
+    >>> def step(y):
+    ...     before, now = y
+    ...     return now - before
+    >>> rs.loop(step, over=rs.taps(np.array([1.0, 4.0, 9.0]), -1, 0)).eval()
+    array([3., 5.])
     """
     return Taps(value, *offsets)
 
@@ -44,6 +55,10 @@ class Loop:
     """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`).
 
     An output that is named as something else here (`steps`, `values`, …) comes first.
+
+    >>> out = rs.loop(lambda x: {"double": 2 * x}, over={"x": np.array([1.0, 2.0])})
+    >>> out.keys(), out["double"].eval()
+    (['double'], array([2., 4.]))
     """
 
     #: Number of steps that ran, an int64 scalar.
@@ -123,7 +138,12 @@ class Loop:
 
 
 class LoopOutput(Variable):
-    """The one output of a loop whose step returns a single value: a variable that also knows the loop's `steps` and `updates`."""
+    """The one output of a loop whose step returns a single value: a variable that also knows the loop's `steps` and `updates`.
+
+    >>> rows = rs.loop(lambda h: h / 2, init=8.0, n_steps=3)
+    >>> rows.eval(), rs.eval(rows.last), rs.eval(rows.steps)
+    (array([4., 2., 1.]), array(1.), array(3))
+    """
 
     steps: Variable
     updates: OrderedUpdates
@@ -187,6 +207,13 @@ def loop(
     strict: a shared variable that is used must be given.
 
     Returns a `Loop`, or the variable itself where the step returns one value without a name.
+
+    >>> x = np.array([1.0, 2.0, 3.0])
+    >>> out = rs.loop(lambda x, h: {"h": 0.5 * h + x}, over={"x": x}, init={"h": 0.0})
+    >>> out.h.eval()
+    array([1.  , 2.5 , 4.25])
+    >>> rs.eval(out.last.h), rs.eval(out.steps)
+    (array(4.25), array(3))
     """
     given = given if given is not None else non_sequences
     call = _Call(step, over, init, given, here())

@@ -38,6 +38,11 @@ def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0) -> V
     """A variable of a number, an array, or nested lists of numbers, arrays and variables.
 
     rs.array([[x, 0.0], [y, 1.0]])
+
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], rs.array([[x, 0], [0, x**2]]))(3.0)
+    array([[3., 0.],
+           [0., 9.]])
     """
     v = as_variable(_common(object)) if dtype is None else cast(_common(object), dtype)
     missing = whole(ndmin, "ndmin") - v.ndim
@@ -45,7 +50,11 @@ def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0) -> V
 
 
 def asarray(a: Any, dtype: Any = None, copy: Any = None) -> Variable:
-    """`array` under NumPy's other name."""
+    """`array` under NumPy's other name.
+
+    >>> rs.asanyarray([1, 2], dtype="float32").eval()
+    array([1., 2.], dtype=float32)
+    """
     return array(a, dtype)
 
 
@@ -57,13 +66,21 @@ def _spaced(start: Any, stop: Any, num: int, endpoint: bool) -> Variable:
 
 
 def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Variable:
-    """Numbers with evenly spaced logarithms, from base**start to base**stop."""
+    """Numbers with evenly spaced logarithms, from base**start to base**stop.
+
+    >>> rs.logspace(0, 2, 3).eval()
+    array([  1.,  10., 100.])
+    """
     out = elementwise("pow", base, _spaced(start, stop, num, endpoint))
     return out if dtype is None else cast(out, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
-    """Numbers with a constant ratio, from start to stop, which have the same sign."""
+    """Numbers with a constant ratio, from start to stop, which have the same sign.
+
+    >>> rs.geomspace(1, 100, 3).eval()
+    array([  1.,  10., 100.])
+    """
     first, last = operands((start, stop))
     first, last = (cast(v, "float64") if v.dtype[0] != "f" else v for v in (first, last))
     signs = elementwise("sign", first)
@@ -80,6 +97,11 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """The coordinates of a grid: an array for each vector, along whose axis it varies. `sparse` leaves other axes with extent 1.
 
     xs, ys = rs.meshgrid(x, y)
+
+    >>> rs.eval(rs.meshgrid([1, 2], [3, 4]))
+    [array([[1, 2],
+           [1, 2]]), array([[3, 3],
+           [4, 4]])]
     """
     if indexing not in ("xy", "ij"):
         raise RscanValueError(f"indexing is 'xy' or 'ij', not {indexing!r}", code="E0809", labels=[(here(), "")])
@@ -99,7 +121,12 @@ def _shape(dimensions: Any) -> list[Any]:
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """The positions along each axis of an array of a shape, along a new first axis."""
+    """The positions along each axis of an array of a shape, along a new first axis.
+
+    >>> rs.eval(rs.indices((2, 2))[0])
+    array([[0, 0],
+           [1, 1]])
+    """
     shape = _shape(dimensions)
     places = [
         expand_dims(cast(arange(n), dtype_name("int64" if dtype is int else dtype)), tuple(i for i in range(len(shape)) if i != at))
@@ -113,13 +140,24 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **named: Any) -> Any:
-    """What a function gives for the positions along each axis of an array of a shape."""
+    """What a function gives for the positions along each axis of an array of a shape.
+
+    >>> rs.fromfunction(lambda i, j: 10 * i + j, (2, 2)).eval()
+    array([[ 0.,  1.],
+           [10., 11.]])
+    """
     places = indices(shape, dtype)
     return function(*(places[i] for i in range(len(_shape(shape)))), **named)
 
 
 def ix_(*args: Any) -> tuple[Variable, ...]:
-    """Vectors of positions (or truth values) as an index of all their combinations: `x[rs.ix_(rows, columns)]`."""
+    """Vectors of positions (or truth values) as an index of all their combinations: `x[rs.ix_(rows, columns)]`.
+
+    >>> x = rs.as_variable(np.arange(9).reshape(3, 3))
+    >>> x[rs.ix_([0, 2], [1, 2])].eval()
+    array([[1, 2],
+           [7, 8]])
+    """
     vectors = [as_variable(a) for a in args]
     if any(v.ndim != 1 for v in vectors):
         raise RscanTypeError("ix_ takes vectors", code="E0809", labels=[(here(), "")])
@@ -128,45 +166,79 @@ def ix_(*args: Any) -> tuple[Variable, ...]:
 
 
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
-    """The positions at and below the k-th diagonal of a matrix of n rows and m columns."""
+    """The positions at and below the k-th diagonal of a matrix of n rows and m columns.
+
+    >>> rs.eval(rs.tril_indices(2))
+    [array([0, 1, 1]), array([0, 0, 1])]
+    """
     return nonzero(tri(n, m, k, "bool"))
 
 
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
-    """The positions at and above the k-th diagonal of a matrix of n rows and m columns."""
+    """The positions at and above the k-th diagonal of a matrix of n rows and m columns.
+
+    >>> rs.eval(rs.triu_indices(2))
+    [array([0, 0, 1]), array([0, 1, 1])]
+    """
     return nonzero(elementwise("logical_not", tri(n, m, whole(k, "k") - 1, "bool")))
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
-    """`tril_indices` of a matrix."""
+    """`tril_indices` of a matrix.
+
+    >>> rs.eval(rs.tril_indices_from(np.zeros((2, 2))))
+    [array([0, 1, 1]), array([0, 0, 1])]
+    """
     v = at_least(arr, 2, "tril_indices_from")
     return tril_indices(extent(v, 0), k, extent(v, 1))
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
-    """`triu_indices` of a matrix."""
+    """`triu_indices` of a matrix.
+
+    >>> rs.eval(rs.triu_indices_from(np.zeros((2, 2))))
+    [array([0, 0, 1]), array([0, 1, 1])]
+    """
     v = at_least(arr, 2, "triu_indices_from")
     return triu_indices(extent(v, 0), k, extent(v, 1))
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
-    """The positions on the diagonal of an array with so many axes of extent n."""
+    """The positions on the diagonal of an array with so many axes of extent n.
+
+    >>> rs.eval(rs.diag_indices(2))
+    [array([0, 1]), array([0, 1])]
+    """
     return (arange(n),) * whole(ndim, "ndim")
 
 
 def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
-    """The positions on the diagonal of an array."""
+    """The positions on the diagonal of an array.
+
+    >>> rs.eval(rs.diag_indices_from(np.zeros((2, 2))))
+    [array([0, 1]), array([0, 1])]
+    """
     v = at_least(arr, 2, "diag_indices_from")
     return diag_indices(extent(v, 0), v.ndim)
 
 
 def diagflat(v: Any, k: int = 0) -> Variable:
-    """The square matrix with the flattened array on its k-th diagonal."""
+    """The square matrix with the flattened array on its k-th diagonal.
+
+    >>> rs.diagflat([1, 2]).eval()
+    array([[1, 0],
+           [0, 2]])
+    """
     return diag(ravel(as_variable(v)), k)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Variable:
-    """a with `val` on its main diagonal. Unlike NumPy's it gives a changed copy: variables cannot be changed in place."""
+    """a with `val` on its main diagonal. Unlike NumPy's it gives a changed copy: variables cannot be changed in place.
+
+    >>> rs.fill_diagonal(np.zeros((2, 2)), 5).eval()
+    array([[5., 0.],
+           [0., 5.]])
+    """
     if inplace or wrap:
         raise RscanTypeError("fill_diagonal gives a changed copy, without wrap", code="E0809", labels=[(here(), "")])
     v = at_least(a, 2, "fill_diagonal")
@@ -178,7 +250,12 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
-    """The powers of a vector as columns, the highest first unless `increasing`."""
+    """The powers of a vector as columns, the highest first unless `increasing`.
+
+    >>> rs.vander([2, 3], 3).eval()
+    array([[4, 2, 1],
+           [9, 3, 1]])
+    """
     v = as_variable(x)
     if v.ndim != 1:
         raise RscanTypeError(f"vander takes a vector, got {v!r}", code="E0809", labels=[(here(), "")])
@@ -200,22 +277,38 @@ def _window(n: Any, *weights: float) -> Variable:
 
 
 def bartlett(M: Any) -> Variable:
-    """Bartlett's window, a triangle."""
+    """Bartlett's window, a triangle.
+
+    >>> rs.bartlett(3).eval()
+    array([0., 1., 0.])
+    """
     count = as_variable(M)
     places = cast(arange(1 - count, count, 2), config.floatX)
     return 1.0 - elementwise("abs", places) / cast(elementwise("maximum", count - 1, 1), config.floatX)
 
 
 def blackman(M: Any) -> Variable:
-    """Blackman's window."""
+    """Blackman's window.
+
+    >>> rs.blackman(3).eval().round(3)
+    array([-0.,  1., -0.])
+    """
     return _window(M, 0.42, 0.5, 0.08)
 
 
 def hamming(M: Any) -> Variable:
-    """Hamming's window."""
+    """Hamming's window.
+
+    >>> rs.hamming(3).eval()
+    array([0.08, 1.  , 0.08])
+    """
     return _window(M, 0.54, 0.46)
 
 
 def hanning(M: Any) -> Variable:
-    """Hann's window."""
+    """Hann's window.
+
+    >>> rs.hanning(3).eval()
+    array([0., 1., 0.])
+    """
     return _window(M, 0.5, 0.5)

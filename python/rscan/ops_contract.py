@@ -32,6 +32,10 @@ def einsum(subscripts: Any, *arrays: Any, optimize: Any = True, dtype: Any = Non
     are not known all count as equal). `optimize=False`: from left to right.
 
         rs.einsum("bij,bjk->bik", a, b)
+
+    >>> rs.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 2))).eval()
+    array([[3., 3.],
+           [3., 3.]])
     """
     if not isinstance(subscripts, str):
         raise RscanValueError(
@@ -184,13 +188,20 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
     Wherever they meet ("full"), as many as the longer one has ("same"), or where they lie upon each other ("valid").
 
         rs.convolve(signal, kernel, "same")
+
+    >>> rs.convolve([1.0, 2.0, 3.0], [1.0, 1.0]).eval()
+    array([1., 3., 5., 3.])
     """
     x, y = _vectors(a, v, "convolve")
     return _slid(x, flip(y), mode, True)
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
-    """The sums of products of a vector with another one that is moved along it. Modes as for `convolve`."""
+    """The sums of products of a vector with another one that is moved along it. Modes as for `convolve`.
+
+    >>> rs.correlate([1.0, 2.0, 3.0], [1.0, 1.0]).eval()
+    array([3., 5.])
+    """
     x, y = _vectors(a, v, "correlate")
     return _slid(x, y, mode, False)
 
@@ -239,29 +250,49 @@ def _slid(x: Variable, y: Variable, mode: str, commutes: bool) -> Variable:
 
 
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Variable:
-    """The sums of products along an axis."""
+    """The sums of products along an axis.
+
+    >>> rs.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
+    array([3, 7])
+    """
     a, b = pair(at_least(x1, 1, "vecdot"), at_least(x2, 1, "vecdot"))
     product = moveaxis(a, one_axis(axis, a.ndim), -1) * moveaxis(b, one_axis(axis, b.ndim), -1)
     return _sum(product, -1, dtype=product.dtype)
 
 
 def matvec(x1: Any, x2: Any) -> Variable:
-    """Matrices times vectors, in the last two axes and the last one."""
+    """Matrices times vectors, in the last two axes and the last one.
+
+    >>> rs.matvec([[1, 2], [3, 4]], [1, 1]).eval()
+    array([3, 7])
+    """
     return matmul(at_least(x1, 2, "matvec"), expand_dims(at_least(x2, 1, "matvec"), -1))[..., 0]
 
 
 def vecmat(x1: Any, x2: Any) -> Variable:
-    """Vectors times matrices, in the last axis and the last two."""
+    """Vectors times matrices, in the last axis and the last two.
+
+    >>> rs.vecmat([1, 1], [[1, 2], [3, 4]]).eval()
+    array([4, 6])
+    """
     return matmul(expand_dims(at_least(x1, 1, "vecmat"), -2), at_least(x2, 2, "vecmat"))[..., 0, :]
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Variable:
-    """The sum of a diagonal over two axes."""
+    """The sum of a diagonal over two axes.
+
+    >>> rs.trace([[1, 2], [3, 4]]).eval()
+    array(5)
+    """
     return _sum(diagonal(at_least(a, 2, "trace"), offset, axis1, axis2), -1, dtype=dtype)
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Variable:
-    """The vector product along axes of extent 3; of vectors of 2 elements, the third element of it. An extent that is not known is 3."""
+    """The vector product along axes of extent 3; of vectors of 2 elements, the third element of it. An extent that is not known is 3.
+
+    >>> rs.cross([1, 0, 0], [0, 1, 0]).eval()
+    array([0, 0, 1])
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = operands((a, b))

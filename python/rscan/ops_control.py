@@ -13,7 +13,12 @@ __all__ = ["assert_", "consider_constant", "disconnected_grad", "grad_clip", "if
 
 
 def ifelse(condition: Any, a: Any, b: Any) -> Any:
-    """a where the scalar condition is true, else b; only that one is computed. Lists are chosen item by item."""
+    """a where the scalar condition is true, else b; only that one is computed. Lists are chosen item by item.
+
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], rs.ifelse(x > 0, rs.log(x), 0.0))(-1.0)
+    array(0.)
+    """
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return [ifelse(condition, x, y) for x, y in zip(a, b, strict=True)]
     chooser = cast(condition, "bool")
@@ -34,7 +39,12 @@ def ifelse(condition: Any, a: Any, b: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Variable:
-    """x, through which no gradient flows."""
+    """x, through which no gradient flows.
+
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], rs.grad(x * rs.consider_constant(x), x))(3.0)
+    array(3.)
+    """
     return apply("stop_gradient", {}, as_variable(x))
 
 
@@ -42,10 +52,26 @@ disconnected_grad = consider_constant = stop_gradient
 
 
 def grad_clip(x: Any, low: float, high: float) -> Variable:
-    """x; the gradient that flows through is clipped to [low, high]."""
+    """x; the gradient that flows through is clipped to [low, high].
+
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], rs.grad(rs.grad_clip(x, -1, 1) ** 2, x))(3.0)
+    array(1.)
+    """
     return apply("grad_clip", {"low": float(low), "high": float(high)}, as_variable(x))
 
 
 def assert_(x: Any, *conditions: Any, message: str = "an assertion does not hold") -> Variable:
-    """x, where every condition is true everywhere when the function runs; else an error with the message."""
+    """x, where every condition is true everywhere when the function runs; else an error with the message.
+
+    >>> x = rs.dscalar("x")
+    >>> f = rs.function([x], rs.sqrt(rs.assert_(x, x >= 0, message="x is negative")))
+    >>> f(4.0)
+    array(2.)
+    >>> try:
+    ...     f(-1.0)
+    ... except AssertionError as error:
+    ...     print(error.title)
+    an assertion failed: x is negative
+    """
     return apply("assert", {"message": message}, as_variable(x), *[cast(c, "bool") for c in conditions])

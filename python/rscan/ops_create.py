@@ -21,33 +21,58 @@ __all__ = [
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
-    """An array of one value."""
+    """An array of one value.
+
+    >>> rs.full((2, 2), 7).eval()
+    array([[7, 7],
+           [7, 7]])
+    """
     return broadcast_to(as_variable(value, dtype), shape)
 
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
-    """An array of zeros, of `config.floatX` by default."""
+    """An array of zeros, of `config.floatX` by default.
+
+    >>> rs.empty((2, 3)).eval().shape
+    (2, 3)
+    """
     return full(shape, 0, dtype_name(dtype, config.floatX))
 
 
 def ones(shape: Any, dtype: Any = None) -> Variable:
-    """An array of ones, of `config.floatX` by default."""
+    """An array of ones, of `config.floatX` by default.
+
+    >>> rs.ones(3, dtype="int32").eval()
+    array([1, 1, 1], dtype=int32)
+    """
     return full(shape, 1, dtype_name(dtype, config.floatX))
 
 
 def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
-    """An array of one value, with the shape of x and, unless told otherwise, its dtype."""
+    """An array of one value, with the shape of x and, unless told otherwise, its dtype.
+
+    >>> rs.full_like([1.0, 2.0], 3).eval()
+    array([3., 3.])
+    """
     like = as_variable(x)
     return broadcast_like(as_variable(value, dtype_name(dtype, like.dtype)), like)
 
 
 def zeros_like(x: Any, dtype: Any = None) -> Variable:
-    """Zeros with the shape and dtype of x."""
+    """Zeros with the shape and dtype of x.
+
+    >>> rs.empty_like(np.zeros(2, "float32")).eval().dtype
+    dtype('float32')
+    """
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: Any, dtype: Any = None) -> Variable:
-    """Ones with the shape and dtype of x."""
+    """Ones with the shape and dtype of x.
+
+    >>> rs.ones_like([1.5, 2.5]).eval()
+    array([1., 1.])
+    """
     return full_like(x, 1, dtype)
 
 
@@ -55,17 +80,30 @@ empty, empty_like = zeros, zeros_like
 
 
 def fill(like: Any, value: Any) -> Variable:
-    """`value` broadcast to the shape of `like`, in its own dtype."""
+    """`value` broadcast to the shape of `like`, in its own dtype.
+
+    >>> rs.fill(np.zeros(3), 2.0).eval()
+    array([2., 2., 2.])
+    """
     return broadcast_like(as_variable(value), like)
 
 
 def alloc(value: Any, *shape: Any) -> Variable:
-    """`value` broadcast to a shape."""
+    """`value` broadcast to a shape.
+
+    >>> rs.alloc(1.0, 2, 3).eval()
+    array([[1., 1., 1.],
+           [1., 1., 1.]])
+    """
     return broadcast_to(as_variable(value), shape)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Variable:
-    """start, start + step, … up to but without stop. Integers give int64."""
+    """start, start + step, … up to but without stop. Integers give int64.
+
+    >>> rs.arange(1, 10, 3).eval()
+    array([1, 4, 7])
+    """
     if stop is None:
         start, stop = 0, start
     parts = operands((start, stop, step))
@@ -79,6 +117,9 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
     """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False.
 
     Of arrays: along a new first axis. Integers are the largest ones below.
+
+    >>> rs.linspace(0, 1, 5).eval()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     if not isinstance(num, (int, np.integer)) or num < 0:
         raise RscanTypeError(f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")])
@@ -97,17 +138,32 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype:
 
 
 def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
-    """A matrix with ones where column − row = k."""
+    """A matrix with ones where column − row = k.
+
+    >>> rs.eye(2, 3).eval()
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
+    """
     return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *extents([n, n if m is None else m, k]))
 
 
 def identity(n: Any, dtype: Any = None) -> Variable:
-    """The square matrix with ones on its diagonal."""
+    """The square matrix with ones on its diagonal.
+
+    >>> rs.identity(2).eval()
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return eye(n, dtype=dtype)
 
 
 def diag(x: Any, k: int = 0) -> Variable:
-    """The k-th diagonal of a matrix, or the square matrix with a vector on it."""
+    """The k-th diagonal of a matrix, or the square matrix with a vector on it.
+
+    >>> rs.diag([1.0, 2.0]).eval()
+    array([[1., 0.],
+           [0., 2.]])
+    """
     v = at_least(x, 1, "diag")
     if v.ndim > 2:
         raise RscanTypeError(f"diag takes a vector or a matrix, got {v!r}", code="E0809", labels=[(here(), "")])
@@ -115,15 +171,31 @@ def diag(x: Any, k: int = 0) -> Variable:
 
 
 def tril(x: Any, k: int = 0) -> Variable:
-    """With zeros above the k-th diagonal."""
+    """With zeros above the k-th diagonal.
+
+    >>> rs.tril([[1, 2], [3, 4]]).eval()
+    array([[1, 0],
+           [3, 4]])
+    """
     return apply("tri", {"lower": True, "k": whole(k, "k")}, at_least(x, 2, "tril"))
 
 
 def triu(x: Any, k: int = 0) -> Variable:
-    """With zeros below the k-th diagonal."""
+    """With zeros below the k-th diagonal.
+
+    >>> rs.triu([[1, 2], [3, 4]]).eval()
+    array([[1, 2],
+           [0, 4]])
+    """
     return apply("tri", {"lower": False, "k": whole(k, "k")}, at_least(x, 2, "triu"))
 
 
 def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = None) -> Variable:
-    """A matrix with ones at and below the k-th diagonal."""
+    """A matrix with ones at and below the k-th diagonal.
+
+    >>> rs.tri(3).eval()
+    array([[1., 0., 0.],
+           [1., 1., 0.],
+           [1., 1., 1.]])
+    """
     return tril(ones((n, n if m is None else m), dtype), k)

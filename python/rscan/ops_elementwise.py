@@ -19,7 +19,11 @@ __all__ = [
 
 
 def cast(x: Any, dtype: Any) -> Variable:
-    """The same elements as another dtype. Floats lose their fraction on the way to integers; a number is True unless it is 0."""
+    """The same elements as another dtype. Floats lose their fraction on the way to integers; a number is True unless it is 0.
+
+    >>> rs.astype([1.7, 2.2], "int64").eval()
+    array([1, 2])
+    """
     v, name = as_variable(x), dtype_name(dtype)
     return v if v.dtype == name else apply("cast", {"dtype": name}, v)
 
@@ -28,7 +32,11 @@ astype = cast
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
-    """Elements of a where the condition is true, else of b. With the condition alone, the positions where it is true."""
+    """Elements of a where the condition is true, else of b. With the condition alone, the positions where it is true.
+
+    >>> rs.switch([True, False], 1.0, 2.0).eval()
+    array([1., 2.])
+    """
     if a is None and b is None:
         from .indexing import nonzero
 
@@ -40,7 +48,11 @@ switch = where
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Variable:
-    """x, not less than min nor more than max. None leaves that side open."""
+    """x, not less than min nor more than max. None leaves that side open.
+
+    >>> rs.clip([-1.0, 0.5, 3.0], 0, 1).eval()
+    array([0. , 0.5, 1. ])
+    """
     if min is not None and max is not None:
         return elementwise("clip", x, min, max)
     if min is not None:
@@ -49,7 +61,11 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Variable:
 
 
 def round(x: Any, decimals: int = 0) -> Variable:
-    """The nearest integer (or multiple of 10**-decimals), the even one where two are equally near. Integers stay integers."""
+    """The nearest integer (or multiple of 10**-decimals), the even one where two are equally near. Integers stay integers.
+
+    >>> rs.round([1.234, 5.678], 1).eval()
+    array([1.2, 5.7])
+    """
     v, decimals = as_variable(x), whole(decimals, "the number of decimals")
     if v.dtype[0] in "iub" and decimals >= 0:
         return v
@@ -66,17 +82,29 @@ def _as_float(x: Any) -> Variable:
 
 
 def rint(x: Any) -> Variable:
-    """The nearest integer, the even one where two are equally near, as a float."""
+    """The nearest integer, the even one where two are equally near, as a float.
+
+    >>> rs.rint([1.4, 2.5]).eval()
+    array([1., 2.])
+    """
     return elementwise("round", _as_float(x))
 
 
 def fabs(x: Any) -> Variable:
-    """The absolute value, as a float."""
+    """The absolute value, as a float.
+
+    >>> rs.fabs([-1.5, 2.0]).eval()
+    array([1.5, 2. ])
+    """
     return elementwise("abs", _as_float(x))
 
 
 def pow(x: Any, y: Any) -> Variable:
-    """`xʸ`. Integers wrap; where both are integers, y is not negative, as for NumPy: else an error, now or when the function runs."""
+    """`xʸ`. Integers wrap; where both are integers, y is not negative, as for NumPy: else an error, now or when the function runs.
+
+    >>> rs.pow([1.0, 2.0], 3).eval()
+    array([1., 8.])
+    """
     base, exponent = operands((x, y))
     family = family_of((base, exponent))
     if family is not Variable:  # whose operators have a rule of their own
@@ -91,6 +119,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """x with numbers in place of NaN and the infinities: 0, and the largest and smallest ones that there are.
 
     `copy` has no effect. It comes first, as for NumPy.
+
+    >>> rs.nan_to_num([np.nan, 1.0]).eval()
+    array([0., 1.])
     """
     if not isinstance(copy, (bool, np.bool_)):
         raise RscanTypeError(f"copy is True or False, not {copy!r}", code="E0809", labels=[(here(), "")], helps=["nan_to_num(x, nan=…)"])
@@ -104,7 +135,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
-    """True where |a − b| ≤ atol + rtol·|b|, and where a and b are equal; where both are NaN if `equal_nan`."""
+    """True where |a − b| ≤ atol + rtol·|b|, and where a and b are equal; where both are NaN if `equal_nan`.
+
+    >>> rs.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).eval()
+    array([ True, False])
+    """
     x, y = operands((a, b))
     near = elementwise("le", elementwise("abs", x - _as_float(y)), atol + rtol * elementwise("abs", _as_float(y)))
     close = elementwise("logical_or", elementwise("logical_and", near, elementwise("isfinite", y)), elementwise("eq", x, y))

@@ -24,29 +24,50 @@ __all__ = [
 
 
 def concat(arrays: Any, axis: int | None = 0) -> Variable:
-    """`concatenate` under the array API's name."""
+    """`concatenate` under the array API's name.
+
+    >>> rs.concat([[1], [2, 3]]).eval()
+    array([1, 2, 3])
+    """
     return concatenate(arrays, axis)
 
 
 def atleast_3d(x: Any) -> Variable:
-    """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1."""
+    """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1.
+
+    >>> rs.atleast_3d([1.0, 2.0]).eval().shape
+    (1, 2, 1)
+    """
     v = as_variable(x)
     return expand_dims(v, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(v.ndim, ()))
 
 
 def column_stack(tup: Any) -> Variable:
-    """Vectors as columns, and matrices, side by side."""
+    """Vectors as columns, and matrices, side by side.
+
+    >>> rs.column_stack([[1, 2], [3, 4]]).eval()
+    array([[1, 3],
+           [2, 4]])
+    """
     items = [as_variable(v) for v in tup]
     return concatenate([expand_dims(atleast_1d(v), 1) if v.ndim < 2 else v for v in items], 1)
 
 
 def dstack(tup: Any) -> Variable:
-    """Joined along the third axis."""
+    """Joined along the third axis.
+
+    >>> rs.dstack([[1, 2], [3, 4]]).eval().shape
+    (1, 2, 2)
+    """
     return concatenate([atleast_3d(v) for v in tup], 2)
 
 
 def unstack(x: Any, *, axis: int = 0) -> tuple[Variable, ...]:
-    """The parts of an array along an axis, whose extent is known."""
+    """The parts of an array along an axis, whose extent is known.
+
+    >>> rs.eval(list(rs.unstack([[1, 2], [3, 4]])))
+    [array([1, 2]), array([3, 4])]
+    """
     v = moveaxis(at_least(x, 1, "unstack"), axis, 0)
     return tuple(v)
 
@@ -56,18 +77,32 @@ def _split_at(x: Any, where: Any, axis: int, ndim: int, what: str) -> list[Varia
 
 
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`split` along the first axis."""
+    """`split` along the first axis.
+
+    >>> rs.eval(rs.vsplit([[1, 2], [3, 4]], 2))
+    [array([[1, 2]]), array([[3, 4]])]
+    """
     return _split_at(ary, indices_or_sections, 0, 2, "vsplit")
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`split` along the second axis, of vectors along the first."""
+    """`split` along the second axis, of vectors along the first.
+
+    >>> rs.eval(rs.hsplit([[1, 2], [3, 4]], 2))
+    [array([[1],
+           [3]]), array([[2],
+           [4]])]
+    """
     v = at_least(ary, 1, "hsplit")
     return split(v, indices_or_sections, 0 if v.ndim == 1 else 1)
 
 
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
-    """`split` along the third axis."""
+    """`split` along the third axis.
+
+    >>> len(rs.dsplit(np.zeros((1, 1, 4)), 2))
+    2
+    """
     return _split_at(ary, indices_or_sections, 2, 3, "dsplit")
 
 
@@ -75,6 +110,10 @@ def block(arrays: Any) -> Variable:
     """An array of blocks, given as nested lists: the innermost ones are joined along the last axis, those around them along the one before.
 
     rs.block([[a, b], [c, d]])
+
+    >>> rs.block([[np.eye(2), np.zeros((2, 1))]]).eval()
+    array([[1., 0., 0.],
+           [0., 1., 0.]])
     """
     depth = _depth(arrays)
     ndim = builtins.max(depth, _most_axes(arrays))
@@ -109,7 +148,11 @@ def _block(item: Any, depth: int, ndim: int, dtype: str) -> Variable:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
-    """`values` behind an array along an axis; flattened without one."""
+    """`values` behind an array along an axis; flattened without one.
+
+    >>> rs.append([1, 2], [3]).eval()
+    array([1, 2, 3])
+    """
     return concatenate([as_variable(arr), as_variable(values)], axis)
 
 
@@ -121,7 +164,11 @@ def _flat(arr: Any, axis: int | None) -> tuple[Variable, int]:
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
-    """Without the elements (or slices along an axis) at these positions: a number, a slice, several positions, or truth values."""
+    """Without the elements (or slices along an axis) at these positions: a number, a slice, several positions, or truth values.
+
+    >>> rs.delete([1, 2, 3], 1).eval()
+    array([1, 3])
+    """
     v, at = _flat(arr, axis)
     n = extent(v, at)
     before = (slice(None),) * at
@@ -154,7 +201,11 @@ def _inside(place: Variable, n: Any) -> Variable:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
-    """With values put in before these positions of the array as it was: a number, a slice, or several positions."""
+    """With values put in before these positions of the array as it was: a number, a slice, or several positions.
+
+    >>> rs.insert([1, 2], 1, 9).eval()
+    array([1, 9, 2])
+    """
     v, at = _flat(arr, axis)
     n = extent(v, at)
     if isinstance(obj, slice):
@@ -187,7 +238,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
 
 
 def resize(a: Any, new_shape: Any) -> Variable:
-    """An array of another shape: the elements in order, from the beginning again where they do not suffice."""
+    """An array of another shape: the elements in order, from the beginning again where they do not suffice.
+
+    >>> rs.resize([1, 2], (2, 3)).eval()
+    array([[1, 2, 1],
+           [2, 1, 2]])
+    """
     v = ravel(as_variable(a))
     shape = extents(new_shape)
     total: Any = as_variable(1)
@@ -197,7 +253,11 @@ def resize(a: Any, new_shape: Any) -> Variable:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
-    """With an axis moved before another."""
+    """With an axis moved before another.
+
+    >>> rs.rollaxis(np.zeros((2, 3, 4)), 2).eval().shape
+    (4, 2, 3)
+    """
     v = as_variable(a)
     at = one_axis(axis, v.ndim)
     to = whole(start, "start")
@@ -208,7 +268,11 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
 
 
 def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
-    """A vector without the zeros in front ("f"), behind ("b"), or both."""
+    """A vector without the zeros in front ("f"), behind ("b"), or both.
+
+    >>> rs.trim_zeros([0, 1, 2, 0]).eval()
+    array([1, 2])
+    """
     v = as_variable(filt)
     if v.ndim != 1 or not isinstance(trim, str) or set(trim.lower()) - set("fb"):
         raise RscanValueError("trim_zeros takes a vector, and 'f', 'b' or 'fb'", code="E0809", labels=[(here(), "")])

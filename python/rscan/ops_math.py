@@ -24,7 +24,11 @@ __all__ = [
 
 
 def cbrt(x: Any) -> Variable:
-    """The cube root, of negative numbers, too."""
+    """The cube root, of negative numbers, too.
+
+    >>> rs.cbrt([8.0, -27.0]).eval()
+    array([ 2., -3.])
+    """
     v = _as_float(x)
     size = elementwise("abs", v)
     root = elementwise("pow", size, 1 / 3)
@@ -44,14 +48,22 @@ def _floats(x1: Any, x2: Any) -> tuple[Variable, Variable]:
 
 
 def heaviside(x1: Any, x2: Any) -> Variable:
-    """0 where x1 is negative, 1 where it is positive, x2 where it is 0."""
+    """0 where x1 is negative, 1 where it is positive, x2 where it is 0.
+
+    >>> rs.heaviside([-1.0, 0.0, 2.0], 0.5).eval()
+    array([0. , 0.5, 1. ])
+    """
     a, b = _floats(x1, x2)
     step = cast(elementwise("gt", a, 0), a.dtype)
     return where(elementwise("isnan", a), a, where(elementwise("eq", a, 0), b, step))
 
 
 def sinc(x: Any) -> Variable:
-    """sin(πx) / (πx), 1 at 0."""
+    """sin(πx) / (πx), 1 at 0.
+
+    >>> rs.sinc([0.0, 0.5]).eval()
+    array([1.        , 0.63661977])
+    """
     y = _as_float(x) * float(np.pi)
     near = elementwise("lt", elementwise("abs", y), 0.05)
     away, square = where(near, 1.0, y), where(near, y * y, 0.0)
@@ -68,29 +80,49 @@ def _without_nan(row: str, x1: Any, x2: Any) -> Variable:
 
 
 def fmax(x1: Any, x2: Any) -> Variable:
-    """The larger of two numbers; of NaN and a number, the number."""
+    """The larger of two numbers; of NaN and a number, the number.
+
+    >>> rs.fmax([np.nan, 1.0], [2.0, 0.0]).eval()
+    array([2., 1.])
+    """
     return _without_nan("maximum", x1, x2)
 
 
 def fmin(x1: Any, x2: Any) -> Variable:
-    """The smaller of two numbers; of NaN and a number, the number."""
+    """The smaller of two numbers; of NaN and a number, the number.
+
+    >>> rs.fmin([np.nan, 1.0], [2.0, 0.0]).eval()
+    array([2., 0.])
+    """
     return _without_nan("minimum", x1, x2)
 
 
 def float_power(x1: Any, x2: Any) -> Variable:
-    """`x1 ** x2` in double precision."""
+    """`x1 ** x2` in double precision.
+
+    >>> rs.float_power([2, 3], 2).eval()
+    array([4., 9.])
+    """
     return elementwise("pow", cast(x1, "float64"), cast(x2, "float64"))
 
 
 def logaddexp2(x1: Any, x2: Any) -> Variable:
-    """log₂(2^x1 + 2^x2), without overflow."""
+    """log₂(2^x1 + 2^x2), without overflow.
+
+    >>> rs.logaddexp2(3.0, 3.0).eval()
+    array(4.)
+    """
     a, b = _floats(x1, x2)
     two = float(np.log(2.0))
     return elementwise("logaddexp", a * two, b * two) / two
 
 
 def ldexp(x1: Any, x2: Any) -> Variable:
-    """`x1 · 2^x2`, x2 integers."""
+    """`x1 · 2^x2`, x2 integers.
+
+    >>> rs.ldexp([1.0, 3.0], [2, 1]).eval()
+    array([4., 6.])
+    """
     m, e = _as_float(x1), as_variable(x2)
     if e.dtype[0] == "f":
         raise RscanTypeError(f"the exponents of ldexp are integers, not {e!r}", code="E0809", labels=[(here(), "")])
@@ -102,7 +134,11 @@ def ldexp(x1: Any, x2: Any) -> Variable:
 
 
 def modf(x: Any) -> tuple[Variable, Variable]:
-    """The fractional and the whole parts, both with the sign of x."""
+    """The fractional and the whole parts, both with the sign of x.
+
+    >>> rs.eval(rs.modf([1.5, -2.25]))
+    [array([ 0.5 , -0.25]), array([ 1., -2.])]
+    """
     v = _as_float(x)
     whole = elementwise("trunc", v)
     finite = elementwise("isfinite", v)
@@ -111,7 +147,11 @@ def modf(x: Any) -> tuple[Variable, Variable]:
 
 
 def divmod(x1: Any, x2: Any) -> tuple[Variable, Variable]:
-    """`x1 // x2` and `x1 % x2`."""
+    """`x1 // x2` and `x1 % x2`.
+
+    >>> rs.eval(rs.divmod(7, 3))
+    [array(2), array(1)]
+    """
     a, b = operands((x1, x2))
     return a // b, a % b
 
@@ -125,7 +165,11 @@ def _integers(x1: Any, x2: Any, what: str) -> tuple[Variable, Variable]:
 
 
 def gcd(x1: Any, x2: Any) -> Variable:
-    """The greatest common divisor of integers, not negative; that of 0 and 0 is 0."""
+    """The greatest common divisor of integers, not negative; that of 0 and 0 is 0.
+
+    >>> rs.gcd(12, [8, 18]).eval()
+    array([4, 6])
+    """
     from .scan import scan
     from .updates import until
 
@@ -143,7 +187,11 @@ def gcd(x1: Any, x2: Any) -> Variable:
 
 
 def lcm(x1: Any, x2: Any) -> Variable:
-    """The least common multiple of integers, not negative; 0 where one is 0."""
+    """The least common multiple of integers, not negative; 0 where one is 0.
+
+    >>> rs.lcm(4, [6, 10]).eval()
+    array([12, 20])
+    """
     a, b = _integers(x1, x2, "lcm")
     divisor = gcd(a, b)
     none = elementwise("eq", divisor, 0)
@@ -151,17 +199,29 @@ def lcm(x1: Any, x2: Any) -> Variable:
 
 
 def isneginf(x: Any) -> Variable:
-    """True for −∞."""
+    """True for −∞.
+
+    >>> rs.isneginf([-np.inf, 1.0]).eval()
+    array([ True, False])
+    """
     return elementwise("eq", _as_float(x), -np.inf)
 
 
 def isposinf(x: Any) -> Variable:
-    """True for ∞."""
+    """True for ∞.
+
+    >>> rs.isposinf([np.inf, 1.0]).eval()
+    array([ True, False])
+    """
     return elementwise("eq", _as_float(x), np.inf)
 
 
 def positive(x: Any) -> Variable:
-    """x itself."""
+    """x itself.
+
+    >>> rs.conj([1.0, 2.0]).eval()
+    array([1., 2.])
+    """
     return as_variable(x)
 
 
@@ -169,23 +229,39 @@ real = conj = conjugate = real_if_close = positive
 
 
 def imag(x: Any) -> Variable:
-    """Zeros: there are no complex numbers."""
+    """Zeros: there are no complex numbers.
+
+    >>> rs.imag([1.0, 2.0]).eval()
+    array([0., 0.])
+    """
     v = as_variable(x)
     return v * 0 if v.dtype[0] in "iu" else broadcast_like(as_variable(0, v.dtype), v)
 
 
 def isreal(x: Any) -> Variable:
-    """True everywhere: there are no complex numbers."""
+    """True everywhere: there are no complex numbers.
+
+    >>> rs.isreal([1.0, 2.0]).eval()
+    array([ True,  True])
+    """
     return broadcast_like(as_variable(True), as_variable(x))
 
 
 def iscomplex(x: Any) -> Variable:
-    """False everywhere: there are no complex numbers."""
+    """False everywhere: there are no complex numbers.
+
+    >>> rs.iscomplex([1.0, 2.0]).eval()
+    array([False, False])
+    """
     return broadcast_like(as_variable(False), as_variable(x))
 
 
 def angle(x: Any, deg: bool = False) -> Variable:
-    """The angle in the complex plane: π, or 180°, of negative numbers, else 0."""
+    """The angle in the complex plane: π, or 180°, of negative numbers, else 0.
+
+    >>> rs.angle([-1.0, 1.0]).eval()
+    array([3.14159265, 0.        ])
+    """
     v = _as_float(x)
     half = 180.0 if deg else float(np.pi)
     return where(elementwise("isnan", v), v, where(elementwise("signbit", v), as_variable(half, v.dtype), as_variable(0, v.dtype)))
@@ -195,7 +271,11 @@ around = round
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * float(np.pi)) -> Variable:
-    """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it (or `discont`)."""
+    """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it (or `discont`).
+
+    >>> rs.unwrap([0.0, 3.0, 6.0, 9.0 - 2 * np.pi]).eval()
+    array([0., 3., 6., 9.])
+    """
     v = at_least(p, 1, "unwrap")
     v = v if v.dtype.startswith("float") or builtins.isinstance(period, int) else cast(v, config.floatX)
     at = one_axis(axis, v.ndim)

@@ -31,6 +31,9 @@ def polyval(p: Any, x: Any) -> Variable:
     """The values of a polynomial at x, by Horner's rule.
 
     rs.polyval([2.0, 0.0, 1.0], x)                  # 2·x² + 1
+
+    >>> rs.polyval([1.0, 2.0, 3.0], 2.0).eval()
+    array(11.)
     """
     c, v = operands((_coefficients(p, "polyval"), x))
     dtype = result_dtype(c, v)
@@ -60,24 +63,40 @@ def _aligned(a1: Any, a2: Any, what: str) -> tuple[Variable, Variable]:
 
 
 def polyadd(a1: Any, a2: Any) -> Variable:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    >>> rs.polyadd([1, 2], [1, 0, 0]).eval()
+    array([1, 1, 2])
+    """
     a, b = _aligned(a1, a2, "polyadd")
     return a + b
 
 
 def polysub(a1: Any, a2: Any) -> Variable:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    >>> rs.polysub([1, 2], [1, 1]).eval()
+    array([0, 1])
+    """
     a, b = _aligned(a1, a2, "polysub")
     return a - b
 
 
 def polymul(a1: Any, a2: Any) -> Variable:
-    """The product of two polynomials."""
+    """The product of two polynomials.
+
+    >>> rs.polymul([1, 1], [1, -1]).eval()
+    array([ 1,  0, -1])
+    """
     return convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"))
 
 
 def polyder(p: Any, m: int = 1) -> Variable:
-    """The m-th derivative of a polynomial."""
+    """The m-th derivative of a polynomial.
+
+    >>> rs.polyder([1.0, 2.0, 3.0]).eval()
+    array([2., 2.])
+    """
     v = _coefficients(p, "polyder")
     if whole(m, "m") < 0:
         raise RscanValueError(f"m counts derivatives, got {m}", code="E0809", labels=[(here(), "")])
@@ -88,7 +107,11 @@ def polyder(p: Any, m: int = 1) -> Variable:
 
 
 def polyint(p: Any, m: int = 1, k: Any = 0) -> Variable:
-    """The m-th antiderivative of a polynomial, with constants k: one, or one for each integration."""
+    """The m-th antiderivative of a polynomial, with constants k: one, or one for each integration.
+
+    >>> rs.polyint([2.0, 2.0]).eval()
+    array([1., 2., 0.])
+    """
     v = _coefficients(p, "polyint")
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     if whole(m, "m") < 0:
@@ -101,7 +124,11 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Variable:
 
 
 def poly(seq_of_zeros: Any) -> Variable:
-    """The coefficients of the polynomial with these roots, a vector of known extent, and 1 as its highest."""
+    """The coefficients of the polynomial with these roots, a vector of known extent, and 1 as its highest.
+
+    >>> rs.poly([1.0, 2.0]).eval()
+    array([ 1., -3.,  2.])
+    """
     roots = ravel(as_variable(seq_of_zeros))
     roots = roots if roots.dtype.startswith("float") else cast(roots, "float64")
     if roots.static_shape[0] is None:
@@ -119,6 +146,9 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     y may be a matrix, a column for each polynomial; `w` weighs the distances. There are gradients to x, y and w.
 
         slope, offset = rs.polyfit(x, y, 1)
+
+    >>> rs.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).eval().round(6)
+    array([2., 1.])
     """
     from .linalg import lstsq
 

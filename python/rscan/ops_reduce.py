@@ -74,6 +74,11 @@ def sum(
     """The sum over axes (all by default). Integers and bools are summed as 64-bit integers.
 
     `initial` is added; only elements where `where` is true count.
+
+    >>> rs.sum(np.ones((2, 3), "float32"), axis=1).eval()
+    array([3., 3.], dtype=float32)
+    >>> rs.sum([1, 2, 3], where=[True, False, True]).eval()
+    array(4)
     """
     no_out(out)
     return _with("sum", x, axis, dtype, keepdims, initial, where)
@@ -82,31 +87,51 @@ def sum(
 def prod(
     x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Variable:
-    """The product over axes (all by default), and with `initial`, of the elements where `where` is true."""
+    """The product over axes (all by default), and with `initial`, of the elements where `where` is true.
+
+    >>> rs.prod([2, 3, 4]).eval()
+    array(24)
+    """
     no_out(out)
     return _with("prod", x, axis, dtype, keepdims, initial, where)
 
 
 def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
-    """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
+    """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
+
+    >>> rs.amax([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
+    array([3., 4.])
+    """
     no_out(out)
     return _with("max", x, axis, None, keepdims, initial, where)
 
 
 def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
-    """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true."""
+    """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
+
+    >>> rs.amin([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
+    array([1., 2.])
+    """
     no_out(out)
     return _with("min", x, axis, None, keepdims, initial, where)
 
 
 def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
-    """True where some element over axes (of those where `where` is true) is not 0."""
+    """True where some element over axes (of those where `where` is true) is not 0.
+
+    >>> rs.any([[True, False], [False, False]], axis=1).eval()
+    array([ True, False])
+    """
     no_out(out)
     return _with("any", x, axis, "bool", keepdims, None, where)
 
 
 def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
-    """True where no element over axes (of those where `where` is true) is 0."""
+    """True where no element over axes (of those where `where` is true) is 0.
+
+    >>> rs.all([[True, False], [True, True]], axis=1).eval()
+    array([False,  True])
+    """
     no_out(out)
     return _with("all", x, axis, "bool", keepdims, None, where)
 
@@ -115,12 +140,20 @@ amax, amin = max, min
 
 
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """The largest minus the smallest element."""
+    """The largest minus the smallest element.
+
+    >>> rs.ptp([1.0, 4.0, 3.0]).eval()
+    array(3.)
+    """
     return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
 
 
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """How many elements are not 0."""
+    """How many elements are not 0.
+
+    >>> rs.count_nonzero([[0, 1], [2, 3]], axis=0).eval()
+    array([1, 2])
+    """
     return sum(cast(x, "bool"), axis, keepdims=keepdims)
 
 
@@ -147,7 +180,11 @@ def _how_many(x: Variable, axis: Any, keepdims: bool, where: Any) -> Any:
 
 
 def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
-    """The mean over axes (all by default) of the elements (where `where` is true); integers are averaged as float64."""
+    """The mean over axes (all by default) of the elements (where `where` is true); integers are averaged as float64.
+
+    >>> rs.mean([[1, 2], [3, 4]], axis=0).eval()
+    array([2., 3.])
+    """
     no_out(out)
     v = _float(x, dtype)
     found = sum(v, axis, keepdims=keepdims, where=where) / _how_many(v, axis, keepdims, where)
@@ -155,7 +192,11 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 
 def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
-    """The mean over axes, weighted by an array of x's shape, or of the extent of one axis."""
+    """The mean over axes, weighted by an array of x's shape, or of the extent of one axis.
+
+    >>> rs.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
+    array(3.75)
+    """
     if weights is None:
         return mean(x, axis)
     v, w = as_variable(x), as_variable(weights)
@@ -167,7 +208,11 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
 def var(
     x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
 ) -> Variable:
-    """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof."""
+    """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof.
+
+    >>> rs.var([[1.0, 3.0], [2.0, 8.0]], axis=1).eval()
+    array([1., 9.])
+    """
     no_out(out)
     if dtype is not None and not dtype_name(dtype).startswith("float"):
         text = f"a variance is computed in float32 or float64, not in {dtype_name(dtype)}"
@@ -182,24 +227,40 @@ def var(
 def std(
     x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
 ) -> Variable:
-    """The standard deviation over axes (of the elements where `where` is true)."""
+    """The standard deviation over axes (of the elements where `where` is true).
+
+    >>> rs.std([1.0, 3.0], ddof=1).eval()
+    array(1.41421356)
+    """
     return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where))
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
-    """log Σ exp(x) over axes, without overflow."""
+    """log Σ exp(x) over axes, without overflow.
+
+    >>> rs.logsumexp([1000.0, 1000.0]).eval()
+    array(1000.69314718)
+    """
     v = _float(x, None)
     return apply("logsumexp", {"axes": axes_of(axis, v.ndim), "keepdims": builtins.bool(keepdims)}, v)
 
 
 def softmax(x: Any, axis: int = -1) -> Variable:
-    """exp(x) / Σ exp(x) along an axis."""
+    """exp(x) / Σ exp(x) along an axis.
+
+    >>> rs.softmax([0.0, 0.0]).eval()
+    array([0.5, 0.5])
+    """
     v = _float(at_least(x, 1, "softmax"), None)
     return apply("softmax", {"axis": one_axis(axis, v.ndim)}, v)
 
 
 def log_softmax(x: Any, axis: int = -1) -> Variable:
-    """x − logsumexp(x) along an axis."""
+    """x − logsumexp(x) along an axis.
+
+    >>> rs.log_softmax([0.0, 0.0]).eval()
+    array([-0.69314718, -0.69314718])
+    """
     v = _float(at_least(x, 1, "log_softmax"), None)
     return apply("log_softmax", {"axis": one_axis(axis, v.ndim)}, v)
 
@@ -215,19 +276,31 @@ def _arg(kind: str, x: Any, axis: int | None, keepdims: bool) -> Variable:
 
 
 def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The position (int64) of the first largest element along an axis, or in the flattened array."""
+    """The position (int64) of the first largest element along an axis, or in the flattened array.
+
+    >>> rs.argmax([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
+    array([1, 0])
+    """
     no_out(out)
     return _arg("max", x, axis, keepdims)
 
 
 def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The position (int64) of the first smallest element along an axis, or in the flattened array."""
+    """The position (int64) of the first smallest element along an axis, or in the flattened array.
+
+    >>> rs.argmin([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
+    array([0, 1])
+    """
     no_out(out)
     return _arg("min", x, axis, keepdims)
 
 
 def max_and_argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Variable, Variable]:
-    """The largest element and its position."""
+    """The largest element and its position.
+
+    >>> rs.eval(rs.max_and_argmax([1.0, 4.0, 3.0]))
+    [array(4.), array(1)]
+    """
     return max(x, axis, keepdims=keepdims), argmax(x, axis, keepdims=keepdims)
 
 
@@ -240,27 +313,48 @@ def _along(op: str, x: Any, axis: int | None, attrs: dict[str, Any] | None = Non
 
 
 def cumsum(x: Any, axis: int | None = None) -> Variable:
-    """Sums of the elements up to each one, along an axis or flattened."""
+    """Sums of the elements up to each one, along an axis or flattened.
+
+    >>> rs.cumsum([[1, 2], [3, 4]], axis=0).eval()
+    array([[1, 2],
+           [4, 6]])
+    """
     return _along("cumsum", x, axis, {"reverse": False})
 
 
 def cumprod(x: Any, axis: int | None = None) -> Variable:
-    """Products of the elements up to each one, along an axis or flattened."""
+    """Products of the elements up to each one, along an axis or flattened.
+
+    >>> rs.cumprod([1.0, 2.0, 3.0]).eval()
+    array([1., 2., 6.])
+    """
     return _along("cumprod", x, axis)
 
 
 def sort(x: Any, axis: int | None = -1) -> Variable:
-    """Sorted along an axis, NaN last."""
+    """Sorted along an axis, NaN last.
+
+    >>> rs.sort([3.0, 1.0, 2.0]).eval()
+    array([1., 2., 3.])
+    """
     return _along("sort", x, axis)
 
 
 def argsort(x: Any, axis: int | None = -1) -> Variable:
-    """The positions (int64) that sort along an axis; equal elements keep their order."""
+    """The positions (int64) that sort along an axis; equal elements keep their order.
+
+    >>> rs.argsort([3.0, 1.0, 2.0]).eval()
+    array([1, 2, 0])
+    """
     return _along("argsort", x, axis)
 
 
 def diff(x: Any, n: int = 1, axis: int = -1) -> Variable:
-    """Differences of neighbours along an axis, n times."""
+    """Differences of neighbours along an axis, n times.
+
+    >>> rs.diff([1.0, 4.0, 9.0]).eval()
+    array([3., 5.])
+    """
     v = at_least(x, 1, "diff")
     if n < 0:
         raise RscanTypeError(f"n counts the differences, got {n}", code="E0809", labels=[(here(), "")])

@@ -30,6 +30,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
     above everything. `sorter` holds the positions that sort `a`. The positions have no gradient.
 
         rs.searchsorted(rs.cumsum(weights), u)          # draws by their probabilities
+
+    >>> rs.searchsorted([1.0, 2.0, 4.0], [2.0, 3.0]).eval()
+    array([1, 2])
     """
     if side not in ("left", "right"):
         raise RscanValueError(f"side is 'left' or 'right', not {side!r}", code="E0809", labels=[(here(), "")])
@@ -45,6 +48,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
     With `right` it is i where `bins[i-1] < x <= bins[i]`. Bins ascend or descend.
 
         rs.digitize(x, [0.0, 1.0, 10.0])                # 0 below 0, 3 from 10 on
+
+    >>> rs.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0]).eval()
+    array([1, 4, 3])
     """
     values, edges = operands((x, bins))
     at_least(edges, 1, "digitize")
@@ -68,6 +74,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     are taken modulo it. There are gradients to x, xp and fp.
 
         rs.interp(t, [0.0, 1.0, 3.0], [0.0, 2.0, -1.0])
+
+    >>> rs.interp([1.5, 4.0], [1.0, 2.0, 3.0], [10.0, 20.0, 30.0]).eval()
+    array([15., 30.])
     """
     at, places, values = as_variable(x), as_variable(xp), as_variable(fp)
     if places.ndim != 1 or values.ndim != 1:
@@ -99,6 +108,9 @@ def cummax(x: Any, axis: int | None = None) -> Variable:
     The gradient goes to the first of equal elements.
 
         rs.cummax([1, 3, 2, 5])                         # 1, 3, 3, 5
+
+    >>> rs.cummax([1.0, 3.0, 2.0]).eval()
+    array([1., 3., 3.])
     """
     return _along("cumextreme", x, axis, {"kind": "max"})
 
@@ -109,6 +121,9 @@ def cummin(x: Any, axis: int | None = None) -> Variable:
     The gradient goes to the first of equal elements.
 
         rs.cummin([3, 1, 2, 0])                         # 3, 1, 1, 0
+
+    >>> rs.cummin([3.0, 1.0, 2.0]).eval()
+    array([3., 1., 1.])
     """
     return _along("cumextreme", x, axis, {"kind": "min"})
 
@@ -119,6 +134,9 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Variable, Variable]:
     NaN comes first; equal elements keep their order. The values have a gradient.
 
         values, positions = rs.top_k(scores, 3)
+
+    >>> rs.eval(rs.top_k([1.0, 4.0, 3.0], 2))
+    [array([4., 3.]), array([1, 2])]
     """
     v = at_least(x, 1, "top_k")
     at, most = one_axis(axis, v.ndim), whole(k, "k")
@@ -136,6 +154,10 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
     """A one where a new axis counts to each element of x, else zeros: `config.floatX` by default. Numbers outside the classes have no one.
 
         rs.one_hot([0, 2], 3)                           # [[1, 0, 0], [0, 0, 1]]
+
+    >>> rs.one_hot([0, 2], 3).eval()
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
     """
     v = as_variable(x)
     at = one_axis(axis, v.ndim + 1)
@@ -149,6 +171,9 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Variable:
     There are `minlength` results at least.
 
         rs.bincount([0, 2, 2])                          # 1, 0, 2
+
+    >>> rs.bincount([0, 1, 1, 3], minlength=5).eval()
+    array([1, 2, 0, 1, 0])
     """
     v = as_variable(x)
     if v.ndim != 1 or v.dtype[0] == "f":
@@ -167,6 +192,9 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
     """The sums of the rows of `data` that have the same number, one row per number from 0 on: row i is added to row `segment_ids[i]`.
 
         rs.segment_sum([1.0, 2.0, 4.0], [0, 1, 0], 2)   # 5, 2
+
+    >>> rs.segment_sum([1.0, 2.0, 3.0], [0, 1, 0], 2).eval()
+    array([4., 2.])
     """
     rows, ids = at_least(data, 1, "segment_sum"), as_variable(segment_ids)
     if ids.ndim != 1:
@@ -211,6 +239,11 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0
 
         rs.pad(x, 1)
         rs.pad(rows, ((2, 0), (0, 0)), constant_values=np.nan)
+
+    >>> rs.pad([1.0, 2.0], (1, 2)).eval()
+    array([0., 1., 2., 0., 0.])
+    >>> rs.pad([1, 2, 3], 1, mode="reflect").eval()
+    array([2, 1, 2, 3, 2])
     """
     v = as_variable(x)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):

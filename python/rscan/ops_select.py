@@ -24,6 +24,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Variable:
     """Elements of the first choice whose condition is true there, else the default.
 
     rs.select([x < 0, x < 1], [0.0, x**2], default=1.0)
+
+    >>> x = rs.as_variable([-2.0, 0.5, 3.0])
+    >>> rs.select([x < 0, x < 1], [0.0, x], 1.0).eval()
+    array([0. , 0.5, 1. ])
     """
     conditions, choices = list(condlist), list(choicelist)
     if len(conditions) != len(choices) or not conditions:
@@ -46,6 +50,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **named: Any) ->
     not finite outside a function's own piece reaches x as NaN; `rs.where` around its argument keeps it away.
 
         rs.piecewise(x, [x < 0, x >= 0], [lambda x: -x, lambda x: x**2])
+
+    >>> rs.piecewise([-1.0, 2.0], [rs.as_variable([-1.0, 2.0]) < 0], [0.0, 1.0]).eval()
+    array([0., 1.])
     """
     v = as_variable(x)
     conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
@@ -64,6 +71,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     """Elements of the arrays whose numbers are given.
 
     A number without an array is an error, or is taken modulo ("wrap") or to the nearest ("clip").
+
+    >>> rs.choose([0, 1], [[1, 2], [3, 4]]).eval()
+    array([1, 4])
     """
     numbers = as_variable(a)
     if numbers.dtype[0] not in "iub":
@@ -86,7 +96,11 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
 
 
 def compress(condition: Any, a: Any, axis: int | None = None) -> Variable:
-    """The elements (or slices along an axis) where a vector of truth values is true."""
+    """The elements (or slices along an axis) where a vector of truth values is true.
+
+    >>> rs.compress([True, False, True], [1, 2, 3]).eval()
+    array([1, 3])
+    """
     v = as_variable(a)
     v = ravel(v) if axis is None else v
     at = one_axis(0 if axis is None else axis, v.ndim)
@@ -95,12 +109,21 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Variable:
 
 
 def extract(condition: Any, arr: Any) -> Variable:
-    """The elements where the condition is true, as a vector."""
+    """The elements where the condition is true, as a vector.
+
+    >>> rs.extract([True, False, True], [1, 2, 3]).eval()
+    array([1, 3])
+    """
     return compress(ravel(as_variable(condition)), ravel(as_variable(arr)))
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Variable:
-    """The array with values at positions along an axis, for each place of the other axes. Unlike NumPy's it gives a changed copy."""
+    """The array with values at positions along an axis, for each place of the other axes. Unlike NumPy's it gives a changed copy.
+
+    >>> rs.put_along_axis([[1, 2], [3, 4]], [[0], [1]], 9, 1).eval()
+    array([[9, 2],
+           [3, 9]])
+    """
     v, places = as_variable(arr), as_variable(indices)
     if axis is None:
         v, axis = ravel(v), 0
@@ -113,7 +136,12 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Var
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **named: Any) -> Any:
-    """What a function of a vector gives for all vectors along an axis; its results lie along that axis."""
+    """What a function of a vector gives for all vectors along an axis; its results lie along that axis.
+
+    >>> rs.apply_along_axis(lambda row: row / rs.sum(row), 1, [[1.0, 3.0], [2.0, 2.0]]).eval()
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
     from .vmap import vmap
 
     v = as_variable(arr)
@@ -127,7 +155,11 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Variable:
-    """What a function of an array and an axis gives, for one axis after the other; axes that it leaves away are kept with extent 1."""
+    """What a function of an array and an axis gives, for one axis after the other; axes that it leaves away are kept with extent 1.
+
+    >>> rs.apply_over_axes(rs.sum, np.ones((2, 3)), [0, 1]).eval()
+    array([[6.]])
+    """
     v = as_variable(a)
     for axis in axes if isinstance(axes, (list, tuple, np.ndarray)) else [axes]:
         at = axes_of(int(axis), v.ndim)[0]

@@ -27,7 +27,11 @@ __all__ = [
 
 
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
-    """True where all elements are close, as `isclose` says."""
+    """True where all elements are close, as `isclose` says.
+
+    >>> rs.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()
+    array(True)
+    """
     from .ops_elementwise import isclose
 
     return _all(isclose(a, b, rtol, atol, equal_nan))
@@ -35,7 +39,11 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     """True where shapes and all elements are equal; NaN equals itself if `equal_nan`. Both have the same number of elements along axes of
-    unknown extent, else comparing them is an error."""
+    unknown extent, else comparing them is an error.
+
+    >>> rs.array_equal([1, 2], [1, 2]).eval()
+    array(True)
+    """
     a, b = operands((a1, a2))
     if a.ndim != b.ndim or any(None not in (m, n) and m != n for m, n in zip(a.static_shape, b.static_shape, strict=True)):
         return as_variable(False)
@@ -46,22 +54,39 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
 
 
 def array_equiv(a1: Any, a2: Any) -> Variable:
-    """True where all elements are equal, broadcast to one shape."""
+    """True where all elements are equal, broadcast to one shape.
+
+    >>> rs.array_equiv([1, 1], [[1], [1]]).eval()
+    array(True)
+    """
     return _all(elementwise("eq", *operands((a1, a2))))
 
 
 def flatnonzero(a: Any) -> Variable:
-    """The positions of elements that are not 0, in the flattened array."""
+    """The positions of elements that are not 0, in the flattened array.
+
+    >>> rs.flatnonzero([0, 3, 0, 4]).eval()
+    array([1, 3])
+    """
     return nonzero(ravel(as_variable(a)))[0]
 
 
 def argwhere(a: Any) -> Variable:
-    """The positions of elements that are not 0: a row for each."""
+    """The positions of elements that are not 0: a row for each.
+
+    >>> rs.argwhere([0, 3, 0, 4]).eval()
+    array([[1],
+           [3]])
+    """
     return stack(nonzero(a), 1)
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
-    """The positions along each axis of positions in the flattened array of a shape."""
+    """The positions along each axis of positions in the flattened array of a shape.
+
+    >>> rs.eval(rs.unravel_index([5, 1], (2, 3)))
+    [array([1, 0]), array([2, 1])]
+    """
     left, found = as_variable(indices), []
     for n in reversed(list(shape) if isinstance(shape, (tuple, list)) else [shape]):
         found.append(left % n)
@@ -70,7 +95,11 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
 
 
 def ravel_multi_index(multi_index: Any, dims: Any) -> Variable:
-    """The positions in the flattened array of a shape, given those along each axis. They are not checked."""
+    """The positions in the flattened array of a shape, given those along each axis. They are not checked.
+
+    >>> rs.ravel_multi_index(([1, 0], [2, 1]), (2, 3)).eval()
+    array([5, 1])
+    """
     items, extents = list(multi_index), list(dims)
     if len(items) != len(extents):
         raise RscanValueError(f"{len(items)} positions for {len(extents)} axes", code="E0809", labels=[(here(), "")])
@@ -90,19 +119,31 @@ def _places(kth: Any) -> None:
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
-    """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted."""
+    """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted.
+
+    >>> rs.partition([3.0, 1.0, 2.0], 1).eval()[1]
+    np.float64(2.0)
+    """
     _places(kth)
     return sort(a, axis)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
-    """The positions (int64) that partition along an axis, as `partition` does."""
+    """The positions (int64) that partition along an axis, as `partition` does.
+
+    >>> rs.argpartition([3.0, 1.0, 2.0], 0).eval()[0]
+    np.int64(1)
+    """
     _places(kth)
     return argsort(a, axis)
 
 
 def lexsort(keys: Any, axis: int = -1) -> Variable:
-    """The positions (int64) that sort by several keys: the last one first, the others where those behind them are equal."""
+    """The positions (int64) that sort by several keys: the last one first, the others where those behind them are equal.
+
+    >>> rs.lexsort(([1, 0, 0], [2, 2, 1])).eval()
+    array([2, 1, 0])
+    """
     items = list(keys)
     if not items:
         raise RscanTypeError("lexsort takes a key or more", code="E0809", labels=[(here(), "")])
@@ -119,7 +160,11 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
 
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
-    """True for elements that are among others."""
+    """True for elements that are among others.
+
+    >>> rs.isin([1, 2, 3], [2, 4]).eval()
+    array([False,  True, False])
+    """
     v, others = operands((element, test_elements))
     table = sort(ravel(others))
     missing = elementwise("eq", extent(table, 0), 0)
@@ -159,6 +204,9 @@ def unique(
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
 
         values, counts = rs.unique(x, return_counts=True)
+
+    >>> rs.unique([3, 1, 3], size=3, fill_value=-1).eval()
+    array([ 1,  3, -1])
     """
     if axis is not None:
         raise UnsupportedError("unique of rows: only of all elements", code="E0813", labels=[(here(), "")], helps=["leave axis away"])
@@ -214,40 +262,68 @@ def _padded(
 
 
 def unique_values(x: Any) -> Variable:
-    """The distinct elements, sorted."""
+    """The distinct elements, sorted.
+
+    >>> rs.unique_values([3, 1, 3]).eval()
+    array([1, 3])
+    """
     return unique(x)
 
 
 def unique_counts(x: Any) -> tuple[Variable, Variable]:
-    """The distinct elements, sorted, and how often each occurs."""
+    """The distinct elements, sorted, and how often each occurs.
+
+    >>> rs.eval(list(rs.unique_counts([3, 1, 3])))
+    [array([1, 3]), array([1, 2])]
+    """
     values, counts = unique(x, return_counts=True)
     return values, counts
 
 
 def unique_inverse(x: Any) -> tuple[Variable, Variable]:
-    """The distinct elements, sorted, and the number of the one that each element is."""
+    """The distinct elements, sorted, and the number of the one that each element is.
+
+    >>> rs.eval(list(rs.unique_inverse([3, 1, 3])))
+    [array([1, 3]), array([1, 0, 1])]
+    """
     values, inverse = unique(x, return_inverse=True)
     return values, inverse
 
 
 def union1d(ar1: Any, ar2: Any) -> Variable:
-    """What is in one of two arrays, sorted, each once."""
+    """What is in one of two arrays, sorted, each once.
+
+    >>> rs.union1d([1, 2], [2, 3]).eval()
+    array([1, 2, 3])
+    """
     return unique(concatenate([ravel(as_variable(ar1)), ravel(as_variable(ar2))]))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """What is in both arrays, sorted, each once."""
+    """What is in both arrays, sorted, each once.
+
+    >>> rs.intersect1d([1, 2, 3], [2, 3, 4]).eval()
+    array([2, 3])
+    """
     a, b = operands((ar1, ar2))
     values = unique(cast(a, np.result_type(a.dtype, b.dtype).name))
     return values[isin(values, b)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """What is in the first array and not in the second, sorted, each once."""
+    """What is in the first array and not in the second, sorted, each once.
+
+    >>> rs.setdiff1d([1, 2, 3], [2]).eval()
+    array([1, 3])
+    """
     values = unique(ar1)
     return values[isin(values, ar2, invert=True)]
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """What is in one of two arrays and not in the other, sorted, each once."""
+    """What is in one of two arrays and not in the other, sorted, each once.
+
+    >>> rs.setxor1d([1, 2], [2, 3]).eval()
+    array([1, 3])
+    """
     return sort(concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]))

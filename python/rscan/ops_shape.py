@@ -22,42 +22,71 @@ __all__ = [
 
 
 def shape(x: Any) -> tuple[Any, ...]:
-    """The extents: ints where known, else symbolic int64 scalars."""
+    """The extents: ints where known, else symbolic int64 scalars.
+
+    >>> rs.eval(rs.shape(np.zeros((2, 3))))
+    [array(2), array(3)]
+    """
     return as_variable(x).shape
 
 
 def ndim(x: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    >>> rs.ndim(rs.dmatrix("x"))
+    2
+    """
     return as_variable(x).ndim
 
 
 def size(x: Any, axis: int | None = None) -> Any:
-    """The number of elements, or one extent."""
+    """The number of elements, or one extent.
+
+    >>> rs.eval(rs.size(np.zeros((2, 3))))
+    array(6)
+    """
     v = as_variable(x)
     return v.size if axis is None else extent(v, one_axis(axis, v.ndim))
 
 
 def copy(x: Any) -> Variable:
-    """Another variable with the same elements."""
+    """Another variable with the same elements.
+
+    >>> rs.copy([1.0, 2.0]).eval()
+    array([1., 2.])
+    """
     v = as_variable(x)
     return apply("transpose", {"perm": list(range(v.ndim))}, v)
 
 
 def reshape(x: Any, shape: Any) -> Variable:
-    """The same elements, in order, under other extents, of which one may be −1."""
+    """The same elements, in order, under other extents, of which one may be −1.
+
+    >>> rs.reshape(np.arange(6), (2, -1)).eval()
+    array([[0, 1, 2],
+           [3, 4, 5]])
+    """
     if isinstance(shape, Variable) and shape.ndim == 1:
         shape = list(shape)
     return apply("reshape", {}, as_variable(x), *extents(shape))
 
 
 def ravel(x: Any) -> Variable:
-    """All elements as a vector."""
+    """All elements as a vector.
+
+    >>> rs.ravel([[1, 2], [3, 4]]).eval()
+    array([1, 2, 3, 4])
+    """
     v = as_variable(x)
     return v if v.ndim == 1 else reshape(v, (-1,))
 
 
 def flatten(x: Any, ndim: int = 1) -> Variable:
-    """With the axes from ndim − 1 on merged into one."""
+    """With the axes from ndim − 1 on merged into one.
+
+    >>> rs.flatten(np.arange(6).reshape(2, 3)).eval()
+    array([0, 1, 2, 3, 4, 5])
+    """
     v = as_variable(x)
     if ndim == 1 or v.ndim <= ndim:
         return ravel(v) if ndim == 1 else v
@@ -68,7 +97,11 @@ def flatten(x: Any, ndim: int = 1) -> Variable:
 
 
 def transpose(x: Any, axes: Any = None) -> Variable:
-    """With axes permuted; in reverse order by default."""
+    """With axes permuted; in reverse order by default.
+
+    >>> rs.permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).eval().shape
+    (4, 2, 3)
+    """
     v = as_variable(x)
     if axes is None:
         perm = list(range(v.ndim))[::-1]
@@ -83,7 +116,12 @@ permute_dims = transpose
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
-    """With two axes exchanged."""
+    """With two axes exchanged.
+
+    >>> rs.swapaxes([[1, 2], [3, 4]], 0, 1).eval()
+    array([[1, 3],
+           [2, 4]])
+    """
     v = as_variable(x)
     perm = list(range(v.ndim))
     a, b = one_axis(axis1, v.ndim), one_axis(axis2, v.ndim)
@@ -92,7 +130,11 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
-    """With axes moved to other places; the rest keep their order."""
+    """With axes moved to other places; the rest keep their order.
+
+    >>> rs.moveaxis(np.zeros((2, 3, 4)), 0, -1).eval().shape
+    (3, 4, 2)
+    """
     v = as_variable(x)
     sources = [one_axis(a, v.ndim) for a in (source if isinstance(source, (tuple, list)) else (source,))]
     targets = [one_axis(a, v.ndim) for a in (destination if isinstance(destination, (tuple, list)) else (destination,))]
@@ -105,7 +147,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 
 
 def expand_dims(x: Any, axis: Any) -> Variable:
-    """With new axes of extent 1 at these positions of the result."""
+    """With new axes of extent 1 at these positions of the result.
+
+    >>> rs.expand_dims([1.0, 2.0], 1).eval()
+    array([[1.],
+           [2.]])
+    """
     v = as_variable(x)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     places = axes_of(tuple(axes), v.ndim + len(axes))
@@ -113,7 +160,11 @@ def expand_dims(x: Any, axis: Any) -> Variable:
 
 
 def squeeze(x: Any, axis: Any = None) -> Variable:
-    """Without axes of extent 1: these, or all that are known to be 1."""
+    """Without axes of extent 1: these, or all that are known to be 1.
+
+    >>> rs.squeeze([[1.0, 2.0]]).eval()
+    array([1., 2.])
+    """
     v = as_variable(x)
     if axis is not None:
         axes = axes_of(axis, v.ndim)
@@ -131,19 +182,34 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
 
 
 def broadcast_to(x: Any, shape: Any) -> Variable:
-    """Repeated along new axes and axes of extent 1 to a shape."""
+    """Repeated along new axes and axes of extent 1 to a shape.
+
+    >>> rs.broadcast_to([1.0, 2.0], (2, 2)).eval()
+    array([[1., 2.],
+           [1., 2.]])
+    """
     if isinstance(shape, Variable) and shape.ndim == 1:
         shape = list(shape)
     return apply("broadcast_to", {}, as_variable(x), *extents(shape))
 
 
 def broadcast_like(x: Any, like: Any) -> Variable:
-    """Broadcast to the shape of another."""
+    """Broadcast to the shape of another.
+
+    >>> rs.broadcast_like(1.0, np.zeros(3)).eval()
+    array([1., 1., 1.])
+    """
     return apply("broadcast_like", {}, as_variable(x), as_variable(like))
 
 
 def broadcast_arrays(*arrays: Any) -> list[Variable]:
-    """All broadcast to their common shape."""
+    """All broadcast to their common shape.
+
+    >>> rs.eval(rs.broadcast_arrays([1, 2], [[3], [4]]))
+    [array([[1, 2],
+           [1, 2]]), array([[3, 3],
+           [4, 4]])]
+    """
     items = [as_variable(a) for a in arrays]
     total: Any = None
     for v in items:
@@ -153,7 +219,11 @@ def broadcast_arrays(*arrays: Any) -> list[Variable]:
 
 
 def flip(x: Any, axis: Any = None) -> Variable:
-    """With the elements along axes (all by default) in reverse order."""
+    """With the elements along axes (all by default) in reverse order.
+
+    >>> rs.flip([1, 2, 3]).eval()
+    array([3, 2, 1])
+    """
     v = as_variable(x)
     for a in axes_of(axis, v.ndim):
         v = apply("flip", {"axis": a}, v)
@@ -161,17 +231,32 @@ def flip(x: Any, axis: Any = None) -> Variable:
 
 
 def flipud(x: Any) -> Variable:
-    """Reversed along the first axis."""
+    """Reversed along the first axis.
+
+    >>> rs.flipud([[1, 2], [3, 4]]).eval()
+    array([[3, 4],
+           [1, 2]])
+    """
     return flip(x, 0)
 
 
 def fliplr(x: Any) -> Variable:
-    """Reversed along the second axis."""
+    """Reversed along the second axis.
+
+    >>> rs.fliplr([[1, 2], [3, 4]]).eval()
+    array([[2, 1],
+           [4, 3]])
+    """
     return flip(x, 1)
 
 
 def rot90(x: Any, k: int = 1) -> Variable:
-    """A matrix turned by k quarters, from the first axis towards the second."""
+    """A matrix turned by k quarters, from the first axis towards the second.
+
+    >>> rs.rot90([[1, 2], [3, 4]]).eval()
+    array([[2, 4],
+           [1, 3]])
+    """
     v = at_least(x, 2, "rot90")
     turns = {
         0: lambda m: m,
@@ -183,7 +268,11 @@ def rot90(x: Any, k: int = 1) -> Variable:
 
 
 def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
-    """Joined along an existing axis (None: flattened first)."""
+    """Joined along an existing axis (None: flattened first).
+
+    >>> rs.concatenate([[1.0, 2.0], [3.0]]).eval()
+    array([1., 2., 3.])
+    """
     if isinstance(arrays, Variable):
         arrays = list(arrays)
     items = [as_variable(a) for a in arrays]
@@ -197,12 +286,21 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
 
 
 def join(axis: int, *arrays: Any) -> Variable:
-    """`concatenate` with the axis first."""
+    """`concatenate` with the axis first.
+
+    >>> rs.join(0, [1.0], [2.0, 3.0]).eval()
+    array([1., 2., 3.])
+    """
     return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0) -> Variable:
-    """Joined along a new axis."""
+    """Joined along a new axis.
+
+    >>> rs.stack([[1, 2], [3, 4]], axis=1).eval()
+    array([[1, 3],
+           [2, 4]])
+    """
     items = operands(list(arrays))
     if not items:
         raise RscanTypeError("nothing to stack", code="E0809", labels=[(here(), "")])
@@ -211,30 +309,51 @@ def stack(arrays: Any, axis: int = 0) -> Variable:
 
 
 def atleast_1d(x: Any) -> Variable:
-    """A scalar as a vector of one element; others as they are."""
+    """A scalar as a vector of one element; others as they are.
+
+    >>> rs.atleast_1d(3.0).eval()
+    array([3.])
+    """
     v = as_variable(x)
     return expand_dims(v, 0) if v.ndim == 0 else v
 
 
 def atleast_2d(x: Any) -> Variable:
-    """With new first axes until there are two."""
+    """With new first axes until there are two.
+
+    >>> rs.atleast_2d([1.0, 2.0]).eval()
+    array([[1., 2.]])
+    """
     v = as_variable(x)
     return expand_dims(v, tuple(range(2 - v.ndim))) if v.ndim < 2 else v
 
 
 def vstack(arrays: Any) -> Variable:
-    """Joined as rows."""
+    """Joined as rows.
+
+    >>> rs.vstack([[1, 2], [3, 4]]).eval()
+    array([[1, 2],
+           [3, 4]])
+    """
     return concatenate([atleast_2d(a) for a in arrays], 0)
 
 
 def hstack(arrays: Any) -> Variable:
-    """Joined along the second axis, vectors along the first."""
+    """Joined along the second axis, vectors along the first.
+
+    >>> rs.hstack([[1, 2], [3]]).eval()
+    array([1, 2, 3])
+    """
     items = [atleast_1d(a) for a in arrays]
     return concatenate(items, 0 if items and items[0].ndim == 1 else 1)
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
-    """Parts along an axis: so many equal ones, or cut at these positions."""
+    """Parts along an axis: so many equal ones, or cut at these positions.
+
+    >>> rs.eval(rs.split(np.arange(6), 3))
+    [array([0, 1]), array([2, 3]), array([4, 5])]
+    """
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     if isinstance(indices_or_sections, (int, np.integer)):
@@ -255,7 +374,11 @@ def _sections(number: Any) -> int:
 
 
 def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
-    """So many parts along an axis, the first ones longer where they cannot be equal."""
+    """So many parts along an axis, the first ones longer where they cannot be equal.
+
+    >>> rs.eval(rs.array_split(np.arange(5), 2))
+    [array([0, 1, 2]), array([3, 4])]
+    """
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
     n = extent(v, at)
@@ -275,7 +398,11 @@ def _cut(x: Variable, ends: list[Any], axis: int) -> list[Variable]:
 
 
 def tile(x: Any, reps: Any) -> Variable:
-    """Repeated as a whole, so often along each axis."""
+    """Repeated as a whole, so often along each axis.
+
+    >>> rs.tile([1, 2], 2).eval()
+    array([1, 2, 1, 2])
+    """
     v = as_variable(x)
     counts = list(reps) if isinstance(reps, (tuple, list, np.ndarray)) else [reps]
     v = expand_dims(v, tuple(range(max(0, len(counts) - v.ndim))))
@@ -287,7 +414,11 @@ def tile(x: Any, reps: Any) -> Variable:
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
-    """Each element so often in a row, along an axis or flattened; an array gives a number per element."""
+    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
+
+    >>> rs.repeat([1, 2], 2).eval()
+    array([1, 1, 2, 2])
+    """
     v = as_variable(x)
     if axis is None:
         v, axis = ravel(v), 0
@@ -328,7 +459,11 @@ def _places(count: Variable, n: Any) -> Variable:
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
-    """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other."""
+    """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other.
+
+    >>> rs.roll([1, 2, 3], 1).eval()
+    array([3, 1, 2])
+    """
     v = as_variable(x)
     if axis is None:
         return reshape(roll(ravel(v), shift, 0), v.shape)

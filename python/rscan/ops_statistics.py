@@ -102,6 +102,9 @@ def quantile(
     gives a first axis. The gradient goes to the elements between which the quantile lies.
 
         rs.quantile(x, [0.25, 0.75], axis=0)
+
+    >>> rs.quantile([1.0, 2.0, 3.0, 4.0], 0.5).eval()
+    array(2.5)
     """
     no_out(out)
     return _quantile(x, q, axis, method, keepdims, False)
@@ -110,7 +113,11 @@ def quantile(
 def percentile(
     x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Variable:
-    """`quantile` of `q / 100`."""
+    """`quantile` of `q / 100`.
+
+    >>> rs.percentile([1.0, 2.0, 3.0], [25, 75]).eval()
+    array([1.5, 2.5])
+    """
     no_out(out)
     return _quantile(x, _hundredth(q), axis, method, keepdims, False)
 
@@ -120,7 +127,11 @@ def _hundredth(q: Any) -> Any:
 
 
 def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
-    """The middle element over axes, or the mean of the two in the middle; NaN where there is one."""
+    """The middle element over axes, or the mean of the two in the middle; NaN where there is one.
+
+    >>> rs.median([3.0, 1.0, 2.0, 10.0]).eval()
+    array(2.5)
+    """
     no_out(out)
     return _quantile(x, 0.5, axis, "midpoint", keepdims, False)
 
@@ -128,7 +139,11 @@ def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 def nanquantile(
     x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Variable:
-    """`quantile` of the elements that are not NaN; NaN where there are none."""
+    """`quantile` of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanquantile([np.nan, 1.0, 3.0], 0.5).eval()
+    array(2.)
+    """
     no_out(out)
     return _quantile(x, q, axis, method, keepdims, True)
 
@@ -136,13 +151,21 @@ def nanquantile(
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Variable:
-    """`percentile` of the elements that are not NaN; NaN where there are none."""
+    """`percentile` of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
+    array(2.)
+    """
     no_out(out)
     return _quantile(x, _hundredth(q), axis, method, keepdims, True)
 
 
 def nanmedian(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
-    """`median` of the elements that are not NaN; NaN where there are none."""
+    """`median` of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanmedian([np.nan, 1.0, 3.0]).eval()
+    array(2.)
+    """
     no_out(out)
     return _quantile(x, 0.5, axis, "midpoint", keepdims, True)
 
@@ -160,22 +183,38 @@ def _instead(x: Any, value: float) -> tuple[Variable, Variable]:
 
 
 def nansum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The sum of the elements that are not NaN."""
+    """The sum of the elements that are not NaN.
+
+    >>> rs.nansum([np.nan, 1.0, 3.0]).eval()
+    array(4.)
+    """
     return sum(_instead(x, 0)[0], axis, dtype, out, keepdims)
 
 
 def nanprod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The product of the elements that are not NaN."""
+    """The product of the elements that are not NaN.
+
+    >>> rs.nanprod([np.nan, 2.0, 3.0]).eval()
+    array(6.)
+    """
     return prod(_instead(x, 1)[0], axis, dtype, out, keepdims)
 
 
 def nancumsum(x: Any, axis: int | None = None) -> Variable:
-    """`cumsum` with 0 for NaN."""
+    """`cumsum` with 0 for NaN.
+
+    >>> rs.nancumsum([2.0, np.nan, 3.0]).eval()
+    array([2., 2., 5.])
+    """
     return cumsum(_instead(x, 0)[0], axis)
 
 
 def nancumprod(x: Any, axis: int | None = None) -> Variable:
-    """`cumprod` with 1 for NaN."""
+    """`cumprod` with 1 for NaN.
+
+    >>> rs.nancumprod([2.0, np.nan, 3.0]).eval()
+    array([2., 2., 6.])
+    """
     return cumprod(_instead(x, 1)[0], axis)
 
 
@@ -190,22 +229,38 @@ def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: b
 
 
 def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The largest of the elements that are not NaN; NaN where there are none."""
+    """The largest of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanmax([np.nan, 1.0, 3.0]).eval()
+    array(3.)
+    """
     return _extreme(max, -np.inf, x, axis, out, keepdims)
 
 
 def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The smallest of the elements that are not NaN; NaN where there are none."""
+    """The smallest of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanmin([np.nan, 1.0, 3.0]).eval()
+    array(1.)
+    """
     return _extreme(min, np.inf, x, axis, out, keepdims)
 
 
 def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The position of the first largest element that is not NaN; 0 where there is none."""
+    """The position of the first largest element that is not NaN; 0 where there is none.
+
+    >>> rs.nanargmax([np.nan, 1.0, 3.0]).eval()
+    array(2)
+    """
     return argmax(_instead(x, -np.inf)[0], axis, out, keepdims)
 
 
 def nanargmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The position of the first smallest element that is not NaN; 0 where there is none."""
+    """The position of the first smallest element that is not NaN; 0 where there is none.
+
+    >>> rs.nanargmin([np.nan, 1.0, 3.0]).eval()
+    array(1)
+    """
     return argmin(_instead(x, np.inf)[0], axis, out, keepdims)
 
 
@@ -214,14 +269,22 @@ def _numbers(nan: Variable, dtype: str, axis: Any, keepdims: bool) -> Variable:
 
 
 def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The mean of the elements that are not NaN; NaN where there are none."""
+    """The mean of the elements that are not NaN; NaN where there are none.
+
+    >>> rs.nanmean([np.nan, 1.0, 3.0]).eval()
+    array(2.)
+    """
     no_out(out)
     v, nan = _instead(_float(x, dtype), 0)
     return sum(v, axis, keepdims=keepdims) / _numbers(nan, v.dtype, axis, keepdims)
 
 
 def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The variance of the elements that are not NaN; NaN where there are not more than ddof."""
+    """The variance of the elements that are not NaN; NaN where there are not more than ddof.
+
+    >>> rs.nanvar([np.nan, 1.0, 3.0]).eval()
+    array(1.)
+    """
     no_out(out)
     v, nan = _instead(_float(x, dtype), 0)
     middle = nanmean(_float(x, dtype), axis, keepdims=True)
@@ -235,7 +298,11 @@ def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 
 def nanstd(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The standard deviation of the elements that are not NaN."""
+    """The standard deviation of the elements that are not NaN.
+
+    >>> rs.nanstd([np.nan, 1.0, 3.0]).eval()
+    array(1.)
+    """
     return elementwise("sqrt", nanvar(x, axis, dtype, out, ddof, keepdims))
 
 
@@ -256,17 +323,29 @@ def _cumulative(op: Any, first: int, x: Any, axis: int | None, include_initial: 
 
 
 def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
-    """`cumsum` along an axis; with `include_initial`, a 0 comes first."""
+    """`cumsum` along an axis; with `include_initial`, a 0 comes first.
+
+    >>> rs.cumulative_sum([1, 2, 3], include_initial=True).eval()
+    array([0, 1, 3, 6])
+    """
     return _cumulative(cumsum, 0, x if dtype is None else cast(x, dtype), axis, include_initial)
 
 
 def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
-    """`cumprod` along an axis; with `include_initial`, a 1 comes first."""
+    """`cumprod` along an axis; with `include_initial`, a 1 comes first.
+
+    >>> rs.cumulative_prod([1, 2, 3]).eval()
+    array([1, 2, 6])
+    """
     return _cumulative(cumprod, 1, x if dtype is None else cast(x, dtype), axis, include_initial)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
-    """Differences of neighbours of the flattened array, with something put before and behind them."""
+    """Differences of neighbours of the flattened array, with something put before and behind them.
+
+    >>> rs.ediff1d([1, 4, 9], to_begin=0).eval()
+    array([0, 3, 5])
+    """
     steps = diff(ravel(as_variable(ary)))
     parts = [*([] if to_begin is None else [ravel(cast(to_begin, steps.dtype))]), steps]
     return concatenate([*parts, *([] if to_end is None else [ravel(cast(to_end, steps.dtype))])])
@@ -276,6 +355,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
     """The integral along an axis by the trapezoidal rule, over places x or with distance dx.
 
     rs.trapezoid(rs.sin(t), t)
+
+    >>> rs.trapezoid([1.0, 2.0, 3.0], dx=0.5).eval()
+    array(2.)
     """
     v = _float(at_least(y, 1, "trapezoid"), None)
     at = one_axis(axis, v.ndim)
@@ -297,6 +379,10 @@ def cov(
     """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
 
     Divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights` count observations, `aweights` weigh them.
+
+    >>> rs.cov([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
+    array([[ 1., -1.],
+           [-1.,  1.]])
     """
     v = _variables(m, rowvar)
     if y is not None:
@@ -331,7 +417,12 @@ def _variables(m: Any, rowvar: bool) -> Variable:
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
-    """The correlations of variables, as `cov` takes them."""
+    """The correlations of variables, as `cov` takes them.
+
+    >>> rs.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
     c = cov(x, y, rowvar)
     if c.ndim == 0:
         return c / c
@@ -350,7 +441,11 @@ def _diagonal(c: Variable) -> Variable:
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Variable:
-    """The edges of bins: so many of equal width from the smallest to the largest element, or over a range; or those that are given."""
+    """The edges of bins: so many of equal width from the smallest to the largest element, or over a range; or those that are given.
+
+    >>> rs.histogram_bin_edges([0.0, 1.0, 4.0], bins=2).eval()
+    array([0., 2., 4.])
+    """
     v = ravel(as_variable(a))
     if isinstance(bins, str):
         raise RscanValueError("bins are a number or their edges", code="E0809", labels=[(here(), "")])
@@ -379,6 +474,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     """How many elements are in each bin, or the sum of their weights, and the edges of the bins. The last edge belongs to the last bin.
 
     counts, edges = rs.histogram(x, bins=20, range=(0, 1))
+
+    >>> rs.eval(rs.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3]))
+    [array([0, 2, 1]), array([0, 1, 2, 3])]
     """
     v = ravel(as_variable(a))
     edges = histogram_bin_edges(v, bins, range)

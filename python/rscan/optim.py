@@ -40,7 +40,14 @@ Schedule = Any
 
 
 class Optimizer:
-    """What makes updates of gradients. `step` does all at once: `params, state = optimiser.step(grads, state, params)`."""
+    """What makes updates of gradients. `step` does all at once: `params, state = optimiser.step(grads, state, params)`.
+
+    >>> optimiser = rs.optim.sgd(0.1)
+    >>> p = {"w": np.array([1.0, 2.0])}
+    >>> p, state = optimiser.step({"w": np.array([1.0, 1.0])}, optimiser.init(p), p)
+    >>> p["w"]
+    array([0.9, 1.9])
+    """
 
     def __init__(self, init: Callable[[Any], Any], update: Callable[[Any, Any, Any], tuple[Any, Any]], name: str = "optimiser") -> None:
         self._init, self._update, self.name = init, update, name
@@ -98,7 +105,11 @@ def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def apply_updates(params: Any, updates: Any) -> Any:
-    """Parameters with updates added, in the dtypes of the parameters."""
+    """Parameters with updates added, in the dtypes of the parameters.
+
+    >>> rs.optim.apply_updates({"w": 1.0}, {"w": -0.25})
+    {'w': np.float64(0.75)}
+    """
     return _applied(params, updates)
 
 
@@ -126,7 +137,13 @@ def _none(_: Any) -> tuple[()]:
 
 
 def chain(*parts: Optimizer) -> Optimizer:
-    """One after the other, each with what the one before makes of the gradients: `chain(clip(1.0), adam(1e-3))`."""
+    """One after the other, each with what the one before makes of the gradients: `chain(clip(1.0), adam(1e-3))`.
+
+    >>> optimiser = rs.optim.chain(rs.optim.clip(1.0), rs.optim.sgd(0.5))
+    >>> p, state = optimiser.step(np.array([10.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p
+    array([0.5])
+    """
     wrong = [p for p in parts if not isinstance(p, Optimizer)]
     if wrong:
         raise RscanTypeError(f"chain takes optimisers, not {wrong[0]!r}", code="E0809", labels=[(here(), "")])
@@ -142,7 +159,12 @@ def chain(*parts: Optimizer) -> Optimizer:
 
 
 def scale(factor: Schedule) -> Optimizer:
-    """Gradients times a factor, which may depend on the number of updates before."""
+    """Gradients times a factor, which may depend on the number of updates before.
+
+    >>> part = rs.optim.scale(-0.5)
+    >>> part.update(np.array([3.0]), part.init(np.zeros(1)))[0]
+    array([-1.5])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         return _map(lambda g: g * _rate(factor, state["count"], g), grads), {"count": state["count"] + 1}
@@ -160,12 +182,21 @@ def _downhill(learning_rate: Schedule) -> Optimizer:
 
 
 def clip(limit: Any) -> Optimizer:
-    """Gradients with elements between −limit and limit."""
+    """Gradients with elements between −limit and limit.
+
+    >>> part = rs.optim.clip(1.0)
+    >>> part.update(np.array([3.0, -0.5]), part.init(np.zeros(2)))[0]
+    array([ 1. , -0.5])
+    """
     return Optimizer(_none, lambda grads, state, params: (_map(lambda g: _clip(g, -limit, limit), grads), state), "clip")
 
 
 def global_norm(tree: Any) -> Variable:
-    """The root of the sum of all squares in a structure."""
+    """The root of the sum of all squares in a structure.
+
+    >>> rs.optim.global_norm({"a": np.array([3.0]), "b": 4.0}).eval()
+    array(5.)
+    """
     parts = [_sum(as_variable(v) ** 2) for v in _leaves(tree)]
     total: Any = parts[0] if parts else as_variable(0.0)
     for part in parts[1:]:
@@ -174,7 +205,12 @@ def global_norm(tree: Any) -> Variable:
 
 
 def clip_by_global_norm(max_norm: Any) -> Optimizer:
-    """Gradients that are shortened together where their norm, of all of them, is larger."""
+    """Gradients that are shortened together where their norm, of all of them, is larger.
+
+    >>> part = rs.optim.clip_by_global_norm(1.0)
+    >>> part.update(np.array([3.0, 4.0]), part.init(np.zeros(2)))[0]
+    array([0.6, 0.8])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         norm = global_norm(grads)
@@ -185,7 +221,13 @@ def clip_by_global_norm(max_norm: Any) -> Optimizer:
 
 
 def add_decayed_weights(weight_decay: Any) -> Optimizer:
-    """Gradients plus the parameters times a factor."""
+    """Gradients plus the parameters times a factor.
+
+    >>> part = rs.optim.add_decayed_weights(0.1)
+    >>> updates, state = part.update(np.array([1.0]), part.init(np.array([2.0])), np.array([2.0]))
+    >>> updates
+    array([1.2])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         return _map(lambda g, p: g + weight_decay * p, grads, _given(params, "add_decayed_weights")), state
@@ -231,28 +273,58 @@ def _named(optimiser: Optimizer, name: str) -> Optimizer:
 
 
 def sgd(learning_rate: Schedule, momentum: Any = None, nesterov: bool = False) -> Optimizer:
-    """Gradient descent, on request with momentum."""
+    """Gradient descent, on request with momentum.
+
+    >>> optimiser = rs.optim.sgd(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p
+    array([0.6])
+    """
     parts = [_downhill(learning_rate)] if momentum is None else [_trace(momentum, nesterov), _downhill(learning_rate)]
     return _named(chain(*parts), "sgd")
 
 
 def momentum(learning_rate: Schedule, decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
-    """Gradient descent along a decaying sum of gradients; Nesterov's looks one update ahead."""
+    """Gradient descent along a decaying sum of gradients; Nesterov's looks one update ahead.
+
+    >>> optimiser = rs.optim.momentum(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p
+    array([0.6])
+    """
     return _named(sgd(learning_rate, decay, nesterov), "momentum")
 
 
 def adam(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Optimizer:
-    """Adam (Kingma, Ba, "Adam: a method for stochastic optimization", 2015)."""
+    """Adam (Kingma, Ba, "Adam: a method for stochastic optimization", 2015).
+
+    >>> optimiser = rs.optim.adam(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p.round(6)
+    array([0.9])
+    """
     return _named(chain(_by_moments(b1, b2, eps), _downhill(learning_rate)), "adam")
 
 
 def adamw(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, weight_decay: Any = 1e-4) -> Optimizer:
-    """Adam with decay of the parameters beside it (Loshchilov, Hutter, "Decoupled weight decay regularization", 2019)."""
+    """Adam with decay of the parameters beside it (Loshchilov, Hutter, "Decoupled weight decay regularization", 2019).
+
+    >>> optimiser = rs.optim.adamw(0.1, weight_decay=0.5)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p.round(6)
+    array([0.85])
+    """
     return _named(chain(_by_moments(b1, b2, eps), add_decayed_weights(weight_decay), _downhill(learning_rate)), "adamw")
 
 
 def adagrad(learning_rate: Schedule, initial: Any = 0.1, eps: Any = 1e-7) -> Optimizer:
-    """Gradients over the root of the sum of all their squares so far (Duchi, Hazan, Singer, 2011)."""
+    """Gradients over the root of the sum of all their squares so far (Duchi, Hazan, Singer, 2011).
+
+    >>> optimiser = rs.optim.adagrad(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p.round(6)
+    array([0.900311])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         after = _map(lambda g, v: v + g * g, grads, state)
@@ -263,7 +335,13 @@ def adagrad(learning_rate: Schedule, initial: Any = 0.1, eps: Any = 1e-7) -> Opt
 
 
 def rmsprop(learning_rate: Schedule, decay: Any = 0.9, eps: Any = 1e-8, momentum: Any = None, centered: bool = False) -> Optimizer:
-    """Gradients over the root of a running mean of their squares; `centered` takes the square of the running mean of gradients from it."""
+    """Gradients over the root of a running mean of their squares; `centered` takes the square of the running mean of gradients from it.
+
+    >>> optimiser = rs.optim.rmsprop(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p.round(6)
+    array([0.683772])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         square = _map(lambda g, v: decay * v + (1 - decay) * g * g, grads, state["square"])
@@ -282,7 +360,13 @@ def rmsprop(learning_rate: Schedule, decay: Any = 0.9, eps: Any = 1e-8, momentum
 
 
 def lion(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.99, weight_decay: Any = 0.0) -> Optimizer:
-    """Signs of means of gradients (Chen et al., "Symbolic discovery of optimization algorithms", 2023)."""
+    """Signs of means of gradients (Chen et al., "Symbolic discovery of optimization algorithms", 2023).
+
+    >>> optimiser = rs.optim.lion(0.1)
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p
+    array([0.9])
+    """
 
     def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
         signs = _map(lambda g, m: sign(b1 * m + (1 - b1) * g), grads, state)
@@ -301,17 +385,29 @@ def _float(count: Any) -> Variable:
 
 
 def constant_schedule(value: Any) -> Callable[[Any], Variable]:
-    """Always the same."""
+    """Always the same.
+
+    >>> rs.optim.constant_schedule(0.1)(7).eval()
+    array(0.1)
+    """
     return lambda count: as_variable(value, "float64")
 
 
 def linear_schedule(start: Any, end: Any, steps: int, begin: int = 0) -> Callable[[Any], Variable]:
-    """From `start` to `end` on a line, over so many updates from one on."""
+    """From `start` to `end` on a line, over so many updates from one on.
+
+    >>> rs.eval(rs.optim.linear_schedule(1.0, 0.0, 10)(rs.constant(5)))
+    array(0.5)
+    """
     return lambda count: start + (end - start) * _clip((_float(count) - begin) / max(steps, 1), 0.0, 1.0)
 
 
 def exponential_decay(start: Any, steps: int, rate: Any, staircase: bool = False, end: Any = None) -> Callable[[Any], Variable]:
-    """`start · rate^(count / steps)`, in whole steps with `staircase`, not beyond `end`."""
+    """`start · rate^(count / steps)`, in whole steps with `staircase`, not beyond `end`.
+
+    >>> rs.eval(rs.optim.exponential_decay(1.0, 10, 0.5)(rs.constant(20)))
+    array(0.25)
+    """
 
     def at(count: Any) -> Variable:
         from .ops import floor
@@ -324,18 +420,30 @@ def exponential_decay(start: Any, steps: int, rate: Any, staircase: bool = False
 
 
 def cosine_decay(start: Any, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
-    """From `start` to `end` on half a period of a cosine, over so many updates."""
+    """From `start` to `end` on half a period of a cosine, over so many updates.
+
+    >>> rs.eval(rs.optim.cosine_decay(1.0, 10)(rs.constant(5)))
+    array(0.5)
+    """
     return lambda count: end + (start - end) * 0.5 * (1 + cos(math.pi * _clip(_float(count) / max(steps, 1), 0.0, 1.0)))
 
 
 def warmup_cosine(start: Any, peak: Any, warmup: int, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
-    """On a line from `start` to `peak` during `warmup` updates, then on a cosine to `end` at update `steps`."""
+    """On a line from `start` to `peak` during `warmup` updates, then on a cosine to `end` at update `steps`.
+
+    >>> rs.eval(rs.optim.warmup_cosine(0.0, 1.0, 10, 100)(rs.constant(5)))
+    array(0.5)
+    """
     rises, falls = linear_schedule(start, peak, warmup), cosine_decay(peak, steps - warmup, end)
     return lambda count: where(_float(count) < warmup, rises(count), falls(count - warmup))
 
 
 def piecewise_constant(start: Any, factors: dict[int, Any]) -> Callable[[Any], Variable]:
-    """`start`, times each factor once its number of updates is reached."""
+    """`start`, times each factor once its number of updates is reached.
+
+    >>> rs.eval(rs.optim.piecewise_constant(1.0, {10: 0.1})(rs.constant(20)))
+    array(0.1)
+    """
 
     def at(count: Any) -> Variable:
         value = as_variable(start, "float64")

@@ -22,6 +22,14 @@ def debugprint(x: Any, file: TextIO | str | None = None) -> str | None:
     """Prints a graph in text form, with the steps of its loops inside and the user's lines beside.
 
     x: a variable, several, or a compiled function. file: where to (standard output), or 'str' to return the text.
+
+    >>> x = rs.dscalar("x")
+    >>> print(rs.debugprint(rs.exp(x) + 1, file="str"))
+    fn f(x: f64) {
+      %0 = exp(x)                                           # ...:1
+      %1 = add(%0, 1.0:f64)                                 # ...:1
+      return %1
+    }
     """
     text = graph_text(x)
     if file == "str":
@@ -54,7 +62,12 @@ _INFIX = {
 
 
 def pp(x: Any, depth: int = 40) -> str:
-    """An expression on one line, in infix form: `tanh(x @ W + b)`. What lies deeper than `depth` is `…`."""
+    """An expression on one line, in infix form: `tanh(x @ W + b)`. What lies deeper than `depth` is `…`.
+
+    >>> x = rs.dscalar("x")
+    >>> rs.pp(rs.exp(x) + 1)
+    'exp(x) + 1.0'
+    """
     return _infix(as_variable(x)._v, depth)[0]
 
 
@@ -120,6 +133,12 @@ class Print:
 
     attributes: what else to print, names of NumPy attributes: `Print("h", ["shape", "dtype"])`.
     file: where to; standard output.
+
+    >>> x = rs.dscalar("x")
+    >>> f = rs.function([x], rs.Print("x is")(x) * 2)
+    >>> f(1.0)
+    x is 1.0
+    array(2.)
     """
 
     def __init__(self, message: str = "", attrs: Any = ("__str__",), file: TextIO | None = None, callback: Any = None) -> None:
@@ -152,5 +171,12 @@ class Print:
 
 
 def print_(x: Any, message: str = "", file: TextIO | None = None) -> Variable:
-    """x, printed whenever it is computed: in a loop once per step."""
+    """x, printed whenever it is computed: in a loop once per step.
+
+    >>> x = rs.dscalar("x")
+    >>> f = rs.function([x], rs.print(x, "x is") * 2)
+    >>> f(1.0)
+    x is 1.0
+    array(2.)
+    """
     return Print(message, file=file)(x)

@@ -65,6 +65,14 @@ def scan(
     mode, allow_gc: accepted for programs that have them; the engine chooses.
 
     With `init` instead of outputs_info, this is `rs.loop`, with its names and its result.
+
+    >>> x = rs.dvector("x")
+    >>> h, updates = rs.scan(lambda x, h: 0.5 * h + x, sequences=x, outputs_info=rs.constant(0.0))
+    >>> f = rs.function([x], h, updates=updates)
+    >>> f([1.0, 2.0, 3.0])
+    array([1.  , 2.5 , 4.25])
+    >>> rs.function([x], rs.grad(h[-1], x))([1.0, 2.0, 3.0])
+    array([0.25, 0.5 , 1.  ])
     """
     if init is not _UNSET:
         from .loop import loop_from_scan

@@ -43,7 +43,13 @@ class _Note:
 
 
 class SharedVariable(Variable):
-    """A variable with a value, which functions read, and write where they update it."""
+    """A variable with a value, which functions read, and write where they update it.
+
+    >>> s = rs.shared(1.0, name="s")
+    >>> s.set_value(2.5)
+    >>> s.get_value()
+    array(2.5)
+    """
 
     def __init__(self, shared: _native.Shared) -> None:
         if not isinstance(shared, _native.Shared):
@@ -132,6 +138,13 @@ def shared(
     """A shared variable with a copy of `value`, of its dtype: int64 and float64 for Python numbers.
 
     Extents may change from one value to the next, except those that `shape` fixes.
+
+    >>> s = rs.shared(np.zeros(2), name="s")
+    >>> step = rs.function([], s.sum(), updates={s: s + 1})
+    >>> step(), step()
+    (array(0.), array(2.))
+    >>> s.get_value()
+    array([2., 2.])
     """
     return make_shared(SharedVariable, value, name, shape, dtype)
 

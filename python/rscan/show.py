@@ -49,6 +49,15 @@ def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = L
     format: 'svg' (which notebooks show, and `.save("f.svg")` writes), 'dot' for Graphviz, 'mermaid' for Markdown, or 'text'.
     optimised: the graph of a function as it runs, not as it was written.
     limit: at most so many boxes, those nearest to the outputs.
+
+    >>> x = rs.dscalar("x")
+    >>> print(rs.show(rs.exp(x), format="mermaid"))
+    flowchart TD
+      n0["x: f64"]
+      n1["exp<br/>...:1"]
+      n2["output"]
+      n0 --> n1
+      n1 --> n2
     """
     if format not in FORMATS:
         known = ", ".join(map(repr, FORMATS))

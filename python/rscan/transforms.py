@@ -183,6 +183,10 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     argnums (or wrt): position or name of the argument, or a tuple of them; an argument may be a structure, and its gradient is one of the
     same kind. has_aux: `fn` returns (value, anything), and so does the result: ((value, anything), gradient).
     Made once per function: later calls with the same function return the same object.
+
+    >>> f = rs.value_and_grad(lambda p, x: rs.sum((p["a"] * x - 1.0) ** 2))
+    >>> f({"a": 1.0}, np.array([1.0, 2.0]))
+    (np.float64(1.0), {'a': np.float64(4.0)})
     """
     if not _is_function(fn):
         raise RscanTypeError(f"value_and_grad takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
@@ -238,6 +242,12 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
 
         rs.grad(lambda x: rs.sum(x**2))(np.ones(3))     # an array
         rs.grad(rs.sum(x**2), x)                        # a variable
+
+    >>> rs.grad(lambda x: rs.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], rs.grad(x**3, x))(2.0)
+    array(12.)
     """
     return _grad_of(cost, *args, **named) if _is_function(cost) else gradient.grad(cost, *args, **named)
 
@@ -274,6 +284,10 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
 
     block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the largest
     array between allow.
+
+    >>> rs.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
     """
     return _jacobian_of(expression, *args, **named) if _is_function(expression) else gradient.jacobian(expression, *args, **named)
 
@@ -291,6 +305,10 @@ def hessian(cost: Any, *args: Any, **named: Any) -> Any:
 
     `hessian(cost, wrt, consider_constant=None, disconnected_inputs="raise", *, block_size=None)` gives them for a variable, of shape
     `wrt.shape + wrt.shape`; of a list of variables, the block of each with itself. `block_size` as in `jacobian`.
+
+    >>> rs.hessian(lambda x: rs.sum(x**3))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
     """
     return _hessian_of(cost, *args, **named) if _is_function(cost) else gradient.hessian(cost, *args, **named)
 
@@ -356,6 +374,10 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
     `jvp(outputs, wrt, tangents, disconnected_outputs="ignore", return_disconnected="zero")` gives the changes of variables.
 
         value, change = rs.jvp(f, (x,), (v,))
+
+    >>> value, tangent = rs.jvp(lambda x: x**2, (3.0,), (1.0,))
+    >>> value, tangent
+    (np.float64(9.0), np.float64(6.0))
     """
     return _jvp_of(outputs, *args, **named) if _is_function(outputs) else gradient.jvp(outputs, *args, **named)
 
@@ -380,6 +402,10 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
 
         value, pull = rs.vjp(f, x)
         (slope,) = pull(1.0)
+
+    >>> value, pull = rs.vjp(lambda x: x**2, 3.0)
+    >>> value, pull(1.0)
+    (np.float64(9.0), (np.float64(6.0),))
     """
     return _vjp_of(outputs, *args, **named) if _is_function(outputs) else gradient.vjp(outputs, *args, **named)
 
@@ -413,6 +439,9 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     `primals` and `tangents` are tuples of all arguments, and so is the result.
 
         (hv,) = rs.hvp(f, (x,), (v,))
+
+    >>> rs.hvp(lambda x: rs.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
+    (array([6., 0.]),)
     """
     if not _is_function(fn):
         raise RscanTypeError(f"hvp takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])

@@ -12,13 +12,24 @@ __all__ = ["Array", "HasArray", "HasDLPack", "Operand"]
 
 
 class HasArray(Protocol):
-    """What NumPy makes an array of: pandas, polars, xarray, Arrow and many others."""
+    """What NumPy makes an array of: pandas, polars, xarray, Arrow and many others.
+
+    >>> class Celsius:
+    ...     def __array__(self, dtype=None, copy=None):
+    ...         return np.array([20.0, 25.0])
+    >>> rs.as_variable(Celsius()).eval()
+    array([20., 25.])
+    """
 
     def __array__(self) -> np.ndarray[Any, Any]: ...
 
 
 class HasDLPack(Protocol):
-    """What hands over its memory by DLPack: JAX, PyTorch and others."""
+    """What hands over its memory by DLPack: JAX, PyTorch and others.
+
+    >>> hasattr(np.zeros(2), "__dlpack__")
+    True
+    """
 
     def __dlpack__(self, *, stream: Any = ...) -> Any: ...
 

@@ -13,11 +13,20 @@ __all__ = ["ForgottenUpdatesWarning", "OrderedUpdates", "until"]
 
 
 class ForgottenUpdatesWarning(UserWarning):
-    """A function uses a loop whose updates of shared variables it was not given."""
+    """A function uses a loop whose updates of shared variables it was not given.
+
+    >>> issubclass(rs.ForgottenUpdatesWarning, Warning)
+    True
+    """
 
 
 class until:
-    """The condition that ends a loop: `return outputs, rs.until(condition)`. The step that meets it is the last one."""
+    """The condition that ends a loop: `return outputs, rs.until(condition)`. The step that meets it is the last one.
+
+    >>> rows, _ = rs.scan(lambda h: (2 * h, rs.until(h > 10)), outputs_info=rs.constant(1), n_steps=100)
+    >>> rows.eval()
+    array([ 2,  4,  8, 16, 32])
+    """
 
     def __init__(self, condition: Any) -> None:
         self.condition: Variable = as_variable(condition)
@@ -28,7 +37,14 @@ class until:
 
 class OrderedUpdates(dict[Any, Any]):
     """New values of shared variables, in the order in which they were given. Keys must be shared variables, and what is
-    added must not contradict what is there."""
+    added must not contradict what is there.
+
+    >>> s = rs.shared(1.0, name="s")
+    >>> updates = rs.OrderedUpdates({s: s + 1})
+    >>> f = rs.function([], s, updates=updates)
+    >>> f(), f()
+    (array(1.), array(2.))
+    """
 
     def __init__(self, updates: Any = (), /) -> None:
         super().__init__()

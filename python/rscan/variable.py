@@ -35,6 +35,13 @@ class Variable(Methods):
 
     Operators compute element by element, `==` and `!=` among them. A variable is hashed by what it is, not by its value: it is
     a key of dictionaries and a member of sets as any object; `x is y` asks whether two are the same.
+
+    >>> x = rs.dmatrix("x")
+    >>> y = (x @ x.T).sum(axis=0)
+    >>> y.dtype, y.ndim
+    ('float64', 1)
+    >>> y.eval({x: np.eye(2)})
+    array([1., 1.])
     """
 
     #: The class of results of functions of this class.
@@ -404,6 +411,9 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
     """`value` as a variable: a variable itself, a number, an array, or nested lists of these (stacked).
 
     Python numbers become int64, bool or `config.floatX` unless `dtype` says otherwise.
+
+    >>> rs.as_variable([1, 2]).dtype, rs.as_variable(1.5).ndim
+    ('int64', 0)
     """
     if isinstance(value, Variable):
         return value if dtype is None or value.dtype == dtype_name(dtype) else _ops.cast(value, dtype)
@@ -417,7 +427,12 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
 
 
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Variable:
-    """A constant variable of a number or array."""
+    """A constant variable of a number or array.
+
+    >>> c = rs.constant([1.0, 2.0], name="c")
+    >>> (c * 2).eval()
+    array([2., 4.])
+    """
     result = as_variable(value, dtype)
     if result._v.kind != "const":
         raise RscanTypeError("a constant is made of numbers, not of variables", code="E0805", labels=[(here(), "")])

@@ -58,6 +58,9 @@ def verify_grad(
     values. Integer and boolean arguments stay fixed. An output with axes is weighted with random numbers and added up, anew in
     each of `n_tests` tests. Tolerances: 1e-6 relative and 1e-8 absolute, in single precision 2e-2 and 2e-3.
     check_forward: also compare `jvp` and `vjp` in a random direction.
+
+    >>> rs.verify_grad(lambda x: rs.sum(rs.sin(x)), [np.array([0.1, 0.2])]).ratio < 1
+    True
     """
     inputs, values, output = _at_point(fun, point)
     moved = [i for i, v in enumerate(inputs) if v.dtype.startswith("float")]
@@ -105,6 +108,9 @@ def numeric_grad(
     """The gradient of a function of arrays by central differences.
 
     Each entry is extrapolated from several step lengths (Richardson), of which the pair that agrees best counts.
+
+    >>> rs.numeric_grad(lambda x: float((x**2).sum()), [np.array([1.0, 2.0])])[0].round(4)
+    array([2., 4.])
     """
     steps = steps or TOLERANCES["float64"].steps
     values = [as_array(v) for v in values]

@@ -29,6 +29,10 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     `f` is called once, with expressions of one row. Values, errors and random numbers are those of a loop over the rows; floats may be
     rounded otherwise in products and sums. Rows of a loop may stop at different steps. What needs rows of different lengths side by side
     is computed row after row.
+
+    >>> dots = rs.compile(rs.vmap(lambda a, b: rs.sum(a * b), in_axes=(0, None)))
+    >>> dots(np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
     """
     if not callable(f):
         raise RscanTypeError(f"vmap takes a function, not {f!r}", code="E0508", labels=[(here(), "")])

@@ -23,6 +23,11 @@ class Objective:
     """A function of one vector: called it gives value and gradient, for `jac=True`; `fun`, `jac`, `hess` and `hessp` give one each.
 
     x0: the vector of the parameters that it was made with. Values are floats, gradients arrays of float64 of x's shape.
+
+    >>> from rscan.interop.scipy import objective
+    >>> f = objective(lambda p: rs.sum(p**2), np.array([1.0, 2.0]))
+    >>> f.fun(f.x0), f.jac(f.x0), f.unravel(f.x0)
+    (5.0, array([2., 4.]), array([1., 2.]))
     """
 
     def __init__(self, cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> None:
@@ -98,12 +103,29 @@ def objective(cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ())
     """The cost `cost(params, *args)`, a float scalar, as a function of one vector.
 
     params: where to begin: numbers, arrays, and dicts, lists, tuples and dataclasses of these. args: arrays, which are copied once.
+
+    >>> from rscan.interop.scipy import objective
+    >>> f = objective(lambda p: (p["a"] - 1.0) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 2.0})
+    >>> f.names, f.x0
+    (['a', 'b'], array([0., 2.]))
+    >>> f(f.x0)
+    (5.0, array([-2.,  4.]))
+    >>> f.hess(f.x0)
+    array([[2., 0.],
+           [0., 2.]])
     """
     return Objective(cost, params, args)
 
 
 def residuals(fn: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """What `least_squares` and `root` want of `fn(params, *args)`, a vector: its values and its Jacobian as functions of one vector."""
+    """What `least_squares` and `root` want of `fn(params, *args)`, a vector: its values and its Jacobian as functions of one vector.
+
+    >>> from rscan.interop.scipy import residuals
+    >>> values, jac = residuals(lambda p, t: p * t - 1.0, 2.0, (np.array([1.0, 2.0]),))
+    >>> values([2.0]), jac([2.0])
+    (array([1., 3.]), array([[1.],
+           [2.]]))
+    """
     from ..gradient import jacobian
 
     made = Objective(fn, params, args)

@@ -27,6 +27,16 @@ class LoopRegressor(RegressorMixin, BaseEstimator):
 
     `forward` is given variables, and may loop over the rows of X. `loss`, by default the mean of squares, may be overridden.
     Hyperparameters are arguments of `__init__`, as always. What was fitted is `params_`, the loss `loss_`, the iterations `n_iter_`.
+
+    >>> from rscan.interop.sklearn import LoopRegressor
+    >>> class Linear(LoopRegressor):
+    ...     def initial(self, X, y):
+    ...         return np.zeros(X.shape[1])
+    ...     def forward(self, w, X):
+    ...         return X @ w
+    >>> X = np.eye(2)
+    >>> Linear().fit(X, [1.0, 3.0]).predict(X).round(3)
+    array([1., 3.])
     """
 
     def __init__(self, max_iter: int = 200, tol: float = 1e-8) -> None:

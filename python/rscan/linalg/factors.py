@@ -56,6 +56,11 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601.
 
         q, r = rs.linalg.qr(a)
+
+    >>> q, r = rs.eval(rs.linalg.qr([[3.0, 1.0], [4.0, 2.0]]))
+    >>> (q @ r).round(6)
+    array([[3., 1.],
+           [4., 2.]])
     """
     if mode not in ("reduced", "r"):
         raise UnsupportedError(f"qr has the modes 'reduced' and 'r', not {mode!r}", code="E0813", labels=[(here(), "")])
@@ -78,6 +83,10 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     eigenvalues alone that treat equal ones alike.
 
         values, vectors = rs.linalg.eigh(s)
+
+    >>> values, vectors = rs.eval(rs.linalg.eigh([[2.0, 1.0], [1.0, 2.0]]))
+    >>> values.round(6), vectors.shape
+    (array([1., 3.]), (2, 2))
     """
     if UPLO not in ("L", "U", "l", "u"):
         raise RscanValueError(f"UPLO is 'L' or 'U', not {UPLO!r}", code="E0809", labels=[(here(), "")])
@@ -87,7 +96,11 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
-    """The eigenvalues of a symmetric matrix in ascending order."""
+    """The eigenvalues of a symmetric matrix in ascending order.
+
+    >>> rs.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).eval().round(6)
+    array([1., 3.])
+    """
     return eigh(a, UPLO).eigenvalues
 
 
@@ -98,6 +111,10 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
 
         u, s, vh = rs.linalg.svd(a)
+
+    >>> u, s, vt = rs.eval(rs.linalg.svd([[3.0, 0.0], [0.0, 2.0]]))
+    >>> s.round(6)
+    array([3., 2.])
     """
     v = _floats(a, "svd")
     m, n = v.static_shape[-2:]
@@ -113,7 +130,11 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
 
 
 def svdvals(a: Any) -> Variable:
-    """The singular values of a matrix, the largest first."""
+    """The singular values of a matrix, the largest first.
+
+    >>> rs.linalg.svdvals([[3.0, 0.0], [0.0, 2.0]]).eval().round(6)
+    array([3., 2.])
+    """
     return svd(a, compute_uv=False)
 
 
@@ -129,6 +150,9 @@ def pinv(a: Any, rcond: float | None = None, *, rtol: float | None = None) -> Va
     """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
 
     It has gradients of any order where the rank does not change, whether or not singular values are equal.
+
+    >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
+    array([[0.5, 0. ]])
     """
     return apply("pinv", {"rcond": _rcond(rcond, rtol, "pinv")}, _floats(a, "pinv"))
 
@@ -139,6 +163,10 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
     `rcond` as for `pinv`. The sums are always there; NumPy leaves them away where the rank is less than the number of columns.
 
         x, residuals, rank, values = rs.linalg.lstsq(a, b)
+
+    >>> solution, *_ = rs.linalg.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
+    >>> solution.eval().round(6)
+    array([1., 2.])
     """
     left, right = pair(_floats(a, "lstsq"), at_least(b, 1, "lstsq"))
     if left.ndim != 2 or right.ndim > 2:
@@ -153,7 +181,11 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
 
 
 def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
-    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one."""
+    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one.
+
+    >>> rs.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).eval()
+    array(1)
+    """
     v = as_variable(a)
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     if v.ndim < 2:
@@ -177,6 +209,9 @@ def multi_dot(arrays: Any) -> Variable:
     """The product of matrices, in the order that multiplies least: of the extents that are known, others counting as equal to each other.
 
     The first and the last may be vectors.
+
+    >>> rs.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]).eval()
+    array([12., 12.])
     """
     items = list(arrays)
     if len(items) < 2:
@@ -220,7 +255,12 @@ def _in_order(given: list[Variable], parts: dict[tuple[int, int], int], i: int, 
 
 
 def block_diag(*arrays: Any) -> Variable:
-    """The matrix with these matrices on its diagonal. Vectors are rows, numbers are matrices of one element."""
+    """The matrix with these matrices on its diagonal. Vectors are rows, numbers are matrices of one element.
+
+    >>> rs.linalg.block_diag([[1]], [[2, 3]]).eval()
+    array([[1, 0, 0],
+           [0, 2, 3]])
+    """
     blocks = operands([atleast_2d(a) for a in arrays]) if arrays else [zeros((1, 0))]
     if any(v.ndim != 2 for v in blocks):
         raise ShapeError(f"block_diag takes matrices, got {next(v for v in blocks if v.ndim != 2)!r}", code="E0812", labels=[(here(), "")])
@@ -246,6 +286,10 @@ def expm(a: Any) -> Variable:
     """The exponential of a matrix, by scaling, Padé's approximation and squaring.
 
     Matrices of a batch are squared as often as the largest needs.
+
+    >>> rs.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).eval()
+    array([[1., 1.],
+           [0., 1.]])
     """
     from ..scan import scan
 

@@ -22,7 +22,11 @@ __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
-    """A norm of a vector or matrix along axes, as `numpy.linalg.norm`; the root of the sum of squares by default."""
+    """A norm of a vector or matrix along axes, as `numpy.linalg.norm`; the root of the sum of squares by default.
+
+    >>> rs.linalg.norm([3.0, 4.0]).eval()
+    array(5.)
+    """
     v = as_variable(x)
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     axes = axes_of(axis, v.ndim)
@@ -37,7 +41,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
 
 
 def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Variable:
-    """The norm (Σ|x|^ord)^(1/ord) along axes, with its limits at ±inf and 0."""
+    """The norm (Σ|x|^ord)^(1/ord) along axes, with its limits at ±inf and 0.
+
+    >>> rs.linalg.vector_norm([[3.0, 4.0], [6.0, 8.0]], axis=1).eval()
+    array([ 5., 10.])
+    """
     v = as_variable(x)
     size = elementwise("abs", v if v.dtype.startswith("float") else cast(v, "float64"))
     if not isinstance(ord, (int, float, np.number)):
@@ -54,7 +62,11 @@ def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) 
 
 
 def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Variable:
-    """A norm of the matrices in the last two axes: 'fro', 'nuc', 1, −1, 2, −2, inf or −inf."""
+    """A norm of the matrices in the last two axes: 'fro', 'nuc', 1, −1, 2, −2, inf or −inf.
+
+    >>> rs.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]).eval()
+    array(5.)
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
@@ -80,6 +92,9 @@ def cond(x: Any, p: Any = None) -> Variable:
     """How much relative errors of a right side may grow in the solution: the norm of a matrix times that of its inverse.
 
     By default, with 2, the largest singular value over the smallest; -2 is the reverse. Others are norms of `norm`.
+
+    >>> rs.linalg.cond([[2.0, 0.0], [0.0, 1.0]]).eval()
+    array(2.)
     """
     v = at_least(x, 2, "cond")
     v = v if v.dtype.startswith("float") else cast(v, "float64")

@@ -25,7 +25,11 @@ def pair(a: Any, b: Any) -> tuple[Variable, Variable]:
 
 
 def matmul(a: Any, b: Any) -> Variable:
-    """The matrix product, as `numpy.matmul`: vectors are rows or columns, leading axes broadcast."""
+    """The matrix product, as `numpy.matmul`: vectors are rows or columns, leading axes broadcast.
+
+    >>> rs.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).eval()
+    array([3., 7.])
+    """
     a, b = pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         raise RscanTypeError(
@@ -38,7 +42,11 @@ def matmul(a: Any, b: Any) -> Variable:
 
 
 def dot(a: Any, b: Any) -> Variable:
-    """The product as `numpy.dot`: scalars scale; else the last axis of a meets the last but one of b."""
+    """The product as `numpy.dot`: scalars scale; else the last axis of a meets the last but one of b.
+
+    >>> rs.dot([1.0, 2.0], [3.0, 4.0]).eval()
+    array(11.)
+    """
     a, b = pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -48,7 +56,11 @@ def dot(a: Any, b: Any) -> Variable:
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
-    """The sum of products over axes of a and b: so many last and first ones, or a pair of lists of axes."""
+    """The sum of products over axes of a and b: so many last and first ones, or a pair of lists of axes.
+
+    >>> rs.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).eval().shape
+    (2, 4)
+    """
     a, b = pair(a, b)
     over_a, over_b = _contracted(a, b, axes)
     free_a = [i for i in range(a.ndim) if i not in over_a]
@@ -84,7 +96,11 @@ def _product(extents: list[Any]) -> Any:
 
 
 def batched_dot(a: Any, b: Any) -> Variable:
-    """The product of each pair of items of a and b along their first axes."""
+    """The product of each pair of items of a and b along their first axes.
+
+    >>> rs.batched_dot(np.ones((4, 2, 3)), np.ones((4, 3))).eval().shape
+    (4, 2)
+    """
     a, b = pair(at_least(a, 1, "batched_dot"), at_least(b, 1, "batched_dot"))
     if a.ndim == 1 or b.ndim == 1:
         wide = max(a.ndim, b.ndim)
@@ -98,12 +114,21 @@ def batched_dot(a: Any, b: Any) -> Variable:
 
 
 def outer(a: Any, b: Any) -> Variable:
-    """The products of each element of a with each of b, both flattened."""
+    """The products of each element of a with each of b, both flattened.
+
+    >>> rs.outer([1, 2], [3, 4]).eval()
+    array([[3, 4],
+           [6, 8]])
+    """
     return expand_dims(ravel(a), 1) * expand_dims(ravel(b), 0)
 
 
 def inner(a: Any, b: Any) -> Variable:
-    """The sum of products over the last axes."""
+    """The sum of products over the last axes.
+
+    >>> rs.inner([1.0, 2.0], [3.0, 4.0]).eval()
+    array(11.)
+    """
     a, b = pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -111,13 +136,22 @@ def inner(a: Any, b: Any) -> Variable:
 
 
 def vdot(a: Any, b: Any) -> Variable:
-    """The sum of products of all elements."""
+    """The sum of products of all elements.
+
+    >>> rs.vdot([[1.0, 2.0]], [[3.0, 4.0]]).eval()
+    array(11.)
+    """
     a, b = pair(a, b)
     return apply("matmul", {}, ravel(a), ravel(b))
 
 
 def kron(a: Any, b: Any) -> Variable:
-    """Every element of matrix a times the matrix b."""
+    """Every element of matrix a times the matrix b.
+
+    >>> rs.kron([[1, 10]], [[1], [2]]).eval()
+    array([[ 1, 10],
+           [ 2, 20]])
+    """
     a, b = pair(at_least(a, 2, "kron"), at_least(b, 2, "kron"))
     wide = expand_dims(a, (1, 3)) * expand_dims(b, (0, 2))
     return reshape(wide, [m * n for m, n in zip(a.shape, b.shape, strict=True)])

@@ -27,7 +27,11 @@ def square(a: Any, what: str) -> Variable:
 
 
 def solve(a: Any, b: Any, assume: str = "general") -> Variable:
-    """x with a·x = b. `assume`: 'general', 'lower', 'upper', or 'positive' (definite, symmetric)."""
+    """x with a·x = b. `assume`: 'general', 'lower', 'upper', or 'positive' (definite, symmetric).
+
+    >>> rs.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).eval()
+    array([1. , 0.5])
+    """
     if assume not in ("general", "lower", "upper", "positive"):
         raise RscanValueError(
             f"solve can assume 'general', 'lower', 'upper' or 'positive', not {assume!r}",
@@ -39,7 +43,11 @@ def solve(a: Any, b: Any, assume: str = "general") -> Variable:
 
 
 def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0) -> Variable:
-    """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a."""
+    """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a.
+
+    >>> rs.linalg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True).eval()
+    array([1., 2.])
+    """
     if not (isinstance(trans, (int, str)) and trans in (0, 1, 2, "N", "T", "C")):
         raise RscanValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}", code="E0809", labels=[(here(), "")])
     if trans not in (0, "N"):
@@ -51,6 +59,10 @@ def cho_solve(c_and_lower: Any, b: Any) -> Variable:
     """x with a·x = b, given `(c, lower)`: Cholesky's factor of a, and whether it is the lower one.
 
     x = rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)
+
+    >>> c = rs.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]])
+    >>> rs.linalg.cho_solve((c, True), [4.0, 9.0]).eval()
+    array([1., 1.])
     """
     if not isinstance(c_and_lower, (tuple, list)) or len(c_and_lower) != 2:
         raise RscanValueError(
@@ -65,38 +77,75 @@ def cho_solve(c_and_lower: Any, b: Any) -> Variable:
 
 
 def cholesky(a: Any) -> Variable:
-    """The lower triangular l with l·lᵀ = a; only the lower half of a is read."""
+    """The lower triangular l with l·lᵀ = a; only the lower half of a is read.
+
+    >>> rs.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).eval()
+    array([[2., 0.],
+           [1., 2.]])
+    >>> try:
+    ...     rs.linalg.cholesky([[1.0, 2.0], [2.0, 1.0]]).eval()
+    ... except np.linalg.LinAlgError as error:
+    ...     print(error.code)
+    E0602
+    """
     return apply("cholesky", {}, square(a, "cholesky"))
 
 
 def inv(a: Any) -> Variable:
-    """The inverse matrix."""
+    """The inverse matrix.
+
+    >>> rs.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).eval()
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
     return apply("inverse", {}, square(a, "inv"))
 
 
 def slogdet(a: Any) -> tuple[Variable, Variable]:
-    """Sign and log of the absolute value of the determinant."""
+    """Sign and log of the absolute value of the determinant.
+
+    >>> rs.eval(rs.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]]))
+    [array(-1.), array(0.)]
+    """
     sign, log = apply_all("slogdet", {}, [square(a, "slogdet")])
     return sign, log
 
 
 def det(a: Any) -> Variable:
-    """The determinant. Its gradient is there for singular matrices, too."""
+    """The determinant. Its gradient is there for singular matrices, too.
+
+    >>> rs.linalg.det([[1.0, 2.0], [3.0, 4.0]]).eval().round(6)
+    np.float64(-2.0)
+    """
     return apply("det", {}, square(a, "det"))
 
 
 def matrix_transpose(a: Any) -> Variable:
-    """With the last two axes exchanged."""
+    """With the last two axes exchanged.
+
+    >>> rs.matrix_transpose([[1, 2], [3, 4]]).eval()
+    array([[1, 3],
+           [2, 4]])
+    """
     return swapaxes(a, -1, -2)
 
 
 def trace(a: Any, offset: int = 0) -> Variable:
-    """The sum of a diagonal of matrices, those of the last two axes."""
+    """The sum of a diagonal of matrices, those of the last two axes.
+
+    >>> rs.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).eval()
+    array(5.)
+    """
     return _sum(diagonal(at_least(a, 2, "trace"), offset, -2, -1), -1)
 
 
 def matrix_power(a: Any, n: int) -> Variable:
-    """A square matrix times itself; negative powers of the inverse."""
+    """A square matrix times itself; negative powers of the inverse.
+
+    >>> rs.linalg.matrix_power([[1, 1], [0, 1]], 3).eval()
+    array([[1, 3],
+           [0, 1]])
+    """
     n = whole(n, "the exponent of matrix_power")
     v = square(a, "matrix_power") if n < 0 else at_least(a, 2, "matrix_power")
     base, out = (inv(v) if n < 0 else v), None

@@ -50,7 +50,11 @@ __all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integ
 
 
 def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any = "int64") -> Variable:
-    """Integers of [low, high), or of [0, low) without `high`, all equally likely."""
+    """Integers of [low, high), or of [0, low) without `high`, all equally likely.
+
+    >>> rs.random.integers(rs.random.key(0), 0, 2, 1000).eval().max()
+    np.int64(1)
+    """
     if high is None:
         low, high = 0, low
     first, end = cast(low, "int64"), cast(high, "int64")
@@ -62,14 +66,22 @@ def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any 
 
 
 def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> Variable:
-    """True with probability p."""
+    """True with probability p.
+
+    >>> rs.random.bernoulli(rs.random.key(0), 0.5, 4).eval()
+    array([ True,  True,  True, False])
+    """
     q = as_variable(p)
     q = q if q.dtype.startswith("float") else cast(q, config.floatX)
     return cast(less(uniform(key, shape_of(size, q), dtype=q.dtype), q), dtype)
 
 
 def geometric(key: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
-    """How many trials of probability p it takes until one succeeds: 1, 2, …"""
+    """How many trials of probability p it takes until one succeeds: 1, 2, …
+
+    >>> rs.random.geometric(rs.random.key(0), 0.5, 10_000).eval().min()
+    np.int64(1)
+    """
     from ..ops import log1p
 
     q = cast(p, "float64")
@@ -117,7 +129,11 @@ def _rejected(
 
 def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") -> Variable:
     """Poisson with mean `lam`: by search below 10, above by rejection (Hörmann, "The transformed rejection method for generating Poisson
-    random variables", 1993)."""
+    random variables", 1993).
+
+    >>> rs.random.poisson(rs.random.key(0), [1.0, 100.0]).eval().shape
+    (2,)
+    """
     name = dtype_name(dtype)
     shape = shape_of(size, lam)
     mean = broadcast_to(stop_gradient(cast(lam, "float64")), shape)
@@ -143,7 +159,11 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
 
 def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
     """How many of n trials of probability p succeed: by search where few do or few do not, else by transformed rejection (Hörmann, "The
-    generation of binomial random variates", 1993)."""
+    generation of binomial random variates", 1993).
+
+    >>> rs.random.binomial(rs.random.key(0), 10, 0.5, 1000).eval().mean().round()
+    np.float64(5.0)
+    """
     name = dtype_name(dtype)
     shape = shape_of(size, n, p)
     trials, share = (broadcast_to(stop_gradient(cast(v, "float64")), shape) for v in (n, p))
@@ -176,7 +196,11 @@ def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -
 
 
 def multinomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
-    """How often each of several outcomes occurs in n trials, along the last axis, whose extent is known."""
+    """How often each of several outcomes occurs in n trials, along the last axis, whose extent is known.
+
+    >>> rs.random.multinomial(rs.random.key(0), 10, [0.2, 0.8]).eval().sum()
+    np.int64(10)
+    """
     name, q = dtype_name(dtype), cast(p, "float64")
     if q.ndim == 0 or q.static_shape[-1] is None:
         raise RscanTypeError(
@@ -195,6 +219,9 @@ def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, 
     """The number (int64) of an outcome, given the logarithms of probabilities (up to a constant) along an axis, or the probabilities.
 
     `size` is the shape of the result, to which the other axes broadcast.
+
+    >>> rs.random.categorical(rs.random.key(0), p=[0.0, 1.0, 0.0], size=3).eval()
+    array([1, 1, 1])
     """
     if (logits is None) == (p is None):
         raise RscanValueError("categorical takes logits, or p=", code="E0809", labels=[(here(), "")])
@@ -208,7 +235,11 @@ def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, 
 
 
 def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
-    """A random order of 0 … n-1; of an array: of its rows, or of its slices along an axis."""
+    """A random order of 0 … n-1; of an array: of its rows, or of its slices along an axis.
+
+    >>> np.sort(rs.random.permutation(rs.random.key(0), 4).eval())
+    array([0, 1, 2, 3])
+    """
     v = as_variable(n)
     if v.ndim == 0:
         return apply("random_permutation", {}, as_variable(key), cast(v, "int64"))
@@ -217,7 +248,11 @@ def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
 
 
 def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0) -> Variable:
-    """Elements of a vector (slices of an array along an axis), or of 0 … a-1. Without `replace`, none twice. `p`: their probabilities."""
+    """Elements of a vector (slices of an array along an axis), or of 0 … a-1. Without `replace`, none twice. `p`: their probabilities.
+
+    >>> rs.random.choice(rs.random.key(0), 3, 3, replace=False).eval().sum()
+    np.int64(3)
+    """
     v = as_variable(a)
     at = 0 if v.ndim == 0 else one_axis(axis, v.ndim)
     n = v if v.ndim == 0 else as_variable(v.shape[at])

@@ -70,7 +70,11 @@ def _is(value: Any, number: int) -> bool:
 
 
 def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Variable:
-    """Uniform over [low, high)."""
+    """Uniform over [low, high).
+
+    >>> rs.random.uniform(rs.random.key(0), 10_000, low=1.0, high=3.0).eval().mean().round(1)
+    np.float64(2.0)
+    """
     unit = apply("random_uniform", {"dtype": float_dtype(dtype)}, as_variable(key), *shape_of(size, low, high))
     if _is(low, 0) and _is(high, 1):
         return unit
@@ -78,7 +82,11 @@ def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: 
 
 
 def normal(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Normal with mean `loc` and standard deviation `scale`."""
+    """Normal with mean `loc` and standard deviation `scale`.
+
+    >>> rs.random.normal(rs.random.key(0), 10_000, loc=2.0).eval().mean().round(1)
+    np.float64(2.0)
+    """
     unit = apply("random_normal", {"dtype": float_dtype(dtype)}, as_variable(key), *shape_of(size, loc, scale))
     return unit if _is(loc, 0) and _is(scale, 1) else loc + unit * scale
 
@@ -88,7 +96,11 @@ def _exponential(key: Any, size: Any, dtype: Any) -> Variable:
 
 
 def exponential(key: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Exponential with mean `scale`."""
+    """Exponential with mean `scale`.
+
+    >>> rs.random.exponential(rs.random.key(0), 10_000, scale=2.0).eval().mean().round(1)
+    np.float64(2.0)
+    """
     return _exponential(key, shape_of(size, scale), dtype) * scale
 
 
@@ -97,47 +109,79 @@ def _positive(x: Variable) -> Variable:
 
 
 def gumbel(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Gumbel's distribution of largest values."""
+    """Gumbel's distribution of largest values.
+
+    >>> rs.random.gumbel(rs.random.key(0), (2, 3)).eval().shape
+    (2, 3)
+    """
     return loc - log(_positive(_exponential(key, shape_of(size, loc, scale), dtype))) * scale
 
 
 def laplace(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Laplace's distribution: exponential on both sides of `loc`."""
+    """Laplace's distribution: exponential on both sides of `loc`.
+
+    >>> rs.random.laplace(rs.random.key(0), 2, dtype="float32").eval().dtype
+    dtype('float32')
+    """
     shape = shape_of(size, loc, scale)
     sign = where(uniform(fold_in(key, 1), shape, dtype=dtype) < 0.5, -1.0, 1.0)
     return loc + cast(sign, float_dtype(dtype)) * _exponential(fold_in(key, 0), shape, dtype) * scale
 
 
 def logistic(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """The logistic distribution."""
+    """The logistic distribution.
+
+    >>> rs.random.logistic(rs.random.key(0), (2, 3)).eval().shape
+    (2, 3)
+    """
     u = _positive(uniform(key, shape_of(size, loc, scale), dtype=dtype))
     return loc + (log(u) - log1p(-u)) * scale
 
 
 def cauchy(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Cauchy's distribution."""
+    """Cauchy's distribution.
+
+    >>> np.median(rs.random.cauchy(rs.random.key(0), 10_000, loc=3.0).eval()).round(1)
+    np.float64(3.0)
+    """
     u = uniform(key, shape_of(size, loc, scale), dtype=dtype)
     return loc + tan((u - 0.5) * math.pi) * scale
 
 
 def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dtype: Any = None) -> Variable:
-    """The exponential of a normal number."""
+    """The exponential of a normal number.
+
+    >>> bool((rs.random.lognormal(rs.random.key(0), 100).eval() > 0).all())
+    True
+    """
     return exp(normal(key, size, mean, sigma, dtype))
 
 
 def pareto(key: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Pareto's distribution with exponent b, of numbers of at least 1."""
+    """Pareto's distribution with exponent b, of numbers of at least 1.
+
+    >>> rs.random.pareto(rs.random.key(0), 3.0, 4).eval().shape
+    (4,)
+    """
     return exp(_exponential(key, shape_of(size, b), dtype) / b)
 
 
 def weibull(key: Any, concentration: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Weibull's distribution."""
+    """Weibull's distribution.
+
+    >>> rs.random.weibull(rs.random.key(0), 2.0, 3).eval().shape
+    (3,)
+    """
     draws = _positive(_exponential(key, shape_of(size, concentration, scale), dtype))
     return exp(log(draws) / concentration) * scale
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Standard normal, given that it is between two numbers."""
+    """Standard normal, given that it is between two numbers.
+
+    >>> bool((abs(rs.random.truncated_normal(rs.random.key(0), -1.0, 1.0, 100).eval()) <= 1).all())
+    True
+    """
     from ..special import ndtr, ndtri
 
     name, shape = float_dtype(dtype), shape_of(size, lower, upper)
@@ -193,7 +237,11 @@ def _moves_with(draws: Variable, a: Variable) -> Variable:
 
 
 def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Gamma with shape a, times `scale`."""
+    """Gamma with shape a, times `scale`.
+
+    >>> rs.random.gamma(rs.random.key(0), 2.0, 10_000).eval().mean().round(1)
+    np.float64(2.0)
+    """
     name = float_dtype(dtype)
     shape = shape_of(size, a, scale)
     given = broadcast_to(cast(a, name), shape)
@@ -205,26 +253,42 @@ def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = Non
 
 
 def chisquare(key: Any, df: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """χ² with df degrees of freedom."""
+    """χ² with df degrees of freedom.
+
+    >>> rs.random.chisquare(rs.random.key(0), 3.0, 10_000).eval().mean().round(1)
+    np.float64(3.0)
+    """
     return 2 * gamma(key, cast(df, float_dtype(dtype)) / 2, size, dtype=dtype)
 
 
 def student_t(key: Any, df: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Student's t with df degrees of freedom, times `scale`, plus `loc`."""
+    """Student's t with df degrees of freedom, times `scale`, plus `loc`.
+
+    >>> rs.random.student_t(rs.random.key(0), 5.0, (2, 2)).eval().shape
+    (2, 2)
+    """
     shape, freedom = shape_of(size, df, loc, scale), cast(df, float_dtype(dtype))
     spread = sqrt(freedom / chisquare(fold_in(key, 1), freedom, shape, dtype))
     return loc + normal(fold_in(key, 0), shape, dtype=dtype) * spread * scale
 
 
 def beta(key: Any, a: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Beta with parameters a and b."""
+    """Beta with parameters a and b.
+
+    >>> rs.random.beta(rs.random.key(0), 2.0, 3.0, 1000).eval().mean().round(1)
+    np.float64(0.4)
+    """
     shape = shape_of(size, a, b)
     x, y = gamma(fold_in(key, 0), a, shape, dtype=dtype), gamma(fold_in(key, 1), b, shape, dtype=dtype)
     return x / _positive(x + y)
 
 
 def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Vectors of numbers whose sum is 1, along the last axis; `size` counts vectors."""
+    """Vectors of numbers whose sum is 1, along the last axis; `size` counts vectors.
+
+    >>> rs.random.dirichlet(rs.random.key(0), [1.0, 2.0]).eval().sum().round(6)
+    np.float64(1.0)
+    """
     a = as_variable(alpha)
     if a.ndim == 0:
         raise RscanTypeError(f"dirichlet takes a vector of parameters, got {a!r}", code="E0809", labels=[(here(), "")])
@@ -234,7 +298,11 @@ def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Vari
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, size: Any = None) -> Variable:
-    """Normal vectors with this mean and covariance, along the last axis; `size` counts vectors. Batches of both broadcast."""
+    """Normal vectors with this mean and covariance, along the last axis; `size` counts vectors. Batches of both broadcast.
+
+    >>> rs.random.multivariate_normal(rs.random.key(0), np.zeros(2), np.eye(2), 5).eval().shape
+    (5, 2)
+    """
     m, c = operands((mean, cov))
     m, c = (v if v.dtype.startswith("float") else cast(v, config.floatX) for v in (m, c))
     n = extents(m.shape[-1])

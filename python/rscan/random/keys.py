@@ -15,7 +15,13 @@ __all__ = ["fold_in", "key", "split"]
 
 
 def key(seed: int) -> Variable:
-    """The key of a seed: a constant, uint64[2]."""
+    """The key of a seed: a constant, uint64[2].
+
+    >>> rs.random.key(0).eval().dtype
+    dtype('uint64')
+    >>> rs.random.normal(rs.random.key(0), 2).eval() - rs.random.normal(rs.random.key(0), 2).eval()
+    array([0., 0.])
+    """
     return as_variable(key_array(seed))
 
 
@@ -29,10 +35,20 @@ def key_array(seed: Any) -> np.ndarray:
 
 
 def fold_in(key: Any, n: Any) -> Variable:
-    """Another key, of number n of a key. Different numbers give independent keys."""
+    """Another key, of number n of a key. Different numbers give independent keys.
+
+    >>> key = rs.random.fold_in(rs.random.key(0), 7)
+    >>> key.eval().shape, key.dtype
+    ((2,), 'uint64')
+    """
     return apply("fold_in", {}, as_variable(key), as_variable(n))
 
 
 def split(key: Any, num: int = 2) -> tuple[Variable, ...]:
-    """Several independent keys of one."""
+    """Several independent keys of one.
+
+    >>> one, two = rs.random.split(rs.random.key(0))
+    >>> bool((one.eval() == two.eval()).all())
+    False
+    """
     return tuple(fold_in(key, i) for i in range(num))

@@ -30,6 +30,12 @@ class Stream:
     """A stream of random numbers with a seed. Methods draw, with the functions of this module, each from a key of its own.
 
     The values are fixed within one call of a function and new in the next. `seed(n)` begins again.
+
+    >>> stream = rs.random.Stream(seed=1)
+    >>> x = stream.normal(3)
+    >>> f = rs.function([], x)
+    >>> f().shape, bool((f() == f()).any())
+    ((3,), False)
     """
 
     def __init__(self, seed: int = 0, name: str | None = None) -> None:
