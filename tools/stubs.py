@@ -29,6 +29,9 @@ MAKERS = [
 #: Modules whose stubs are their names as they run.
 GATHERED = [*MAKERS[2:], "rscan.ops", "rscan.theano", "rscan.theano.tensor"]
 
+#: Modules that export all names of others: their stubs say so, and do not list these names again.
+STARS = {"rscan": ["rscan.ops", "rscan.inputs"], "rscan.ops": ["rscan._rows"]}
+
 #: Types of parameters, what is then returned, and whose parameters they are, as `module:name`, where not the function's own. An overload
 #: whose function is not there is left out.
 Patch = tuple[dict[str, str], str] | tuple[dict[str, str], str, str]
@@ -157,7 +160,7 @@ def inputs_stub() -> str:
             dtype = inspect.signature(inputs.CONSTRUCTORS[name]).parameters["dtype"].default
             options = f"name: str | None = None, dtype: Any = {dtype!r}, shape: Sequence[int | None] | None = None"
             out.append(f"def {name}({options}) -> Variable: ...")
-    return "\n".join(out) + "\n"
+    return "\n".join([*out, *_exported(inputs.__all__)]) + "\n"
 
 
 # Whole modules.
@@ -173,7 +176,7 @@ def package_stub() -> str:
         else:
             gathered.add(name)
     text = HEADER.format(doc=rscan.__doc__ or "")
-    return text + gathered.imports() + PREAMBLE + "\n" + gathered.text() + "\n" + "\n".join(_exported(rscan.__all__)) + "\n"
+    return text + gathered.imports() + PREAMBLE + "\n" + gathered.text()
 
 
 def module_stub(name: str) -> str:
@@ -185,7 +188,8 @@ def module_stub(name: str) -> str:
     if hasattr(module, "__getattr__"):
         gathered.body.append("def __getattr__(name: str) -> Any: ...")
     text = HEADER.format(doc=(module.__doc__ or "").strip().splitlines()[0])
-    exported = _exported(module.__all__) if hasattr(module, "__all__") else []
+    # Where other modules' names are exported, too, there is no list: checkers would take it for all there is, and do not read sums of lists.
+    exported = [] if not hasattr(module, "__all__") else [] if name in STARS else _exported(module.__all__)
     return text + "from typing import Any\n" + gathered.imports() + "\n" + gathered.text() + "\n".join(["", *exported, ""])
 
 
@@ -196,6 +200,7 @@ class _Gathered:
         self.module = module
         self.package = module.__name__ if hasattr(module, "__path__") else module.__name__.rpartition(".")[0]
         self.body: list[str] = []
+        self._stars = [importlib.import_module(star) for star in STARS.get(module.__name__, [])]
         #: Names that the stub exports, and names that its annotations need.
         self._froms: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._used: dict[str, set[str]] = defaultdict(set)
@@ -203,6 +208,8 @@ class _Gathered:
     def add(self, name: str) -> None:
         """A name of the module: taken from where it is defined, or written out."""
         value = getattr(self.module, name)
+        if any(name in star.__all__ and getattr(star, name) is value for star in self._stars):
+            return
         if isinstance(value, ModuleType):
             parent, _, last = value.__name__.rpartition(".")
             if parent.startswith("rscan") and value.__spec__ is not None:
@@ -235,9 +242,10 @@ class _Gathered:
 
     def imports(self) -> str:
         """The imports, one module a line."""
-        lines = []
+        lines = [f"from {self._relative(star.__name__)} import *" for star in self._stars]
         for home, names in sorted(self._froms.items()):
-            items = ", ".join(f"{name} as {alias}" for name, alias in sorted(names))
+            # A stub exports what it imports under the name that it has there; other names are assigned.
+            items = ", ".join(f"{name} as {alias if name == alias else f'_{alias}'}" for name, alias in sorted(names))
             self._used[home] -= {alias for _, alias in names}
             lines.append(f"from {self._relative(home)} import {items}")
         lines += [f"from {self._relative(home)} import {', '.join(sorted(names))}" for home, names in sorted(self._used.items()) if names]
@@ -245,7 +253,8 @@ class _Gathered:
 
     def text(self) -> str:
         """Everything that is no import."""
-        return "\n".join(self.body) + "\n"
+        others = sorted(alias for names in self._froms.values() for name, alias in names if name != alias)
+        return "\n".join([*(f"{alias} = _{alias}" for alias in others), *self.body]) + "\n"
 
     def _home(self, name: str, value: Any) -> str | None:
         """The module that a type checker finds the name in; None where it is this one."""

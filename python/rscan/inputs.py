@@ -104,3 +104,5 @@ for _prefix, _dtype in {"": None, **PREFIXES}.items():
         _one = CONSTRUCTORS[_prefix + _kind] = _constructor(_prefix + _kind, _kind, _dtype)
         CONSTRUCTORS[_prefix + _many] = _plural(_prefix + _many, _one)
 globals().update(CONSTRUCTORS)
+
+__all__ = ["tensor", *CONSTRUCTORS]

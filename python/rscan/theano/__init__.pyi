@@ -18,10 +18,11 @@ from .printing import pp as pp, pprint as pprint, pydotprint as pydotprint
 from .scan_module.scan import scan as scan, scan_checkpoints as scan_checkpoints
 from .tensor.arrays import dot as dot
 from .tensor.basic import shared as shared
-from .variable import TensorConstant as Constant, TensorVariable as TensorVariable, Variable as Variable, as_tensor_variable as as_tensor_variable
+from .variable import TensorConstant as _Constant, TensorVariable as TensorVariable, Variable as Variable, as_tensor_variable as as_tensor_variable
 from ..updates import OrderedUpdates as OrderedUpdates
 from collections.abc import Callable
 
+Constant = _Constant
 configdefaults: Any
 def foldl(fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None) -> Any:
     """`reduce` from the first row to the last."""

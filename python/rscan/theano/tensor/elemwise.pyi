@@ -7,10 +7,12 @@ from ..._spans import here as here
 from ...errors import RscanTypeError as RscanTypeError, RscanValueError as RscanValueError, UnsupportedError as UnsupportedError
 from . import _ties as _ties
 from ._ties import clip as clip, maximum as maximum, minimum as minimum
-from ..variable import as_tensor_variable as as_tensor_variable, true_div as div, true_div as true_div, true_div as truediv
+from ..variable import as_tensor_variable as as_tensor_variable, true_div as _div, true_div as true_div, true_div as _truediv
 from ...variable import Variable as Variable, apply as apply, elementwise as elementwise
 from collections.abc import Callable
 
+div = _div
+truediv = _truediv
 CASTS: dict[Any, Any]
 FLOAT: dict[Any, Any]
 NAMES: list[Any]
