@@ -66,6 +66,51 @@ def test_jacobian_hessian():
     np.testing.assert_allclose(r["library"][1], r["expected"]["hessian"], rtol=1e-10, atol=1e-12)
 
 
+def test_gru_language_model():
+    r = run("gru_language_model")
+    np.testing.assert_array_equal(r["losses"], r["resumed"])  # bit for bit, from a checkpoint on
+    assert np.mean(r["losses"][:5]) > r["letters"] > 2.0 > np.mean(r["losses"][-20:])
+    assert len(r["text"]) == 200 and r["plot"].stat().st_size > 5_000
+
+
+def test_stochastic_volatility():
+    r = run("stochastic_volatility")
+    assert r["rhat"] < 1.1
+    assert np.all((r["accepted"] > 0.5) & (r["accepted"] < 0.99))
+    assert np.corrcoef(r["volatility"], r["garch"])[0, 1] > 0.7
+    # what nutpie found of the same density, with 2 × 1000 draws: 1.54 ± 0.41, 0.951 ± 0.042, 0.194 ± 0.073
+    mu, phi, sigma = r["draws"][..., 0].mean(), np.tanh(r["draws"][..., 1]).mean(), np.exp(r["draws"][..., 2]).mean()
+    assert abs(mu - 1.54) < 0.2 and abs(phi - 0.951) < 0.02 and abs(sigma - 0.194) < 0.04
+
+
+def test_neural_ode():
+    r = run("neural_ode")
+    assert r["losses"][0] > 0.5 and r["losses"][-1] < 0.05
+    assert max(r["errors"]["years learnt"], r["errors"]["one more year"]) < 0.25  # of the seasons' standard deviation
+    assert r["plot"].stat().st_size > 10_000
+
+
+def test_adam_gru():
+    r = run("adam_gru")
+    np.testing.assert_allclose(r["losses"][:: r["every"]], r["jax"], rtol=1e-8)
+
+
+def test_lotka_volterra():
+    r = run("lotka_volterra")
+    np.testing.assert_allclose(r["ours"], r["scipy"], rtol=2e-3)
+    assert r["cost"] <= r["scipy_cost"] + 1e-9
+    assert r["solved"]["SciPy"] < 1e-6
+    np.testing.assert_allclose(r["ours"][:4], [0.55, 0.028, 0.80, 0.024], rtol=0.05)
+
+
+def test_gamma_variational():
+    r = run("gamma_variational")
+    np.testing.assert_allclose(r["mean"], r["exact_mean"], rtol=0.01)
+    np.testing.assert_allclose(r["shape"], r["exact_shape"], rtol=0.1)
+    assert 0 < r["evidence"] - r["bound"] < 0.05
+    np.testing.assert_allclose(r["slope"], r["exact_slope"], atol=0.3)
+
+
 def test_every_example_is_tested():
     tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert {p.stem for p in FOLDER.glob("*.py")} <= tested
