@@ -1,0 +1,67 @@
+"""A panel of GARCH fits, and a maximum likelihood whose gradient is a sum over parts of the data, on several processes or machines.
+
+    python examples/distributed/run.py --on dask --workers 2 --series 4000
+    python examples/distributed/run.py --on ray --address auto
+
+Results are equal in bits wherever they are computed: fits do not know of each other, the data are cut into the same parts whatever the
+number of workers, and sums over parts are taken in their order.
+"""
+
+import argparse
+import functools
+import time
+
+import numpy as np
+from models import fit_block, of_part, simulated_events, simulated_returns
+from scipy.optimize import minimize
+from workers import KINDS
+
+
+def panel(on, series, days, block=25):
+    """A row per series: omega, alpha, beta, log-likelihood."""
+    returns = simulated_returns(series, days)
+    blocks = [returns[k : k + block] for k in range(0, series, block)]
+    return np.concatenate(on.map(fit_block, on.keep(blocks)))
+
+
+def likelihood(on, parts, units):
+    """The maximum over all parts: parameters, value, and how often all parts were asked."""
+    data, truth = simulated_events(parts, units=units)
+    kept = on.keep(data)
+
+    def total(beta):
+        found = on.map(functools.partial(of_part, beta), kept)
+        value, slope = found[0]
+        for v, g in found[1:]:
+            value, slope = value + v, slope + g
+        return value, slope
+
+    found = minimize(total, np.zeros(len(truth)), jac=True, method="L-BFGS-B")
+    return found.x, found.fun, found.nfev
+
+
+def main(on="alone", workers=2, series=100, days=500, parts=6, units=100, address=None):
+    options = {"address": address} if address else {}
+    with KINDS[on](workers, **options) as pool:
+        pool.map(fit_block, [simulated_returns(1, 10)] * workers)  # workers start
+        begun = time.perf_counter()
+        fits = panel(pool, series, days)
+        between = time.perf_counter()
+        beta, value, calls = likelihood(pool, parts, units)
+        done = time.perf_counter()
+    print(f"{on}, {workers if on != 'alone' else 1} workers")
+    print(f"{series} GARCH fits of {days} days    {between - begun:7.2f} s")
+    print(f"{calls} sums of {parts} gradients    {done - between:7.2f} s   {np.round(beta, 3)}")
+    return dict(fits=fits, beta=beta, value=value, seconds=(between - begun, done - between))
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--on", choices=KINDS, default="processes")
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--series", type=int, default=2000)
+    options.add_argument("--days", type=int, default=1000)
+    options.add_argument("--parts", type=int, default=8)
+    options.add_argument("--units", type=int, default=20000)
+    options.add_argument("--address", help="of a Dask scheduler or a Ray cluster")
+    main(**vars(options.parse_args()))
