@@ -167,3 +167,50 @@ def test_without_cloudpickle_the_error_says_what_to_do(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(pickle.PicklingError, match="move it into a module, or install cloudpickle"):
         pickle.dumps(rs.compile(lambda x: x))
+
+
+def test_gradients_of_local_functions():
+    """What was made of a function is kept with it, and does not travel along."""
+    way = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    scale = 2.0
+    f = rs.value_and_grad(lambda x: scale * x**2)
+    assert pickle.loads(way.dumps(f))(3.0) == f(3.0) == (18.0, 12.0)
+
+
+ONLY_HERE = """
+import rscan as rs
+
+def cost(x):
+    return x**3
+
+both = rs.value_and_grad(cost)
+
+def slope(x):
+    return float(both(x)[1])
+"""
+
+LACKING = """
+import pickle, sys
+import numpy as np
+f = pickle.loads(open(sys.argv[1], "rb").read())
+print(f(2.0), "only_here" in sys.modules)
+"""
+
+
+def test_modules_that_the_receiver_lacks_travel_whole(tmp_path, monkeypatch):
+    way = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed")
+    (tmp_path / "only_here.py").write_text(ONLY_HERE)
+    monkeypatch.syspath_prepend(tmp_path)
+    import only_here
+
+    way.register_pickle_by_value(only_here)
+    try:
+        (tmp_path / "slope.pickle").write_bytes(way.dumps(only_here.slope))
+    finally:
+        way.unregister_pickle_by_value(only_here)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "receiver.py").write_text(LACKING)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "elsewhere" / "receiver.py", tmp_path / "slope.pickle"], capture_output=True, text=True, timeout=200
+    )
+    assert done.stdout.strip() == "12.0 False", done.stderr

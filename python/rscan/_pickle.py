@@ -85,7 +85,7 @@ class Made:
     _recipe: tuple[Callable[..., Any], tuple[Any, ...]]
 
     def __reduce__(self) -> Any:
-        if getattr(self, "__module__", "__main__") != "__main__" and _found(self) is self:
+        if getattr(self, "__module__", "__main__") != "__main__" and _found(self) is self and _whole(self.__module__) is None:
             return self.__qualname__  # type: ignore[attr-defined]
         if id(self) in _travelling:  # a function that calls itself
             return getattr(self, "__qualname__", type(self).__qualname__)
@@ -140,8 +140,24 @@ def _carried(argument: Any) -> Any:
     return _Carried(argument) if isinstance(argument, types.FunctionType) else argument
 
 
+#: Where cloudpickle lives: Ray and joblib have copies of their own.
+_CLOUDPICKLES = ("cloudpickle", "ray.cloudpickle.cloudpickle", "joblib.externals.cloudpickle")
+
+
+def _whole(module: str) -> Any:
+    """The cloudpickle that was told to send a module's functions whole (`register_pickle_by_value`), because the receiver lacks it."""
+    for name in _CLOUDPICKLES:
+        listed = getattr(sys.modules.get(name), "list_registry_pickle_by_value", None)
+        if listed is not None and any(module == known or module.startswith(f"{known}.") for known in listed()):
+            return sys.modules[name]
+    return None
+
+
 def _dumped(function: Any) -> bytes:
     """A function as bytes. Local functions and those of the main program need cloudpickle, which joblib and loky bring along."""
+    whole = _whole(function.__module__)
+    if whole is not None:
+        return whole.dumps(function)
     if function.__module__ != "__main__" and _found(function) is function:
         return pickle.dumps(function)
     for name in ("cloudpickle", "joblib.externals.cloudpickle"):

@@ -198,9 +198,16 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     return cache[key]
 
 
+class _Cache(dict[Any, Compiled]):
+    """What was made of a function. It stays behind where the function is pickled, or it would be pickled for ever."""
+
+    def __reduce__(self) -> Any:
+        return _Cache, ()
+
+
 def _cache_of(fn: Any) -> dict[Any, Compiled]:
     try:
-        return fn.__dict__.setdefault("_value_and_grad", {})
+        return fn.__dict__.setdefault("_value_and_grad", _Cache())
     except AttributeError:
         return {}
 
