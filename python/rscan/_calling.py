@@ -11,7 +11,7 @@ import numpy as np
 from . import _native
 from ._spans import here
 from .config import config
-from .dtypes import as_array, described, is_foreign
+from .dtypes import as_array, described, is_foreign, short, what_to_do
 from .errors import RscanTypeError, UnsupportedError
 from .shared import SharedVariable
 from .variable import DTYPES, Variable
@@ -104,7 +104,11 @@ class Caller(_native.Caller):
 
     def _bad_out(self, position: int | None, text: str) -> RscanTypeError:
         which = "" if position is None else f", output {position}"
-        return RscanTypeError(f"the function {self.name or ''}{which}: {text}".replace("  ", " "), code="E0515", labels=[(here(), "")])
+        return RscanTypeError(f"{self._called()}{which}: {text}", code="E0515", labels=[(here(), "")])
+
+    def _called(self) -> str:
+        """What messages call the function."""
+        return f"the function `{self.name}`" if self.name else "the function"
 
     def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[np.ndarray, ...]:
         """The arguments in order, each an array of its input's dtype."""
@@ -128,7 +132,7 @@ class Caller(_native.Caller):
     def _bad_call(self, text: str) -> RscanTypeError:
         names = [slot.name or "?" for slot in self.inputs]
         return RscanTypeError(
-            f"the function {self.name or ''} {text}".replace("  ", " "),
+            f"{self._called()} {text}",
             code="E0508",
             labels=[(here(), "")],
             notes=[f"its inputs are ({', '.join(names)})"],
@@ -237,7 +241,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     except ValueError as error:
         raise _unfit(slot, f"got what is no array: {error}") from None
     if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
-        raise _unfit(slot, f"got {_kind_of(value, array)}")
+        raise _unfit(slot, f"got {_kind_of(value, array)}", *what_to_do(value))
     if array.dtype != variable.dtype:
         array = _converted(value, array, slot, allow_downcast)
     static = variable.static_shape
@@ -272,7 +276,8 @@ def _kind_of(value: Any, array: np.ndarray) -> str:
         return f"an array of {array.dtype}"
     if is_foreign(value):
         return f"{described(value)} of {array.dtype}"
-    return repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
+    text = short(value)
+    return text if not text.endswith("…") else f"a {type(value).__name__}"
 
 
 def _rank_help(array: np.ndarray, rank: int) -> str | None:

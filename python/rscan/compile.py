@@ -17,7 +17,7 @@ from . import _tree
 from ._pickle import Made
 from ._spans import here, of_function
 from .config import config
-from .dtypes import as_array, is_foreign
+from .dtypes import as_array, is_foreign, short, what_to_do
 from .errors import RscanTypeError
 from .function import Function, function
 from .inputs import tensor
@@ -147,8 +147,26 @@ class Compiled(Made, Generic[P, R]):
         leaves, tree = _tree.flatten(dict(bound.arguments), _is_leaf)
         names = _tree.paths(tree)
         static = tuple((i, v) for i, v in enumerate(leaves) if not _is_value(v))
+        self._refuse_iterators(static, names)
         values = [(v, n) for v, n in zip(leaves, names, strict=True) if _is_value(v)]
         return [v for v, _ in values], tree, static, [n for _, n in values]
+
+    def _refuse_iterators(self, static: tuple[tuple[int, Any], ...], names: list[str]) -> None:
+        """What is no value is passed on as it is; an iterator would be used up by the call that traces the function."""
+        for i, value in static:
+            advice = what_to_do(value)
+            if advice:
+                text = f"argument `{names[i]}` of {self._name}() is {short(value)}"
+                raise RscanTypeError(text, code="E0508", labels=[(here(), ""), (of_function(self._fn), "")], helps=advice)
+
+    def _traced(self, args: Any, named: Any, static: tuple[tuple[int, Any], ...], names: list[str]) -> Any:
+        """What the function gives for variables. An exception in it says which arguments are None: they are passed on as they are."""
+        try:
+            return self._fn(*args, **named)
+        except (TypeError, AttributeError) as error:
+            for name in (names[i] for i, value in static if value is None):
+                error.add_note(f"argument `{name}` of {self._name}() is None, which the function gets as it is: pass an array or a number")
+            raise
 
     def _variant(
         self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]
@@ -176,7 +194,8 @@ class Compiled(Made, Generic[P, R]):
         arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(total)]))
         bound = self._signature.bind_partial()
         bound.arguments.update(arguments)
-        result = self._fn(*bound.args, **bound.kwargs)
+        paths = _tree.paths(tree)
+        result = self._traced(bound.args, bound.kwargs, static, paths)
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import sys
 from typing import Any
 
@@ -141,9 +142,14 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
             f"{described(value)} cannot become a variable: its dtype is {array.dtype}",
             code="E0805",
             labels=[(here(), "")],
-            helps=["variables are bool, integers, float32 or float64"],
+            helps=what_to_do(value) or ["variables are bool, integers, float32 or float64"],
         )
     return array
+
+
+def what_to_do(value: Any) -> list[str]:
+    """Advice about a value that is not one yet."""
+    return ["it gives its values one by one, and only once: pass list(…) of it"] if hasattr(value, "__next__") else []
 
 
 def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -156,6 +162,6 @@ def _convert(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def short(value: Any) -> str:
-    """A value in a message."""
-    text = " ".join(repr(value).split())
+    """A value in a message, without its address."""
+    text = re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(repr(value).split()))
     return text if len(text) <= 60 else text[:57] + "…"

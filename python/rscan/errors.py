@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _native
+from ._spans import here
 
 Label = tuple[str, int, str]
 
@@ -39,7 +40,8 @@ class RscanError(Exception):
         super().__init__(title)
         self.title = title
         self.code = code or self.default_code
-        self.labels = [label for label in map(_resolve, labels) if label is not None]
+        # Whoever has no better place says where the user's program is.
+        self.labels = [label for label in map(_resolve, list(labels) or [(here(), "")]) if label is not None]
         self.notes = list(notes)
         self.helps = list(helps)
 
@@ -55,7 +57,9 @@ class RscanError(Exception):
 
 
 def _rebuild(cls: type[RscanError], title: str, code: str, labels: Any, notes: Any, helps: Any) -> RscanError:
-    return cls(title, code=code, labels=labels, notes=notes, helps=helps)
+    error = cls(title, code=code, labels=labels, notes=notes, helps=helps)
+    error.labels = labels
+    return error
 
 
 def _resolve(label: Any) -> Label | None:
@@ -383,7 +387,7 @@ def error_page(code: str) -> str | None:
 
     >>> rs.error_page("E0401").splitlines()[0]
     '# E0401: the gradient of something that is not a float scalar'
-    >>> rs.error_page("E9998") is None
+    >>> rs.error_page("E") is None
     True
     """
     return _native.error_page(code)

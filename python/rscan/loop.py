@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _returned, _tree
+from ._hints import hints
 from ._spans import here, of_function
 from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
@@ -231,15 +232,16 @@ def loop(
         family=family_of([*(s.value for s in (*call.sequences, *call.states)), *call.passed]),
     )
     settle_weak(plan)
-    placeholders = plan.open()
-    args, named = call.arguments(placeholders, plan.family, _window(window, call.span))
-    check_arguments(step, args, named, call.span)
-    with entered(wrap(placeholders.index, plan.family)):
-        value = step(*args, **named)
-    returned = _returned.read(value, step, call.span, _is_structure)
-    outputs = call.outputs(returned.outputs)
-    until = None if returned.until is None else returned.until.condition
-    result = finish(plan, placeholders, Made(outputs.flat, returned.updates, until))
+    with hints(step, [slot.value for slot in plan.sequences], len(plan.states), call.over.named or call.init.named):
+        placeholders = plan.open()
+        args, named = call.arguments(placeholders, plan.family, _window(window, call.span))
+        check_arguments(step, args, named, call.span)
+        with entered(wrap(placeholders.index, plan.family)):
+            value = step(*args, **named)
+        returned = _returned.read(value, step, call.span, _is_structure)
+        outputs = call.outputs(returned.outputs)
+        until = None if returned.until is None else returned.until.condition
+        result = finish(plan, placeholders, Made(outputs.flat, returned.updates, until))
     return outputs.rows(result, reverse, plan.family)
 
 

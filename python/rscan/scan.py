@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _returned
 from ._cases import cases_of
+from ._hints import hints
 from ._spans import here, of_function
 from ._tracing import Made, Plan, Result, Slot, entered, finish, profiled
 from .errors import ScanError
@@ -192,13 +193,14 @@ def settle_weak(plan: Plan) -> None:
 def run(scan_plan: ScanPlan) -> Result:
     """Calls the step and makes the loop."""
     plan, fn = scan_plan.plan, scan_plan.fn
-    placeholders = plan.open()
-    args = [wrap(v, plan.family) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
-    args += scan_plan.rest
-    check_arguments(fn, args, {}, plan.span)
-    with entered(wrap(placeholders.index, plan.family)):
-        value = fn(*args)
-    return finish(plan, placeholders, made_of(scan_plan, value))
+    with hints(fn, [slot.value for slot in plan.sequences], len(plan.states)):
+        placeholders = plan.open()
+        args = [wrap(v, plan.family) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
+        args += scan_plan.rest
+        check_arguments(fn, args, {}, plan.span)
+        with entered(wrap(placeholders.index, plan.family)):
+            value = fn(*args)
+        return finish(plan, placeholders, made_of(scan_plan, value))
 
 
 def made_of(scan_plan: ScanPlan, value: Any) -> Made:
