@@ -1,10 +1,12 @@
 """`@rs.compile` and `rs.value_and_grad`."""
 
+import collections
 import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import same
 
 import rscan as rs
 
@@ -197,3 +199,58 @@ class TestValueAndGrad:
 
         np.testing.assert_allclose(value, plain(p))
         np.testing.assert_allclose(gradient, rs.numeric_grad(plain, [p])[0], rtol=1e-7)
+
+
+class TestQuickCalls:
+    """Calls after the first one with such arguments go another way, and give the same."""
+
+    Point = collections.namedtuple("Point", "x y")
+
+    @dataclasses.dataclass
+    class Model:
+        w: object
+        b: object = 1.0
+
+    def calls(self):
+        a, b = np.array([1.0, 2.0]), np.array([10.0, 20.0])
+        Point, Model = self.Point, self.Model
+        return {
+            "named": (lambda x, y, z: x - 2 * y + 3 * z, [((a,), dict(z=b, y=2.0)), ((b,), dict(z=a, y=3.0)), ((a,), dict(y=b, z=a))]),
+            "defaults": (lambda x, y=2.0, z=None, *, w=5.0: x - y * w, [((a,), {}), ((b,), dict(w=3.0)), ((a, 4.0), {}), ((b, 4.0), {})]),
+            "dicts": (lambda p: p["a"] - p["b"], [(({"a": a, "b": a},), {}), (({"b": a, "a": b},), {}), (({"a": a, "b": b},), {})]),
+            "nested": (
+                lambda p, q: p["m"].w - p["m"].b * p["t"][0].y + q[1],
+                [(({"m": Model(a, b), "t": (Point(a, b),)}, [a, 2.0]), {}), (({"m": Model(b, a), "t": (Point(a, 3 * b),)}, [b, 4.0]), {})],
+            ),
+            "texts": (lambda x, how: x if how == "same" else -x, [((a, "same"), {}), ((a, "other"), {}), ((b, "same"), {})]),
+            "many": (lambda *xs, **ys: xs[0] - xs[-1] + ys["k"], [((a, b), dict(k=a)), ((b, a), dict(k=b)), ((a, b, b), dict(k=a))]),
+            "dtypes": (lambda p: p["x"] / 2, [(({"x": v},), {}) for v in (a, a.astype("f4"), 3, a[None])]),
+            "lists": (lambda x: rs.sum(x[0]), [(([a, b],), {}), (([1.0, 2.0],), {}), (([b, a],), {}), (([3.0, 1.0],), {})]),
+        }
+
+    @pytest.mark.parametrize("case", ["named", "defaults", "dicts", "nested", "texts", "many", "dtypes", "lists"])
+    def test_give_what_first_calls_give(self, case):
+        fn, calls = self.calls()[case]
+        f = rs.compile(fn)
+        for _ in range(3):
+            for args, named in calls:
+                expected, got = rs.compile(fn)(*args, **named), f(*args, **named)
+                same(np.asarray(got), np.asarray(expected))
+                assert type(got) is type(expected)
+
+    def test_results_keep_their_structure(self):
+        f = rs.compile(lambda p: (p["a"], {"b": [p["b"], None], "c": self.Point(p["a"], "text")}))
+        first, second = f({"a": 1.0, "b": 2.0}), f({"a": 1.0, "b": 2.0})
+        assert first == second == (1.0, {"b": [2.0, None], "c": self.Point(1.0, "text")})
+        assert type(second[1]["c"]) is self.Point
+
+    def test_variables_in_them_give_variables(self):
+        f, x = rs.compile(lambda p: p["a"] * 2), rs.dscalar("x")
+        assert f({"a": 1.0}) == 2.0 and isinstance(f({"a": x}), rs.Variable) and f({"a": 3.0}) == 6.0
+
+    def test_the_default_float_is_asked_each_time(self):
+        f = rs.compile(lambda p: p["a"] * 2)
+        assert f({"a": 1.0}).dtype == "float64"
+        with rs.config.override(floatX="float32"):
+            assert f({"a": 1.0}).dtype == "float32"
+        assert f({"a": 1.0}).dtype == "float64"

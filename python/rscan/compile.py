@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _tree
 from ._pickle import Made
+from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
 from .dtypes import as_array, is_foreign, short, what_to_do
@@ -30,14 +31,15 @@ class _Results:
     """How results are put together: their structure, and the texts and Nones in it, which are no values."""
 
     def __init__(self, tree: _tree.Tree, kept: dict[int, Any], total: int) -> None:
-        self.tree, self.kept, self.total = tree, kept, total
+        self.kept, self.total = kept, total
+        self._build = builder(tree)
 
     def of(self, values: list[Any]) -> Any:
-        """With these values."""
-        leaves = iter(values)
+        """With these values; those without axes are numbers."""
+        leaves = iter([v if v.ndim else v[()] for v in values])
         if self.kept:
             leaves = iter([self.kept[i] if i in self.kept else next(leaves) for i in range(self.total)])
-        return self.tree.build(leaves)
+        return self._build(leaves)
 
 
 if TYPE_CHECKING:
@@ -69,8 +71,9 @@ class Compiled(Made, Generic[P, R]):
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _Results]] = {}
-        #: Variants by the types of plain positional arguments: the way of calls in a loop, as optimisers make them.
-        self._plain: dict[Any, tuple[Function, _Results]] = {}
+        #: Variants by the types of arguments: the way of calls in a loop, as optimisers make them. With each, where its inputs stand among
+        #: the leaves of the arguments, or the value of an argument that is left out; None where they are the leaves in order.
+        self._quick: dict[Any, tuple[Function, _Results, list[Any] | None]] = {}
         self._lock = threading.Lock()
         functools.update_wrapper(self, fn, updated=())
 
@@ -101,20 +104,37 @@ class Compiled(Made, Generic[P, R]):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The values for these arguments. Called with variables, the expression itself."""
-        kinds = None if named else _kinds(args)
-        found = None if kinds is None else self._plain.get(kinds)
+        given: list[Any] = []
+        kind = kind_of(args, named, given)
+        found = None if kind is None else self._quick.get((config.floatX, kind))
         if found is None:
-            leaves, tree, static, names = self._flat(args, named)
-            if any(isinstance(v, Variable) for v in leaves):
-                return self._fn(*args, **named)
-            arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
-            found = self._variant(arrays, tree, static, names)
-            if kinds is not None and len(arrays) == len(args):
-                self._plain[kinds] = found
-        else:
-            arrays = [v if type(v) in _TAKEN or (type(v) is float and config.floatX == "float64") else _array(v, "?") for v in args]
-        compiled, out = found
-        return out.of([_plain(v) for v in compiled(*arrays)])
+            return self._general(args, named, kind)
+        compiled, out, order = found
+        if order is not None:
+            given = [given[i] if type(i) is int else i.value for i in order]
+        double = config.floatX == "float64"
+        arrays = [v if type(v) in _TAKEN or (double and type(v) is float) else _array(v, "?") for v in given]
+        return out.of(compiled(*arrays))
+
+    def _general(self, args: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
+        """A call with arguments of any kind; the next one with such arguments is quick."""
+        leaves, tree, static, names = self._flat(args, named)
+        if any(isinstance(v, Variable) for v in leaves):
+            return self._fn(*args, **named)
+        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        compiled, out = self._variant(arrays, tree, static, names)
+        if kind is not None:
+            self._quick[config.floatX, kind] = compiled, out, self._order(args, named)
+        return out.of(compiled(*arrays))
+
+    def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
+        """Where the inputs of a variant stand among the leaves of its arguments."""
+        count = [0]
+        bound = self._signature.bind(*[marked(v, count) for v in args], **{k: marked(v, count) for k, v in named.items()})
+        bound.apply_defaults()
+        leaves, _ = _tree.flatten(dict(bound.arguments), lambda v: isinstance(v, Marker) or _is_leaf(v))
+        order = [v.at if isinstance(v, Marker) else _Default(v) for v in leaves if isinstance(v, Marker) or _is_value(v)]
+        return None if order == list(range(count[0])) else order
 
     def lower(self, *args: Any, **named: Any) -> Function:
         """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
@@ -203,23 +223,8 @@ class Compiled(Made, Generic[P, R]):
         return compiled, _Results(out, kept, len(outputs))
 
 
-def _kinds(args: tuple[Any, ...]) -> Any:
-    """What tells the variant of arguments that are all arrays and numbers; None for others."""
-    kinds: list[Any] = [config.floatX]
-    for arg in args:
-        if type(arg) is np.ndarray:
-            kinds.append((arg.dtype, arg.ndim))
-        elif type(arg) in _NUMBERS:
-            kinds.append(type(arg))
-        else:
-            return None
-    return tuple(kinds)
-
-
 #: Functions take these as they are, where the types are those of the variant.
 _TAKEN = (np.ndarray, np.float64)
-
-_NUMBERS: tuple[type, ...] = (float, int, bool, np.float64, np.float32, np.int64)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -255,9 +260,11 @@ def _array(value: Any, name: str) -> np.ndarray:
     return array
 
 
-def _plain(value: np.ndarray) -> Any:
-    """An array, or the number of an array without axes."""
-    return value[()] if value.ndim == 0 else value
+class _Default:
+    """The value of an argument that is left out."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None) -> Any:
