@@ -21,7 +21,7 @@ FLAGS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
 
-.PHONY: accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -105,6 +105,9 @@ accept-memory: $(VENV)/built $(VENV)/installed  ## N refused allocations under a
 
 accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps of loops that carry a buffer
 	cd benchmarks && ../$(PY) slopes.py
+
+accept-transforms: $(VENV)/built $(VENV)/installed  ## transforms of transforms of 40 loops, all pairs, against finite differences (FLAGS='--jax 4', BENCH_PYTHON: against JAX)
+	PYTHONPATH=python:tests $(BENCH_PYTHON) -m composed $(FLAGS)
 
 accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py

@@ -180,8 +180,8 @@ def _rows_of_cotangents(
     seed = wrap(_native.row(seeds._v, span), y._family)
     rows = vjp(y, variables, seed, consider_constant, disconnected_inputs)
     found = _native.vmap([r._v for r in rows], [(seed._v, seeds._v)], span)
-    repeated = [broadcast_to(expand_dims(r, 0), [seeds.shape[0], *r.shape]) for r in rows]
-    return [wrap(all_rows, y._family) if varies else r for (all_rows, varies), r in zip(found, repeated, strict=True)]
+    all_rows = [(wrap(v, y._family), varies) for v, varies in found]
+    return [v if varies else broadcast_to(expand_dims(v, 0), [seeds.shape[0], *v.shape]) for v, varies in all_rows]
 
 
 def hessian(
