@@ -21,7 +21,7 @@ FLAGS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
 
-.PHONY: accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -108,6 +108,9 @@ accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps
 
 accept-transforms: $(VENV)/built $(VENV)/installed  ## transforms of transforms of 40 loops, all pairs, against finite differences (FLAGS='--jax 4', BENCH_PYTHON: against JAX)
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m composed $(FLAGS)
+
+accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's functions beside array_api_strict, which BENCH_PYTHON has to have
+	PYTHONPATH=python:tests $(BENCH_PYTHON) -m array_api
 
 accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py

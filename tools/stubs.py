@@ -188,7 +188,7 @@ def module_stub(name: str) -> str:
     if hasattr(module, "__getattr__"):
         gathered.body.append("def __getattr__(name: str) -> Any: ...")
     text = HEADER.format(doc=(module.__doc__ or "").strip().splitlines()[0])
-    # Where other modules' names are exported, too, there is no list: checkers would take it for all there is, and do not read sums of lists.
+    # Where other modules' names are exported, too, there is no list: checkers would take it for all there is.
     exported = [] if not hasattr(module, "__all__") else [] if name in STARS else _exported(module.__all__)
     return text + "from typing import Any\n" + gathered.imports() + "\n" + gathered.text() + "\n".join(["", *exported, ""])
 

@@ -54,7 +54,6 @@ NUMPY: dict[str, str] = {
     "emath": _COMPLEX,
     "einsum_path": "rs.einsum chooses the order by itself",
     "row_stack": "rs.vstack",
-    "unique_all": "rs.unique(x, return_index=True, return_inverse=True, return_counts=True)",
     "kaiser": "rs.constant(np.kaiser(n, beta))",
     "i0": "rs.special.i0",
     "euler_gamma": "np.euler_gamma, a number",

@@ -9,8 +9,8 @@ from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError
 from .ops_elementwise import cast
-from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, ravel, reshape, transpose
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent
+from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, join, ravel, reshape, transpose
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, is_weak
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "diff",
@@ -206,14 +206,24 @@ def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
 
 
 def var(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: float | None = None,
 ) -> Variable:
-    """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof.
+    """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof, which
+    `correction` is another name of.
 
     >>> rs.var([[1.0, 3.0], [2.0, 8.0]], axis=1).eval()
     array([1., 9.])
     """
     no_out(out)
+    ddof = _ddof(ddof, correction)
     if dtype is not None and not dtype_name(dtype).startswith("float"):
         text = f"a variance is computed in float32 or float64, not in {dtype_name(dtype)}"
         raise RscanTypeError(text, code="E0806", labels=[(here(), "")])
@@ -224,15 +234,31 @@ def var(
     return sum(deviation * deviation, axis, keepdims=keepdims, where=where) / n
 
 
+def _ddof(ddof: float, correction: float | None) -> float:
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise RscanTypeError("ddof and correction are two names of one number: give one of them", code="E0809", labels=[(here(), "")])
+    return correction
+
+
 def std(
-    x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: float | None = None,
 ) -> Variable:
     """The standard deviation over axes (of the elements where `where` is true).
 
     >>> rs.std([1.0, 3.0], ddof=1).eval()
     array(1.41421356)
     """
-    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where))
+    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -331,26 +357,51 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
     return _along("cumprod", x, axis)
 
 
-def sort(x: Any, axis: int | None = -1) -> Variable:
-    """Sorted along an axis, NaN last.
+def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
+    """Sorted along an axis, NaN last; descending: the other way round, NaN first. Sorting is stable, whatever `stable` says.
 
     >>> rs.sort([3.0, 1.0, 2.0]).eval()
     array([1., 2., 3.])
     """
-    return _along("sort", x, axis)
+    found = _along("sort", x, axis)
+    return _turned(found, axis) if descending else found
 
 
-def argsort(x: Any, axis: int | None = -1) -> Variable:
-    """The positions (int64) that sort along an axis; equal elements keep their order.
+def _turned(v: Variable, axis: int | None) -> Variable:
+    """From the last element along an axis to the first; axis as `sort` takes it, whose results along None are vectors."""
+    before = (builtins.slice(None),) * (0 if axis is None else one_axis(axis, v.ndim))
+    return v[(*before, builtins.slice(None, None, -1))]
+
+
+def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
+    """The positions (int64) that sort along an axis; equal elements keep their order, when it is descending, too.
 
     >>> rs.argsort([3.0, 1.0, 2.0]).eval()
     array([1, 2, 0])
     """
-    return _along("argsort", x, axis)
+    if not descending:
+        return _along("argsort", x, axis)
+    v = as_variable(x)
+    v = reshape(v, [-1]) if axis is None else v
+    at = -1 if axis is None else axis
+    last = v.shape[one_axis(at, v.ndim)] - 1
+    return last - _turned(_along("argsort", _turned(v, at), at), at)
 
 
-def diff(x: Any, n: int = 1, axis: int = -1) -> Variable:
-    """Differences of neighbours along an axis, n times.
+def _between(v: Variable, axis: int, prepend: Any, append: Any) -> Variable:
+    """An array between two others, each of them an array of as many axes or a number."""
+    parts = []
+    for part in (prepend, v, append):
+        if part is None:
+            continue
+        value = as_variable(part, v.dtype if is_weak(part) else None)
+        one = [1 if k == axis else v.shape[k] for k in range(v.ndim)]
+        parts.append(broadcast_to(value, one) if value.ndim == 0 else value)
+    return v if len(parts) == 1 else join(axis, *parts)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
+    """Differences of neighbours along an axis, n times; of x with other arrays, or numbers, before and behind it.
 
     >>> rs.diff([1.0, 4.0, 9.0]).eval()
     array([3., 5.])
@@ -358,6 +409,7 @@ def diff(x: Any, n: int = 1, axis: int = -1) -> Variable:
     v = at_least(x, 1, "diff")
     if n < 0:
         raise RscanTypeError(f"n counts the differences, got {n}", code="E0809", labels=[(here(), "")])
+    v = _between(v, one_axis(axis, v.ndim), prepend, append)
     before = (builtins.slice(None),) * one_axis(axis, v.ndim)
     for _ in range(n):
         later, earlier = v[(*before, builtins.slice(1, None))], v[(*before, builtins.slice(None, -1))]

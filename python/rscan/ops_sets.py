@@ -22,7 +22,8 @@ from .variable import Variable, as_variable, elementwise, extent, operands
 
 __all__ = [
     "allclose", "argpartition", "argwhere", "array_equal", "array_equiv", "flatnonzero", "intersect1d", "isin", "lexsort", "partition",
-    "ravel_multi_index", "setdiff1d", "setxor1d", "union1d", "unique", "unique_counts", "unique_inverse", "unique_values", "unravel_index",
+    "ravel_multi_index", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unravel_index",
 ]  # fmt: skip
 
 
@@ -288,6 +289,16 @@ def unique_inverse(x: Any) -> tuple[Variable, Variable]:
     """
     values, inverse = unique(x, return_inverse=True)
     return values, inverse
+
+
+def unique_all(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
+    """The distinct elements, sorted, where each is first, the number of the one that each element is, and how often each is there.
+
+    >>> rs.eval(list(rs.unique_all([3, 1, 3])))
+    [array([1, 3]), array([1, 0]), array([1, 0, 1]), array([1, 2])]
+    """
+    values, first, inverse, counts = unique(x, return_index=True, return_inverse=True, return_counts=True)
+    return values, first, inverse, counts
 
 
 def union1d(ar1: Any, ar2: Any) -> Variable:

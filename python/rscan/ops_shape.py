@@ -59,8 +59,8 @@ def copy(x: Any) -> Variable:
     return apply("transpose", {"perm": list(range(v.ndim))}, v)
 
 
-def reshape(x: Any, shape: Any) -> Variable:
-    """The same elements, in order, under other extents, of which one may be −1.
+def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Variable:
+    """The same elements, in order, under other extents, of which one may be −1. Results share no memory, whatever `copy` says.
 
     >>> rs.reshape(np.arange(6), (2, -1)).eval()
     array([[0, 1, 2],
