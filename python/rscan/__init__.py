@@ -18,6 +18,7 @@ from .errors import (
     AxisError,
     DeviceError,
     DisconnectedInputError,
+    FileError,
     GradientError,
     InternalError,
     LinAlgError,
@@ -46,6 +47,7 @@ from .ops import *  # noqa: F403
 from .ops import __all__ as _functions
 from .printing import Print, debugprint, pp, print_
 from .random import RandomStream
+from .saving import Module, load, load_params, save, save_params
 from .scan import foldl, foldr, map, reduce, scan
 from .shared import SharedVariable, shared
 from .show import show
@@ -69,6 +71,7 @@ __all__ = [
     "DeviceError",
     "DISCONNECTED",
     "DisconnectedInputError",
+    "FileError",
     "ForgottenUpdatesWarning",
     "Function",
     "GradientError",
@@ -79,6 +82,7 @@ __all__ = [
     "LoopOutput",
     "Lop",
     "MissingInputError",
+    "Module",
     "NonScalarCostError",
     "OrderedUpdates",
     "Out",
@@ -118,6 +122,8 @@ __all__ = [
     "jacobian",
     "jvp",
     "linalg",
+    "load",
+    "load_params",
     "loop",
     "map",
     "numeric_grad",
@@ -127,6 +133,8 @@ __all__ = [
     "print_",
     "random",
     "reduce",
+    "save",
+    "save_params",
     "scan",
     "scan_checkpoints",
     "shared",

@@ -1,5 +1,6 @@
 """The core: expressions, loops, gradients and functions. What users see is written on top of it."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypedDict, final
 
@@ -143,6 +144,29 @@ class Function:
     def text(self, optimised: bool = False) -> str: ...
     def report(self) -> tuple[list[tuple[str, str, bool, str]], list[tuple[str, str, int]]]: ...
 
+@final
+class Module:
+    """Functions that were read from a file, as expressions."""
+
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def shared(self) -> list[tuple[str, Shared]]: ...
+    def function(
+        self, name: str
+    ) -> tuple[
+        list[Var],
+        list[Var],
+        list[tuple[Var, Var]],
+        str | None,
+        str,
+        list[np.ndarray | None],
+        list[str | None],
+        tuple[str, list[str]],
+        str | None,
+    ]: ...
+    def describe(self) -> str: ...
+
 @disjoint_base
 class Caller:
     """The base of the classes that users call: calls whose arguments need no conversion take no Python code."""
@@ -212,3 +236,11 @@ def span_place(span: int) -> tuple[str, int, str] | None: ...
 def catalogue() -> list[_Row]: ...
 def structural_ops() -> list[str]: ...
 def error_page(code: str) -> str | None: ...
+
+def save(
+    functions: Sequence[tuple[str, Function, str | None, str, Sequence[str | None], Sequence[np.ndarray | None], Sequence[str | None], str]],
+    path: str | os.PathLike[str] | None = None,
+) -> bytes | None: ...
+def load(path: str | os.PathLike[str] | None = None, data: bytes | None = None, ops: Sequence[UserOp] = ...) -> Module: ...
+def save_params(path: str | os.PathLike[str], params: dict[str, np.ndarray]) -> None: ...
+def load_params(path: str | os.PathLike[str]) -> list[tuple[str, np.ndarray]]: ...

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench}
+    commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench, "inspect": _inspect}
     return commands[options.command](options)
 
 
@@ -45,6 +45,8 @@ def _parser() -> argparse.ArgumentParser:
         form.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
     show.add_argument("--optimised", action="store_true", help="the graph as it runs, not as it was written")
     show.add_argument("-o", "--output", help="the file to write; standard output")
+    inspect = commands.add_parser("inspect", help="say what is in a file that rs.save wrote")
+    inspect.add_argument("file", help="the file")
     bench = commands.add_parser("bench", help="time a model with its gradient, beside what else is installed")
     bench.add_argument("--json", action="store_true", help="the same for programs")
     bench.add_argument("--only", default="", help="systems whose names contain this")
@@ -66,6 +68,18 @@ def _explain(options: Any) -> int:
         print(f"there is no error code {code}; `rscan explain` lists all", file=sys.stderr)
         return 1
     print(found.rstrip())
+    return 0
+
+
+def _inspect(options: Any) -> int:
+    from .errors import RscanError
+    from .saving import load
+
+    try:
+        print(load(options.file).describe(), end="")
+    except (OSError, RscanError) as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -81,6 +81,14 @@ def _details(error: RscanError) -> list[str]:
     return lines
 
 
+#: Lines that came with a program from a file, whose source need not be at hand: of those that errors have shown.
+_TEXTS: dict[tuple[str, int], str] = {}
+
+
+def _line(file: str, line: int) -> str:
+    return (_TEXTS.get((file, line)) or linecache.getline(file, line)).rstrip()
+
+
 def _source(labels: list[Label]) -> list[str]:
     """The labelled lines in source order, remarks aligned in one column."""
     home = labels[0][0]
@@ -89,7 +97,7 @@ def _source(labels: list[Label]) -> list[str]:
         known = remarks.setdefault((file, line), [])
         if remark and remark not in known:
             known.append(remark)
-    rows = [(file, line, linecache.getline(file, line).rstrip(), "; ".join(words)) for (file, line), words in remarks.items()]
+    rows = [(file, line, _line(file, line), "; ".join(words)) for (file, line), words in remarks.items()]
     gutter = max(len(str(row[1])) for row in rows)
     width = min(110, max((len(row[2]) for row in rows if row[3]), default=0))
     out = []
@@ -252,6 +260,12 @@ class LinAlgError(RscanError, np.linalg.LinAlgError):
     """
 
 
+class FileError(RscanError, OSError):
+    """A file that cannot be read or written."""
+
+    default_code = "E0921"
+
+
 class RscanMemoryError(RscanError, MemoryError):
     """There is no memory for a result.
 
@@ -357,6 +371,7 @@ KINDS: dict[str, type[RscanError]] = {
     "GradientError": GradientError,
     "DisconnectedInputError": DisconnectedInputError,
     "LinAlgError": LinAlgError,
+    "FileError": FileError,
     "MemoryError": RscanMemoryError,
     "UnsupportedError": UnsupportedError,
     "DeviceError": DeviceError,
@@ -372,13 +387,14 @@ def _from_native(
     kind: str,
     code: str,
     title: str,
-    labels: list[tuple[str, int, str, str]],
+    labels: list[tuple[str, int, str | None, str]],
     notes: list[str],
     helps: list[str],
 ) -> RscanError:
     """The exception of a diagnostic of the core."""
     cls = CODES.get(code) or KINDS.get(kind, RscanError)
-    places = [(file, line, remark) for file, line, _function, remark in labels]
+    places = [(file, line, remark) for file, line, _text, remark in labels]
+    _TEXTS.update({(file, line): text for file, line, text, _remark in labels if text is not None})
     return cls(title, code=code, labels=places, notes=notes, helps=helps)
 
 

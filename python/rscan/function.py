@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -102,6 +103,8 @@ class Function(Caller, Generic[R]):
     _quick = True
     #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
     trust_input = False
+    #: What it is, in words, where somebody has said so: a file that it is saved in says it, too.
+    doc: str | None = None
 
     if TYPE_CHECKING:
 
@@ -188,6 +191,12 @@ class Function(Caller, Generic[R]):
     def __repr__(self) -> str:
         inputs = ", ".join(slot.name or "?" for slot in self.inputs)
         return f"<rscan function {self.name or ''}({inputs})>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file, under its name or else as `f`, as `rs.save` does."""
+        from .saving import save
+
+        save(path, {self.name or "f": self})
 
     def text(self, optimised: bool = False) -> str:
         """The graph in text form: as it was written, or, optimised, as it runs."""

@@ -37,6 +37,7 @@ pub mod grad;
 pub mod ir;
 pub mod kernel;
 pub mod lower;
+pub mod module;
 pub mod ops;
 pub mod prelude;
 pub mod rewrite;

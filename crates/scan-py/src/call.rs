@@ -11,13 +11,15 @@ use scan_core::dispatch;
 use scan_core::prelude::{
     self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LARGE_MEMORY, LoopInfo, LoopTimes, PassOptions, Type,
 };
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A compiled function. Calls may come from many threads.
 #[pyclass(frozen, module = "rscan._native")]
 pub struct Function {
-    inner: core::Function,
+    /// The function of the core.
+    pub inner: Arc<core::Function>,
     name: Option<String>,
     /// One per input.
     pub slots: Vec<Slot>,
@@ -70,7 +72,7 @@ impl Function {
             let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
             let engine = device.map(|device| core::engine_on(&device)).transpose()?;
             let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, engine, passes };
-            let inner = core::Function::new(spec)?;
+            let inner = Arc::new(core::Function::new(spec)?);
             let lock = Lock::new(&inner);
             Ok(Function { inner, name, slots, outputs: types, lock, updates: writes })
         })

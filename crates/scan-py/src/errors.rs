@@ -71,10 +71,10 @@ pub fn to_py(py: Python<'_>, error: &Diagnostic) -> PyErr {
 }
 
 fn build(py: Python<'_>, error: &Diagnostic) -> PyResult<PyErr> {
-    let labels: Vec<(String, u32, String, String)> = error
+    let labels: Vec<(String, u32, Option<String>, String)> = error
         .labels
         .iter()
-        .filter_map(|l| l.span.place().map(|p| (p.file.to_string(), p.line, p.function.to_string(), l.text.clone())))
+        .filter_map(|l| l.span.place().map(|p| (p.file.to_string(), p.line, p.text.map(|t| t.to_string()), l.text.clone())))
         .collect();
     let make = py.import("rscan.errors")?.getattr("_from_native")?;
     let instance = make.call1((error.kind.name(), error.code, &error.title, labels, error.notes.clone(), error.helps.clone()))?;

@@ -7,6 +7,7 @@ mod caller;
 mod errors;
 mod gradient;
 mod loops;
+mod module;
 mod reflect;
 mod reserve;
 mod shared;
@@ -33,6 +34,8 @@ mod _native {
     use super::gradient::{from_text, grad, jvp, row, substitute, to_text, vjp, vmap};
     #[pymodule_export]
     use super::loops::{LoopBuilder, noted, recent};
+    #[pymodule_export]
+    use super::module::{Module, load, load_params, save, save_params};
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops};
     #[pymodule_export]

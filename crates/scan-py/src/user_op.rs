@@ -18,7 +18,11 @@ pub struct UserOp(Arc<PyOp>);
 impl UserOp {
     /// As an op of the core.
     pub fn op(&self) -> Op {
-        Op::Extern(ExternRef(self.0.clone()))
+        Op::Extern(self.external())
+    }
+    /// As what a text refers to by its key.
+    pub fn external(&self) -> ExternRef {
+        ExternRef(self.0.clone())
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Kind {
     Device,
     /// The text form does not parse or verify.
     Parse,
+    /// A file that cannot be read or written.
+    File,
     /// There is no memory for a result.
     Memory,
     /// The caller asked to stop.
@@ -56,6 +58,7 @@ impl Kind {
             Kind::Unsupported => "UnsupportedError",
             Kind::Device => "DeviceError",
             Kind::Parse => "ParseError",
+            Kind::File => "FileError",
             Kind::Memory => "MemoryError",
             Kind::Interrupted => "Interrupted",
             Kind::Callback => "CallbackError",
@@ -147,8 +150,7 @@ impl Diagnostic {
 
 /// The labelled lines in source order, remarks aligned in one column.
 fn render_lines(places: &[(Place, &str)], source: &dyn Fn(&str, u32) -> Option<String>) -> String {
-    let mut rows: Vec<(&Place, String, &str)> =
-        places.iter().map(|(p, t)| (p, source(&p.file, p.line).unwrap_or_default().trim_end().to_string(), *t)).collect();
+    let mut rows: Vec<(&Place, String, &str)> = places.iter().map(|(p, t)| (p, line_of(p, source).trim_end().to_string(), *t)).collect();
     rows.sort_by(|a, b| (&a.0.file, a.0.line).cmp(&(&b.0.file, b.0.line)));
     rows.dedup_by(|b, a| a.0 == b.0 && (b.2.is_empty() || a.2 == b.2));
     let gutter = rows.iter().map(|r| r.0.line.to_string().len()).max().unwrap_or(0);
@@ -162,6 +164,10 @@ fn render_lines(places: &[(Place, &str)], source: &dyn Fn(&str, u32) -> Option<S
         out.push('\n');
     }
     out
+}
+
+fn line_of(place: &Place, source: &dyn Fn(&str, u32) -> Option<String>) -> String {
+    place.text.as_deref().map(str::to_string).or_else(|| source(&place.file, place.line)).unwrap_or_default()
 }
 
 impl fmt::Display for Diagnostic {

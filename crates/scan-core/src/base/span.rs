@@ -16,6 +16,8 @@ pub struct Place {
     pub line: u32,
     /// Name of the enclosing function (`<module>` at top level).
     pub function: Arc<str>,
+    /// The line itself, where the file need not be at hand.
+    pub text: Option<Arc<str>>,
 }
 
 #[derive(Default)]
@@ -32,7 +34,15 @@ impl Span {
 
     /// Interns a place; equal places give equal spans.
     pub fn new(file: &str, line: u32, function: &str) -> Span {
-        let place = Place { file: file.into(), line, function: function.into() };
+        Span::of(Place { file: file.into(), line, function: function.into(), text: None })
+    }
+
+    /// The same with the text of the line, where it is known.
+    pub fn quoted(file: &str, line: u32, text: Option<Arc<str>>) -> Span {
+        Span::of(Place { file: file.into(), line, function: "".into(), text })
+    }
+
+    fn of(place: Place) -> Span {
         let mut table = TABLE.write().unwrap_or_else(|e| e.into_inner());
         if let Some(&id) = table.ids.get(&place) {
             return Span(id);

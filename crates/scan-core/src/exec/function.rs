@@ -45,7 +45,10 @@ pub struct Function {
     /// What stands for them in expressions.
     leaves: Vec<Var>,
     updated: Vec<Shared>,
+    /// What stands for these.
+    updated_leaves: Vec<Var>,
     n_outputs: usize,
+    passes: Options,
 }
 
 /// Held for reading while a call takes its snapshot of shared values, for writing while one commits.
@@ -60,6 +63,7 @@ impl Function {
     /// `E0509` where the environment names a pass that does not exist.
     pub fn new(spec: FunctionSpec) -> Result<Function> {
         let updated = updated(&spec.updates)?;
+        let updated_leaves = spec.updates.iter().map(|u| u.0.clone()).collect();
         let values: Vec<Var> = spec.outputs.iter().chain(spec.updates.iter().map(|u| &u.1)).cloned().collect();
         let values = if spec.givens.is_empty() { values } else { substitute(&values, &spec.givens)? };
         let mut extract = Extract::new(false);
@@ -74,10 +78,11 @@ impl Function {
         let shared = leaves.iter().filter_map(|v| v.as_shared().cloned()).collect();
         let mut graph = extract.graph;
         graph.set_results(results);
-        let passes = spec.passes.with_environment()?;
+        let passes = spec.passes.clone().with_environment()?;
         let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
         let equal = equal_extents(&spec.inputs);
-        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, n_outputs: spec.outputs.len() })
+        let n_outputs = spec.outputs.len();
+        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, updated_leaves, n_outputs, passes: spec.passes })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -129,7 +134,7 @@ impl Function {
         self.program.report()
     }
     /// Its graph as the user wrote it: parameters are the inputs, then the shared variables; results the outputs, then the updates.
-    pub fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Arc<Graph> {
         self.program.graph()
     }
     /// What became of its loops, outer ones first.
@@ -155,6 +160,18 @@ impl Function {
     /// The expression of each of them that the function was made of.
     pub fn shared_leaves(&self) -> &[Var] {
         &self.leaves
+    }
+    /// The shared variables that it updates, as expressions, in the order of its graph's last results.
+    pub fn updated_leaves(&self) -> &[Var] {
+        &self.updated_leaves
+    }
+    /// The passes that it was asked to be optimised with.
+    pub fn passes(&self) -> &Options {
+        &self.passes
+    }
+    /// How many outputs a call gives.
+    pub fn n_outputs(&self) -> usize {
+        self.n_outputs
     }
     /// True where a call neither waits for other calls nor runs code of users.
     pub fn stands_alone(&self) -> bool {
@@ -187,6 +204,12 @@ impl Function {
         }
         Ok(())
     }
+}
+
+/// The values of shared variables at one moment, between the commits of calls.
+pub fn snapshot<'s>(shared: impl Iterator<Item = &'s Shared>) -> Vec<Array> {
+    let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
+    shared.map(Shared::get).collect()
 }
 
 /// Each extent of the inputs that has the symbol of an earlier one, with that one.

@@ -90,7 +90,7 @@ impl Program {
         &self.report
     }
     /// The graph as it was written.
-    pub fn graph(&self) -> &Graph {
+    pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
     }
     /// The plan of the optimised graph.

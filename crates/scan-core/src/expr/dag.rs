@@ -72,6 +72,10 @@ impl Var {
         let ty = shared.ty().clone();
         Var::leaf(LeafKind::Shared(shared), ty, name, span)
     }
+    /// A leaf of a shared variable in a graph whose extents have symbols of their own: of type `ty`, which the variable's type agrees with.
+    pub fn shared_as(shared: Shared, ty: Type, name: Option<&str>) -> Var {
+        Var::leaf(LeafKind::Shared(shared), ty, name, Span::NONE)
+    }
     fn leaf(kind: LeafKind, ty: Type, name: Option<&str>, span: Span) -> Var {
         Var::Leaf(Arc::new(Leaf { id: fresh(), kind, ty, span, name: Mutex::new(name.map(Into::into)) }))
     }

@@ -12,10 +12,30 @@ use crate::base::{Diagnostic, Result, Span};
 use crate::types::{Array, DType, Sym, Type};
 use rustc_hash::FxHashMap;
 use std::fmt::Display;
+use std::sync::Arc;
 use words::{Lexed, RESERVED, Tok, Token};
 
 /// Finds the user's op of a key.
 pub type Registry<'a> = dyn Fn(&str) -> Option<ExternRef> + 'a;
+
+/// What a text refers to by name, and how long it may be.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The user's op of a key.
+    pub ops: &'a Registry<'a>,
+    /// The array of `const tensor "name"`.
+    pub tensors: &'a dyn Fn(&str) -> Option<Array>,
+    /// The source of the line that a comment names, by file and number.
+    pub lines: &'a dyn Fn(&str, u32) -> Option<Arc<str>>,
+    /// So many tokens and comments at most: memory for a text is a multiple of their number.
+    pub most: usize,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Context { ops: &|_| None, tensors: &|_| None, lines: &|_, _| None, most: usize::MAX }
+    }
+}
 
 /// Reads one function: its name and graph.
 ///
@@ -24,15 +44,15 @@ pub type Registry<'a> = dyn Fn(&str) -> Option<ExternRef> + 'a;
 /// `E0905` an unknown user op, `E0906` a number outside the limits, `E0907` a loop whose slots do not fit, `E0908` a type
 /// that contradicts what inference finds; else what type inference reports, with line and column in a note.
 pub fn parse(text: &str) -> Result<(String, Graph)> {
-    parse_with(text, &|_| None)
+    parse_with(text, &Context::default())
 }
 
-/// As [`parse`], with user ops.
+/// As [`parse`], with user ops and tensors.
 ///
 /// # Errors
-/// As [`parse`].
-pub fn parse_with(text: &str, externs: &Registry) -> Result<(String, Graph)> {
-    let mut parser = Parser::new(text, externs)?;
+/// As [`parse`]; `E0924` for a tensor that is not there.
+pub fn parse_with(text: &str, context: &Context) -> Result<(String, Graph)> {
+    let mut parser = Parser::new(text, context)?;
     let function = parser.function()?;
     match parser.peek() {
         Tok::End => Ok(function),
@@ -43,9 +63,9 @@ pub fn parse_with(text: &str, externs: &Registry) -> Result<(String, Graph)> {
 /// Reads any number of functions.
 ///
 /// # Errors
-/// As [`parse`].
-pub fn parse_module(text: &str, externs: &Registry) -> Result<Vec<(String, Graph)>> {
-    let mut parser = Parser::new(text, externs)?;
+/// As [`parse_with`].
+pub fn parse_module(text: &str, context: &Context) -> Result<Vec<(String, Graph)>> {
+    let mut parser = Parser::new(text, context)?;
     let mut functions = vec![];
     while *parser.peek() != Tok::End {
         functions.push(parser.function()?);
@@ -85,15 +105,15 @@ struct Parser<'t> {
     comments: FxHashMap<u32, &'t str>,
     pos: usize,
     dims: FxHashMap<&'t str, Sym>,
-    externs: &'t Registry<'t>,
+    context: &'t Context<'t>,
     depth: usize,
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, externs: &'t Registry<'t>) -> Result<Self> {
-        let Lexed { tokens, comments } = words::lex(text)?;
+    fn new(text: &'t str, context: &'t Context<'t>) -> Result<Self> {
+        let Lexed { tokens, comments } = words::lex(text, context.most)?;
         let comments = comments.into_iter().collect();
-        Ok(Parser { text, tokens, comments, pos: 0, dims: FxHashMap::default(), externs, depth: 0 })
+        Ok(Parser { text, tokens, comments, pos: 0, dims: FxHashMap::default(), context, depth: 0 })
     }
 
     // Tokens.
@@ -180,7 +200,7 @@ impl<'t> Parser<'t> {
             let (file, line) = c.rsplit_once(':')?;
             Some((file, line.parse::<u32>().ok()?)).filter(|(f, _)| !f.is_empty() && !f.contains(['/', '\\']))
         });
-        place.map_or(Span::NONE, |(file, line)| Span::new(file, line, ""))
+        place.map_or(Span::NONE, |(file, line)| Span::quoted(file, line, (self.context.lines)(file, line)))
     }
 
     // Functions and statements.
@@ -269,7 +289,7 @@ impl<'t> Parser<'t> {
     /// What stands right of `=`, but no loop.
     fn right_side(&mut self, scope: &mut Scope, at: usize, span: Span) -> Result<Outs<Value>> {
         if self.eat_word("const") {
-            let array = self.literal()?;
+            let array = if self.eat_word("tensor") { self.tensor()? } else { self.literal()? };
             return Ok(std::iter::once(self.constant(scope, array)?).collect());
         }
         if matches!(self.peek(), Tok::Temp(_)) || *self.peek_at(1) == Tok::Mark('.') {
@@ -279,6 +299,13 @@ impl<'t> Parser<'t> {
         let ins = self.list('(', ')', |p| p.operand(scope))?;
         scope.graph.set_span(span);
         self.apply(scope, op, &ins, at)
+    }
+    /// `"name"` after `const tensor`.
+    fn tensor(&mut self) -> Result<Array> {
+        let Tok::Text(name) = self.peek().clone() else { return self.unexpected("the name of a tensor in quotes") };
+        let at = self.at();
+        self.pos += 1;
+        (self.context.tensors)(&name).map_or_else(|| self.fail(at, "E0924", format!("there is no tensor `{name}`")), Ok)
     }
     fn apply(&mut self, scope: &mut Scope, op: Op, ins: &[Value], at: usize) -> Result<Outs<Value>> {
         scope.graph.apply(op, ins).map_err(|e| self.blame(at, e))
@@ -297,7 +324,7 @@ impl<'t> Parser<'t> {
                 let Tok::Text(key) = self.next() else {
                     return self.fail(at, "E0903", "expected the key of the user op in quotes after `extern`");
                 };
-                let found = (self.externs)(&key);
+                let found = (self.context.ops)(&key);
                 found.map(Op::Extern).map_or_else(|| self.fail(at, "E0905", format!("there is no user op `{key}`")), Ok)
             }
             Tok::Word(name) => {

@@ -5,6 +5,7 @@
 //! type      = dtype ["[" dim {"," dim} "]"]            dims: 3, n0, 2*n0+1; equal names are equal extents in the whole function
 //! statement = target {"," target} "=" op               target: name [":" type], where the type says more than inference finds
 //!           | name "=" "const" literal                 constants that have a name or are long; the others stand where they are used
+//!           | name "=" "const" "tensor" "name"         a constant that is kept elsewhere
 //!           | name [":" type] "=" loop "." output      a name or a type for an output of a loop
 //!           | name "=" loop
 //! op        = word ["[" attribute "=" value {"," …} "]"] "(" [operand {"," …}] ")"  |  "extern" "key" "(" … ")"
@@ -27,7 +28,7 @@ use super::op::{Arg, Attr, Op};
 use super::parse::words::RESERVED;
 use super::scan::{Keep, NonSeqId, Scan, SeqId, StateId, Tag};
 use crate::base::{Id, Span};
-use crate::types::{Dim, Sym, Type};
+use crate::types::{Array, Dim, Sym, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Constants of more elements are statements of their own.
@@ -44,9 +45,14 @@ impl Graph {
 
 /// The graph as text, as function `name`.
 pub fn print(graph: &Graph, name: &str) -> String {
+    print_with(graph, name, &mut |_| None)
+}
+
+/// The same, where `elsewhere` gives names to constants that are kept elsewhere. It may be asked for one more than once.
+pub fn print_with(graph: &Graph, name: &str, elsewhere: &mut dyn FnMut(&Array) -> Option<String>) -> String {
     let mut wanted = FxHashSet::default();
     loop {
-        let mut printer = Printer { out: String::new(), temps: 0, dims: Dims::new(&wanted) };
+        let mut printer = Printer { out: String::new(), temps: 0, dims: Dims::new(&wanted), elsewhere: &mut *elsewhere };
         printer.function(graph, name);
         let (out, missing) = (printer.out, printer.dims.missing);
         if missing.iter().all(|s| wanted.contains(s)) {
@@ -54,6 +60,17 @@ pub fn print(graph: &Graph, name: &str) -> String {
         }
         wanted.extend(missing);
     }
+}
+
+/// The extents of types as the text of a function with parameters of these types writes them; `None` for an extent with a symbol that no
+/// parameter has. The first types are the parameters'.
+pub(crate) fn extents<'t>(parameters: impl Iterator<Item = &'t Type>, others: impl Iterator<Item = &'t Type>) -> Vec<Vec<Option<String>>> {
+    let wanted = FxHashSet::default();
+    let mut dims = Dims::new(&wanted);
+    let mut all: Vec<Vec<Option<String>>> = parameters.map(|ty| ty.dims.iter().map(|d| Some(dims.dim(d))).collect()).collect();
+    let known = |dims: &Dims, d: &Dim| d.parts().0.iter().all(|(s, _)| dims.known(s));
+    all.extend(others.map(|ty| ty.dims.iter().map(|d| known(&dims, d).then(|| dims.dim(d))).collect()));
+    all
 }
 
 /// Symbols as the reader of the text meets them.
@@ -173,6 +190,7 @@ struct Printer<'a> {
     out: String,
     temps: usize,
     dims: Dims<'a>,
+    elsewhere: &'a mut dyn FnMut(&Array) -> Option<String>,
 }
 
 impl Printer<'_> {
@@ -221,7 +239,10 @@ impl Printer<'_> {
     }
     fn node(&mut self, scope: &mut Scope, node: &Node) {
         let callee = match &node.op {
-            Op::Const(a) => format!("const {}", literal::show(a)),
+            Op::Const(a) => match (self.elsewhere)(a) {
+                Some(name) => format!("const tensor {}", quote(&name)),
+                None => format!("const {}", literal::show(a)),
+            },
             Op::Extern(e) => format!("extern {}({})", quote(e.0.key()), scope.operands(&node.ins)),
             op => format!("{}{}({})", op.name(), attributes(op), scope.operands(&node.ins)),
         };

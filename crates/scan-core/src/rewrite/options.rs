@@ -95,6 +95,15 @@ impl Options {
         let names: Vec<&str> = names.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
         self.excluding(&names)
     }
+    /// The name of the level, and the passes that do not run: [`Options::named`] makes the same of them.
+    pub fn names(&self) -> (&'static str, Vec<&'static str>) {
+        let level = match self.level {
+            Level::None => "none",
+            Level::FastCompile => "fast_compile",
+            Level::FastRun => "fast_run",
+        };
+        (level, self.excluding.iter().copied().collect())
+    }
     /// True where a pass runs.
     pub fn runs(&self, name: &str) -> bool {
         let allowed = |stage| match self.level {

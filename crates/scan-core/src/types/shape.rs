@@ -5,6 +5,9 @@ use crate::bail;
 use crate::base::Result;
 use smallvec::SmallVec;
 
+/// The largest number of axes.
+pub const MAX_RANK: usize = 32;
+
 /// Extents of an array, outermost axis first.
 pub type Extents = SmallVec<[usize; 4]>;
 /// Extents of a type. Graphs hold many: those of vectors and matrices have room inside.

@@ -168,7 +168,7 @@ fn user_ops_go_by_their_key() {
   return %1, y, %2
 }
 ";
-    let (_, graph) = parse_with(text, &find).unwrap();
+    let (_, graph) = parse_with(text, &Context { ops: &find, ..Context::default() }).unwrap();
     assert_eq!(graph.to_text("f"), text);
     assert_eq!(graph.nodes().len(), 4);
 }
@@ -177,8 +177,8 @@ fn user_ops_go_by_their_key() {
 fn a_module_has_many_functions() {
     let one = "fn a(x: f64[n0]) {\n  return x\n}\n";
     let two = "fn b(x: f64[n0]) {\n  %0 = dim[axis=0](x)\n  return %0\n}\n";
-    let module = parse_module(&format!("{one}{two}"), &|_| None).unwrap();
+    let module = parse_module(&format!("{one}{two}"), &Context::default()).unwrap();
     assert_eq!(module.iter().map(|(name, g)| g.to_text(name)).collect::<String>(), format!("{one}{two}"));
     assert_eq!(parse(&format!("{one}{two}")).unwrap_err().code, "E0903");
-    assert!(parse_module("", &|_| None).unwrap().is_empty());
+    assert!(parse_module("", &Context::default()).unwrap().is_empty());
 }

@@ -4,10 +4,9 @@ use super::Parser;
 use super::words::Tok;
 use crate::base::Result;
 use crate::ir::literal;
+use crate::types::shape::MAX_RANK;
 use crate::types::{Array, DType, Dim, Dims, Sym, Type};
 
-/// The largest number of axes.
-const MAX_RANK: usize = 32;
 /// The largest extent, coefficient or number of elements.
 const MAX_COUNT: i64 = 1 << 40;
 /// The largest number of terms of an extent.

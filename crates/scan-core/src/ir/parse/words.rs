@@ -29,7 +29,7 @@ pub(crate) const RESERVED: &[&str] = &[
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Tok<'t> {
+pub(crate) enum Tok<'t> {
     /// An identifier or keyword.
     Word(&'t str),
     /// A generated name, `%0`.
@@ -57,7 +57,7 @@ impl std::fmt::Display for Tok<'_> {
 
 /// A token with its place.
 #[derive(Clone, Debug)]
-pub(super) struct Token<'t> {
+pub(crate) struct Token<'t> {
     /// The token.
     pub tok: Tok<'t>,
     /// Byte offset.
@@ -67,7 +67,7 @@ pub(super) struct Token<'t> {
 }
 
 /// The tokens of a text, and its comments by line.
-pub(super) struct Lexed<'t> {
+pub(crate) struct Lexed<'t> {
     /// Tokens; the last one is `End`.
     pub tokens: Vec<Token<'t>>,
     /// Comments without `#`, in order of lines.
@@ -87,13 +87,19 @@ pub(super) fn place(text: &str, at: usize) -> String {
     format!("line {line}, column {column}")
 }
 
-/// Splits a text into tokens.
-pub(super) fn lex(text: &str) -> Result<Lexed<'_>> {
+/// Splits a text into tokens, of which, with comments, there are `most` at most.
+///
+/// # Errors
+/// `E0903` for what is no token, `E0906` for more.
+pub(crate) fn lex(text: &str, most: usize) -> Result<Lexed<'_>> {
     let mut lexed = Lexed { tokens: vec![], comments: vec![] };
     let (mut at, mut line) = (0, 1);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         let after = |n: usize| rest[n..].chars().next();
+        if lexed.tokens.len() + lexed.comments.len() >= most {
+            return Err(error(text, at, "E0906", format!("the text is longer than {most} words and marks")));
+        }
         let (tok, len) = match c {
             '\n' => {
                 line += 1;

@@ -1,0 +1,82 @@
+//! A module from the bytes of a file.
+
+use super::container::{self, Contents, from_bytes};
+use super::signature::{Rows, Signature};
+use super::{Entry, FORMAT, Module};
+use crate::bail;
+use crate::base::{Diagnostic, Kind, Result};
+use crate::ir::op::ExternRef;
+use crate::ir::parse::{Context, parse_module};
+use crate::ir::{Graph, verify::agree};
+use crate::types::Shared;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+pub(super) fn load(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
+    let Contents { texts, tensors } = from_bytes(bytes, true)?;
+    let format = text(&texts, "rscan.format")?;
+    if !format.parse::<u32>().is_ok_and(|n| (1..=FORMAT).contains(&n)) {
+        return Err(Diagnostic::new(Kind::Parse, "E0923", format!("the file has format {format}, and this library reads up to {FORMAT}"))
+            .help("a newer rscan reads it"));
+    }
+    let lines: HashMap<String, String> = json(&texts, "rscan.lines")?;
+    let rows: Rows = json(&texts, "rscan.signature")?;
+    let context = Context {
+        ops: &|key| ops.iter().find(|op| op.0.key() == key).cloned(),
+        tensors: &|name| tensors.get(name).cloned(),
+        lines: &|file, line| lines.get(&format!("{file}:{line}")).map(|text| text.as_str().into()),
+        most: container::most_words(bytes.len()),
+    };
+    let graphs = parse_module(text(&texts, "rscan.text")?, &context)?;
+    if graphs.len() != rows.functions.len() {
+        bail!(Parse, "E0924", "the text has {} functions, the signature {}", graphs.len(), rows.functions.len());
+    }
+    let mut module = Module::new();
+    for row in &rows.shared {
+        let Some(value) = tensors.get(&row.name) else { bail!(Parse, "E0924", "there is no tensor of shared variable `{}`", row.name) };
+        if module.shared.insert(row.name.clone(), Shared::new(value.clone(), row.ty(value)?)).is_some() {
+            bail!(Parse, "E0924", "there are two shared variables `{}`", row.name);
+        }
+    }
+    for (row, (_, graph)) in rows.functions.into_iter().zip(graphs) {
+        let name = row.name.clone();
+        let signature = row.signature(&graph, context.tensors)?;
+        check_shared(&module, &name, &signature, &graph)?;
+        let entry = Entry { graph: Arc::new(graph), signature, compiled: OnceLock::new() };
+        if name.is_empty() || module.functions.insert(name.clone(), entry).is_some() {
+            bail!(Parse, "E0924", "a function has no name, or two are called `{name}`");
+        }
+    }
+    Ok(module)
+}
+
+fn text<'t>(texts: &'t HashMap<String, String>, key: &str) -> Result<&'t str> {
+    let Some(text) = texts.get(key) else {
+        bail!(Parse, "E0922", "this is no file of rscan's functions: it has no `{key}`");
+    };
+    Ok(text)
+}
+
+fn json<T: DeserializeOwned>(texts: &HashMap<String, String>, key: &str) -> Result<T> {
+    let text = text(texts, key)?;
+    if text.len() > container::SIDE {
+        bail!(Parse, "E0906", "`{key}` has {} bytes, more than {}", text.len(), container::SIDE);
+    }
+    serde_json::from_str(text).map_err(|e| Diagnostic::new(Kind::Parse, "E0924", format!("`{key}`: {e}")))
+}
+
+/// The shared variables of a function are there, each once, and of types that its graph can have.
+fn check_shared(module: &Module, name: &str, signature: &Signature, graph: &Graph) -> Result<()> {
+    let params = graph.params()[signature.inputs.len()..].iter();
+    let results = graph.results()[signature.outputs.len()..].iter();
+    for (list, values) in [(&signature.shared, params), (&signature.updates, results)] {
+        for (i, (shared, &v)) in list.iter().zip(values).enumerate() {
+            let fits = module.shared.get(shared).is_some_and(|s| agree(s.ty(), graph.ty(v)));
+            if !fits || list[..i].contains(shared) {
+                bail!(Parse, "E0924", "function `{name}`: shared variable `{shared}` is not there, not of its type or there twice");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! Modules: functions over one table of shared variables, in a file that any language reads. `docs/format.md` says how it is laid out.
+//!
+//! A module is written from functions and gives functions again; nothing of a machine is in its file, so each reader compiles for itself,
+//! a function when it is first asked for.
+
+mod container;
+mod describe;
+mod file;
+mod load;
+mod params;
+mod save;
+mod signature;
+
+pub use params::{load_params, params_from_bytes, params_to_bytes, save_params};
+pub use signature::{Port, Returns, Signature};
+
+use crate::bail;
+use crate::base::Result;
+use crate::exec::{Function, FunctionSpec};
+use crate::expr::Var;
+use crate::expr::splice::splice;
+use crate::ir::Graph;
+use crate::ir::op::ExternRef;
+use crate::types::{Array, Shared};
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The version of the format that this writes. It reads this one and the one before.
+pub const FORMAT: u32 = 1;
+
+/// Functions by name, and the shared variables that they read and update, by name.
+///
+/// Calls may come from many threads, of different functions too: each sees the shared variables as they are between two calls.
+#[derive(Default)]
+pub struct Module {
+    functions: IndexMap<String, Entry>,
+    shared: IndexMap<String, Shared>,
+}
+
+/// One function: as it was written, and, once somebody has asked for it, compiled.
+struct Entry {
+    graph: Arc<Graph>,
+    signature: Signature,
+    compiled: OnceLock<Result<Arc<Function>>>,
+}
+
+impl Module {
+    /// A module without functions.
+    pub fn new() -> Module {
+        Module::default()
+    }
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// `E0921` where it cannot be read; as [`Module::from_bytes`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Module> {
+        Module::load_with(path, &[])
+    }
+    /// The same, with the user's ops that it may refer to, by their keys.
+    ///
+    /// # Errors
+    /// As [`Module::load`].
+    pub fn load_with(path: impl AsRef<Path>, ops: &[ExternRef]) -> Result<Module> {
+        load::load(&file::read(path.as_ref())?, ops)
+    }
+    /// Reads the bytes of a file.
+    ///
+    /// # Errors
+    /// `E0922` where they are no whole, undamaged file; `E0923` where their format is newer than this library; `E0924` where their parts do
+    /// not fit each other; `E0905` for a user's op that is not among those given; what the text form reports.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Module> {
+        load::load(bytes, &[])
+    }
+    /// The same, with the user's ops that they may refer to.
+    ///
+    /// # Errors
+    /// As [`Module::from_bytes`].
+    pub fn from_bytes_with(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
+        load::load(bytes, ops)
+    }
+    /// The bytes of its file. Shared variables have the values that they have between two calls; equal modules give equal bytes.
+    ///
+    /// # Errors
+    /// `E0906` where a program is too long for a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        save::to_bytes(self)
+    }
+    /// Writes its file: the file is the old one or the new one, whole, whatever happens meanwhile.
+    ///
+    /// # Errors
+    /// `E0921` where it cannot be written; as [`Module::to_bytes`].
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::write(path.as_ref(), &self.to_bytes()?)
+    }
+
+    /// Adds a function; returns its signature, to which names and docs may be added.
+    ///
+    /// # Errors
+    /// `E0926` for a name that is empty or taken.
+    pub fn add(&mut self, name: &str, function: Arc<Function>) -> Result<&mut Signature> {
+        if name.is_empty() || self.functions.contains_key(name) {
+            bail!(Value, "E0926", "`{name}` cannot be a function's name: it is empty, or another function has it");
+        }
+        let signature = signature::of(&function, &mut |leaf| self.adopt(leaf));
+        let entry = Entry { graph: function.graph().clone(), signature, compiled: OnceLock::from(Ok(function)) };
+        Ok(&mut self.functions.entry(name.to_string()).insert_entry(entry).into_mut().signature)
+    }
+    /// The name of a shared variable in the table, where it goes if it is new.
+    fn adopt(&mut self, leaf: &Var) -> Option<String> {
+        let shared = leaf.as_shared()?;
+        if let Some((name, _)) = self.shared.iter().find(|(_, s)| *s == shared) {
+            return Some(name.clone());
+        }
+        let name = leaf.name().filter(|n| !n.is_empty()).map_or_else(|| "shared".to_string(), |n| n.to_string());
+        let name = free(&name, |n| n == METADATA || self.shared.contains_key(n));
+        self.shared.insert(name.clone(), shared.clone());
+        Some(name)
+    }
+
+    /// Names of the functions, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
+    }
+    /// What a function takes and gives.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name.
+    pub fn signature(&self, name: &str) -> Result<&Signature> {
+        Ok(&self.entry(name)?.signature)
+    }
+    /// A function, compiled when it is first asked for.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name; as [`Function::new`].
+    pub fn function(&self, name: &str) -> Result<Arc<Function>> {
+        let entry = self.entry(name)?;
+        entry.compiled.get_or_init(|| Ok(Arc::new(Function::new(self.spec(name)?)?))).clone()
+    }
+    /// A function as expressions of fresh inputs and of the shared variables.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name; what type inference reports.
+    pub fn spec(&self, name: &str) -> Result<FunctionSpec> {
+        let Entry { graph, signature, .. } = self.entry(name)?;
+        let types: Vec<_> = graph.params().iter().map(|&v| graph.ty(v).clone()).collect();
+        let (given, kept) = types.split_at(signature.inputs.len());
+        let inputs: Vec<Var> =
+            signature.inputs.iter().zip(given).map(|(port, ty)| Var::input(ty.clone(), port.name.as_deref(), Default::default())).collect();
+        let mut leaves = FxHashMap::default();
+        for (name, ty) in signature.shared.iter().zip(kept) {
+            leaves.insert(name.clone(), Var::shared_as(self.shared[name].clone(), ty.clone(), Some(name)));
+        }
+        let all = inputs.iter().chain(signature.shared.iter().map(|name| &leaves[name])).cloned();
+        let known = graph.params().iter().copied().zip(all).collect();
+        let mut outputs = splice(graph, known, graph.results())?;
+        let values = outputs.split_off(signature.outputs.len());
+        let leaf = |name: &String| {
+            leaves.get(name).cloned().unwrap_or_else(|| {
+                let shared = &self.shared[name];
+                Var::shared_as(shared.clone(), shared.ty().clone(), Some(name))
+            })
+        };
+        let updates = signature.updates.iter().map(leaf).zip(values).collect();
+        let passes = signature.passes.clone();
+        Ok(FunctionSpec { name: Some(name.to_string()), inputs, outputs, updates, passes, ..FunctionSpec::default() })
+    }
+
+    /// The shared variables by name, in the order in which functions first use them. Their values are read and set through them.
+    pub fn shared(&self) -> impl ExactSizeIterator<Item = (&str, &Shared)> {
+        self.shared.iter().map(|(name, shared)| (name.as_str(), shared))
+    }
+    /// The value of a shared variable.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name.
+    pub fn get(&self, name: &str) -> Result<Array> {
+        self.variable(name).map(Shared::get)
+    }
+    /// Sets the value of a shared variable.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name; `E0506` for a value of another dtype or rank, or of other extents where they are fixed.
+    pub fn set(&self, name: &str, value: Array) -> Result<()> {
+        let shared = self.variable(name)?;
+        if !shared.ty().admits(value.dtype(), value.shape()) {
+            bail!(Type, "E0506", "shared variable `{name}` holds {}, and {} does not fit", shared.ty(), value.ty());
+        }
+        shared.set(value);
+        Ok(())
+    }
+    /// What is in it, for people: functions, their arguments and loops, shared variables and their sizes.
+    pub fn describe(&self) -> String {
+        describe::describe(self)
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry> {
+        let Some(entry) = self.functions.get(name) else {
+            let all: Vec<&str> = self.names().collect();
+            bail!(Value, "E0925", "there is no function `{name}`; there are {}", all.join(", "));
+        };
+        Ok(entry)
+    }
+    fn variable(&self, name: &str) -> Result<&Shared> {
+        let Some(shared) = self.shared.get(name) else {
+            let all: Vec<&str> = self.shared.keys().map(String::as_str).collect();
+            bail!(Value, "E0925", "there is no shared variable `{name}`; there are {}", all.join(", "));
+        };
+        Ok(shared)
+    }
+}
+
+/// What the format keeps for itself among the names of tensors.
+const METADATA: &str = "__metadata__";
+
+/// The name itself where it is free, else with the first number that makes it so.
+fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (1..).map(|i| format!("{name}_{i}"));
+    std::iter::once(name.to_string()).chain(numbered).find(|n| !taken(n)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

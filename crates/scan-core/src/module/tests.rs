@@ -1,0 +1,115 @@
+use super::*;
+use crate::base::Span;
+use crate::expr::gradient::grad;
+use crate::expr::{GradOptions, LoopBuilder, LoopOptions};
+use crate::ir::EvalCx;
+use crate::types::{DType, Type};
+
+fn call(f: &Function, args: &[Array]) -> Vec<Array> {
+    f.call(&mut EvalCx::new(), args).unwrap()
+}
+
+fn linspace(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i as f64 * 0.37).sin()).collect()
+}
+
+/// `h[t] = tanh(w·h[t−1] + x[t])` with a loss against a table that is a large constant, and a step of gradient descent on w.
+fn train() -> (Function, Shared) {
+    let w = Shared::new(Array::vector(&linspace(5)), Type::unknown(DType::F64, 1));
+    let leaf = Var::shared(w.clone(), Some("w"), Span::NONE);
+    let (xs, h0) = (Var::float("xs", 2), Var::float("h0", 1));
+    let mut step = LoopBuilder::new(LoopOptions::default()).unwrap();
+    let x_t = step.sequence(&xs, &[0], Some("x")).unwrap().remove(0);
+    let h_tm1 = step.state(&h0, &[-1], Some("h")).unwrap().remove(0);
+    let h_t = leaf.mul(&h_tm1).unwrap().add(&x_t).unwrap().tanh().unwrap();
+    let h = step.finish(&[(Some(0), h_t)], &[], None).unwrap().outputs.remove(0);
+    let table = Var::constant(Array::new(&[20, 5], linspace(100)), Span::NONE);
+    let loss = h.sub(&table).unwrap().square().unwrap().sum().unwrap();
+    let slope = grad(Some(&loss), &[leaf.clone()], &GradOptions::default()).unwrap().remove(0).unwrap();
+    let after = leaf.sub(&slope.mul(&Var::number(0.01)).unwrap()).unwrap();
+    let spec = FunctionSpec { inputs: vec![xs, h0], outputs: vec![loss], updates: vec![(leaf, after)], ..Default::default() };
+    (Function::new(spec).unwrap(), w)
+}
+
+fn arguments() -> [Array; 2] {
+    [Array::new(&[20, 5], linspace(100)), Array::vector(&[0.1; 5])]
+}
+
+#[test]
+fn training_goes_on_where_it_was() {
+    let (f, w) = train();
+    let mut module = Module::new();
+    module.add("train", Arc::new(f)).unwrap().doc = Some("one step".into());
+    let f = module.function("train").unwrap();
+    (0..3).for_each(|_| _ = call(&f, &arguments()));
+    let bytes = module.to_bytes().unwrap();
+    assert_eq!(bytes, module.to_bytes().unwrap());
+    let there = Module::from_bytes(&bytes).unwrap();
+    let g = there.function("train").unwrap();
+    for _ in 0..4 {
+        assert_eq!(call(&f, &arguments()), call(&g, &arguments()));
+    }
+    assert_eq!(there.get("w").unwrap(), w.get());
+    assert_eq!(there.to_bytes().unwrap(), module.to_bytes().unwrap(), "what was loaded is saved as it was");
+    let s = there.signature("train").unwrap();
+    assert_eq!((s.doc.as_deref(), &s.shared[..], &s.updates[..]), (Some("one step"), &["w".to_string()][..], &["w".to_string()][..]));
+    assert_eq!((s.inputs[0].name.as_deref(), s.inputs[0].axes.len()), (Some("xs"), 2));
+    assert_eq!(there.graph_text("train").matches("const tensor").count(), 1, "{}", there.graph_text("train"));
+}
+
+impl Module {
+    /// The text of a function as a file has it.
+    fn graph_text(&self, name: &str) -> String {
+        crate::ir::print::print_with(&self.functions[name].graph, name, &mut |a| (a.len() > 64).then(|| "t".into()))
+    }
+}
+
+#[test]
+fn functions_share_variables() {
+    let (f, w) = train();
+    let leaf = f.updated_leaves()[0].clone();
+    let spec = FunctionSpec { outputs: vec![leaf.mul(&Var::number(2.0)).unwrap()], ..Default::default() };
+    let mut module = Module::new();
+    module.add("train", Arc::new(f)).unwrap();
+    module.add("double", Arc::new(Function::new(spec).unwrap())).unwrap();
+    assert_eq!(module.shared().count(), 1);
+    let there = Module::from_bytes(&module.to_bytes().unwrap()).unwrap();
+    call(&there.function("train").unwrap(), &arguments());
+    let now = there.get("w").unwrap();
+    assert_ne!(now, w.get());
+    assert_eq!(call(&there.function("double").unwrap(), &[])[0].to_f64_vec(), now.to_f64_vec().iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+    there.set("w", Array::vector(&[0.0; 5])).unwrap();
+    assert_eq!(call(&there.function("double").unwrap(), &[])[0], Array::vector(&[0.0; 5]));
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let (f, _) = train();
+    let mut module = Module::new();
+    let f = Arc::new(f);
+    module.add("train", f.clone()).unwrap();
+    assert_eq!(module.add("train", f.clone()).unwrap_err().code, "E0926");
+    assert_eq!(module.add("", f).unwrap_err().code, "E0926");
+    assert_eq!(module.function("predict").err().unwrap().code, "E0925");
+    assert_eq!(module.get("b").unwrap_err().code, "E0925");
+    assert_eq!(module.set("w", Array::scalar(1.0)).unwrap_err().code, "E0506");
+    assert_eq!(Module::load("/nowhere/at/all").err().unwrap().code, "E0921");
+    assert_eq!(module.save("/nowhere/at/all").unwrap_err().code, "E0921");
+    assert_eq!(Module::from_bytes(b"").err().unwrap().code, "E0922");
+    let weights = params_to_bytes(&[("w".to_string(), Array::scalar(1.0))].into()).unwrap();
+    assert_eq!(Module::from_bytes(&weights).err().unwrap().code, "E0922");
+}
+
+#[test]
+fn files_are_replaced_as_a_whole() {
+    let folder = std::env::temp_dir().join(format!("rscan-module-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("weights.safetensors");
+    let weights = |x: f64| [("w".to_string(), Array::scalar(x)), ("n".to_string(), Array::vector(&[1i32, -2]))].into();
+    save_params(&path, &weights(1.0)).unwrap();
+    save_params(&path, &weights(2.0)).unwrap();
+    assert_eq!(load_params(&path).unwrap(), weights(2.0));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(save_params(&path, &[("__metadata__".to_string(), Array::scalar(1.0))].into()).unwrap_err().code, "E0926");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,166 @@
+"""Functions in a file, `rs.save("model.rscan", train=f, predict=g)`, that Python, Rust and C load; weights alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from ._calling import _MISSING, In, convert, plain
+from ._spans import here
+from .errors import RscanTypeError, RscanValueError
+from .function import Function
+from .shared import SharedVariable, adopt_shared
+from .variable import Variable, wrap
+
+Path = str | os.PathLike[str]
+
+
+def save(path: Path, functions: Mapping[str, Function] | None = None, /, *, docs: Mapping[str, str] | None = None, **named: Function) -> None:
+    """Writes compiled functions to a file, by name, with the values of their shared variables as they are between two calls.
+
+    `rs.load`, the crate `scan-core` and the library `rscan.h` read it, and go on where this process is. It is a safetensors file: other
+    tools see the shared variables in it. docs: what functions are, in words, by name.
+
+    The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
+    shared variables the value now.
+    """
+    everything = {**(functions or {}), **named}
+    if not everything:
+        raise RscanValueError("there are no functions to save", code="E0926", labels=[(here(), "")])
+    unknown = next((name for name in docs or {} if name not in everything), None)
+    if unknown is not None:
+        raise RscanValueError(f"`docs` speaks of {unknown!r}, which is not saved", code="E0925", labels=[(here(), "")])
+    _native.save([_said(name, f, (docs or {}).get(name) or getattr(f, "doc", None)) for name, f in everything.items()], os.fspath(path))
+
+
+def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
+    """What the core writes of a function besides what it is."""
+    if not isinstance(f, Function):
+        raise RscanTypeError(
+            f"`{name}`: {type(f).__name__} cannot be saved; what `rs.function` returns can",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["of a function with fixed arguments save `f.function`, with these as default values: rs.In(x, value=…)"],
+        )
+    bad = next((key for key in f._keys or () if not isinstance(key, str)), None)
+    if bad is not None:
+        raise RscanValueError(f"`{name}`: the result {bad!r} has a key that is no string", code="E0926", labels=[(here(), "")])
+    front = {
+        "strict": [slot.strict for slot in f.inputs],
+        "downcast": [slot.allow_downcast for slot in f.inputs],
+        "allow_downcast": f._allow_downcast,
+    }
+    form = "single" if f._single else "list" if f._keys is None else "dict"
+    outputs = f._keys if f._keys is not None else [v.name for v in f.outputs]
+    return name, f._native, doc, form, [slot.name for slot in f.inputs], [_default(slot, f) for slot in f.inputs], list(outputs), json.dumps(front)
+
+
+def _default(slot: In, f: Function) -> np.ndarray | None:
+    value = slot.default()
+    return None if value is _MISSING else plain(convert(value, slot, f._allow_downcast))
+
+
+def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> Module:
+    """Reads a file that `rs.save` wrote. ops: users' ops that its functions use. device: where they run, as for `rs.function`.
+
+    Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
+    """
+    with open(path, "rb"):  # a missing file is Python's FileNotFoundError
+        pass
+    return Module(_native.load(os.fspath(path), None, list(ops)), device)
+
+
+class Module(Mapping[str, Function]):
+    """Functions from a file: `m.predict(x)` or `m["predict"](x)`. Each is compiled when it is first asked for."""
+
+    def __init__(self, native: _native.Module, device: str | None = None) -> None:
+        self._native, self._device = native, device
+        #: The shared variables by name. All functions of the module read and update these.
+        self.shared: dict[str, SharedVariable] = {name: adopt_shared(SharedVariable, s) for name, s in native.shared}
+        self._functions: dict[str, Function | None] = dict.fromkeys(native.names)
+
+    def __getitem__(self, name: str) -> Function:
+        found = self._functions[name]
+        if found is None:
+            found = self._functions[name] = self._made(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __getattr__(self, name: str) -> Function:
+        if not name.startswith("_") and name in self._functions:
+            return self[name]
+        raise AttributeError(f"the module has no function {name!r}; it has {', '.join(self._functions)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __repr__(self) -> str:
+        return f"<rscan module: {', '.join(self._functions)}; shared variables: {', '.join(self.shared) or 'none'}>"
+
+    def describe(self) -> str:
+        """Functions with their arguments and loops, and the shared variables with their sizes, as text."""
+        return self._native.describe()
+
+    def save(self, path: Path) -> None:
+        """Writes its functions, with the values that the shared variables have now."""
+        save(path, dict(self))
+
+    def _made(self, name: str) -> Function:
+        inputs, outputs, updates, doc, form, defaults, names, passes, front = self._native.function(name)
+        said = json.loads(front) if front else {}
+        strict, downcast = said.get("strict", [False] * len(inputs)), said.get("downcast", [None] * len(inputs))
+        slots = []
+        for native, default, is_strict, allow in zip(inputs, defaults, strict, downcast, strict=True):
+            value = {} if default is None else {"value": default}
+            slots.append(In(wrap(native), native.name, strict=is_strict, allow_downcast=allow, **value))
+        values = [wrap(v) for v in outputs]
+        result: Any = values[0] if form == "single" else values if form == "list" else dict(zip(names, values, strict=True))
+        pairs = [(wrap(shared), wrap(value)) for shared, value in updates]
+        level, excluding = passes
+        made = Function(
+            slots, result, pairs, None, name, "ignore", said.get("allow_downcast"), True, False, (level, list(excluding)), self._device
+        )
+        if doc is not None:
+            made.doc, made.__doc__ = doc, f"{doc}\n\n{made.__doc__}"
+        return made
+
+
+# Weights alone.
+
+
+def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]) -> None:
+    """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names."""
+    pairs = list(params.items()) if isinstance(params, Mapping) else [(v.name, v) for v in params]
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in pairs:
+        if not isinstance(name, str) or not name:
+            raise RscanValueError(f"{value!r} has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
+        if name in arrays:
+            raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
+        arrays[name] = _array(name, value)
+    _native.save_params(os.fspath(path), arrays)
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    if isinstance(value, SharedVariable):
+        return value.get_value(borrow=True)
+    if isinstance(value, Variable):
+        raise RscanTypeError(f"`{name}` is an expression, which has no value", code="E0809", labels=[(here(), "")])
+    return np.asarray(value)
+
+
+def load_params(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file by name, whoever wrote it."""
+    with open(path, "rb"):
+        pass
+    return dict(_native.load_params(os.fspath(path)))
