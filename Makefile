@@ -20,8 +20,10 @@ ONLY         ?=
 FLAGS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
+# How many files `make accept-files` damages.
+FILE_MUTANTS ?= 20000
 
-.PHONY: accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -114,6 +116,10 @@ accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's f
 
 accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py
+
+accept-files:  ## FILE_MUTANTS damaged files are errors, and N random programs give the same bits from a file
+	RSCAN_MUTANTS=$(FILE_MUTANTS) cargo test --profile wheel --package scan-core --features testing --test it -- --nocapture modules::
+	RSCAN_SAVED_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture saved_programs
 
 accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and count those that the tests catch
 	$(PY) tools/planted_bugs.py

@@ -63,7 +63,7 @@ fn garch() -> Result<Graph> {
     let outputs = std::iter::once(loss).chain(slopes.into_iter().flatten()).collect();
     let inputs = [r, start].into_iter().chain(parameters).collect();
     let f = Function::new(FunctionSpec { inputs, outputs, passes: PassOptions::none(), ..Default::default() })?;
-    Ok(f.graph().clone())
+    Ok((**f.graph()).clone())
 }
 
 /// How many times the time a chain of ten times the nodes takes: the two take turns.

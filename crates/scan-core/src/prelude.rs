@@ -16,7 +16,9 @@ pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};
 pub use crate::ir::{Arg, AsWritten, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Site, Value};
-pub use crate::module::{self, Module, Port, Returns, Signature, load_params, params_from_bytes, params_to_bytes, save_params};
+pub use crate::module::{
+    self, Module, Passed, Port, Returns, Signature, Typed, load_params, params_from_bytes, params_to_bytes, save_params,
+};
 pub use crate::rewrite::pipeline::PASSES;
 pub use crate::rewrite::{Exact, Level, Options as PassOptions, Report};
 pub use crate::scalar::mt19937::seed_state as legacy_state;

@@ -87,12 +87,12 @@ pub(super) fn to_bytes(texts: &[(&str, String)], tensors: &[(String, Array)]) ->
 /// Reads a file. `checked`: it has a checksum of its own.
 ///
 /// # Errors
-/// `E0922` where it is no such file, is damaged or not whole; `E0906` where its header is longer than its length allows.
+/// `E0922` where it is no such file, is damaged or not whole, or its header is longer than its length allows.
 pub(super) fn from_bytes(bytes: &[u8], checked: bool) -> Result<Contents> {
     let header = bytes.get(..PREFIX).and_then(|n| usize::try_from(u64::from_le_bytes(n.try_into().ok()?)).ok());
     let header = header.ok_or_else(|| damaged("it ends before its header"))?;
     if header > longest_header(bytes.len()) {
-        bail!(Parse, "E0906", "the header claims {header} bytes, more than a file of {} bytes may have", bytes.len());
+        return Err(damaged(&format!("its header claims {header} bytes, more than a file of {} bytes may have", bytes.len())));
     }
     let (n, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e.to_string()))?;
     if checked {
@@ -231,7 +231,7 @@ mod tests {
         let claim = |header: &str| from_bytes(&[&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat(), false);
         assert!(claim(r#"{"w":{"dtype":"F64","shape":[1000000000000],"data_offsets":[0,8000000000000]}}"#).is_err());
         assert!(claim(r#"{"w":{"dtype":"F64","shape":[18446744073709551615, 2],"data_offsets":[0,0]}}"#).is_err());
-        assert_eq!(from_bytes(&[&u64::MAX.to_le_bytes()[..], b"{}"].concat(), false).err().map(|e| e.code), Some("E0906"));
+        assert!(from_bytes(&[&u64::MAX.to_le_bytes()[..], b"{}"].concat(), false).is_err());
         assert!(claim("{}").is_ok());
         assert_eq!(claim(r#"{"w":{"dtype":"BF16","shape":[0],"data_offsets":[0,0]}}"#).err().map(|e| e.code), Some("E0922"));
     }

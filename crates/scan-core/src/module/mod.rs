@@ -10,9 +10,11 @@ mod load;
 mod params;
 mod save;
 mod signature;
+mod typed;
 
 pub use params::{load_params, params_from_bytes, params_to_bytes, save_params};
 pub use signature::{Port, Returns, Signature};
+pub use typed::{Passed, Row, Typed};
 
 use crate::bail;
 use crate::base::Result;

@@ -113,3 +113,94 @@ fn files_are_replaced_as_a_whole() {
     assert_eq!(save_params(&path, &[("__metadata__".to_string(), Array::scalar(1.0))].into()).unwrap_err().code, "E0926");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn modules_go_from_thread_to_thread() {
+    fn sent<T: Send + Sync>() {}
+    sent::<Module>();
+    sent::<Arc<Function>>();
+    sent::<Typed<(Vec<f64>,), (Array,)>>();
+}
+
+#[test]
+fn types_of_rust_are_compared_once() {
+    let (n, xs) = (Var::input(Type::scalar(DType::I64), Some("n"), Span::NONE), Var::float("xs", 1));
+    let twice = xs.mul(&Var::number(2.0)).unwrap();
+    let spec = FunctionSpec { inputs: vec![xs, n.clone()], outputs: vec![twice.sum().unwrap(), twice, n], ..Default::default() };
+    let mut module = Module::new();
+    module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
+    let f = module.typed::<(Vec<f64>, i64), (f64, Vec<f64>, i64)>("f").unwrap();
+    assert_eq!(f.call((&[1.0, 2.5], 7)).unwrap(), (7.0, vec![2.0, 5.0], 7));
+    let any = module.typed::<(Array, i64), (f64, Array, Array)>("f").unwrap();
+    assert_eq!(any.call((Array::foreign(&[1], vec![0.5]), 1)).unwrap().1, Array::vector(&[1.0]));
+    let code = |r: Result<()>| r.unwrap_err().title;
+    assert!(code(module.typed::<(Vec<f64>,), (f64, Vec<f64>, i64)>("f").map(drop)).contains("2 arguments, not 1"));
+    assert!(code(module.typed::<(Vec<f32>, i64), (f64, Vec<f64>, i64)>("f").map(drop)).contains("argument 0 `xs`"));
+    assert!(code(module.typed::<(Vec<f64>, i64), (Vec<f64>, Vec<f64>, i64)>("f").map(drop)).contains("result 0"));
+    let mut place = [0.0; 2];
+    module.call("f", &[Array::vector(&[1.0, 2.0]), Array::scalar(0i64)]).unwrap()[1].copy_to(&mut place).unwrap();
+    assert_eq!(place, [2.0, 4.0]);
+    assert_eq!(Array::scalar(1.0).copy_to(&mut place).unwrap_err().code, "E0515");
+}
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn arrays_of_ndarray_are_arguments_and_results() {
+    let x = Var::float("x", 2);
+    let spec = FunctionSpec { inputs: vec![x.clone()], outputs: vec![x.add(&x).unwrap()], ..Default::default() };
+    let mut module = Module::new();
+    module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
+    let f = module.typed::<(ndarray::Array2<f64>,), (ndarray::Array2<f64>,)>("f").unwrap();
+    let x = ndarray::arr2(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let (out,) = f.call((x.t(),)).unwrap();
+    assert_eq!(out, ndarray::arr2(&[[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]));
+    assert!(module.typed::<(ndarray::Array1<f64>,), (ndarray::Array2<f64>,)>("f").is_err());
+}
+
+#[test]
+fn errors_show_the_lines_of_the_program() {
+    let folder = std::env::temp_dir().join(format!("rscan-lines-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = folder.join("lines.py");
+    std::fs::write(&source, "import rscan\n\nz = x + y\n").unwrap();
+    let (x, y) = (Var::float("x", 1), Var::float("y", 1));
+    let sum = Var::apply1(crate::ir::Op::Elem(crate::scalar::ElemOp::Add), &[x.clone(), y.clone()], Span::new(&source.to_string_lossy(), 3, "")).unwrap();
+    let spec = FunctionSpec { inputs: vec![x, y], outputs: vec![sum], ..Default::default() };
+    let mut module = Module::new();
+    module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
+    let bytes = module.to_bytes().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let there = Module::from_bytes(&bytes).unwrap();
+    let error = there.call("f", &[Array::vector(&[1.0, 2.0]), Array::vector(&[1.0, 2.0, 3.0])]).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("lines.py:3") && text.contains("3 | z = x + y"), "{text}");
+    assert_eq!(there.to_bytes().unwrap(), bytes, "lines are kept");
+}
+
+#[test]
+fn users_ops_are_found_by_their_names() {
+    use crate::ir::op::{Arg, ExternOp, ExternRef, Op, Outs};
+    struct Double;
+    impl ExternOp for Double {
+        fn key(&self) -> &str {
+            "double"
+        }
+        fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+            Ok(std::iter::once(ins[0].ty.clone()).collect())
+        }
+        fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {
+            Ok(std::iter::once(Array::vector(&ins[0].to_f64_vec().iter().map(|x| 2.0 * x).collect::<Vec<_>>())).collect())
+        }
+    }
+    let x = Var::float("x", 1);
+    let op = ExternRef(Arc::new(Double));
+    let y = Var::apply1(Op::Extern(op.clone()), &[x.clone()], Span::NONE).unwrap();
+    let mut module = Module::new();
+    let spec = FunctionSpec { inputs: vec![x], outputs: vec![y], ..Default::default() };
+    module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
+    let bytes = module.to_bytes().unwrap();
+    let error = Module::from_bytes(&bytes).err().unwrap();
+    assert!(error.code == "E0905" && error.title.contains("`double`"), "{error}");
+    let there = Module::from_bytes_with(&bytes, &[op]).unwrap();
+    assert_eq!(there.call("f", &[Array::vector(&[1.5])]).unwrap()[0], Array::vector(&[3.0]));
+}

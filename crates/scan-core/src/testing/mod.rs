@@ -20,6 +20,7 @@ pub mod program;
 pub mod random;
 pub mod reference;
 pub mod report;
+pub mod saved;
 pub mod show;
 pub mod shrink;
 

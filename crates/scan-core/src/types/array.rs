@@ -402,6 +402,17 @@ impl Array {
     pub fn item_f64(&self) -> Option<f64> {
         (self.len() == 1).then(|| self.cast(DType::F64).as_slice::<f64>()[0])
     }
+    /// Copies the elements to memory of the caller's.
+    ///
+    /// # Errors
+    /// `E0515` where that has another dtype or length.
+    pub fn copy_to<T: Element>(&self, to: &mut [T]) -> crate::base::Result<()> {
+        if T::DTYPE != self.dtype() || to.len() != self.len() {
+            crate::bail!(Type, "E0515", "{} does not fit memory for {} elements of {}", self.ty(), to.len(), T::DTYPE);
+        }
+        to.copy_from_slice(self.as_slice::<T>());
+        Ok(())
+    }
     /// Elements as f64.
     pub fn to_f64_vec(&self) -> Vec<f64> {
         self.cast(DType::F64).into_vec()

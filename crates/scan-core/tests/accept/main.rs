@@ -8,7 +8,7 @@ use scan_core::backend::cpu::Isa;
 use scan_core::base::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
-use scan_core::testing::{check, generate, misfit, run};
+use scan_core::testing::{check, generate, misfit, run, saved};
 use std::process::Command;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
@@ -72,6 +72,15 @@ fn what_hangs_on_a_rounding_is_compared_in_bits() {
     assert!(done.bits_only);
     let whole = check(&generate(8_003_055)).unwrap_or_else(|fault| panic!("{}: {}", fault.stage, fault.text));
     assert!(!whole.bits_only, "a maximum is one of the elements that it is of");
+}
+
+/// `RSCAN_SAVED_PROGRAMS=2000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.
+#[test]
+fn saved_programs_give_the_same_bits() {
+    let (first, count) = (setting("RSCAN_RANDOM_SEED", 0), setting("RSCAN_SAVED_PROGRAMS", 50));
+    for seed in first..first + count {
+        saved::check(&generate(seed)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
 }
 
 /// `RSCAN_MISFIT_PROGRAMS=20000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.

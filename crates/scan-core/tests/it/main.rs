@@ -9,6 +9,7 @@ mod instruction_sets;
 mod ir_files;
 mod memory;
 mod misfits;
+mod modules;
 mod mutations;
 mod nested;
 mod peak_memory;

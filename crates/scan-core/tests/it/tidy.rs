@@ -21,7 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lower", &["kernel", "scan", "eval"]),
     ("backend", &["kernel"]),
     ("exec", &["expr", "rewrite", "lower", "backend"]),
-    ("testing", &["exec"]),
+    ("module", &["exec"]),
+    ("testing", &["module"]),
     ("prelude", &["testing"]),
     ("lib", &["testing"]),
 ];

@@ -1,0 +1,62 @@
+/* rscan for C: loads a file of functions that rs.save wrote, and calls them.
+ *
+ * A function that fails returns NULL, or -1, and rscan_last_error() says why. Modules and results are freed by who got them.
+ * One module may be used from many threads at once; calls that update a shared variable follow each other.
+ */
+#ifndef RSCAN_H
+#define RSCAN_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum rscan_dtype {
+    RSCAN_BOOL, RSCAN_I8, RSCAN_I16, RSCAN_I32, RSCAN_I64, RSCAN_U8, RSCAN_U16, RSCAN_U32, RSCAN_U64, RSCAN_F32, RSCAN_F64
+};
+
+/* An array in row-major order. Extents and elements belong to somebody else. */
+typedef struct rscan_array {
+    int dtype;           /* one of enum rscan_dtype */
+    size_t rank;
+    const size_t *shape; /* `rank` extents */
+    const void *data;    /* aligned for its dtype; a bool is one byte, 0 or 1 */
+} rscan_array;
+
+typedef struct rscan_module rscan_module;   /* functions and their shared variables */
+typedef struct rscan_results rscan_results; /* the arrays that a call gave */
+
+/* Reads a file, or its bytes. */
+rscan_module *rscan_load(const char *path);
+rscan_module *rscan_load_bytes(const void *bytes, size_t length);
+/* Writes the module, with the shared variables as they are now: the file is the old one or the new one, whole. 0 or -1. */
+int rscan_save(const rscan_module *module, const char *path);
+void rscan_free(rscan_module *module);
+
+/* Number and names of the functions; the names live as long as the module. NULL beyond the last. */
+size_t rscan_functions(const rscan_module *module);
+const char *rscan_function_name(const rscan_module *module, size_t i);
+/* What is in the module, for people: valid until the next call of rscan_describe by this thread. */
+const char *rscan_describe(const rscan_module *module);
+
+/* Calls a function with `n` arrays, which are copied. The first call of a function compiles it. */
+rscan_results *rscan_call(const rscan_module *module, const char *function, const rscan_array *arguments, size_t n);
+size_t rscan_results_length(const rscan_results *results);
+/* Result `i`, valid until the results are freed. 0, or -1 where there is none. */
+int rscan_result(const rscan_results *results, size_t i, rscan_array *array);
+void rscan_results_free(rscan_results *results);
+
+/* The value of a shared variable, as one result; and setting it to a copy of an array, 0 or -1. */
+rscan_results *rscan_get(const rscan_module *module, const char *name);
+int rscan_set(const rscan_module *module, const char *name, const rscan_array *value);
+
+/* What went wrong in the last call of this thread that failed, with the lines of the program that the function was made from, and its code,
+ * "E0504". Valid until the next call that fails; an empty text where none has. */
+const char *rscan_last_error(void);
+const char *rscan_last_error_code(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

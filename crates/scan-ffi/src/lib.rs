@@ -1,0 +1,285 @@
+//! rscan for C: `include/rscan.h` says what each function does. No panic leaves this library.
+
+use scan_core::dispatch;
+use scan_core::prelude::*;
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+
+/// A module with its names as C has texts.
+pub struct Held {
+    module: Module,
+    names: Vec<CString>,
+}
+
+/// What a call gave.
+pub struct Results(Vec<Array>);
+
+/// `rscan_array`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CArray {
+    dtype: c_int,
+    rank: usize,
+    shape: *const usize,
+    data: *const c_void,
+}
+
+const DTYPES: [DType; 11] =
+    [DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64, DType::F32, DType::F64];
+/// The largest number of axes.
+const MAX_RANK: usize = 32;
+
+thread_local! {
+    static ERROR: RefCell<(CString, CString)> = RefCell::default();
+    static TEXT: RefCell<CString> = RefCell::default();
+}
+
+/// A text without what would end it too early.
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// Runs an entry point: errors and panics are noted, and give `otherwise`.
+fn guard<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
+    let error = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(value)) => return value,
+        Ok(Err(error)) => error,
+        Err(payload) => of_panic(&*payload),
+    };
+    ERROR.with(|e| *e.borrow_mut() = (c_text(&error.to_string()), c_text(error.code)));
+    otherwise
+}
+
+fn of_panic(payload: &(dyn Any + Send)) -> Box<Diagnostic> {
+    if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
+        return refused.diagnostic("a copy of an array");
+    }
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    Diagnostic::new(Kind::Internal, "E9999", text.unwrap_or("a panic"))
+}
+
+fn misuse<T>(what: &str) -> Result<T> {
+    Err(Diagnostic::new(Kind::Value, "E0504", what))
+}
+
+/// # Safety
+/// `text` is null or a text that ends with a zero.
+unsafe fn text<'a>(text: *const c_char) -> Result<&'a str> {
+    if text.is_null() {
+        return misuse("a name is NULL");
+    }
+    // SAFETY: by contract.
+    unsafe { CStr::from_ptr(text) }.to_str().or_else(|_| misuse("a name is no UTF-8"))
+}
+
+/// # Safety
+/// `path` is null or a text that ends with a zero.
+unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path> {
+    #[cfg(unix)]
+    if !path.is_null() {
+        use std::os::unix::ffi::OsStrExt;
+        // SAFETY: by contract.
+        return Ok(Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes())));
+    }
+    // SAFETY: by contract.
+    Ok(Path::new(OsStr::new(unsafe { text(path)? })))
+}
+
+/// # Safety
+/// `module` is null or was given by `rscan_load`, and not yet freed.
+unsafe fn held<'a>(module: *const Held) -> Result<&'a Held> {
+    // SAFETY: by contract.
+    unsafe { module.as_ref() }.map_or_else(|| misuse("the module is NULL"), Ok)
+}
+
+/// A copy of an array of the caller's.
+///
+/// # Safety
+/// What the array points to is there, as its fields say.
+unsafe fn array(from: &CArray) -> Result<Array> {
+    let dtype = usize::try_from(from.dtype).ok().and_then(|i| DTYPES.get(i)).copied();
+    let Some(dtype) = dtype else { return misuse("an array has a dtype that does not exist") };
+    if from.rank > MAX_RANK || from.rank > 0 && from.shape.is_null() {
+        return misuse("an array has too many axes, or no shape");
+    }
+    // SAFETY: so many extents lie there, by contract.
+    let shape = if from.rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(from.shape, from.rank) } };
+    let n = if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, &k| n.checked_mul(k)) };
+    let n = n.filter(|n| n.checked_mul(dtype.size()).is_some_and(|bytes| bytes <= isize::MAX as usize));
+    let Some(n) = n else { return misuse("an array has more elements than memory") };
+    if n > 0 && (from.data.is_null() || !from.data.addr().is_multiple_of(dtype.size())) {
+        return misuse("the elements of an array are NULL or not aligned");
+    }
+    if dtype == DType::Bool {
+        // SAFETY: so many bytes lie there, by contract; they need not be 0 or 1.
+        let bytes = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<u8>(), n) } };
+        return Ok(Array::new(shape, memory::collect(bytes.iter().map(|&b| b != 0))));
+    }
+    Ok(dispatch!(dtype, T => {
+        // SAFETY: so many aligned elements lie there, by contract; every pattern of bits is one, for bools are done above.
+        let elements = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<T>(), n) } };
+        Array::new(shape, memory::copied(elements))
+    }))
+}
+
+fn seen(array: &Array) -> CArray {
+    let dtype = DTYPES.iter().position(|d| *d == array.dtype()).unwrap_or_default() as c_int;
+    let data = dispatch!(array.dtype(), T => array.as_slice::<T>().as_ptr().cast());
+    CArray { dtype, rank: array.rank(), shape: array.shape().as_ptr(), data }
+}
+
+fn boxed(module: Result<Module>) -> Result<*mut Held> {
+    let module = module?;
+    let names = module.names().map(c_text).collect();
+    Ok(Box::into_raw(Box::new(Held { module, names })))
+}
+
+/// # Safety
+/// `file` is null or a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_load(file: *const c_char) -> *mut Held {
+    // SAFETY: by contract, here and below.
+    guard(null_mut(), || boxed(Module::load(unsafe { path(file)? })))
+}
+
+/// # Safety
+/// `length` bytes lie at `bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_load_bytes(bytes: *const c_void, length: usize) -> *mut Held {
+    guard(null_mut(), || {
+        let bytes = if length == 0 || bytes.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(bytes.cast(), length) } };
+        boxed(Module::from_bytes(bytes))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_save(module: *const Held, file: *const c_char) -> c_int {
+    guard(-1, || unsafe { held(module)? }.module.save(unsafe { path(file)? }).map(|()| 0))
+}
+
+/// # Safety
+/// A module that is not freed and is used nowhere else, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_free(module: *mut Held) {
+    if !module.is_null() {
+        guard((), || {
+            drop(unsafe { Box::from_raw(module) });
+            Ok(())
+        });
+    }
+}
+
+/// # Safety
+/// A module that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_functions(module: *const Held) -> usize {
+    guard(0, || Ok(unsafe { held(module)? }.names.len()))
+}
+
+/// # Safety
+/// A module that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_function_name(module: *const Held, i: usize) -> *const c_char {
+    guard(null(), || match unsafe { held(module)? }.names.get(i) {
+        Some(name) => Ok(name.as_ptr()),
+        None => misuse("there is no function of this number"),
+    })
+}
+
+/// # Safety
+/// A module that is not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_describe(module: *const Held) -> *const c_char {
+    guard(null(), || {
+        let text = c_text(&unsafe { held(module)? }.module.describe());
+        Ok(TEXT.with(|t| {
+            *t.borrow_mut() = text;
+            t.borrow().as_ptr()
+        }))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, and `n` arrays whose memory is as they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_call(module: *const Held, function: *const c_char, arguments: *const CArray, n: usize) -> *mut Results {
+    guard(null_mut(), || {
+        let given = if n == 0 || arguments.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(arguments, n) } };
+        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let results = unsafe { held(module)? }.module.call(unsafe { text(function)? }, &arrays)?;
+        Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// Results that are not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_results_length(results: *const Results) -> usize {
+    unsafe { results.as_ref() }.map_or(0, |r| r.0.len())
+}
+
+/// # Safety
+/// Results that are not freed, and a place for an array.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_result(results: *const Results, i: usize, to: *mut CArray) -> c_int {
+    guard(-1, || {
+        let found = unsafe { results.as_ref() }.and_then(|r| r.0.get(i));
+        match (found, to.is_null()) {
+            (Some(array), false) => {
+                unsafe { to.write(seen(array)) };
+                Ok(0)
+            }
+            _ => misuse("there is no result of this number, or no place for it"),
+        }
+    })
+}
+
+/// # Safety
+/// Results that are not freed and are used nowhere else, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_results_free(results: *mut Results) {
+    if !results.is_null() {
+        guard((), || {
+            drop(unsafe { Box::from_raw(results) });
+            Ok(())
+        });
+    }
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_get(module: *const Held, name: *const c_char) -> *mut Results {
+    guard(null_mut(), || {
+        let value = unsafe { held(module)? }.module.get(unsafe { text(name)? })?;
+        Ok(Box::into_raw(Box::new(Results(vec![value]))))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, and an array whose memory is as it says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_set(module: *const Held, name: *const c_char, value: *const CArray) -> c_int {
+    guard(-1, || {
+        let Some(value) = (unsafe { value.as_ref() }) else { return misuse("the value is NULL") };
+        unsafe { held(module)? }.module.set(unsafe { text(name)? }, unsafe { array(value)? }).map(|()| 0)
+    })
+}
+
+/// The text of this thread's last error.
+#[unsafe(no_mangle)]
+pub extern "C" fn rscan_last_error() -> *const c_char {
+    ERROR.with(|e| e.borrow().0.as_ptr())
+}
+
+/// The code of this thread's last error.
+#[unsafe(no_mangle)]
+pub extern "C" fn rscan_last_error_code() -> *const c_char {
+    ERROR.with(|e| e.borrow().1.as_ptr())
+}
