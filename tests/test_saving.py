@@ -227,6 +227,7 @@ def write_released(folder: Path) -> None:
     rs.save_params(folder / "expected.safetensors", {"x": x, "y": y, "losses": losses, "prediction": predict(x)})
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo")
 def test_rust_goes_on_without_python(tmp_path):
     train, predict, x, y = model()
@@ -235,9 +236,12 @@ def test_rust_goes_on_without_python(tmp_path):
     rs.save(tmp_path / "model.rscan", train=train, predict=predict)
     rs.save_params(tmp_path / "data.safetensors", {"x": x, "y": y})
     losses = np.array([train(x, y) for _ in range(100)])
-    command = ["cargo", "run", "--quiet", "--package", "scan-core", "--all-features", "--example", "serve", "--"]
-    command += [str(tmp_path / name) for name in ("model.rscan", "data.safetensors", "results.safetensors")]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+    # With the features of the whole workspace, under which the Rust tests have built it before.
+    build = ["cargo", "build", "--quiet", "--workspace", "--all-features", "--example", "serve"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "examples" / "serve"
+    files = [tmp_path / name for name in ("model.rscan", "data.safetensors", "results.safetensors")]
+    done = subprocess.run([program, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = rs.load_params(tmp_path / "results.safetensors")
     assert bits(results["losses"]) == bits(losses) and bits(results["prediction"]) == bits(predict(x))

@@ -76,7 +76,7 @@ def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> M
 
 
 class Module(Mapping[str, Function]):
-    """Functions from a file: `m.predict(x)` or `m["predict"](x)`. Each is compiled when it is first asked for."""
+    """Functions from a file: `m.predict(x)` or `m["predict"](x)`, the latter for every name. Each is compiled when it is first asked for."""
 
     def __init__(self, native: _native.Module, device: str | None = None) -> None:
         self._native, self._device = native, device

@@ -22,8 +22,10 @@ const DIGITS: &str = "00000000";
 
 /// Bytes before the header: its length.
 const PREFIX: usize = 8;
-/// Extents, names and numbers of a header take up to 16 times their text while it is read.
-const HEADER: usize = 48 << 20;
+/// What stands between two marks of a header (a name, a number) takes up to so many bytes while it is read.
+const MARK: usize = 96;
+/// What reading headers may cost, however short the file is.
+const MARKS: usize = 48 << 20;
 /// A word of a program takes up to so many bytes while it is read.
 const WORD: usize = 160;
 /// What reading a program may cost, however short the file is.
@@ -32,9 +34,24 @@ const WORDS: usize = 56 << 20;
 /// The longest text in a header that is JSON in its turn: extents of it take up to 16 times their text.
 pub(super) const SIDE: usize = 1 << 20;
 
-/// The longest header of a file of `len` bytes.
-fn longest_header(len: usize) -> usize {
-    (len + HEADER) / 16
+/// An error where a header has more names and numbers than a file of `len` bytes may have: what takes memory is their number, while texts
+/// are as long in memory as they are in the file.
+fn check_marks(header: &[u8], len: usize) -> Result<()> {
+    let (mut marks, mut quoted, mut escaped) = (0, false, false);
+    for &byte in header {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b',' | b':' | b'[' | b'{' if !quoted => marks += 1,
+            _ => {}
+        }
+    }
+    let most = (len + MARKS) / MARK;
+    if marks > most {
+        bail!(Parse, "E0906", "the header has {marks} names and numbers, and that of a file of {len} bytes {most} at most");
+    }
+    Ok(())
 }
 
 /// How many words and marks the text of a program may have in a file of `len` bytes.
@@ -54,7 +71,7 @@ pub(super) struct Contents {
 /// The bytes of a file. Keys and names are written in their order, tensors after those with larger elements, so that each is aligned.
 ///
 /// # Errors
-/// `E0906` where the header is longer than a reader accepts.
+/// `E0906` where the header has more names and numbers than a reader accepts.
 pub(super) fn to_bytes(texts: &[(&str, String)], tensors: &[(String, Array)]) -> Result<Vec<u8>> {
     let mut sorted: Vec<&(String, Array)> = tensors.iter().collect();
     sorted.sort_by(|(a, x), (b, y)| (y.dtype().size(), a).cmp(&(x.dtype().size(), b)));
@@ -70,9 +87,7 @@ pub(super) fn to_bytes(texts: &[(&str, String)], tensors: &[(String, Array)]) ->
     let mut header = Value::from(header).to_string();
     header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(8) - header.len()));
     let total = PREFIX + header.len() + end;
-    if header.len() > longest_header(total) {
-        bail!(Value, "E0906", "the program and the names of its tensors take {} bytes, more than fit a file", header.len());
-    }
+    check_marks(header.as_bytes(), total)?;
     let mut bytes = memory::room(total);
     bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
     bytes.extend_from_slice(header.as_bytes());
@@ -87,13 +102,11 @@ pub(super) fn to_bytes(texts: &[(&str, String)], tensors: &[(String, Array)]) ->
 /// Reads a file. `checked`: it has a checksum of its own.
 ///
 /// # Errors
-/// `E0922` where it is no such file, is damaged or not whole, or its header is longer than its length allows.
+/// `E0922` where it is no such file, is damaged or not whole; `E0906` where its header has more names and numbers than its length allows.
 pub(super) fn from_bytes(bytes: &[u8], checked: bool) -> Result<Contents> {
     let header = bytes.get(..PREFIX).and_then(|n| usize::try_from(u64::from_le_bytes(n.try_into().ok()?)).ok());
-    let header = header.ok_or_else(|| damaged("it ends before its header"))?;
-    if header > longest_header(bytes.len()) {
-        return Err(damaged(&format!("its header claims {header} bytes, more than a file of {} bytes may have", bytes.len())));
-    }
+    let header = header.and_then(|n| bytes.get(PREFIX..PREFIX.checked_add(n)?)).ok_or_else(|| damaged("it ends before its header does"))?;
+    check_marks(header, bytes.len())?;
     let (n, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e.to_string()))?;
     if checked {
         check(bytes, PREFIX + n)?;
