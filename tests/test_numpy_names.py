@@ -351,7 +351,7 @@ def test_writes_where_positions_occur_twice():
 
 def test_what_numpy_has_and_is_missing_says_what_to_do_instead():
     absent = [n for n in dir(np) if not n.startswith("_") and not hasattr(rs, n)]
-    assert {"fft", "save", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
+    assert {"fft", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
     for name in absent:
         with pytest.raises(AttributeError, match=r"which numpy has: ."):
             getattr(rs, name)

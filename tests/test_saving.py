@@ -58,9 +58,9 @@ def test_training_goes_on(tmp_path):
     again = rs.load(path)
     assert bits(again.predict(x)) == bits(m.predict(x)) and again.train.doc == "One step of descent."
     with pytest.raises(AttributeError, match="no function 'evaluate'; it has train, predict"):
-        m.evaluate  # noqa: B018
+        m.evaluate
     # What was loaded is expressions again.
-    slope = rs.function(m.train.inputs[:2] and [s.variable for s in m.train.inputs], rs.grad(m.train.outputs[0], m.shared["b"]))
+    slope = rs.function([slot.variable for slot in m.train.inputs], rs.grad(m.train.outputs[0], m.shared["b"]))
     assert slope(x, y).shape == (3,)
 
 
@@ -98,7 +98,8 @@ def test_other_tools_see_the_weights(tmp_path):
     weights = rs.load_params(path)
     assert bits(w) == bits(weights["w"]) and (8 + n) % 8 == 0
     signature = json.loads(header["__metadata__"]["rscan.signature"])["functions"][0]
-    assert [(port["name"], port["dtype"], port["shape"]) for port in signature["inputs"]] == [("x", "float64", ["n0", "n1"]), ("y", "float64", ["n2"])]
+    types = [(port["name"], port["dtype"], port["shape"]) for port in signature["inputs"]]
+    assert types == [("x", "float64", ["n0", "n1"]), ("y", "float64", ["n2"])]
     assert signature["updates"] == ["w", "b"] and header["__metadata__"]["rscan.text"].startswith("fn train(")
 
 
@@ -116,7 +117,8 @@ def test_weights_alone(tmp_path):
     rs.save_params(path, {"x": 2, "empty": np.zeros((0, 3)), "turned": np.arange(6.0).reshape(2, 3).T})
     same(rs.load_params(path)["turned"], np.arange(6.0).reshape(2, 3).T)
     before = path.read_bytes()
-    for bad, text in [([rs.shared(0.0)], "has no name"), ([w, rs.shared(1.0, "w")], "two arrays are called 'w'"), ({"__metadata__": 1.0}, "__metadata__")]:
+    twice = [w, rs.shared(1.0, "w")]
+    for bad, text in [([rs.shared(0.0)], "has no name"), (twice, "two arrays are called 'w'"), ({"__metadata__": 1.0}, "__metadata__")]:
         with pytest.raises(rs.RscanValueError, match=text):
             rs.save_params(path, bad)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
@@ -180,8 +182,8 @@ def test_inspect(tmp_path, capsys):
     rs.save(path, train=train, predict=predict)
     assert main(["inspect", str(path)]) == 0
     out = capsys.readouterr().out
-    for part in ("train(x: float64[n0, n1], y: float64[n2]) -> (float64)", "updates w, b", "loop cell (test_saving.py:", "w: float64 (3, 3), 72 bytes"):
-        assert part in out
+    assert "train(x: float64[n0, n1], y: float64[n2]) -> (float64)" in out and "updates w, b" in out
+    assert "loop cell (test_saving.py:" in out and "w: float64 (3, 3), 72 bytes" in out
     assert main(["inspect", str(tmp_path / "nothing")]) == 1 and main(["inspect", __file__]) == 1
     assert "E0922" in capsys.readouterr().err
 

@@ -25,7 +25,7 @@ _WARNINGS = "floats do not warn: ask rs.isfinite, or say rs.assert_"
 #: By names in `numpy`.
 NUMPY: dict[str, str] = {
     **_each("cdouble clongdouble complex128 complex256 complex64 complexfloating csingle sort_complex iscomplexobj isrealobj", _COMPLEX),
-    **_each("fromfile fromregex genfromtxt load loadtxt save savetxt savez savez_compressed memmap", _FILES),
+    **_each("fromfile fromregex genfromtxt loadtxt savetxt savez savez_compressed memmap", _FILES),
     **_each("frombuffer fromstring fromiter from_dlpack", _FILES),
     **_each("bool bool_ byte bytes_ character double flexible float128 float16 float32 float64 floating generic half", _DTYPE),
     **_each("inexact int16 int32", _DTYPE),

@@ -20,7 +20,9 @@ from .variable import Variable, wrap
 Path = str | os.PathLike[str]
 
 
-def save(path: Path, functions: Mapping[str, Function] | None = None, /, *, docs: Mapping[str, str] | None = None, **named: Function) -> None:
+def save(
+    path: Path, functions: Mapping[str, Function] | None = None, /, *, docs: Mapping[str, str] | None = None, **named: Function
+) -> None:
     """Writes compiled functions to a file, by name, with the values of their shared variables as they are between two calls.
 
     `rs.load`, the crate `scan-core` and the library `rscan.h` read it, and go on where this process is. It is a safetensors file: other
@@ -57,7 +59,8 @@ def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
     }
     form = "single" if f._single else "list" if f._keys is None else "dict"
     outputs = f._keys if f._keys is not None else [v.name for v in f.outputs]
-    return name, f._native, doc, form, [slot.name for slot in f.inputs], [_default(slot, f) for slot in f.inputs], list(outputs), json.dumps(front)
+    inputs, defaults = [slot.name for slot in f.inputs], [_default(slot, f) for slot in f.inputs]
+    return name, f._native, doc, form, inputs, defaults, list(outputs), json.dumps(front)
 
 
 def _default(slot: In, f: Function) -> np.ndarray | None:
@@ -76,7 +79,7 @@ def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> M
 
 
 class Module(Mapping[str, Function]):
-    """Functions from a file: `m.predict(x)` or `m["predict"](x)`, the latter for every name. Each is compiled when it is first asked for."""
+    """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for."""
 
     def __init__(self, native: _native.Module, device: str | None = None) -> None:
         self._native, self._device = native, device
@@ -121,8 +124,8 @@ class Module(Mapping[str, Function]):
         strict, downcast = said.get("strict", [False] * len(inputs)), said.get("downcast", [None] * len(inputs))
         slots = []
         for native, default, is_strict, allow in zip(inputs, defaults, strict, downcast, strict=True):
-            value = {} if default is None else {"value": default}
-            slots.append(In(wrap(native), native.name, strict=is_strict, allow_downcast=allow, **value))
+            value = _MISSING if default is None else default
+            slots.append(In(wrap(native), native.name, value, strict=is_strict, allow_downcast=allow))
         values = [wrap(v) for v in outputs]
         result: Any = values[0] if form == "single" else values if form == "list" else dict(zip(names, values, strict=True))
         pairs = [(wrap(shared), wrap(value)) for shared, value in updates]

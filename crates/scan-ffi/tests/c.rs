@@ -53,11 +53,11 @@ fn built() -> Option<PathBuf> {
 
 #[test]
 fn a_program_in_c_gets_the_same_bits() {
-    let (Some(library), Ok(compiler)) = (built(), Command::new("cc").arg("--version").output()) else {
-        println!("not run (no C compiler, or no shared library)");
+    if !cfg!(target_os = "linux") || Command::new("cc").arg("--version").output().is_err() {
+        println!("not run (no C compiler)");
         return;
-    };
-    assert!(compiler.status.success());
+    }
+    let library = built().expect("the shared library, which is built with this test");
     let folder = std::env::temp_dir().join(format!("rscan-ffi-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let module = module().expect("a module");
