@@ -182,3 +182,15 @@ fn a_module_has_many_functions() {
     assert_eq!(parse(&format!("{one}{two}")).unwrap_err().code, "E0903");
     assert!(parse_module("", &Context::default()).unwrap().is_empty());
 }
+
+#[test]
+fn constants_may_be_kept_elsewhere() {
+    let text = "fn f(x: f64[3]) {\n  table = const tensor \"a b\"\n  %0 = add(x, table)\n  return %0\n}\n";
+    let tensors = |name: &str| (name == "a b").then(|| Array::vector(&[1.0, 2.0, 3.0]));
+    let (name, graph) = parse_with(text, &Context { tensors: &tensors, ..Context::default() }).unwrap();
+    assert_eq!(crate::ir::print::print_with(&graph, &name, &mut |_| Some("a b".into())), text);
+    assert_eq!(parse(text).unwrap_err().code, "E0924");
+    assert_eq!(parse("fn f() {\n  %0 = const tensor 3\n  return %0\n}").unwrap_err().code, "E0903");
+    let short = Context { most: 9, ..Context::default() };
+    assert_eq!(parse_with(text, &short).unwrap_err().code, "E0906");
+}
