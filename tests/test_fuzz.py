@@ -36,7 +36,8 @@ OPERATORS = [
 ALLOWED = (rs.RscanError, TypeError, ValueError, IndexError, OverflowError, ZeroDivisionError, NotImplementedError)
 #: Names that are no functions of values, or that work on files and processes.
 MODULES = {"typing", "config", "errors", "linalg", "random", "special", "stats", "ode", "optim"}
-SKIPPED = MODULES | {"e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
+FILES = {"save", "load", "save_params", "load_params"}
+SKIPPED = MODULES | FILES | {"e", "pi", "inf", "nan", "newaxis", "DISCONNECTED", "RscanError"}
 FUNCTIONS = [n for n in rs.__all__ if n not in SKIPPED and n not in CONSTRUCTORS and not n.endswith(("Error", "Warning"))]
 
 

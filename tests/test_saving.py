@@ -140,6 +140,9 @@ def test_what_cannot_be_saved_or_read(tmp_path):
     assert isinstance(caught.value, OSError) and caught.value.code == "E0921"
     with pytest.raises(FileNotFoundError):
         rs.load(path)
+    for wrong in (lambda: rs.load(0), lambda: rs.save(path, [f]), lambda: rs.Module([])):
+        with pytest.raises(rs.RscanTypeError):
+            wrong()
     assert not list(tmp_path.iterdir())
     f.save(path)
     whole = path.read_bytes()

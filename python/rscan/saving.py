@@ -31,13 +31,15 @@ def save(
     The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
     shared variables the value now.
     """
+    if functions is not None and not isinstance(functions, Mapping):
+        raise RscanTypeError(f"functions are given by name, not as {functions!r}", code="E0809", labels=[(here(), "")])
     everything = {**(functions or {}), **named}
     if not everything:
         raise RscanValueError("there are no functions to save", code="E0926", labels=[(here(), "")])
     unknown = next((name for name in docs or {} if name not in everything), None)
     if unknown is not None:
         raise RscanValueError(f"`docs` speaks of {unknown!r}, which is not saved", code="E0925", labels=[(here(), "")])
-    _native.save([_said(name, f, (docs or {}).get(name) or getattr(f, "doc", None)) for name, f in everything.items()], os.fspath(path))
+    _native.save([_said(name, f, (docs or {}).get(name) or getattr(f, "doc", None)) for name, f in everything.items()], _path(path))
 
 
 def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
@@ -73,15 +75,28 @@ def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> M
 
     Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
     """
-    with open(path, "rb"):  # a missing file is Python's FileNotFoundError
-        pass
-    return Module(_native.load(os.fspath(path), None, list(ops)), device)
+    return Module(_native.load(_existing(path), None, list(ops)), device)
+
+
+def _path(path: Any) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise RscanTypeError(f"a path is a text or an os.PathLike, not {path!r}", code="E0809", labels=[(here(), "")]) from None
+
+
+def _existing(path: Any) -> str:
+    """The path of a file that can be opened; of others Python's own error says why: FileNotFoundError, PermissionError."""
+    with open(path := _path(path), "rb"):
+        return path
 
 
 class Module(Mapping[str, Function]):
     """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for."""
 
     def __init__(self, native: _native.Module, device: str | None = None) -> None:
+        if not isinstance(native, _native.Module):
+            raise RscanTypeError("modules are read by rs.load(path)", code="E0809", labels=[(here(), "")])
         self._native, self._device = native, device
         #: The shared variables by name. All functions of the module read and update these.
         self.shared: dict[str, SharedVariable] = {name: adopt_shared(SharedVariable, s) for name, s in native.shared}
@@ -151,7 +166,7 @@ def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]
         if name in arrays:
             raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
         arrays[name] = _array(name, value)
-    _native.save_params(os.fspath(path), arrays)
+    _native.save_params(_path(path), arrays)
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -164,6 +179,4 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 def load_params(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file by name, whoever wrote it."""
-    with open(path, "rb"):
-        pass
-    return dict(_native.load_params(os.fspath(path)))
+    return dict(_native.load_params(_existing(path)))
