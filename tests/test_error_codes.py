@@ -53,6 +53,8 @@ ELSEWHERE = {
     "E0916": _TEXT,
     "E0917": _TEXT,
     "E0918": _TEXT,
+    "E0923": "a file of a newer rscan: tests of the core",
+    "E0924": "a file that was put together by hand: tests of the core",
     "E9999": "a fault of rscan itself",
 }
 

@@ -261,7 +261,14 @@ class LinAlgError(RscanError, np.linalg.LinAlgError):
 
 
 class FileError(RscanError, OSError):
-    """A file that cannot be read or written."""
+    """A file that cannot be read or written.
+
+    >>> try:
+    ...     rs.save_params("no/such/folder/w", {"w": 1.0})
+    ... except rs.FileError as error:
+    ...     print(error.code)
+    E0921
+    """
 
     default_code = "E0921"
 

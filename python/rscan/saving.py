@@ -30,6 +30,13 @@ def save(
 
     The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
     shared variables the value now.
+
+    >>> x, w = rs.dvector("x"), rs.shared(2.0, "w")
+    >>> scale = rs.function([x], w * x)
+    >>> count = rs.function([], w, updates={w: w + 1})
+    >>> rs.save("model.rscan", scale=scale, count=count)
+    >>> rs.load("model.rscan").scale([1.0, 2.0])
+    array([2., 4.])
     """
     if functions is not None and not isinstance(functions, Mapping):
         raise RscanTypeError(f"functions are given by name, not as {functions!r}", code="E0809", labels=[(here(), "")])
@@ -74,6 +81,12 @@ def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> M
     """Reads a file that `rs.save` wrote. ops: users' ops that its functions use. device: where they run, as for `rs.function`.
 
     Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
+
+    >>> x = rs.dscalar("x")
+    >>> rs.function([x], x + 1, name="up").save("model.rscan")
+    >>> m = rs.load("model.rscan")
+    >>> m.up(1.0), list(m)
+    (array(2.), ['up'])
     """
     return Module(_native.load(_existing(path), None, list(ops)), device)
 
@@ -92,7 +105,16 @@ def _existing(path: Any) -> str:
 
 
 class Module(Mapping[str, Function]):
-    """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for."""
+    """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for.
+
+    >>> total = rs.shared(1.0, "total")
+    >>> rs.save("model.rscan", up=rs.function([], [], updates={total: total + 1}))
+    >>> m = rs.load("model.rscan")
+    >>> m.up()
+    []
+    >>> m.shared["total"].get_value()
+    array(2.)
+    """
 
     def __init__(self, native: _native.Module, device: str | None = None) -> None:
         if not isinstance(native, _native.Module):
@@ -157,12 +179,17 @@ class Module(Mapping[str, Function]):
 
 
 def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]) -> None:
-    """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names."""
+    """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names.
+
+    >>> rs.save_params("w.safetensors", [rs.shared([1.0, 2.0], "w"), rs.shared(0.5, "b")])
+    >>> sorted(rs.load_params("w.safetensors"))
+    ['b', 'w']
+    """
     pairs = list(params.items()) if isinstance(params, Mapping) else [(v.name, v) for v in params]
     arrays: dict[str, np.ndarray] = {}
-    for name, value in pairs:
+    for i, (name, value) in enumerate(pairs):
         if not isinstance(name, str) or not name:
-            raise RscanValueError(f"{value!r} has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
+            raise RscanValueError(f"number {i} of what is to be saved has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
         if name in arrays:
             raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
         arrays[name] = _array(name, value)
@@ -178,5 +205,11 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 
 def load_params(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by name, whoever wrote it."""
+    """The arrays of a safetensors file by name, whoever wrote it.
+
+    >>> rs.save_params("w.safetensors", {"w": np.eye(2)})
+    >>> rs.load_params("w.safetensors")["w"]
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return dict(_native.load_params(_existing(path)))
