@@ -252,7 +252,7 @@ impl Draft<'_> {
     fn fits(&self, part: &Part, rows: &FxHashSet<Value>) -> bool {
         let before = |v: &Value| match self.graph.def(*v) {
             Def::Param(_) => true,
-            Def::Out(id, _) => id < self.id || small(self.graph, *v).is_some(),
+            Def::Out(id, _) => id < self.id,
         };
         let cut = part.cut();
         let turned = match part {
@@ -261,7 +261,7 @@ impl Draft<'_> {
         };
         cut.iter().any(|v| rows.contains(v))
             && cut.iter().all(|v| rows.contains(v) || before(v))
-            && part.whole().iter().all(before)
+            && part.whole().iter().all(|v| before(v) || small(self.graph, *v).is_some())
             && !turned
     }
 

@@ -1,5 +1,6 @@
 //! The one integration test binary of the crate.
 
+mod alone;
 mod built_graphs;
 #[cfg(feature = "wgpu")]
 mod device;
