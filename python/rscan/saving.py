@@ -189,7 +189,9 @@ def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]
     arrays: dict[str, np.ndarray] = {}
     for i, (name, value) in enumerate(pairs):
         if not isinstance(name, str) or not name:
-            raise RscanValueError(f"number {i} of what is to be saved has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
+            raise RscanValueError(
+                f"number {i} of what is to be saved has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"]
+            )
         if name in arrays:
             raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
         arrays[name] = _array(name, value)
