@@ -374,7 +374,6 @@ impl Walk<'_> {
             let steady = self.kinds.of(v) != Kind::Step;
             match self.fusions.role[id.idx()] {
                 Role::Inner(root) if root == self.root => return self.node(id, at, via),
-                Role::Copied if Pieces::of(body, &body.nodes()[id]).is_some() => return self.node(id, at, Some(id)),
                 Role::Copied if view_of(body, &body.nodes()[id]).is_none() => return self.node(id, at, via),
                 Role::Copied => return self.through(id, at, Some(id)),
                 _ if steady && view_of(body, &body.nodes()[id]).is_some() => return self.through(id, at, via),

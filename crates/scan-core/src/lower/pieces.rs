@@ -95,16 +95,24 @@ impl Pieces {
     pub fn holding(&self, at: &View, space: &[usize]) -> Result<Piece, (usize, usize)> {
         match self {
             Pieces::Joined { axis, starts, .. } => {
-                let of = |place: isize| starts[1..].iter().position(|&end| place < end as isize).unwrap_or(starts.len() - 2);
-                same(&at.0[*axis], space, of).map(|piece| Piece::Of(piece, self.shifted(piece)))
+                let coord = &at.0[*axis];
+                let piece = starts[1..].iter().position(|&end| coord.start < end as isize).unwrap_or(starts.len() - 2);
+                let range = [starts[piece] as isize, starts[piece + 1] as isize];
+                leaves(coord, space, range).map_or_else(|| Ok(Piece::Of(piece, self.shifted(piece))), Err)
             }
             Pieces::Written { starts, ends, view, mode } => {
                 let mut cut = Ok(());
                 for (coord, (&start, &end)) in at.0.iter().zip(starts.iter().zip(ends)) {
-                    match same(coord, space, |place| (start as isize..end as isize).contains(&place)) {
-                        Ok(false) => return Ok(Piece::Of(0, View::identity(starts.len()))),
-                        Ok(true) => {}
-                        Err(at) => cut = cut.and(Err(at)),
+                    let (start, end) = (start as isize, end as isize);
+                    let (inside, range) = match coord.start {
+                        before if before < start => (false, [0, start]),
+                        behind if behind >= end => (false, [end, isize::MAX / 4]),
+                        _ => (true, [start, end]),
+                    };
+                    match leaves(coord, space, range) {
+                        None if !inside => return Ok(Piece::Of(0, View::identity(starts.len()))),
+                        None => {}
+                        Some(at) => cut = cut.and(Err(at)),
                     }
                 }
                 cut.map(|()| match mode {
@@ -122,14 +130,15 @@ impl Pieces {
     }
 }
 
-/// What `of` says of all places of a coordinate; else the axis of the walk and the first place along it of which it says another thing.
-fn same<T: PartialEq>(coord: &Coord, space: &[usize], of: impl Fn(isize) -> T) -> Result<T, (usize, usize)> {
-    let first = of(coord.start);
-    let Some(axis) = coord.axis else { return Ok(first) };
-    match (1..space[axis]).find(|&walked| of(coord.start + coord.step * walked as isize) != first) {
-        None => Ok(first),
-        Some(other) => Err((axis, other)),
-    }
+/// The axis of the walk and the first place along it where a coordinate leaves the range that it begins in.
+fn leaves(coord: &Coord, space: &[usize], [low, high]: [isize; 2]) -> Option<(usize, usize)> {
+    let axis = coord.axis?;
+    let walked = match coord.step {
+        0 => return None,
+        step if step > 0 => (high - coord.start + step - 1) / step,
+        step => (coord.start - low) / -step + 1,
+    };
+    (walked < space[axis] as isize).then_some((axis, walked as usize))
 }
 
 /// True for one number, everywhere.
