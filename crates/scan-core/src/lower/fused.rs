@@ -1,7 +1,7 @@
 //! Fusions as parts of a step.
 
 use super::Lowered;
-use super::fusions::{Fusion, Fusions};
+use super::fusions::{Cuts, Fusion, Fusions};
 use super::mixed::{At, Item, Place, Planner, Work};
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
@@ -9,20 +9,21 @@ use super::schedule::{Failure, Of, Pass, Schedule, schedule};
 use crate::ir::{Graph, NodeId, Value};
 use crate::kernel::LEVELS;
 use crate::types::DType;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// The parts of fusions with their schedules, by root.
 pub(super) type Schedules = FxHashMap<NodeId, Vec<(Fusion, Schedule)>>;
 
 impl Planner<'_> {
-    /// Fusions, each with a schedule. What has none as it is tried is cut: a view gets memory of its own, or a node is computed alone.
+    /// Fusions, each with a schedule. What has none as it is tried is cut: a view or what is reduced gets memory of its own, or a node is
+    /// computed alone.
     pub(super) fn fused(&self) -> Lowered<(Fusions, Schedules)> {
         let (body, kinds) = (self.body, self.kinds);
-        let mut banned = FxHashSet::default();
+        let mut cuts = Cuts::default();
         loop {
-            let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &banned);
+            let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &cuts);
             let mut schedules = Schedules::default();
-            let before = banned.len();
+            let before = cuts.len();
             for id in body.nodes().ids() {
                 let scheduled = |fusion: Fusion| self.scheduled(&fusion).map(|schedule| (fusion, schedule));
                 let parts =
@@ -30,11 +31,12 @@ impl Planner<'_> {
                 match parts {
                     Ok(parts) if parts.is_empty() => {}
                     Ok(parts) => drop(schedules.insert(id, parts)),
-                    Err(Failure::Without(view)) => drop(banned.insert(view)),
-                    Err(Failure::Never) => drop(banned.insert(id)),
+                    Err(Failure::Without(view)) => drop(cuts.alone.insert(view)),
+                    Err(Failure::Apart) => cuts.reduced(body, &fusions, id),
+                    Err(Failure::Never) => drop(cuts.alone.insert(id)),
                 }
             }
-            if banned.len() == before {
+            if cuts.len() == before {
                 return Ok((fusions, schedules));
             }
         }

@@ -82,18 +82,47 @@ const CHEAP: usize = 3;
 /// For so many fusions at most.
 const AGAIN: usize = 3;
 
+/// Where nodes that could be fused are not.
+#[derive(Default)]
+pub(super) struct Cuts {
+    /// Computed on their own.
+    pub alone: FxHashSet<NodeId>,
+    /// Computed by a fusion that stores their result.
+    stored: FxHashSet<NodeId>,
+}
+
+impl Cuts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.alone.len() + self.stored.len()
+    }
+    /// What a node reduces gets memory of its own; where it has that, the node is computed alone.
+    pub fn reduced(&mut self, body: &Graph, fusions: &Fusions, id: NodeId) {
+        let made = match body.def(body.nodes()[id].ins[0]) {
+            Def::Out(made, _) => Some(made).filter(|made| matches!(fusions.role[made.idx()], Role::Inner(_) | Role::Copied)),
+            _ => None,
+        };
+        match made {
+            Some(made) if elementwise(&body.nodes()[made]) => self.stored.insert(made),
+            made => self.alone.insert(made.unwrap_or(id)),
+        };
+    }
+}
+
 impl Fusions {
-    /// The fusions among the nodes of a step; what is `banned` is computed on its own.
-    pub fn new(body: &Graph, kinds: &Kinds, eligible: &dyn Fn(&Node) -> bool, banned: &FxHashSet<NodeId>) -> Fusions {
+    /// The fusions among the nodes of a step.
+    pub fn new(body: &Graph, kinds: &Kinds, eligible: &dyn Fn(&Node) -> bool, cuts: &Cuts) -> Fusions {
         let live = body.needed(body.results());
-        let mut outside: FxHashSet<Value> = body.results().iter().copied().collect();
+        // What others than fusions read.
+        let stored = cuts.stored.iter().map(|&id| body.nodes()[id].outs[0]);
+        let mut outside: FxHashSet<Value> = body.results().iter().copied().chain(stored).collect();
         let (mut uses, mut spaces) = (Uses::default(), FxHashMap::default());
         let mut fusions = Fusions { role: vec![Role::Alone; body.nodes().len()] };
         for (id, node) in body.nodes().enumerate().rev().filter(|(id, _)| live[id.0 as usize]) {
             if !node.outs.iter().any(|&v| kinds.of(v) == Kind::Step) {
                 continue;
             }
-            let role = match banned.contains(&id) {
+            let role = match cuts.alone.contains(&id) {
                 true => Role::Alone,
                 false => fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)),
             };

@@ -3,6 +3,8 @@
 
 mod along;
 mod arena;
+mod axes;
+mod blocks;
 mod copies;
 pub mod feet;
 mod forms;

@@ -3,7 +3,7 @@
 use super::copies::{Copies, Given, Kerneled};
 use super::fusions::{Fold, Fusion};
 use super::nodes::Lowering;
-use super::schedule::{Axes, Of, Pass};
+use super::schedule::{Axes, By, Of, Pass};
 use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::Graph;
@@ -14,26 +14,26 @@ use crate::types::DType;
 use smallvec::SmallVec;
 
 /// A reduction of so many elements is written out in the kernel.
-pub(super) const UNROLLED: usize = 16;
+const UNROLLED: usize = 16;
 /// Elements of eight partial sums: longer ones are halved by the law.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 /// Rows of partial results of a reduced axis.
 const ROW: usize = 32;
 
 /// A schedule in the making.
 pub(super) struct Plan<'a> {
     fusion: &'a Fusion,
-    axes: &'a Axes,
+    pub axes: &'a Axes,
     pub passes: Vec<Pass>,
     pub temporaries: Vec<(DType, usize)>,
 }
 
 /// How a pass walks: its lanes, steps, and the axes around, outermost first.
-struct Loops {
-    lanes: usize,
-    steps: usize,
-    first: i64,
-    outer: Vec<usize>,
+pub(super) struct Loops {
+    pub lanes: usize,
+    pub steps: usize,
+    pub first: i64,
+    pub outer: Vec<usize>,
 }
 
 impl<'a> Plan<'a> {
@@ -54,7 +54,7 @@ impl<'a> Plan<'a> {
     pub fn along_axes(&self, operand: usize, axes: &[usize]) -> Vec<isize> {
         axes.iter().map(|&a| self.axes.operands[operand].1[a]).collect()
     }
-    fn temporary(&mut self, dtype: DType, n: usize) -> Of {
+    pub fn temporary(&mut self, dtype: DType, n: usize) -> Of {
         self.temporaries.push((dtype, n));
         Of::Temporary(self.temporaries.len() - 1)
     }
@@ -79,8 +79,17 @@ impl<'a> Plan<'a> {
         axes.iter().map(|&a| self.axes.extents[a]).collect()
     }
 
+    /// A reduction with these lanes.
+    pub fn folded(&mut self, fold: Fold, lanes: Option<(By, usize)>) -> Lowered<()> {
+        match lanes {
+            Some((By::Reduced, lanes)) if self.axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => self.across(fold, lanes),
+            Some((By::Reduced, _)) | None => self.along(fold, None),
+            Some((By::Kept, lanes)) => self.along(fold, Some(lanes)),
+        }
+    }
+
     /// A reduction whose lanes are places of the result.
-    pub fn along(&mut self, fold: Fold, lanes: Option<usize>) -> Lowered<()> {
+    fn along(&mut self, fold: Fold, lanes: Option<usize>) -> Lowered<()> {
         let reduced: Vec<usize> = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a]).collect();
         let n: usize = reduced.iter().map(|&a| self.axes.extents[a]).product();
         let eights = in_eights(fold);
@@ -201,7 +210,7 @@ impl<'a> Plan<'a> {
     }
 
     /// A reduction whose lanes are elements that become one: a row of partial results per place, then these.
-    pub fn across(&mut self, fold: Fold, lanes: usize) -> Lowered<()> {
+    fn across(&mut self, fold: Fold, lanes: usize) -> Lowered<()> {
         let n = self.axes.extents[lanes];
         let others = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a] && a != lanes).count();
         let first = ordered(fold);
@@ -291,7 +300,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn push(&mut self, k: Kerneled, loops: Loops, fills: Vec<Fill>) {
+    pub fn push(&mut self, k: Kerneled, loops: Loops, fills: Vec<Fill>) {
         let kernel: Kernel = k.lowering.builder.finish();
         let size = |m: usize| kernel.mems[MemId(m as u32)].dtype.size() as isize;
         let strides = k.given.iter().enumerate();
@@ -304,12 +313,12 @@ impl<'a> Plan<'a> {
 }
 
 /// Sums and products whose order the law fixes by eight partial ones.
-fn in_eights(fold: Fold) -> bool {
+pub(super) fn in_eights(fold: Fold) -> bool {
     matches!(fold, Fold::By(ReduceKind::Sum | ReduceKind::Prod, dtype) if dtype.is_float())
 }
 
 /// Where the first of equal elements counts: indices of extremes, and extremes of floats, since equal zeros and NaNs have different bits.
-fn ordered(fold: Fold) -> bool {
+pub(super) fn ordered(fold: Fold) -> bool {
     match fold {
         Fold::First(..) => true,
         Fold::By(kind, dtype) => matches!(kind, ReduceKind::Max | ReduceKind::Min) && dtype.is_float(),

@@ -1,5 +1,6 @@
 //! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
 
+use super::axes::together;
 use super::scan::known_shape;
 use super::{Lowered, Refusal};
 use crate::ir::op::BroadcastTo;
@@ -128,6 +129,10 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
         if let Some(n) = extent(body, node) {
             let n = out.int(n as i64);
             image.insert(node.outs[0], n);
+            continue;
+        }
+        if let Some(v) = together(&mut out, body, node, &image)? {
+            image.insert(node.outs[0], v);
             continue;
         }
         let shape = known_shape(body, node.outs[0]).ok().filter(|_| matches!(node.op, Op::Elem(_)));

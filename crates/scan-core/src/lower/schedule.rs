@@ -4,8 +4,9 @@
 //! that is kept, where there is such a one: then a step adds a row to a row of sums. Else the reduced axis itself is cut into rows
 //! (`k mod 8` of the law's eight partial sums is the lane), and a last kernel reduces those.
 
+use super::blocks::long;
 use super::fusions::{Fold, Fusion};
-use super::passes::{Plan, UNROLLED};
+use super::passes::{Plan, in_eights, ordered};
 use crate::ir::NodeId;
 use crate::kernel::{Lane, Nest};
 use crate::types::DType;
@@ -44,6 +45,8 @@ pub(super) enum Of {
 pub(super) enum Failure {
     /// It has one, if this node's result has memory of its own.
     Without(NodeId),
+    /// It may have one, if what it reduces lies in memory: the law goes along several axes as along one.
+    Apart,
     /// No kernel can compute it.
     Never,
 }
@@ -155,14 +158,18 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
         }
     };
     let (axes, lanes) = axes;
+    let across = matches!(lanes, Some((By::Reduced, _)));
+    let in_order = |fold: Fold| in_eights(fold) || across && ordered(fold);
+    if fusion.fold.as_ref().is_some_and(|(_, fold)| in_order(*fold)) && axes.reduced.iter().filter(|&&r| r).count() > 1 {
+        return Err(Failure::Apart);
+    }
     let mut plan = Plan::new(fusion, &axes);
-    match (&fusion.fold, lanes) {
-        (None, lanes) => plan.map(lanes.map(|l| l.1))?,
-        (Some((_, fold)), Some((By::Reduced, lanes))) if axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => {
-            plan.across(*fold, lanes)?
-        }
-        (Some((_, fold)), Some((By::Reduced, _))) => plan.along(*fold, None)?,
-        (Some((_, fold)), lanes) => plan.along(*fold, lanes.map(|l| l.1))?,
+    match &fusion.fold {
+        None => plan.map(lanes.map(|l| l.1))?,
+        Some((_, fold)) => match long(&axes, *fold) {
+            Some(axis) => plan.in_blocks(fusion, *fold, axis, lanes)?,
+            None => plan.folded(*fold, lanes)?,
+        },
     }
     let Plan { passes, temporaries, .. } = plan;
     Ok(Schedule { passes, temporaries, turned })
@@ -170,7 +177,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
 
 /// What lanes are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     /// Places of the result.
     Kept,
     /// Elements that are reduced to one.

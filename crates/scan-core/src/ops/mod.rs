@@ -24,7 +24,7 @@ pub(crate) mod outer_sum;
 mod parts;
 pub mod properties;
 mod random;
-mod reduce;
+pub(crate) mod reduce;
 mod reflect;
 mod region;
 mod scan_op;

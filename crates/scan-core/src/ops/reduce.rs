@@ -160,7 +160,7 @@ fn fold_long<T: Element>(lane: Lane<T>, [lo, hi]: [usize; 2], unit: T, op: impl 
 }
 
 /// Where a lane that is longer than [`BLOCK`] is halved.
-fn halved(lo: usize, hi: usize) -> usize {
+pub(crate) fn halved(lo: usize, hi: usize) -> usize {
     lo + (hi - lo).div_ceil(2).next_multiple_of(BLOCK)
 }
 
