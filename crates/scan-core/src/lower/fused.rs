@@ -5,14 +5,25 @@ use super::fusions::{Cuts, Fusion, Fusions};
 use super::mixed::{At, Item, Place, Planner, Work};
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
-use super::schedule::{Failure, Of, Pass, Schedule, schedule};
+use super::schedule::{Apart, Failure, Of, Pass, Schedule, schedule};
 use crate::ir::{Graph, NodeId, Value};
 use crate::kernel::LEVELS;
-use crate::types::DType;
+use crate::types::{Array, DType};
 use rustc_hash::FxHashMap;
 
 /// The parts of fusions with their schedules, by root.
 pub(super) type Schedules = FxHashMap<NodeId, Vec<(Fusion, Schedule)>>;
+
+/// What is computed before the loop.
+#[derive(PartialEq, Eq)]
+pub(super) enum Root {
+    /// A value.
+    Of(Value),
+    /// A value with its axes in another order.
+    Turned(Value, Vec<usize>),
+    /// The numbers of elements that are gathered.
+    Numbers(Apart),
+}
 
 impl Planner<'_> {
     /// Fusions, each with a schedule. What has none as it is tried is cut: a view or what is reduced gets memory of its own, or a node is
@@ -70,6 +81,7 @@ impl Planner<'_> {
                     Of::Leaf(leaf) => &leaves[leaf],
                     Of::Out(k) => &outs[k],
                     Of::Temporary(t) => &temporaries[t],
+                    Of::Numbers(apart) => &self.numbers(apart),
                 };
                 let place = Place { first: place.first + first, ..place.clone() };
                 if nest.writes(k) { made.push(place) } else { read.push(place) }
@@ -88,11 +100,7 @@ impl Planner<'_> {
     /// A value that is computed before the loop, with its axes in another order.
     fn turned(&mut self, v: Value, perm: &[usize]) -> Lowered<Place> {
         let shape = known_shape(self.body, v)?;
-        let known = self.roots.iter().position(|(root, by)| *root == v && by.as_deref() == Some(perm));
-        let at = known.unwrap_or_else(|| {
-            self.roots.push((v, Some(perm.to_vec())));
-            self.roots.len() - 1
-        });
+        let at = self.root(Root::Turned(v, perm.to_vec()));
         Ok(Place {
             at: At::Before(at),
             first: 0,
@@ -101,14 +109,28 @@ impl Planner<'_> {
             along: [0; LEVELS - 1],
         })
     }
+    /// The numbers of elements that are gathered.
+    fn numbers(&mut self, apart: Apart) -> Place {
+        let at = At::Before(self.root(Root::Numbers(apart)));
+        Place { at, first: 0, shape: std::iter::once(apart.lanes).collect(), dtype: DType::I64, along: [0; LEVELS - 1] }
+    }
+    /// Where something lies among what is computed before the loop.
+    fn root(&mut self, root: Root) -> usize {
+        let known = self.roots.iter().position(|known| *known == root);
+        known.unwrap_or_else(|| {
+            self.roots.push(root);
+            self.roots.len() - 1
+        })
+    }
     /// What is computed before the loop.
     pub(super) fn before(&mut self) -> Lowered<Graph> {
         let mut before = self.body.clone();
         let mut results = vec![];
-        for (v, perm) in std::mem::take(&mut self.roots) {
-            results.push(match perm {
-                None => v,
-                Some(perm) => before.transpose(v, &perm),
+        for root in std::mem::take(&mut self.roots) {
+            results.push(match root {
+                Root::Of(v) => v,
+                Root::Turned(v, perm) => before.transpose(v, &perm),
+                Root::Numbers(apart) => before.constant(Array::new(&[apart.lanes], apart.numbers())),
             });
         }
         before.set_results(results);

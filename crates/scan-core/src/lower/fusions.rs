@@ -59,6 +59,13 @@ pub(super) struct Fusion {
     pub roots: Vec<NodeId>,
 }
 
+impl Fusion {
+    /// The dtype of a leaf's elements.
+    pub fn element(&self, leaf: usize) -> DType {
+        self.graph.ty(self.graph.params()[leaf]).dtype
+    }
+}
+
 /// An array that a fusion reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Leaf {

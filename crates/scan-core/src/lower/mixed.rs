@@ -1,5 +1,6 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
+use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, Guard, InnerKernel, InnerList};
 use super::moves::{Source, sources};
@@ -168,8 +169,8 @@ pub(super) struct Planner<'a> {
     pub(super) body: &'a Graph,
     pub(super) kinds: &'a Kinds,
     pub(super) places: FxHashMap<Value, Place>,
-    /// What is computed before the loop, and the order of axes in which it lies there.
-    pub(super) roots: Vec<(Value, Option<Vec<usize>>)>,
+    /// What is computed before the loop.
+    pub(super) roots: Vec<Root>,
     pub(super) items: Vec<Item>,
     pub(super) slots: Vec<usize>,
     pub(super) windows: Vec<Window>,
@@ -233,7 +234,7 @@ impl<'a> Planner<'a> {
         if self.kinds.of(v) == Kind::Step {
             return refuse("a value that no part of the step makes");
         }
-        self.roots.push((v, None));
+        self.roots.push(Root::Of(v));
         self.put(v, At::Before(self.roots.len() - 1))?;
         Ok(self.places[&v].clone())
     }

@@ -1,6 +1,7 @@
 //! How a fusion is walked: which axis becomes lanes, which the steps of a kernel, which are around it, and what a reduction keeps meanwhile.
 //!
-//! Lanes are an axis along which every operand has its elements beside each other, or one for all. A reduction has its lanes along an axis
+//! Lanes are an axis along which every operand has its elements beside each other, or one for all; what has not is transposed before the loop
+//! if it is the same in all steps, else gathered. A reduction has its lanes along an axis
 //! that is kept, where there is such a one: then a step adds a row to a row of sums. Else the reduced axis itself is cut into rows
 //! (`k mod 8` of the law's eight partial sums is the lane), and a last kernel reduces those.
 
@@ -39,6 +40,32 @@ pub(super) enum Of {
     Out(usize),
     /// A temporary.
     Temporary(usize),
+    /// Where the elements of so many lanes lie, so far apart: their numbers, counted from the lowest.
+    Numbers(Apart),
+}
+
+/// Elements of lanes that do not lie beside each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Apart {
+    /// Elements from one lane to the next.
+    pub stride: isize,
+    /// Lanes.
+    pub lanes: usize,
+}
+
+impl Apart {
+    /// The elements before the first lane's, counted from the lowest.
+    pub fn before(self) -> usize {
+        if self.stride < 0 { (self.lanes - 1) * self.stride.unsigned_abs() } else { 0 }
+    }
+    /// Elements from the lowest to the highest.
+    pub fn span(self) -> usize {
+        (self.lanes - 1) * self.stride.unsigned_abs() + 1
+    }
+    /// The number of each lane's element.
+    pub fn numbers(self) -> Vec<i64> {
+        (0..self.lanes).map(|lane| self.before() as i64 + lane as i64 * self.stride as i64).collect()
+    }
 }
 
 /// Why a fusion has no schedule.
@@ -59,8 +86,13 @@ impl From<super::Refusal> for Failure {
 
 /// From so many elements on a kept axis is worth being the lanes.
 const WIDE: usize = 8;
+/// Rather than elements of so many lanes are gathered, a reduction has its lanes along its own axis if that has so many elements.
+const GATHERED: usize = 32;
+/// The lanes of what is gathered have their numbers in an array: so many at most.
+const NUMBERS: usize = 4096;
 
 /// The axes of a walk with the strides of all operands, in elements.
+#[derive(Clone)]
 pub(super) struct Axes {
     /// Extents.
     pub extents: Vec<usize>,
@@ -68,6 +100,8 @@ pub(super) struct Axes {
     pub reduced: Vec<bool>,
     /// Per leaf, then of the result: the first element, and a stride per axis.
     pub operands: Vec<(isize, Vec<isize>)>,
+    /// Leaves whose elements are gathered, a bit each.
+    pub gathered: u64,
 }
 
 impl Axes {
@@ -89,7 +123,7 @@ impl Axes {
         let kept: Extents = (0..rank).map(|i| if reduces(i) { 1 } else { fusion.whole[i] }).collect();
         let out: Vec<isize> = strides(&kept).iter().enumerate().map(|(i, &s)| if reduces(i) { 0 } else { s as isize }).collect();
         operands.push((out.iter().zip(&fusion.start).map(|(stride, &at)| stride * at as isize).sum(), out));
-        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands };
+        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands, gathered: 0 };
         axes.merge();
         axes
     }
@@ -118,9 +152,16 @@ impl Axes {
     fn last(&self, reduced: bool) -> Option<usize> {
         (0..self.extents.len()).rev().find(|&a| self.reduced[a] == reduced)
     }
-    /// The first leaf that does not lie element beside element along an axis.
+    /// The first leaf that does not lie element beside element along an axis, and is not gathered.
     fn apart(&self, axis: usize) -> Option<usize> {
-        self.operands[..self.operands.len() - 1].iter().position(|(_, s)| !matches!(s[axis], 0 | 1))
+        let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && self.gathered >> k & 1 == 0;
+        self.operands[..self.operands.len() - 1].iter().enumerate().position(apart)
+    }
+    /// How the elements of a leaf lie that are gathered for lanes along an axis.
+    pub fn gathers(&self, leaf: usize, axis: Option<usize>) -> Option<Apart> {
+        let axis = axis.filter(|_| self.gathered >> leaf & 1 == 1)?;
+        let stride = self.operands[leaf].1[axis];
+        (!matches!(stride, 0 | 1)).then(|| Apart { stride, lanes: self.extents[axis] })
     }
     /// True where the result lies element beside element along an axis, or is the same.
     fn beside(&self, axis: usize) -> bool {
@@ -144,17 +185,20 @@ impl Axes {
 /// What stands in the way.
 pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> Result<Schedule, Failure> {
     let mut turned: Vec<Option<Vec<usize>>> = vec![None; fusion.leaves.len()];
+    let mut gathered = 0;
     let axes = loop {
-        let axes = Axes::new(fusion, shapes, &turned);
+        let axes = Axes { gathered, ..Axes::new(fusion, shapes, &turned) };
         let Some((by, lanes)) = chosen(fusion, &axes).filter(|(_, lanes)| axes.beside(*lanes)) else { break (axes, None) };
         let Some(leaf) = axes.apart(lanes) else { break (axes, Some((by, lanes))) };
-        match turn(fusion, &shapes[leaf], &axes, leaf, lanes).filter(|_| steady[leaf] && turned[leaf].is_none()) {
-            Some(perm) => turned[leaf] = Some(perm),
-            None if axes.last(true).is_some_and(|a| by == By::Kept && axes.apart(a).is_none()) => {
-                let reduced = axes.last(true);
-                break (axes, reduced.map(|a| (By::Reduced, a)));
-            }
-            None => return Err(fusion.leaves[leaf].via.map_or(Failure::Never, Failure::Without)),
+        if let Some(perm) = turn(fusion, &shapes[leaf], &axes, leaf, lanes).filter(|_| steady[leaf] && turned[leaf].is_none()) {
+            turned[leaf] = Some(perm);
+            continue;
+        }
+        let gathers = by == By::Kept && axes.extents[lanes] <= NUMBERS && leaf < 64 && fusion.element(leaf).size() >= 4;
+        match axes.last(true).filter(|&a| by == By::Kept && Axes { gathered: 0, ..axes.clone() }.apart(a).is_none()) {
+            Some(a) if !gathers || axes.extents[lanes] < WIDE || axes.extents[a] >= GATHERED => break (axes, Some((By::Reduced, a))),
+            _ if gathers => gathered |= 1 << leaf,
+            _ => return Err(fusion.leaves[leaf].via.map_or(Failure::Never, Failure::Without)),
         }
     };
     let (axes, lanes) = axes;

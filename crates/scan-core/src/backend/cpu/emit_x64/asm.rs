@@ -203,6 +203,17 @@ impl Asm {
             Rm::Mem(t) => Instruction::with4(code, dst, f, t.operand(), mask),
         });
     }
+    /// Elements of a table into those lanes of `dst` that a mask register has, which it clears.
+    pub(super) fn gather_masked(&mut self, code: Code, dst: Register, table: MemoryOperand, lanes: Register) {
+        self.push(Instruction::with2(code, dst, table).map(|mut i| {
+            i.set_op_mask(lanes);
+            i
+        }));
+    }
+    /// The same, the mask a vector.
+    pub(super) fn gather_by(&mut self, code: Code, dst: Register, table: MemoryOperand, lanes: Register) {
+        self.push(Instruction::with3(code, dst, table, lanes));
+    }
     /// Fills up with instructions that do nothing, to the next multiple.
     pub(super) fn align(&mut self, to: u64) {
         while !self.len.is_multiple_of(to) {

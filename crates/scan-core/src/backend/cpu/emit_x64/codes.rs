@@ -167,6 +167,12 @@ rows! {
     EQ_I64 = VEX_Vpcmpeqq_xmm_xmm_xmmm128 VEX_Vpcmpeqq_ymm_ymm_ymmm256 INVALID INVALID INVALID;
     /// Order of signed 64-bit integers as a vector.
     GT_I64 = VEX_Vpcmpgtq_xmm_xmm_xmmm128 VEX_Vpcmpgtq_ymm_ymm_ymmm256 INVALID INVALID INVALID;
+    /// The lesser of unsigned 64-bit integers.
+    MIN_U64 = INVALID INVALID EVEX_Vpminuq_xmm_k1z_xmm_xmmm128b64 EVEX_Vpminuq_ymm_k1z_ymm_ymmm256b64 EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64;
+    /// 32-bit elements of a table by 64-bit numbers.
+    GATHER_32 = VEX_Vpgatherqd_xmm_vm64x_xmm VEX_Vpgatherqd_xmm_vm64y_xmm EVEX_Vpgatherqd_xmm_k1_vm64x EVEX_Vpgatherqd_xmm_k1_vm64y EVEX_Vpgatherqd_ymm_k1_vm64z;
+    /// 64-bit elements of a table by 64-bit numbers.
+    GATHER_64 = VEX_Vpgatherqq_xmm_vm64x_xmm VEX_Vpgatherqq_ymm_vm64y_ymm EVEX_Vpgatherqq_xmm_k1_vm64x EVEX_Vpgatherqq_ymm_k1_vm64y EVEX_Vpgatherqq_zmm_k1_vm64z;
     /// Product of the low halves of 64-bit integers.
     MUL_LOW = VEX_Vpmuludq_xmm_xmm_xmmm128 VEX_Vpmuludq_ymm_ymm_ymmm256 EVEX_Vpmuludq_xmm_k1z_xmm_xmmm128b64 EVEX_Vpmuludq_ymm_k1z_ymm_ymmm256b64 EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64;
     /// Chosen 32-bit parts of two vectors.

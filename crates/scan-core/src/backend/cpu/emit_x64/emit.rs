@@ -52,6 +52,7 @@ impl Emitter<'_> {
             }
             Form::Step => self.step(dst),
             Form::Halves => self.halves_of(dst, args[0]),
+            Form::Gather(mem) => self.gather(mem, dst, args[0]),
             Form::Call(f) if f.seldom() => self.call_seldom(f, dst, args[0]),
             Form::Call(f) => self.call_each(f, dst, &args),
         }
@@ -82,7 +83,7 @@ impl Emitter<'_> {
         }
     }
     /// Gives all lanes the first one's value, where an operation has written fewer than there are.
-    fn spread(&mut self, v: usize, reg: u8, written: usize) {
+    pub(super) fn spread(&mut self, v: usize, reg: u8, written: usize) {
         let bytes = self.bytes(v);
         if written < bytes {
             let code = match (self.program.isa, bytes) {

@@ -8,7 +8,7 @@ use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
 use crate::kernel::{Lane, MemId};
 use crate::types::DType;
-use iced_x86::{Code, Register};
+use iced_x86::{Code, MemoryOperand, Register};
 
 /// The table of pointers and strides.
 pub(super) const TABLE: Register = Register::RBX;
@@ -53,7 +53,7 @@ impl Pointers {
         let mut touched = vec![0usize; program.mems.len()];
         let read = program.values.iter().filter(|v| v.held(held).is_none());
         let loads = read.filter_map(|v| if let Birth::Load(m) = v.birth { Some(m) } else { None });
-        let direct = program.operations.iter().filter_map(|o| if let Form::Load(m) = o.form { Some(m) } else { None });
+        let direct = program.operations.iter().filter_map(|o| if let Form::Load(m) | Form::Gather(m) = o.form { Some(m) } else { None });
         for m in loads.chain(direct).chain(program.stores.iter().map(|s| s.0)) {
             touched[m.idx()] += 1;
         }
@@ -118,6 +118,11 @@ impl Emitter<'_> {
             self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place::at(Register::RSP, slot));
         }
         self.pointers.place(self.program, mem, copy)
+    }
+    /// Elements of a table of so many bytes each, by the numbers in a vector register.
+    pub(super) fn table(&mut self, mem: MemId, numbers: Register, size: u32) -> MemoryOperand {
+        let base = self.place(mem, 0).base;
+        MemoryOperand::new(base, numbers, size, 0, 0, false, Register::None)
     }
     /// Reads elements; of bools into a mask register, by way of the vector register `temp`.
     pub(super) fn load(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {

@@ -17,6 +17,7 @@ mod calls;
 mod codes;
 mod convert;
 mod emit;
+mod gather;
 mod homes;
 mod layout;
 mod memory;

@@ -86,6 +86,8 @@ pub(super) enum Form {
     Halves,
     /// A call for each lane.
     Call(HostFn),
+    /// Elements of a table, by numbers that it has.
+    Gather(MemId),
 }
 
 /// Combinations of masks.
@@ -316,7 +318,7 @@ impl<'a> Selector<'a> {
             Op::Const(bits) => self.literal(*bits, dtype),
             Op::Step => self.make(Form::Step, None, None, Class::Vector, 8, true, &[]),
             Op::Load(m) => self.load(r, *m, dtype),
-            Op::Gather(..) => return refuse("a table"),
+            Op::Gather(m, index) => self.gather(*m, self.map[*index], dtype)?,
             Op::Carry(c) => self.carried[c.idx()],
             Op::Un(un, x) => self.un(*un, self.map[*x], dtype)?,
             Op::Bin(bin, x, y) => self.bin(*bin, *x, *y, dtype)?,

@@ -146,6 +146,7 @@ fn latency(o: &Operation) -> isize {
         (_, Some(row)) if short.contains(&row) => 2,
         (Form::Fma | Form::CompareMask, _) => 4,
         (Form::Load(_), _) => 8,
+        (Form::Gather(_), _) => 16,
         (Form::Binary(_), Some(row)) if FLOATS.contains(&row) => 3,
         _ => 1,
     }
