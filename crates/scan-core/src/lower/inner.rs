@@ -168,6 +168,14 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
         out.set_span(node.span);
         let mut ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
+        // Extents of what a loop returns are known once it is lowered.
+        if let Op::DimOf(dim) = &node.op
+            && let Some(n) = out.ty(ins[0]).dims[dim.axis].value()
+        {
+            let n = out.int(n as i64);
+            image.insert(node.outs[0], n);
+            continue;
+        }
         let inner = match &node.op {
             Op::Scan(scan) if kinds.of(node.outs[0]) == Kind::Step => {
                 Inner::new(scan, &out, &ins, level, uses[node.outs[node.outs.len() - 1].idx()] > 0).ok()

@@ -82,7 +82,9 @@ impl<'a> Plan<'a> {
     /// A reduction with these lanes.
     pub fn folded(&mut self, fold: Fold, lanes: Option<(By, usize)>) -> Lowered<()> {
         match lanes {
-            Some((By::Reduced, lanes)) if self.axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => self.across(fold, lanes),
+            Some((By::Reduced, lanes)) if self.axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => {
+                self.across(fold, lanes)
+            }
             Some((By::Reduced, _)) | None => self.along(fold, None),
             Some((By::Kept, lanes)) => self.along(fold, Some(lanes)),
         }

@@ -1,6 +1,7 @@
 //! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
 
 use super::axes::together;
+use super::lengths::length;
 use super::scan::known_shape;
 use super::{Lowered, Refusal};
 use crate::ir::op::BroadcastTo;
@@ -43,6 +44,10 @@ fn folded(body: &Graph) -> crate::base::Result<Graph> {
         out.set_span(node.span);
         let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
         if let Some(v) = asserted(&out, node, &ins) {
+            image.insert(node.outs[0], v);
+            continue;
+        }
+        if let Some(v) = length(&mut out, node, &ins)? {
             image.insert(node.outs[0], v);
             continue;
         }

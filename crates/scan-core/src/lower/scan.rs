@@ -230,8 +230,8 @@ impl Kinds {
             kind[body.params()[scan.captured_param(id)].0 as usize] = Kind::Before;
         }
         for node in body.nodes().iter() {
-            let worst = match node.op {
-                Op::DimOf(_) => Kind::Known,
+            let worst = match &node.op {
+                Op::DimOf(dim) if body.ty(node.ins[0]).dims[dim.axis].value().is_some() => Kind::Known,
                 _ => node.ins.iter().map(|v| kind[v.0 as usize]).max().unwrap_or(Kind::Known),
             };
             node.outs.iter().for_each(|v| kind[v.0 as usize] = worst);

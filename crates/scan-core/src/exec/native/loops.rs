@@ -14,7 +14,8 @@ use crate::base::{Result, Span};
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Keep, Scan, StateId};
-use crate::lower::scan::{BY_VALUES, CHANGES, lower};
+use crate::lower::mixed::MixedLoop;
+use crate::lower::scan::{BY_VALUES, CHANGES, LoopKernel, lower};
 use crate::lower::{Refusal, Window, mixed};
 use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
@@ -59,6 +60,11 @@ enum Variant {
 
 /// What a loop with a list for each of some integers is thought to take, in instructions.
 const SWITCHED: usize = 1 << 14;
+
+/// Scalar kernels of so many instructions are compared with a list,
+const LONG: usize = 400;
+/// which must be so many times as quick.
+const MARGIN: f64 = 1.2;
 
 impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
@@ -114,8 +120,15 @@ impl NativeLoop {
         let types = retype::param_types(&self.scan, &types);
         let by_types = self.made(ins, &types, &[]);
         let plain = |(value, cost)| Made { value, cost, given: vec![] };
-        if !matches!(&by_types, (Variant::Refused(why), _) if why == BY_VALUES) {
-            return plain(by_types);
+        let switched =
+            |values: &[Option<Array>], by_sign: bool| Switched::new(&self.scan, ins, &types, values, by_sign, Kernels::new(self.engine));
+        let found = |found: Switched, given| Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given };
+        match &by_types.0 {
+            Variant::Mixed(list, _) if list.counts() && self.sides.head.is_none() => {
+                return switched(&[], true).map_or_else(|| plain(by_types), |by_sign| found(by_sign, vec![]));
+            }
+            Variant::Refused(why) if why == BY_VALUES => {}
+            _ => return plain(by_types),
         }
         let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
         let (mut given, mut values) = (vec![], vec![None; types.len()]);
@@ -124,17 +137,14 @@ impl NativeLoop {
             values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
         }
         match self.made(ins, &types, &values) {
-            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => {
-                let switched = |values: &[Option<Array>]| Switched::new(&self.scan, ins, &types, values, Kernels::new(self.engine));
-                match (switched(&[]), &given[..]) {
-                    (Some(found), _) => Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given: vec![] },
-                    (None, []) => plain(by_types),
-                    (None, _) => match switched(&values) {
-                        Some(found) => Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given },
-                        None => plain(by_types),
-                    },
-                }
-            }
+            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => match (switched(&[], false), &given[..]) {
+                (Some(made), _) => found(made, vec![]),
+                (None, []) => plain(by_types),
+                (None, _) => match switched(&values, false) {
+                    Some(made) => found(made, given),
+                    None => plain(by_types),
+                },
+            },
             (Variant::Refused(_), _) => plain(by_types),
             (value, cost) => Made { value, cost, given },
         }
@@ -147,21 +157,33 @@ impl NativeLoop {
         });
         let why = match lowered {
             Ok(plan) if !self.begins_as(ins, &plan.windows) => return (Variant::Refused(CHANGES.into()), 1),
-            Ok(plan) => {
-                let cost = plan.kernel.body.len();
-                return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
-            }
+            Ok(plan) => match self.quicker(&plan, types, values) {
+                Some(list) => return self.listed(list, format!("a kernel of {} instructions takes longer", plan.kernel.body.len())),
+                None => {
+                    let cost = plan.kernel.body.len();
+                    return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
+                }
+            },
             Err(e) => e.0,
         };
         match mixed::lower(&self.scan, types, values) {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
-            Ok(plan) => {
-                let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
-                let cost = mixed.instructions();
-                (Variant::Mixed(Arc::new(mixed), why), cost)
-            }
+            Ok(plan) => self.listed(plan, why),
         }
+    }
+    fn listed(&self, plan: MixedLoop, why: String) -> (Variant, usize) {
+        let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
+        let cost = mixed.instructions();
+        (Variant::Mixed(Arc::new(mixed), why), cost)
+    }
+    /// The loop as a list, where that is quicker than a long scalar kernel.
+    fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<MixedLoop> {
+        if kernel.lanes > 1 || kernel.kernel.body.len() < LONG || matches!(self.engine, Engine::Device(_)) {
+            return None;
+        }
+        let list = mixed::lower(&self.scan, types, values).ok()?;
+        (list.nanoseconds() * MARGIN < kernel.nanoseconds()).then_some(list)
     }
 
     /// True where all initial rows, those too that no step reads, have the extents of the rows that steps write.

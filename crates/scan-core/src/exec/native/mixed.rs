@@ -229,6 +229,10 @@ impl Mixed {
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
     }
+    /// True where a loop in the step runs as often as an integer says: not by these parts, where it runs not at all.
+    pub fn counts(&self) -> bool {
+        self.all().iter().any(|p| matches!(p.part, Part::Guard(Guard::Within(_))))
+    }
     /// Parts, those of loops in the step too.
     fn all(&self) -> Vec<&Piece> {
         let mut all = vec![];

@@ -25,9 +25,14 @@ enum Of {
 /// The integers of a step.
 type Key = SmallVec<[i64; 2]>;
 
+/// All integers from 1 on, where what they are does not matter.
+const SOME: i64 = i64::MAX;
+
 /// A loop with a list for each combination of integers that its steps are given.
 pub struct Switched {
     of: Vec<Of>,
+    /// One list is for all steps that are given integers from 1 on.
+    by_sign: bool,
     types: Vec<Type>,
     values: Vec<Option<Array>>,
     kernels: Kernels,
@@ -36,12 +41,13 @@ pub struct Switched {
 
 impl Switched {
     /// The loop for parameters of the step of these types and values, with a list for its first step; `None` where that does not help.
-    pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], kernels: Kernels) -> Option<Switched> {
+    /// `by_sign`: with one list for all steps that are given integers from 1 on.
+    pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], by_sign: bool, kernels: Kernels) -> Option<Switched> {
         let mut values = values.to_vec();
         values.resize(types.len(), None);
         let integer = |id: &SeqId| types[scan.seq_param(*id)].dtype.is_int() && types[scan.seq_param(*id)].rank() == 0;
         let given: Vec<Of> = scan.seqs.ids().filter(integer).map(Of::Seq).collect();
-        let mut new = Switched { of: given, types: types.to_vec(), values, kernels, made: Mutex::default() };
+        let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
             if !new.of.is_empty() && new.list(scan, &new.key(scan, ins, 0)).is_some() {
@@ -62,7 +68,7 @@ impl Switched {
                 integer_at(&Operand { memory: Memory::Read(bytes(x)), offset: row * x.dtype().size(), stride: 0 }, x.dtype())
             }
         };
-        self.of.iter().map(of).collect()
+        self.of.iter().map(of).map(|n| if self.by_sign && n > 0 { SOME } else { n }).collect()
     }
 
     /// The list for some integers.
@@ -80,7 +86,7 @@ impl Switched {
     }
     fn lowered(&self, scan: &Scan, key: &Key) -> Option<Arc<Mixed>> {
         let mut values = self.values.clone();
-        for (of, &n) in self.of.iter().zip(key) {
+        for (of, &n) in self.of.iter().zip(key).filter(|(_, n)| !(self.by_sign && **n == SOME)) {
             let param = if let Of::Seq(id) = of { scan.seq_param(*id) } else { Scan::STEP };
             values[param] = Some(Array::scalar(n).cast(self.types[param].dtype));
         }

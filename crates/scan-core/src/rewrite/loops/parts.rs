@@ -129,6 +129,17 @@ impl Parts {
         let new = self.body.constant(value);
         self.aliases.insert(old, new);
     }
+    /// Lets `start + step · the number of the step` take the place of a value of the body.
+    pub fn alias_number(&mut self, old: Value, start: i64, step: i64) {
+        let (start, step) = (self.body.int(start), self.body.int(step));
+        let moved = self.body.mul(self.step, step);
+        let new = self.body.add(start, moved);
+        self.aliases.insert(old, new);
+    }
+    /// How many values of the body have others in their place.
+    pub fn aliases(&self) -> usize {
+        self.aliases.len()
+    }
     /// Adds a captured value: a value of the graph around that stands for one of the body.
     pub fn capture(&mut self, value: Value, param: Value) {
         self.captured.push(CapturedPart { slot: NonSeq { name: self.body.name(param).cloned() }, value, param });

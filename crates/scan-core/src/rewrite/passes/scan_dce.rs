@@ -12,6 +12,7 @@
 //!   out that it is too short. Equal sequences, and equal captured values, become one.
 //! - A slice that cuts rows off a sequence where no step reads them is left away, where the loop provably has a row for every step:
 //!   at the end, or, where the sequence is read in reverse, at the front.
+//! - A sequence of the numbers 0, 1, … is the number of the step.
 //! - Small constants move into the body, where they may be folded.
 //! - The number of steps that ran is the number asked for, where nothing stops the loop and that cannot be negative.
 
@@ -24,6 +25,7 @@ use crate::rewrite::loops::facts::{effect, integer, not_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::copy_with;
+use crate::types::DType;
 use std::fmt::Write;
 
 const NAME: &str = "scan_dce";
@@ -43,6 +45,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let mut parts = Parts::open(scan, &node.ins);
         let mut what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
         note(&mut what, whole_sequences(graph, &mut prover, &mut parts), "slice");
+        note(&mut what, numbers(graph, &mut prover, &mut parts)?, "sequence of numbers");
         let counted = told_before(graph, scan, node, &used);
         note(&mut what, usize::from(counted), "number of steps");
         if what.is_empty() {
@@ -85,6 +88,25 @@ fn whole_sequences(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
         }
     }
     count
+}
+
+/// Lets the step compute the rows of sequences that count on from a constant; how many.
+fn numbers(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> Result<usize> {
+    let n_steps = parts.n_steps;
+    let counts = |v: Value| {
+        let node = g.node_of(v).filter(|n| matches!(n.op, Op::Arange(_)) && g.ty(v).dtype == DType::I64)?;
+        Some((integer(g, node.ins[0])?, integer(g, node.ins[2])?))
+    };
+    let (mut seqs, before) = (std::mem::take(&mut parts.seqs), parts.aliases());
+    seqs.retain(|seq| {
+        let Some((start, step)) = counts(seq.rows).filter(|_| !seq.slot.reverse && prover.covers(seq.rows, n_steps, 0)) else {
+            return true;
+        };
+        parts.alias_number(seq.param, start, step);
+        false
+    });
+    parts.seqs = seqs;
+    Ok(parts.aliases() - before)
 }
 
 /// What a slice cuts rows off, at the end that a loop does not begin with.

@@ -1,0 +1,75 @@
+//! What a step costs as one scalar kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
+
+use super::inner::{Count, InnerKernel, InnerList};
+use super::mixed::{Item, MixedLoop, Work};
+use super::scan::LoopKernel;
+use crate::kernel::{Bin, Inst, Nest, Op, Un};
+use crate::types::DType;
+use crate::types::shape::count;
+
+/// An instruction on a vector.
+const VECTOR: f64 = 0.3;
+/// A call of a kernel: its operands' addresses, its prologue.
+const KERNEL: f64 = 45.0;
+/// A place of the axes around a kernel.
+const PLACE: f64 = 9.0;
+/// A part that only moves elements, and each run of them.
+const MOVE: [f64; 2] = [15.0, 4.0];
+/// An element that is read or written by an index.
+const INDEX: f64 = 40.0;
+/// Any other op.
+const CALL: f64 = 400.0;
+/// Lanes of a vector.
+const WIDTH: usize = 8;
+
+impl LoopKernel {
+    /// What a step takes.
+    pub fn nanoseconds(&self) -> f64 {
+        self.kernel.body.iter().map(scalar).sum()
+    }
+}
+
+/// What an instruction takes in a kernel of one lane, of which several run at once.
+fn scalar(inst: &Inst) -> f64 {
+    match inst.op {
+        Op::Call(..) => 10.0,
+        Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _) => 1.5,
+        Op::Select(..) => 0.7,
+        Op::Cmp(..) => 0.4,
+        _ if inst.dtype == DType::Bool => 0.4,
+        _ => 0.15,
+    }
+}
+
+impl MixedLoop {
+    /// What a step takes.
+    pub fn nanoseconds(&self) -> f64 {
+        self.items.iter().map(item).sum::<f64>() + MOVE[0] * self.writes.len() as f64
+    }
+}
+
+fn item(item: &Item) -> f64 {
+    match &item.work {
+        Work::Nest(kernel) => nest(kernel, kernel.steps),
+        Work::Move(runs) | Work::Add(runs) => MOVE[0] + runs.iter().map(|run| MOVE[1] + 0.1 * run.n as f64).sum::<f64>(),
+        Work::MatMul([m, k, n]) => KERNEL + 0.1 * (m * k * n) as f64,
+        Work::Read(_) | Work::Write(..) => INDEX + item.outs.iter().map(|out| count(&out.shape)).sum::<usize>() as f64,
+        Work::Guard(_) => MOVE[0],
+        Work::Loop(inner) => looped(inner),
+        Work::For(inner) => listed(inner),
+        Work::Direct(..) => KERNEL + item.ins.iter().map(|x| count(&x.shape)).sum::<usize>() as f64,
+        Work::Call(..) => CALL,
+    }
+}
+
+fn nest(nest: &Nest, steps: usize) -> f64 {
+    let run = VECTOR * (nest.kernel.body.len() * steps * nest.lanes.div_ceil(WIDTH)) as f64;
+    KERNEL + nest.places() as f64 * (run + if nest.outer.is_empty() { 0.0 } else { PLACE })
+}
+fn looped(inner: &InnerKernel) -> f64 {
+    nest(&inner.nest, inner.count.about())
+}
+fn listed(inner: &InnerList) -> f64 {
+    let n: &Count = &inner.count;
+    n.about() as f64 * inner.items.iter().map(item).sum::<f64>()
+}
