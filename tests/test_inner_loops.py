@@ -222,3 +222,78 @@ def test_effects_happen_once_though_the_inner_loop_fails(capfd, monkeypatch):
         printed.append(out + err)
     assert printed[0].count("seen") == 2
     assert printed[1:] == printed[:1] * 2
+
+
+def renewal(births, decay):
+    """The inner loop of step t has t steps, so none at first."""
+
+    def step(t, birth, past):
+        total = rs.loop(lambda s, total: total + past[s] * decay[t - s], over=rs.arange(t), init=rs.constant(0.0))
+        return {"past": past.at[t].set(birth + rs.sum(total[-1:]))}
+
+    init = {"past": rs.zeros_like(births)}
+    return rs.loop(step, over={"t": rs.arange(births.shape[0]), "birth": births}, init=init).past
+
+
+def counted_from_one(births, decay):
+    def step(t, x, h):
+        inner = rs.loop(lambda k, a: rs.tanh(a + decay[k] * k), over=rs.arange(t + 1), init=h)
+        return {"h": inner[-1] * 0.5 + x}
+
+    init = {"h": rs.constant(0.1)}
+    return rs.loop(step, over={"t": rs.arange(births.shape[0]), "x": births}, init=init).h
+
+
+def over_a_slice(births, decay):
+    def step(t, x, h):
+        inner = rs.loop(lambda d, a: a * 0.5 + d, over=decay[:t], init=h)
+        return {"h": rs.sum(inner[-1:]) * 0.5 + x}
+
+    init = {"h": rs.constant(0.1)}
+    return rs.loop(step, over={"t": rs.arange(births.shape[0]), "x": births}, init=init).h
+
+
+def over_the_end_of_a_slice(births, decay):
+    def step(t, x, h):
+        inner = rs.loop(lambda d, a: a * 0.5 + d, over=decay[-t - 1 :], init=h)
+        return {"h": inner[-1] * 0.5 + x}
+
+    init = {"h": rs.constant(0.1)}
+    return rs.loop(step, over={"t": rs.arange(births.shape[0]), "x": births}, init=init).h
+
+
+def as_often_as_was_computed(births, decay):
+    def step(x, h):
+        n = rs.maximum(rs.cast(rs.floor(x * 5), "int64"), 0)
+        inner = rs.loop(lambda i, a: a * 0.5 + i * x + decay[0], over=rs.arange(3, n + 3), init=h)
+        return {"h": rs.sum(inner[-1:]) * 0.5 + x}
+
+    return rs.loop(step, over={"x": births}, init={"h": rs.constant(0.1)}).h
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 60])
+@pytest.mark.parametrize("loop", [renewal, counted_from_one, over_a_slice, over_the_end_of_a_slice, as_often_as_was_computed])
+def test_lengths_that_depend_on_the_step(monkeypatch, loop, steps):
+    births, decay = np.random.default_rng(0).uniform(size=(2, steps))
+    agree(monkeypatch, loop, births, decay / steps)
+    agree(monkeypatch, lambda b, d: rs.grad(rs.sum(loop(b, d) ** 2), [b, d]), births, decay / steps)
+
+
+def test_one_list_is_for_all_lengths():
+    births, decay = rs.vector("births"), rs.vector("decay")
+    f = rs.function([births, decay], renewal(births, decay))
+    f(np.ones(40), np.ones(40))
+    assert "a list for each of 2 integers" in str(f.explain())
+
+
+def test_numbers_of_steps_that_run_backwards_or_from_elsewhere(monkeypatch):
+    def build(x):
+        forth = rs.loop(lambda i, a: a * 0.5 + i, over=rs.arange(3, x.shape[0] + 3), init=x[0])
+        back = rs.loop(lambda i, a: a * 0.5 + i, over=rs.arange(x.shape[0]), init=x[0], reverse=True)
+        twos = rs.loop(lambda i, a: a * 0.5 + i, over=rs.arange(1, x.shape[0], 2), init=x[0])
+        few = rs.loop(lambda i, a: a * 0.5 + i, over=rs.arange(x.shape[0]), init=x[0], n_steps=2)
+        return [forth, back, twos, few]
+
+    for n in (2, 3, 9):
+        agree(monkeypatch, build, numbers(n))
+    agree(monkeypatch, build, numbers(1))

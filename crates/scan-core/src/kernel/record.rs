@@ -261,11 +261,11 @@ impl Builder {
         self.made.insert(inst, r);
         r
     }
-    /// The value of an instruction on constants; but not NaN, whose bits are the processor's choice.
+    /// The value of an instruction that depends on constants alone, not on memory; but not NaN, whose bits are the processor's choice.
     fn folded(&self, inst: &Inst) -> Option<u64> {
         let uses = inst.op.uses();
         let args: SmallVec<[u64; 3]> = uses.iter().map(|&r| self.known(r)).collect::<Option<_>>()?;
-        let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..)))?);
+        let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..) | Op::Gather(..)))?);
         let bits = interp::compute(inst, from, &args);
         (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)
     }

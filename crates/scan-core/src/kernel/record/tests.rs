@@ -212,3 +212,13 @@ fn elementary_functions_are_short() {
         assert!(!lanes::fused() || f64s.0 <= wide && f32s.0 <= narrow, "{name}: {} in f64, {} in f32", f64s.0, f32s.0);
     }
 }
+
+#[test]
+fn what_is_read_of_a_table_is_no_constant() {
+    let mut b = Builder::new();
+    let table = b.table(DType::F64, 9, Some(0));
+    let number = b.integer(DType::I64, 3);
+    let read = b.gather(table, number);
+    assert_eq!((b.known(read), b.known(number)), (None, Some(3)));
+    assert_eq!(b.gather(table, number), read);
+}
