@@ -297,3 +297,14 @@ def test_numbers_of_steps_that_run_backwards_or_from_elsewhere(monkeypatch):
     for n in (2, 3, 9):
         agree(monkeypatch, build, numbers(n))
     agree(monkeypatch, build, numbers(1))
+
+
+def test_the_number_of_rows_that_are_kept_of_a_loop_that_stops(monkeypatch):
+    def build(x, y):
+        def step(x, h):
+            inner = rs.loop(lambda y, a: (rs.tanh(a + x * y), rs.until(a > 0.5)), over=y, init=h)
+            return {"h": inner[-1] + rs.cast(inner[-1:].shape[0], "float64")}
+
+        return rs.loop(step, over=x, init={"h": rs.constant(0.1)}).h
+
+    agree(monkeypatch, build, np.arange(1.0, 6.0), np.arange(1.0, 4.0))

@@ -20,6 +20,7 @@ mod legacy;
 mod linalg;
 pub(crate) mod log_matmul;
 pub(crate) mod matmul;
+mod order;
 pub(crate) mod outer_sum;
 mod parts;
 pub mod properties;

@@ -1,5 +1,6 @@
 //! Sorting.
 
+use super::order::{Key, Ordered, is_short};
 use super::support::{Lane, Lanes, check_axes, exactly, is_float, is_nan, none, one};
 use crate::base::Result;
 use crate::dispatch;
@@ -65,16 +66,24 @@ impl OpDef for ArgSort {
 }
 
 /// `value(lane, position)` of each lane's elements in ascending order.
-fn along_sorted<T: Element, U: Element>(cx: &mut EvalCx, x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
-    let (data, lanes) = (x.as_slice::<T>(), Lanes::along(x.shape(), axis));
+fn along_sorted<T: Ordered, U: Element>(cx: &mut EvalCx, x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
+    let lanes = Lanes::along(x.shape(), axis);
+    match is_short(T::DTYPE, lanes.n) {
+        true => by_keys::<T, u64, U>(cx, x, lanes, value),
+        false => by_keys::<T, u128, U>(cx, x, lanes, value),
+    }
+}
+
+fn by_keys<T: Ordered, K: Key, U: Element>(cx: &mut EvalCx, x: &Array, lanes: Lanes, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
+    let data = x.as_slice::<T>();
     let mut out = memory::zeros::<U>(data.len());
-    let mut order: Vec<usize> = memory::room(lanes.n);
+    let mut order: Vec<K> = memory::room(lanes.n);
     for start in lanes.starts() {
         let lane = Lane::new(data, lanes, start);
         order.clear();
-        order.extend(0..lanes.n);
-        sort(cx, &mut order, |a, b| ascending(lane.get(a), lane.get(b)))?;
-        order.iter().enumerate().for_each(|(k, &from)| out[start + k * lanes.step] = value(lane, from));
+        order.extend((0..lanes.n).map(|k| K::new(lane.get(k).rank(), k)));
+        sort(cx, &mut order)?;
+        order.iter().enumerate().for_each(|(k, from)| out[start + k * lanes.step] = value(lane, from.position()));
     }
     Ok(Array::new(x.shape(), out))
 }
@@ -82,11 +91,11 @@ fn along_sorted<T: Element, U: Element>(cx: &mut EvalCx, x: &Array, axis: usize,
 /// Elements that are sorted at once, without a look at the clock.
 const RUN: usize = 1 << 16;
 
-/// Sorts, stably: runs first, then twice as long ones, between which the caller may stop it.
-fn sort(cx: &mut EvalCx, order: &mut Vec<usize>, compare: impl Fn(usize, usize) -> Ordering + Copy) -> Result<()> {
+/// Sorts: runs first, then twice as long ones, between which the caller may stop it.
+fn sort<K: Key>(cx: &mut EvalCx, order: &mut Vec<K>) -> Result<()> {
     for run in order.chunks_mut(RUN) {
         cx.worked(16 * run.len())?;
-        run.sort_by(|&a, &b| compare(a, b));
+        run.sort_unstable();
     }
     let (n, mut size) = (order.len(), RUN);
     while size < n {
@@ -94,9 +103,8 @@ fn sort(cx: &mut EvalCx, order: &mut Vec<usize>, compare: impl Fn(usize, usize) 
         for pair in order.chunks(2 * size) {
             let (mut a, mut b) = pair.split_at(size.min(pair.len()));
             while let (Some(&x), Some(&y)) = (a.first(), b.first()) {
-                let first = compare(y, x) != Ordering::Less;
-                merged.push(if first { x } else { y });
-                if first {
+                merged.push(x.min(y));
+                if x < y {
                     a = &a[1..]
                 } else {
                     b = &b[1..]

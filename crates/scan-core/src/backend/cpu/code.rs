@@ -55,16 +55,32 @@ pub struct Places<'a> {
 }
 
 impl Places<'_> {
+    /// Places along the innermost loop, and how each of so many operands moves from one of them to the next.
+    pub fn innermost(&self, operands: usize) -> (usize, &[isize]) {
+        let axis = self.extents.len() - 1;
+        (self.extents[axis], &self.moves[axis * operands..][..operands])
+    }
+    /// Calls `visit` with the pointers of each place at which the innermost loop begins.
+    pub fn each_run(&self, ptrs: &mut [*mut u8], visit: impl FnMut(&[*mut u8])) {
+        let (n, along) = self.innermost(ptrs.len());
+        self.walk(self.extents.len() - 1, ptrs, |operand| along[operand] * (n as isize - 1), visit);
+    }
     /// Calls `visit` with the pointers of each place, from those of the first on.
-    pub fn each(&self, ptrs: &mut [*mut u8], mut visit: impl FnMut(&[*mut u8])) {
-        let mut at: SmallVec<[usize; 3]> = SmallVec::from_elem(0, self.extents.len());
+    pub fn each(&self, ptrs: &mut [*mut u8], visit: impl FnMut(&[*mut u8])) {
+        self.walk(self.extents.len(), ptrs, |_| 0, visit);
+    }
+    /// The places of so many loops; `inside` is how far the others have moved an operand where they end.
+    fn walk(&self, loops: usize, ptrs: &mut [*mut u8], inside: impl Fn(usize) -> isize, mut visit: impl FnMut(&[*mut u8])) {
+        let mut at: SmallVec<[usize; 3]> = SmallVec::from_elem(0, loops);
         loop {
             visit(ptrs);
-            let Some(axis) = (0..at.len()).rev().find(|&axis| at[axis] + 1 < self.extents[axis]) else { return };
+            let Some(axis) = (0..loops).rev().find(|&axis| at[axis] + 1 < self.extents[axis]) else { return };
             at[axis] += 1;
             at[axis + 1..].fill(0);
             let moves = &self.moves[axis * ptrs.len()..][..ptrs.len()];
-            ptrs.iter_mut().zip(moves).for_each(|(ptr, &by)| *ptr = ptr.wrapping_offset(by));
+            for (operand, (ptr, &by)) in ptrs.iter_mut().zip(moves).enumerate() {
+                *ptr = ptr.wrapping_offset(by + inside(operand));
+            }
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub hoists: bool,
     /// Operands, a bit each, that all steps read at the same place and none writes: they are read before the first step.
     pub held: u64,
+    /// The blocks are places, an operand being as far from one to the next as it is told.
+    pub places: bool,
 }
 
 /// What is done, and for which copy.

@@ -19,7 +19,9 @@ pub(super) struct Task {
     /// Pointer and stride of each operand, then the place of each uniform carry's last value. The function moves the pointers of
     /// operands with lanes behind the lanes that it has done.
     pub table: *mut [*mut u8; 2],
-    /// Blocks to do.
+    /// Per operand: bytes from one place to the next, for code of places.
+    pub moves: *const isize,
+    /// Blocks to do, or places.
     pub blocks: usize,
     /// Steps of each.
     pub steps: usize,
@@ -279,12 +281,25 @@ impl Emitter<'_> {
         for carried in self.carried.clone().into_iter().filter(|c| c.carry.is_some()) {
             self.store_carry(carried);
         }
-        for (mem, m) in self.program.mems.enumerate().filter(|(_, m)| m.lane == Lane::Unit) {
-            let bytes = self.shape.copies * self.program.width * m.dtype.size();
-            self.asm.add_to_place(self.entry(mem.idx()), bytes as i32);
+        if self.shape.places {
+            self.next_place();
+        } else {
+            for (mem, m) in self.program.mems.enumerate().filter(|(_, m)| m.lane == Lane::Unit) {
+                let bytes = self.shape.copies * self.program.width * m.dtype.size();
+                self.asm.add_to_place(self.entry(mem.idx()), bytes as i32);
+            }
         }
         self.asm.add_to_place(frame(BLOCKS), -1);
         self.asm.jump(Code::Jne_rel32_64, block);
+    }
+    /// Moves all operands to the next place; the register of the steps is free between blocks.
+    fn next_place(&mut self) {
+        self.asm.fetch(Code::Mov_r64_rm64, TEMP, frame(TASK));
+        self.asm.fetch(Code::Mov_r64_rm64, STEPS, Place::at(TEMP, std::mem::offset_of!(Task, moves) as i64));
+        for mem in self.program.mems.ids() {
+            self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place::at(STEPS, 8 * mem.idx() as i64));
+            self.asm.put(Code::Add_rm64_r64, self.entry(mem.idx()), TEMP);
+        }
     }
     fn leave(&mut self) {
         if self.shape.streams {

@@ -84,7 +84,7 @@ fn emitted(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Emitted, Refusal>
 }
 
 /// The version that does any number of lanes, one vector after the other.
-const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false, held: 0 };
+const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false, places: false, held: 0 };
 
 /// A function in executable memory.
 struct Native {
@@ -159,7 +159,7 @@ impl Emitted {
         let written = roles.iter().filter(|r| r.stored && r.lane == Lane::Unit).map(|r| r.size).sum();
         let uniform = program.carries.iter().enumerate().filter(|(_, c)| program.mems[c.mem].lane == Lane::Uniform);
         let handed = uniform.map(|(i, c)| (i, c.mem.idx(), program.mems[c.mem].dtype.size())).collect();
-        let versions = (0..10 * copies).map(|_| OnceLock::new()).collect();
+        let versions = (0..20 * copies).map(|_| OnceLock::new()).collect();
         let hoists = program.carries.is_empty() && order::fixed(&program).contains(&true);
         Emitted { program, copies, versions, roles, handed, hoists, held: OnceLock::new(), written, large: LARGE, cut: OnceLock::new() }
     }
@@ -169,7 +169,8 @@ impl Emitted {
     }
     fn version(&self, shape: Shape) -> &OnceLock<Option<Native>> {
         let kind = if shape.masked { 0 } else { 1 + usize::from(shape.streams) + 2 * usize::from(shape.hoists) };
-        &self.versions[10 * (shape.copies - 1) + kind + if shape.held == 0 { 0 } else { 5 }]
+        let kind = kind + if shape.held == 0 { 0 } else { 5 } + if shape.places { 10 } else { 0 };
+        &self.versions[20 * (shape.copies - 1) + kind]
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
@@ -181,7 +182,7 @@ impl Emitted {
         let count = vectors.div_ceil(self.copies);
         let copies = vectors.div_ceil(count);
         let large = vectors - count * (copies - 1);
-        let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1, held }, count);
+        let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1, places: false, held }, count);
         let mut blocks = Blocks::from_slice(&[shape(copies, large), shape(copies - 1, count - large)]);
         blocks.retain(|b| b.1 > 0);
         if let (false, Some(last)) = (lanes.is_multiple_of(self.program.width), blocks.last_mut()) {
@@ -298,7 +299,7 @@ impl Code for Emitted {
         let table: &mut [Entry] = room(&mut near, &mut far, operands + carries);
         table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
         table[operands..].iter_mut().enumerate().for_each(|(c, entry)| entry[0] = place(c));
-        if let Some(native) = self.one_block(table, frame) {
+        if let Some(native) = self.one_block(table, frame, false) {
             let tail = (frame.lanes - 1) % self.program.width + 1;
             // SAFETY: the caller's promise; the version is that for these lanes.
             unsafe { native.call(&mut Task::new(table, 1, frame, tail)) };
@@ -312,27 +313,28 @@ impl Code for Emitted {
         }
         frame.steps
     }
-    /// The version that does all lanes is looked for once.
+    /// The code itself goes along the innermost axis.
     unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
         let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
         let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len());
         table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
-        let native = if self.handed.is_empty() { self.one_block(table, frame) } else { None };
+        let native = if self.handed.is_empty() { self.one_block(table, frame, true) } else { None };
         let Some(native) = native else {
             return places.each(ptrs, |ptrs| {
                 // SAFETY: the caller's promise.
                 unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
             });
         };
-        let mut task = Task::new(table, 1, frame, (frame.lanes - 1) % self.program.width + 1);
-        places.each(ptrs, |ptrs| {
+        let (count, moves) = places.innermost(ptrs.len());
+        let mut task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, (frame.lanes - 1) % self.program.width + 1) };
+        places.each_run(ptrs, |ptrs| {
             // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.
             let table = unsafe { std::slice::from_raw_parts_mut(task.table, ptrs.len()) };
             table.iter_mut().zip(ptrs).for_each(|(entry, &ptr)| entry[0] = ptr);
-            // SAFETY: the caller's promise; the version is that for these lanes. Carries that lanes share are none, so that nothing is put
-            // aside.
+            // SAFETY: the caller's promise; the version is that for these lanes, and moves pointers as told from a place to the next. Carries
+            // that lanes share are none, so that nothing is put aside.
             unsafe { native.call(&mut task) };
         });
     }
@@ -342,13 +344,13 @@ impl Code for Emitted {
 }
 
 impl Emitted {
-    /// The version that does all lanes at once, if there is one and the call is not large.
-    fn one_block(&self, table: &[Entry], frame: &Frame) -> Option<&Native> {
+    /// The version that does all lanes at once, at one place or along an axis of `places`, if there is one and the call is not large.
+    fn one_block(&self, table: &[Entry], frame: &Frame, places: bool) -> Option<&Native> {
         let width = self.program.width;
         let copies = (frame.lanes - 1) / width + 1;
         let masked = !frame.lanes.is_multiple_of(width);
         let small = copies <= self.copies && !self.is_large(frame);
-        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false, held: self.held(table, frame) }))?
+        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false, places, held: self.held(table, frame) }))?
     }
     /// True where a call writes more than caches keep.
     fn is_large(&self, frame: &Frame) -> bool {
@@ -416,6 +418,7 @@ impl Task {
     fn new(table: &mut [[*mut u8; 2]], blocks: usize, frame: &Frame, tail: usize) -> Task {
         Task {
             table: table.as_mut_ptr(),
+            moves: std::ptr::null(),
             blocks,
             steps: frame.steps,
             first: frame.first,

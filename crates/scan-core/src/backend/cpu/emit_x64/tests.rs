@@ -108,7 +108,7 @@ fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
 fn written(code: &Emitted, kind: impl Fn(Shape) -> bool) -> usize {
     let flags = [(false, false), (true, false), (false, true), (true, true)];
     let shapes =
-        (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists, held: 0 }));
+        (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists, places: false, held: 0 }));
     shapes.filter(|&s| kind(s) && code.version(s).get().is_some_and(Option::is_some)).count()
 }
 
