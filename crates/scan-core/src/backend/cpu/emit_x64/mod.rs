@@ -148,7 +148,21 @@ impl Role {
 }
 
 /// Blocks of one shape.
-type Blocks = SmallVec<[(Shape, usize); 4]>;
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// The version that does them.
+    version: usize,
+    /// Lanes of each.
+    lanes: usize,
+    /// How many.
+    count: usize,
+}
+
+/// What does the lanes of a call, in order.
+type Blocks = SmallVec<[Block; 4]>;
+
+/// Blocks of a shape, and how many.
+type Shapes = SmallVec<[(Shape, usize); 4]>;
 
 /// Pointer and stride of an operand.
 type Entry = [*mut u8; 2];
@@ -168,22 +182,23 @@ impl Emitted {
         Native::new(&code).map_err(|e| Refusal(format!("the system gives no executable memory: {e}")))
     }
     fn version(&self, shape: Shape) -> &OnceLock<Option<Native>> {
-        let kind = if shape.masked { 0 } else { 1 + usize::from(shape.streams) + 2 * usize::from(shape.hoists) };
-        let kind = kind + if shape.held == 0 { 0 } else { 5 } + if shape.places { 10 } else { 0 };
-        &self.versions[20 * (shape.copies - 1) + kind]
+        &self.versions[version(shape)]
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
-        self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
+        match self.versions[version(shape)].get() {
+            Some(native) => native.as_ref(),
+            None => self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref(),
+        }
     }
     /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
-    fn blocks(&self, lanes: usize, streams: bool, hoists: bool, held: u64) -> Blocks {
+    fn blocks(&self, lanes: usize, streams: bool, hoists: bool, held: u64) -> Shapes {
         let vectors = lanes.div_ceil(self.program.width);
         let count = vectors.div_ceil(self.copies);
         let copies = vectors.div_ceil(count);
         let large = vectors - count * (copies - 1);
         let shape = |copies, count| (Shape { copies, masked: false, streams, hoists: hoists && count > 1, places: false, held }, count);
-        let mut blocks = Blocks::from_slice(&[shape(copies, large), shape(copies - 1, count - large)]);
+        let mut blocks = Shapes::from_slice(&[shape(copies, large), shape(copies - 1, count - large)]);
         blocks.retain(|b| b.1 > 0);
         if let (false, Some(last)) = (lanes.is_multiple_of(self.program.width), blocks.last_mut()) {
             last.1 -= 1;
@@ -194,7 +209,7 @@ impl Emitted {
         blocks
     }
     /// The same by single vectors: where larger versions cannot be had.
-    fn single(&self, lanes: usize) -> Blocks {
+    fn single(&self, lanes: usize) -> Shapes {
         (0..lanes.div_ceil(self.program.width)).map(|_| (ONE, 1)).collect()
     }
     /// Where so much is written that the caches cannot keep it, and nothing of it is read: the lanes to do first, after which all
@@ -244,6 +259,13 @@ impl Emitted {
             }
         }
     }
+}
+
+/// Where the code of a shape is kept.
+fn version(shape: Shape) -> usize {
+    let kind = if shape.masked { 0 } else { 1 + usize::from(shape.streams) + 2 * usize::from(shape.hoists) };
+    let kind = kind + if shape.held == 0 { 0 } else { 5 } + if shape.places { 10 } else { 0 };
+    20 * (shape.copies - 1) + kind
 }
 
 /// Bytes written by one call that no cache keeps.
@@ -361,17 +383,32 @@ impl Emitted {
     /// # Safety
     /// As for `Code::run`; the table is that of the frame.
     unsafe fn run_parts(&self, table: &mut [Entry], frame: &Frame, unread: *mut u8) {
+        if frame.steps == 1 && !self.is_large(frame) {
+            let (lanes, blocks) = self.cut.get_or_init(|| (frame.lanes, self.parts(table, frame).1));
+            if *lanes == frame.lanes {
+                // SAFETY: the caller's promise.
+                return unsafe { self.run_blocks(table, frame, unread, (0, blocks)) };
+            }
+        }
+        let (first, blocks) = self.parts(table, frame);
+        // SAFETY: the caller's promise.
+        unsafe { self.run_blocks(table, frame, unread, (first, &blocks)) };
+    }
+    /// Runs these blocks, of which the first has so many lanes, if not 0.
+    ///
+    /// # Safety
+    /// As for [`Emitted::run_parts`]; the blocks are those of the frame's lanes.
+    unsafe fn run_blocks(&self, table: &mut [Entry], frame: &Frame, unread: *mut u8, (first, blocks): (usize, &Blocks)) {
         let mut left = frame.lanes;
-        let (first, parts) = self.parts(table, frame);
-        for (i, (shape, count)) in parts.into_iter().enumerate() {
+        for (i, block) in blocks.iter().enumerate() {
             if i == 1 {
                 self.write_elsewhere(table, unread);
             }
-            let covered = shape.copies * self.program.width * count;
+            let covered = block.lanes * block.count;
             let lanes = if i == 0 && first > 0 { first } else { left.min(covered) };
-            let tail = lanes - (shape.copies * count - 1) * self.program.width;
-            let mut task = Task::new(table, count, frame, tail);
-            if let Some(native) = self.native(shape) {
+            let tail = lanes + self.program.width - covered;
+            let mut task = Task::new(table, block.count, frame, tail);
+            if let Some(Some(native)) = self.versions[block.version].get() {
                 // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
                 unsafe { native.call(&mut task) };
             }
@@ -389,13 +426,6 @@ impl Emitted {
     }
     /// The blocks of a call; the first alone, where it does more than others. If not 0, how many lanes the first has.
     fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
-        if frame.steps > 1 || self.is_large(frame) {
-            return self.parts_now(table, frame);
-        }
-        let (lanes, blocks) = self.cut.get_or_init(|| (frame.lanes, self.parts_now(table, frame).1));
-        if *lanes == frame.lanes { (0, blocks.clone()) } else { self.parts_now(table, frame) }
-    }
-    fn parts_now(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
         let streams = self.streams(table, frame);
         let first = streams.unwrap_or(0);
         let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1, self.held(table, frame));
@@ -409,7 +439,8 @@ impl Emitted {
         if first > 0 {
             parts.insert(0, (ONE, 1));
         }
-        (first, parts)
+        let width = self.program.width;
+        (first, parts.into_iter().map(|(shape, count)| Block { version: version(shape), lanes: shape.copies * width, count }).collect())
     }
 }
 
