@@ -12,15 +12,22 @@ import pytest
 
 import rscan as rs
 
-DEVICES = [d for d in rs.devices() if d.name != "cpu"]
-#: The last one: the program that runs on the processor, where there is one.
-DEVICE = DEVICES[-1].name if DEVICES else None
+# Where no card is asked for: one that a driver without a card interprets.
+os.environ.setdefault("RSCAN_CUDA_DRIVER", "fake")
+DEVICES = [d.name for d in rs.devices() if d.name != "cpu"]
+#: The last of each kind: for wgpu the program that runs on the processor, where there is one.
+EACH = {name.split(":")[0]: name for name in DEVICES}
+needs_wgpu = pytest.mark.skipif("wgpu" not in EACH, reason="wgpu: not run (no device)")
 
-needs_device = pytest.mark.skipif(DEVICE is None, reason="wgpu: not run (no device)")
+
+@pytest.fixture(params=["cuda", pytest.param("wgpu", marks=needs_wgpu)])
+def device(request):
+    """The name of a device."""
+    return EACH[request.param]
 
 
 def test_a_device_is_there_where_it_is_required():
-    assert DEVICE is not None or "RSCAN_REQUIRE_WGPU" not in os.environ
+    assert "cuda" in EACH and ("wgpu" in EACH or "RSCAN_REQUIRE_WGPU" not in os.environ)
 
 
 def test_the_processor_comes_first():
@@ -28,7 +35,7 @@ def test_the_processor_comes_first():
     assert (first.name, str(first), first.lacks) == ("cpu", "cpu: the processor", [])
 
 
-@pytest.mark.parametrize("name", ["tpu", "wgpu:99", "wgpu:x", "cpu:1"])
+@pytest.mark.parametrize("name", ["tpu", "wgpu:99", "wgpu:x", "cuda:99", "cuda:x", "cpu:1"])
 def test_a_device_that_is_not_there(name):
     x = rs.dscalar("x")
     with pytest.raises(rs.DeviceError) as info:
@@ -46,22 +53,31 @@ def test_without_a_driver():
     program = """
 import rscan as rs
 x = rs.dscalar("x")
-assert [d.name for d in rs.devices()] == ["cpu"] and rs.function([x], x + 1)(1.0) == 2.0
+assert rs.function([x], x + 1)(1.0) == 2.0
 try:
-    rs.function([x], x + 1, device="wgpu")
-except rs.DeviceError as error:
-    assert error.code == "E0521" and "no driver" in str(error), error
-else:
-    raise AssertionError("there is no device")
+    import ctypes
+    ctypes.CDLL("libcuda.so.1")
+    kinds = ["wgpu"]
+except OSError:
+    kinds = ["cuda", "wgpu"]
+    assert [d.name for d in rs.devices()] == ["cpu"]
+for kind in kinds:
+    try:
+        rs.function([x], x + 1, device=kind)
+    except rs.DeviceError as error:
+        assert error.code == "E0521" and "no driver" in str(error), error
+    else:
+        raise AssertionError("there is no device")
 """
     env = {**os.environ, "VK_DRIVER_FILES": "/nowhere", "VK_ICD_FILENAMES": "/nowhere"}
+    del env["RSCAN_CUDA_DRIVER"]
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def both(inputs, outputs, *args, **named):
+def both(on, inputs, outputs, *args, **named):
     """The results on the device and on the processor, which are the same bits; the function on the device."""
-    device = rs.function(inputs, outputs, device=DEVICE, **named)
+    device = rs.function(inputs, outputs, device=on, **named)
     cpu = rs.function(inputs, outputs, **named)
     for _ in range(2):
         found, law = device(*args), cpu(*args)
@@ -71,50 +87,45 @@ def both(inputs, outputs, *args, **named):
     return device
 
 
-@needs_device
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint16", "int64", "bool"])
-def test_elementwise(dtype):
+def test_elementwise(device, dtype):
     x = rs.tensor(dtype, [None, None], "x")
     y = rs.where(x > 0, x * x, -x) if dtype != "bool" else rs.logical_not(x)
     values = (np.arange(35).reshape(5, 7) - 17).astype(dtype)
-    f = both([x], [y], values)
+    f = both(device, [x], [y], values)
     [place] = f.explain().places
-    assert place.device == DEVICE and place.crossed == [values.nbytes, values.nbytes]
+    assert place.device == device and place.crossed == [values.nbytes, values.nbytes]
 
 
-@needs_device
-def test_a_wide_loop_and_its_gradient():
+def test_a_wide_loop_and_its_gradient(device):
     x, a = rs.dmatrix("x"), rs.dvector("a")
     out = rs.loop(lambda x, h: rs.tanh(h * a + x), over=x, init=rs.zeros_like(a))
     cost = rs.sum(out**2)
     rng = np.random.default_rng(1)
-    f = both([x, a], [out, rs.grad(cost, a)], rng.normal(size=(40, 70)), rng.normal(size=70))
+    f = both(device, [x, a], [out, rs.grad(cost, a)], rng.normal(size=(40, 70)), rng.normal(size=70))
     plans = f.explain()
-    assert plans.device == DEVICE
-    assert all(DEVICE in loop.variants[0].engine and sum(loop.variants[0].crossed) > 0 for loop in plans.loops), str(plans)
-    assert f"loops on {DEVICE}" in str(plans) and "bytes to the device" in str(plans)
+    assert plans.device == device
+    assert all(device in loop.variants[0].engine and sum(loop.variants[0].crossed) > 0 for loop in plans.loops), str(plans)
+    assert f"loops on {device}" in str(plans) and "bytes to the device" in str(plans)
 
 
-@needs_device
-def test_a_network_and_its_gradient():
+def test_a_network_and_its_gradient(device):
     x, w, u = rs.tensor3("x"), rs.dmatrix("w"), rs.dmatrix("u")
     out = rs.loop(lambda x, h: rs.tanh(x @ w + h @ u), over=x, init=rs.zeros((3, 6)))
     cost = rs.sum(out[-1] ** 2)
     rng = np.random.default_rng(2)
-    f = both([x, w, u], [cost, *rs.grad(cost, [w, u])], rng.normal(size=(20, 3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 6)) / 3)
-    assert all(DEVICE in loop.variants[0].engine for loop in f.explain().loops)
+    f = both(device, [x, w, u], [cost, *rs.grad(cost, [w, u])], rng.normal(size=(20, 3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 6)) / 3)
+    assert all(device in loop.variants[0].engine for loop in f.explain().loops)
 
 
-@needs_device
-def test_until_stops_where_it_does():
+def test_until_stops_where_it_does(device):
     n, limit = rs.iscalar("n"), rs.dscalar("limit")
     out, _ = rs.scan(lambda v: (v * 1.5, rs.until(v > limit)), outputs_info=np.float64(1.0), n_steps=n)
     for count in (3, 50):
-        assert len(both([n, limit], out, count, 20.0)(count, 20.0)) == min(count, 9)
+        assert len(both(device, [n, limit], out, count, 20.0)(count, 20.0)) == min(count, 9)
 
 
-@needs_device
-def test_taps_updates_and_draws():
+def test_taps_updates_and_draws(device):
     total = {name: rs.shared(np.float64(0), name="total") for name in ("cpu", "device")}
     n = rs.iscalar("n")
 
@@ -127,17 +138,16 @@ def test_taps_updates_and_draws():
         )
         return rs.function([n], rows, updates={total[key]: total[key] + rows[-1]}, device=device, no_default_updates=True)
 
-    cpu, device = made("cpu", None), made("device", DEVICE)
+    cpu, device = made("cpu", None), made("device", device)
     for count in (1, 5, 40):
         np.testing.assert_array_equal(device(count), cpu(count))
     assert total["cpu"].get_value() == total["device"].get_value() != 0
 
 
-@needs_device
-def test_errors_are_those_of_the_processor():
+def test_errors_are_those_of_the_processor(device):
     x, i = rs.dvector("x"), rs.ivector("i")
     out = rs.loop(lambda i, h: h + x[i] * x, over=i, init=rs.zeros_like(x))
-    f, g = rs.function([x, i], out, device=DEVICE), rs.function([x, i], out)
+    f, g = rs.function([x, i], out, device=device), rs.function([x, i], out)
     texts = []
     for function in (f, g):
         with pytest.raises(rs.RscanIndexError) as info:
@@ -147,40 +157,36 @@ def test_errors_are_those_of_the_processor():
     np.testing.assert_array_equal(f(np.arange(3.0), np.array([0, 2], dtype="int32")), g(np.arange(3.0), np.array([0, 2], dtype="int32")))
 
 
-@needs_device
-def test_what_runs_on_the_host_is_named():
+def test_what_runs_on_the_host_is_named(device):
     x = rs.dvector("x")
-    f = rs.function([x], rs.erf(x), device=DEVICE)
+    f = rs.function([x], rs.erf(x), device=device)
     np.testing.assert_array_equal(f([0.5, 1.0]), rs.function([x], rs.erf(x))([0.5, 1.0]))
     [place] = f.explain().places
     assert place.device is None and "`erf`" in place.why and "runs on the host, because it calls `erf`" in str(place)
 
 
-@needs_device
-def test_a_huge_sine_is_taken_on_the_host():
+def test_a_huge_sine_is_taken_on_the_host(device):
     x = rs.dvector("x")
-    f = both([x], [rs.sin(x)], np.array([0.5, 1.0, -3.0]))
+    f = both(device, [x], [rs.sin(x)], np.array([0.5, 1.0, -3.0]))
     assert f.explain().places[0].why is None
     f([1e9, 0.5])
     np.testing.assert_array_equal(f([1e9, 0.5])[0], rs.function([x], rs.sin(x))([1e9, 0.5]))
     assert "took values of the host's functions" in f.explain().places[0].why
 
 
-@needs_device
-def test_no_memory_is_an_error():
+def test_no_memory_is_an_error(device):
     x = rs.tensor("int8", [None], "x")
-    f = rs.function([x], x + 1, device=DEVICE)
-    with pytest.raises(MemoryError, match=f"the device {DEVICE}"):
+    f = rs.function([x], x + 1, device=device)
+    with pytest.raises(MemoryError, match=f"the device {device}"):
         f(np.zeros(1 << 28, "int8"))
     assert f(np.zeros(3, "int8")).tolist() == [1, 1, 1]
 
 
-@needs_device
 @pytest.mark.usefixtures("ctrl_c_interrupts")
-def test_a_call_can_be_interrupted():
+def test_a_call_can_be_interrupted(device):
     n = rs.lscalar("n")
     out, _ = rs.scan(lambda v: rs.sqrt(v + 1.0), outputs_info=np.float64(1.0), n_steps=n)
-    f = rs.function([n], out[-1], device=DEVICE)
+    f = rs.function([n], out[-1], device=device)
     f(10)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
@@ -190,11 +196,10 @@ def test_a_call_can_be_interrupted():
     assert f(10) == rs.function([n], out[-1])(10)
 
 
-@needs_device
-def test_threads_share_a_function():
+def test_threads_share_a_function(device):
     x, a = rs.dmatrix("x"), rs.dvector("a")
     out = rs.loop(lambda x, h: h * a + x, over=x, init=rs.zeros_like(a))
-    f, g = rs.function([x, a], out, device=DEVICE), rs.function([x, a], out)
+    f, g = rs.function([x, a], out, device=device), rs.function([x, a], out)
     faults = []
 
     def work(seed):
@@ -212,18 +217,17 @@ def test_threads_share_a_function():
     assert not faults
 
 
-@needs_device
-def test_the_device_travels_along():
+def test_the_device_travels_along(device):
     x = rs.dvector("x")
-    f = pickle.loads(pickle.dumps(rs.function([x], x * 2, device=DEVICE)))
-    assert f.explain().device == DEVICE and f([1.0, 2.0]).tolist() == [2.0, 4.0]
+    f = pickle.loads(pickle.dumps(rs.function([x], x * 2, device=device)))
+    assert f.explain().device == device and f([1.0, 2.0]).tolist() == [2.0, 4.0]
 
-    @rs.compile(device=DEVICE)
+    @rs.compile(device=device)
     def g(x):
         return rs.sum(x * x)
 
-    assert g.lower(np.ones(3)).explain().device == DEVICE
-    assert rs.value_and_grad(g).lower(np.ones(3)).explain().device == DEVICE
-    with rs.config.override(device=DEVICE):
-        assert rs.function([x], x + 1).explain().device == DEVICE
+    assert g.lower(np.ones(3)).explain().device == device
+    assert rs.value_and_grad(g).lower(np.ones(3)).explain().device == device
+    with rs.config.override(device=device):
+        assert rs.function([x], x + 1).explain().device == device
         assert rs.function([x], x + 1, device="cpu").explain().device is None

@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use super::call::Function;
     #[pymodule_export]
-    use super::call::{devices, passes, release};
+    use super::call::{check_device, devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Devices by name, and which parts of a function run where.
 
 use super::native::{Engine, NativeLoop, NativeMap};
-use crate::backend::gpu::DeviceRef;
+use crate::backend::gpu::{Adapter, DeviceRef};
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::{Graph, Node, Op};
 
@@ -39,32 +39,39 @@ pub fn devices() -> Vec<DeviceInfo> {
     std::iter::once(cpu).chain(adapters()).collect()
 }
 
-#[cfg(feature = "wgpu")]
+/// Adapters of one kind, and the functions that tell of them and open one.
+type Family = (&'static str, fn() -> Vec<Adapter>, fn(usize) -> Result<DeviceRef>);
+
+/// The kinds of devices that rscan was built with.
+const FAMILIES: &[Family] = &[
+    #[cfg(feature = "cuda")]
+    ("cuda", crate::backend::cuda::adapters, crate::backend::cuda::open),
+    #[cfg(feature = "wgpu")]
+    ("wgpu", crate::backend::wgpu::adapters, crate::backend::wgpu::open),
+];
+
 fn adapters() -> Vec<DeviceInfo> {
-    use crate::backend::wgpu;
-    let info = |(k, a): (usize, wgpu::Adapter)| {
-        let lacks = match wgpu::open(k) {
+    let info = |(k, a): (usize, Adapter), open: fn(usize) -> Result<DeviceRef>| {
+        let lacks = match open(k) {
             Ok(device) => lacks(device),
             Err(e) => vec![e.title.clone()],
         };
         DeviceInfo { name: a.name, about: a.about, software: a.software, lacks }
     };
-    wgpu::adapters().into_iter().enumerate().map(info).collect()
+    let all = FAMILIES.iter().flat_map(|&(_, adapters, open)| adapters().into_iter().enumerate().map(move |a| info(a, open)));
+    let mut all: Vec<DeviceInfo> = all.collect();
+    // Programs that run on the processor come last.
+    all.sort_by_key(|d| d.software);
+    all
 }
 
-#[cfg(not(feature = "wgpu"))]
-fn adapters() -> Vec<DeviceInfo> {
-    vec![]
-}
-
-#[cfg_attr(not(feature = "wgpu"), allow(dead_code))]
 fn lacks(device: DeviceRef) -> Vec<String> {
     let traits = device.0.traits();
     let named = [("float32", traits.no_f32), ("float64", traits.no_f64), ("int64", traits.no_i64), ("fma", traits.no_fma)];
     named.into_iter().filter_map(|(what, why)| Some(format!("{what}: {}", why?))).collect()
 }
 
-/// What functions run on that ask for a device: `cpu`, `wgpu` (the first adapter), `wgpu:1`.
+/// What functions run on that ask for a device: `cpu`, `cuda` (the first card), `wgpu` (the first adapter), `wgpu:1`.
 ///
 /// # Errors
 /// `E0521` where there is none of that name.
@@ -72,20 +79,20 @@ pub fn engine_on(name: &str) -> Result<Engine> {
     let (kind, number) = name.split_once(':').unwrap_or((name, "0"));
     match (kind, number.parse::<usize>()) {
         ("cpu", Ok(0)) => Ok(Engine::from_env()),
-        ("wgpu", Ok(k)) => open(k).map(Engine::Device),
+        ("cuda" | "wgpu", Ok(k)) => open(kind, k).map(Engine::Device),
         _ => Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device {name:?}"))
-            .help("devices are called \"cpu\", \"wgpu\" (the first adapter of Vulkan), \"wgpu:1\"; `rs.devices()` lists them")),
+            .help("devices are called \"cpu\", \"cuda\" (the first card of NVIDIA's), \"wgpu\" (the first adapter of Vulkan), \"wgpu:1\"; `rs.devices()` lists them")),
     }
 }
 
-#[cfg(feature = "wgpu")]
-fn open(k: usize) -> Result<DeviceRef> {
-    crate::backend::wgpu::open(k)
-}
-
-#[cfg(not(feature = "wgpu"))]
-fn open(k: usize) -> Result<DeviceRef> {
-    Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device wgpu:{k}: rscan was built without the feature `wgpu`")))
+fn open(kind: &str, k: usize) -> Result<DeviceRef> {
+    match FAMILIES.iter().find(|f| f.0 == kind) {
+        Some((.., open)) => open(k),
+        None => {
+            let title = format!("there is no device {kind}:{k}: rscan was built without the feature `{kind}`");
+            Err(Diagnostic::new(Kind::Device, "E0521", title))
+        }
+    }
 }
 
 /// Where the parts of a plan run that is for a device; its loops tell for themselves.

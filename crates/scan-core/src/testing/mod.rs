@@ -6,6 +6,7 @@
 
 pub mod build;
 pub mod check;
+mod device;
 mod gen_corners;
 pub mod gen_expr;
 mod gen_log;
@@ -25,6 +26,7 @@ pub mod show;
 pub mod shrink;
 
 pub use check::{Fault, check, check_on};
+pub use device::check_device;
 pub use gen_loop::generate;
 pub use program::Program;
 pub use report::{Report, run};

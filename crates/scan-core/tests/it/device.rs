@@ -1,18 +1,26 @@
 //! Functions on a device with a memory of its own. Where there is none the tests say so.
 
-use scan_core::backend::wgpu::{adapters, open};
+use scan_core::backend::{cuda, wgpu};
 use scan_core::exec::Engine;
 use scan_core::prelude::*;
 use scan_core::types::DType;
 
-/// The last adapter: the one that runs on the processor, where there is one.
-fn device() -> Option<Engine> {
-    let Some(k) = adapters().len().checked_sub(1) else {
-        eprintln!("wgpu: not run (no device)");
-        assert!(std::env::var_os("RSCAN_REQUIRE_WGPU").is_none(), "a device is required");
-        return None;
-    };
-    Some(Engine::Device(open(k).unwrap_or_else(|e| panic!("{}", e.title))))
+/// The last adapter, which runs on the processor, where there is one; and a card that a driver without one interprets.
+fn devices() -> Vec<Engine> {
+    let card = cuda::open_on(Box::leak(Box::<cuda::fake::Fake>::default()), 0).unwrap_or_else(|e| panic!("{}", e.title));
+    let mut all = vec![Engine::Device(card)];
+    match wgpu::adapters().len().checked_sub(1) {
+        Some(k) => all.push(Engine::Device(wgpu::open(k).unwrap_or_else(|e| panic!("{}", e.title)))),
+        None => {
+            eprintln!("wgpu: not run (no device)");
+            assert!(std::env::var_os("RSCAN_REQUIRE_WGPU").is_none(), "a device is required");
+        }
+    }
+    all
+}
+
+fn name(engine: Engine) -> &'static str {
+    if let Engine::Device(device) = engine { device.0.name() } else { "cpu" }
 }
 
 fn function(engine: Engine, inputs: &[Var], outputs: &[Var]) -> Function {
@@ -45,13 +53,14 @@ fn args(width: usize, steps: i64) -> [Array; 4] {
 
 #[test]
 fn a_loop_that_is_one_kernel_runs_on_the_device() {
-    let Some(engine) = device() else { return };
-    let (f, law) = (wave(engine, 1), wave(Engine::Eval, 1));
-    for (width, steps) in [(5, 3), (1, 1), (300, 200), (2, 5000), (3, 0)] {
-        assert_eq!(call(&f, &args(width, steps)), call(&law, &args(width, steps)), "{width} lanes, {steps} steps");
+    for engine in devices() {
+        let (f, law) = (wave(engine, 1), wave(Engine::Eval, 1));
+        for (width, steps) in [(5, 3), (1, 1), (300, 200), (2, 5000), (3, 0)] {
+            assert_eq!(call(&f, &args(width, steps)), call(&law, &args(width, steps)), "{width} lanes, {steps} steps");
+        }
+        let variants = &f.loops()[0].variants;
+        assert!(variants.iter().all(|v| v.engine.starts_with(name(engine))), "{variants:?}");
     }
-    let variants = &f.loops()[0].variants;
-    assert!(variants.iter().all(|v| v.engine.starts_with("wgpu:")), "{variants:?}");
 }
 
 /// A graph as text, on the device and by the evaluator, for arguments of these shapes; what became of its loops.
@@ -97,23 +106,25 @@ fn network(depth: usize, softmax: bool) -> String {
 
 #[test]
 fn a_list_of_launches_gives_the_laws_bits() {
-    let Some(engine) = device() else { return };
-    for (depth, batch) in [(3, 2), (300, 2)] {
-        let square = numbers(&[depth, depth]);
-        let args = [Array::scalar(7i64), numbers(&[7, batch, depth]), numbers(&[1, batch, depth]), square.clone(), square];
-        let loops = compare(engine, &network(depth, false), &args);
-        let variant = &loops[0].variants[0];
-        assert!(variant.engine.contains("wgpu:") && variant.crossed.is_some_and(|c| c[0] > 0 && c[1] > 0), "{variant:?}");
-        assert!(!variant.reason.as_deref().unwrap_or_default().contains("on the host"), "{variant:?}");
+    for engine in devices() {
+        for (depth, batch) in [(3, 2), (300, 2)] {
+            let square = numbers(&[depth, depth]);
+            let args = [Array::scalar(7i64), numbers(&[7, batch, depth]), numbers(&[1, batch, depth]), square.clone(), square];
+            let loops = compare(engine, &network(depth, false), &args);
+            let variant = &loops[0].variants[0];
+            assert!(variant.engine.contains(name(engine)) && variant.crossed.is_some_and(|c| c[0] > 0 && c[1] > 0), "{variant:?}");
+            assert!(!variant.reason.as_deref().unwrap_or_default().contains("on the host"), "{variant:?}");
+        }
     }
 }
 
 #[test]
 fn what_has_no_launch_runs_on_the_host_and_is_named() {
-    let Some(engine) = device() else { return };
-    let square = numbers(&[4, 4]);
-    let args = [Array::scalar(9i64), numbers(&[9, 3, 4]), numbers(&[1, 3, 4]), square.clone(), square];
-    let loops = compare(engine, &network(4, true), &args);
-    let reason = loops[0].variants[0].reason.clone().unwrap_or_default();
-    assert!(reason.contains("`softmax` runs on the host"), "{reason}");
+    for engine in devices() {
+        let square = numbers(&[4, 4]);
+        let args = [Array::scalar(9i64), numbers(&[9, 3, 4]), numbers(&[1, 3, 4]), square.clone(), square];
+        let loops = compare(engine, &network(4, true), &args);
+        let reason = loops[0].variants[0].reason.clone().unwrap_or_default();
+        assert!(reason.contains("`softmax` runs on the host"), "{reason}");
+    }
 }

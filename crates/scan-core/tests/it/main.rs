@@ -2,7 +2,7 @@
 
 mod alone;
 mod built_graphs;
-#[cfg(feature = "wgpu")]
+#[cfg(all(feature = "cuda", feature = "wgpu", feature = "testing"))]
 mod device;
 mod elements;
 mod engines;

@@ -54,7 +54,8 @@ impl Shape {
         let each = 1 + self.parallel + self.ordered;
         HEAD + self.parallel + self.ordered + 2 * kernel.mems.len() + each * mem.0 as usize
     }
-    fn words(&self, kernel: &Kernel) -> usize {
+    /// Words of parameters.
+    pub fn words(&self, kernel: &Kernel) -> usize {
         self.strides(kernel, MemId(kernel.mems.len() as u32))
     }
 }
@@ -105,7 +106,7 @@ impl Launch {
     /// A kernel of so many lanes, its operands moving by these bytes a step, on a device.
     ///
     /// # Errors
-    /// Why the device has no program for it; `E0522` where it lacks a dtype.
+    /// Why the device has no program for it; `E0522` where it lacks a dtype, `E0523` where it is lost.
     pub fn of_kernel(
         device: DeviceRef,
         kernel: &Kernel,
@@ -147,7 +148,7 @@ impl Launch {
         });
         let strides = scaled.collect();
         let steps = (nest.steps, nest.first);
-        let program = match device.0.compile(kernel, &shape) {
+        let program = match device.0.compile(kernel, &shape)? {
             Ok(program) => program,
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -221,6 +222,9 @@ impl Launch {
         let along = if carried { 0 } else { own.step * (steps as isize - 1) };
         let spans = std::iter::once(along).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
         let (low, high) = spans.fold((0, row as isize), |(low, high), s| (low + s.min(0), high + s.max(0)));
+        // A card takes elements of two words where they begin at an even one.
+        let even = |n: isize| n % words(kind.dtype) as isize == 0;
+        assert!(even(base.at as isize) && even(own.step) && own.outer.iter().all(|&s| even(s)), "operand {} is not aligned", mem.0);
         let (low, high) = (base.at as isize + low, base.at as isize + high);
         assert!(
             base.from as isize <= low && high <= base.to as isize,

@@ -5,6 +5,7 @@
 
 pub mod heap;
 pub mod host;
+pub mod kept;
 pub mod kernels;
 pub mod launch;
 pub mod probe;
@@ -36,6 +37,17 @@ pub struct Traits {
     pub fused: [bool; 2],
 }
 
+/// What the machine has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adapter {
+    /// As it is asked for: `cuda:0`, `wgpu:0`.
+    pub name: String,
+    /// What it is, in words.
+    pub about: String,
+    /// It is a program that runs on the processor.
+    pub software: bool,
+}
+
 /// A kernel that a device has compiled.
 pub type Program = Arc<dyn Any + Send + Sync>;
 
@@ -51,11 +63,11 @@ pub trait Device: Send + Sync {
     fn assume(&self, traits: Traits);
     /// Bytes that the memory of a call may have.
     fn limit(&self) -> usize;
-    /// The program of a kernel in such a shape.
+    /// The program of a kernel in such a shape; why there is none.
     ///
     /// # Errors
-    /// Why there is none.
-    fn compile(&self, kernel: &Kernel, shape: &Shape) -> std::result::Result<Program, Refusal>;
+    /// `E0523` where the device is lost.
+    fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>>;
     /// Memory of so many words.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use super::open::{WINDOW, Wgpu, now};
 use super::wgsl::GROUP;
+use crate::backend::gpu::kept::Pool;
 use crate::backend::gpu::{Device, Memory, Program, lost};
 use crate::base::Result;
 use crate::types::memory::OutOfMemory;
@@ -19,23 +20,11 @@ const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_DST
 const READ: BufferUsages = BufferUsages::MAP_READ.union(BufferUsages::COPY_DST);
 
 /// Buffers that nobody uses.
-#[derive(Default)]
-pub(super) struct Pool(Mutex<Vec<Buffer>>);
+pub(super) type Buffers = Pool<BufferUsages, Buffer>;
 
-impl Pool {
-    /// One that is not much larger than asked for.
-    fn take(&self, size: u64, usage: BufferUsages) -> Option<Buffer> {
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = free.iter().position(|b| b.usage() == usage && (size..=4 * size.max(1 << 12)).contains(&b.size()))?;
-        Some(free.swap_remove(at))
-    }
-    fn give(&self, buffer: Buffer) {
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        free.push(buffer);
-        while free.len() > KEPT.0 || free.len() > 1 && free.iter().map(Buffer::size).sum::<u64>() > KEPT.1 {
-            free.remove(0);
-        }
-    }
+/// No buffers yet.
+pub(super) fn none() -> Buffers {
+    Pool::new(KEPT.0, KEPT.1)
 }
 
 /// The memory of a call.
@@ -53,7 +42,8 @@ impl Wgpu {
     /// A buffer of at least so many bytes.
     fn buffer(&self, bytes: u64, usage: BufferUsages) -> Result<Buffer> {
         let size = bytes.max(1 << 8).next_power_of_two().min(self.limit() as u64).max(bytes.next_multiple_of(4));
-        if let Some(buffer) = self.pool.take(size, usage) {
+        // One that is not much larger than asked for.
+        if let Some((_, buffer)) = self.pool.take(&usage, size..=4 * size.max(1 << 12)) {
             return Ok(buffer);
         }
         let refused = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
@@ -65,6 +55,12 @@ impl Wgpu {
                 Err(OutOfMemory { bytes: size.into(), machine: None }.diagnostic(&what))
             }
         }
+    }
+}
+
+impl Wgpu {
+    fn keep(&self, buffer: Buffer) {
+        self.pool.give(buffer.usage(), buffer.size(), buffer);
     }
 }
 
@@ -159,7 +155,7 @@ impl Memory for Heap {
         }
         drop(view);
         back.unmap();
-        self.device.pool.give(back);
+        self.device.keep(back);
         Ok(())
     }
 
@@ -187,8 +183,8 @@ impl Memory for Heap {
 impl Drop for Heap {
     fn drop(&mut self) {
         if !std::thread::panicking() && self.finish().is_ok() {
-            self.device.pool.give(self.buffer.clone());
-            self.device.pool.give(self.params.clone());
+            self.device.keep(self.buffer.clone());
+            self.device.keep(self.params.clone());
         }
     }
 }

@@ -9,4 +9,4 @@ mod tests;
 mod values;
 mod wgsl;
 
-pub use open::{Adapter, adapters, open};
+pub use open::{adapters, open};

@@ -1,27 +1,16 @@
 //! Adapters, and devices as they are opened: once per process, and probed.
 
-use super::memory::{Heap, Pool};
+use super::memory::{Buffers, Heap, none};
 use super::{spirv, wgsl};
 use crate::backend::cpu::Refusal;
+use crate::backend::gpu::kept::Programs;
 use crate::backend::gpu::launch::MOST;
-use crate::backend::gpu::{Device, DeviceRef, Memory, Program, Shape, Traits, lost, probe};
+use crate::backend::gpu::{Adapter, Device, DeviceRef, Memory, Program, Shape, Traits, lost, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
-
-/// What the machine has.
-#[derive(Clone, Debug)]
-pub struct Adapter {
-    /// As it is asked for: `wgpu:0`.
-    pub name: String,
-    /// What it is, in words.
-    pub about: String,
-    /// It is a program that runs on the processor.
-    pub software: bool,
-}
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Bytes of the memory of parameters that a program sees.
 pub(super) const WINDOW: u64 = 4 * MOST as u64;
@@ -36,8 +25,8 @@ pub(super) struct Wgpu {
     pipelines: wgpu::PipelineLayout,
     traits: RwLock<Traits>,
     limits: wgpu::Limits,
-    pub(super) pool: Pool,
-    made: Mutex<FxHashMap<(Kernel, Shape), Weak<wgpu::ComputePipeline>>>,
+    pub(super) pool: Buffers,
+    made: Programs<wgpu::ComputePipeline>,
     /// The first thing that went wrong and was not asked for.
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -135,7 +124,7 @@ impl Wgpu {
         let lacks = |feature, what: &str| (!wanted.contains(feature)).then(|| format!("the adapter has no {what}"));
         let (no_f64, no_i64) = (lacks(Features::SHADER_F64, "SHADER_F64"), lacks(Features::SHADER_INT64, "SHADER_INT64"));
         let traits = RwLock::new(Traits { no_f64, no_i64, ..Traits::default() });
-        let (pool, made) = (Pool::default(), Mutex::default());
+        let (pool, made) = (none(), Programs::default());
         Ok(Wgpu { name, about, device, queue, layout, pipelines, traits, limits, pool, made, fault })
     }
 
@@ -147,11 +136,14 @@ impl Wgpu {
         }
     }
 
-    fn pipeline(&self, kernel: &Kernel, shape: &Shape) -> std::result::Result<wgpu::ComputePipeline, Refusal> {
+    fn pipeline(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<wgpu::ComputePipeline, Refusal>> {
         let traits = self.traits();
-        let text = wgsl::text(kernel, shape, traits.fused)?;
         let has = [traits.no_f64.is_none(), traits.no_i64.is_none()];
-        let words = spirv::module(&text, has).map_err(Refusal)?;
+        let text = wgsl::text(kernel, shape, traits.fused);
+        let words = match text.and_then(|text| spirv::module(&text, has).map_err(Refusal)) {
+            Ok(words) => words,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         let entry = wgpu::PassthroughShaderEntryPoint { name: wgsl::ENTRY.into(), workgroup_size: (wgsl::GROUP as u32, 1, 1) };
         let descriptor = wgpu::ShaderModuleDescriptorPassthrough {
             entry_points: Cow::Owned(vec![entry]),
@@ -160,14 +152,14 @@ impl Wgpu {
         };
         // SAFETY: the module was made here and validated; every launch checks that operands lie in their memory.
         let module = unsafe { self.device.create_shader_module_passthrough(descriptor) };
-        Ok(self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        Ok(Ok(self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
             layout: Some(&self.pipelines),
             module: &module,
             entry_point: Some(wgsl::ENTRY),
             compilation_options: Default::default(),
             cache: None,
-        }))
+        })))
     }
 }
 
@@ -208,16 +200,8 @@ impl Device for Wgpu {
         let limits = &self.limits;
         usize::try_from(limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)).unwrap_or(usize::MAX)
     }
-    fn compile(&self, kernel: &Kernel, shape: &Shape) -> std::result::Result<Program, Refusal> {
-        let key = (kernel.clone(), *shape);
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = made.get(&key).and_then(Weak::upgrade) {
-            return Ok(found);
-        }
-        let pipeline = Arc::new(self.pipeline(kernel, shape)?);
-        made.retain(|_, p| p.strong_count() > 0);
-        made.insert(key, Arc::downgrade(&pipeline));
-        Ok(pipeline)
+    fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
+        Ok(self.made.of(kernel, shape, || self.pipeline(kernel, shape))?.map(|program| program as Program))
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
         Ok(Box::new(Heap::new(self, words)?))

@@ -1,7 +1,7 @@
 //! Kernels on a device, against the interpreter. Where there is no device the tests say so.
 
 use super::{adapters, open};
-use crate::backend::gpu::testing::difference;
+use crate::backend::gpu::testing::sweep_all;
 use crate::backend::gpu::{DeviceRef, Shape};
 use crate::kernel::testing::{Options, case};
 use crate::types::DType;
@@ -16,45 +16,11 @@ fn device() -> Option<DeviceRef> {
     Some(open(k).unwrap_or_else(|e| panic!("{}", e.title)))
 }
 
-/// As many times as many kernels: `RSCAN_KERNELS=20` makes 2,000 of 100.
-fn many() -> u64 {
-    std::env::var("RSCAN_KERNELS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
-}
-
-/// Runs so many random kernels; how many the device left to the host.
-fn sweep(dtypes: &[DType], seeds: std::ops::Range<u64>, stop: bool, calls: bool) -> usize {
-    let Some(device) = device() else { return 0 };
-    let seeds = seeds.start..seeds.start + (seeds.end - seeds.start) * many();
-    let options = Options { dtypes: dtypes.to_vec(), stop, calls, lanes: 1..=130, ..Options::default() };
-    let (mut left, mut differ) = (0, vec![]);
-    for seed in seeds {
-        let found = difference(device, &case(seed, &options), &mut left).unwrap_or_else(|e| panic!("seed {seed}: {}", e.title));
-        differ.extend(found);
+#[test]
+fn random_kernels() {
+    if let Some(device) = device() {
+        sweep_all(device);
     }
-    assert!(differ.is_empty(), "{} differ, the first:\n{}", differ.len(), differ[0]);
-    left
-}
-
-const INTS: [DType; 9] = [DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
-
-#[test]
-fn random_kernels_of_integers() {
-    assert_eq!(sweep(&INTS, 0..20, false, false), 0);
-}
-
-#[test]
-fn random_kernels_of_floats() {
-    assert_eq!(sweep(&[DType::F32], 1000..1015, false, false), 0);
-    assert_eq!(sweep(&[DType::F64], 2000..2015, false, false), 0);
-    assert_eq!(sweep(&[DType::F32, DType::F64, DType::I32, DType::U64], 3000..3020, false, false), 0);
-}
-
-#[test]
-fn random_kernels_of_every_dtype() {
-    let all: Vec<DType> = INTS.into_iter().chain([DType::F32, DType::F64]).collect();
-    assert_eq!(sweep(&all, 4000..4020, false, false), 0);
-    assert_eq!(sweep(&all, 5000..5010, true, false), 0, "kernels that stop");
-    assert!(sweep(&all, 6000..6010, false, true) < 10 * many() as usize, "some call no function");
 }
 
 #[test]

@@ -1,0 +1,490 @@
+//! The subset of PTX that kernels are written in, read from text.
+//!
+//! It refuses what an assembler refuses, and what kernels must not say: float arithmetic without a rounding, which may be contracted, and
+//! `.ftz`.
+
+use rustc_hash::FxHashMap;
+
+/// Types of instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ty {
+    Pred,
+    B32,
+    B64,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F32,
+    F64,
+}
+
+impl Ty {
+    fn of(word: &str) -> Option<Ty> {
+        use Ty::*;
+        let all = [Pred, B32, B64, U8, U16, U32, U64, S8, S16, S32, S64, F32, F64];
+        all.into_iter().find(|t| format!("{t:?}").to_lowercase() == word)
+    }
+    /// Bits of a value.
+    pub fn bits(self) -> u32 {
+        match self {
+            Ty::Pred => 1,
+            Ty::U8 | Ty::S8 => 8,
+            Ty::U16 | Ty::S16 => 16,
+            Ty::B32 | Ty::U32 | Ty::S32 | Ty::F32 => 32,
+            Ty::B64 | Ty::U64 | Ty::S64 | Ty::F64 => 64,
+        }
+    }
+    pub fn is_float(self) -> bool {
+        matches!(self, Ty::F32 | Ty::F64)
+    }
+    pub fn is_signed(self) -> bool {
+        matches!(self, Ty::S8 | Ty::S16 | Ty::S32 | Ty::S64)
+    }
+    fn is_int(self) -> bool {
+        !self.is_float() && !matches!(self, Ty::Pred | Ty::B32 | Ty::B64)
+    }
+    /// Whether a register of this type may stand where an instruction says `wanted`: types of bits go with every one of their width.
+    fn serves(self, wanted: Ty) -> bool {
+        let untyped = |t: Ty| matches!(t, Ty::B32 | Ty::B64);
+        self == wanted || self.bits() == wanted.bits() && (untyped(self) || untyped(wanted)) && self != Ty::Pred
+    }
+}
+
+/// What an instruction does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Code {
+    Mov,
+    Pack,
+    LoadParam,
+    Load,
+    Store,
+    Add,
+    Sub,
+    Mul,
+    MulWide,
+    Mad,
+    Div,
+    Rem,
+    Fma,
+    Sqrt,
+    Neg,
+    Abs,
+    Not,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Min,
+    Max,
+    /// A comparison: what holds for less, equal, greater and unordered.
+    Setp([bool; 4]),
+    Selp,
+    /// A conversion from a type, with the word of its rounding.
+    Cvt(Ty, Round),
+    Bra(usize),
+    Ret,
+}
+
+/// How a conversion rounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Round {
+    None,
+    Nearest,
+    Even,
+    Zero,
+    Down,
+    Up,
+}
+
+/// What an instruction reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arg {
+    /// A register.
+    Reg(usize),
+    /// Bits.
+    Bits(u64),
+    /// `%tid.x`, `%ntid.x`, `%ctaid.x`
+    Special(usize),
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Inst {
+    /// The register that decides whether it is done, and for which value.
+    pub guard: Option<(usize, bool)>,
+    pub code: Code,
+    pub ty: Ty,
+    pub to: usize,
+    pub args: [Arg; 3],
+    /// Bytes behind an address.
+    pub by: i64,
+}
+
+/// A function.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub name: String,
+    pub body: Vec<Inst>,
+    /// The types of the registers.
+    pub registers: Vec<Ty>,
+    /// Parameters: where each begins, and bytes of all.
+    pub params: FxHashMap<String, u64>,
+    pub bytes: u64,
+    /// The most threads of a block.
+    pub threads: u32,
+}
+
+type Read<T> = Result<T, String>;
+
+/// The function of a module.
+///
+/// # Errors
+/// The line that is not understood, and why.
+pub fn parse(text: &str) -> Read<Program> {
+    let mut reader = Reader::default();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        reader.line(line).map_err(|why| format!("line {}: {why}: `{line}`", number + 1))?;
+    }
+    reader.finish()
+}
+
+#[derive(Default)]
+struct Reader {
+    program: Program,
+    /// Names of registers, without their numbers: the first one, how many, and their type.
+    classes: Vec<(String, usize, usize, Ty)>,
+    labels: FxHashMap<String, usize>,
+    /// Branches whose label was not read yet.
+    jumps: Vec<(usize, String)>,
+    inside: bool,
+    target: Option<(u32, u32)>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Read<()> {
+        if line.is_empty() || line == "{" || line == ")" {
+            self.inside |= line == "{";
+            return Ok(());
+        }
+        if line == "}" {
+            self.inside = false;
+            return Ok(());
+        }
+        match line.split_whitespace().next().unwrap_or_default() {
+            _ if self.inside && !line.starts_with('.') => self.statement(line),
+            ".reg" => self.registers(line),
+            ".param" => self.param(line),
+            ".visible" => {
+                let name = line.strip_prefix(".visible .entry ").and_then(|l| l.strip_suffix('(')).ok_or("an entry")?;
+                self.program.name = name.to_string();
+                Ok(())
+            }
+            ".maxntid" => {
+                let first = line[".maxntid".len()..].split(',').next().unwrap_or_default();
+                self.program.threads = number(first.trim())? as u32;
+                Ok(())
+            }
+            ".version" | ".target" | ".address_size" => self.head(line),
+            _ => Err("not a directive".into()),
+        }
+    }
+
+    fn head(&mut self, line: &str) -> Read<()> {
+        let (word, value) = line.split_once(' ').ok_or("a value")?;
+        match word {
+            ".address_size" if value != "64" => Err("addresses of 64 bits".into()),
+            ".target" if !value.starts_with("sm_") => Err("a target".into()),
+            ".target" => self.target.is_some().then_some(()).ok_or_else(|| "a version before the target".into()),
+            ".version" => {
+                let (major, minor) = value.split_once('.').ok_or("a version")?;
+                self.target = Some((number(major)? as u32, number(minor)? as u32));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn registers(&mut self, line: &str) -> Read<()> {
+        let words: Vec<&str> = line.trim_end_matches(';').split_whitespace().collect();
+        let [_, ty, names] = words[..] else { return Err("a type and names".into()) };
+        let ty = Ty::of(&ty[1..]).ok_or("a type of registers")?;
+        let (prefix, count) = names.trim_end_matches('>').split_once('<').ok_or("a number of registers")?;
+        let count = number(count)? as usize;
+        self.classes.push((prefix.to_string(), self.program.registers.len(), count, ty));
+        self.program.registers.extend(std::iter::repeat_n(ty, count));
+        Ok(())
+    }
+
+    fn param(&mut self, line: &str) -> Read<()> {
+        let words: Vec<&str> = line.trim_end_matches(',').split_whitespace().collect();
+        let (align, bytes, name) = match words[..] {
+            [_, ty, name] => {
+                let bytes = u64::from(Ty::of(&ty[1..]).ok_or("a type")?.bits()) / 8;
+                (bytes, bytes, name)
+            }
+            [_, ".align", align, ".b8", array] => {
+                let (name, count) = array.trim_end_matches(']').split_once('[').ok_or("an array")?;
+                (number(align)?, number(count)?, name)
+            }
+            _ => return Err("a parameter".into()),
+        };
+        let at = self.program.bytes.next_multiple_of(align);
+        self.program.params.insert(name.to_string(), at);
+        self.program.bytes = at + bytes;
+        Ok(())
+    }
+
+    fn statement(&mut self, line: &str) -> Read<()> {
+        if let Some(label) = line.strip_suffix(':') {
+            let again = self.labels.insert(label.to_string(), self.program.body.len());
+            return if again.is_some() { Err("a label twice".into()) } else { Ok(()) };
+        }
+        let mut rest = line.strip_suffix(';').ok_or("no `;`")?;
+        let mut guard = None;
+        if let Some(guarded) = rest.strip_prefix('@') {
+            let (name, inst) = guarded.split_once(' ').ok_or("an instruction")?;
+            let (register, ty) = self.register(name.trim_start_matches('!'))?;
+            if ty != Ty::Pred {
+                return Err("a guard that is no predicate".into());
+            }
+            (guard, rest) = (Some((register, !name.starts_with('!'))), inst);
+        }
+        let (opcode, operands) = rest.split_once(' ').unwrap_or((rest, ""));
+        let mut inst = self.instruction(opcode, operands)?;
+        inst.guard = guard;
+        self.program.body.push(inst);
+        Ok(())
+    }
+
+    fn register(&self, name: &str) -> Read<(usize, Ty)> {
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let (_, first, count, ty) = self.classes.iter().find(|c| c.0 == prefix).ok_or_else(|| format!("no register {name}"))?;
+        let k = number(&name[prefix.len()..])? as usize;
+        if k < *count { Ok((first + k, *ty)) } else { Err(format!("no register {name}")) }
+    }
+
+    fn instruction(&mut self, opcode: &str, operands: &str) -> Read<Inst> {
+        let words: Vec<&str> = opcode.split('.').collect();
+        let operands: Vec<String> = split(operands);
+        let ret = Inst { guard: None, code: Code::Ret, ty: Ty::B32, to: 0, args: [Arg::Bits(0); 3], by: 0 };
+        match words[..] {
+            ["ret"] => return Ok(ret),
+            ["bra"] => {
+                self.jumps.push((self.program.body.len(), operands.concat()));
+                return Ok(Inst { code: Code::Bra(0), ..ret });
+            }
+            _ => {}
+        }
+        let ty = Ty::of(words[words.len() - 1]).ok_or("no type")?;
+        let (code, count) = code(&words[..words.len() - 1], ty)?;
+        match code {
+            Code::Load | Code::LoadParam | Code::Store => self.access(code, ty, &operands),
+            _ => self.arithmetic(code, count, ty, &operands),
+        }
+    }
+
+    fn access(&self, code: Code, ty: Ty, operands: &[String]) -> Read<Inst> {
+        let [first, second] = operands else { return Err("two operands".into()) };
+        let (place, other) = if code == Code::Store { (first, second) } else { (second, first) };
+        let place = place.strip_prefix('[').and_then(|p| p.strip_suffix(']')).ok_or("an address")?;
+        let (name, by) = place.split_once('+').map_or((place, Ok(0)), |(name, by)| (name, number(by)));
+        let mut inst = Inst { guard: None, code, ty, to: 0, args: [Arg::Bits(0); 3], by: by? as i64 };
+        if code == Code::LoadParam {
+            inst.by += *self.program.params.get(name).ok_or("no such parameter")? as i64;
+        } else {
+            let (register, has) = self.register(name)?;
+            if !has.serves(Ty::U64) {
+                return Err("an address has 64 bits".into());
+            }
+            inst.args[0] = Arg::Reg(register);
+        }
+        if code == Code::Store {
+            inst.args[1] = self.arg(other, ty)?;
+        } else {
+            inst.to = self.target_of(other, ty)?;
+        }
+        Ok(inst)
+    }
+
+    fn arithmetic(&self, code: Code, count: usize, ty: Ty, operands: &[String]) -> Read<Inst> {
+        let (to, from) = operands.split_first().ok_or("no operands")?;
+        if let [pair] = from
+            && pair.starts_with('{')
+        {
+            let halves: Vec<&str> = pair.trim_matches(['{', '}']).split(',').map(str::trim).collect();
+            let [low, high] = halves[..] else { return Err("two halves".into()) };
+            let args = [self.arg(low, Ty::B32)?, self.arg(high, Ty::B32)?, Arg::Bits(0)];
+            return Ok(Inst { guard: None, code: Code::Pack, ty, to: self.target_of(to, ty)?, args, by: 0 });
+        }
+        if from.len() != count {
+            return Err(format!("{count} operands"));
+        }
+        // The type of what it gives, and of each that it reads.
+        let (gives, reads) = match code {
+            Code::Setp(_) => (Ty::Pred, [ty; 3]),
+            Code::Selp => (ty, [ty, ty, Ty::Pred]),
+            Code::MulWide => (if ty.is_signed() { Ty::S64 } else { Ty::U64 }, [ty; 3]),
+            Code::Shl | Code::Shr => (ty, [ty, Ty::U32, Ty::U32]),
+            // The last type of a conversion is the one that it reads.
+            Code::Cvt(to, _) => (widened(to), [widened(ty); 3]),
+            _ => (ty, [ty; 3]),
+        };
+        let mut args = [Arg::Bits(0); 3];
+        for (k, operand) in from.iter().enumerate() {
+            args[k] = self.arg(operand, reads[k])?;
+        }
+        Ok(Inst { guard: None, code, ty, to: self.target_of(to, gives)?, args, by: 0 })
+    }
+
+    fn target_of(&self, name: &str, ty: Ty) -> Read<usize> {
+        let (register, has) = self.register(name)?;
+        if has.serves(ty) { Ok(register) } else { Err(format!("{name} is no {ty:?}")) }
+    }
+
+    fn arg(&self, text: &str, ty: Ty) -> Read<Arg> {
+        if let Some(k) = ["%tid.x", "%ntid.x", "%ctaid.x"].iter().position(|s| *s == text) {
+            return Ok(Arg::Special(k));
+        }
+        if text.starts_with('%') {
+            return self.target_of(text, ty).map(Arg::Reg);
+        }
+        if let Some(hex) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0d")) {
+            let whole = hex.len() == ty.bits() as usize / 4 && ty.is_float();
+            let bits = u64::from_str_radix(hex, 16).ok().filter(|_| whole);
+            return bits.map(Arg::Bits).ok_or_else(|| "a float constant".to_string());
+        }
+        if ty.is_float() || ty == Ty::Pred {
+            return Err("an integer where another type stands".into());
+        }
+        let mask = u64::MAX >> (64 - ty.bits());
+        let value = match text.strip_prefix('-') {
+            Some(positive) => number(positive)?.wrapping_neg(),
+            None => number(text)?,
+        };
+        Ok(Arg::Bits(value & mask))
+    }
+
+    fn finish(mut self) -> Read<Program> {
+        for (at, label) in &self.jumps {
+            let target = *self.labels.get(label).ok_or_else(|| format!("no label {label}"))?;
+            self.program.body[*at].code = Code::Bra(target);
+        }
+        if self.program.name.is_empty() { Err("no entry".into()) } else { Ok(self.program) }
+    }
+}
+
+/// Registers hold integers of 8 and 16 bits in 32.
+fn widened(ty: Ty) -> Ty {
+    match ty {
+        Ty::U8 | Ty::U16 => Ty::U32,
+        Ty::S8 | Ty::S16 => Ty::S32,
+        ty => ty,
+    }
+}
+
+fn number(text: &str) -> Read<u64> {
+    let found = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+    found.map_err(|_| format!("{text:?} is no number"))
+}
+
+/// Operands, of which one in braces has several parts.
+fn split(text: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut depth = 0;
+    for c in text.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            ',' if depth == 0 => found.push(String::new()),
+            c => found.last_mut().expect("one at least").push(c),
+        }
+    }
+    found.into_iter().map(|f| f.trim().to_string()).filter(|f| !f.is_empty()).collect()
+}
+
+/// The code of an instruction's words before its last type, and how many values it reads.
+fn code(words: &[&str], ty: Ty) -> Read<(Code, usize)> {
+    let bits = matches!(ty, Ty::B32 | Ty::B64 | Ty::Pred);
+    let (ints, floats) = (ty.is_int() && ty.bits() >= 32, ty.is_float());
+    let (code, count, fits) = match words {
+        ["mov"] => (Code::Mov, 1, true),
+        ["ld", "param"] => (Code::LoadParam, 1, ty != Ty::Pred),
+        ["ld", "global"] => (Code::Load, 1, ty != Ty::Pred),
+        ["st", "global"] => (Code::Store, 1, ty != Ty::Pred),
+        ["add"] => (Code::Add, 2, ints),
+        ["sub"] => (Code::Sub, 2, ints),
+        ["mul", "lo"] => (Code::Mul, 2, ints),
+        ["mul", "wide"] => (Code::MulWide, 2, ints && ty.bits() == 32),
+        ["mad", "lo"] => (Code::Mad, 3, ints),
+        ["div"] => (Code::Div, 2, ints && !ty.is_signed()),
+        ["rem"] => (Code::Rem, 2, ints && !ty.is_signed()),
+        ["add", "rn"] => (Code::Add, 2, floats),
+        ["sub", "rn"] => (Code::Sub, 2, floats),
+        ["mul", "rn"] => (Code::Mul, 2, floats),
+        ["div", "rn"] => (Code::Div, 2, floats),
+        ["fma", "rn"] => (Code::Fma, 3, floats),
+        ["sqrt", "rn"] => (Code::Sqrt, 1, floats),
+        ["neg"] => (Code::Neg, 1, floats || ints && ty.is_signed()),
+        ["abs"] => (Code::Abs, 1, floats),
+        ["not"] => (Code::Not, 1, bits),
+        ["and"] => (Code::And, 2, bits),
+        ["or"] => (Code::Or, 2, bits),
+        ["xor"] => (Code::Xor, 2, bits),
+        ["shl"] => (Code::Shl, 2, bits && ty != Ty::Pred),
+        ["shr"] => (Code::Shr, 2, ints),
+        ["min"] => (Code::Min, 2, ints),
+        ["max"] => (Code::Max, 2, ints),
+        ["selp"] => (Code::Selp, 3, ty != Ty::Pred),
+        ["setp", word] => (Code::Setp(relation(word).ok_or("no comparison")?), 2, ints || floats),
+        ["cvt", rest @ ..] => return conversion(rest, ty),
+        _ => return Err("no such instruction".into()),
+    };
+    if fits { Ok((code, count)) } else { Err(format!("not of {ty:?}")) }
+}
+
+/// What a comparison holds for: less, equal, greater, unordered.
+fn relation(word: &str) -> Option<[bool; 4]> {
+    let (ordered, unordered) = match word {
+        "equ" | "neu" | "ltu" | "leu" | "gtu" | "geu" => (&word[..2], true),
+        _ => (word, false),
+    };
+    let [less, equal, greater] = match ordered {
+        "eq" => [false, true, false],
+        "ne" => [true, false, true],
+        "lt" => [true, false, false],
+        "le" => [true, true, false],
+        "gt" => [false, false, true],
+        "ge" => [false, true, true],
+        _ => return None,
+    };
+    Some([less, equal, greater, unordered])
+}
+
+/// A conversion to and from types, which must say how it rounds where it does.
+fn conversion(words: &[&str], from: Ty) -> Read<(Code, usize)> {
+    let (round, to) = match words {
+        [to] => (Round::None, to),
+        [round, to] => {
+            let all = [("rn", Round::Nearest), ("rni", Round::Even), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)];
+            (all.iter().find(|r| r.0 == *round).ok_or("no rounding")?.1, to)
+        }
+        _ => return Err("a conversion".into()),
+    };
+    let to = Ty::of(to).ok_or("no type")?;
+    let whole = matches!(round, Round::Even | Round::Zero | Round::Down | Round::Up);
+    let fits = match (from.is_float(), to.is_float()) {
+        (true, true) if from == to => whole,
+        (true, true) if to == Ty::F32 => round == Round::Nearest,
+        (true, true) => round == Round::None,
+        (true, false) => whole && to.is_int(),
+        (false, true) => round == Round::Nearest && from.is_int(),
+        (false, false) => round == Round::None && from.is_int() && to.is_int(),
+    };
+    if fits { Ok((Code::Cvt(to, round), 1)) } else { Err("a rounding that is missing or too much".into()) }
+}

@@ -1,0 +1,17 @@
+//! NVIDIA cards through the driver of CUDA, which is loaded when a card is asked for: kernels as PTX text, which the driver compiles.
+//!
+//! Nothing but the driver is needed when it runs. Tests have a driver of their own ([`fake`]), which interprets the text.
+
+pub mod driver;
+#[cfg(any(test, feature = "testing"))]
+pub mod fake;
+#[allow(unsafe_code)]
+mod library;
+mod memory;
+mod open;
+pub mod ptx;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use open::{adapters, open, open_on};

@@ -1,0 +1,187 @@
+//! Cards, and devices as they are opened: once per process, and probed.
+
+use super::driver::{Driver, Fault, NO_DEVICE};
+use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
+use super::{library, ptx};
+use crate::backend::cpu::Refusal;
+use crate::backend::gpu::kept::{Pool, Programs};
+use crate::backend::gpu::{Adapter, Device, DeviceRef, Memory, Program, Shape, Traits, probe};
+use crate::base::{Diagnostic, Kind, Result};
+use crate::kernel::Kernel;
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+/// The oldest interface that has all that is asked of it: CUDA 11.4.
+const OLDEST: u32 = 11040;
+/// The least compute capability that the text of kernels is for.
+const LEAST: [u32; 2] = [7, 0];
+/// Bytes that words of 32 bits number.
+const NUMBERED: u64 = 1 << 34;
+/// Results that say that a text cannot be compiled: an image that is none, no machine code for the card, PTX that is not valid or too new.
+const REFUSED: [u32; 4] = [200, 209, 218, 222];
+/// What is kept for later calls: memory, and its bytes; streams; recordings.
+const KEPT: (usize, u64, usize, usize) = (16, 1 << 30, 16, 32);
+
+/// An open card.
+pub(super) struct Cuda {
+    name: String,
+    about: String,
+    memory: u64,
+    pub(super) driver: &'static dyn Driver,
+    context: usize,
+    traits: RwLock<Traits>,
+    made: Programs<Function>,
+    pub(super) blocks: Pool<(), Block>,
+    pub(super) streams: Pool<(), Stream>,
+    pub(super) recordings: Pool<Sequence, Recording>,
+}
+
+/// The driver of this machine; why there is none.
+fn driver() -> std::result::Result<&'static dyn Driver, &'static str> {
+    static DRIVER: OnceLock<std::result::Result<Box<dyn Driver>, String>> = OnceLock::new();
+    let found = DRIVER.get_or_init(|| {
+        #[cfg(any(test, feature = "testing"))]
+        if std::env::var("RSCAN_CUDA_DRIVER").is_ok_and(|word| word == "fake") {
+            return Ok(Box::<super::fake::Fake>::default());
+        }
+        library::load()
+    });
+    found.as_ref().map(|d| &**d).map_err(String::as_str)
+}
+
+/// The cards of this machine.
+pub fn adapters() -> Vec<Adapter> {
+    let Ok(driver) = driver() else { return vec![] };
+    described(driver).unwrap_or_default().into_iter().map(|d| d.0).collect()
+}
+
+/// Cards as they are told of, with the bytes of their memory and what speaks against them.
+fn described(driver: &dyn Driver) -> std::result::Result<Vec<(Adapter, u64, Option<String>)>, Fault> {
+    let version = driver.version()?;
+    let shown = |v: u32| format!("CUDA {}.{}", v / 1000, v % 1000 / 10);
+    let cards = driver.cards()?;
+    let describe = |(k, card): (usize, super::driver::Card)| {
+        let [major, minor] = card.capability;
+        let kind = if driver.is_fake() { ", a program on the processor" } else { "" };
+        let about = format!("{} (compute capability {major}.{minor}, {}{kind})", card.name, shown(version));
+        let against = if version < OLDEST {
+            Some(format!("its driver knows {}, and {} is the oldest that will do", shown(version), shown(OLDEST)))
+        } else if card.capability < LEAST {
+            Some(format!("{}.{} is the least compute capability that will do", LEAST[0], LEAST[1]))
+        } else {
+            None
+        };
+        (Adapter { name: format!("cuda:{k}"), about, software: driver.is_fake() }, card.memory, against)
+    };
+    Ok(cards.into_iter().enumerate().map(describe).collect())
+}
+
+/// The device `k` of [`adapters`], opened and probed the first time that it is asked for.
+///
+/// # Errors
+/// `E0521` where there is none, or where it cannot be opened.
+pub fn open(k: usize) -> Result<DeviceRef> {
+    static OPEN: Mutex<Vec<(usize, DeviceRef)>> = Mutex::new(vec![]);
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, device)) = open.iter().find(|d| d.0 == k) {
+        return Ok(*device);
+    }
+    let device = open_on(driver().map_err(|why| missing(k, why))?, k)?;
+    open.push((k, device));
+    Ok(device)
+}
+
+fn missing(k: usize, why: &str) -> Box<Diagnostic> {
+    Diagnostic::new(Kind::Device, "E0521", format!("there is no device cuda:{k}")).note(why.to_string())
+}
+
+/// The card `k` of a driver, opened and probed; it stays open.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_on(driver: &'static dyn Driver, k: usize) -> Result<DeviceRef> {
+    let all = match described(driver) {
+        Ok(all) => all,
+        Err(fault) if fault.code == NO_DEVICE => return Err(missing(k, "CUDA has no card here")),
+        Err(fault) => return Err(missing(k, &format!("the driver of CUDA says: {fault}"))),
+    };
+    let Some((adapter, memory, against)) = all.get(k).cloned() else {
+        let have: Vec<String> = all.into_iter().map(|d| d.0.name).collect();
+        let why = if have.is_empty() { "CUDA has no card here".into() } else { format!("there are {}", have.join(", ")) };
+        return Err(missing(k, &why));
+    };
+    let Adapter { name, about, .. } = adapter;
+    let refuse = |why: &str| Diagnostic::new(Kind::Device, "E0521", format!("the device {name}, {about}, cannot be used: {why}"));
+    if let Some(why) = against {
+        return Err(refuse(&why));
+    }
+    let context = driver.open(k).map_err(|fault| refuse(&fault.to_string()))?;
+    // Opened once per process, and used as long as that runs.
+    let device: &'static Cuda = Box::leak(Box::new(Cuda {
+        name,
+        about,
+        memory,
+        driver,
+        context,
+        traits: RwLock::default(),
+        made: Programs::default(),
+        blocks: Pool::new(KEPT.0, KEPT.1),
+        streams: Pool::new(KEPT.2, 0),
+        recordings: Pool::new(KEPT.3, KEPT.3 as u64),
+    }));
+    probe::probe(DeviceRef(device))?;
+    Ok(DeviceRef(device))
+}
+
+impl Cuda {
+    /// Has this thread use the card.
+    pub(super) fn enter(&self) -> std::result::Result<(), Fault> {
+        self.driver.enter(self.context)
+    }
+
+    /// A kernel as the card runs it; why its driver takes it not.
+    ///
+    /// # Errors
+    /// `E0523`.
+    fn function(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Function, Refusal>> {
+        let text = match ptx::text(kernel, shape) {
+            Ok(text) => text,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let load = || -> std::result::Result<Function, Fault> {
+            self.enter()?;
+            let module = self.driver.load(&text)?;
+            let mut made = Function { driver: self.driver, context: self.context, module, function: 0 };
+            made.function = self.driver.function(module, ptx::ENTRY)?;
+            Ok(made)
+        };
+        match load() {
+            Ok(made) => Ok(Ok(made)),
+            Err(fault) if REFUSED.contains(&fault.code) => Ok(Err(Refusal(format!("the driver does not take the kernel: {fault}")))),
+            Err(fault) => Err(self.failed(fault, text.len() as u64)),
+        }
+    }
+}
+
+impl Device for Cuda {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn about(&self) -> &str {
+        &self.about
+    }
+    fn traits(&self) -> Traits {
+        self.traits.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+    fn assume(&self, traits: Traits) {
+        *self.traits.write().unwrap_or_else(PoisonError::into_inner) = traits;
+    }
+    fn limit(&self) -> usize {
+        usize::try_from(self.memory.min(NUMBERED)).unwrap_or(usize::MAX)
+    }
+    fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
+        Ok(self.made.of(kernel, shape, || self.function(kernel, shape))?.map(|function| function as Program))
+    }
+    fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
+        Ok(Box::new(Heap::new(self, words)?))
+    }
+}

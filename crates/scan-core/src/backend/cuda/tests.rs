@@ -1,0 +1,230 @@
+//! Kernels on a card that a driver without one interprets, and what such a driver reports.
+
+use super::driver::{Call, Driver};
+use super::fake::{Fake, Plant, assemble};
+use super::{open_on, ptx};
+use crate::backend::cpu::Memory;
+use crate::backend::gpu::heap::Plan;
+use crate::backend::gpu::testing::{INTS, sweep_all};
+use crate::backend::gpu::{DeviceRef, Launch, Shape, Space, kernels};
+use crate::base::{Diagnostic, Result};
+use crate::kernel::testing::{Options, case};
+use crate::kernel::{Bin, Inst, Kernel, Lane, Mem, MemId, Op, Store};
+use crate::types::DType;
+use std::cell::Cell;
+
+fn leaked(plants: &[Plant]) -> &'static Fake {
+    Box::leak(Box::new(Fake::with(plants)))
+}
+
+fn device(fake: &'static Fake) -> DeviceRef {
+    open_on(fake, 0).unwrap_or_else(|e| panic!("{}", shown(&e)))
+}
+
+/// All words of an error.
+fn shown(error: &Diagnostic) -> String {
+    let notes = error.notes.iter().map(|n| format!("\n  note: {n}")).collect::<String>();
+    format!("{} {}{notes}", error.code, error.title)
+}
+
+#[test]
+fn random_kernels() {
+    let fake = leaked(&[]);
+    sweep_all(device(fake));
+    assert_eq!(fake.counts().modules, 0, "programs that nobody uses are given back");
+    assert!(fake.counts().memories <= 16, "{:?}", fake.counts());
+}
+
+#[test]
+fn a_card_says_what_it_computes() {
+    let device = device(leaked(&[]));
+    let traits = device.0.traits();
+    assert_eq!((&traits.no_f32, &traits.no_f64, &traits.no_i64, &traits.no_fma), (&None, &None, &None, &None), "{traits:?}");
+    assert_eq!((traits.fused, device.0.name(), device.0.limit()), ([true; 2], "cuda:0", 1 << 28));
+    assert_eq!(device.0.about(), "PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor)");
+}
+
+/// y ← x + 1 of f32, each step a row further.
+fn successor() -> Kernel {
+    let mut kernel = Kernel::default();
+    let mems = [(); 2].map(|()| kernel.mems.push(Mem { dtype: DType::F32, lane: Lane::Unit, stride: None, table: 0 }));
+    let x = kernel.body.push(Inst { op: Op::Load(mems[0]), dtype: DType::F32 });
+    let one = kernel.body.push(Inst { op: Op::Const(u64::from(1f32.to_bits())), dtype: DType::F32 });
+    let value = kernel.body.push(Inst { op: Op::Bin(Bin::Add, x, one), dtype: DType::F32 });
+    kernel.stores.push(Store { mem: MemId(1), value });
+    kernel
+}
+
+#[test]
+fn the_text_of_a_kernel() {
+    let text = ptx::text(&successor(), &Shape::default()).unwrap_or_else(|e| panic!("{}", e.0));
+    for line in [
+        ".version 7.0\n.target sm_70\n.address_size 64",
+        ".visible .entry main_kernel(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[52]\n)",
+        "\tmov.f32 %f1, 0f3F800000;",
+        "\tadd.rn.f32 %f2, %f0, %f1;",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("ftz") && !text.contains("approx"), "{text}");
+}
+
+#[test]
+fn an_assembler_takes_the_text() {
+    let Some(ptxas) = assemble::found() else {
+        eprintln!("ptxas: not run (not installed)");
+        return;
+    };
+    let all: Vec<DType> = INTS.into_iter().chain([DType::F32, DType::F64]).collect();
+    for seed in 0..6 {
+        let options = Options { dtypes: all.clone(), stop: seed % 2 == 1, calls: false, insts: 30..=60, ..Options::default() };
+        let shape = Shape { parallel: seed as usize % 3, ordered: seed as usize % 2 };
+        let text = ptx::text(&case(seed, &options).kernel, &shape).unwrap_or_else(|e| panic!("{}", e.0));
+        assemble::assemble(&ptxas, &text).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{text}"));
+    }
+    assert!(assemble::assemble(&ptxas, "add.f32 %f0, %f0, %f0;").is_err());
+}
+
+#[test]
+fn many_operands_need_newer_drivers_and_more_are_refused() {
+    let with = |n: usize| {
+        let mut kernel = successor();
+        let mem = Mem { dtype: DType::F32, lane: Lane::Unit, stride: None, table: 0 };
+        (2..n).for_each(|_| kernel.mems.extend([mem.clone()]));
+        ptx::text(&kernel, &Shape::default())
+    };
+    assert!(with(300).is_ok_and(|t| t.starts_with(".version 7.0\n")));
+    assert!(with(400).is_ok_and(|t| t.starts_with(".version 8.1\n")));
+    assert!(with(3000).is_err_and(|r| r.0 == "it has 3000 operands"));
+}
+
+/// Six launches for each of so many steps, in memory of their own: element k, which is k at first, grows by k twice a step.
+fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
+    let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200)];
+    let [copy, add] = nests.map(|nest| Launch::of_nest(device, nest, false).map(|l| l.unwrap_or_else(|r| panic!("{}", r.0))));
+    let (copy, add) = (copy?, add?);
+    let mut plan = Plan::new();
+    let [a, b, c] = [(); 3].map(|()| plan.region(DType::I32, 0..800));
+    let mut space = Space::new(device, &plan)?;
+    let numbers: Vec<u8> = (0..200).flat_map(|k: i32| k.to_le_bytes()).collect();
+    for region in [&a, &c] {
+        space.upload(region, Memory::Read(&numbers), 0..800)?;
+    }
+    for _ in 0..2 * steps {
+        for (launch, from, to) in [(&copy, &a, &b), (&add, &b, &c), (&copy, &b, &a)] {
+            space.run(launch, &[from.base(0), to.base(0)], 1, 0)?;
+        }
+    }
+    let cells: Vec<Cell<u8>> = vec![Cell::new(0); 800];
+    space.download(&a, &cells, 0..800)?;
+    Ok(cells.chunks(4).map(|c| u32::from_le_bytes([0, 1, 2, 3].map(|k: usize| c[k].get()))).collect())
+}
+
+#[test]
+fn launches_that_come_again_are_recorded_once_and_replayed() {
+    let fake = leaked(&[]);
+    let device = device(fake);
+    let law = |steps: u32| (0..200).map(|k| k * (1 + 2 * steps)).collect::<Vec<u32>>();
+    let before = fake.counts().launches;
+    assert_eq!(list(device, 1).map_err(|e| shown(&e)), Ok(law(1)));
+    assert_eq!((fake.counts().graphs, fake.counts().launches - before), (0, 6), "six are not worth it");
+    // Of 600 launches 63 are handed over at a time: at first one by one, then recorded; 33 are left.
+    for (steps, replays) in [(100, 8), (100, 17)] {
+        assert_eq!(list(device, steps).map_err(|e| shown(&e)), Ok(law(steps as u32)));
+        assert_eq!((fake.counts().graphs, fake.counts().replays), (1, replays));
+    }
+}
+
+#[test]
+fn cards_that_are_not_there() {
+    let plant = |call, code| leaked(&[Plant { call, after: 0, code }]);
+    for (fake, card, text) in [
+        (leaked(&[]), 3, "E0521 there is no device cuda:3\n  note: there are cuda:0"),
+        (plant("cards", 100), 0, "E0521 there is no device cuda:0\n  note: CUDA has no card here"),
+        (plant("version", 719), 0, "E0521 there is no device cuda:0\n  note: the driver of CUDA says: CUDA_ERROR_LAUNCH_FAILED"),
+        (
+            plant("open", 2),
+            0,
+            "E0521 the device cuda:0, PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor), \
+             cannot be used: CUDA_ERROR_OUT_OF_MEMORY",
+        ),
+    ] {
+        assert_eq!(open_on(fake, card).map(|d| d.0.name()).map_err(|e| shown(&e)), Err(text.to_string()));
+    }
+}
+
+#[test]
+fn faults_of_the_driver_are_errors() {
+    let lost = |what: &str| format!("E0523 the device cuda:0 failed: {what}");
+    for (call, code, text) in [
+        ("launch", 719, lost("CUDA_ERROR_LAUNCH_FAILED")),
+        ("run", 700, lost("CUDA_ERROR_ILLEGAL_ADDRESS")),
+        ("write", 719, lost("CUDA_ERROR_LAUNCH_FAILED")),
+        ("read", 1, lost("CUDA_ERROR_INVALID_VALUE")),
+        ("stream", 719, lost("CUDA_ERROR_LAUNCH_FAILED")),
+        ("graph", 1, lost("CUDA_ERROR_INVALID_VALUE")),
+        ("set", 1, lost("CUDA_ERROR_INVALID_VALUE")),
+        ("replay", 719, lost("CUDA_ERROR_LAUNCH_FAILED")),
+    ] {
+        let fake = leaked(&[]);
+        let device = device(fake);
+        // The stream that was used before is busy.
+        std::mem::forget(device.0.memory(1));
+        fake.plant(Plant { call, after: 0, code });
+        let found = list(device, 60).map_err(|e| shown(&e));
+        assert_eq!(found, Err(text), "{call}");
+    }
+}
+
+#[test]
+fn a_card_that_failed_in_a_launch_fails_from_then_on() {
+    let fake = leaked(&[]);
+    let device = device(fake);
+    fake.plant(Plant { call: "run", after: 3, code: 700 });
+    assert!(list(device, 2).is_err());
+    assert_eq!(list(device, 1).map_err(|e| e.code), Err("E0523"), "its memory cannot be trusted any more");
+}
+
+#[test]
+fn memory_that_a_card_has_not() {
+    let fake = leaked(&[]);
+    let device = device(fake);
+    let too_much = device.0.memory(1 << 29).map(|_| ()).map_err(|e| shown(&e));
+    assert!(too_much.is_err_and(|text| text.starts_with("E0392 ") && text.contains("a call on the device cuda:0")));
+    let kept = (0..12).map(|k| device.0.memory((1 << 18) + (k << 18))).collect::<Result<Vec<_>>>();
+    drop(kept.unwrap_or_else(|e| panic!("{}", shown(&e))));
+    let before = fake.counts().memories;
+    assert!(device.0.memory(3 << 24).is_ok(), "what was kept for later goes first");
+    assert!(fake.counts().memories < before, "{before}: {:?}", fake.counts());
+    fake.plant(Plant { call: "allocate", after: 0, code: 719 });
+    let broken = device.0.memory(1 << 26).map(|_| ()).map_err(|e| shown(&e));
+    assert_eq!(broken, Err("E0523 the device cuda:0 failed: CUDA_ERROR_LAUNCH_FAILED".into()));
+}
+
+#[test]
+fn a_kernel_that_the_driver_refuses_runs_on_the_host() {
+    let fake = leaked(&[]);
+    let device = device(fake);
+    fake.plant(Plant { call: "load", after: 0, code: 218 });
+    let refused = Launch::of_kernel(device, &successor(), 5, [4, 4].into_iter()).unwrap_or_else(|e| panic!("{}", shown(&e)));
+    assert_eq!(refused.map(|_| ()).map_err(|r| r.0), Err("the driver does not take the kernel: CUDA_ERROR_INVALID_PTX".into()));
+}
+
+#[test]
+fn what_a_launch_touches_is_looked_at() {
+    let fake = leaked(&[]);
+    let text = ptx::text(&successor(), &Shape::default()).unwrap_or_else(|e| panic!("{}", e.0));
+    let function = fake.load(&text).and_then(|module| fake.function(module, ptx::ENTRY)).unwrap_or_else(|f| panic!("{f}"));
+    let heap = fake.allocate(64).unwrap_or_else(|f| panic!("{f}"));
+    let stream = fake.stream().unwrap_or_else(|f| panic!("{f}"));
+    // One lane, one step, one invocation; the operands at words 0 and 16, which is behind the end.
+    let mut params = [0, 1, 1, 0, 0, 0, 1, 0, 16, 0, 16, 0, 0];
+    let call = |params: &[u32]| {
+        let call = Call { function, blocks: 1, threads: 32, heap, params };
+        fake.launch(&call, stream).and_then(|()| fake.wait(stream)).map_err(|f| f.text)
+    };
+    params[8] = 15;
+    assert_eq!(call(&params), Ok(()));
+    params[8] = 16;
+    assert_eq!(call(&params), Err("CUDA_ERROR_ILLEGAL_ADDRESS".into()));
+}
