@@ -18,12 +18,14 @@ SEED         ?= 0
 BENCH_PYTHON ?= $(PY)
 ONLY         ?=
 FLAGS        ?=
+# NVIDIA's assembler, for `make accept-cuda`: the wheel nvidia-cuda-nvcc has one.
+PTXAS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -120,6 +122,10 @@ accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is 
 accept-files:  ## FILE_MUTANTS damaged files are errors, and N random programs give the same bits from a file
 	RSCAN_MUTANTS=$(FILE_MUTANTS) cargo test --profile wheel --package scan-core --features testing --test it -- --nocapture modules::
 	RSCAN_SAVED_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture saved_programs
+
+accept-cuda:  ## random kernels and N random programs on a driver of CUDA without a card; PTXAS: NVIDIA's assembler, which then sees each kernel
+	RSCAN_KERNELS=20 RSCAN_PTXAS=$(PTXAS) cargo test --profile wheel --package scan-core --all-features --lib -- backend::cuda
+	RSCAN_DEVICE=cuda:0 RSCAN_CUDA_DRIVER=fake RSCAN_DEVICE_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) RSCAN_PTXAS=$(PTXAS) cargo test --profile wheel --package scan-core --all-features --test accept -- --ignored --exact --nocapture a_share_of_random_programs_agrees_on_a_device
 
 accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and count those that the tests catch
 	$(PY) tools/planted_bugs.py

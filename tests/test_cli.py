@@ -94,6 +94,15 @@ class TestDoctor:
         out = capsys.readouterr().out
         assert all(f"{engine:<8} works" in out for engine in ("eval", "vm", "jit"))
 
+    def test_lists_devices(self, capsys, monkeypatch):
+        monkeypatch.setenv("RSCAN_CUDA_DRIVER", "fake")
+        monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere")
+        monkeypatch.setenv("VK_ICD_FILENAMES", "/nowhere")
+        assert main(["doctor"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert "cuda:0   PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor)" in lines
+        assert any(line.startswith("wgpu     none: Vulkan has no adapter here") for line in lines), lines
+
     def test_for_programs(self, capsys, monkeypatch):
         monkeypatch.setenv("RSCAN_NUM_THREADS", "1")
         assert main(["doctor", "--json"]) == 0

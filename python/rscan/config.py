@@ -18,7 +18,7 @@ class Config:
     passes: str = "fast_run"
     #: Names of passes that do not run in any function.
     excluding: tuple[str, ...] = ()
-    #: Where functions run that name no device: "cpu", "wgpu", "wgpu:1".
+    #: Where functions run that name no device: "cpu", "cuda", "wgpu", "wgpu:1".
     device: str = "cpu"
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -33,6 +33,21 @@ print(f.explain().loops[0].variants[0].engine)
 """
 
 
+#: The devices that there are, and why there are none of a kind.
+_DEVICES = """
+import json, rscan as rs
+devices = {device.name: str(device).partition(": ")[2] for device in rs.devices()}
+for kind in ("cuda", "wgpu"):
+    if not any(name.startswith(kind) for name in devices):
+        try:
+            rs.function([], rs.constant(1.0), device=kind)
+        except rs.DeviceError as error:
+            notes = [line.partition("note: ")[2] for line in str(error).splitlines() if "note: " in line]
+            devices[kind] = "none: " + (notes or [error.title])[0]
+print(json.dumps(devices))
+"""
+
+
 def examine(as_json: bool = False) -> int:
     """Prints what there is; the exit status is 0 where everything works."""
     found = examined()
@@ -62,9 +77,21 @@ def examined() -> dict[str, Any]:
         "threads": _threads(),
         "settings": {key: value for key, value in sorted(os.environ.items()) if key.startswith("RSCAN_")},
         "engines": engines,
+        "devices": _devices(),
         "others": {name: version for name in OTHERS if (version := _version(name)) is not None},
         "works": all(engine["works"] for engine in engines.values()),
     }
+
+
+def _devices() -> dict[str, str]:
+    """What devices there are, in words, found in a process of its own, since drivers may fail."""
+    path = os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", _DEVICES], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120
+    )
+    lines = done.stdout.splitlines()[-1:]
+    found: dict[str, str] = json.loads(lines[0]) if done.returncode == 0 and lines else {"devices": done.stderr.strip()[-200:]}
+    return found
 
 
 def _tried(engine: str) -> dict[str, Any]:
@@ -102,6 +129,8 @@ def _print(found: dict[str, Any]) -> None:
     for name, engine in found["engines"].items():
         words = f"works ({engine['code']})" if engine["works"] else f"FAILS: {engine['error']}"
         print(f"{name:<8} {words}, {1000 * engine['seconds']:.0f} ms with the start of Python")
+    for name, about in found["devices"].items():
+        print(f"{name:<8} {about}")
     for key, value in found["settings"].items():
         print(f"setting  {key}={value}")
     others = ", ".join(f"{name} {version}" for name, version in found["others"].items())

@@ -40,7 +40,7 @@ fn a_card_says_what_it_computes() {
     let device = device(leaked(&[]));
     let traits = device.0.traits();
     assert_eq!((&traits.no_f32, &traits.no_f64, &traits.no_i64, &traits.no_fma), (&None, &None, &None, &None), "{traits:?}");
-    assert_eq!((traits.fused, device.0.name(), device.0.limit()), ([true; 2], "cuda:0", 1 << 28));
+    assert_eq!((traits.fused, device.0.name(), device.0.limit()), ([true; 2], "cuda:0", 1 << 27));
     assert_eq!(device.0.about(), "PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor)");
 }
 
@@ -191,13 +191,13 @@ fn memory_that_a_card_has_not() {
     let device = device(fake);
     let too_much = device.0.memory(1 << 29).map(|_| ()).map_err(|e| shown(&e));
     assert!(too_much.is_err_and(|text| text.starts_with("E0392 ") && text.contains("a call on the device cuda:0")));
-    let kept = (0..12).map(|k| device.0.memory((1 << 18) + (k << 18))).collect::<Result<Vec<_>>>();
+    let kept = (0..12).map(|k| device.0.memory((1 << 17) + (k << 17))).collect::<Result<Vec<_>>>();
     drop(kept.unwrap_or_else(|e| panic!("{}", shown(&e))));
     let before = fake.counts().memories;
-    assert!(device.0.memory(3 << 24).is_ok(), "what was kept for later goes first");
+    assert!(device.0.memory(3 << 23).is_ok(), "what was kept for later goes first");
     assert!(fake.counts().memories < before, "{before}: {:?}", fake.counts());
     fake.plant(Plant { call: "allocate", after: 0, code: 719 });
-    let broken = device.0.memory(1 << 26).map(|_| ()).map_err(|e| shown(&e));
+    let broken = device.0.memory(1 << 25).map(|_| ()).map_err(|e| shown(&e));
     assert_eq!(broken, Err("E0523 the device cuda:0 failed: CUDA_ERROR_LAUNCH_FAILED".into()));
 }
 

@@ -6,9 +6,14 @@ use std::process::Command;
 /// What the text is assembled for.
 const TARGETS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
 
+/// The one that the environment names, which is to see every module.
+pub fn wanted() -> Option<std::ffi::OsString> {
+    std::env::var_os("RSCAN_PTXAS").filter(|name| !name.is_empty())
+}
+
 /// Where it is: as `RSCAN_PTXAS` says, or among the programs of the machine.
 pub fn found() -> Option<PathBuf> {
-    let named = std::env::var_os("RSCAN_PTXAS").map(PathBuf::from);
+    let named = wanted().map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     named.or_else(|| std::env::split_paths(&path).map(|folder| folder.join("ptxas")).find(|p| p.is_file()))
 }

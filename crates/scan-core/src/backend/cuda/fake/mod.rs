@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the memory of the card.
-const MEMORY: u64 = 1 << 28;
+const MEMORY: u64 = 1 << 27;
 /// Where the first memory begins.
 const FIRST: u64 = 0x7_0000_0000;
 /// A module was not understood.
@@ -239,9 +239,7 @@ impl Driver for Fake {
         state.call("load")?;
         let invalid = |why: String| Fault { text: why, ..fault(INVALID_PTX) };
         let program = parse::parse(text).map_err(invalid)?;
-        if std::env::var_os("RSCAN_PTXAS").is_some() {
-            assemble::found().map_or(Ok(()), |ptxas| assemble::assemble(&ptxas, text)).map_err(invalid)?;
-        }
+        assemble::wanted().map_or(Ok(()), |ptxas| assemble::assemble(&ptxas.into(), text)).map_err(invalid)?;
         let number = state.number();
         state.programs.insert(number, program);
         Ok(number)
