@@ -114,7 +114,8 @@ def test_a_network_and_its_gradient(device):
     out = rs.loop(lambda x, h: rs.tanh(x @ w + h @ u), over=x, init=rs.zeros((3, 6)))
     cost = rs.sum(out[-1] ** 2)
     rng = np.random.default_rng(2)
-    f = both(device, [x, w, u], [cost, *rs.grad(cost, [w, u])], rng.normal(size=(20, 3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 6)) / 3)
+    args = rng.normal(size=(20, 3, 4)), rng.normal(size=(4, 6)), rng.normal(size=(6, 6)) / 3
+    f = both(device, [x, w, u], [cost, *rs.grad(cost, [w, u])], *args)
     assert all(device in loop.variants[0].engine for loop in f.explain().loops)
 
 

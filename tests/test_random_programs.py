@@ -400,15 +400,20 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float, what: str) -> Non
 @pytest.mark.parametrize("part", range(10))
 def test_random_programs_agree_with_plain_loops(part: int) -> None:
     for seed in range(FIRST + part, FIRST + PROGRAMS, 10):
-        p = draw(seed)
-        made = Symbolic(p)
-        f = rs.function(made.arguments, made.outputs, updates=made.updates, on_unused_input="ignore")
-        values = values_of(p)
-        want = plain(p, values)
-        got = [*made.call(f, values), made.shared.get_value()]
-        for k, (g, w) in enumerate(zip(got, want, strict=True)):
-            close(g, w, 1e-10, f"seed {seed}, output {k}")
-        gradients(seed, p, made, values, want)
+        check(seed)
+
+
+def check(seed: int) -> None:
+    """Values, updates and gradients of the program of a seed."""
+    p = draw(seed)
+    made = Symbolic(p)
+    f = rs.function(made.arguments, made.outputs, updates=made.updates, on_unused_input="ignore")
+    values = values_of(p)
+    want = plain(p, values)
+    got = [*made.call(f, values), made.shared.get_value()]
+    for k, (g, w) in enumerate(zip(got, want, strict=True)):
+        close(g, w, 1e-10, f"seed {seed}, output {k}")
+    gradients(seed, p, made, values, want)
 
 
 def gradients(seed: int, p: Program, made: Symbolic, values: list[np.ndarray], want: list[np.ndarray]) -> None:

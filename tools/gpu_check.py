@@ -79,7 +79,7 @@ def programs(device: str, seconds: float) -> int:
     with rs.config.override(device=device):
         while time.monotonic() < end:
             try:
-                random.test_values_updates_and_gradients(seed)
+                random.check(seed)
             except AssertionError as error:
                 failed += 1
                 print(f"program {seed}: {str(error).splitlines()[:1]}")

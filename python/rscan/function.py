@@ -67,7 +67,8 @@ def function(
     no_default_updates: True, or a list of shared variables, whose `default_update` is left out.
     profile: True or a name: `f.profile` tells where the time of the calls went, per loop and operation.
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
-    device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()` lists them; else `rs.config.device`.
+    device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()`
+    lists them; else `rs.config.device`.
 
     >>> x, y = rs.dscalars("x y")
     >>> f = rs.function([x, y], {"sum": x + y, "product": x * y})

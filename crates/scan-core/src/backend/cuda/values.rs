@@ -261,7 +261,8 @@ impl Text {
         self.line(format!("cvt.rzi.{}.{} {value}, {x};", ty(to), ty(from)));
         if to.size() < 4 {
             let width = 8 * to.size() as u32;
-            let (least, most) = if to.is_unsigned() { (0, (1i64 << width) - 1) } else { (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1) };
+            let (least, most) =
+                if to.is_unsigned() { (0, (1i64 << width) - 1) } else { (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1) };
             for (word, limit) in [("max", least), ("min", most)] {
                 let inside = self.temp(class);
                 self.line(format!("{word}.{} {inside}, {value}, {limit};", ty(to)));

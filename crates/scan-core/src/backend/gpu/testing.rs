@@ -26,8 +26,7 @@ pub fn difference(device: DeviceRef, case: &Case, left: &mut usize) -> Result<Op
 }
 
 /// Dtypes without floats.
-pub const INTS: [DType; 9] =
-    [DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
+pub const INTS: [DType; 9] = [DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64];
 
 /// What random kernels look like: a name, their first seed, how many there are, and options.
 fn families() -> [(&'static str, u64, u64, Options); 7] {

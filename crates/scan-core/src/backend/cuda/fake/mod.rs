@@ -163,7 +163,9 @@ impl State {
         let work = self.streams.get_mut(&stream).map(std::mem::take).ok_or_else(|| fault(INVALID_VALUE))?;
         for work in work {
             let done = match work {
-                Work::Write(to, words) => words.iter().zip(0..).try_for_each(|(&w, k)| run::Words::store(&mut self.memory, to + 4 * k, 4, w.into())),
+                Work::Write(to, words) => {
+                    words.iter().zip(0..).try_for_each(|(&w, k)| run::Words::store(&mut self.memory, to + 4 * k, 4, w.into()))
+                }
                 Work::Launch(launch) => {
                     self.counts.launches += 1;
                     let backwards = self.counts.launches.is_multiple_of(2);
@@ -185,7 +187,8 @@ impl State {
         let program = self.programs.get(&call.function).ok_or_else(|| fault(INVALID_VALUE))?;
         let mut params = call.heap.to_le_bytes().to_vec();
         params.extend(call.params.iter().flat_map(|w| w.to_le_bytes()));
-        let fits = params.len() as u64 >= program.bytes && (1..=program.threads).contains(&call.threads) && (1..1 << 31).contains(&call.blocks);
+        let fits =
+            params.len() as u64 >= program.bytes && (1..=program.threads).contains(&call.threads) && (1..1 << 31).contains(&call.blocks);
         let size = [call.blocks, call.threads];
         if fits { Ok(Launch { function: call.function, size, params }) } else { Err(fault(INVALID_VALUE)) }
     }
