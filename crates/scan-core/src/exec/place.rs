@@ -80,11 +80,10 @@ pub fn engine_on(name: &str) -> Result<Engine> {
     match (kind, number.parse::<usize>()) {
         ("cpu", Ok(0)) => Ok(Engine::from_env()),
         ("cuda" | "wgpu", Ok(k)) => open(kind, k).map(Engine::Device),
-        _ => Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device {name:?}"))
-            .help(
-                "devices are called \"cpu\", \"cuda\" (the first card of NVIDIA's), \"wgpu\" (the first adapter of Vulkan), \"wgpu:1\"; \
+        _ => Err(Diagnostic::new(Kind::Device, "E0521", format!("there is no device {name:?}")).help(
+            "devices are called \"cpu\", \"cuda\" (the first card of NVIDIA's), \"wgpu\" (the first adapter of Vulkan), \"wgpu:1\"; \
                  `rs.devices()` lists them",
-            )),
+        )),
     }
 }
 

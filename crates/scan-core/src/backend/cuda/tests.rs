@@ -90,7 +90,9 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
     let with = |n: usize| {
         let mut kernel = successor();
         let mem = Mem { dtype: DType::F32, lane: Lane::Unit, stride: None, table: 0 };
-        (2..n).for_each(|_| kernel.mems.extend([mem.clone()]));
+        (2..n).for_each(|_| {
+            kernel.mems.push(mem.clone());
+        });
         ptx::text(&kernel, &Shape::default())
     };
     assert!(with(300).is_ok_and(|t| t.starts_with(".version 7.0\n")));
