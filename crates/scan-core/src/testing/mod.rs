@@ -21,6 +21,7 @@ pub mod random;
 pub mod reference;
 pub mod report;
 pub mod saved;
+pub mod sessions;
 pub mod show;
 pub mod shrink;
 

@@ -75,6 +75,12 @@ impl NativeLoop {
         NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants }
     }
 
+    /// The loop with these output types, all of whose rows are returned.
+    pub fn alone(scan: Arc<Scan>, types: Outs<Type>, engine: Engine) -> NativeLoop {
+        let none = vec![0; types.len()];
+        NativeLoop::new(scan, types, none, Sides::default(), engine)
+    }
+
     /// The loop.
     pub fn scan(&self) -> &Arc<Scan> {
         &self.scan

@@ -1,0 +1,175 @@
+//! Functions that are given the rows of their sequences one by one, with the states of their loops kept in between.
+
+mod bytes;
+mod state;
+
+pub use state::Session;
+
+use super::native::{Engine, NativeLoop, plan};
+use crate::base::{Diagnostic, Id, Kind, Result};
+use crate::eval::Walk;
+use crate::expr::Var;
+use crate::ir::op::NativeOp;
+use crate::ir::{EvalCx, Graph, Op};
+use crate::lower::stepwise::{Limited, Made, Stepwise};
+use crate::scan::step;
+use crate::types::shape::tuple;
+use crate::types::{Array, Type};
+use std::sync::{Arc, OnceLock};
+
+/// The step of a function, compiled once for all of its sessions.
+pub struct Steps {
+    plan: Stepwise,
+    before: Walk<Arc<Graph>>,
+    /// The loop; `None` where the evaluator runs it.
+    native: Option<NativeLoop>,
+    inputs: Vec<Var>,
+    n_outputs: usize,
+    /// Per parameter, whether a session needs its value when it begins.
+    needed: Vec<bool>,
+    /// Tells the states of this step from those of others.
+    print: OnceLock<u64>,
+}
+
+impl Steps {
+    /// The step of a graph whose first parameters are the inputs of a function and whose first results are its outputs.
+    ///
+    /// # Errors
+    /// `E0531` where a result needs all rows; an internal error where the graph is not consistent.
+    pub(super) fn new(graph: &Graph, inputs: &[Var], n_outputs: usize, engine: Engine) -> Result<Steps> {
+        let plan_of = Stepwise::new(graph, inputs.len())?;
+        let engine = engine.here();
+        let types = output_types(&plan_of)?;
+        let native = || NativeLoop::alone(plan_of.scan.clone(), types, engine);
+        let native = (engine != Engine::Eval).then(native);
+        let uses = plan_of.before.uses();
+        let needed = plan_of.before.params().iter().map(|p| uses[p.idx()] > 0).collect();
+        let before = if engine == Engine::Eval { plan_of.before.clone() } else { plan(&plan_of.before, engine)? };
+        let (before, inputs) = (Walk::new(Arc::new(before)), inputs.to_vec());
+        Ok(Steps { plan: plan_of, before, native, inputs, n_outputs, needed, print: OnceLock::new() })
+    }
+
+    /// Positions of the inputs that are given row by row, in the order in which a step takes them, and how many of their rows come before the
+    /// first step.
+    pub fn streams(&self) -> &[(usize, usize)] {
+        &self.plan.streams
+    }
+    /// Positions of the other inputs that a session needs when it begins.
+    pub fn fixed(&self) -> impl Iterator<Item = usize> {
+        (0..self.inputs.len()).filter(|&p| self.needed[p] && !self.plan.streams.iter().any(|s| s.0 == p))
+    }
+    /// The names of the states that are kept from one step to the next.
+    pub fn states(&self) -> Vec<String> {
+        let mut names: Vec<String> = vec![];
+        for (k, state) in self.plan.scan.states.iter().take(self.plan.kept).enumerate() {
+            let name = state.name.as_deref().map_or_else(|| format!("state_{k}"), str::to_string);
+            let taken = |name: &String| names.contains(name);
+            let free = if taken(&name) { (1..).map(|i| format!("{name}_{i}")).find(|n| !taken(n)) } else { None };
+            names.push(free.unwrap_or(name));
+        }
+        names
+    }
+    /// What the step is, as text.
+    pub fn text(&self) -> String {
+        whole(&self.plan).map_or_else(|e| e.title, |g| g.to_text("step"))
+    }
+    /// A number that tells this step from others.
+    fn print(&self) -> u64 {
+        let fnv = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        *self.print.get_or_init(|| self.text().bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
+    }
+
+    /// Arguments as the graph of what is computed before takes them.
+    fn arguments(&self, given: &[Option<Array>], shared: Vec<Array>) -> Result<Vec<Array>> {
+        if given.len() != self.inputs.len() {
+            return Err(misfit(format!("the function takes {} arguments, got {}", self.inputs.len(), given.len())));
+        }
+        let mut args = vec![];
+        for (p, (input, value)) in self.inputs.iter().zip(given).enumerate() {
+            let name = input.describe();
+            let rows = self.plan.streams.iter().find(|s| s.0 == p).map(|s| s.1);
+            match (value, rows) {
+                (Some(_), Some(0)) => {
+                    let e = misfit(format!("`{name}` is given row by row")).label(input.span(), "the input is made here");
+                    return Err(e.help(format!("leave `{name}` out here, and pass its rows to the steps")));
+                }
+                (Some(value), _) => admits(input, input.ty(), value)?,
+                (None, None | Some(0)) if !self.needed[p] => {}
+                (None, None) => {
+                    return Err(misfit(format!("a session needs `{name}`")).label(input.span(), "the input is made here"));
+                }
+                (None, Some(n)) => {
+                    let e = misfit(format!("a session needs the first {n} rows of `{name}`: a step reads rows that came before"));
+                    return Err(e.label(input.span(), "the input is made here"));
+                }
+            }
+            let have = value.as_ref().and_then(|a| a.shape().first().copied());
+            if let (Some(n), Some(got)) = (rows, have.filter(|&have| Some(have) != rows)) {
+                return Err(misfit(format!("a session begins with {n} rows of `{name}`, got {got}")));
+            }
+            args.push(value.clone().unwrap_or_else(|| Array::scalar(false)));
+        }
+        args.extend(shared);
+        Ok(args)
+    }
+
+    /// What is computed before the first step.
+    fn begin(&self, cx: &mut EvalCx, args: &mut Vec<Array>) -> Result<Vec<Array>> {
+        self.before.run(cx, &mut self.before.slots(), args)
+    }
+    /// Runs n steps.
+    fn run(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Vec<Array>> {
+        let outs = match &self.native {
+            Some(native) => native.eval(cx, ins)?,
+            None => step::run(&self.plan.scan, cx, ins)?,
+        };
+        Ok(outs.into_iter().collect())
+    }
+    /// The most steps, given the arguments and what is computed before.
+    fn limit(&self, given: &[Option<Array>], before: &[Array]) -> Option<usize> {
+        let steps = |a: &Array| a.item_i64().map(|n| usize::try_from(n).unwrap_or(0));
+        let limit = |limit: &Limited| match *limit {
+            Limited::Param(p) => given.get(p)?.as_ref().and_then(steps),
+            Limited::Steps(k) => steps(&before[k]),
+            Limited::Rows(k) => before[k].shape().first().copied(),
+        };
+        self.plan.limits.iter().filter_map(limit).min()
+    }
+}
+
+/// The loop alone, as a function of its inputs.
+fn whole(plan: &Stepwise) -> Result<Graph> {
+    let (mut g, scan) = (Graph::new(), &plan.scan);
+    let mut ins = vec![g.param(Type::scalar(crate::types::DType::I64), Some("n"))];
+    let types = scan.seqs.ids().map(|id| scan.body.ty(scan.body.params()[scan.seq_param(id)]));
+    let inits = scan.states.iter().filter(|s| s.init).map(|s| &s.row);
+    for row in types.chain(inits) {
+        ins.push(g.param(row.rows(crate::types::Dim::fresh()), None));
+    }
+    for id in scan.captured.ids() {
+        let p = scan.body.params()[scan.captured_param(id)];
+        ins.push(g.param(scan.body.ty(p).clone(), scan.body.name(p).map(|n| &**n)));
+    }
+    let outs = g.apply(Op::Scan(scan.clone()), &ins)?;
+    g.set_results(outs.to_vec());
+    Ok(g)
+}
+
+fn output_types(plan: &Stepwise) -> Result<crate::ir::Outs<Type>> {
+    let g = whole(plan)?;
+    Ok(g.results().iter().map(|&v| g.ty(v).clone()).collect())
+}
+
+/// The error of what does not fit a session.
+fn misfit(text: String) -> Box<Diagnostic> {
+    Diagnostic::new(Kind::Value, "E0532", text)
+}
+
+fn admits(input: &Var, ty: &Type, value: &Array) -> Result<()> {
+    if ty.admits(value.dtype(), value.shape()) {
+        return Ok(());
+    }
+    let got = format!("{} of shape {}", value.dtype(), tuple(value.shape()));
+    let e = Diagnostic::new(Kind::Type, "E0504", format!("input `{}` takes {ty}, got {got}", input.describe()));
+    Err(e.label(input.span(), "the input is made here"))
+}

@@ -1,0 +1,187 @@
+//! A session: the states of a function's loops between two steps.
+
+use super::{Made, Steps, admits, misfit};
+use crate::base::{Diagnostic, Kind, Result};
+use crate::ir::EvalCx;
+use crate::types::shape::tuple;
+use crate::types::{Array, Extents, Type, memory};
+use std::sync::Arc;
+
+/// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen
+/// outside, shared variables included. Sessions of one function share its compiled step.
+#[derive(Clone)]
+pub struct Session {
+    steps: Arc<Steps>,
+    /// What was computed before the first step: initial rows, captured values, limits, results that are fixed.
+    before: Arc<[Array]>,
+    /// Per state that steps read, its last rows.
+    pub(super) rows: Vec<Array>,
+    /// The last row of each result that is not fixed.
+    pub(super) last: Vec<Option<Array>>,
+    /// Extents of the rows that steps are given, once there were such.
+    shapes: Vec<Option<Extents>>,
+    limit: Option<usize>,
+    pub(super) done: usize,
+    pub(super) stopped: bool,
+}
+
+impl Session {
+    /// A session that begins with these arguments, one per input of the function: those that are not sequences, the rows of sequences that
+    /// come before the first step, and values of shared variables.
+    pub(crate) fn begin(steps: Arc<Steps>, cx: &mut EvalCx, given: &[Option<Array>], shared: Vec<Array>) -> Result<Session> {
+        let mut args = steps.arguments(given, shared)?;
+        args.iter_mut().for_each(Array::make_owned);
+        let before: Arc<[Array]> = memory::given(|| "the session".into(), || steps.begin(cx, &mut args))?.into();
+        let mut rows = vec![];
+        for (k, state) in steps.plan.scan.states.iter().take(steps.plan.kept).enumerate() {
+            let (init, have, need) = (&before[k], before[k].shape()[0], steps.plan.init_rows[k]);
+            if have < need {
+                let name = state.name.as_deref().unwrap_or("?");
+                let e = Diagnostic::new(Kind::Scan, "E0104", format!("state `{name}` has {have} initial rows, its taps reach {need} steps back"));
+                return Err(e.help(format!("give {need} rows, the oldest first")));
+            }
+            rows.push(init.rows(need - state.span(), need));
+        }
+        let limit = steps.limit(given, &before);
+        let (last, shapes) = (vec![None; steps.plan.results.len()], vec![None; steps.plan.streams.len()]);
+        Ok(Session { steps, before, rows, last, shapes, limit, done: 0, stopped: false })
+    }
+
+    /// The step that it shares with other sessions.
+    pub fn steps(&self) -> &Arc<Steps> {
+        &self.steps
+    }
+    /// How many steps were made.
+    pub fn len(&self) -> usize {
+        self.done
+    }
+    /// True before the first step.
+    pub fn is_empty(&self) -> bool {
+        self.done == 0
+    }
+    /// True where there are no more steps: the loop has met its condition, or has made all of its steps.
+    pub fn stopped(&self) -> bool {
+        self.stopped || self.left() == Some(0)
+    }
+    fn left(&self) -> Option<usize> {
+        self.limit.map(|n| n.saturating_sub(self.done))
+    }
+    /// True where steps make rows of an output; others are the same at every step.
+    pub fn rows_of(&self, output: usize) -> bool {
+        matches!(self.steps.plan.results[output], Made::Row(_))
+    }
+    /// The states, by the names of [`Steps::states`]: the row of the last step, or the rows of the last steps where a step reads several.
+    pub fn states(&self) -> Vec<Array> {
+        self.rows.iter().map(|rows| if rows.shape()[0] == 1 { rows.row(0) } else { rows.clone() }).collect()
+    }
+
+    /// One step: given a row of each sequence, in the order of [`Steps::streams`], the row that it makes of each output.
+    ///
+    /// # Errors
+    /// `E0532` where a row does not fit, `E0533` where there are no more steps; what the ops report. The session is then as it was.
+    pub fn step(&mut self, cx: &mut EvalCx, rows: &[Array]) -> Result<Vec<Array>> {
+        let with_axis = |x: &Array| x.reshaped(&[&[1], x.shape()].concat());
+        let xs: Vec<Array> = rows.iter().map(with_axis).collect();
+        let outs = self.run(cx, 1, &xs)?;
+        let rowed = |(k, out): (usize, Array)| match self.steps.plan.results[k] {
+            Made::Row(_) => out.reshaped(&out.shape()[1..]),
+            Made::Before(_) => out,
+        };
+        Ok(outs.into_iter().enumerate().map(rowed).collect())
+    }
+
+    /// Up to n steps: given n rows of each sequence, the rows that they make of each output; fewer where there are no more steps.
+    ///
+    /// # Errors
+    /// As of a step.
+    pub fn run(&mut self, cx: &mut EvalCx, n: usize, rows: &[Array]) -> Result<Vec<Array>> {
+        self.fits(n, rows)?;
+        if n > 0 && self.stopped() {
+            return Err(self.ended());
+        }
+        let steps = self.steps.clone();
+        let n = n.min(self.left().unwrap_or(n));
+        let mut ins = self.inputs(n, rows);
+        let outs = memory::given(|| "the session".into(), || steps.run(cx, &mut ins))?;
+        let ran = outs.last().and_then(Array::item_i64).and_then(|ran| usize::try_from(ran).ok()).unwrap_or(0);
+        self.advance(&outs, ran);
+        for (shape, x) in self.shapes.iter_mut().zip(rows) {
+            shape.get_or_insert_with(|| Extents::from_slice(&x.shape()[1..]));
+        }
+        let out = |made: &Made| match *made {
+            Made::Row(state) => outs[state].clone(),
+            Made::Before(k) => self.before[k].clone(),
+        };
+        Ok(steps.plan.results[..steps.n_outputs].iter().map(out).collect())
+    }
+
+    /// Inputs of the loop for n steps.
+    fn inputs(&self, n: usize, rows: &[Array]) -> Vec<Array> {
+        let scan = &self.steps.plan.scan;
+        let captured = self.before[self.steps.plan.kept..][..scan.captured.len()].iter().cloned();
+        let given = std::iter::once(Array::scalar(n as i64)).chain(rows.iter().cloned());
+        given.chain(self.rows.iter().cloned()).chain(captured).collect()
+    }
+
+    /// Takes over the states after some steps.
+    fn advance(&mut self, outs: &[Array], ran: usize) {
+        let steps = self.steps.clone();
+        for (old, new) in self.rows.iter_mut().zip(outs) {
+            let (span, fresh) = (old.shape()[0], new.shape()[0]);
+            if fresh == span {
+                *old = new.clone();
+            } else if fresh > 0 {
+                let mut rows = Array::zeros(old.dtype(), old.shape());
+                rows.copy_rows(0, old, fresh..span);
+                rows.copy_rows(span - fresh, new, 0..fresh);
+                *old = rows;
+            }
+        }
+        if ran == 0 {
+            return;
+        }
+        for (last, made) in self.last.iter_mut().zip(&steps.plan.results) {
+            if let Made::Row(state) = *made {
+                *last = Some(outs[state].row(ran - 1));
+            }
+        }
+        self.done += ran;
+        self.stopped = steps.plan.stop.is_some_and(|state| outs[state].row(ran - 1).item_f64() != Some(0.0));
+    }
+
+    fn fits(&self, n: usize, rows: &[Array]) -> Result<()> {
+        let streams = &self.steps.plan.streams;
+        if rows.len() != streams.len() {
+            return Err(misfit(format!("a step takes {} rows, got {}", streams.len(), rows.len())));
+        }
+        for ((x, &(p, _)), known) in rows.iter().zip(streams).zip(&self.shapes) {
+            let input = &self.steps.inputs[p];
+            if x.rank() == 0 || x.shape()[0] != n {
+                return Err(misfit(format!("`{}` has rows for {} steps, not {n}", input.describe(), x.shape().first().unwrap_or(&0))));
+            }
+            let dims = input.ty().dims[1..].iter().cloned();
+            admits(input, &Type::new(input.ty().dtype, std::iter::once(crate::types::Dim::known(n)).chain(dims)), x)?;
+            if let Some(known) = known.as_ref().filter(|known| known[..] != x.shape()[1..]) {
+                let (old, new) = (tuple(known), tuple(&x.shape()[1..]));
+                return Err(misfit(format!("a row of `{}` has shape {new}, those before had {old}", input.describe())));
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> Box<Diagnostic> {
+        let why = if self.stopped { "the loop has met its condition" } else { "the loop has made all of its steps" };
+        let e = Diagnostic::new(Kind::Scan, "E0533", format!("the session has ended after {} steps: {why}", self.done));
+        e.help("`stopped` tells whether there are more; a session can be begun anew")
+    }
+
+    /// The values of the function's updates, as a call with the rows so far would leave them; none where no step was made.
+    pub(crate) fn updates(&self) -> Vec<Array> {
+        let n = self.steps.n_outputs;
+        let value = |(made, last): (&Made, &Option<Array>)| match *made {
+            Made::Before(k) => Some(self.before[k].clone()),
+            Made::Row(_) => last.clone(),
+        };
+        if self.done == 0 { vec![] } else { self.steps.plan.results[n..].iter().zip(&self.last[n..]).filter_map(value).collect() }
+    }
+}
