@@ -10,11 +10,11 @@ use crate::base::{Diagnostic, Id, Kind, Result};
 use crate::eval::Walk;
 use crate::expr::Var;
 use crate::ir::op::NativeOp;
-use crate::ir::{EvalCx, Graph, Op};
+use crate::ir::{EvalCx, Graph, Op, Outs};
 use crate::lower::stepwise::{Limited, Made, Stepwise};
 use crate::scan::step;
 use crate::types::shape::tuple;
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Dim, Type};
 use std::sync::{Arc, OnceLock};
 
 /// The step of a function, compiled once for all of its sessions.
@@ -79,38 +79,44 @@ impl Steps {
         *self.print.get_or_init(|| self.text().bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
     }
 
-    /// Arguments as the graph of what is computed before takes them.
-    fn arguments(&self, given: &[Option<Array>], shared: Vec<Array>) -> Result<Vec<Array>> {
+    /// Arguments as the graph of what is computed before takes them, and the rows of sequences that come after those that it takes.
+    fn arguments(&self, given: &[Option<Array>], shared: Vec<Array>) -> Result<(Vec<Array>, Vec<Option<Array>>)> {
         if given.len() != self.inputs.len() {
             return Err(misfit(format!("the function takes {} arguments, got {}", self.inputs.len(), given.len())));
         }
-        let mut args = vec![];
+        let (mut args, mut more) = (vec![], vec![None; self.plan.streams.len()]);
         for (p, (input, value)) in self.inputs.iter().zip(given).enumerate() {
             let name = input.describe();
-            let rows = self.plan.streams.iter().find(|s| s.0 == p).map(|s| s.1);
-            match (value, rows) {
-                (Some(_), Some(0)) => {
-                    let e = misfit(format!("`{name}` is given row by row")).label(input.span(), "the input is made here");
-                    return Err(e.help(format!("leave `{name}` out here, and pass its rows to the steps")));
+            let stream = self.plan.streams.iter().position(|s| s.0 == p);
+            let arg = match (value, stream) {
+                (Some(value), None) => {
+                    admits(input, input.ty(), value)?;
+                    value.clone()
                 }
-                (Some(value), _) => admits(input, input.ty(), value)?,
-                (None, None | Some(0)) if !self.needed[p] => {}
-                (None, None) => {
+                (Some(value), Some(k)) => {
+                    let n = self.plan.streams[k].1;
+                    admits(input, &rows_type(input, value.shape().first().copied().unwrap_or(0)), value)?;
+                    let have = value.shape()[0];
+                    if have < n {
+                        return Err(misfit(format!("a session begins with {n} rows of `{name}`, got {have}")).label(input.span(), ""));
+                    }
+                    more[k] = Some(value.rows(n, have));
+                    value.rows(0, n)
+                }
+                (None, None) if self.needed[p] => {
                     return Err(misfit(format!("a session needs `{name}`")).label(input.span(), "the input is made here"));
                 }
-                (None, Some(n)) => {
+                (None, Some(k)) if self.plan.streams[k].1 > 0 => {
+                    let n = self.plan.streams[k].1;
                     let e = misfit(format!("a session needs the first {n} rows of `{name}`: a step reads rows that came before"));
                     return Err(e.label(input.span(), "the input is made here"));
                 }
-            }
-            let have = value.as_ref().and_then(|a| a.shape().first().copied());
-            if let (Some(n), Some(got)) = (rows, have.filter(|&have| Some(have) != rows)) {
-                return Err(misfit(format!("a session begins with {n} rows of `{name}`, got {got}")));
-            }
-            args.push(value.clone().unwrap_or_else(|| Array::scalar(false)));
+                _ => Array::scalar(false),
+            };
+            args.push(arg);
         }
         args.extend(shared);
-        Ok(args)
+        Ok((args, more))
     }
 
     /// What is computed before the first step.
@@ -126,25 +132,38 @@ impl Steps {
         Ok(outs.into_iter().collect())
     }
     /// The most steps, given the arguments and what is computed before.
-    fn limit(&self, given: &[Option<Array>], before: &[Array]) -> Option<usize> {
+    ///
+    /// # Errors
+    /// `E0532` where loops make different numbers of steps.
+    fn limit(&self, given: &[Option<Array>], before: &[Array]) -> Result<Option<usize>> {
         let steps = |a: &Array| a.item_i64().map(|n| usize::try_from(n).unwrap_or(0));
-        let limit = |limit: &Limited| match *limit {
-            Limited::Param(p) => given.get(p)?.as_ref().and_then(steps),
-            Limited::Steps(k) => steps(&before[k]),
-            Limited::Rows(k) => before[k].shape().first().copied(),
-        };
-        self.plan.limits.iter().filter_map(limit).min()
+        let (mut own, mut rows): (Option<usize>, Option<usize>) = (None, None);
+        for limit in &self.plan.limits {
+            let found = match *limit {
+                Limited::Param(p) => given.get(p).and_then(|a| steps(a.as_ref()?)),
+                Limited::Steps(k) => steps(&before[k]),
+                Limited::Rows(k) => {
+                    rows = before[k].shape().first().copied().map(|n| rows.map_or(n, |m| m.min(n)));
+                    None
+                }
+            };
+            if let (Some(n), Some(m)) = (own, found.filter(|n| Some(*n) != own)) {
+                return Err(misfit(format!("a session has loops of one number of steps, these have {n} and {m}")));
+            }
+            own = own.or(found);
+        }
+        Ok([own, rows].into_iter().flatten().min())
     }
 }
 
 /// The loop alone, as a function of its inputs.
 fn whole(plan: &Stepwise) -> Result<Graph> {
     let (mut g, scan) = (Graph::new(), &plan.scan);
-    let mut ins = vec![g.param(Type::scalar(crate::types::DType::I64), Some("n"))];
+    let mut ins = vec![g.param(Type::scalar(DType::I64), Some("n"))];
     let types = scan.seqs.ids().map(|id| scan.body.ty(scan.body.params()[scan.seq_param(id)]));
     let inits = scan.states.iter().filter(|s| s.init).map(|s| &s.row);
     for row in types.chain(inits) {
-        ins.push(g.param(row.rows(crate::types::Dim::fresh()), None));
+        ins.push(g.param(row.rows(Dim::fresh()), None));
     }
     for id in scan.captured.ids() {
         let p = scan.body.params()[scan.captured_param(id)];
@@ -155,9 +174,14 @@ fn whole(plan: &Stepwise) -> Result<Graph> {
     Ok(g)
 }
 
-fn output_types(plan: &Stepwise) -> Result<crate::ir::Outs<Type>> {
+fn output_types(plan: &Stepwise) -> Result<Outs<Type>> {
     let g = whole(plan)?;
     Ok(g.results().iter().map(|&v| g.ty(v).clone()).collect())
+}
+
+/// The type of so many rows of an input.
+fn rows_type(input: &Var, n: usize) -> Type {
+    input.ty().row().rows(Dim::known(n))
 }
 
 /// The error of what does not fit a session.

@@ -1,10 +1,10 @@
 //! A session: the states of a function's loops between two steps.
 
-use super::{Made, Steps, admits, misfit};
+use super::{Made, Steps, admits, misfit, rows_type};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::EvalCx;
 use crate::types::shape::tuple;
-use crate::types::{Array, Extents, Type, memory};
+use crate::types::{Array, Extents, memory};
 use std::sync::Arc;
 
 /// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen
@@ -26,10 +26,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session that begins with these arguments, one per input of the function: those that are not sequences, the rows of sequences that
-    /// come before the first step, and values of shared variables.
+    /// A session that begins with these arguments, one per input of the function: those that are not sequences, rows of sequences that have come
+    /// already, and values of shared variables.
     pub(crate) fn begin(steps: Arc<Steps>, cx: &mut EvalCx, given: &[Option<Array>], shared: Vec<Array>) -> Result<Session> {
-        let mut args = steps.arguments(given, shared)?;
+        let (mut args, more) = steps.arguments(given, shared)?;
         args.iter_mut().for_each(Array::make_owned);
         let before: Arc<[Array]> = memory::given(|| "the session".into(), || steps.begin(cx, &mut args))?.into();
         let mut rows = vec![];
@@ -42,9 +42,26 @@ impl Session {
             }
             rows.push(init.rows(need - state.span(), need));
         }
-        let limit = steps.limit(given, &before);
+        let limit = steps.limit(given, &before)?;
         let (last, shapes) = (vec![None; steps.plan.results.len()], vec![None; steps.plan.streams.len()]);
-        Ok(Session { steps, before, rows, last, shapes, limit, done: 0, stopped: false })
+        let mut session = Session { steps, before, rows, last, shapes, limit, done: 0, stopped: false };
+        session.catch_up(cx, &more)?;
+        Ok(session)
+    }
+
+    /// Makes the steps of rows that have come already.
+    fn catch_up(&mut self, cx: &mut EvalCx, more: &[Option<Array>]) -> Result<()> {
+        let n = more.iter().flatten().map(|x| x.shape()[0]).max().unwrap_or(0);
+        if n == 0 {
+            return Ok(());
+        }
+        let rows = more.iter().flatten().cloned().collect::<Vec<_>>();
+        if rows.len() < more.len() || rows.iter().any(|x| x.shape()[0] != n) {
+            let streams = self.steps.plan.streams.iter().map(|s| format!("`{}`", self.steps.inputs[s.0].describe()));
+            let names = streams.collect::<Vec<_>>().join(", ");
+            return Err(misfit(format!("rows of {names} that came already are those of equally many steps")));
+        }
+        self.run(cx, n, &rows).map(drop)
     }
 
     /// The step that it shares with other sessions.
@@ -159,8 +176,7 @@ impl Session {
             if x.rank() == 0 || x.shape()[0] != n {
                 return Err(misfit(format!("`{}` has rows for {} steps, not {n}", input.describe(), x.shape().first().unwrap_or(&0))));
             }
-            let dims = input.ty().dims[1..].iter().cloned();
-            admits(input, &Type::new(input.ty().dtype, std::iter::once(crate::types::Dim::known(n)).chain(dims)), x)?;
+            admits(input, &rows_type(input, n), x)?;
             if let Some(known) = known.as_ref().filter(|known| known[..] != x.shape()[1..]) {
                 let (old, new) = (tuple(known), tuple(&x.shape()[1..]));
                 return Err(misfit(format!("a row of `{}` has shape {new}, those before had {old}", input.describe())));

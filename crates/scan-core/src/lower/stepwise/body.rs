@@ -252,7 +252,13 @@ impl<'a> Builder<'a> {
         }
         Ok(lead)
     }
+    /// What rows that are cut off in front, or at the end, are cut from: each step makes the same row of both.
+    fn root(&self, v: Value) -> Value {
+        let cut = |node: &&Node| matches!(&node.op, Op::Index(op) if !op.pattern.contains(',') && op.pattern != ":");
+        self.kinds.graph.node_of(v).filter(cut).map_or(v, |node| self.root(node.ins[0]))
+    }
     fn delayed(&mut self, v: Value, row: Value, before: usize) -> Result<Value> {
+        let v = self.root(v);
         let state = match self.delays.get(&v) {
             Some(&state) => state,
             None => {
