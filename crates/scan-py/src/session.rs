@@ -48,7 +48,8 @@ impl Session {
         let py = function.py();
         let values = given.iter().map(|a| a.as_ref().map(read_numpy).transpose()).collect::<PyResult<Vec<_>>>()?;
         let state = guard_py(py, || {
-            let begun = py.detach(|| function.get().inner().session(&mut polled(), &values));
+            let inner = function.get().inner();
+            let begun = py.detach(|| inner.session(&mut polled(), &values));
             begun.map_err(|e| crate::errors::to_py(py, &e))
         })?;
         match self.0.get() {
