@@ -10,6 +10,7 @@ use crate::exec::session::{Session, Steps};
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
+use crate::lower::stepwise::Stepwise;
 use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared, memory};
@@ -136,9 +137,9 @@ impl Function {
     /// `E0531` where a result needs all rows.
     pub fn steps(&self) -> Result<&Arc<Steps>> {
         let made = self.steps.get_or_init(|| {
-            let steps = |graph: &Graph| Steps::new(graph, &self.inputs, self.n_outputs, self.program.engine());
-            // What cannot go step by step is told of the graph that the user wrote.
-            steps(self.program.optimised()).map(Arc::new).map_err(|e| steps(self.program.graph()).err().unwrap_or(e))
+            // What goes step by step is told of the graph that the user wrote: it does not depend on passes.
+            Stepwise::check(self.program.graph(), self.inputs.len())?;
+            Steps::new(self.program.optimised(), &self.inputs, self.n_outputs, self.program.engine()).map(Arc::new)
         });
         made.as_ref().map_err(Clone::clone)
     }

@@ -132,6 +132,12 @@ impl Held {
         Held { rows, window: empty, init, kind, base: 0 }
     }
 
+    /// Memory for the row that one step makes of a state that no step reads: the row of step `base`.
+    pub fn one_row(window: &Window) -> Held {
+        let rows = Array::zeros(window.dtype, &with_rows(1, &window.shape));
+        Held { rows, window: Array::zeros(window.dtype, &[0]), init: 0, kind: Rows::All, base: 0 }
+    }
+
     /// Memory for more steps.
     pub fn grow(&mut self, window: &Window, room: usize) {
         let total = (room + window.span).max(self.init) - self.base;

@@ -86,6 +86,18 @@ impl Ready {
         Ok(done)
     }
 
+    /// Runs one step of a loop that is paused after each: of its inputs, what is computed of them, and where rows are.
+    pub(super) fn one(
+        &self,
+        cx: &mut EvalCx,
+        (scan, ins, computed, feed): (&Scan, &[Array], &[Array], &Feed),
+        held: &mut [Held],
+        mut done: usize,
+    ) -> Result<bool> {
+        let end = done + 1;
+        self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end, &Cell::new(0))
+    }
+
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
     fn segment(
         &self,
@@ -96,7 +108,7 @@ impl Ready {
         end: usize,
         failed: &Cell<u8>,
     ) -> Result<bool> {
-        let memory: SmallVec<[HeldCells; 4]> = held.iter_mut().map(Held::cells).collect();
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let ends = [&stopped, std::slice::from_ref(failed)];
         let first = *done;

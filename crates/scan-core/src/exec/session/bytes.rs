@@ -24,8 +24,8 @@ impl Session {
         out.extend(self.steps().print().to_le_bytes());
         out.extend((self.len() as u64).to_le_bytes());
         out.push(u8::from(self.stopped));
-        self.rows.iter().for_each(|a| put(&mut out, a));
-        for last in &self.last {
+        self.rows().iter().for_each(|a| put(&mut out, a));
+        for last in &self.last() {
             out.push(u8::from(last.is_some()));
             last.iter().for_each(|a| put(&mut out, a));
         }
@@ -49,7 +49,7 @@ impl Session {
         let done = u64::from_le_bytes(*take::<8>(&mut rest).ok_or_else(cut)?) as usize;
         let stopped = take::<1>(&mut rest).ok_or_else(cut)?[0] != 0;
         let mut rows = vec![];
-        for old in &self.rows {
+        for old in &self.rows() {
             let new = get(&mut rest).ok_or_else(cut)?;
             if new.dtype() != old.dtype() || new.shape() != old.shape() {
                 return Err(bad("these bytes are those of a session whose states have other extents"));
@@ -57,14 +57,14 @@ impl Session {
             rows.push(new);
         }
         let mut last = vec![];
-        for _ in &self.last {
+        for _ in &self.last() {
             let there = take::<1>(&mut rest).ok_or_else(cut)?[0] != 0;
             last.push(if there { Some(get(&mut rest).ok_or_else(cut)?) } else { None });
         }
         if !rest.is_empty() {
             return Err(cut());
         }
-        (self.rows, self.last, self.done, self.stopped) = (rows, last, done, stopped);
+        self.set(rows, last, done, stopped);
         Ok(())
     }
 }

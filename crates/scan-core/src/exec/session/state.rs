@@ -1,27 +1,32 @@
 //! A session: the states of a function's loops between two steps.
 
+use super::rows::{Row, RowMut};
 use super::{Made, Steps, admits, misfit, rows_type};
 use crate::base::{Diagnostic, Kind, Result};
+use crate::exec::native::Paused;
 use crate::ir::EvalCx;
-use crate::types::shape::tuple;
-use crate::types::{Array, Extents, memory};
+use crate::types::shape::{count, tuple};
+use crate::types::{Array, Dim, Extents, memory};
 use std::sync::Arc;
 
 /// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen
 /// outside, shared variables included. Sessions of one function share its compiled step.
-#[derive(Clone)]
 pub struct Session {
     steps: Arc<Steps>,
     /// What was computed before the first step: initial rows, captured values, limits, results that are fixed.
     before: Arc<[Array]>,
-    /// Per state that steps read, its last rows.
-    pub(super) rows: Vec<Array>,
-    /// The last row of each result that is not fixed.
-    pub(super) last: Vec<Option<Array>>,
+    /// Per state that steps read, its last rows; where the loop is paused they are there.
+    rows: Vec<Array>,
+    /// The last row of each result that is not fixed; likewise.
+    last: Vec<Option<Array>>,
+    /// The loop between two steps, where it can be left so; the number of steps that it has made.
+    paused: Option<(Box<Paused>, usize)>,
+    /// It cannot.
+    by_calls: bool,
     /// Extents of the rows that steps are given, once there were such.
     shapes: Vec<Option<Extents>>,
     limit: Option<usize>,
-    pub(super) done: usize,
+    done: usize,
     pub(super) stopped: bool,
 }
 
@@ -44,7 +49,8 @@ impl Session {
         }
         let limit = steps.limit(given, &before)?;
         let (last, shapes) = (vec![None; steps.plan.results.len()], vec![None; steps.plan.streams.len()]);
-        let mut session = Session { steps, before, rows, last, shapes, limit, done: 0, stopped: false };
+        let (paused, by_calls) = (None, false);
+        let mut session = Session { steps, before, rows, last, paused, by_calls, shapes, limit, done: 0, stopped: false };
         session.catch_up(cx, &more)?;
         Ok(session)
     }
@@ -89,7 +95,23 @@ impl Session {
     }
     /// The states, by the names of [`Steps::states`]: the row of the last step, or the rows of the last steps where a step reads several.
     pub fn states(&self) -> Vec<Array> {
-        self.rows.iter().map(|rows| if rows.shape()[0] == 1 { rows.row(0) } else { rows.clone() }).collect()
+        self.rows().iter().map(|rows| if rows.shape()[0] == 1 { rows.row(0) } else { rows.clone() }).collect()
+    }
+    /// Per state that steps read, its last rows.
+    pub(super) fn rows(&self) -> Vec<Array> {
+        self.paused.as_ref().map_or_else(|| self.rows.clone(), |(paused, _)| (0..self.rows.len()).map(|k| paused.kept(k)).collect())
+    }
+    /// The last row of each result that is not fixed.
+    pub(super) fn last(&self) -> Vec<Option<Array>> {
+        let made = |made: &Made, paused: &Paused| if let Made::Row(state) = *made { Some(paused.made(state).row(0)) } else { None };
+        match &self.paused {
+            Some((paused, n)) if *n > 0 => self.steps.plan.results.iter().map(|m| made(m, paused)).collect(),
+            _ => self.last.clone(),
+        }
+    }
+    /// Goes to where a session was.
+    pub(super) fn set(&mut self, rows: Vec<Array>, last: Vec<Option<Array>>, done: usize, stopped: bool) {
+        (self.rows, self.last, self.done, self.stopped, self.paused) = (rows, last, done, stopped, None);
     }
 
     /// One step: given a row of each sequence, in the order of [`Steps::streams`], the row that it makes of each output.
@@ -97,9 +119,127 @@ impl Session {
     /// # Errors
     /// `E0532` where a row does not fit, `E0533` where there are no more steps; what the ops report. The session is then as it was.
     pub fn step(&mut self, cx: &mut EvalCx, rows: &[Array]) -> Result<Vec<Array>> {
-        let with_axis = |x: &Array| x.reshaped(&[&[1], x.shape()].concat());
-        let xs: Vec<Array> = rows.iter().map(with_axis).collect();
-        let outs = self.run(cx, 1, &xs)?;
+        let known = self.shapes.len() == rows.len() && self.paused.is_some();
+        let fits = |(x, seq): (&Array, usize)| {
+            let (p, _) = self.steps.plan.streams[seq];
+            x.dtype() == self.steps.inputs[p].ty().dtype && self.shapes[seq].as_deref() == Some(x.shape())
+        };
+        if !known || !rows.iter().zip(0..).all(fits) {
+            let xs: Vec<Array> = rows.iter().map(|x| x.reshaped(&[&[1], x.shape()].concat())).collect();
+            self.fits(1, &xs)?;
+            if !self.pause(cx, xs.clone())? {
+                return self.step_by_call(cx, &xs);
+            }
+        }
+        if let Some((paused, _)) = &mut self.paused {
+            rows.iter().enumerate().for_each(|(seq, x)| paused.row_mut(seq).set_row(0, x));
+        }
+        self.step_on(cx)?;
+        let (plan, n) = (&self.steps.plan, self.steps.n_outputs);
+        let out = |made: &Made| match (*made, &self.paused) {
+            (Made::Row(state), Some((paused, _))) => paused.made(state).row(0),
+            (Made::Row(state) | Made::Before(state), _) => self.before[state].clone(),
+        };
+        Ok(plan.results[..n].iter().map(out).collect())
+    }
+
+    /// One step in the caller's memory: elements of a row of each sequence, and room for those of the row of each output. After the first step
+    /// it takes no memory where the loop is one kernel.
+    ///
+    /// # Errors
+    /// As of [`Session::step`].
+    pub fn step_into(&mut self, cx: &mut EvalCx, rows: &[Row], outs: &mut [RowMut]) -> Result<()> {
+        let same = |(row, x): (&Row, &mut Array)| row.kind() == (x.dtype(), x.len());
+        let ready = match &mut self.paused {
+            Some((paused, _)) if rows.len() == self.shapes.len() => rows.iter().enumerate().all(|(k, row)| same((row, paused.row_mut(k)))),
+            _ => false,
+        };
+        if !ready {
+            return self.first_into(cx, rows, outs);
+        }
+        self.room(outs)?;
+        if let Some((paused, _)) = &mut self.paused {
+            rows.iter().enumerate().for_each(|(seq, row)| row.copy_to(paused.row_mut(seq)));
+        }
+        self.step_on(cx)?;
+        for (made, out) in self.steps.plan.results.iter().zip(outs) {
+            match (*made, &self.paused) {
+                (Made::Row(state), Some((paused, _))) => out.copy_from(paused.made(state)),
+                (Made::Row(state) | Made::Before(state), _) => out.copy_from(&self.before[state]),
+            }
+        }
+        Ok(())
+    }
+    /// The same where nothing is known of the rows yet, or the loop cannot be paused.
+    fn first_into(&mut self, cx: &mut EvalCx, rows: &[Row], outs: &mut [RowMut]) -> Result<()> {
+        let mut xs = vec![];
+        for (row, (&(p, _), known)) in rows.iter().zip(self.steps.plan.streams.iter().zip(&self.shapes)) {
+            let dims = &self.steps.inputs[p].ty().dims[1..];
+            let (declared, n): (Vec<usize>, usize) = (dims.iter().filter_map(Dim::value).collect(), row.kind().1);
+            let free = n.checked_div(declared.iter().product()).unwrap_or(0);
+            let guess = dims.iter().map(|d| d.value().unwrap_or(free)).collect();
+            let shape: Extents = known.clone().unwrap_or(guess);
+            if count(&shape) != n || dims.len() > declared.len() + 1 && known.is_none() {
+                return Err(misfit(format!("{n} elements are no row of `{}`", self.steps.inputs[p].describe())));
+            }
+            xs.push(row.array(&shape));
+        }
+        let made = self.clone().step(cx, &xs)?;
+        let fits = outs.len() == made.len() && outs.iter().zip(&made).all(|(out, a)| out.kind() == (a.dtype(), a.len()));
+        if !fits {
+            return Err(misfit("memory for results does not fit these".into()));
+        }
+        for (out, a) in outs.iter_mut().zip(self.step(cx, &xs)?) {
+            out.copy_from(&a);
+        }
+        Ok(())
+    }
+    fn room(&self, outs: &[RowMut]) -> Result<()> {
+        let fits = |(out, made): (&RowMut, &Made)| match (*made, &self.paused) {
+            (Made::Row(state), Some((paused, _))) => out.kind() == (paused.made(state).dtype(), paused.made(state).len()),
+            (Made::Row(state) | Made::Before(state), _) => out.kind() == (self.before[state].dtype(), self.before[state].len()),
+        };
+        if outs.len() == self.steps.n_outputs && outs.iter().zip(&self.steps.plan.results).all(fits) {
+            return Ok(());
+        }
+        Err(misfit("memory for results does not fit these".into()))
+    }
+
+    /// Leaves the loop where it is for the next step, given rows as that one has them; false where that cannot be.
+    fn pause(&mut self, cx: &mut EvalCx, mut xs: Vec<Array>) -> Result<bool> {
+        if self.paused.is_some() || self.by_calls {
+            return Ok(self.paused.is_some());
+        }
+        xs.iter_mut().for_each(Array::make_owned);
+        for (shape, x) in self.shapes.iter_mut().zip(&xs) {
+            shape.get_or_insert_with(|| Extents::from_slice(&x.shape()[1..]));
+        }
+        let steps = self.steps.clone();
+        let native = steps.native.as_ref().filter(|_| !self.stopped());
+        let paused = native.map(|native| native.paused(cx, self.inputs(1, &xs), steps.plan.kept)).transpose()?.flatten();
+        self.paused = paused.map(|paused| (Box::new(paused), 0));
+        self.by_calls = self.paused.is_none();
+        Ok(!self.by_calls)
+    }
+    /// The states as arrays.
+    fn settle(&mut self) {
+        (self.rows, self.last) = (self.rows(), self.last());
+        self.paused = None;
+    }
+    /// A step of the loop that is paused, on the rows that lie there.
+    fn step_on(&mut self, cx: &mut EvalCx) -> Result<()> {
+        if self.stopped() {
+            return Err(self.ended());
+        }
+        let Some((paused, made)) = &mut self.paused else { return Ok(()) };
+        paused.step(cx)?;
+        *made += 1;
+        self.done += 1;
+        self.stopped = self.steps.plan.stop.is_some_and(|state| paused.made(state).as_slice::<bool>()[0]);
+        Ok(())
+    }
+    fn step_by_call(&mut self, cx: &mut EvalCx, xs: &[Array]) -> Result<Vec<Array>> {
+        let outs = self.run(cx, 1, xs)?;
         let rowed = |(k, out): (usize, Array)| match self.steps.plan.results[k] {
             Made::Row(_) => out.reshaped(&out.shape()[1..]),
             Made::Before(_) => out,
@@ -113,6 +253,7 @@ impl Session {
     /// As of a step.
     pub fn run(&mut self, cx: &mut EvalCx, n: usize, rows: &[Array]) -> Result<Vec<Array>> {
         self.fits(n, rows)?;
+        self.settle();
         if n > 0 && self.stopped() {
             return Err(self.ended());
         }
@@ -194,10 +335,28 @@ impl Session {
     /// The values of the function's updates, as a call with the rows so far would leave them; none where no step was made.
     pub(crate) fn updates(&self) -> Vec<Array> {
         let n = self.steps.n_outputs;
+        let last = self.last();
         let value = |(made, last): (&Made, &Option<Array>)| match *made {
             Made::Before(k) => Some(self.before[k].clone()),
             Made::Row(_) => last.clone(),
         };
-        if self.done == 0 { vec![] } else { self.steps.plan.results[n..].iter().zip(&self.last[n..]).filter_map(value).collect() }
+        if self.done == 0 { vec![] } else { self.steps.plan.results[n..].iter().zip(&last[n..]).filter_map(value).collect() }
+    }
+}
+
+impl Clone for Session {
+    fn clone(&self) -> Session {
+        Session {
+            steps: self.steps.clone(),
+            before: self.before.clone(),
+            rows: self.rows(),
+            last: self.last(),
+            paused: None,
+            by_calls: self.by_calls,
+            shapes: self.shapes.clone(),
+            limit: self.limit,
+            done: self.done,
+            stopped: self.stopped,
+        }
     }
 }

@@ -63,21 +63,30 @@ pub enum Limited {
 }
 
 impl Stepwise {
+    /// Whether a graph goes step by step.
+    ///
+    /// # Errors
+    /// `E0531` where a result needs all rows.
+    pub fn check(graph: &Graph, inputs: usize) -> Result<()> {
+        by_rows(&Kinds::new(graph, inputs))
+    }
     /// Of a graph, of whose parameters the first `inputs` may be given by rows.
     ///
     /// # Errors
     /// `E0531` where a result needs all rows.
     pub fn new(graph: &Graph, inputs: usize) -> Result<Stepwise> {
         let kinds = Kinds::new(graph, inputs);
-        for &v in graph.results() {
-            if let Kind::Whole(why) = kinds.of(v) {
-                return Err(refused(why));
-            }
-        }
+        by_rows(&kinds)?;
         let mut builder = Builder::new(&kinds)?;
         let results = results(&mut builder)?;
         finished(builder, results)
     }
+}
+
+/// Refuses results that need all rows.
+fn by_rows(kinds: &Kinds) -> Result<()> {
+    let whole = |&v: &Value| if let Kind::Whole(why) = kinds.of(v) { Some(refused(why)) } else { None };
+    kinds.graph.results().iter().find_map(whole).map_or(Ok(()), Err)
 }
 
 /// A result, before states are numbered.
