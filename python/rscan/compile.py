@@ -150,7 +150,7 @@ class Compiled(Made, Generic[P, R]):
         compiled, out = self._variant(arrays, tree, static, names)
         places, needed = compiled._native.stepwise()
         before = dict(places)
-        given = {i: a for i, a in enumerate(arrays) if i in needed or i in before and (before[i] or len(a))}
+        given = {i: a for i, a in enumerate(arrays) if i in needed or (i in before and (before[i] or len(a)))}
         return CompiledSession(compiled, lambda values: out.of([_plain(v) for v in values]), given)
 
     @property

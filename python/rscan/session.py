@@ -23,8 +23,9 @@ __all__ = ["Session"]
 class Session(_native.Session):
     """A function whose sequences come row by row, made by `f.session(…)`. It keeps the states of the function's loops.
 
-    `session.step(x_t)` gives what `f` would have made of that row: the bits are those of a call with all rows. Nothing that a session does
-    is seen outside; shared variables are read when it begins, and written by `commit`. Sessions may be used from any thread, one step at a time.
+    `session.step(x_t)` gives what `f` would have made of that row: the bits are those of a call with all rows. Nothing that a session
+    does is seen outside; shared variables are read when it begins, and written by `commit`. It may be used from any thread, which then
+    wait for each other.
     """
 
     def __init__(self, function: Function, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
