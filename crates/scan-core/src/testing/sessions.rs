@@ -70,7 +70,9 @@ fn one(program: &Program, leaves: &Leaves, output: &Var, engine: Engine, seed: u
         n = n.min(rows);
         given[p] = (before > 0).then(|| args[p].rows(0, before));
     }
-    let told = |e: Box<crate::base::Diagnostic>| format!("{}: {} {:?}\n{}\n{}", e.code, e.title, e.notes, f.optimised().to_text("f"), steps.text());
+    let told = |e: Box<crate::base::Diagnostic>| {
+        format!("{}: {} {:?}\n{}\n{}", e.code, e.title, e.notes, f.optimised().to_text("f"), steps.text())
+    };
     let session = match f.session(cx, &given) {
         Err(e) if e.title.contains("of one number of steps") => return Ok(()),
         session => session.map_err(told)?,

@@ -98,7 +98,10 @@ fn engines_report_what_the_evaluator_reports() {
 fn sessions_make_the_rows_of_the_whole_call() {
     let count = setting("RSCAN_SESSION_PROGRAMS", 150);
     let report = sessions::run(setting("RSCAN_RANDOM_SEED", 0), count);
-    println!("{} compared, {} of them with rows, {} with states; no step: {:#?}", report.compared, report.rows, report.with_states, report.refused);
+    println!(
+        "{} compared, {} of them with rows, {} with states; no step: {:#?}",
+        report.compared, report.rows, report.with_states, report.refused
+    );
     report.faults.iter().take(5).for_each(|fault| println!("{fault}"));
     assert!(report.faults.is_empty(), "{} disagree", report.faults.len());
     assert!(report.rows as u64 > count && report.with_states as u64 > count, "few programs go step by step");

@@ -42,7 +42,11 @@ impl Session {
             let (init, have, need) = (&before[k], before[k].shape()[0], steps.plan.init_rows[k]);
             if have < need {
                 let name = state.name.as_deref().unwrap_or("?");
-                let e = Diagnostic::new(Kind::Scan, "E0104", format!("state `{name}` has {have} initial rows, its taps reach {need} steps back"));
+                let e = Diagnostic::new(
+                    Kind::Scan,
+                    "E0104",
+                    format!("state `{name}` has {have} initial rows, its taps reach {need} steps back"),
+                );
                 return Err(e.help(format!("give {need} rows, the oldest first")));
             }
             rows.push(init.rows(need - state.span(), need));

@@ -151,7 +151,8 @@ impl<'a> Kinds<'a> {
             Extents::First => 0,
             Extents::Unknown => 0,
         };
-        let decides = |k: usize| k >= from || node.op.extents() == Extents::Choice && k == 0 || node.op.extents() == Extents::First && k == 0;
+        let decides =
+            |k: usize| k >= from || node.op.extents() == Extents::Choice && k == 0 || node.op.extents() == Extents::First && k == 0;
         let moving = |v: Value| !self.steady(v);
         if node.ins.iter().enumerate().any(|(k, &v)| decides(k) && moving(v)) && node.op.extents() != Extents::Choice {
             return whole(format!("the extents of `{}` change from step to step", node.op.name()));
