@@ -10,7 +10,7 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks tools docs
 PYTEST_FLAGS ?= -q --timeout=300
-# How many random programs `make accept-random`, `accept-misfits` and `accept-facade` run, and from which seed on; how many allocations
+# How many random programs `make accept-random`, `accept-misfits`, `accept-sessions` and `accept-facade` run, and from which seed on; how many allocations
 # `make accept-memory` refuses.
 N            ?= 2000
 SEED         ?= 0
@@ -23,7 +23,7 @@ MUTANTS      ?= 260
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-sessions accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -92,6 +92,9 @@ accept-random: $(VENV)/installed  ## N random programs from SEED on, against a r
 
 accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
+
+accept-sessions: $(VENV)/installed  ## N random programs from SEED on, step by step: the rows of the whole call, to the bit
+	RSCAN_SESSION_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture sessions_make
 
 accept-facade: $(VENV)/built $(VENV)/installed  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
 	PYTHONPATH=tests $(PY) -m facade.run_programs --programs $(N) --seed $(SEED)
