@@ -57,9 +57,13 @@ impl Session {
             rows.push(new);
         }
         let mut last = vec![];
-        for _ in &self.last() {
+        for k in 0..self.last().len() {
             let there = take::<1>(&mut rest).ok_or_else(cut)?[0] != 0;
-            last.push(if there { Some(get(&mut rest).ok_or_else(cut)?) } else { None });
+            let row = if there { Some(get(&mut rest).ok_or_else(cut)?) } else { None };
+            if row.as_ref().is_some_and(|row| !self.admits(k, row)) {
+                return Err(cut());
+            }
+            last.push(row);
         }
         if !rest.is_empty() {
             return Err(cut());

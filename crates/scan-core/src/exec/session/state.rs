@@ -4,7 +4,7 @@ use super::rows::{Row, RowMut};
 use super::{Made, Steps, admits, misfit, rows_type};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::exec::native::Paused;
-use crate::ir::EvalCx;
+use crate::ir::{EvalCx, StateId};
 use crate::types::shape::{count, tuple};
 use crate::types::{Array, Dim, Extents, memory};
 use std::sync::Arc;
@@ -113,6 +113,11 @@ impl Session {
             _ => self.last.clone(),
         }
     }
+    /// True for what can be the last row of a result.
+    pub(super) fn admits(&self, result: usize, row: &Array) -> bool {
+        let state = |state: usize| &self.steps.plan.scan.states[StateId(state as u32)];
+        matches!(self.steps.plan.results[result], Made::Row(k) if state(k).row.admits(row.dtype(), row.shape()))
+    }
     /// Goes to where a session was.
     pub(super) fn set(&mut self, rows: Vec<Array>, last: Vec<Option<Array>>, done: usize, stopped: bool) {
         (self.rows, self.last, self.done, self.stopped, self.paused) = (rows, last, done, stopped, None);
@@ -139,6 +144,9 @@ impl Session {
             rows.iter().enumerate().for_each(|(seq, x)| paused.row_mut(seq).set_row(0, x));
         }
         self.step_on(cx)?;
+        for (shape, x) in self.shapes.iter_mut().zip(rows) {
+            shape.get_or_insert_with(|| Extents::from_slice(x.shape()));
+        }
         let (plan, n) = (&self.steps.plan, self.steps.n_outputs);
         let out = |made: &Made| match (*made, &self.paused) {
             (Made::Row(state), Some((paused, _))) => paused.made(state).row(0),
@@ -188,14 +196,14 @@ impl Session {
             }
             xs.push(row.array(&shape));
         }
-        let made = self.clone().step(cx, &xs)?;
+        let mut next = self.clone();
+        let made = next.step(cx, &xs)?;
         let fits = outs.len() == made.len() && outs.iter().zip(&made).all(|(out, a)| out.kind() == (a.dtype(), a.len()));
         if !fits {
             return Err(misfit("memory for results does not fit these".into()));
         }
-        for (out, a) in outs.iter_mut().zip(self.step(cx, &xs)?) {
-            out.copy_from(&a);
-        }
+        outs.iter_mut().zip(&made).for_each(|(out, a)| out.copy_from(a));
+        *self = next;
         Ok(())
     }
     fn room(&self, outs: &[RowMut]) -> Result<()> {
@@ -215,9 +223,6 @@ impl Session {
             return Ok(self.paused.is_some());
         }
         xs.iter_mut().for_each(Array::make_owned);
-        for (shape, x) in self.shapes.iter_mut().zip(&xs) {
-            shape.get_or_insert_with(|| Extents::from_slice(&x.shape()[1..]));
-        }
         let steps = self.steps.clone();
         let native = steps.native.as_ref().filter(|_| !self.stopped());
         let paused = native.map(|native| native.paused(cx, self.inputs(1, &xs), steps.plan.kept)).transpose()?.flatten();
@@ -236,14 +241,20 @@ impl Session {
             return Err(self.ended());
         }
         let Some((paused, made)) = &mut self.paused else { return Ok(()) };
-        paused.step(cx)?;
+        if let Err(e) = paused.step(cx) {
+            // The next rows may have other extents, where none were taken yet.
+            self.settle();
+            return Err(e);
+        }
         *made += 1;
         self.done += 1;
         self.stopped = self.steps.plan.stop.is_some_and(|state| paused.made(state).as_slice::<bool>()[0]);
         Ok(())
     }
     fn step_by_call(&mut self, cx: &mut EvalCx, xs: &[Array]) -> Result<Vec<Array>> {
-        let outs = self.run(cx, 1, xs)?;
+        let ran = self.run(cx, 1, xs);
+        self.by_calls &= ran.is_ok();
+        let outs = ran?;
         let rowed = |(k, out): (usize, Array)| match self.steps.plan.results[k] {
             Made::Row(_) => out.reshaped(&out.shape()[1..]),
             Made::Before(_) => out,
