@@ -208,7 +208,7 @@ impl<'a> Builder<'a> {
         for &v in at {
             ins.push(self.plain(v)?);
         }
-        Ok(self.body.apply(Index { pattern: pattern.into() }, &ins)?[0])
+        Ok(self.body.apply(Index { pattern }, &ins)?[0])
     }
     /// The last row of an array.
     pub fn last(&mut self, v: Value) -> Result<Value> {

@@ -326,7 +326,7 @@ impl Kinds<'_> {
                 return Err(format!("the state `{name}` begins with what depends on rows"));
             }
         }
-        for id in scan.captured.ids().filter(|&id| !self.steady(node.ins[scan.captured_input(id)])) {
+        if let Some(id) = scan.captured.ids().find(|&id| !self.steady(node.ins[scan.captured_input(id)])) {
             let name = scan.captured[id].name.as_deref().unwrap_or("?");
             return Err(format!("every step of the loop reads `{name}`, which depends on all rows"));
         }
