@@ -151,7 +151,7 @@ class Compiled(Made, Generic[P, R]):
         places, needed = compiled._native.stepwise()
         before = dict(places)
         given = {i: a for i, a in enumerate(arrays) if i in needed or (i in before and (before[i] or len(a)))}
-        return CompiledSession(compiled, lambda values: out.of([_plain(v) for v in values]), given)
+        return CompiledSession(compiled, out.of, given)
 
     @property
     def n_variants(self) -> int:

@@ -26,6 +26,12 @@ class Session(_native.Session):
     `session.step(x_t)` gives what `f` would have made of that row: the bits are those of a call with all rows. Nothing that a session
     does is seen outside; shared variables are read when it begins, and written by `commit`. It may be used from any thread, which then
     wait for each other.
+
+    >>> x, h0 = rs.dvector("x"), rs.dscalar("h0")
+    >>> f = rs.function([x, h0], rs.loop(lambda x, h: 0.5 * h + x, over=x, init=h0))
+    >>> session = f.session(h0=1.0)
+    >>> float(session.step(2.0)), float(session.step(3.0)), len(session)
+    (2.5, 4.25, 2)
     """
 
     def __init__(self, function: Function, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
