@@ -103,7 +103,8 @@ impl Session {
     }
     /// The states as bytes.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.parts()?.state(py).snapshot()))
+        let parts = self.parts()?;
+        Ok(PyBytes::new(py, &guard(py, || parts.state(py).snapshot())?))
     }
     /// Goes to where a session of the same function was.
     fn restore(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {

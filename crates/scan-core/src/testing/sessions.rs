@@ -133,7 +133,7 @@ impl Walk {
                     rows.extend((0..ran).map(|i| if by_rows { out.row(i) } else { out.clone() }));
                 }
                 1 => {
-                    let bytes = self.session.snapshot();
+                    let bytes = self.session.snapshot()?;
                     self.session = self.given.clone();
                     self.session.restore(&bytes)?;
                 }

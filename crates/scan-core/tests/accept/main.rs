@@ -96,7 +96,7 @@ fn engines_report_what_the_evaluator_reports() {
 /// `RSCAN_SESSION_PROGRAMS=20000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.
 #[test]
 fn sessions_make_the_rows_of_the_whole_call() {
-    let count = setting("RSCAN_SESSION_PROGRAMS", 100);
+    let count = setting("RSCAN_SESSION_PROGRAMS", 150);
     let report = sessions::run(setting("RSCAN_RANDOM_SEED", 0), count);
     println!(
         "{} compared, {} of them with rows, {} with states; no step: {:#?}",

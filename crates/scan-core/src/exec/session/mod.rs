@@ -1,6 +1,5 @@
 //! Functions that are given the rows of their sequences one by one, with the states of their loops kept in between.
 
-mod bytes;
 mod rows;
 mod state;
 
@@ -17,7 +16,7 @@ use crate::lower::stepwise::{Limited, Made, Stepwise};
 use crate::scan::step;
 use crate::types::shape::tuple;
 use crate::types::{Array, DType, Dim, Type};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The step of a function, compiled once for all of its sessions.
 pub struct Steps {
@@ -29,8 +28,6 @@ pub struct Steps {
     n_outputs: usize,
     /// Per parameter, whether a session needs its value when it begins.
     needed: Vec<bool>,
-    /// Tells the states of this step from those of others.
-    print: OnceLock<u64>,
 }
 
 impl Steps {
@@ -48,7 +45,7 @@ impl Steps {
         let needed = plan_of.before.params().iter().map(|p| uses[p.idx()] > 0).collect();
         let before = if engine == Engine::Eval { plan_of.before.clone() } else { plan(&plan_of.before, engine)? };
         let (before, inputs) = (Walk::new(Arc::new(before)), inputs.to_vec());
-        Ok(Steps { plan: plan_of, before, native, inputs, n_outputs, needed, print: OnceLock::new() })
+        Ok(Steps { plan: plan_of, before, native, inputs, n_outputs, needed })
     }
 
     /// Positions of the inputs that are given row by row, in the order in which a step takes them, and how many of their rows come before the
@@ -74,11 +71,6 @@ impl Steps {
     /// What the step is, as text.
     pub fn text(&self) -> String {
         whole(&self.plan).map_or_else(|e| e.title, |g| g.to_text("step"))
-    }
-    /// A number that tells this step from others.
-    fn print(&self) -> u64 {
-        let fnv = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
-        *self.print.get_or_init(|| self.text().bytes().fold(0xcbf2_9ce4_8422_2325, fnv))
     }
 
     /// Arguments as the graph of what is computed before takes them, and the rows of sequences that come after those that it takes.

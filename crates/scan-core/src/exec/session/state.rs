@@ -5,6 +5,7 @@ use super::{Made, Steps, admits, misfit, rows_type};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::exec::native::Paused;
 use crate::ir::{EvalCx, StateId};
+use crate::scan::step::few_rows;
 use crate::types::shape::{count, tuple};
 use crate::types::{Array, Dim, Extents, memory};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub struct Session {
     shapes: Vec<Option<Extents>>,
     limit: Option<usize>,
     done: usize,
-    pub(super) stopped: bool,
+    stopped: bool,
 }
 
 impl Session {
@@ -42,12 +43,7 @@ impl Session {
             let (init, have, need) = (&before[k], before[k].shape()[0], steps.plan.init_rows[k]);
             if have < need {
                 let name = state.name.as_deref().unwrap_or("?");
-                let e = Diagnostic::new(
-                    Kind::Scan,
-                    "E0104",
-                    format!("state `{name}` has {have} initial rows, its taps reach {need} steps back"),
-                );
-                return Err(e.help(format!("give {need} rows, the oldest first")));
+                return Err(few_rows(name, have, need));
             }
             rows.push(init.rows(need - state.span(), need));
         }
@@ -90,6 +86,10 @@ impl Session {
     pub fn stopped(&self) -> bool {
         self.stopped || self.left() == Some(0)
     }
+    /// True where the loop has met its condition.
+    pub(crate) fn met(&self) -> bool {
+        self.stopped
+    }
     fn left(&self) -> Option<usize> {
         self.limit.map(|n| n.saturating_sub(self.done))
     }
@@ -102,11 +102,11 @@ impl Session {
         self.rows().iter().map(|rows| if rows.shape()[0] == 1 { rows.row(0) } else { rows.clone() }).collect()
     }
     /// Per state that steps read, its last rows.
-    pub(super) fn rows(&self) -> Vec<Array> {
+    pub(crate) fn rows(&self) -> Vec<Array> {
         self.paused.as_ref().map_or_else(|| self.rows.clone(), |(paused, _)| (0..self.rows.len()).map(|k| paused.kept(k)).collect())
     }
     /// The last row of each result that is not fixed.
-    pub(super) fn last(&self) -> Vec<Option<Array>> {
+    pub(crate) fn last(&self) -> Vec<Option<Array>> {
         let made = |made: &Made, paused: &Paused| if let Made::Row(state) = *made { Some(paused.made(state).row(0)) } else { None };
         match &self.paused {
             Some((paused, n)) if *n > 0 => self.steps.plan.results.iter().map(|m| made(m, paused)).collect(),
@@ -114,12 +114,12 @@ impl Session {
         }
     }
     /// True for what can be the last row of a result.
-    pub(super) fn admits(&self, result: usize, row: &Array) -> bool {
+    pub(crate) fn admits(&self, result: usize, row: &Array) -> bool {
         let state = |state: usize| &self.steps.plan.scan.states[StateId(state as u32)];
         matches!(self.steps.plan.results[result], Made::Row(k) if state(k).row.admits(row.dtype(), row.shape()))
     }
     /// Goes to where a session was.
-    pub(super) fn set(&mut self, rows: Vec<Array>, last: Vec<Option<Array>>, done: usize, stopped: bool) {
+    pub(crate) fn set(&mut self, rows: Vec<Array>, last: Vec<Option<Array>>, done: usize, stopped: bool) {
         (self.rows, self.last, self.done, self.stopped, self.paused) = (rows, last, done, stopped, None);
     }
 
