@@ -88,7 +88,7 @@ def test_until_and_numbers_of_steps():
     session = f.session(h0=0.0)
     same(session.run([1.0, 2.5, 2.0]), np.array([1.0, 3.5]))
     assert session.stopped and len(session) == 2
-    with pytest.raises(rs.ScanError, match="ended after 2 steps: the loop has met its condition"):
+    with pytest.raises(rs.ScanError, match="ended after step 2: the loop has met its condition"):
         session.step(1.0)
     session.reset(h0=-5.0)
     assert session.step(1.0) == -4.0 and not session.stopped

@@ -16,10 +16,10 @@ fn main() -> Result<()> {
     }
     let module = Module::load(&path)?;
     let start = [("mu", Array::scalar(0.0)), ("v", Array::scalar(1.0)), ("a", Array::scalar(0.5))];
-    let mut session = module.session("filter", &start)?;
+    let mut cx = EvalCx::new();
+    let mut session = module.session(&mut cx, "filter", &start)?;
 
     // Arrays in, arrays out: one per sequence, one per result.
-    let mut cx = EvalCx::new();
     let rows = session.step(&mut cx, &[Array::scalar(0.3)])?;
     println!("after {} step: {rows:?}", session.len());
 
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     println!("{:.0} ns a step; mu {:.6} v {:.6} a {:.6}", begun.elapsed().as_secs_f64() / f64::from(steps) * 1e9, mu[0], v[0], a[0]);
 
     // Elsewhere, later: another session goes on from the bytes.
-    let mut other = module.session("filter", &start)?;
+    let mut other = module.session(&mut cx, "filter", &start)?;
     other.restore(&session.snapshot()?)?;
     let same = other.step(&mut cx, &[Array::scalar(0.1)])? == session.step(&mut cx, &[Array::scalar(0.1)])?;
     println!("restored after {} steps; the next rows are the same: {same}", other.len() - 1);

@@ -302,7 +302,7 @@ pub unsafe extern "C" fn rscan_session_open(
         }
         let given = (0..n).map(|i| Ok((unsafe { text(*names.add(i))? }, unsafe { array(&*arguments.add(i))? })));
         let given = given.collect::<Result<Vec<_>>>()?;
-        let session = unsafe { held(module)? }.module.session(unsafe { text(function)? }, &given)?;
+        let session = unsafe { held(module)? }.module.session(&mut EvalCx::new(), unsafe { text(function)? }, &given)?;
         Ok(Box::into_raw(Box::new(Open(Mutex::new(session)))))
     })
 }

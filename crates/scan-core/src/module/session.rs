@@ -23,7 +23,7 @@ impl Module {
     ///
     /// # Errors
     /// `E0925` where there is no such function; `E0532` for an argument that it does not have; as of `Function::session`.
-    pub fn session(&self, function: &str, given: &[(&str, Array)]) -> Result<Session> {
+    pub fn session(&self, cx: &mut EvalCx, function: &str, given: &[(&str, Array)]) -> Result<Session> {
         let f = self.function(function)?;
         let ports = &self.signature(function)?.inputs;
         let named = |name: &str| ports.iter().position(|port| port.name.as_deref() == Some(name));
@@ -34,7 +34,7 @@ impl Module {
             let Some(k) = named(name) else { bail!(Value, "E0532", "`{function}` has no input `{name}`") };
             values[k] = Some(value.clone());
         }
-        f.session(&mut EvalCx::new(), &values)
+        f.session(cx, &values)
     }
 }
 

@@ -49,8 +49,8 @@ fn sessions_of_a_file_go_on_from_bytes() {
     let bytes = written.to_bytes().unwrap();
     let (first, second) = (Module::from_bytes(&bytes).unwrap(), Module::from_bytes(&bytes).unwrap());
     let given = [("mu", Array::scalar(0.0)), ("v", Array::scalar(1.0)), ("a", Array::scalar(0.5))];
-    let (mut session, mut other) = (first.session("filter", &given).unwrap(), second.session("filter", &given).unwrap());
     let cx = &mut EvalCx::new();
+    let (mut session, mut other) = (first.session(cx, "filter", &given).unwrap(), second.session(cx, "filter", &given).unwrap());
     let row = |t: i32| [Array::scalar((f64::from(t) * 0.7).sin())];
     (0..10).for_each(|t| drop(session.step(cx, &row(t)).unwrap()));
     let kept = session.snapshot().unwrap();
@@ -68,7 +68,7 @@ fn sessions_of_a_file_go_on_from_bytes() {
         assert_eq!(other.restore(&kept[..at]).unwrap_err().code, "E0534", "{at} bytes");
     }
     assert_eq!(other.len(), 20);
-    assert_eq!(first.session("filter", &given[..2]).map(drop).unwrap_err().code, "E0532");
-    assert_eq!(first.session("filter", &[("w", Array::scalar(0.0))]).map(drop).unwrap_err().code, "E0532");
-    assert_eq!(first.session("other", &given).map(drop).unwrap_err().code, "E0925");
+    assert_eq!(first.session(cx, "filter", &given[..2]).map(drop).unwrap_err().code, "E0532");
+    assert_eq!(first.session(cx, "filter", &[("w", Array::scalar(0.0))]).map(drop).unwrap_err().code, "E0532");
+    assert_eq!(first.session(cx, "other", &given).map(drop).unwrap_err().code, "E0925");
 }

@@ -165,6 +165,14 @@ impl Held {
         self.base = first;
     }
 
+    /// True where the rows that steps read or write have another place in its buffer at each step.
+    pub fn moves(&self) -> bool {
+        !self.rows.is_empty() && (self.kind != Rows::All || self.rows.shape()[0] != 1 || !self.window.is_empty())
+    }
+    /// Its one memory, where rows do not move.
+    pub fn only(&mut self) -> &[Cell<u8>] {
+        cells(if self.window.is_empty() { &mut self.rows } else { &mut self.window })
+    }
     /// As bytes.
     pub fn cells(&mut self) -> HeldCells<'_> {
         HeldCells { base: self.base, rows: cells(&mut self.rows), window: cells(&mut self.window) }

@@ -4,6 +4,7 @@ use super::head::Feed;
 use super::held::{Held, make_room};
 use super::loops::{NativeLoop, Variant};
 use super::memories::Steady;
+use super::ready::Standing;
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
 use crate::types::Array;
@@ -20,6 +21,8 @@ pub struct Paused {
     /// What all steps read, where it is computed, and the memory of a list.
     computed: Vec<Array>,
     list: Option<(SmallVec<[Steady; 4]>, Array)>,
+    /// Where a kernel finds its operands, where that is the same at every step.
+    standing: Option<Standing>,
     done: usize,
     kept: usize,
 }
@@ -54,7 +57,11 @@ impl NativeLoop {
             });
         }
         let list = list.map(|list| list.memory(&ins, &computed));
-        Ok(Some(Paused { scan, variant: variant.clone(), ins, held, computed, list, done: 0, kept }))
+        let standing = match &*variant {
+            Variant::Kernel(ready) => ready.standing(&scan, &ins, &computed, &mut held),
+            _ => None,
+        };
+        Ok(Some(Paused { standing, scan, variant: variant.clone(), ins, held, computed, list, done: 0, kept }))
     }
 }
 
@@ -92,11 +99,14 @@ impl Paused {
         let done = self.done;
         self.held[self.kept..].iter_mut().for_each(|held| held.base = done);
         let feed = Feed::from(done);
-        match &*self.variant {
-            Variant::Kernel(ready) => {
+        match (&*self.variant, &self.standing) {
+            (Variant::Kernel(ready), Some(standing)) => {
+                ready.stand(cx, (&self.scan, &self.ins, &self.computed), standing, &mut self.held, done)?;
+            }
+            (Variant::Kernel(ready), None) => {
                 ready.one(cx, (&self.scan, &self.ins, &self.computed, &feed), &mut self.held, done)?;
             }
-            Variant::Mixed(list, _) => {
+            (Variant::Mixed(list, _), _) => {
                 make_room(&mut self.held, list.windows(), &mut { ENDLESS }, done, ENDLESS);
                 if let Some((before, arena)) = &mut self.list {
                     list.one(cx, (&self.scan, &self.ins, before, arena, &feed), &mut self.held, done)?;

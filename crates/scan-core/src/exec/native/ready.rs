@@ -26,6 +26,12 @@ pub(super) struct Ready {
     pub before: Before,
 }
 
+/// The operands of a loop that is paused after each step: place, bytes from the start of its memory, stride; whether several threads share a step.
+pub(super) struct Standing {
+    places: SmallVec<[(Place, usize, isize); 16]>,
+    shared: bool,
+}
+
 /// What the operands of a kernel lie in, but for the states.
 struct Sources<'a> {
     scan: &'a Scan,
@@ -96,6 +102,52 @@ impl Ready {
     ) -> Result<bool> {
         let end = done + 1;
         self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end, &Cell::new(0))
+    }
+
+    /// Where the operands of every step of such a loop lie; `None` where they move, since rows that steps read are kept in buffers.
+    pub(super) fn standing(&self, scan: &Scan, ins: &[Array], computed: &[Array], held: &mut [Held]) -> Option<Standing> {
+        if held.iter().any(Held::moves) {
+            return None;
+        }
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
+        let (feed, end) = (Feed::from(0), [Cell::new(0u8)]);
+        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed }, 0);
+        let place = |&place: &Place| {
+            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&end; 2], 0);
+            (place, offset, stride)
+        };
+        Some(Standing { places: self.plan.places.iter().map(place).collect(), shared: self.is_shared() })
+    }
+    /// Step `done` there.
+    ///
+    /// # Errors
+    /// That of who wants to stop.
+    pub(super) fn stand(
+        &self,
+        cx: &mut EvalCx,
+        (scan, ins, computed): (&Scan, &[Array], &[Array]),
+        standing: &Standing,
+        held: &mut [Held],
+        done: usize,
+    ) -> Result<()> {
+        cx.check()?;
+        let mut states: SmallVec<[&[Cell<u8>]; 8]> = SmallVec::new();
+        held.iter_mut().for_each(|held| states.push(held.only()));
+        let before: SmallVec<[&Array; 4]> = self.before.values(ins, computed).collect();
+        let end = [Cell::new(0u8)];
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        for &(place, offset, stride) in &standing.places {
+            let memory = match place {
+                Place::Seq { id, .. } => Memory::Read(bytes(&ins[scan.seq_input(id)])),
+                Place::Before { value, .. } => Memory::Read(bytes(before[value])),
+                Place::Row { id, .. } | Place::Window { id, .. } => Memory::Write(states[id.0 as usize]),
+                Place::Stopped | Place::Failed => Memory::Write(&end),
+            };
+            operands.push(Operand { memory, offset, stride });
+        }
+        let (lanes, at) = (self.plan.lanes, done as i64);
+        let _ = if standing.shared { self.tier.run(&operands, lanes, 1, at) } else { self.tier.run_alone(&operands, lanes, 1, at) };
+        Ok(())
     }
 
     /// Runs from step `done` up to step `end`; true where the loop has stopped.

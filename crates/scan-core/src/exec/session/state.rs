@@ -343,7 +343,7 @@ impl Session {
 
     fn ended(&self) -> Box<Diagnostic> {
         let why = if self.stopped { "the loop has met its condition" } else { "the loop has made all of its steps" };
-        let e = Diagnostic::new(Kind::Scan, "E0533", format!("the session has ended after {} steps: {why}", self.done));
+        let e = Diagnostic::new(Kind::Scan, "E0533", format!("the session has ended after step {}: {why}", self.done));
         e.help("`stopped` tells whether there are more; a session can be begun anew")
     }
 
