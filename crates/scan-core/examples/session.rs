@@ -25,12 +25,16 @@ fn main() -> Result<()> {
 
     // In memory of the caller's: the second step and all after it take none from the allocator.
     let (mut mu, mut v, mut a) = ([0.0], [0.0], [0.0]);
-    let (steps, begun) = (1_000_000, Instant::now());
-    for t in 0..steps {
-        let x = [f64::from(t % 7) * 0.25 - 0.75];
-        session.step_into(&mut cx, &[(&x[..]).into()], &mut [(&mut mu[..]).into(), (&mut v[..]).into(), (&mut a[..]).into()])?;
+    let mut quickest = f64::MAX;
+    for _ in 0..1000 {
+        let begun = Instant::now();
+        for t in 0..1000 {
+            let x = [f64::from(t % 7) * 0.25 - 0.75];
+            session.step_into(&mut cx, &[(&x[..]).into()], &mut [(&mut mu[..]).into(), (&mut v[..]).into(), (&mut a[..]).into()])?;
+        }
+        quickest = quickest.min(begun.elapsed().as_secs_f64() / 1000.0);
     }
-    println!("{:.0} ns a step; mu {:.6} v {:.6} a {:.6}", begun.elapsed().as_secs_f64() / f64::from(steps) * 1e9, mu[0], v[0], a[0]);
+    println!("{:.0} ns a step at best; mu {:.6} v {:.6} a {:.6}", quickest * 1e9, mu[0], v[0], a[0]);
 
     // Elsewhere, later: another session goes on from the bytes.
     let mut other = module.session(&mut cx, "filter", &start)?;
