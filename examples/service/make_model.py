@@ -1,7 +1,7 @@
 """Writes the file that the service serves: `python make_model.py model.rscan [seed]`.
 
-`gru(x)` gives the states of a GRU of 64 units, row by row; `predict(x)` a number for a series; `train(x, y)` a step of descent, and the loss; `spin(n)`
-is a loop of any length.
+`gru(x)` gives the states of a GRU of 64 units, row by row; `predict(x)` a number for a series; `train(x, y)` makes a step of
+descent and gives the loss; `spin(n)` is a loop of any length.
 """
 
 import sys
@@ -13,8 +13,8 @@ import rscan as rs
 
 def main(path: str, seed: int = 0, n: int = 64, m: int = 16) -> None:
     draw = np.random.default_rng(seed)
-    weights = {name: rs.shared(draw.normal(size=(n if name[0] == "u" else m, n)) / 8, name) for name in ("wz", "uz", "wr", "ur", "wh", "uh")}
-    wz, uz, wr, ur, wh, uh = weights.values()
+    wz, wr, wh = (rs.shared(draw.normal(size=(m, n)) / 8, name) for name in ("wz", "wr", "wh"))
+    uz, ur, uh = (rs.shared(draw.normal(size=(n, n)) / 8, name) for name in ("uz", "ur", "uh"))
     out, steps = rs.shared(draw.normal(size=n) / 8, "out"), rs.shared(np.int64(0), "steps")
     x, y = rs.dmatrix("x"), rs.dscalar("y")
 
@@ -25,7 +25,7 @@ def main(path: str, seed: int = 0, n: int = 64, m: int = 16) -> None:
     states = rs.loop(cell, over=x, init=rs.zeros(n))
     guess = states[-1] @ out
     loss = (guess - y) ** 2
-    learned = [*weights.values(), out]
+    learned = [wz, wr, wh, uz, ur, uh, out]
     updates = {w: w - 0.01 * g for w, g in zip(learned, rs.grad(loss, learned), strict=True)}
     k = rs.lscalar("n")
     rs.save(

@@ -38,9 +38,6 @@ pub struct Service {
 type Shared = State<Arc<Service>>;
 type Answer = Result<Response, Refused>;
 
-/// Steps that take longer run on a thread of their own.
-const BRIEF: Duration = Duration::from_micros(500);
-
 impl Service {
     /// Opens the file.
     ///
@@ -201,10 +198,10 @@ async fn step(State(service): Shared, Path(session): Path<String>, headers: Head
         let mut state = open.lock();
         let begun = Instant::now();
         let results = state.step(cx, rows);
-        open.slow.store(begun.elapsed() > BRIEF, Ordering::Relaxed);
+        open.took(begun.elapsed());
         results
     };
-    let results = if open.slow.load(Ordering::Relaxed) {
+    let results = if open.slow() {
         let held = open.clone();
         service.workers.long(move |cx| stepped(&held, cx, &rows)).await?
     } else {

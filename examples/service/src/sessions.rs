@@ -5,7 +5,7 @@ use crate::refused::Refused;
 use axum::http::StatusCode;
 use scan_core::prelude::Session;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ pub struct Open {
     /// The function.
     pub function: String,
     state: Mutex<Session>,
-    /// A step takes so long that others should not wait behind it. The first one does: it compiles.
-    pub slow: AtomicBool,
+    /// How many of the last steps took long, one after the other.
+    late: AtomicU32,
     /// Milliseconds since the table was made.
     used: AtomicU64,
 }
@@ -29,7 +29,21 @@ pub struct Sessions {
     begun: Instant,
 }
 
+/// Steps that take longer are long.
+const BRIEF: Duration = Duration::from_micros(500);
+/// After so many long ones the next is taken to be long, too. One alone may have waited for the processor.
+const LATE: u32 = 2;
+
 impl Open {
+    /// True where a step takes so long that others should not wait behind it. The first one does: it compiles.
+    pub fn slow(&self) -> bool {
+        self.late.load(Ordering::Relaxed) >= LATE
+    }
+    /// Notes how long a step took.
+    pub fn took(&self, time: Duration) {
+        let late = if time > BRIEF { self.late.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        self.late.store(late, Ordering::Relaxed);
+    }
     /// The session; its requests follow each other.
     pub fn lock(&self) -> MutexGuard<'_, Session> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -70,7 +84,7 @@ impl Sessions {
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).map_err(|e| Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "random", e.to_string()))?;
         let name = format!("{:032x}", u128::from_le_bytes(random));
-        let open = Open { version, function, state: Mutex::new(session), slow: AtomicBool::new(true), used: AtomicU64::new(self.now()) };
+        let open = Open { version, function, state: Mutex::new(session), late: AtomicU32::new(LATE), used: AtomicU64::new(self.now()) };
         let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
         if table.len() >= self.most {
             drop(table);

@@ -5,9 +5,10 @@ use super::held::{Held, make_room};
 use super::loops::{NativeLoop, Variant};
 use super::memories::Steady;
 use super::ready::Standing;
+use crate::backend::cpu::{Operand, array_at, bytes, cells, copy};
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
-use crate::types::Array;
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub struct Paused {
     /// What all steps read, where it is computed, and the memory of a list.
     computed: Vec<Array>,
     list: Option<(SmallVec<[Steady; 4]>, Array)>,
-    /// Where a kernel finds its operands, where that is the same at every step.
+    /// The rows of sequences and states, where a kernel finds them at the same places in every step.
     standing: Option<Standing>,
     done: usize,
     kept: usize,
@@ -66,18 +67,38 @@ impl NativeLoop {
 }
 
 impl Paused {
-    /// The row of a sequence that the next step reads.
-    pub fn row_mut(&mut self, seq: usize) -> &mut Array {
-        &mut self.ins[1 + seq]
+    /// Type and number of elements of the row of a sequence.
+    pub fn row_kind(&self, seq: usize) -> (DType, usize) {
+        (self.ins[1 + seq].dtype(), self.ins[1 + seq].len())
     }
-    /// The row that the last step made of a state that is returned.
-    pub fn made(&self, state: usize) -> &Array {
-        &self.held[state].rows
+    /// Takes over the bytes of the row of a sequence that the next step reads.
+    pub fn put_row(&mut self, seq: usize, row: &[u8]) {
+        let to = match &mut self.standing {
+            Some(standing) => standing.row(seq),
+            None => cells(&mut self.ins[1 + seq]),
+        };
+        copy(&Operand::reading(row), &Operand::writing(to), row.len());
+    }
+    /// Type and number of elements of the row of a state that is returned.
+    pub fn made_kind(&self, state: usize) -> (DType, usize) {
+        (self.held[state].rows.dtype(), self.held[state].rows.len())
+    }
+    /// The bytes of the row that the last step made of such a state.
+    pub fn made(&self, state: usize) -> &[u8] {
+        self.standing.as_ref().map_or_else(|| bytes(&self.held[state].rows), |standing| standing.state(state))
+    }
+    /// The same as an array.
+    pub fn made_row(&self, state: usize) -> Array {
+        let rows = &self.held[state].rows;
+        array_at(&Operand::reading(self.made(state)), rows.dtype(), &rows.shape()[1..])
     }
     /// The rows that the next step reads of a state that is kept.
     pub fn kept(&self, state: usize) -> Array {
         let held = &self.held[state];
         let span = self.windows()[state].span;
+        if let Some(standing) = &self.standing {
+            return array_at(&Operand::reading(standing.state(state)), held.window.dtype(), held.window.shape());
+        }
         if self.list.is_none() {
             return held.window.clone();
         }
@@ -99,10 +120,8 @@ impl Paused {
         let done = self.done;
         self.held[self.kept..].iter_mut().for_each(|held| held.base = done);
         let feed = Feed::from(done);
-        match (&*self.variant, &self.standing) {
-            (Variant::Kernel(ready), Some(standing)) => {
-                ready.stand(cx, (&self.scan, &self.ins, &self.computed), standing, &mut self.held, done)?;
-            }
+        match (&*self.variant, &mut self.standing) {
+            (Variant::Kernel(ready), Some(standing)) => ready.stand(cx, (&self.ins, &self.computed), standing, done)?,
             (Variant::Kernel(ready), None) => {
                 ready.one(cx, (&self.scan, &self.ins, &self.computed, &feed), &mut self.held, done)?;
             }

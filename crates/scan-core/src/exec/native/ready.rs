@@ -5,15 +5,16 @@ use super::foot::Flow;
 use super::head::Feed;
 use super::held::{Held, HeldCells, make_room};
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Memory, Operand, bytes, team};
+use crate::backend::cpu::{Memory, Operand, bytes, cells, team};
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan, SeqId};
 use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
 use crate::scan::kept;
-use crate::types::Array;
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::ops::Range;
 use std::time::Instant;
 
 /// A loop as one kernel.
@@ -26,10 +27,30 @@ pub(super) struct Ready {
     pub before: Before,
 }
 
-/// The operands of a loop that is paused after each step: place, bytes from the start of its memory, stride; whether several threads share a step.
+/// A loop that is paused after each step, and finds what it reads and writes at the same places in every one.
 pub(super) struct Standing {
-    places: SmallVec<[(Place, usize, isize); 16]>,
+    /// The rows that a step reads of sequences, and the one memory of each state.
+    arena: Array,
+    seqs: SmallVec<[Range<usize>; 4]>,
+    states: SmallVec<[Range<usize>; 8]>,
+    /// Per operand: the value that is computed before, or the arena; bytes from its start; stride.
+    places: SmallVec<[(Option<usize>, usize, isize); 16]>,
+    /// Several threads share a step.
     shared: bool,
+}
+
+/// Bytes between the starts of two memories of an arena are a multiple of this.
+const APART: usize = 64;
+
+impl Standing {
+    /// Where the row of a sequence is to be.
+    pub fn row(&mut self, seq: usize) -> &[Cell<u8>] {
+        &cells(&mut self.arena)[self.seqs[seq].clone()]
+    }
+    /// The memory of a state.
+    pub fn state(&self, state: usize) -> &[u8] {
+        &bytes(&self.arena)[self.states[state].clone()]
+    }
 }
 
 /// What the operands of a kernel lie in, but for the states.
@@ -104,45 +125,53 @@ impl Ready {
         self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end, &Cell::new(0))
     }
 
-    /// Where the operands of every step of such a loop lie; `None` where they move, since rows that steps read are kept in buffers.
+    /// The same as one memory, with what the states hold now; `None` where a step finds them at other places than the one before, since rows that
+    /// steps read are kept in buffers.
     pub(super) fn standing(&self, scan: &Scan, ins: &[Array], computed: &[Array], held: &mut [Held]) -> Option<Standing> {
         if held.iter().any(Held::moves) {
             return None;
         }
-        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
-        let (feed, end) = (Feed::from(0), [Cell::new(0u8)]);
-        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed }, 0);
-        let place = |&place: &Place| {
-            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&end; 2], 0);
-            (place, offset, stride)
+        let mut end = 0;
+        let mut next = |n: usize| {
+            let start = end;
+            end = (start + n).next_multiple_of(APART);
+            start..start + n
         };
-        Some(Standing { places: self.plan.places.iter().map(place).collect(), shared: self.is_shared() })
+        let seqs: SmallVec<[Range<usize>; 4]> = scan.seqs.ids().map(|id| next(bytes(&ins[scan.seq_input(id)]).len())).collect();
+        let states: SmallVec<[Range<usize>; 8]> = held.iter_mut().map(|held| next(held.only().len())).collect();
+        let flags = next(APART).start;
+        let mut arena = Array::zeros(DType::U64, &[end / size_of::<u64>()]);
+        let memory = cells(&mut arena);
+        for (held, at) in held.iter_mut().zip(&states) {
+            let from = held.only();
+            memory[at.clone()].iter().zip(from).for_each(|(to, from)| to.set(from.get()));
+        }
+        let (feed, flag) = (Feed::from(0), [Cell::new(0u8)]);
+        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed }, 0);
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
+        let place = |&place: &Place| {
+            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&flag; 2], 0);
+            match place {
+                Place::Before { value, .. } => (Some(value), offset, stride),
+                Place::Seq { id, .. } => (None, seqs[id.0 as usize].start + offset, stride),
+                Place::Row { id, .. } | Place::Window { id, .. } => (None, states[id.0 as usize].start + offset, stride),
+                Place::Stopped | Place::Failed => (None, flags, stride),
+            }
+        };
+        let places = self.plan.places.iter().map(place).collect();
+        Some(Standing { arena, seqs, states, places, shared: self.is_shared() })
     }
     /// Step `done` there.
     ///
     /// # Errors
     /// That of who wants to stop.
-    pub(super) fn stand(
-        &self,
-        cx: &mut EvalCx,
-        (scan, ins, computed): (&Scan, &[Array], &[Array]),
-        standing: &Standing,
-        held: &mut [Held],
-        done: usize,
-    ) -> Result<()> {
+    pub(super) fn stand(&self, cx: &mut EvalCx, (ins, computed): (&[Array], &[Array]), standing: &mut Standing, done: usize) -> Result<()> {
         cx.check()?;
-        let mut states: SmallVec<[&[Cell<u8>]; 8]> = SmallVec::new();
-        held.iter_mut().for_each(|held| states.push(held.only()));
+        let memory = Memory::Write(cells(&mut standing.arena));
         let before: SmallVec<[&Array; 4]> = self.before.values(ins, computed).collect();
-        let end = [Cell::new(0u8)];
         let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
-        for &(place, offset, stride) in &standing.places {
-            let memory = match place {
-                Place::Seq { id, .. } => Memory::Read(bytes(&ins[scan.seq_input(id)])),
-                Place::Before { value, .. } => Memory::Read(bytes(before[value])),
-                Place::Row { id, .. } | Place::Window { id, .. } => Memory::Write(states[id.0 as usize]),
-                Place::Stopped | Place::Failed => Memory::Write(&end),
-            };
+        for &(value, offset, stride) in &standing.places {
+            let memory = value.map_or(memory, |value| Memory::Read(bytes(before[value])));
             operands.push(Operand { memory, offset, stride });
         }
         let (lanes, at) = (self.plan.lanes, done as i64);

@@ -1,5 +1,6 @@
 //! Rows in a caller's memory.
 
+use crate::backend::cpu::{Operand, bytes_of, cells_of, copy};
 use crate::types::{Array, DType};
 
 macro_rules! rows {
@@ -31,9 +32,9 @@ macro_rules! rows {
             pub(super) fn kind(&self) -> (DType, usize) {
                 match self { $(Row::$name(row) => (DType::$name, row.len())),+ }
             }
-            /// Copies the elements into an array that has so many of this type.
-            pub(super) fn copy_to(&self, to: &mut Array) {
-                match self { $(Row::$name(row) => to.as_mut_slice::<$t>().copy_from_slice(row)),+ }
+            /// The elements as bytes.
+            pub(super) fn bytes(&self) -> &[u8] {
+                match self { $(Row::$name(row) => bytes_of(row)),+ }
             }
             /// An array of such a shape.
             pub(super) fn array(&self, shape: &[usize]) -> Array {
@@ -45,9 +46,10 @@ macro_rules! rows {
             pub(super) fn kind(&self) -> (DType, usize) {
                 match self { $(RowMut::$name(row) => (DType::$name, row.len())),+ }
             }
-            /// Takes over the elements of an array that has so many of this type.
-            pub(super) fn copy_from(&mut self, from: &Array) {
-                match self { $(RowMut::$name(row) => row.copy_from_slice(from.as_slice::<$t>())),+ }
+            /// Takes over the bytes of as many elements of this type.
+            pub(super) fn copy_from(&mut self, from: &[u8]) {
+                let to = match self { $(RowMut::$name(row) => cells_of(row)),+ };
+                copy(&Operand::reading(from), &Operand::writing(to), from.len());
             }
         }
     };

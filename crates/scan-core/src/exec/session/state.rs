@@ -2,6 +2,7 @@
 
 use super::rows::{Row, RowMut};
 use super::{Made, Steps, admits, misfit, rows_type};
+use crate::backend::cpu::bytes;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::exec::native::Paused;
 use crate::ir::{EvalCx, StateId};
@@ -107,7 +108,7 @@ impl Session {
     }
     /// The last row of each result that is not fixed.
     pub(crate) fn last(&self) -> Vec<Option<Array>> {
-        let made = |made: &Made, paused: &Paused| if let Made::Row(state) = *made { Some(paused.made(state).row(0)) } else { None };
+        let made = |made: &Made, paused: &Paused| if let Made::Row(state) = *made { Some(paused.made_row(state)) } else { None };
         match &self.paused {
             Some((paused, n)) if *n > 0 => self.steps.plan.results.iter().map(|m| made(m, paused)).collect(),
             _ => self.last.clone(),
@@ -141,7 +142,7 @@ impl Session {
             }
         }
         if let Some((paused, _)) = &mut self.paused {
-            rows.iter().enumerate().for_each(|(seq, x)| paused.row_mut(seq).set_row(0, x));
+            rows.iter().enumerate().for_each(|(seq, x)| paused.put_row(seq, bytes(x)));
         }
         self.step_on(cx)?;
         for (shape, x) in self.shapes.iter_mut().zip(rows) {
@@ -149,7 +150,7 @@ impl Session {
         }
         let (plan, n) = (&self.steps.plan, self.steps.n_outputs);
         let out = |made: &Made| match (*made, &self.paused) {
-            (Made::Row(state), Some((paused, _))) => paused.made(state).row(0),
+            (Made::Row(state), Some((paused, _))) => paused.made_row(state),
             (Made::Row(state) | Made::Before(state), _) => self.before[state].clone(),
         };
         Ok(plan.results[..n].iter().map(out).collect())
@@ -161,9 +162,10 @@ impl Session {
     /// # Errors
     /// As of [`Session::step`].
     pub fn step_into(&mut self, cx: &mut EvalCx, rows: &[Row], outs: &mut [RowMut]) -> Result<()> {
-        let same = |(row, x): (&Row, &mut Array)| row.kind() == (x.dtype(), x.len());
-        let ready = match &mut self.paused {
-            Some((paused, _)) if rows.len() == self.shapes.len() => rows.iter().enumerate().all(|(k, row)| same((row, paused.row_mut(k)))),
+        let ready = match &self.paused {
+            Some((paused, _)) if rows.len() == self.shapes.len() => {
+                rows.iter().enumerate().all(|(k, row)| row.kind() == paused.row_kind(k))
+            }
             _ => false,
         };
         if !ready {
@@ -171,13 +173,13 @@ impl Session {
         }
         self.room(outs)?;
         if let Some((paused, _)) = &mut self.paused {
-            rows.iter().enumerate().for_each(|(seq, row)| row.copy_to(paused.row_mut(seq)));
+            rows.iter().enumerate().for_each(|(seq, row)| paused.put_row(seq, row.bytes()));
         }
         self.step_on(cx)?;
         for (made, out) in self.steps.plan.results.iter().zip(outs) {
             match (*made, &self.paused) {
                 (Made::Row(state), Some((paused, _))) => out.copy_from(paused.made(state)),
-                (Made::Row(state) | Made::Before(state), _) => out.copy_from(&self.before[state]),
+                (Made::Row(state) | Made::Before(state), _) => out.copy_from(bytes(&self.before[state])),
             }
         }
         Ok(())
@@ -202,13 +204,13 @@ impl Session {
         if !fits {
             return Err(misfit("memory for results does not fit these".into()));
         }
-        outs.iter_mut().zip(&made).for_each(|(out, a)| out.copy_from(a));
+        outs.iter_mut().zip(&made).for_each(|(out, a)| out.copy_from(bytes(a)));
         *self = next;
         Ok(())
     }
     fn room(&self, outs: &[RowMut]) -> Result<()> {
         let fits = |(out, made): (&RowMut, &Made)| match (*made, &self.paused) {
-            (Made::Row(state), Some((paused, _))) => out.kind() == (paused.made(state).dtype(), paused.made(state).len()),
+            (Made::Row(state), Some((paused, _))) => out.kind() == paused.made_kind(state),
             (Made::Row(state) | Made::Before(state), _) => out.kind() == (self.before[state].dtype(), self.before[state].len()),
         };
         if outs.len() == self.steps.n_outputs && outs.iter().zip(&self.steps.plan.results).all(fits) {
@@ -248,7 +250,7 @@ impl Session {
         }
         *made += 1;
         self.done += 1;
-        self.stopped = self.steps.plan.stop.is_some_and(|state| paused.made(state).as_slice::<bool>()[0]);
+        self.stopped = self.steps.plan.stop.is_some_and(|state| paused.made(state) == [1]);
         Ok(())
     }
     fn step_by_call(&mut self, cx: &mut EvalCx, xs: &[Array]) -> Result<Vec<Array>> {
