@@ -112,6 +112,7 @@ accept-service: $(VENV)/built  ## examples/service under load for SERVICE_SECOND
 	mkdir -p out/service
 	$(PY) examples/service/make_model.py out/service/accept.rscan 0
 	$(PY) examples/service/make_model.py out/service/other.rscan 1
+	$(SERVICE:build=test)
 	$(SERVICE)
 	$(SERVICE_BIN)/load accept --service $(SERVICE_BIN)/service --model out/service/accept.rscan --other out/service/other.rscan --seconds $(SERVICE_SECONDS)
 

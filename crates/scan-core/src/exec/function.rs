@@ -16,7 +16,7 @@ use crate::types::shape::tuple;
 use crate::types::{Array, Shared, memory};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, MutexGuard, OnceLock, RwLock};
 
 /// What a function is made of.
 #[derive(Clone, Default)]
@@ -109,9 +109,7 @@ impl Function {
     }
 
     fn run(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
-        let mut order: Vec<&Shared> = self.updated.iter().collect();
-        order.sort_by_key(|s| s.id());
-        let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
+        let _locks = self.lock_updates();
         let all = || {
             let mut all = Vec::with_capacity(args.len() + self.shared.len());
             all.extend_from_slice(args);
@@ -124,11 +122,21 @@ impl Function {
         let mut after = values.split_off(self.n_outputs);
         after.iter_mut().for_each(Array::make_owned);
         accept(&mut values)?;
-        if !self.updated.is_empty() {
-            let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
-            self.updated.iter().zip(after).for_each(|(s, value)| s.set(value));
-        }
+        self.write(after);
         Ok(values)
+    }
+    /// Holds back other calls that update the same variables.
+    fn lock_updates(&self) -> Vec<MutexGuard<'_, ()>> {
+        let mut order: Vec<&Shared> = self.updated.iter().collect();
+        order.sort_by_key(|s| s.id());
+        order.into_iter().map(Shared::lock_updates).collect()
+    }
+    /// Writes all that it updates, which nobody sees in part; nothing where there are no values.
+    fn write(&self, values: Vec<Array>) {
+        if !values.is_empty() {
+            let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
+            self.updated.iter().zip(values).for_each(|(s, value)| s.set(value));
+        }
     }
 
     /// Its step, which sessions share.
@@ -151,11 +159,7 @@ impl Function {
     /// wrong with the initial rows; what the ops report that are computed once.
     pub fn session(&self, cx: &mut EvalCx, given: &[Option<Array>]) -> Result<Session> {
         let steps = self.steps()?.clone();
-        let shared = {
-            let _snapshot = COMMIT.read().unwrap_or_else(|e| e.into_inner());
-            self.shared.iter().map(Shared::get).collect()
-        };
-        Session::begin(steps, cx, given, shared)
+        Session::begin(steps, cx, given, snapshot(self.shared.iter()))
     }
     /// Writes the shared variables that the function updates, all at once, as a call with the rows that a session was given would have left
     /// them.
@@ -166,13 +170,10 @@ impl Function {
         if !self.steps().is_ok_and(|own| Arc::ptr_eq(own, session.steps())) {
             bail!(Value, "E0532", "this is a session of another function");
         }
-        let mut order: Vec<&Shared> = self.updated.iter().collect();
-        order.sort_by_key(|s| s.id());
-        let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
+        let _locks = self.lock_updates();
         let mut values = session.updates();
         values.iter_mut().for_each(Array::make_owned);
-        let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
-        self.updated.iter().zip(values).for_each(|(s, value)| s.set(value));
+        self.write(values);
         Ok(())
     }
 

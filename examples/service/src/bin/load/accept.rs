@@ -56,6 +56,7 @@ async fn parts(place: &Place, seconds: f64, requests: usize, kills: usize) -> Ou
     println!("{requests} malformed requests: all 4xx, the session beside them kept its bits");
     drop(service);
     limits(place).await?;
+    files(place).await?;
     commits(place, kills).await?;
     stops(place).await
 }
@@ -144,6 +145,28 @@ async fn limits(place: &Place) -> Outcome<()> {
         return Err(format!("a body that does not come: {status}"));
     }
     println!("limits hold: time 503, slow body 408, large body 413, sessions 429, idle sessions end");
+    Ok(())
+}
+
+/// A file that changes is read again without being asked for; one that is broken is not taken.
+async fn files(place: &Place) -> Outcome<()> {
+    let file = place.deploy(&place.model, "changing.rscan")?;
+    let service = Started::new(&place.service, &["--model", &file, "--watch", "0.1"]).await?;
+    let broken = place.file("broken");
+    std::fs::write(&broken, b"no file of functions").map_err(|e| e.to_string())?;
+    place.deploy(&broken, "changing.rscan")?;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    expect(&service, "POST", "/v1/reload", b"", 409).await?;
+    expect(&service, "POST", "/v1/call/spin", br#"{"n": 10}"#, 200).await?;
+    place.deploy(&place.other, "changing.rscan")?;
+    let begun = Instant::now();
+    while expect(&service, "GET", "/v1/model", b"", 200).await?["version"] != 2 {
+        if begun.elapsed() > Duration::from_secs(10) {
+            return Err("a new file was not noticed".into());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("a broken file is refused, a new one is noticed");
     Ok(())
 }
 
