@@ -155,6 +155,11 @@ def test_snapshots_and_copies():
         small.session(**values).restore(kept)
 
 
+def test_sessions_are_begun_by_functions():
+    with pytest.raises(rs.RscanTypeError, match=r"sessions are begun by f.session"):
+        rs.Session("f", (), {})
+
+
 def test_functions_in_files_go_step_by_step(tmp_path):
     f, fixed = gru()
     rs.save(tmp_path / "gru.rscan", gru=f)

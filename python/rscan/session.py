@@ -35,6 +35,8 @@ class Session(_native.Session):
     """
 
     def __init__(self, function: Function, args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        if not isinstance(getattr(function, "_native", None), _native.Function):
+            raise RscanTypeError("sessions are begun by f.session(…)", code="E0809", labels=[(here(), "")])
         #: The function behind it.
         self.function = function
         self._places, self._needed = function._native.stepwise()
