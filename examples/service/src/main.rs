@@ -9,8 +9,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let config = match Config::parse(std::env::args().skip(1)) {
         Ok(config) => config,
         Err(why) => {
@@ -20,7 +19,13 @@ async fn main() -> ExitCode {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).init();
-    match serve(config).await {
+    // Threads for long computations stay: the allocator keeps memory for each that there ever was.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(config.workers + 2)
+        .thread_keep_alive(Duration::from_secs(3600))
+        .build();
+    match runtime.map_err(|e| e.to_string()).and_then(|runtime| runtime.block_on(serve(config))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             tracing::error!(why, "the service ends");

@@ -68,7 +68,7 @@ fn wrong(found: &super::drive::Found) -> Outcome<()> {
 /// 64 connections as fast as can be, which fills what the allocator keeps; then at their pace: no error, quick, and memory does not grow.
 async fn steady(service: &Started, models: Arc<[Expected]>, seconds: f64) -> Outcome<()> {
     let load = |rate, seconds| Load { at: service.at, connections: 64, time: Duration::from_secs_f64(seconds), rate };
-    let fast = run(load(0.0, (seconds / 3.0).max(1.0)), models.clone()).await;
+    let fast = run(load(0.0, (seconds / 3.0).clamp(1.0, 10.0)), models.clone()).await;
     println!("{}", fast.row("one after the other", 64));
     wrong(&fast)?;
     let before = service.memory();
