@@ -10,7 +10,7 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks tools docs
 PYTEST_FLAGS ?= -q --timeout=300
-# How many random programs `make accept-random`, `accept-misfits` and `accept-facade` run, and from which seed on; how many allocations
+# How many random programs `make accept-random`, `accept-misfits`, `accept-sessions` and `accept-facade` run, and from which seed on; how many allocations
 # `make accept-memory` refuses.
 N            ?= 2000
 SEED         ?= 0
@@ -22,10 +22,12 @@ FLAGS        ?=
 PTXAS        ?=
 # How many mutants `make accept-mutants` draws.
 MUTANTS      ?= 260
+# How long `make accept-service` loads the service, in seconds.
+SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -94,6 +96,27 @@ accept-random: $(VENV)/installed  ## N random programs from SEED on, against a r
 
 accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report
+
+accept-sessions: $(VENV)/installed  ## N random programs from SEED on, step by step: the rows of the whole call, to the bit
+	RSCAN_SESSION_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture sessions_make
+
+# The example service is a workspace of its own, built beside everything else.
+SERVICE := cargo build --quiet --profile wheel --manifest-path examples/service/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
+SERVICE_BIN := $(or $(CARGO_TARGET_DIR),target)/wheel
+
+service: $(VENV)/built  ## build examples/service, and serve a model on 127.0.0.1:8080
+	mkdir -p out/service
+	$(PY) examples/service/make_model.py out/service/model.rscan
+	$(SERVICE)
+	$(SERVICE_BIN)/service --model out/service/model.rscan
+
+accept-service: $(VENV)/built  ## examples/service under load for SERVICE_SECONDS: bits, times, memory, reloads, malformed requests, limits, kills while it learns
+	mkdir -p out/service
+	$(PY) examples/service/make_model.py out/service/accept.rscan 0
+	$(PY) examples/service/make_model.py out/service/other.rscan 1
+	$(SERVICE:build=test)
+	$(SERVICE)
+	$(SERVICE_BIN)/load accept --service $(SERVICE_BIN)/service --model out/service/accept.rscan --other out/service/other.rscan --seconds $(SERVICE_SECONDS)
 
 accept-facade: $(VENV)/built $(VENV)/installed  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
 	PYTHONPATH=tests $(PY) -m facade.run_programs --programs $(N) --seed $(SEED)

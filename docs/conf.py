@@ -31,7 +31,7 @@ _OUTSIDE = re.compile(r"\[([^\]]*)\]\((\.\./[^)#]+)(?:#[^)]*)?\)")
 #: Groups of public names, by the module that defines them; what is in none of these goes into "More".
 GROUPS = {
     "Loops": ["scan", "loop", "checkpoints", "updates"],
-    "Functions of arrays": ["compile", "function", "_calling", "shared", "vmap", "config"],
+    "Functions of arrays": ["compile", "function", "session", "_calling", "shared", "vmap", "config"],
     "Derivatives": ["gradient", "verify"],
     "Looking inside": ["show", "printing", "explain", "profile"],
     "Variables": ["variable", "inputs", "typing"],

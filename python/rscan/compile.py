@@ -22,6 +22,7 @@ from .dtypes import as_array, is_foreign, short, what_to_do
 from .errors import RscanTypeError
 from .function import Function, function
 from .inputs import tensor
+from .session import CompiledSession
 from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 
 __all__ = ["Compiled", "compile"]
@@ -140,6 +141,17 @@ class Compiled(Made, Generic[P, R]):
         """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
         leaves, tree, static, names = self._flat(args, named)
         return self._variant([_array(v, n) for v, n in zip(leaves, names, strict=True)], tree, static, names)[0]
+
+    def session(self, *args: Any, **named: Any) -> CompiledSession:
+        """The function step by step (docs/sessions.md). The arguments are those of a call; of sequences, the rows that have come already,
+        which may be none: `np.empty((0, 3))`."""
+        leaves, tree, static, names = self._flat(args, named)
+        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        compiled, out = self._variant(arrays, tree, static, names)
+        places, needed = compiled._native.stepwise()
+        before = dict(places)
+        given = {i: a for i, a in enumerate(arrays) if i in needed or (i in before and (before[i] or len(a)))}
+        return CompiledSession(compiled, out.of, given)
 
     @property
     def n_variants(self) -> int:

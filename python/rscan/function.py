@@ -17,6 +17,7 @@ from .config import chosen_passes, config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .explain import Explanation, explain
 from .profile import Profile
+from .session import Session
 from .shared import SharedVariable
 from .variable import Variable, as_variable, is_weak, wrap
 
@@ -188,6 +189,16 @@ class Function(Caller, Generic[R]):
         if not self._quick:
             raise UnsupportedError("an input with an update cannot be fixed", code="E0813", labels=[(here(), "")])
         return Bound(self, self._fixed_by(args, named))
+
+    def session(self, *args: Any, **named: Any) -> Session:
+        """The function step by step: its sequences come row by row, the states of its loops are kept in between (docs/sessions.md).
+
+        Given are the inputs that are no sequences, in order or by name. Of a sequence with taps the rows before the first step are given,
+        too; further rows of sequences are steps made at once.
+        """
+        if not self._quick:
+            raise UnsupportedError("a function with an input that has an update has no sessions", code="E0813", labels=[(here(), "")])
+        return Session(self, args, named)
 
     def __repr__(self) -> str:
         inputs = ", ".join(slot.name or "?" for slot in self.inputs)

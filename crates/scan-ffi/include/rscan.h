@@ -26,6 +26,7 @@ typedef struct rscan_array {
 
 typedef struct rscan_module rscan_module;   /* functions and their shared variables */
 typedef struct rscan_results rscan_results; /* the arrays that a call gave */
+typedef struct rscan_session rscan_session; /* a function that is given the rows of its sequences one by one */
 
 /* Reads a file, or its bytes. */
 rscan_module *rscan_load(const char *path);
@@ -50,6 +51,20 @@ void rscan_results_free(rscan_results *results);
 /* The value of a shared variable, as one result; and setting it to a copy of an array, 0 or -1. */
 rscan_results *rscan_get(const rscan_module *module, const char *name);
 int rscan_set(const rscan_module *module, const char *name, const rscan_array *value);
+
+/* A session of a function: `n` arguments by name, which are what is no sequence, and the rows of sequences that have come already. Sessions are
+ * closed by who opened them; steps of several threads follow each other. */
+rscan_session *rscan_session_open(const rscan_module *module, const char *function, const char *const *names, const rscan_array *arguments,
+                                  size_t n);
+/* One step: given a row of each sequence, in order, the row of each result. Where it fails the session is as it was. */
+rscan_results *rscan_session_step(rscan_session *session, const rscan_array *rows, size_t n);
+/* Number of steps so far; 1 where there are no more, else 0, or -1. */
+size_t rscan_session_length(const rscan_session *session);
+int rscan_session_stopped(const rscan_session *session);
+/* The states as bytes, one result of RSCAN_U8; and going to where they were taken, in any session of the same function, 0 or -1. */
+rscan_results *rscan_session_snapshot(const rscan_session *session);
+int rscan_session_restore(rscan_session *session, const void *bytes, size_t length);
+void rscan_session_close(rscan_session *session);
 
 /* What went wrong in the last call of this thread that failed, with the lines of the program that the function was made from, and its code,
  * "E0504". Valid until the next call that fails; an empty text where none has. */

@@ -8,12 +8,16 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::ptr::{null, null_mut};
+use std::sync::{Mutex, PoisonError};
 
 /// A module with its names as C has texts.
 pub struct Held {
     module: Module,
     names: Vec<CString>,
 }
+
+/// A session; steps of several threads follow each other.
+pub struct Open(Mutex<Session>);
 
 /// What a call gave.
 pub struct Results(Vec<Array>);
@@ -270,6 +274,95 @@ pub unsafe extern "C" fn rscan_set(module: *const Held, name: *const c_char, val
         let Some(value) = (unsafe { value.as_ref() }) else { return misuse("the value is NULL") };
         unsafe { held(module)? }.module.set(unsafe { text(name)? }, unsafe { array(value)? }).map(|()| 0)
     })
+}
+
+/// What `run` makes of a session.
+///
+/// # Safety
+/// `session` is null or was given by `rscan_session_open`, and not yet closed.
+unsafe fn within<T>(session: *const Open, run: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+    // SAFETY: by contract.
+    let Some(open) = (unsafe { session.as_ref() }) else { return misuse("the session is NULL") };
+    run(&mut open.0.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// # Safety
+/// A module that is not freed, texts that end with a zero, and `n` names and arrays whose memory is as they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_open(
+    module: *const Held,
+    function: *const c_char,
+    names: *const *const c_char,
+    arguments: *const CArray,
+    n: usize,
+) -> *mut Open {
+    guard(null_mut(), || {
+        if n > 0 && (names.is_null() || arguments.is_null()) {
+            return misuse("the arguments are NULL");
+        }
+        let given = (0..n).map(|i| Ok((unsafe { text(*names.add(i))? }, unsafe { array(&*arguments.add(i))? })));
+        let given = given.collect::<Result<Vec<_>>>()?;
+        let session = unsafe { held(module)? }.module.session(&mut EvalCx::new(), unsafe { text(function)? }, &given)?;
+        Ok(Box::into_raw(Box::new(Open(Mutex::new(session)))))
+    })
+}
+
+/// # Safety
+/// A session that is not closed, and `n` arrays whose memory is as they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_step(session: *const Open, rows: *const CArray, n: usize) -> *mut Results {
+    guard(null_mut(), || {
+        let given = if n == 0 || rows.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(rows, n) } };
+        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let results = unsafe { within(session, |s| s.step(&mut EvalCx::new(), &arrays))? };
+        Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// A session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_length(session: *const Open) -> usize {
+    guard(0, || unsafe { within(session, |s| Ok(s.len())) })
+}
+
+/// # Safety
+/// A session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_stopped(session: *const Open) -> c_int {
+    guard(-1, || unsafe { within(session, |s| Ok(c_int::from(s.stopped()))) })
+}
+
+/// # Safety
+/// A session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_snapshot(session: *const Open) -> *mut Results {
+    guard(null_mut(), || {
+        let bytes = unsafe { within(session, |s| s.snapshot())? };
+        Ok(Box::into_raw(Box::new(Results(vec![Array::new(&[bytes.len()], bytes)]))))
+    })
+}
+
+/// # Safety
+/// A session that is not closed, and `length` bytes at `bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_restore(session: *const Open, bytes: *const c_void, length: usize) -> c_int {
+    guard(-1, || {
+        let bytes = if length == 0 || bytes.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(bytes.cast(), length) } };
+        unsafe { within(session, |s| s.restore(bytes)) }.map(|()| 0)
+    })
+}
+
+/// # Safety
+/// A session that is not closed and is used nowhere else, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_close(session: *mut Open) {
+    if !session.is_null() {
+        guard((), || {
+            drop(unsafe { Box::from_raw(session) });
+            Ok(())
+        });
+    }
 }
 
 /// The text of this thread's last error.

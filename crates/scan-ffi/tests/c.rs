@@ -40,8 +40,10 @@ fn expected(module: &Module) -> Result<String> {
     for _ in 0..3 {
         show("train", &module.call("train", &[x.clone(), y.clone()])?[0]);
     }
-    show("predict", &module.call("predict", &[x])?[0]);
+    let last = module.call("predict", &[x])?.remove(0);
+    show("predict", &last);
     show("w", &module.get("w")?);
+    show("session", &last);
     Ok(lines.join("\n") + "\n")
 }
 

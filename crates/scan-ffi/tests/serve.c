@@ -24,6 +24,35 @@ static void show(const char *name, const rscan_results *results) {
     }
 }
 
+/* Three rows of x in one session, three in another that goes on from the first one's bytes: the last row is that of `predict`. */
+static int stepped(const rscan_module *module, double *x) {
+    size_t row[1] = {2};
+    rscan_results *made = NULL, *kept;
+    rscan_array bytes;
+    rscan_session *one = rscan_session_open(module, "predict", NULL, NULL, 0), *two = rscan_session_open(module, "predict", NULL, NULL, 0);
+    if (!one || !two) return failed("open");
+    for (int t = 0; t < 6; t++) {
+        rscan_array given = {RSCAN_F64, 1, row, x + 2 * t};
+        rscan_results_free(made);
+        made = rscan_session_step(t < 3 ? one : two, &given, 1);
+        if (!made) return failed("step");
+        if (t != 2) continue;
+        kept = rscan_session_snapshot(one);
+        if (!kept || rscan_result(kept, 0, &bytes) != 0) return failed("snapshot");
+        if (rscan_session_restore(two, bytes.data, bytes.shape[0] - 1) != -1) return failed("half of the bytes");
+        if (rscan_session_restore(two, bytes.data, bytes.shape[0]) != 0) return failed("restore");
+        rscan_results_free(kept);
+    }
+    show("session", made);
+    rscan_results_free(made);
+    if (rscan_session_length(two) != 6 || rscan_session_stopped(two) != 0) return failed("length");
+    if (rscan_session_step(two, NULL, 0) || strcmp(rscan_last_error_code(), "E0532")) return failed("a step without its row");
+    if (rscan_session_step(NULL, NULL, 0) || rscan_session_open(NULL, "predict", NULL, NULL, 0)) return failed("NULL");
+    rscan_session_close(one);
+    rscan_session_close(two);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     rscan_module *module = argc == 2 ? rscan_load(argv[1]) : NULL;
     if (!module) return failed("load");
@@ -44,6 +73,7 @@ int main(int argc, char **argv) {
     if (!found || !now) return failed("predict");
     show("predict", found);
     show("w", now);
+    if (stepped(module, x)) return 1;
     rscan_results_free(found);
     rscan_results_free(now);
     if (rscan_call(module, "predict", given, 2) || strcmp(rscan_last_error_code(), "E0504")) return failed("too many arguments");

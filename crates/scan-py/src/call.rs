@@ -107,6 +107,11 @@ impl Function {
         let row = |p: core::Placed| (p.op, p.span.raw(), p.device, p.why, p.crossed);
         (self.inner.device(), self.inner.places().into_iter().map(row).collect())
     }
+    /// How it goes step by step: per sequence its position among the inputs and how many rows come before the first step, and the positions of
+    /// the other inputs that a session needs.
+    fn stepwise(&self, py: Python<'_>) -> PyResult<(Vec<(usize, usize)>, Vec<usize>)> {
+        guard(py, || self.inner.steps().map(|s| (s.streams().to_vec(), s.fixed().collect())))
+    }
     /// The graph in text form, as the user wrote it or as it runs.
     #[pyo3(signature = (optimised=false))]
     fn text(&self, py: Python<'_>, optimised: bool) -> PyResult<String> {
@@ -165,6 +170,13 @@ fn times(row: LoopTimes) -> Times {
 pub fn own(outs: &mut [Array]) {
     for out in outs.iter_mut().filter(|out| out.len() * out.dtype().size() >= LARGE_MEMORY && !out.data().is_ours_alone()) {
         dispatch!(out.dtype(), T => { out.as_mut_slice::<T>(); });
+    }
+}
+
+impl Function {
+    /// The core's function.
+    pub fn inner(&self) -> &core::Function {
+        &self.inner
     }
 }
 
@@ -261,7 +273,11 @@ impl Lock {
 }
 
 impl Slot {
-    fn new(py: Python<'_>, ty: Type) -> PyResult<Slot> {
+    /// For arguments of a type.
+    ///
+    /// # Errors
+    /// Python's own.
+    pub fn new(py: Python<'_>, ty: Type) -> PyResult<Slot> {
         let descr = descr(py, ty.dtype);
         let number = descr.getattr("type")?.cast_into::<PyType>()?.unbind();
         Ok(Slot { ty, descr: descr.unbind(), number })

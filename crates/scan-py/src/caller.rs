@@ -31,10 +31,50 @@ struct Parts {
 }
 
 /// What a call returns.
-enum Form {
+pub enum Form {
+    /// The one output.
     Single,
+    /// All outputs.
     List,
+    /// All outputs by key.
     Dict(Vec<Py<PyAny>>),
+}
+
+impl Form {
+    /// With the keys of a dict, or, without any, a list.
+    pub fn of(single: bool, keys: Option<Vec<Py<PyAny>>>) -> Form {
+        match keys {
+            _ if single => Form::Single,
+            None => Form::List,
+            Some(keys) => Form::Dict(keys),
+        }
+    }
+    /// The same.
+    pub fn copy(&self, py: Python<'_>) -> Form {
+        match self {
+            Form::Single => Form::Single,
+            Form::List => Form::List,
+            Form::Dict(keys) => Form::Dict(keys.iter().map(|k| k.clone_ref(py)).collect()),
+        }
+    }
+    /// Outputs as users get them.
+    ///
+    /// # Errors
+    /// Python's own.
+    pub fn results<'py>(&self, py: Python<'py>, outs: Vec<Array>) -> PyResult<Bound<'py, PyAny>> {
+        let mut outs = outs.into_iter().map(|a| to_numpy(py, a));
+        match self {
+            Form::Single => outs.next().ok_or_else(|| misuse("a function without outputs"))?,
+            Form::List => Ok(PyList::new(py, outs.collect::<PyResult<Vec<_>>>()?)?.into_any()),
+            Form::Dict(keys) => {
+                let dict = PyDict::new(py);
+                for (key, out) in keys.iter().zip(outs) {
+                    dict.set_item(key, out?)?;
+                }
+                Ok(dict.into_any())
+            }
+        }
+    }
 }
 
 type Values = SmallVec<[Array; 6]>;
@@ -74,11 +114,7 @@ impl Caller {
                     .ok_or_else(|| misuse("a fixed value is a plain array of its input's type"))?,
             );
         }
-        let form = match keys {
-            _ if single => Form::Single,
-            None => Form::List,
-            Some(keys) => Form::Dict(keys),
-        };
+        let form = Form::of(single, keys);
         if names.len() != values.iter().filter(|v| v.is_none()).count() || strict.len() != slots.len() {
             return Err(misuse("a name per input that is not fixed"));
         }
@@ -168,7 +204,7 @@ impl Parts {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         match out {
-            None => self.results(py, self.run(py, values, self.function.get().accept())?),
+            None => self.form.results(py, self.run(py, values, self.function.get().accept())?),
             Some(out) => {
                 self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
                 Ok(out)
@@ -182,21 +218,6 @@ impl Parts {
             profile.call_method1(py, "add", (rows,))?;
         }
         Ok(outs)
-    }
-
-    fn results<'py>(&self, py: Python<'py>, outs: Vec<Array>) -> PyResult<Bound<'py, PyAny>> {
-        let mut outs = outs.into_iter().map(|a| to_numpy(py, a));
-        match &self.form {
-            Form::Single => outs.next().ok_or_else(|| misuse("a function without outputs"))?,
-            Form::List => Ok(PyList::new(py, outs.collect::<PyResult<Vec<_>>>()?)?.into_any()),
-            Form::Dict(keys) => {
-                let dict = PyDict::new(py);
-                for (key, out) in keys.iter().zip(outs) {
-                    dict.set_item(key, out?)?;
-                }
-                Ok(dict.into_any())
-            }
-        }
     }
 
     /// The array for each output, from what the caller gave in the form of the results.

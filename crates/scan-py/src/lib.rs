@@ -10,6 +10,7 @@ mod loops;
 mod module;
 mod reflect;
 mod reserve;
+mod session;
 mod shared;
 mod span;
 mod user_op;
@@ -38,6 +39,8 @@ mod _native {
     use super::module::{Module, load, load_params, save, save_params};
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops};
+    #[pymodule_export]
+    use super::session::Session;
     #[pymodule_export]
     use super::shared::Shared;
     #[pymodule_export]

@@ -6,15 +6,17 @@ use crate::exec::explain::{self, LoopInfo};
 use crate::exec::native::Engine;
 use crate::exec::place::{self, Placed};
 use crate::exec::program::Program;
+use crate::exec::session::{Session, Steps};
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
+use crate::lower::stepwise::Stepwise;
 use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
 use crate::types::{Array, Shared, memory};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, MutexGuard, OnceLock, RwLock};
 
 /// What a function is made of.
 #[derive(Clone, Default)]
@@ -49,6 +51,8 @@ pub struct Function {
     updated_leaves: Vec<Var>,
     n_outputs: usize,
     passes: Options,
+    /// Its step, made where it is first asked for.
+    steps: OnceLock<Result<Arc<Steps>>>,
 }
 
 /// Held for reading while a call takes its snapshot of shared values, for writing while one commits.
@@ -82,7 +86,9 @@ impl Function {
         let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
         let equal = equal_extents(&spec.inputs);
         let n_outputs = spec.outputs.len();
-        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, updated_leaves, n_outputs, passes: spec.passes })
+        let passes = spec.passes;
+        let steps = OnceLock::new();
+        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, updated_leaves, n_outputs, passes, steps })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -103,9 +109,7 @@ impl Function {
     }
 
     fn run(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
-        let mut order: Vec<&Shared> = self.updated.iter().collect();
-        order.sort_by_key(|s| s.id());
-        let _locks: Vec<_> = order.iter().map(|s| s.lock_updates()).collect();
+        let _locks = self.lock_updates();
         let all = || {
             let mut all = Vec::with_capacity(args.len() + self.shared.len());
             all.extend_from_slice(args);
@@ -118,11 +122,59 @@ impl Function {
         let mut after = values.split_off(self.n_outputs);
         after.iter_mut().for_each(Array::make_owned);
         accept(&mut values)?;
-        if !self.updated.is_empty() {
-            let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
-            self.updated.iter().zip(after).for_each(|(s, value)| s.set(value));
-        }
+        self.write(after);
         Ok(values)
+    }
+    /// Holds back other calls that update the same variables.
+    fn lock_updates(&self) -> Vec<MutexGuard<'_, ()>> {
+        let mut order: Vec<&Shared> = self.updated.iter().collect();
+        order.sort_by_key(|s| s.id());
+        order.into_iter().map(Shared::lock_updates).collect()
+    }
+    /// Writes all that it updates, which nobody sees in part; nothing where there are no values.
+    fn write(&self, values: Vec<Array>) {
+        if !values.is_empty() {
+            let _commit = COMMIT.write().unwrap_or_else(|e| e.into_inner());
+            self.updated.iter().zip(values).for_each(|(s, value)| s.set(value));
+        }
+    }
+
+    /// Its step, which sessions share.
+    ///
+    /// # Errors
+    /// `E0531` where a result needs all rows.
+    pub fn steps(&self) -> Result<&Arc<Steps>> {
+        let made = self.steps.get_or_init(|| {
+            // What goes step by step is told of the graph that the user wrote: it does not depend on passes.
+            Stepwise::check(self.program.graph(), self.inputs.len())?;
+            Steps::new(self.program.optimised(), &self.inputs, self.n_outputs, self.program.engine()).map(Arc::new)
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+    /// A session that begins with these arguments: per input its value, the rows before the first step of what is given by rows, or nothing
+    /// where it is not needed. Shared variables are read now.
+    ///
+    /// # Errors
+    /// `E0531` where a result needs all rows; `E0532` for an argument that is missing, or too much; `E0504` where one does not fit; what is
+    /// wrong with the initial rows; what the ops report that are computed once.
+    pub fn session(&self, cx: &mut EvalCx, given: &[Option<Array>]) -> Result<Session> {
+        let steps = self.steps()?.clone();
+        Session::begin(steps, cx, given, snapshot(self.shared.iter()))
+    }
+    /// Writes the shared variables that the function updates, all at once, as a call with the rows that a session was given would have left
+    /// them.
+    ///
+    /// # Errors
+    /// `E0532` for a session of another function.
+    pub fn commit(&self, session: &Session) -> Result<()> {
+        if !self.steps().is_ok_and(|own| Arc::ptr_eq(own, session.steps())) {
+            bail!(Value, "E0532", "this is a session of another function");
+        }
+        let _locks = self.lock_updates();
+        let mut values = session.updates();
+        values.iter_mut().for_each(Array::make_owned);
+        self.write(values);
+        Ok(())
     }
 
     /// What runs: the graph after the passes, with the same parameters and results.

@@ -81,6 +81,10 @@ impl Program {
     pub fn device(&self) -> Option<&'static str> {
         if let Engine::Device(device) = self.engine { Some(device.0.name()) } else { None }
     }
+    /// What it runs on.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
     /// What runs: the graph after the passes, with the same parameters and results.
     pub fn optimised(&self) -> &Graph {
         &self.optimised

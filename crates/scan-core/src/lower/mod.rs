@@ -31,6 +31,7 @@ mod rowwise;
 pub mod scan;
 mod schedule;
 mod siblings;
+pub mod stepwise;
 mod value;
 mod window;
 

@@ -9,6 +9,7 @@ mod file;
 mod load;
 mod params;
 mod save;
+mod session;
 mod signature;
 mod typed;
 

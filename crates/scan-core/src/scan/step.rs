@@ -171,9 +171,7 @@ impl Buffer {
             let need = if n == 0 { 0 } else { state.span() };
             if have < need {
                 let name = state.name.as_deref().unwrap_or("?");
-                let text = format!("the initial state of `{name}` has {have} rows, but its taps need {need}");
-                return Err(Diagnostic::new(crate::base::Kind::Scan, "E0104", text)
-                    .note(format!("the oldest tap is -{need}; row 0 is the value {need} steps before the first")));
+                return Err(few_rows(name, have, need));
             }
             buffer.shape = Some(SmallVec::from_slice(&init.shape()[1..]));
             buffer.init = have;
@@ -293,4 +291,11 @@ impl Shapes {
     fn of(&self, ty: &Type) -> Extents {
         ty.dims.iter().map(|d| d.eval(&|s| self.0.get(&s).copied()).and_then(|n| usize::try_from(n).ok()).unwrap_or(0)).collect()
     }
+}
+
+/// The error of initial rows that are fewer than the taps of a state need.
+pub fn few_rows(name: &str, have: usize, need: usize) -> Box<Diagnostic> {
+    let text = format!("the initial state of `{name}` has {have} rows, but its taps need {need}");
+    let e = Diagnostic::new(crate::base::Kind::Scan, "E0104", text);
+    e.note(format!("the oldest tap is -{need}; row 0 is the value {need} steps before the first"))
 }

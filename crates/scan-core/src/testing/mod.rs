@@ -22,6 +22,7 @@ pub mod random;
 pub mod reference;
 pub mod report;
 pub mod saved;
+pub mod sessions;
 pub mod show;
 pub mod shrink;
 

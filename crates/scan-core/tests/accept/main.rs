@@ -8,7 +8,7 @@ use scan_core::backend::cpu::Isa;
 use scan_core::base::small;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
-use scan_core::testing::{check, generate, misfit, run, saved};
+use scan_core::testing::{check, generate, misfit, run, saved, sessions};
 use std::process::Command;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
@@ -91,6 +91,20 @@ fn engines_report_what_the_evaluator_reports() {
     assert!(report.faults.is_empty(), "{} of {} programs differ", report.faults.len(), report.programs);
     let errors: usize = report.outcomes.iter().filter(|o| o.0 != "answered").map(|o| o.1).sum();
     assert!(10 * errors > report.calls, "few calls are errors");
+}
+
+/// `RSCAN_SESSION_PROGRAMS=20000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.
+#[test]
+fn sessions_make_the_rows_of_the_whole_call() {
+    let count = setting("RSCAN_SESSION_PROGRAMS", 150);
+    let report = sessions::run(setting("RSCAN_RANDOM_SEED", 0), count);
+    println!(
+        "{} compared, {} of them with rows, {} with states; no step: {:#?}",
+        report.compared, report.rows, report.with_states, report.refused
+    );
+    report.faults.iter().take(5).for_each(|fault| println!("{fault}"));
+    assert!(report.faults.is_empty(), "{} disagree", report.faults.len());
+    assert!(report.rows as u64 > count && report.with_states as u64 > count, "few programs go step by step");
 }
 
 /// `RSCAN_DEVICE_PROGRAMS=500`: how many programs, on the device that `RSCAN_DEVICE` names. In a process of its own: which driver runs is

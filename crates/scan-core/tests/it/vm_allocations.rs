@@ -24,6 +24,13 @@ pub fn peak(f: impl FnOnce()) -> usize {
     (PEAK.get() - before) as usize
 }
 
+/// How often this thread allocates while `f` runs.
+pub fn counted(f: impl FnOnce()) -> usize {
+    let before = COUNT.get();
+    f();
+    COUNT.get() - before
+}
+
 fn held(bytes: isize) {
     let _ = LIVE.try_with(|live| {
         live.set(live.get() + bytes);

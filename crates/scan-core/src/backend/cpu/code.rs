@@ -101,6 +101,14 @@ pub struct Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
+    /// Memory from its first byte on, which is read.
+    pub fn reading(memory: &'a [u8]) -> Operand<'a> {
+        Operand { memory: Memory::Read(memory), offset: 0, stride: 0 }
+    }
+    /// Memory from its first byte on, which is written.
+    pub fn writing(memory: &'a [Cell<u8>]) -> Operand<'a> {
+        Operand { memory: Memory::Write(memory), offset: 0, stride: 0 }
+    }
     /// The same so many steps further on.
     pub fn after(&self, steps: usize) -> Operand<'a> {
         Operand { offset: (self.offset as isize + steps as isize * self.stride) as usize, ..*self }
@@ -204,24 +212,27 @@ macro_rules! per_buffer {
 
 /// The elements of an array as bytes.
 pub fn bytes(array: &Array) -> &[u8] {
-    let size = array.dtype().size();
-    per_buffer!(array.data(), v => {
-        let v: &[_] = v;
-        // SAFETY: every element type is plain data without padding; the length is that of the slice.
-        unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), v.len() * size) }
-    })
+    per_buffer!(array.data(), v => bytes_of(v))
+}
+
+/// Elements as bytes.
+pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: every element type is plain data without padding; the length is that of the slice.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// Elements as bytes that kernels may write: to bools nothing but 0 and 1.
+pub fn cells_of<T: Element>(elements: &mut [T]) -> &[Cell<u8>] {
+    let n = size_of_val(elements);
+    // SAFETY: plain data without padding, borrowed mutably; `Cell<u8>` has the layout of `u8`.
+    unsafe { std::slice::from_raw_parts(elements.as_mut_ptr().cast::<Cell<u8>>(), n) }
 }
 
 /// The elements of an array as bytes that kernels may write; a shared buffer is copied first. A kernel writes nothing but 0 and 1
 /// to bools.
 pub fn cells(array: &mut Array) -> &[Cell<u8>] {
-    fn of<T>(data: &mut [T]) -> &[Cell<u8>] {
-        let n = size_of_val(data);
-        // SAFETY: plain data without padding, borrowed mutably; `Cell<u8>` has the layout of `u8`.
-        unsafe { std::slice::from_raw_parts(data.as_mut_ptr().cast::<Cell<u8>>(), n) }
-    }
     fn dispatch(array: &mut Array, dtype: DType) -> &[Cell<u8>] {
-        crate::dispatch!(dtype, T => of(array.as_mut_slice::<T>()))
+        crate::dispatch!(dtype, T => cells_of(array.as_mut_slice::<T>()))
     }
     let dtype = array.dtype();
     dispatch(array, dtype)

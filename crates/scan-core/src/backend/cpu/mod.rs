@@ -21,8 +21,8 @@ pub mod isa;
 mod spot;
 
 pub use code::{
-    Code, Frame, INPUTS, Memory, Operand, Places, Refusal, array_at, bytes, cells, clear, copy, each_integer, gather, integer_at, run,
-    truth_at, with_inputs, with_slices, write_array,
+    Code, Frame, INPUTS, Memory, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
+    integer_at, run, truth_at, with_inputs, with_slices, write_array,
 };
 pub use isa::Isa;
 pub use nest::NestRun;

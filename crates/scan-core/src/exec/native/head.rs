@@ -144,6 +144,10 @@ impl<'a> Feed<'a> {
     pub fn whole() -> Feed<'a> {
         Feed { head: None, block: 0, base: 0, end: usize::MAX }
     }
+    /// The rows from a step on are there.
+    pub fn from(base: usize) -> Feed<'a> {
+        Feed { head: None, block: 0, base, end: usize::MAX }
+    }
     /// A head makes so many at a time of its arguments; none is there yet.
     pub fn blocks(head: &'a Head, args: &'a [Array], block: usize) -> Feed<'a> {
         Feed { head: Some((head, args)), block, base: 0, end: 0 }
@@ -170,7 +174,7 @@ impl<'a> Feed<'a> {
 
     /// The row, from the front, that step `step` reads of a sequence of so many rows.
     pub fn row(&self, scan: &Scan, id: SeqId, rows: usize, step: usize) -> usize {
-        let own = self.head.is_some_and(|(head, _)| head.seqs.contains(&id));
+        let own = self.head.is_none_or(|(head, _)| head.seqs.contains(&id));
         let step = if own { step - self.base } else { step };
         if scan.seqs[id].reverse { rows - 1 - step } else { step }
     }

@@ -132,6 +132,12 @@ impl Held {
         Held { rows, window: empty, init, kind, base: 0 }
     }
 
+    /// Memory for the row that one step makes of a state that no step reads: the row of step `base`.
+    pub fn one_row(window: &Window) -> Held {
+        let rows = Array::zeros(window.dtype, &with_rows(1, &window.shape));
+        Held { rows, window: Array::zeros(window.dtype, &[0]), init: 0, kind: Rows::All, base: 0 }
+    }
+
     /// Memory for more steps.
     pub fn grow(&mut self, window: &Window, room: usize) {
         let total = (room + window.span).max(self.init) - self.base;
@@ -159,6 +165,14 @@ impl Held {
         self.base = first;
     }
 
+    /// True where the rows that steps read or write have another place in its buffer at each step.
+    pub fn moves(&self) -> bool {
+        !self.rows.is_empty() && (self.kind != Rows::All || self.rows.shape()[0] != 1 || !self.window.is_empty())
+    }
+    /// Its one memory, where rows do not move.
+    pub fn only(&mut self) -> &[Cell<u8>] {
+        cells(if self.window.is_empty() { &mut self.rows } else { &mut self.window })
+    }
     /// As bytes.
     pub fn cells(&mut self) -> HeldCells<'_> {
         HeldCells { base: self.base, rows: cells(&mut self.rows), window: cells(&mut self.window) }

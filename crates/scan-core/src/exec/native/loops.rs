@@ -47,7 +47,7 @@ pub struct Sides {
 }
 
 /// A loop for rows of certain types.
-enum Variant {
+pub(super) enum Variant {
     /// One kernel.
     Kernel(Box<Ready>),
     /// A list of kernels and calls; why it is not one kernel.
@@ -75,6 +75,12 @@ impl NativeLoop {
         NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants }
     }
 
+    /// The loop with these output types, all of whose rows are returned.
+    pub fn alone(scan: Arc<Scan>, types: Outs<Type>, engine: Engine) -> NativeLoop {
+        let none = vec![0; types.len()];
+        NativeLoop::new(scan, types, none, Sides::default(), engine)
+    }
+
     /// The loop.
     pub fn scan(&self) -> &Arc<Scan> {
         &self.scan
@@ -89,6 +95,10 @@ impl NativeLoop {
         }
         let planned = Scan { body: plan(&self.scan.body, self.engine)?, ..(*self.scan).clone() };
         Ok(self.plain.get_or_init(|| Arc::new(planned)))
+    }
+    /// What it is for these inputs.
+    pub(super) fn variant(&self, ins: &[Array]) -> Arc<Variant> {
+        self.variants.get(ins, || self.make(ins))
     }
     /// The names of what is computed of the sequences' rows, a block at a time, ahead of the steps that read them.
     pub fn ahead(&self) -> Vec<&str> {
@@ -277,7 +287,7 @@ impl NativeLoop {
         let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
         if n > 0 && !self.scan.states.ids().any(short) {
             feed.advance(&self.scan, cx, ins, 0, n)?;
-            match &*self.variants.get(ins, || self.make(ins)) {
+            match &*self.variant(ins) {
                 Variant::Kernel(ready) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, &ready.plan.windows, after, n)? };
                     return match self.run(ready, cx, ins, &mut flow, n)? {

@@ -11,7 +11,7 @@ use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, cells, copy, truth_at};
 use crate::backend::gpu::DeviceRef;
-use crate::base::{Result, Span};
+use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::kernel::{Kernel, Nest};
@@ -44,6 +44,9 @@ impl Kernels {
         made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
     }
 }
+
+/// Steps of which it is not known how many there will be.
+const MANY: usize = 1 << 30;
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
@@ -277,6 +280,40 @@ impl Mixed {
         rows.chain(copied).collect()
     }
 
+    /// What is computed before it begins.
+    pub fn before(&self) -> &Before {
+        &self.before
+    }
+    /// The values that all steps read, and memory for a step.
+    pub fn memory(&self, ins: &[Array], computed: &[Array]) -> (SmallVec<[Steady; 4]>, Array) {
+        self.pieces.iter().for_each(|p| p.expect(MANY));
+        let before = self.before.values(ins, computed).map(|array| Steady::new(array.clone(), MANY)).collect();
+        (before, self.arena())
+    }
+    fn arena(&self) -> Array {
+        Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)])
+    }
+    /// Runs one step of a loop that is paused after each: of its inputs, the values that all steps read, memory for a step, and where rows are.
+    ///
+    /// # Errors
+    /// What the ops report, with the step.
+    pub fn one(
+        &self,
+        cx: &mut EvalCx,
+        (scan, ins, before, arena, feed): (&Scan, &[Array], &[Steady], &mut Array, &Feed),
+        held: &mut [Held],
+        step: usize,
+    ) -> Result<()> {
+        cx.check()?;
+        let rows = HeldRows::new(held);
+        let memories = Memories::new(scan, &self.plan.windows, ins, before, feed, cells(arena), &rows);
+        match Segment::new(self, memories, step, 1).step(cx, step, &mut vec![]) {
+            Err(Halt::Failed(e)) => Err(step::in_step(e, scan, step)),
+            Err(Halt::Refused) => Err(Diagnostic::internal("a guard in a list without any")),
+            Ok(_) => Ok(()),
+        }
+    }
+
     /// What the list needs for n steps, of which so many are its own.
     fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], n: usize, own: usize) -> Result<Begun<'_>> {
         let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
@@ -284,7 +321,7 @@ impl Mixed {
         if self.there()?.is_none() {
             self.pieces.iter().for_each(|p| p.expect(own));
         }
-        Ok(Begun { list: self, before, arena: Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)]) })
+        Ok(Begun { list: self, before, arena: self.arena() })
     }
 }
 

@@ -15,6 +15,7 @@ mod maps;
 mod memories;
 mod mixed;
 mod padded;
+mod paused;
 mod plan;
 mod ready;
 mod shortcut;
@@ -29,5 +30,6 @@ mod variants;
 
 pub use loops::NativeLoop;
 pub use maps::NativeMap;
+pub use paused::Paused;
 pub use plan::plan;
 pub use tier::{Engine, Tiered};

@@ -5,15 +5,16 @@ use super::foot::Flow;
 use super::head::Feed;
 use super::held::{Held, HeldCells, make_room};
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Memory, Operand, bytes, team};
+use crate::backend::cpu::{Memory, Operand, bytes, cells, team};
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan, SeqId};
 use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
 use crate::scan::kept;
-use crate::types::Array;
+use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::ops::Range;
 use std::time::Instant;
 
 /// A loop as one kernel.
@@ -24,6 +25,32 @@ pub(super) struct Ready {
     pub tier: Tiered,
     /// What all steps read.
     pub before: Before,
+}
+
+/// A loop that is paused after each step, and finds what it reads and writes at the same places in every one.
+pub(super) struct Standing {
+    /// The rows that a step reads of sequences, and the one memory of each state.
+    arena: Array,
+    seqs: SmallVec<[Range<usize>; 4]>,
+    states: SmallVec<[Range<usize>; 8]>,
+    /// Per operand: the value that is computed before, or the arena; bytes from its start; stride.
+    places: SmallVec<[(Option<usize>, usize, isize); 16]>,
+    /// Several threads share a step.
+    shared: bool,
+}
+
+/// Bytes between the starts of two memories of an arena are a multiple of this.
+const APART: usize = 64;
+
+impl Standing {
+    /// Where the row of a sequence is to be.
+    pub fn row(&mut self, seq: usize) -> &[Cell<u8>] {
+        &cells(&mut self.arena)[self.seqs[seq].clone()]
+    }
+    /// The memory of a state.
+    pub fn state(&self, state: usize) -> &[u8] {
+        &bytes(&self.arena)[self.states[state].clone()]
+    }
 }
 
 /// What the operands of a kernel lie in, but for the states.
@@ -86,6 +113,72 @@ impl Ready {
         Ok(done)
     }
 
+    /// Runs one step of a loop that is paused after each: of its inputs, what is computed of them, and where rows are.
+    pub(super) fn one(
+        &self,
+        cx: &mut EvalCx,
+        (scan, ins, computed, feed): (&Scan, &[Array], &[Array], &Feed),
+        held: &mut [Held],
+        mut done: usize,
+    ) -> Result<bool> {
+        let end = done + 1;
+        self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end, &Cell::new(0))
+    }
+
+    /// The same as one memory, with what the states hold now; `None` where a step finds them at other places than the one before, since rows that
+    /// steps read are kept in buffers.
+    pub(super) fn standing(&self, scan: &Scan, ins: &[Array], computed: &[Array], held: &mut [Held]) -> Option<Standing> {
+        if held.iter().any(Held::moves) {
+            return None;
+        }
+        let mut end = 0;
+        let mut next = |n: usize| {
+            let start = end;
+            end = (start + n).next_multiple_of(APART);
+            start..start + n
+        };
+        let seqs: SmallVec<[Range<usize>; 4]> = scan.seqs.ids().map(|id| next(bytes(&ins[scan.seq_input(id)]).len())).collect();
+        let states: SmallVec<[Range<usize>; 8]> = held.iter_mut().map(|held| next(held.only().len())).collect();
+        let flags = next(APART).start;
+        let mut arena = Array::zeros(DType::U64, &[end / size_of::<u64>()]);
+        let memory = cells(&mut arena);
+        for (held, at) in held.iter_mut().zip(&states) {
+            let from = held.only();
+            memory[at.clone()].iter().zip(from).for_each(|(to, from)| to.set(from.get()));
+        }
+        let (feed, flag) = (Feed::from(0), [Cell::new(0u8)]);
+        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed }, 0);
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
+        let place = |&place: &Place| {
+            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&flag; 2], 0);
+            match place {
+                Place::Before { value, .. } => (Some(value), offset, stride),
+                Place::Seq { id, .. } => (None, seqs[id.0 as usize].start + offset, stride),
+                Place::Row { id, .. } | Place::Window { id, .. } => (None, states[id.0 as usize].start + offset, stride),
+                Place::Stopped | Place::Failed => (None, flags, stride),
+            }
+        };
+        let places = self.plan.places.iter().map(place).collect();
+        Some(Standing { arena, seqs, states, places, shared: self.is_shared() })
+    }
+    /// Step `done` there.
+    ///
+    /// # Errors
+    /// That of who wants to stop.
+    pub(super) fn stand(&self, cx: &mut EvalCx, (ins, computed): (&[Array], &[Array]), standing: &mut Standing, done: usize) -> Result<()> {
+        cx.check()?;
+        let memory = Memory::Write(cells(&mut standing.arena));
+        let before: SmallVec<[&Array; 4]> = self.before.values(ins, computed).collect();
+        let mut operands: SmallVec<[Operand; 16]> = SmallVec::new();
+        for &(value, offset, stride) in &standing.places {
+            let memory = value.map_or(memory, |value| Memory::Read(bytes(before[value])));
+            operands.push(Operand { memory, offset, stride });
+        }
+        let (lanes, at) = (self.plan.lanes, done as i64);
+        let _ = if standing.shared { self.tier.run(&operands, lanes, 1, at) } else { self.tier.run_alone(&operands, lanes, 1, at) };
+        Ok(())
+    }
+
     /// Runs from step `done` up to step `end`; true where the loop has stopped.
     fn segment(
         &self,
@@ -96,7 +189,7 @@ impl Ready {
         end: usize,
         failed: &Cell<u8>,
     ) -> Result<bool> {
-        let memory: SmallVec<[HeldCells; 4]> = held.iter_mut().map(Held::cells).collect();
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let ends = [&stopped, std::slice::from_ref(failed)];
         let first = *done;

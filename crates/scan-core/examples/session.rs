@@ -1,0 +1,64 @@
+//! A filter one observation at a time: `session model.rscan` makes the file where there is none, as `rs.save` would, loads it and steps.
+//!
+//! Prints how long a step takes. The file has `filter(xs, mu, v, a)`: the means, variances and activities of a GARCH model after each row of xs.
+
+use scan_core::prelude::*;
+use std::sync::Arc;
+use std::time::Instant;
+
+fn main() -> Result<()> {
+    let Some(path) = std::env::args().nth(1) else {
+        println!("usage: session model.rscan");
+        return Ok(());
+    };
+    if !std::path::Path::new(&path).exists() {
+        make().and_then(|module| module.save(&path))?;
+    }
+    let module = Module::load(&path)?;
+    let start = [("mu", Array::scalar(0.0)), ("v", Array::scalar(1.0)), ("a", Array::scalar(0.5))];
+    let mut cx = EvalCx::new();
+    let mut session = module.session(&mut cx, "filter", &start)?;
+
+    // Arrays in, arrays out: one per sequence, one per result.
+    let rows = session.step(&mut cx, &[Array::scalar(0.3)])?;
+    println!("after {} step: {rows:?}", session.len());
+
+    // In memory of the caller's: the second step and all after it take none from the allocator.
+    let (mut mu, mut v, mut a) = ([0.0], [0.0], [0.0]);
+    let mut quickest = f64::MAX;
+    for _ in 0..1000 {
+        let begun = Instant::now();
+        for t in 0..1000 {
+            let x = [f64::from(t % 7) * 0.25 - 0.75];
+            session.step_into(&mut cx, &[(&x[..]).into()], &mut [(&mut mu[..]).into(), (&mut v[..]).into(), (&mut a[..]).into()])?;
+        }
+        quickest = quickest.min(begun.elapsed().as_secs_f64() / 1000.0);
+    }
+    println!("{:.0} ns a step at best; mu {:.6} v {:.6} a {:.6}", quickest * 1e9, mu[0], v[0], a[0]);
+
+    // Elsewhere, later: another session goes on from the bytes.
+    let mut other = module.session(&mut cx, "filter", &start)?;
+    other.restore(&session.snapshot()?)?;
+    let same = other.step(&mut cx, &[Array::scalar(0.1)])? == session.step(&mut cx, &[Array::scalar(0.1)])?;
+    println!("restored after {} steps; the next rows are the same: {same}", other.len() - 1);
+    Ok(())
+}
+
+/// What a program in Python would have saved.
+fn make() -> Result<Module> {
+    let (xs, inits) = (Var::float("xs", 1), ["mu", "v", "a"].map(|name| Var::float(name, 0)));
+    let mut step = LoopBuilder::new(LoopOptions::default())?;
+    let x = step.sequence(&xs, &[0], Some("x"))?.remove(0);
+    let mut state = |k: usize| Ok::<_, Box<Diagnostic>>(step.state(&inits[k], &[-1], inits[k].name().as_deref())?.remove(0));
+    let (mu, v, a) = (state(0)?, state(1)?, state(2)?);
+    let number = Var::number;
+    let e = x.sub(&mu)?;
+    let next_v = number(0.02).add(&number(0.1).mul(&e.square()?)?)?.add(&number(0.88).mul(&v)?)?;
+    let next_mu = mu.add(&number(0.05).mul(&e)?)?;
+    let next_a = a.mul(&number(0.9))?.add(&e.square()?.div(&next_v)?)?;
+    let outputs = step.finish(&[(Some(0), next_mu), (Some(1), next_v), (Some(2), next_a)], &[], None)?.outputs;
+    let inputs = std::iter::once(xs).chain(inits).collect();
+    let mut module = Module::new();
+    module.add("filter", Arc::new(Function::new(FunctionSpec { inputs, outputs, ..Default::default() })?))?;
+    Ok(module)
+}

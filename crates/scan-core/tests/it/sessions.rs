@@ -1,0 +1,74 @@
+//! Steps of a session: no memory is taken for them; sessions of functions in files.
+
+use crate::vm_allocations::counted;
+use scan_core::prelude::*;
+use std::sync::Arc;
+
+/// A GARCH filter of three states, a row of which each step returns.
+fn garch(engine: Engine) -> Function {
+    let (xs, inits) = (Var::float("xs", 1), ["mu", "v", "a"].map(|name| Var::float(name, 0)));
+    let mut step = LoopBuilder::new(LoopOptions::default()).unwrap();
+    let x = step.sequence(&xs, &[0], Some("x")).unwrap().remove(0);
+    let [mu, v, a] = [0, 1, 2].map(|k: usize| step.state(&inits[k], &[-1], Some(["mu", "v", "a"][k])).unwrap().remove(0));
+    let number = |x: f64| Var::constant(Array::scalar(x), Span::NONE);
+    let e = x.sub(&mu).unwrap();
+    let new_v = number(0.02).add(&number(0.1).mul(&e.square().unwrap()).unwrap()).unwrap().add(&number(0.88).mul(&v).unwrap()).unwrap();
+    let new_mu = mu.add(&number(0.05).mul(&e).unwrap()).unwrap();
+    let new_a = a.mul(&number(0.9)).unwrap().add(&e.square().unwrap().div(&new_v).unwrap()).unwrap();
+    let outs = step.finish(&[(Some(0), new_mu), (Some(1), new_v), (Some(2), new_a)], &[], None).unwrap().outputs;
+    let inputs = std::iter::once(xs).chain(inits).collect();
+    Function::new(FunctionSpec { inputs, outputs: outs, engine: Some(engine), ..Default::default() }).unwrap()
+}
+
+#[test]
+fn steps_in_the_callers_memory_take_none_and_make_the_rows_of_the_whole_call() {
+    let (f, cx) = (garch(Engine::Jit), &mut EvalCx::new());
+    let xs: Vec<f64> = (0..1000).map(|i| (i as f64 * 0.7).sin()).collect();
+    let start = [0.0, 1.0, 0.5].map(|x: f64| Array::scalar(x));
+    let whole = f.call(cx, &[&[Array::vector(&xs)], &start[..]].concat()).unwrap();
+    let given: Vec<Option<Array>> = std::iter::once(None).chain(start.into_iter().map(Some)).collect();
+    let mut session = f.session(cx, &given).unwrap();
+    let mut rows = [0f64; 3];
+    let mut taken = 0;
+    for (t, x) in xs.iter().enumerate() {
+        let [a, b, c] = &mut rows;
+        let mut outs = [a, b, c].map(|x| StepRowMut::from(std::slice::from_mut(x)));
+        let n = counted(|| session.step_into(cx, &[StepRow::from(std::slice::from_ref(x))], &mut outs).unwrap());
+        taken += if t > 0 { n } else { 0 };
+        assert!(rows.iter().zip(&whole).all(|(x, all)| x.to_bits() == all.as_slice::<f64>()[t].to_bits()), "step {t}");
+    }
+    assert_eq!(taken, 0, "allocations in 999 steps");
+    fn sent(_: impl Send) {}
+    sent(session);
+}
+
+#[test]
+fn sessions_of_a_file_go_on_from_bytes() {
+    let mut written = Module::new();
+    written.add("filter", Arc::new(garch(Engine::from_env()))).unwrap();
+    let bytes = written.to_bytes().unwrap();
+    let (first, second) = (Module::from_bytes(&bytes).unwrap(), Module::from_bytes(&bytes).unwrap());
+    let given = [("mu", Array::scalar(0.0)), ("v", Array::scalar(1.0)), ("a", Array::scalar(0.5))];
+    let cx = &mut EvalCx::new();
+    let (mut session, mut other) = (first.session(cx, "filter", &given).unwrap(), second.session(cx, "filter", &given).unwrap());
+    let row = |t: i32| [Array::scalar((f64::from(t) * 0.7).sin())];
+    (0..10).for_each(|t| drop(session.step(cx, &row(t)).unwrap()));
+    let kept = session.snapshot().unwrap();
+    other.restore(&kept).unwrap();
+    assert_eq!((other.len(), other.snapshot().unwrap()), (10, kept.clone()));
+    for t in 10..20 {
+        assert_eq!(other.step(cx, &row(t)).unwrap(), session.step(cx, &row(t)).unwrap());
+    }
+    // The states are tensors that any tool reads.
+    assert_eq!(params_from_bytes(&kept).unwrap()["state.mu"].shape(), [1]);
+    for at in 0..kept.len() {
+        let mut changed = kept.clone();
+        changed[at] ^= 1;
+        assert_eq!(other.restore(&changed).unwrap_err().code, "E0534", "byte {at}");
+        assert_eq!(other.restore(&kept[..at]).unwrap_err().code, "E0534", "{at} bytes");
+    }
+    assert_eq!(other.len(), 20);
+    assert_eq!(first.session(cx, "filter", &given[..2]).map(drop).unwrap_err().code, "E0532");
+    assert_eq!(first.session(cx, "filter", &[("w", Array::scalar(0.0))]).map(drop).unwrap_err().code, "E0532");
+    assert_eq!(first.session(cx, "other", &given).map(drop).unwrap_err().code, "E0925");
+}

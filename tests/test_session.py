@@ -1,0 +1,242 @@
+"""Functions step by step: rows as a call with all rows makes them."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from helpers import same
+
+import rscan as rs
+import rscan.theano as theano
+import rscan.theano.tensor as T
+
+RNG = np.random.default_rng(1)
+
+
+def rows_of(session, *sequences):
+    """The rows of all steps, each result stacked."""
+    return np.stack([session.step(*rows) for rows in zip(*sequences, strict=True)])
+
+
+def gru(n=5, m=3):
+    x, h0 = rs.dmatrix("x"), rs.dvector("h0")
+    weights = [rs.dmatrix(name) for name in ("wz", "uz", "wr", "ur", "wh", "uh")]
+    wz, uz, wr, ur, wh, uh = weights
+
+    def step(x, h):
+        z, r = rs.sigmoid(x @ wz + h @ uz), rs.sigmoid(x @ wr + h @ ur)
+        return (1 - z) * h + z * rs.tanh(x @ wh + (r * h) @ uh)
+
+    f = rs.function([x, h0, *weights], rs.loop(step, over=x, init=h0))
+    values = [RNG.normal(size=(n if k % 2 else m, n)) * 0.4 for k in range(6)]
+    return f, {"h0": RNG.normal(size=n), **{w.name: v for w, v in zip(weights, values, strict=True)}}
+
+
+def test_a_gru_in_all_engines(monkeypatch):
+    xs = RNG.normal(size=(40, 3))
+    for engine in ("eval", "vm", "jit", "auto"):
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+        f, fixed = gru()
+        whole = f(xs, *fixed.values())
+        session = f.session(**fixed)
+        same(rows_of(session, xs[:7]), whole[:7])
+        same(session.run(xs[7:20]), whole[7:20])
+        same(rows_of(session, xs[20:]), whole[20:])
+        same(session.state["h0"], whole[-1])
+        assert len(session) == 40 and not session.stopped
+
+
+def test_results_of_rows_before_and_behind_the_loop():
+    x, y, h0, w = rs.dmatrix("x"), rs.dvector("y"), rs.dvector("h0"), rs.dmatrix("w")
+    a = rs.loop(lambda x, h: rs.tanh(x + 0.5 * h), over=rs.exp(x) @ w, init=h0)
+    b = rs.loop(lambda h, y, s: s + h.sum() * y, over=[a, y], init=0.0)
+    f = rs.function([x, y, h0, w], {"a": rs.exp(a), "b": b, "sums": a.sum(axis=1), "last": a[-1] * 2, "w": w.sum(), "both": b * y})
+    xs, ys, fixed = RNG.normal(size=(9, 2)), RNG.normal(size=9), {"h0": np.zeros(3), "w": RNG.normal(size=(2, 3))}
+    session = f.session(**fixed)
+    for t in range(9):
+        row, whole = session.step(xs[t], y=ys[t]), f(xs[: t + 1], ys[: t + 1], **fixed)
+        for key in ("a", "b", "sums", "both"):
+            same(row[key], whole[key][-1])
+        same(row["last"], whole["last"])
+        same(row["w"], whole["w"])
+
+
+def test_taps_of_sequences_and_states_in_the_facade():
+    x, h = T.dvector("x"), T.dvector("h")
+    out, _ = theano.scan(
+        lambda a, b, c, p, q: a + b * c + 0.3 * p * q,
+        sequences=dict(input=x, taps=[-1, 0, 2]),
+        outputs_info=dict(initial=h, taps=[-1, -3]),
+    )
+    f = theano.function([x, h], [out, out**2])
+    xs, hs = RNG.normal(size=12), RNG.normal(size=3)
+    whole = f(xs, hs)
+    session = f.session(x=xs[:3], h=hs)
+    same(np.array([session.step(v) for v in xs[3:]]).T, np.array(whole))
+    later = f.session(x=xs[:8], h=hs)
+    same(later.run(xs[8:])[1], whole[1][5:])
+    with pytest.raises(rs.RscanValueError, match="needs the first 3 rows of `x`"):
+        f.session(h=hs)
+    with pytest.raises(rs.RscanValueError, match="begins with 3 rows of `x`, got 2"):
+        f.session(x=xs[:2], h=hs)
+
+
+def test_until_and_numbers_of_steps():
+    x, h0, n = rs.dvector("x"), rs.dscalar("h0"), rs.lscalar("n")
+    f = rs.function([x, h0], rs.loop(lambda x, h: (h + x, rs.until(h + x > 3)), over=x, init=h0))
+    session = f.session(h0=0.0)
+    same(session.run([1.0, 2.5, 2.0]), np.array([1.0, 3.5]))
+    assert session.stopped and len(session) == 2
+    with pytest.raises(rs.ScanError, match="ended after step 2: the loop has met its condition"):
+        session.step(1.0)
+    session.reset(h0=-5.0)
+    assert session.step(1.0) == -4.0 and not session.stopped
+    g = rs.function([h0, n], rs.loop(lambda h: h * 2, init=h0, n_steps=n))
+    endless, three = g.session(h0=1.0), g.session(h0=1.0, n=3)
+    same(endless.run(6), g(1.0, 6))
+    same(three.run(6), g(1.0, 3))
+    with pytest.raises(rs.ScanError, match="has made all of its steps"):
+        three.step()
+
+
+def test_draws_follow_the_number_of_the_step():
+    h0, n = rs.dscalar("h0"), rs.lscalar("n")
+    stream = rs.RandomStream(3)
+    f = rs.function([h0, n], rs.loop(lambda h: 0.9 * h + stream.normal(), init=h0, n_steps=n))
+    session = f.session(h0=0.5)
+    rows = np.array([session.step() for _ in range(6)])
+    session.commit()
+    after = f(0.5, 6)
+    assert not np.array_equal(rows, after)  # the stream went on, as it does with every call
+    stream_again = rs.RandomStream(3)
+    g = rs.function([h0, n], rs.loop(lambda h: 0.9 * h + stream_again.normal(), init=h0, n_steps=n))
+    same(rows, g(0.5, 6))
+    same(g(0.5, 6), after)
+
+
+def test_shared_variables_are_written_by_commit_alone():
+    x, h0, s = rs.dvector("x"), rs.dscalar("h0"), rs.shared(1.0, name="s")
+    f = rs.function([x, h0], rs.loop(lambda x, h: (h + x * s, {s: s + x}), over=x, init=h0))
+    session, other = f.session(h0=0.0), f.session(h0=0.0)
+    first = session.run([1.0, 2.0])
+    s.set_value(7.0)
+    same(other.run([1.0, 2.0]), first)
+    assert s.get_value() == 7.0
+    session.commit()
+    assert s.get_value() == 4.0 and session.state["s"] == 4.0
+    s.set_value(1.0)
+    same(f([1.0, 2.0], 0.0), first)
+    assert s.get_value() == 4.0
+    f.session(h0=0.0).commit()
+    assert s.get_value() == 4.0
+
+
+def test_snapshots_and_copies():
+    f, fixed = gru()
+    xs = RNG.normal(size=(10, 3))
+    session, other = f.session(**fixed), f.session(**fixed)
+    session.run(xs[:4])
+    kept, copied = session.snapshot(), session.copy()
+    ahead = session.run(xs[4:])
+    same(copied.run(xs[4:]), ahead)
+    other.restore(pickle.loads(pickle.dumps(kept)))
+    assert len(other) == 4
+    same(other.run(xs[4:]), ahead)
+    for bad in (b"", kept[:-9], kept[:30] + b"\x01" + kept[31:]):
+        with pytest.raises(rs.RscanValueError, match="not those of a session, or were changed"):
+            other.restore(bad)
+    y = rs.dvector("y")
+    g = rs.function([y], rs.loop(lambda y, m: m + y, over=y, init=0.0))
+    with pytest.raises(rs.RscanValueError, match="of another function"):
+        g.session().restore(kept)
+    small, values = gru(4)
+    with pytest.raises(rs.RscanValueError, match="other extents"):
+        small.session(**values).restore(kept)
+
+
+def test_sessions_are_begun_by_functions():
+    with pytest.raises(rs.RscanTypeError, match=r"sessions are begun by f.session"):
+        rs.Session("f", (), {})
+
+
+def test_functions_in_files_go_step_by_step(tmp_path):
+    f, fixed = gru()
+    rs.save(tmp_path / "gru.rscan", gru=f)
+    m = rs.load(tmp_path / "gru.rscan")
+    xs = RNG.normal(size=(8, 3))
+    session, other = f.session(**fixed), m.gru.session(**fixed)
+    session.run(xs[:3])
+    other.restore(session.snapshot())
+    same(other.run(xs[3:]), session.run(xs[3:]))
+
+
+def test_misfits():
+    f, fixed = gru()
+    with pytest.raises(rs.RscanValueError, match="a session needs `h0`"):
+        f.session(**{k: v for k, v in fixed.items() if k != "h0"})
+    with pytest.raises(rs.RscanTypeError, match="unexpected keyword argument 'z'"):
+        f.session(z=1.0, **fixed)
+    session = f.session(**fixed)
+    session.step(np.zeros(3))
+    with pytest.raises(rs.RscanTypeError, match="needs a row of input `x`"):
+        session.step()
+    with pytest.raises(rs.RscanTypeError, match="no sequence named 'y'"):
+        session.step(y=np.zeros(3))
+    with pytest.raises(rs.RscanTypeError, match="takes float64"):
+        session.step(np.zeros((2, 3)))
+    with pytest.raises(rs.RscanTypeError, match="float64"):
+        session.step(np.zeros(3, dtype=complex))
+    with pytest.raises(rs.RscanValueError, match=r"a row of `x` has shape \(4,\), those before had \(3,\)"):
+        session.step(np.zeros(4))
+    assert len(session) == 1
+    narrow = f.session(**{**fixed, "wr": np.zeros((4, 5))})
+    with pytest.raises(rs.ShapeError):
+        narrow.step(np.zeros(3))
+
+
+def test_what_needs_all_rows_is_refused_with_its_line():
+    x, h0 = rs.dvector("x"), rs.dscalar("h0")
+    out = rs.loop(lambda x, h: h + x, over=x, init=h0)
+    for result, name in [(out.sum(), "reduce"), (rs.sort(out), "sort"), (rs.cumsum(out), "cumsum")]:
+        with pytest.raises(rs.UnsupportedError, match=f"`{name}` takes all rows at once") as caught:
+            rs.function([x, h0], result).session(h0=0.0)
+        assert "test_session.py" in str(caught.value)
+    back = rs.loop(lambda x, h: h + x, over=x, init=h0, reverse=True)
+    with pytest.raises(rs.UnsupportedError, match="from its end"):
+        rs.function([x, h0], back).session(h0=0.0)
+    with pytest.raises(rs.UnsupportedError, match="begins with what depends on rows"):
+        rs.function([x, h0], rs.loop(lambda x, h: h + x, over=x, init=out[-1])).session(h0=0.0)
+
+
+def test_compiled_functions_keep_their_structures():
+    @rs.compile
+    def model(obs, start, rate):
+        out = rs.loop(lambda a, b, m: dict(m=m + rate * (a - m), d=a - b), over=dict(a=obs["a"], b=obs["b"]), init=dict(m=start))
+        return {"mean": out.m, "pair": (out.d, "text")}
+
+    a, b = RNG.normal(size=6), RNG.normal(size=6)
+    whole = model({"a": a, "b": b}, 0.0, 0.25)
+    session = model.session({"a": a[:2], "b": b[:2]}, 0.0, 0.25)
+    for t in range(2, 6):
+        row = session.step({"a": a[t], "b": b[t]})
+        assert row["mean"] == whole["mean"][t] and row["pair"] == (whole["pair"][0][t], "text")
+    with pytest.raises(rs.RscanTypeError, match=r"needs a row of `obs.b`"):
+        session.step({"a": 1.0})
+
+
+def test_sessions_of_one_function_step_side_by_side():
+    f, fixed = gru(16)
+    xs = RNG.normal(size=(200, 3))
+    whole = f(xs, *fixed.values())
+    found = {}
+
+    def work(k):
+        found[k] = rows_of(f.session(**fixed), xs)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert sorted(found) == [0, 1, 2, 3]
+    for rows in found.values():
+        same(rows, whole)
