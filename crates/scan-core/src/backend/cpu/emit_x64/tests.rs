@@ -107,8 +107,8 @@ fn sweep(seeds: std::ops::Range<u64>, options: &Options) {
 /// How many versions of a kind have been written.
 fn written(code: &Emitted, kind: impl Fn(Shape) -> bool) -> usize {
     let flags = [(false, false), (true, false), (false, true), (true, true)];
-    let shapes =
-        (1..=code.copies).flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists, places: false, held: 0 }));
+    let shapes = (1..=code.copies)
+        .flat_map(|copies| flags.map(|(streams, hoists)| Shape { copies, masked: false, streams, hoists, places: false, held: 0 }));
     shapes.filter(|&s| kind(s) && code.version(s).get().is_some_and(Option::is_some)).count()
 }
 
