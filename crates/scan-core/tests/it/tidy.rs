@@ -53,6 +53,9 @@ const UNSAFE: &[(&str, &str)] = &[
 /// Functions outside of `ops/` and `ir/` that tell three or more ops apart, each with the reason. Whatever else a pass wants to know of an
 /// op it asks the op (`ops/properties.rs`, `OpDef`).
 const BY_OP: &[(&str, &str, &str)] = &[
+    ("lower/cost.rs", "scalar", "what each instruction of a kernel takes"),
+    ("lower/inner.rs", "found", "loops to lower, lists that stay, extents that are known by then"),
+    ("lower/lengths.rs", "length", "ops whose first extent is a function of integers"),
     ("lower/forms.rs", "form", "how a kernel computes each op"),
     ("lower/fusions.rs", "fold", "the folds that a kernel of several axes has"),
     ("lower/scan.rs", "check", "what no kernel holds, in words for the user"),

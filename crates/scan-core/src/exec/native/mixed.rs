@@ -52,7 +52,7 @@ const MANY: usize = 1 << 30;
 pub struct Mixed {
     plan: MixedLoop,
     pieces: Vec<Piece>,
-    before: Before,
+    pub(super) before: Before,
     /// The list may find that it cannot do what the law does.
     pub guarded: bool,
     device: Option<DeviceRef>,
@@ -280,10 +280,6 @@ impl Mixed {
         rows.chain(copied).collect()
     }
 
-    /// What is computed before it begins.
-    pub fn before(&self) -> &Before {
-        &self.before
-    }
     /// The values that all steps read, and memory for a step.
     pub fn memory(&self, ins: &[Array], computed: &[Array]) -> (SmallVec<[Steady; 4]>, Array) {
         self.pieces.iter().for_each(|p| p.expect(MANY));

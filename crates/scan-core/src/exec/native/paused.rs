@@ -45,7 +45,7 @@ impl NativeLoop {
                 ready.tier.expect(ready.plan.lanes, ENDLESS);
                 (&ready.plan.windows[..], &ready.before, None)
             }
-            Variant::Mixed(list, _) if !list.guarded && !list.in_place().contains(&true) => (list.windows(), list.before(), Some(list)),
+            Variant::Mixed(list, _) if !list.guarded && !list.in_place().contains(&true) => (list.windows(), &list.before, Some(list)),
             _ => return Ok(None),
         };
         let computed = before.run(&scan, cx, &ins)?;
