@@ -121,9 +121,9 @@ fn a_list_of_launches_gives_the_laws_bits() {
 #[test]
 fn what_has_no_launch_runs_on_the_host_and_is_named() {
     for engine in devices() {
-        let square = numbers(&[4, 4]);
-        let args = [Array::scalar(9i64), numbers(&[9, 3, 4]), numbers(&[1, 3, 4]), square.clone(), square];
-        let loops = compare(engine, &network(4, true), &args);
+        let square = numbers(&[64, 64]);
+        let args = [Array::scalar(9i64), numbers(&[9, 3, 64]), numbers(&[1, 3, 64]), square.clone(), square];
+        let loops = compare(engine, &network(64, true), &args);
         let reason = loops[0].variants[0].reason.clone().unwrap_or_default();
         assert!(reason.contains("`softmax` runs on the host"), "{reason}");
     }
