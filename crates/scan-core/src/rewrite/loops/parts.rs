@@ -136,10 +136,6 @@ impl Parts {
         let new = self.body.add(start, moved);
         self.aliases.insert(old, new);
     }
-    /// How many values of the body have others in their place.
-    pub fn aliases(&self) -> usize {
-        self.aliases.len()
-    }
     /// Adds a captured value: a value of the graph around that stands for one of the body.
     pub fn capture(&mut self, value: Value, param: Value) {
         self.captured.push(CapturedPart { slot: NonSeq { name: self.body.name(param).cloned() }, value, param });

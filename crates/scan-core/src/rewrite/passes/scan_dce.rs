@@ -45,7 +45,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let mut parts = Parts::open(scan, &node.ins);
         let mut what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
         note(&mut what, whole_sequences(graph, &mut prover, &mut parts), "slice");
-        note(&mut what, numbers(graph, &mut prover, &mut parts)?, "sequence of numbers");
+        note(&mut what, numbers(graph, &mut prover, &mut parts), "sequence of numbers");
         let counted = told_before(graph, scan, node, &used);
         note(&mut what, usize::from(counted), "number of steps");
         if what.is_empty() {
@@ -91,13 +91,14 @@ fn whole_sequences(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
 }
 
 /// Lets the step compute the rows of sequences that count on from a constant; how many.
-fn numbers(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> Result<usize> {
+fn numbers(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
     let n_steps = parts.n_steps;
     let counts = |v: Value| {
         let node = g.node_of(v).filter(|n| matches!(n.op, Op::Arange(_)) && g.ty(v).dtype == DType::I64)?;
         Some((integer(g, node.ins[0])?, integer(g, node.ins[2])?))
     };
-    let (mut seqs, before) = (std::mem::take(&mut parts.seqs), parts.aliases());
+    let mut seqs = std::mem::take(&mut parts.seqs);
+    let before = seqs.len();
     seqs.retain(|seq| {
         let Some((start, step)) = counts(seq.rows).filter(|_| !seq.slot.reverse && prover.covers(seq.rows, n_steps, 0)) else {
             return true;
@@ -106,7 +107,7 @@ fn numbers(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> Result<usize> {
         false
     });
     parts.seqs = seqs;
-    Ok(parts.aliases() - before)
+    before - parts.seqs.len()
 }
 
 /// What a slice cuts rows off, at the end that a loop does not begin with.
