@@ -173,3 +173,51 @@ ERRORS = {
 def test_errors(name):
     with pytest.raises(rs.RscanError):
         ERRORS[name]()
+
+
+NOT_A_NUMBER = {
+    "gamma": lambda k, a: R.gamma(k, a),
+    "chisquare": lambda k, a: R.chisquare(k, a),
+    "beta": lambda k, a: R.beta(k, a, 2.0),
+    "student_t": lambda k, a: R.student_t(k, a),
+    "pareto": lambda k, a: R.pareto(k, a),
+    "weibull": lambda k, a: R.weibull(k, a),
+}
+
+
+@pytest.mark.parametrize("name", NOT_A_NUMBER)
+def test_draws_of_floats_with_parameters_of_no_distribution(name):
+    a = rs.dvector("a")
+    draws = rs.function([a], NOT_A_NUMBER[name](KEY, a))([-1.5, np.nan, 2.0])
+    assert np.isnan(draws).tolist() == [True, True, False]
+
+
+AN_ERROR = {
+    "poisson": (lambda k, x: R.poisson(k, x), [-1.0, np.nan], 3.0),
+    "binomial": (lambda k, x: R.binomial(k, 10, x), [-0.5, 1.5, np.nan], 0.5),
+    "binomial of trials": (lambda k, x: R.binomial(k, x, 0.5), [-1.0], 4.0),
+    "geometric": (lambda k, x: R.geometric(k, x), [-0.5, 0.0, 1.5, np.nan], 1.0),
+    "multinomial": (lambda k, x: R.multinomial(k, 5, rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
+    "choice": (lambda k, x: R.choice(k, 2, 3, p=rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
+    "choice without": (lambda k, x: R.choice(k, 2, 2, replace=False, p=rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
+}
+
+
+@pytest.mark.parametrize("name", AN_ERROR)
+def test_draws_of_integers_with_parameters_of_no_distribution(name):
+    draw, wrong, right = AN_ERROR[name]
+    x = rs.dscalar("x")
+    f = rs.function([x], draw(KEY, x))
+    f(right)
+    for value in wrong:
+        with pytest.raises(rs.errors.AssertionFailedError, match=name.split()[0]):
+            f(value)
+    f(right)
+
+
+def test_a_wrong_parameter_in_a_step_is_an_error_at_its_step():
+    rates = rs.dvector("rates")
+    f = rs.function([rates], rs.loop(lambda i, rate: R.poisson(R.fold_in(KEY, i), rate), over=[rs.arange(rates.shape[0]), rates]))
+    assert f([1.0, 2.0]).shape == (2,)
+    with pytest.raises(rs.errors.AssertionFailedError, match="poisson takes a mean of 0 or more"):
+        f([1.0, 2.0, -1.0])

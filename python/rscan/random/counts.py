@@ -1,4 +1,5 @@
-"""Draws of integers and of elements, pure functions of a key. Parameters and `size` as for draws of floats; there are no gradients."""
+"""Draws of integers and of elements, pure functions of a key. Parameters and `size` as for draws of floats; there are no gradients.
+Parameters of no distribution (a negative mean, a probability of 2, NaN) are an error (E0301) when the function runs."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from ..ops import (
     all,
     argmax,
     argsort,
+    assert_,
     broadcast_to,
     cast,
     clip,
@@ -86,6 +88,7 @@ def geometric(key: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Varia
 
     q = cast(p, "float64")
     u = uniform(key, shape_of(size, q), dtype="float64")
+    q = assert_(q, q > 0, q <= 1, message="geometric takes a probability above 0, up to 1")
     return cast(maximum(floor(log1p(-u) / log1p(-q)) + 1, 1.0), dtype_name(dtype))
 
 
@@ -136,7 +139,8 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
     """
     name = dtype_name(dtype)
     shape = shape_of(size, lam)
-    mean = broadcast_to(stop_gradient(cast(lam, "float64")), shape)
+    given = stop_gradient(cast(lam, "float64"))
+    mean = broadcast_to(assert_(given, given >= 0, message="poisson takes a mean of 0 or more"), shape)
     large = mean >= _FEW
     small, mu = where(large, 1.0, mean), where(large, mean, _FEW)
     u = uniform(fold_in(key, 0), shape, dtype="float64")
@@ -167,6 +171,8 @@ def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -
     name = dtype_name(dtype)
     shape = shape_of(size, n, p)
     trials, share = (broadcast_to(stop_gradient(cast(v, "float64")), shape) for v in (n, p))
+    trials = assert_(trials, trials >= 0, message="binomial takes 0 trials or more")
+    share = assert_(share, share >= 0, share <= 1, message="binomial takes a probability from 0 to 1")
     turned = share > 0.5
     q = where(turned, 1 - share, share)
     large = trials * q >= _FEW
@@ -206,12 +212,13 @@ def multinomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64"
         raise RscanTypeError(
             f"multinomial takes probabilities along an axis of known extent, got {q!r}", code="E0809", labels=[(here(), "")]
         )
+    weights = assert_(q, q >= 0, message="multinomial takes probabilities of 0 or more")
     shape = shape_of(size, n, q[..., 0])
-    left, rest, counts = broadcast_to(cast(n, "int64"), shape), sum(q, -1), []
+    left, rest, counts = broadcast_to(cast(n, "int64"), shape), sum(weights, -1), []
     for i in range(q.static_shape[-1] - 1):
-        share = clip(where(rest > 0, q[..., i] / where(rest > 0, rest, 1.0), 0.0), 0.0, 1.0)
+        share = clip(where(rest > 0, weights[..., i] / where(rest > 0, rest, 1.0), 0.0), 0.0, 1.0)
         counts.append(binomial(fold_in(key, i), left, share, shape))
-        left, rest = left - counts[-1], rest - q[..., i]
+        left, rest = left - counts[-1], rest - weights[..., i]
     return cast(stack([*counts, left], -1), name)
 
 
@@ -258,7 +265,7 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
     n = v if v.ndim == 0 else as_variable(v.shape[at])
     shape = shape_of(size)
     if not replace:
-        order = permutation(key, n) if p is None else _by_weight(key, as_variable(p))
+        order = permutation(key, n) if p is None else _by_weight(key, _weights(p))
         count: Any = 1
         for extent in shape:
             count = count * extent
@@ -266,12 +273,17 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
     elif p is None:
         picked = integers(key, 0, n, shape)
     else:
-        ends = cumsum(as_variable(p))
+        ends = cumsum(_weights(p))
         u = uniform(key, shape, dtype=ends.dtype if ends.dtype.startswith("float") else None) * ends[-1]
         # Where a draw falls exactly on the end of an interval, the next one is meant.
         picked = sum(cast(less_equal(ends, u[..., None]), "int64"), axis=-1)
         picked = clip(picked, 0, ends.shape[0] - 1)
     return picked if v.ndim == 0 else take(v, picked, axis=at)
+
+
+def _weights(p: Any) -> Variable:
+    v = as_variable(p)
+    return assert_(v, v >= 0, message="choice takes probabilities of 0 or more")
 
 
 def _by_weight(key: Any, p: Variable) -> Variable:

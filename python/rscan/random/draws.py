@@ -158,22 +158,24 @@ def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dty
 
 
 def pareto(key: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Pareto's distribution with exponent b, of numbers of at least 1.
+    """Pareto's distribution with exponent b, of numbers of at least 1; NaN where b is not positive.
 
     >>> rs.random.pareto(rs.random.key(0), 3.0, 4).eval().shape
     (4,)
     """
-    return exp(_exponential(key, shape_of(size, b), dtype) / b)
+    exponent = as_variable(b)
+    return where(exponent > 0, exp(_exponential(key, shape_of(size, b), dtype) / exponent), np.nan)
 
 
 def weibull(key: Any, concentration: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Weibull's distribution.
+    """Weibull's distribution; NaN where the concentration is negative.
 
     >>> rs.random.weibull(rs.random.key(0), 2.0, 3).eval().shape
     (3,)
     """
     draws = _positive(_exponential(key, shape_of(size, concentration, scale), dtype))
-    return exp(log(draws) / concentration) * scale
+    k = as_variable(concentration)
+    return where(k >= 0, exp(log(draws) / k), np.nan) * scale
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, size: Any = None, dtype: Any = None) -> Variable:
@@ -237,7 +239,7 @@ def _moves_with(draws: Variable, a: Variable) -> Variable:
 
 
 def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
-    """Gamma with shape a, times `scale`.
+    """Gamma with shape a, times `scale`; NaN where a is negative.
 
     >>> rs.random.gamma(rs.random.key(0), 2.0, 10_000).eval().mean().round(1)
     np.float64(2.0)
@@ -249,7 +251,7 @@ def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = Non
     small = fixed < 1
     draws = _unit_gamma(fold_in(key, 0), where(small, fixed + 1, fixed), shape)
     shrink = exp(-_exponential(fold_in(key, 1), shape, name) / where(small, fixed, 1.0))
-    return _moves_with(where(small, draws * shrink, draws), given) * scale
+    return where(fixed >= 0, _moves_with(where(small, draws * shrink, draws), given), np.nan) * scale
 
 
 def chisquare(key: Any, df: Any, size: Any = None, dtype: Any = None) -> Variable:
