@@ -1,6 +1,6 @@
 //! What a step costs as one scalar kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
-use super::inner::{Count, InnerKernel, InnerList};
+use super::inner::{InnerKernel, InnerList};
 use super::mixed::{Item, MixedLoop, Work};
 use super::scan::LoopKernel;
 use crate::kernel::{Bin, Inst, Nest, Op, Un};
@@ -69,6 +69,5 @@ fn looped(inner: &InnerKernel) -> f64 {
     nest(&inner.nest, inner.count.about())
 }
 fn listed(inner: &InnerList) -> f64 {
-    let n: &Count = &inner.count;
-    n.about() as f64 * inner.items.iter().map(item).sum::<f64>()
+    inner.count.about() as f64 * inner.items.iter().map(item).sum::<f64>()
 }

@@ -92,7 +92,6 @@ const GATHERED: usize = 32;
 const NUMBERS: usize = 4096;
 
 /// The axes of a walk with the strides of all operands, in elements.
-#[derive(Clone)]
 pub(super) struct Axes {
     /// Extents.
     pub extents: Vec<usize>,
@@ -157,6 +156,10 @@ impl Axes {
         let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && self.gathered >> k & 1 == 0;
         self.operands[..self.operands.len() - 1].iter().enumerate().position(apart)
     }
+    /// True where all leaves lie element beside element along an axis, or are the same.
+    fn even(&self, axis: usize) -> bool {
+        self.operands[..self.operands.len() - 1].iter().all(|(_, s)| matches!(s[axis], 0 | 1))
+    }
     /// How the elements of a leaf lie that are gathered for lanes along an axis.
     pub fn gathers(&self, leaf: usize, axis: Option<usize>) -> Option<Apart> {
         let axis = axis.filter(|_| self.gathered >> leaf & 1 == 1)?;
@@ -195,7 +198,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
             continue;
         }
         let gathers = by == By::Kept && axes.extents[lanes] <= NUMBERS && leaf < 64 && fusion.element(leaf).size() >= 4;
-        match axes.last(true).filter(|&a| by == By::Kept && Axes { gathered: 0, ..axes.clone() }.apart(a).is_none()) {
+        match axes.last(true).filter(|&a| by == By::Kept && axes.even(a)) {
             Some(a) if !gathers || axes.extents[lanes] < WIDE || axes.extents[a] >= GATHERED => break (axes, Some((By::Reduced, a))),
             _ if gathers => gathered |= 1 << leaf,
             _ => return Err(fusion.leaves[leaf].via.map_or(Failure::Never, Failure::Without)),

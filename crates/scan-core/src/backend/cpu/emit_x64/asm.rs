@@ -204,11 +204,8 @@ impl Asm {
         });
     }
     /// Elements of a table into those lanes of `dst` that a mask register has, which it clears.
-    pub(super) fn gather_masked(&mut self, code: Code, dst: Register, table: MemoryOperand, lanes: Register) {
-        self.push(Instruction::with2(code, dst, table).map(|mut i| {
-            i.set_op_mask(lanes);
-            i
-        }));
+    pub(super) fn gather_masked(&mut self, code: Code, dst: Register, table: MemoryOperand, lanes: Masking) {
+        self.push(Instruction::with2(code, dst, table).map(|i| masked(i, lanes)));
     }
     /// The same, the mask a vector.
     pub(super) fn gather_by(&mut self, code: Code, dst: Register, table: MemoryOperand, lanes: Register) {

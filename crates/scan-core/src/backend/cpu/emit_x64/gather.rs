@@ -1,7 +1,7 @@
 //! Elements of tables, by number.
 
 use super::alloc::Emitter;
-use super::asm::{mask, vector};
+use super::asm::{Masking, mask, vector};
 use super::codes as code;
 use super::select::{Class, Form, Selector, Val, refuse};
 use crate::backend::cpu::Refusal;
@@ -50,10 +50,10 @@ impl Emitter<'_> {
         let place = self.table(mem, by, size as u32);
         if wide {
             self.asm.three(Code::VEX_Kxnorw_kr_kr_kr, mask(lanes), mask(lanes), mask(lanes));
-            self.asm.gather_masked(code, to, place, mask(lanes));
+            self.asm.gather_masked(code, to, place, Masking::Merge(lanes));
         } else {
-            let ones = vector(lanes, if numbers == 32 && size == 8 { 32 } else { 16 });
-            let equal = if numbers == 32 && size == 8 { Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256 } else { Code::VEX_Vpcmpeqd_xmm_xmm_xmmm128 };
+            let ones = vector(lanes, read);
+            let equal = if read == 32 { Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256 } else { Code::VEX_Vpcmpeqd_xmm_xmm_xmmm128 };
             self.asm.three(equal, ones, ones, ones);
             self.asm.gather_by(code, to, place, ones);
         }

@@ -186,10 +186,7 @@ impl Emitted {
     }
     /// The code of a shape, unless it cannot be had.
     fn native(&self, shape: Shape) -> Option<&Native> {
-        match self.versions[version(shape)].get() {
-            Some(native) => native.as_ref(),
-            None => self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref(),
-        }
+        self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
     }
     /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
     fn blocks(&self, lanes: usize, streams: bool, hoists: bool, held: u64) -> Shapes {
