@@ -97,6 +97,8 @@ class TestValues:
         # Where the branch is not taken, the index is outside.
         at = np.array([9, 1, 9, 3, 0])
         check(lambda a, i: rs.ifelse(i < 4, a[i], 0.0), (X, at))
+        # A choice in a branch of a choice, whose own condition is fit to be computed only where the branch is taken.
+        check(lambda a, i: rs.ifelse(a[0] > 0, 1.0, rs.ifelse(i < 4, rs.ifelse(a[i] > 0, a[i], 7.0), 0.0)), (X, at))
 
     def test_no_rows(self):
         x = rs.matrix("x")

@@ -42,11 +42,25 @@ pub trait Code: Send + Sync {
             unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
         });
     }
+    /// The call of a frame at all places, made ready to be run again and again from other pointers on, where this engine can. Per operand,
+    /// `reach` holds the addresses from and up to which all these calls touch it.
+    fn ready<'a>(&'a self, _frame: &Frame, _places: &Places, _reach: &[(isize, isize)]) -> Option<Box<dyn Ready + 'a>> {
+        None
+    }
     /// The engine's name, as `explain` shows it.
     fn engine(&self) -> &'static str;
 }
 
-/// The places of counted loops around a kernel, in row-major order.
+/// A call of which everything but the pointers is decided.
+pub trait Ready {
+    /// Runs all steps at all places, from these pointers on.
+    ///
+    /// # Safety
+    /// What [`Code::run_places`] demands, with pointers from which the call stays within the reach that it was made ready for.
+    unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places);
+}
+
+/// The places of counted loops around a kernel, in row-major order: one where there is no loop.
 pub struct Places<'a> {
     /// Extents of the loops, outermost first; none is 0.
     pub extents: &'a [usize],

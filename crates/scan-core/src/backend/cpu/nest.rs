@@ -1,6 +1,6 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory, Places};
+use super::code::{Code, Frame, Memory, Places, Ready};
 use super::spot::{Spot, Steps};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::SmallVec;
@@ -22,9 +22,14 @@ pub struct NestRun<'a> {
     moves: Vec<isize>,
     /// Steps of the loops around.
     counts: Steps,
+    /// The call of all steps, where the engine has it ready.
+    ready: Option<Box<dyn Ready + 'a>>,
     /// The memory of the operands.
     memory: PhantomData<&'a Cell<u8>>,
 }
+
+/// A call that is made so often is made ready.
+const AGAIN: usize = 4;
 
 /// So many operands have their addresses on the stack.
 const OPERANDS: usize = 24;
@@ -43,8 +48,9 @@ impl<'a> NestRun<'a> {
             "a kernel that stops has one lane and no axes around"
         );
         let uses = Use::of(&nest.kernel);
-        operands.iter().zip(&uses).enumerate().for_each(|(k, (operand, &of))| check(nest, (k, of), operand, &counts));
-        NestRun {
+        let reach = |(k, (operand, &of)): (usize, (&Spot, &Use))| checked_reach(nest, (k, of), operand, &counts);
+        let reach: SmallVec<[(isize, isize); 12]> = operands.iter().zip(&uses).enumerate().map(reach).collect();
+        let mut run = NestRun {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
@@ -53,8 +59,25 @@ impl<'a> NestRun<'a> {
             uses,
             moves: moves(nest),
             counts,
+            ready: None,
             memory: PhantomData,
+        };
+        let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
+        if calls >= AGAIN {
+            run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
         }
+        run
+    }
+
+    /// A call of so many steps of the kernel, from a step on.
+    fn frame(&self, ptrs: &[*mut u8], (from, n): (usize, usize)) -> Frame {
+        let nest = self.nest;
+        let first = nest.first + from as i64;
+        Frame { ptrs: ptrs.as_ptr(), strides: self.steps.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes }
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { extents: &self.nest.outer, moves: &self.moves }
     }
 
     /// Runs at these steps of the loops around.
@@ -91,16 +114,19 @@ impl<'a> NestRun<'a> {
             // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
             unsafe { self.fill(fill, ptrs[fill.operand]) };
         }
-        let first = nest.first + from as i64;
-        let frame = Frame { ptrs: ptrs.as_ptr(), strides: self.steps.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes };
+        if let (Some(ready), true) = (&self.ready, n == nest.steps) {
+            // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives.
+            unsafe { ready.run(ptrs, &self.places()) };
+            return n;
+        }
+        let frame = self.frame(ptrs, (from, n));
         if nest.outer.is_empty() {
             // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
             return unsafe { self.code.run(&frame) };
         }
         if nest.places() > 0 {
-            let places = Places { extents: &nest.outer, moves: &self.moves };
             // SAFETY: as above, of all places.
-            unsafe { self.code.run_places(&frame, ptrs, &places) };
+            unsafe { self.code.run_places(&frame, ptrs, &self.places()) };
         }
         n
     }
@@ -142,7 +168,8 @@ fn moves(nest: &Nest) -> Vec<isize> {
     moves
 }
 
-fn check(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) {
+/// Checks an operand; the addresses from and up to which it is touched.
+fn checked_reach(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) -> (isize, isize) {
     let (id, own, first) = (MemId(k as u32), &nest.strides[k], operand.first());
     let mem = &nest.kernel.mems[id];
     let size = mem.dtype.size() as isize;
@@ -154,8 +181,11 @@ fn check(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) {
         let span = stride.checked_mul(n as isize - 1).expect("a stride that fits");
         (low, high) = (low + span.min(0), high + span.max(0));
     }
+    let at = first.ptr().addr() as isize;
+    let reach = (at + low, at + high);
     let (low, high) = (first.offset as isize + low, first.offset as isize + high);
     assert!(low >= 0 && high as usize <= first.memory.len(), "operand {k} reaches from {low} to {high} of {}", first.memory.len());
     let even = [own.step].iter().filter(|_| !carried).chain(&own.outer).chain(operand.strides()).all(|s| s % size == 0);
     assert!(first.ptr().addr().is_multiple_of(size as usize) && even, "operand {k} is misaligned");
+    reach
 }

@@ -136,13 +136,16 @@ impl Images {
     ) -> Result<Option<Outs<Batched>>> {
         let known = self.of.iter().filter(|(v, _)| !matches!(from.def(**v), crate::ir::Def::Out(at, _) if !eager[at.idx()]));
         let known: FxHashMap<Value, Batched> = known.map(|(v, x)| (*v, *x)).collect();
-        let cone = needed(from, &known, &node.ins[1..], true);
-        let inside = || from.nodes().enumerate().filter(|(at, _)| cone[at.idx()] && *at < id);
-        if inside().all(|(_, n)| !n.op.def().fallible(from, &n.ins)) {
+        let nodes_behind = |values: &[Value]| {
+            let cone = needed(from, &known, values, true);
+            from.nodes().enumerate().filter(move |(at, _)| cone[at.idx()] && *at < id).map(|(_, n)| n)
+        };
+        if nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins)) {
             return shapes::if_else(b, ins).map(Some);
         }
+        // The condition itself may belong to a branch around that is not taken: then it is not known, and the loop computes it.
         let mut given: Vec<(Value, Batched)> =
-            inside().flat_map(|(_, n)| &n.ins).chain(&node.ins).filter_map(|v| Some((*v, *known.get(v)?))).collect();
+            nodes_behind(&node.ins).flat_map(|n| &n.ins).chain(&node.ins).filter_map(|v| Some((*v, *known.get(v)?))).collect();
         given.sort_unstable_by_key(|(v, _)| *v);
         given.dedup_by_key(|(v, _)| *v);
         if given.iter().any(|(_, x)| matches!(x, Batched::Ragged { .. })) {

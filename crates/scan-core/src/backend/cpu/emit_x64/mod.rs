@@ -22,11 +22,13 @@ mod homes;
 mod layout;
 mod memory;
 mod order;
+mod prepared;
 mod select;
 mod stagger;
 #[cfg(test)]
 mod tests;
 
+use super::code::Ready;
 use super::isa::Isa;
 use super::{Code, Frame, Places, Refusal};
 use crate::base::Id;
@@ -34,6 +36,7 @@ use crate::kernel::{Kernel, Lane};
 use alloc::Shape;
 use layout::Task;
 use memmap2::{Mmap, MmapMut};
+use prepared::Prepared;
 use select::Program;
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -229,18 +232,18 @@ impl Emitted {
     }
     /// Operands that stay where they are for many steps and are not written meanwhile, a bit each.
     fn held(&self, table: &[Entry], frame: &Frame) -> u64 {
-        if frame.steps < MANY {
-            return 0;
-        }
-        let roles = || self.roles.iter().zip(table).enumerate().take(64);
-        let stays = roles().filter(|(_, (role, entry))| role.keeps && entry[1].is_null()).fold(0, |mask, (i, _)| mask | 1u64 << i);
+        let range = |(operand, entry): (usize, &Entry)| range(&self.roles[operand], entry, frame);
+        let stays = |operand: usize| table[operand][1].is_null();
+        if frame.steps < MANY { 0 } else { self.held_within(stays, || table.iter().enumerate().take(self.roles.len()).map(range)) }
+    }
+    /// The same of operands that stay from step to step, all within these ranges of addresses.
+    fn held_within<R: Iterator<Item = (isize, isize)>>(&self, stays: impl Fn(usize) -> bool, ranges: impl Fn() -> R) -> u64 {
+        let keeps = self.roles.iter().take(64).enumerate().filter(|&(operand, role)| role.keeps && stays(operand));
+        let stays = keeps.fold(0, |mask, (operand, _)| mask | 1u64 << operand);
         let held = *self.held.get_or_init(|| stays);
-        let read = || roles().filter(|(i, _)| held >> i & 1 == 1).map(|(_, (role, entry))| range(role, entry, frame));
-        let mut written = self.roles.iter().zip(table).filter(|(role, _)| role.stored || role.carried);
-        let apart = written.all(|(role, entry)| {
-            let (low, high) = range(role, entry, frame);
-            read().all(|(from, to)| to <= low || high <= from)
-        });
+        let read = || ranges().take(64).enumerate().filter(|(operand, _)| held >> operand & 1 == 1);
+        let mut written = self.roles.iter().zip(ranges()).filter(|(role, _)| role.stored || role.carried);
+        let apart = written.all(|(_, (low, high))| read().all(|(_, (from, to))| to <= low || high <= from));
         if held & !stays == 0 && apart { held } else { 0 }
     }
     /// True where every step writes an operand at the same distance from whole vectors.
@@ -308,7 +311,40 @@ impl Code for Emitted {
         // SAFETY: a frame has a pointer and a stride for each operand.
         let (ptrs, strides) =
             unsafe { (std::slice::from_raw_parts(frame.ptrs, operands), std::slice::from_raw_parts(frame.strides, operands)) };
-        let carries = self.program.carries.len();
+        let tail = self.tail(frame.lanes);
+        self.with_table(ptrs, strides, |table, aside| match self.one_block(frame, false, self.held(table, frame)) {
+            // SAFETY: the caller's promise; the version is that for these lanes.
+            Some(native) => unsafe { native.call(&mut Task::new(table, 1, frame, tail)) },
+            // SAFETY: the caller's promise.
+            None => unsafe { self.run_parts(table, frame, aside) },
+        });
+        frame.steps
+    }
+    /// The code itself goes along the innermost axis.
+    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
+        let native = if self.handed.is_empty() { self.one_block(frame, true, 0) } else { None };
+        match native {
+            // SAFETY: the caller's promise; the version is that for these lanes.
+            Some(native) => unsafe { self.run_along(native, frame, ptrs, places) },
+            None => places.each(ptrs, |ptrs| {
+                // SAFETY: the caller's promise.
+                unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
+            }),
+        }
+    }
+    fn ready<'a>(&'a self, frame: &Frame, places: &Places, reach: &[(isize, isize)]) -> Option<Box<dyn Ready + 'a>> {
+        Some(Box::new(Prepared::new(self, frame, places, reach)?))
+    }
+    fn engine(&self) -> &'static str {
+        self.program.isa.name()
+    }
+}
+
+impl Emitted {
+    /// Calls `run` with the table of operands and a place for what only the first block writes; then hands on the last values of carries
+    /// that all lanes share.
+    fn with_table(&self, ptrs: &[*mut u8], strides: &[isize], run: impl FnOnce(&mut [Entry], *mut u8)) {
+        let (operands, carries) = (ptrs.len(), self.program.carries.len());
         let (mut near, mut far) = ([0; NEAR], vec![]);
         let aside: &mut [u64] = room(&mut near, &mut far, carries + 1);
         let places = aside.as_mut_ptr();
@@ -318,36 +354,24 @@ impl Code for Emitted {
         let table: &mut [Entry] = room(&mut near, &mut far, operands + carries);
         table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
         table[operands..].iter_mut().enumerate().for_each(|(c, entry)| entry[0] = place(c));
-        if let Some(native) = self.one_block(table, frame, false) {
-            let tail = (frame.lanes - 1) % self.program.width + 1;
-            // SAFETY: the caller's promise; the version is that for these lanes.
-            unsafe { native.call(&mut Task::new(table, 1, frame, tail)) };
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe { self.run_parts(table, frame, place(carries)) };
-        }
+        run(table, place(carries));
         for &(c, mem, size) in &self.handed {
             // SAFETY: the operand of a carry may be written; the element has that size.
             unsafe { std::ptr::copy_nonoverlapping(place(c), ptrs[mem], size) };
         }
-        frame.steps
     }
-    /// The code itself goes along the innermost axis.
-    unsafe fn run_places(&self, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
+    /// Runs a version for all lanes that goes along the innermost axis, at all places of the others.
+    ///
+    /// # Safety
+    /// As for [`Code::run_places`]; there is no carry that lanes share.
+    unsafe fn run_along(&self, native: &Native, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
+        let (count, moves) = places.innermost(ptrs.len());
         let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
         let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len());
-        table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
-        let native = if self.handed.is_empty() { self.one_block(table, frame, true) } else { None };
-        let Some(native) = native else {
-            return places.each(ptrs, |ptrs| {
-                // SAFETY: the caller's promise.
-                unsafe { self.run(&Frame { ptrs: ptrs.as_ptr(), ..*frame }) };
-            });
-        };
-        let (count, moves) = places.innermost(ptrs.len());
-        let mut task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, (frame.lanes - 1) % self.program.width + 1) };
+        table.iter_mut().zip(strides).for_each(|(entry, &s)| entry[1] = s as *mut u8);
+        let mut task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, self.tail(frame.lanes)) };
         places.each_run(ptrs, |ptrs| {
             // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.
             let table = unsafe { std::slice::from_raw_parts_mut(task.table, ptrs.len()) };
@@ -357,19 +381,18 @@ impl Code for Emitted {
             unsafe { native.call(&mut task) };
         });
     }
-    fn engine(&self) -> &'static str {
-        self.program.isa.name()
+    /// How many lanes the last vector has.
+    fn tail(&self, lanes: usize) -> usize {
+        (lanes - 1) % self.program.width + 1
     }
-}
-
-impl Emitted {
-    /// The version that does all lanes at once, at one place or along an axis of `places`, if there is one and the call is not large.
-    fn one_block(&self, table: &[Entry], frame: &Frame, places: bool) -> Option<&Native> {
+    /// The version that does all lanes at once, at one place or along an axis of `places`, if there is one and the call is not large;
+    /// operands of `held` are read before the first step.
+    fn one_block(&self, frame: &Frame, places: bool, held: u64) -> Option<&Native> {
         let width = self.program.width;
         let copies = (frame.lanes - 1) / width + 1;
         let masked = !frame.lanes.is_multiple_of(width);
         let small = copies <= self.copies && !self.is_large(frame);
-        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false, places, held: self.held(table, frame) }))?
+        small.then(|| self.native(Shape { copies, masked, streams: false, hoists: false, places, held }))?
     }
     /// True where a call writes more than caches keep.
     fn is_large(&self, frame: &Frame) -> bool {
@@ -381,13 +404,13 @@ impl Emitted {
     /// As for `Code::run`; the table is that of the frame.
     unsafe fn run_parts(&self, table: &mut [Entry], frame: &Frame, unread: *mut u8) {
         if frame.steps == 1 && !self.is_large(frame) {
-            let (lanes, blocks) = self.cut.get_or_init(|| (frame.lanes, self.parts(table, frame).1));
+            let (lanes, blocks) = self.cut.get_or_init(|| (frame.lanes, self.parts(table, frame, 0).1));
             if *lanes == frame.lanes {
                 // SAFETY: the caller's promise.
                 return unsafe { self.run_blocks(table, frame, unread, (0, blocks)) };
             }
         }
-        let (first, blocks) = self.parts(table, frame);
+        let (first, blocks) = self.parts(table, frame, self.held(table, frame));
         // SAFETY: the caller's promise.
         unsafe { self.run_blocks(table, frame, unread, (first, &blocks)) };
     }
@@ -421,11 +444,12 @@ impl Emitted {
             }
         }
     }
-    /// The blocks of a call; the first alone, where it does more than others. If not 0, how many lanes the first has.
-    fn parts(&self, table: &[Entry], frame: &Frame) -> (usize, Blocks) {
+    /// The blocks of a call; the first alone, where it does more than others. If not 0, how many lanes the first has. Operands of `held`
+    /// are read before the first step.
+    fn parts(&self, table: &[Entry], frame: &Frame, held: u64) -> (usize, Blocks) {
         let streams = self.streams(table, frame);
         let first = streams.unwrap_or(0);
-        let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1, self.held(table, frame));
+        let mut parts = self.blocks(frame.lanes - first, streams.is_some(), self.hoists && frame.steps == 1, held);
         if parts.iter().any(|b| self.native(b.0).is_none()) {
             parts = self.single(frame.lanes - first);
         }
