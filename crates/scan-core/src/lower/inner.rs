@@ -2,7 +2,8 @@
 
 use super::fusions::{DEEP, known};
 use super::mixed::{Item, MixedLoop, Place, listed};
-use super::scan::{Kind, Kinds, LoopKernel, known_shape, lower};
+use super::rooms::roomy;
+use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
 use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::{Diagnostic, Id, Result};
@@ -66,6 +67,8 @@ pub(crate) struct InnerKernel {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
+    /// Where it tells how many steps it ran.
+    pub ran: Option<Place>,
 }
 
 /// A loop whose step is a list.
@@ -85,6 +88,8 @@ pub(crate) struct InnerList {
     pub stop: Option<Place>,
     /// Where steps read their number.
     pub step: Place,
+    /// Where it tells how many steps it ran.
+    pub ran: Option<Place>,
 }
 
 impl Count {
@@ -96,7 +101,7 @@ impl Count {
 impl InnerKernel {
     /// Calls `visit` with all places.
     pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.operands.iter_mut().chain(&mut self.stopped).chain(self.count.place()).for_each(visit);
+        self.operands.iter_mut().chain(&mut self.stopped).chain(&mut self.ran).chain(self.count.place()).for_each(visit);
     }
 }
 
@@ -105,7 +110,7 @@ impl InnerList {
     pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
         self.items.iter_mut().for_each(|item| item.places(visit));
         let others = self.writes.iter_mut().flatten().chain(&mut self.stop).chain(self.count.place());
-        others.chain([&mut self.step]).for_each(visit);
+        others.chain([&mut self.step]).chain(&mut self.ran).for_each(visit);
     }
 }
 
@@ -117,6 +122,10 @@ pub(super) struct Inner {
     types: Outs<Type>,
     /// Its number of steps, where that is known.
     pub known: Option<usize>,
+    /// That number is at least 1 and at most this, which is certain (true) or to be looked at.
+    pub most: Option<(usize, bool)>,
+    /// The number of steps that ran is wanted.
+    pub counted: bool,
     /// What it is made of.
     pub form: Form,
 }
@@ -157,7 +166,11 @@ pub(super) fn single(scan: &Scan, id: StateId, level: usize) -> bool {
 /// stands. Not where the step has effects: such parts may find that the law must run the loop, which would have them twice.
 pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     let told = |e: Box<Diagnostic>| Refusal(e.title.clone());
-    if level + 1 >= LEVELS || body.whole().impure || !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
+    let rooms = body.nodes().iter().any(|n| roomy(&n.op).is_some());
+    if rooms && (level + 1 >= LEVELS || body.whole().impure) {
+        return refuse(BY_VALUES);
+    }
+    if level + 1 >= LEVELS || body.whole().impure || !rooms && !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
         return Ok(body.clone());
     }
     let (mut out, live, uses, kinds) = (Graph::new(), body.needed(body.results()), body.uses(), Kinds::new(scan, body));
@@ -176,9 +189,13 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
             image.insert(node.outs[0], n);
             continue;
         }
-        let inner = match &node.op {
-            Op::Scan(scan) if kinds.of(node.outs[0]) == Kind::Step => {
-                Inner::new(scan, &out, &ins, level, uses[node.outs[node.outs.len() - 1].idx()] > 0).ok()
+        let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
+        let inner = match (&node.op, roomy(&node.op)) {
+            (Op::Scan(scan), _) if kinds.of(node.outs[0]) == Kind::Step => Inner::new(scan, &out, &ins, level, counted(), None).ok(),
+            (_, Some(_)) if kinds.of(node.outs[0]) != Kind::Step => return refuse(BY_VALUES),
+            (_, Some(loop_)) => {
+                let inner = Inner::new(&loop_.scan, &out, &ins, level, counted(), Some((loop_.most, loop_.sure)));
+                Some(inner.or_else(|_| refuse(BY_VALUES))?)
             }
             _ => None,
         };
@@ -198,13 +215,10 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
 }
 
 impl Inner {
-    /// A loop with such inputs, of which the number of steps that ran is wanted or not.
-    fn new(scan: &Arc<Scan>, graph: &Graph, ins: &[Value], level: usize, counted: bool) -> Lowered<Inner> {
+    /// A loop with such inputs, of which the number of steps that ran is wanted or not, and is at least 1 and at most `most`.
+    fn new(scan: &Arc<Scan>, graph: &Graph, ins: &[Value], level: usize, counted: bool, most: Option<(usize, bool)>) -> Lowered<Inner> {
         let known = known(graph, ins[Scan::N_STEPS], DEEP).and_then(|n| n.item_i64());
         let known = known.map(|n| usize::try_from(n).ok().filter(|&n| n > 0).ok_or(())).transpose().or_else(|()| refuse("no steps"))?;
-        if counted {
-            return refuse("its number of steps is wanted");
-        }
         let types: Vec<Type> = ins.iter().map(|&v| graph.ty(v).clone()).collect();
         for id in scan.seqs.ids() {
             let rows = known_shape(graph, ins[scan.seq_input(id)])?[0];
@@ -216,11 +230,11 @@ impl Inner {
         let form = match lower(scan, &params, &[]) {
             Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => Form::Kernel(Box::new(kernel)),
             _ => {
-                let (plan, slots) = listed(scan, &params, &[], level + 1)?;
+                let (plan, slots) = listed(scan, (&params, &[], &[]), level + 1)?;
                 Form::List(Box::new(plan), slots)
             }
         };
-        let inner = Inner { scan: scan.clone(), types: Outs::new(), known, form };
+        let inner = Inner { scan: scan.clone(), types: Outs::new(), known, most, counted, form };
         let mut types = Outs::new();
         for (id, window) in scan.states.ids().zip(inner.windows()) {
             let rows = inner.rows(id, window, scan.init_input(id).map(|at| known_shape(graph, ins[at])).transpose()?.as_deref())?;
@@ -248,13 +262,17 @@ impl Inner {
         }
         let certain = self.known.filter(|_| !self.scan.until);
         let keep = self.scan.states[id].keep;
-        if certain.unwrap_or(0).saturating_mul(window.row_bytes()) > ROWS {
+        let hands_on = matches!(self.form, Form::Kernel(_)) && window.carried_offsets().any(|j| j >= window.first_write);
+        if certain.or(self.most.map(|m| m.0)).unwrap_or(0).saturating_mul(window.row_bytes()) > ROWS {
             return refuse("rows that take too much memory for a step");
         }
         match (keep, certain) {
             (Keep::All, Some(n)) => Ok((n + window.span).max(init[0])),
             (Keep::Last(k), Some(n)) => Ok(k.min(n)),
             (Keep::Last(k @ (0 | 1)), None) if self.one_row(id, window) => Ok(k),
+            (Keep::All, None) if !hands_on && init[0] == window.span && self.most.is_some() => {
+                Ok(self.most.map_or(0, |m| m.0) + window.span)
+            }
             _ => refuse("rows of which the number depends on values"),
         }
     }

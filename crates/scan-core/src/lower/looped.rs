@@ -69,6 +69,9 @@ impl Planner<'_> {
         let (slots, level) = (self.slots.len(), self.level + 1);
         let mut around = Around { scan: inner.scan.clone(), ins, states: vec![], strides: vec![], slots, level };
         let steps = self.steps(node, inner, &around);
+        if inner.counted {
+            self.slot(node.outs[inner.scan.steps_output()])?;
+        }
         match &inner.form {
             Form::Kernel(kernel) => self.looped_kernel(node, inner, kernel, steps, &mut around)?,
             Form::List(plan, slots) => self.looped_list(node, inner, (plan, slots), steps, &mut around)?,
@@ -81,8 +84,13 @@ impl Planner<'_> {
         if let Some(n) = inner.known {
             return Count::Known(n);
         }
-        let lengths = inner.scan.seqs.ids().map(|id| around.ins[inner.scan.seq_input(id)].shape[0]);
-        let (most, place) = (lengths.min().unwrap_or(UNBOUNDED), around.ins[Scan::N_STEPS].clone());
+        let place = around.ins[Scan::N_STEPS].clone();
+        let lengths = || inner.scan.seqs.ids().map(|id| around.ins[inner.scan.seq_input(id)].shape[0]);
+        let most = match inner.most {
+            Some((most, true)) => return Count::Read(place, most),
+            Some((most, false)) => most,
+            None => lengths().min().unwrap_or(UNBOUNDED),
+        };
         let work = Work::Guard(Guard::Within(most));
         self.items.push(Item { work, ins: vec![place.clone()], outs: vec![], span: node.span });
         Count::Read(place, most)
@@ -167,8 +175,10 @@ impl Planner<'_> {
             operands.push(Place { first: base.first + at, ..base });
         }
         let nest = Nest::of(kernel.kernel.clone(), kernel.lanes, steps.most(), strides);
-        let (ins, outs) = (around.ins.clone(), [&windows[..], &around.states].concat());
-        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped }));
+        let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
+        let ins = around.ins.clone();
+        let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
+        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, ran }));
         self.items.push(Item { work, ins, outs, span: node.span });
         if let Some(failed) = failed {
             self.items.push(Item { work: Work::Guard(Guard::False), ins: vec![failed], outs: vec![], span: node.span });
@@ -232,9 +242,10 @@ impl Planner<'_> {
         let stop = plan.stop.as_ref().map(|place| around.outer(place));
         let step =
             Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
-        let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step };
-        let ins = around.ins.clone();
-        self.items.push(Item { work: Work::For(Box::new(list)), ins, outs: around.states.clone(), span: node.span });
+        let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
+        let (ins, outs) = (around.ins.clone(), around.states.iter().chain(&ran).cloned().collect());
+        let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step, ran };
+        self.items.push(Item { work: Work::For(Box::new(list)), ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&plan.windows) {
             let (memory, v) = (&around.states[id.idx()], node.outs[scan.state_output(id)]);
             let shape = known_shape(self.body, v)?;

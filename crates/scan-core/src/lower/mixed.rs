@@ -4,7 +4,9 @@ use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, Guard, InnerKernel, InnerList};
 use super::moves::{Source, sources};
-use super::scan::{Kind, Kinds, known_row, known_shape, prepared};
+use super::prepared::{prepared, ready};
+use super::rooms::with_rooms;
+use super::scan::{Kind, Kinds, known_row, known_shape};
 use super::window::Window;
 use super::{Lowered, refuse};
 use crate::base::Span;
@@ -139,19 +141,28 @@ const PLACED: usize = 64;
 /// The largest result of a move that is planned element by element.
 const MOVED: usize = 1 << 20;
 
-/// A loop for body parameters of these types, all extents known, of which some have a value.
+/// A loop for body parameters of these types, all extents known, of which some have a value, and some are integers that are at least 1 and
+/// at most so much.
 ///
 /// # Errors
 /// Why a step has no fixed layout.
-pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
-    let (mut plan, slots) = listed(scan, types, values, 0)?;
+pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<MixedLoop> {
+    let (mut plan, slots) = listed(scan, (types, values, most), 0)?;
     plan.lay_out(&slots);
     Ok(plan)
 }
 
 /// The list of a loop that stands in so many others, and the sizes of its temporaries, which have no places yet.
-pub(super) fn listed(scan: &Scan, types: &[Type], values: &[Option<Array>], level: usize) -> Lowered<(MixedLoop, Vec<usize>)> {
+pub(super) fn listed(
+    scan: &Scan,
+    (types, values, most): (&[Type], &[Option<Array>], &[Option<i64>]),
+    level: usize,
+) -> Lowered<(MixedLoop, Vec<usize>)> {
     let body = prepared(scan, types, values)?;
+    let body = match with_rooms(&body, most)? {
+        Some(body) => ready(&body)?,
+        None => body,
+    };
     let body = inner::found(scan, &body, level)?;
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
@@ -478,6 +489,10 @@ impl MixedLoop {
             });
         }
         self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
+    }
+    /// True where a loop in the step is no part of the list, but called.
+    pub fn calls_loops(&self) -> bool {
+        self.items.iter().any(|item| matches!(&item.work, Work::Call(Op::Scan(_), _)))
     }
     /// Calls `visit` with all places.
     pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {

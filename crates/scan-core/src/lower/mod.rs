@@ -27,6 +27,7 @@ mod picks;
 mod pieces;
 mod prepared;
 mod reductions;
+mod rooms;
 mod rowwise;
 pub mod scan;
 mod schedule;

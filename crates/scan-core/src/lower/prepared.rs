@@ -17,10 +17,17 @@ use rustc_hash::FxHashMap;
 /// What type inference reports.
 pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
     let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-    let body = specialised(&scan.body, types, values).map_err(told)?;
-    let open = body.nodes().iter().any(|n| folds(&body, n)) || body.value_ids().any(|v| known_shape(&body, v).is_err());
-    let body = if open { folded(&body).map_err(told)? } else { body };
-    widened(&body).map_err(told)
+    ready(&specialised(&scan.body, types, values).map_err(told)?)
+}
+
+/// The body with what is computed of extents and constants computed, elementwise nodes given operands of one element or all.
+///
+/// # Errors
+/// What type inference reports.
+pub(super) fn ready(body: &Graph) -> Lowered<Graph> {
+    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
+    let open = body.nodes().iter().any(|n| folds(body, n)) || body.value_ids().any(|v| known_shape(body, v).is_err());
+    if open { widened(&folded(body).map_err(told)?) } else { widened(body) }.map_err(told)
 }
 
 /// True for what is computed while planning, or might be: assertions, extents, and what depends on constants alone.

@@ -104,6 +104,8 @@ struct LoopRun<'a> {
     count: Counted<'a>,
     /// Where it tells that it has stopped.
     stopped: Option<Spot<'a>>,
+    /// Where it tells how many steps it ran.
+    ran: Option<Spot<'a>>,
     /// Steps between two looks at whether the caller wants to stop.
     portion: usize,
 }
@@ -119,6 +121,8 @@ struct ForRun<'a> {
     stop: Option<(Spot<'a>, DType)>,
     /// Where steps read their number.
     step: Spot<'a>,
+    /// Where it tells how many steps it ran.
+    ran: Option<Spot<'a>>,
 }
 
 /// So many instructions of a kernel run between two looks at whether the caller wants to stop.
@@ -167,6 +171,7 @@ impl<'a> Bound<'a> {
                     nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
                     count: counted(&inner.count, &at),
                     stopped: inner.stopped.as_ref().map(at),
+                    ran: inner.ran.as_ref().map(at),
                     portion: (PORTION / work.max(1)).max(1),
                 })
             }
@@ -181,6 +186,7 @@ impl<'a> Bound<'a> {
                     writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], bytes_of(to))).collect(),
                     stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
                     step: at(&inner.step),
+                    ran: inner.ran.as_ref().map(at),
                 })
             }
         };
@@ -341,6 +347,7 @@ impl LoopRun<'_> {
             done += self.nest.run_part(k, done, self.portion.min(n - done));
             stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
         }
+        self.ran.iter().for_each(|ran| tell(ran, k, done));
         Ok(done)
     }
 }
@@ -351,6 +358,9 @@ impl ForRun<'_> {
         let n = self.count.at(k);
         let ran = self.steps(cx, k, n, scratch);
         k[self.level] = 0;
+        if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
+            tell(spot, k, *n);
+        }
         ran
     }
 
@@ -358,7 +368,7 @@ impl ForRun<'_> {
         for step in 0..n {
             cx.check()?;
             k[self.level] = step;
-            with_slices::<i64, _>([&self.step.at(k); 3], [0, 0, 1], |_, _, to| to[0] = step as i64);
+            tell(&self.step, k, step);
             for part in &self.parts {
                 part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.scan, step)))?;
             }
@@ -371,6 +381,11 @@ impl ForRun<'_> {
         }
         Ok(n)
     }
+}
+
+/// Writes a number of steps.
+fn tell(to: &Spot, k: &Steps, n: usize) {
+    with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
 }
 
 /// Bytes of a value.

@@ -141,13 +141,14 @@ impl NativeLoop {
             _ => return plain(by_types),
         }
         let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
+        let of_step = || switched(&[], true).or_else(|| switched(&[], false));
         let (mut given, mut values) = (vec![], vec![None; types.len()]);
         for id in self.scan.captured.ids().filter(|&id| integer(&ins[self.scan.captured_input(id)])) {
             given.push(self.scan.captured_input(id));
             values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
         }
         match self.made(ins, &types, &values) {
-            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => match (switched(&[], false), &given[..]) {
+            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => match (of_step(), &given[..]) {
                 (Some(made), _) => found(made, vec![]),
                 (None, []) => plain(by_types),
                 (None, _) => match switched(&values, false) {
@@ -176,7 +177,7 @@ impl NativeLoop {
             },
             Err(e) => e.0,
         };
-        match mixed::lower(&self.scan, types, values) {
+        match mixed::lower(&self.scan, types, values, &[]) {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => self.listed(plan, why),
@@ -192,7 +193,7 @@ impl NativeLoop {
         if kernel.lanes > 1 || kernel.kernel.body.len() < LONG || matches!(self.engine, Engine::Device(_)) {
             return None;
         }
-        let list = mixed::lower(&self.scan, types, values).ok()?;
+        let list = mixed::lower(&self.scan, types, values, &[]).ok()?;
         (list.nanoseconds() * MARGIN < kernel.nanoseconds()).then_some(list)
     }
 

@@ -93,6 +93,7 @@ pub(super) struct InnerLoop {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
+    pub ran: Option<Place>,
 }
 
 /// A loop in a step whose own step is a list.
@@ -104,6 +105,7 @@ pub(super) struct InnerFor {
     pub writes: Vec<[Place; 2]>,
     pub stop: Option<Place>,
     pub step: Place,
+    pub ran: Option<Place>,
 }
 
 impl Piece {
@@ -127,12 +129,14 @@ impl Piece {
                     operands: inner.operands,
                     count: inner.count,
                     stopped: inner.stopped,
+                    ran: inner.ran,
                 }))
             }
             Work::For(inner) => {
                 let parts = inner.items.into_iter().map(|item| Piece::new(item, kernels)).collect();
                 let (scan, level, count) = (inner.scan, inner.level, inner.count);
-                Part::For(Box::new(InnerFor { scan, level, count, parts, writes: inner.writes, stop: inner.stop, step: inner.step }))
+                let (writes, stop, step, ran) = (inner.writes, inner.stop, inner.step, inner.ran);
+                Part::For(Box::new(InnerFor { scan, level, count, parts, writes, stop, step, ran }))
             }
         };
         Piece { part, ins: item.ins, outs: item.outs, span: item.span }

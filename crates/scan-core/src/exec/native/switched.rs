@@ -2,7 +2,7 @@
 //! these numbers.
 
 use super::mixed::{Kernels, Lists, Mixed};
-use crate::backend::cpu::{Memory, Operand, bytes, integer_at};
+use crate::backend::cpu::{Memory, Operand, bytes, each_integer, integer_at};
 use crate::ir::{Scan, SeqId};
 use crate::lower::mixed;
 use crate::types::{Array, Type};
@@ -22,16 +22,25 @@ enum Of {
     Seq(SeqId),
 }
 
-/// The integers of a step.
-type Key = SmallVec<[i64; 2]>;
+/// What a list knows of an integer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Known {
+    /// It is this one.
+    Number(i64),
+    /// It is at least 1, and at most this.
+    UpTo(i64),
+}
 
-/// All integers from 1 on, where what they are does not matter.
-const SOME: i64 = i64::MAX;
+/// The integers of a step.
+type Key = SmallVec<[Known; 2]>;
+
+/// Lists for integers up to some number have room for up to so many times as much.
+const ROOM: i64 = 4;
 
 /// A loop with a list for each combination of integers that its steps are given.
 pub struct Switched {
     of: Vec<Of>,
-    /// One list is for all steps that are given integers from 1 on.
+    /// One list is for all steps that are given integers from 1 on, up to about the largest of them.
     by_sign: bool,
     types: Vec<Type>,
     values: Vec<Option<Array>>,
@@ -41,7 +50,7 @@ pub struct Switched {
 
 impl Switched {
     /// The loop for parameters of the step of these types and values, with a list for its first step; `None` where that does not help.
-    /// `by_sign`: with one list for all steps that are given integers from 1 on.
+    /// `by_sign`: with one list for all steps that are given integers from 1 on, up to about the largest of them.
     pub fn new(scan: &Scan, ins: &[Array], types: &[Type], values: &[Option<Array>], by_sign: bool, kernels: Kernels) -> Option<Switched> {
         let mut values = values.to_vec();
         values.resize(types.len(), None);
@@ -50,7 +59,9 @@ impl Switched {
         let mut new = Switched { of: given, by_sign, types: types.to_vec(), values, kernels, made: Mutex::default() };
         for step in [false, true] {
             new.of.extend(step.then_some(Of::Step));
-            if !new.of.is_empty() && new.list(scan, &new.key(scan, ins, 0)).is_some() {
+            let tops = new.tops(scan, ins);
+            let key = if by_sign { tops } else { new.key(scan, ins, &tops, 0) };
+            if !new.of.is_empty() && new.list(scan, &key).is_some() {
                 return Some(new);
             }
             new.made.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
@@ -58,8 +69,8 @@ impl Switched {
         None
     }
 
-    /// The integers of a step.
-    fn key(&self, scan: &Scan, ins: &[Array], step: usize) -> Key {
+    /// What is known of the integers of a step, given what is of those that are at least 1.
+    fn key(&self, scan: &Scan, ins: &[Array], tops: &Key, step: usize) -> Key {
         let of = |of: &Of| match *of {
             Of::Step => step as i64,
             Of::Seq(id) => {
@@ -68,7 +79,21 @@ impl Switched {
                 integer_at(&Operand { memory: Memory::Read(bytes(x)), offset: row * x.dtype().size(), stride: 0 }, x.dtype())
             }
         };
-        self.of.iter().map(of).map(|n| if self.by_sign && n > 0 { SOME } else { n }).collect()
+        self.of.iter().map(of).zip(tops).map(|(n, &top)| if self.by_sign && n > 0 { top } else { Known::Number(n) }).collect()
+    }
+    /// About the largest of each of the integers of all steps.
+    fn tops(&self, scan: &Scan, ins: &[Array]) -> Key {
+        let top = |of: &Of| {
+            let x = match *of {
+                Of::Step => &ins[Scan::N_STEPS],
+                Of::Seq(id) => &ins[scan.seq_input(id)],
+            };
+            let (mut top, memory) = (1, Operand::reading(bytes(x)));
+            each_integer(&memory, x.dtype(), x.len(), |_, n| top = n.max(top));
+            let enough = std::iter::successors(Some(ROOM), |n| n.checked_mul(ROOM)).find(|&n| n >= top);
+            Known::UpTo(enough.unwrap_or(i64::MAX))
+        };
+        self.of.iter().map(top).collect()
     }
 
     /// The list for some integers.
@@ -86,20 +111,28 @@ impl Switched {
     }
     fn lowered(&self, scan: &Scan, key: &Key) -> Option<Arc<Mixed>> {
         let mut values = self.values.clone();
-        for (of, &n) in self.of.iter().zip(key).filter(|(_, n)| !(self.by_sign && **n == SOME)) {
+        let mut most = vec![None; values.len()];
+        for (of, &known) in self.of.iter().zip(key) {
             let param = if let Of::Seq(id) = of { scan.seq_param(*id) } else { Scan::STEP };
-            values[param] = Some(Array::scalar(n).cast(self.types[param].dtype));
+            match known {
+                Known::Number(n) => values[param] = Some(Array::scalar(n).cast(self.types[param].dtype)),
+                Known::UpTo(n) => most[param] = Some(n),
+            }
         }
-        let plan = mixed::lower(scan, &self.types, &values).ok()?;
+        let plan = mixed::lower(scan, &self.types, &values, &most).ok()?;
+        if most.iter().any(Option::is_some) && plan.calls_loops() {
+            return None;
+        }
         Some(Arc::new(Mixed::new(scan, plan, &self.kernels)))
     }
 
     /// The lists of n steps; `None` where one of the steps has none, or does not keep the states as the others do.
     pub fn lists(&self, scan: &Scan, ins: &[Array], n: usize) -> Option<Lists> {
+        let tops = self.tops(scan, ins);
         let (mut keys, mut which): (FxHashMap<Key, u32>, Vec<u32>) = (FxHashMap::default(), vec![]);
         for step in 0..n {
             let next = keys.len() as u32;
-            which.push(*keys.entry(self.key(scan, ins, step)).or_insert(next));
+            which.push(*keys.entry(self.key(scan, ins, &tops, step)).or_insert(next));
             if keys.len() > LISTS {
                 return None;
             }

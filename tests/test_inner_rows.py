@@ -1,0 +1,159 @@
+"""Rows of loops in steps, as many as a value of the step says: their gradients run in one list of kernels, and are right."""
+
+import numpy as np
+import pytest
+from test_inner_loops import agree
+
+import rscan as rs
+
+T = 9
+RANDOM = np.random.default_rng(2)
+X, ROWS, W = RANDOM.normal(size=T), RANDOM.normal(size=(T, 3)), RANDOM.normal(size=(3, 3)) / 3
+COUNTS = RANDOM.integers(0, 6, size=T)
+SOME = np.maximum(COUNTS, 1)
+
+
+def sines(h, x, n):
+    """n rows."""
+    return rs.loop(lambda z: {"z": rs.sin(z + x)}, init={"z": h}, n_steps=n).z
+
+
+def discounted(rows, **options):
+    return rs.loop(lambda p, g: {"g": g * 0.5 + p}, over={"p": rows}, init={"g": rs.zeros_like(rows[0])}, **options).g
+
+
+def over(step, x, n, h0=0.3):
+    """The last state, squared."""
+    h = rs.loop(lambda x, n, h: {"h": step(x, n, h)}, over={"x": x, "n": n}, init={"h": rs.constant(h0)}).h
+    return rs.sum(h**2)
+
+
+def until(x, n):
+    def step(x, n, h):
+        def newton(z):
+            return {"z": z - (z**3 + z - x) / (3 * z**2 + 1)}, rs.until(abs(z**3 + z - x) < 1e-9)
+
+        return rs.loop(newton, init={"z": x + h}, n_steps=20).z[-1] * 0.5
+
+    return over(step, x, n)
+
+
+def first_and_last(x, n):
+    def step(x, n, h):
+        rows = sines(h, x, n)
+        return rows[n - 1] * rows[0] + rows[-1]
+
+    return over(step, x, n)
+
+
+def as_often_as_was_computed(x, n):
+    def step(x, n, h):
+        rows = sines(h, x, rs.clip(rs.cast(abs(h) * 4, "int64"), 1, 6))
+        return rows[-1] + 0.1 * rows[0]
+
+    return over(step, x, n)
+
+
+def reversed_between(x, n):
+    return over(lambda x, n, h: discounted(rs.exp(-sines(h, x, n)[::-1]))[-1], x, n)
+
+
+def with_what_was_before(x, n):
+    return over(lambda x, n, h: rs.concatenate([rs.stack([h]), sines(h, x, n)])[-1] + x, x, n)
+
+
+def differences(x, n):
+    def step(x, n, h):
+        rows = sines(h, x, n + 1)
+        return discounted((rows[1:] - rows[:-1]) ** 2)[-1] + rows[-1]
+
+    return over(step, x, n)
+
+
+def both_ways(x, n):
+    def step(x, n, h):
+        rows = sines(h, x, n)
+        forth = discounted(rows)
+        back = rs.loop(lambda p, q, g: {"g": g * 0.5 + p * q}, over={"p": rows, "q": forth}, init={"g": h}, reverse=True).g
+        return back[-1]
+
+    return over(step, x, n)
+
+
+LOOPS = [until, first_and_last, as_often_as_was_computed, reversed_between, with_what_was_before, differences, both_ways]
+
+
+def slopes(loss):
+    return lambda x, n: [loss(x, n), rs.grad(loss(x, n), x)]
+
+
+@pytest.mark.parametrize("loss", LOOPS)
+def test_engines_agree(monkeypatch, loss):
+    agree(monkeypatch, slopes(loss), X, SOME)
+    agree(monkeypatch, slopes(loss), X, COUNTS)
+
+
+@pytest.mark.parametrize("loss", LOOPS)
+def test_slopes_are_those_of_differences(loss):
+    value, slope = compiled(loss)(X, SOME)
+    steps = 1e-6 * np.eye(T)
+    f = compiled(loss)
+    differences = [(f(X + d, SOME)[0] - f(X - d, SOME)[0]) / 2e-6 for d in steps]
+    np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-8)
+
+
+def compiled(loss):
+    x, n = rs.vector("x"), rs.lvector("n")
+    return rs.function([x, n], slopes(loss)(x, n), on_unused_input="ignore")
+
+
+@pytest.mark.parametrize("loss", LOOPS)
+def test_one_list_is_for_all_numbers_of_rows(loss):
+    f = compiled(loss)
+    f(X, SOME)
+    runs = [line for line in str(f.explain()).splitlines() if "runs on" in line]
+    assert not any("eval" in line or "calls of scan" in line or "for each of 4" in line for line in runs), runs
+
+
+@pytest.mark.parametrize("total", [False, True])
+def test_rows_of_vectors(monkeypatch, total):
+    def build(w, x, n):
+        def step(x, n, h):
+            rows = rs.loop(lambda z: {"z": rs.tanh(w @ z + x)}, init={"z": h}, n_steps=n).z
+            if total:
+                return rs.sum(rows, axis=0) * 0.1
+            both = rs.concatenate([h[None], rows])
+            products = rs.exp(-(both**2))[:-1] * both[1:]
+            return discounted(products)[-1] + both[0] * 0.1
+
+        loss = over(step, x, n, np.ones(3))
+        return [loss, *rs.grad(loss, [w, x])]
+
+    agree(monkeypatch, build, W, ROWS, SOME)
+    if total:
+        agree(monkeypatch, build, W, ROWS, COUNTS)
+
+
+def test_more_rows_than_ever_before(monkeypatch):
+    """Lists have room for about as many rows as one call has at most; later calls may have more."""
+    x, n = rs.vector("x"), rs.lvector("n")
+    f = rs.function([x, n], slopes(both_ways)(x, n))
+    found = [f(X, n) for n in (SOME, 10 * SOME, SOME, 100 * SOME)]
+    monkeypatch.setenv("RSCAN_ENGINE", "eval")
+    law = rs.function([x, n], slopes(both_ways)(x, n))
+    for got, n in zip(found, (SOME, 10 * SOME, SOME, 100 * SOME), strict=True):
+        for a, b in zip(got, law(X, n), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_sequences_that_are_too_short_are_reported(monkeypatch):
+    def build(x, n, short):
+        def step(x, n, h):
+            rows = rs.loop(lambda s, z: {"z": rs.sin(z + x + s)}, over={"s": short}, init={"z": h}, n_steps=n).z
+            return rows[-1]
+
+        return rs.grad(over(step, x, n), x)
+
+    agree(monkeypatch, build, X, SOME, np.ones(6))
+    law = agree(monkeypatch, build, X, SOME, np.ones(3))
+    assert isinstance(law, tuple), "an error"
