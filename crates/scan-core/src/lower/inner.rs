@@ -1,7 +1,7 @@
 //! Loops in the steps of a loop, as parts of its list: their states and rows lie in the memory of the step.
 
 use super::fusions::{DEEP, known};
-use super::mixed::{Item, MixedLoop, Place, listed};
+use super::mixed::{Item, MixedLoop, Place, Work, listed};
 use super::rooms::roomy;
 use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
 use super::window::Window;
@@ -90,6 +90,13 @@ pub(crate) struct InnerList {
     pub step: Place,
     /// Where it tells how many steps it ran.
     pub ran: Option<Place>,
+}
+
+impl MixedLoop {
+    /// True where a loop in the step is no part of the list, but called.
+    pub fn calls_loops(&self) -> bool {
+        self.items.iter().any(|item| matches!(&item.work, Work::Call(Op::Scan(_), _)))
+    }
 }
 
 impl Count {

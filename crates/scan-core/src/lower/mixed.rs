@@ -490,10 +490,6 @@ impl MixedLoop {
         }
         self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
     }
-    /// True where a loop in the step is no part of the list, but called.
-    pub fn calls_loops(&self) -> bool {
-        self.items.iter().any(|item| matches!(&item.work, Work::Call(Op::Scan(_), _)))
-    }
     /// Calls `visit` with all places.
     pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
         self.items.iter_mut().for_each(|item| item.places(visit));

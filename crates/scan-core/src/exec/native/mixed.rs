@@ -16,7 +16,7 @@ use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::kernel::{Kernel, Nest};
 use crate::lower::Window;
-use crate::lower::inner::{Count, Guard};
+use crate::lower::inner::{Count, Guard, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
@@ -133,9 +133,8 @@ impl Piece {
                 }))
             }
             Work::For(inner) => {
-                let parts = inner.items.into_iter().map(|item| Piece::new(item, kernels)).collect();
-                let (scan, level, count) = (inner.scan, inner.level, inner.count);
-                let (writes, stop, step, ran) = (inner.writes, inner.stop, inner.step, inner.ran);
+                let InnerList { scan, level, count, items, writes, stop, step, ran } = *inner;
+                let parts = items.into_iter().map(|item| Piece::new(item, kernels)).collect();
                 Part::For(Box::new(InnerFor { scan, level, count, parts, writes, stop, step, ran }))
             }
         };

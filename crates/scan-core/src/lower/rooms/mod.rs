@@ -137,11 +137,9 @@ impl Rooms<'_> {
         if let Some(rows) = self.numbers(node).or_else(|| self.repeated(node)) {
             return Some(vec![Image::Rows(rows)]);
         }
-        if let Op::Index(index) = &node.op
-            && known_shape(self.from, node.outs[0]).is_err()
-        {
+        if let Some(pattern) = self.opens(node) {
             let rows = Rows { pieces: self.pieces(node.ins[0])? };
-            return one(self.indexed(&rows, &Pattern::parse(&index.pattern).ok()?, node));
+            return one(self.indexed(&rows, &pattern, node));
         }
         if let Op::DimOf(dim) = &node.op
             && let Some(n) = self.out.ty(ins[0]).dims[dim.axis].value()
@@ -154,6 +152,12 @@ impl Rooms<'_> {
         let outs = self.out.apply(node.op.clone(), &ins).ok()?;
         self.ranges.made(&self.out, &node.op, &ins, outs[0]);
         Some(outs.into_iter().map(Image::Value).collect())
+    }
+
+    /// The slice of an array, where values say how many rows it has.
+    fn opens(&self, node: &Node) -> Option<Pattern> {
+        let Op::Index(index) = &node.op else { return None };
+        if known_shape(self.from, node.outs[0]).is_ok() { None } else { Pattern::parse(&index.pattern).ok() }
     }
 
     /// `arange` from a small number on, to an integer of the step.
