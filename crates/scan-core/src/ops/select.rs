@@ -30,6 +30,19 @@ pub enum Selected {
     Places(Places),
 }
 
+/// Runs of elements at equal distances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The first element.
+    pub at: usize,
+    /// Elements of a run.
+    pub run: usize,
+    /// How many runs.
+    pub count: usize,
+    /// Elements from the begin of a run to the next.
+    pub step: usize,
+}
+
 impl Selector {
     /// That of an op that reads or writes by an index.
     pub fn of(op: &Op) -> Option<Selector> {
@@ -62,19 +75,25 @@ impl Selector {
         Some(out)
     }
 
-    /// Position and number of the elements that an index of integers alone names in an array of this shape; `None` for others.
+    /// Where the elements lie that an index of integers names in an array of this shape, of which some axes side by side may be taken whole;
+    /// `None` for others.
     ///
     /// # Errors
     /// `E0202` where an integer lies outside its axis.
-    pub fn spot(&self, shape: &[usize], integer: &dyn Fn(usize) -> i64) -> Option<Result<(usize, usize)>> {
+    pub fn spot(&self, shape: &[usize], integer: &dyn Fn(usize) -> i64) -> Option<Result<Spot>> {
         let Selector::Basic(pattern) = self else { return None };
-        if pattern.items.iter().any(|item| *item != Item::At) {
+        let items = &pattern.items[..];
+        let named = items.iter().rposition(|item| *item == Item::At)? + 1;
+        let whole = items.iter().position(|item| *item != Item::At).unwrap_or(named).min(named);
+        let behind = items[whole..named].iter().position(|item| *item == Item::At).map_or(named, |n| whole + n);
+        let others = items[whole..behind].iter().chain(&items[named..]).any(|item| *item != Item::ALL);
+        if others || items[behind..named].iter().any(|item| *item != Item::At) {
             return None;
         }
-        let axes = pattern.items.len();
-        let at = (0..axes).try_fold(0, |at, k| Ok(at * shape[k] + position(integer(k), k, shape[k])?));
-        let run = count(&shape[axes..]);
-        Some(at.map(|at| (at * run, run)))
+        let (run, step) = (count(&shape[named..]), count(&shape[behind..]));
+        let numbers = (0..whole).chain(behind..named).enumerate();
+        let at = numbers.map(|(k, axis)| Ok(position(integer(k), axis, shape[axis])? * count(&shape[axis + 1..]))).sum::<Result<usize>>();
+        Some(at.map(|at| Spot { at, run, count: count(&shape[whole..behind]), step }))
     }
 
     /// The elements of an array of this shape; the index inputs are asked for as integers or as arrays.

@@ -291,9 +291,17 @@ impl<'a> Bound<'a> {
         let (x, out) = (&self.piece.ins[0], &self.piece.outs[0]);
         let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
         if let Some(found) = selector.spot(&x.shape, &integer) {
-            let ((at, run), size) = (found?, out.dtype.size());
-            let from = spots[0].at(k);
-            copy(&Operand { offset: from.offset + at * size, ..from }, &spots[spots.len() - 1].at(k), run * size);
+            let (found, size) = (found?, out.dtype.size());
+            let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
+            let from = Operand { offset: from.offset + found.at * size, ..from };
+            if found.run == 1 && found.count > 0 {
+                gather(&from, &to, found.count, (found.step * size) as isize, size);
+                return Ok(());
+            }
+            for run in 0..found.count {
+                let from = Operand { offset: from.offset + run * found.step * size, ..from };
+                copy(&from, &Operand { offset: to.offset + run * found.run * size, ..to }, found.run * size);
+            }
             return Ok(());
         }
         memory::given(
@@ -310,13 +318,15 @@ impl<'a> Bound<'a> {
         let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
         if y.dtype == out.dtype
             && let Some(found) = selector.spot(&out.shape, &integer)
-            && let (at, run) = found?
-            && run == count(&y.shape)
+            && let found = found?
+            && found.count * found.run == count(&y.shape)
         {
-            let to = spots[spots.len() - 1].at(k);
-            let to = Operand { offset: to.offset + at * out.dtype.size(), ..to };
-            let from = spots[0].at(k);
-            crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [run; 3], |y, _, x| write_run(x, y, mode)));
+            let (from, to, n, size) = (spots[0].at(k), spots[spots.len() - 1].at(k), found.run, out.dtype.size());
+            for run in 0..found.count {
+                let from = Operand { offset: from.offset + run * n * size, ..from };
+                let to = Operand { offset: to.offset + (found.at + run * found.step) * size, ..to };
+                crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [n; 3], |y, _, x| write_run(x, y, mode)));
+            }
             return Ok(());
         }
         memory::given(
