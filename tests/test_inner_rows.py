@@ -95,7 +95,7 @@ def test_engines_agree(monkeypatch, loss):
 
 @pytest.mark.parametrize("loss", LOOPS)
 def test_slopes_are_those_of_differences(loss):
-    value, slope = compiled(loss)(X, SOME)
+    _, slope = compiled(loss)(X, SOME)
     steps = 1e-6 * np.eye(T)
     f = compiled(loss)
     differences = [(f(X + d, SOME)[0] - f(X - d, SOME)[0]) / 2e-6 for d in steps]
