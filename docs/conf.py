@@ -59,6 +59,7 @@ def public_names() -> dict[str, list[str]]:
         if name in CONSTRUCTORS or module == "rscan":
             module = "inputs" if name in CONSTRUCTORS else "_rows"
         groups.setdefault(owner.get(module, "More"), []).append(name)
+    groups["rscan.onnx"] = ["onnx.export"]
     groups["rscan.interop"] = interop_names()
     return groups
 

@@ -58,7 +58,7 @@ from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
 if _TYPE_CHECKING:
-    from . import ode, optim, special, stats
+    from . import ode, onnx, optim, special, stats  # noqa: F401
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -170,11 +170,11 @@ _USUAL |= {"scalars", "vectors", "matrices", "tensor3", "dtensor3"}
 def __dir__() -> list[str]:
     """What users mean to see."""
     shown = [name for name in __all__ if name in _USUAL or name not in _CONSTRUCTORS]
-    return sorted([*shown, "e", "inf", "nan", "newaxis", "pi", "print"])
+    return sorted([*shown, "onnx", "e", "inf", "nan", "newaxis", "pi", "print"])
 
 
 #: Modules that are imported when they are first asked for.
-_LATER = ("ode", "optim", "special", "stats")
+_LATER = ("ode", "onnx", "optim", "special", "stats")
 
 
 def __getattr__(name: str) -> _Any:

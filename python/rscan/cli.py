@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench, "inspect": _inspect}
+    commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench, "inspect": _inspect, "onnx": _onnx}
     return commands[options.command](options)
 
 
@@ -47,6 +47,10 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("-o", "--output", help="the file to write; standard output")
     inspect = commands.add_parser("inspect", help="say what is in a file that rs.save wrote")
     inspect.add_argument("file", help="the file")
+    onnx = commands.add_parser("onnx", help="write a function of a file that rs.save wrote as a model of ONNX")
+    onnx.add_argument("file", help="the file")
+    onnx.add_argument("output", help="the model to write")
+    onnx.add_argument("--function", help="its name, where the file has several")
     bench = commands.add_parser("bench", help="time a model with its gradient, beside what else is installed")
     bench.add_argument("--json", action="store_true", help="the same for programs")
     bench.add_argument("--only", default="", help="systems whose names contain this")
@@ -78,6 +82,27 @@ def _inspect(options: Any) -> int:
     try:
         print(load(options.file).describe(), end="")
     except (OSError, RscanError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _onnx(options: Any) -> int:
+    from .errors import RscanError
+    from .onnx import export
+    from .saving import load
+
+    try:
+        module = load(options.file)
+        name = options.function or next(iter(module))
+        if name not in module or (options.function is None and len(module) > 1):
+            print(f"rscan onnx: {options.file} has {', '.join(module)}; name one: --function {next(iter(module))}", file=sys.stderr)
+            return 1
+        export(module[name], options.output, name=name)
+    except RscanError as error:
+        print(error.render(), file=sys.stderr)
+        return 1
+    except (OSError, ModuleNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
