@@ -27,7 +27,7 @@ SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -57,7 +57,7 @@ demo: $(VENV)/built  ## run two of the examples
 	$(PY) examples/garch.py
 	$(PY) examples/ar2_sunspots.py
 
-test: lint test-rust test-python  ## everything that is checked before a change lands
+test: lint test-rust test-small test-python  ## everything that is checked before a change lands
 
 lint: $(VENV)/installed
 	cargo fmt --all --check
@@ -73,6 +73,10 @@ test-rust: $(VENV)/installed
 	    set -x; cargo test --workspace --all-features --lib --bins --tests --examples; \
 	fi
 	cargo test --doc --package scan-core --all-features
+
+test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form
+	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings
+	cargo test --quiet --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
 
 test-python: $(VENV)/built $(VENV)/installed
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
@@ -145,6 +149,19 @@ accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is 
 accept-files:  ## FILE_MUTANTS damaged files are errors, and N random programs give the same bits from a file
 	RSCAN_MUTANTS=$(FILE_MUTANTS) cargo test --profile wheel --package scan-core --features testing --test it -- --nocapture modules::
 	RSCAN_SAVED_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture saved_programs
+
+accept-native: $(VENV)/built  ## programs without Python, with machine code and without: the bits of Python, sizes, times of loading, predicting and stepping
+	$(PY) tools/accept_native.py
+
+accept-targets:  ## the crate without machine code for other processors: rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
+	cargo check --package scan-core --no-default-features --target wasm32-unknown-unknown
+	cargo check --package scan-core --no-default-features --target aarch64-unknown-linux-gnu
+	cargo check --package scan-core --target aarch64-unknown-linux-gnu
+
+accept-package:  ## the crate as it is published: packed, checked, its pages without a warning, and the first program of its pages in a crate of its own
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --package scan-core --features ndarray
+	cargo package --package scan-core --allow-dirty --no-verify
+	$(PYTHON) tools/accept_package.py
 
 accept-cuda:  ## random kernels and N random programs on a driver of CUDA without a card; PTXAS: NVIDIA's assembler, which then sees each kernel
 	RSCAN_KERNELS=20 RSCAN_PTXAS=$(PTXAS) cargo test --profile wheel --package scan-core --all-features --lib -- backend::cuda

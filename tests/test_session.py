@@ -240,3 +240,69 @@ def test_sessions_of_one_function_step_side_by_side():
     assert sorted(found) == [0, 1, 2, 3]
     for rows in found.values():
         same(rows, whole)
+
+
+# Many sessions at once.
+
+
+def test_many_sessions_make_the_bits_of_each_alone():
+    f, _ = cell()
+    many, alone = ([f.session(h0=np.full(3, 0.01 * i)) for i in range(150)] for _ in range(2))
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        x = rng.normal(size=(150, 3))
+        rows = rs.step_all(many, x)
+        assert rows.shape == (150, 3) and rows.tobytes() == np.stack([s.step(row) for s, row in zip(alone, x, strict=True)]).tobytes()
+    assert [len(s) for s in many] == [5] * 150
+    rs.step_all(reversed(many), x=x)
+    assert many[0].step(x[0]).shape == (3,)
+
+
+def cell():
+    x, h0 = rs.dmatrix("x"), rs.dvector("h0")
+    w = rs.shared(np.random.default_rng(1).normal(size=(3, 3)), "w")
+    return rs.function([x, h0], rs.loop(lambda x, h: rs.tanh(h @ w + x), over=x, init=h0)), None
+
+
+def test_one_that_fails_is_left_as_it_was_and_the_others_go_on():
+    x, h0 = rs.dvector("x"), rs.dscalar("h0")
+    f = rs.function([x, h0], dict(h=rs.loop(lambda x, h: (h + x, rs.until(h + x > 100)), over=x, init=h0)))
+    sessions = [f.session(h0=100.0 * (i % 50 == 7)) for i in range(200)]
+    first = rs.step_all(sessions, np.ones(200))
+    ended = [i for i in range(200) if i % 50 == 7]
+    assert [i for i, s in enumerate(sessions) if s.stopped] == ended and first["h"][7] == 101.0
+    failed = {}
+    rows = rs.step_all(sessions, np.ones(200), failed=failed)["h"]
+    assert list(failed) == ended and {e.code for e in failed.values()} == {"E0533"}
+    assert (rows[ended] == 0).all() and (np.delete(rows, ended) == 2.0).all()
+    with pytest.raises(rs.ScanError, match="of session 7; 4 of 200 sessions failed") as caught:
+        rs.step_all(sessions, np.ones(200))
+    assert caught.value.code == "E0533"
+    assert [len(s) for s in sessions[6:9]] == [3, 1, 3] and sessions[7].state["h0"] == 101.0
+    failed.clear()
+    assert rs.step_all([sessions[7]], np.ones(1), failed=failed) is None and list(failed) == [0]
+
+
+def test_what_does_not_fit_many_sessions_steps_none():
+    f, _ = cell()
+    sessions = [f.session(h0=np.zeros(3)) for _ in range(3)]
+    other = cell()[0].session(h0=np.zeros(3))
+    for bad, rows, text in [
+        ([], np.ones((0, 3)), "at least one"),
+        ([*sessions, other], np.ones((4, 3)), "of different functions"),
+        ([*sessions, sessions[1]], np.ones((4, 3)), "sessions 1 and 3 are the same one"),
+        (sessions, np.ones((2, 3)), "rows for 2 sessions, not 3"),
+    ]:
+        with pytest.raises(rs.RscanError, match=text) as caught:
+            rs.step_all(bad, rows)
+        assert caught.value.code == "E0532"
+    assert all(len(s) == 0 for s in sessions)
+
+
+def test_many_sessions_of_compiled_functions_have_their_structures():
+    @rs.compile
+    def ema(xs, start):
+        return {"m": rs.loop(lambda x, m: m + 0.5 * (x - m), over=xs, init=start)}
+
+    sessions = [ema.session(np.empty(0), float(i)) for i in range(4)]
+    assert rs.step_all(sessions, [2.0] * 4)["m"].tolist() == [1.0, 1.5, 2.0, 2.5]

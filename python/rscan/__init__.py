@@ -49,7 +49,7 @@ from .printing import Print, debugprint, pp, print_
 from .random import RandomStream
 from .saving import Module, load, load_params, save, save_params
 from .scan import foldl, foldr, map, reduce, scan
-from .session import Session
+from .session import Session, step_all
 from .shared import SharedVariable, shared
 from .show import show
 from .transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -143,6 +143,7 @@ __all__ = [
     "show",
     "special",
     "stats",
+    "step_all",
     "taps",
     "tensor",
     "typing",

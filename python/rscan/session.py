@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 from . import _native, _tree
 from ._calling import _MISSING, In, convert, plain
 from ._spans import here
-from .errors import RscanTypeError
+from .errors import RscanError, RscanTypeError
 from .variable import wrap
 
 if TYPE_CHECKING:
     from .function import Function
 
-__all__ = ["Session"]
+__all__ = ["Session", "step_all"]
 
 
 class Session(_native.Session):
@@ -59,6 +59,14 @@ class Session(_native.Session):
             return self._run_with(int(args[0]))
         rows = self._rows(args, named, by_step=False)
         return self._run_with(len(rows[0]), *rows)
+
+    def _many(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[np.ndarray]:
+        """Per sequence an array of rows, one of each of many sessions."""
+        return self._rows(args, named, by_step=False)
+
+    def _built(self, rows: Any) -> Any:
+        """Results in the structure in which steps return them."""
+        return rows
 
     def _rows(self, args: tuple[Any, ...], named: Mapping[str, Any], by_step: bool) -> list[np.ndarray]:
         values: list[Any] = [*args[: len(self._places)], *[_MISSING] * (len(self._places) - len(args))]
@@ -141,6 +149,34 @@ class Session(_native.Session):
         return f"<rscan session of {self.function.name or 'a function'}({names}), {len(self)} steps{', ended' if self.stopped else ''}>"
 
 
+def step_all(sessions: Iterable[Session], *args: Any, failed: dict[int, BaseException] | None = None, **named: Any) -> Any:
+    """One step of many sessions of one function. Given per sequence, in order or by name, an array with a row for each session, it
+    returns what `session.step` does with an axis more, the sessions. Thousands take one call, on all threads; each makes the bits that it
+    makes alone.
+
+    A session that cannot make its step (it has ended, an op reports an error) is left as it was; all others make theirs. Then the first
+    error is raised, unless `failed` is given: a dict that gets the errors by position. The rows of these sessions are zeros.
+
+    >>> x, h0 = rs.dvector("x"), rs.dscalar("h0")
+    >>> f = rs.function([x, h0], rs.loop(lambda x, h: 0.5 * h + x, over=x, init=h0))
+    >>> sessions = [f.session(h0=h) for h in (0.0, 2.0, 4.0)]
+    >>> rs.step_all(sessions, [1.0, 1.0, 1.0])
+    array([1., 2., 3.])
+    """
+    sessions = sessions if isinstance(sessions, list) else list(sessions)
+    if not sessions or not all(isinstance(s, Session) for s in sessions):
+        raise RscanTypeError("step_all takes sessions, at least one", code="E0532", labels=[(here(), "")])
+    first = sessions[0]
+    rows, errors = _native.step_all(sessions, first._many(args, named))
+    for i, error in errors:
+        if failed is None or not isinstance(error, RscanError):
+            if isinstance(error, RscanError):
+                error.notes.append(f"of session {i}; {len(errors)} of {len(sessions)} sessions failed, the others made their step")
+            raise error
+        failed[i] = error
+    return None if rows is None else first._built(rows)
+
+
 class CompiledSession(Session):
     """A session of what `rs.compile` made: rows and results have the structure of its arguments and results."""
 
@@ -159,6 +195,12 @@ class CompiledSession(Session):
     def run(self, *args: Any, **named: Any) -> Any:
         """Many steps: given the rows of each sequence, in order or by name, the rows of each result."""
         return self._build(super().run(*(self._leaves(args, named) if self._places else args)))
+
+    def _many(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[np.ndarray]:
+        return super()._many(tuple(self._leaves(args, named)), {})
+
+    def _built(self, rows: Any) -> Any:
+        return self._build(rows)
 
     def _leaves(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
         """A value per sequence, taken out of structures."""

@@ -36,6 +36,20 @@ fn main() -> Result<()> {
     }
     println!("{:.0} ns a step at best; mu {:.6} v {:.6} a {:.6}", quickest * 1e9, mu[0], v[0], a[0]);
 
+    // Many clients: a row for each goes in, a row for each comes out.
+    for n in [1_000, 10_000] {
+        let mut many = (0..n).map(|_| module.session(&mut cx, "filter", &start)).collect::<Result<Vec<Session>>>()?;
+        let x = Array::vector(&(0..n).map(|i| f64::from(i % 7) * 0.25 - 0.75).collect::<Vec<f64>>());
+        let mut quickest = f64::MAX;
+        for _ in 0..100 {
+            let begun = Instant::now();
+            let stepped = Session::step_all(&mut cx, &mut many, std::slice::from_ref(&x))?;
+            assert!(stepped.failed.is_empty() && stepped.rows[0].len() == many.len());
+            quickest = quickest.min(begun.elapsed().as_secs_f64() / f64::from(n));
+        }
+        println!("{n} sessions at once: {:.0} ns a step of each at best", quickest * 1e9);
+    }
+
     // Elsewhere, later: another session goes on from the bytes.
     let mut other = module.session(&mut cx, "filter", &start)?;
     other.restore(&session.snapshot()?)?;

@@ -4,7 +4,7 @@ pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::explain::{StateInfo, VariantInfo};
 pub use crate::exec::session::{Row as StepRow, RowMut as StepRowMut};
-pub use crate::exec::{DeviceInfo, Engine, Function, FunctionSpec, LoopInfo, Placed, Session, Steps, devices, engine_on};
+pub use crate::exec::{DeviceInfo, Engine, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
 pub use crate::expr::gradient::{grad, jvp, jvp_with, vjp};

@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::reflect::{catalogue, structural_ops};
     #[pymodule_export]
-    use super::session::Session;
+    use super::session::{Session, step_all};
     #[pymodule_export]
     use super::shared::Shared;
     #[pymodule_export]

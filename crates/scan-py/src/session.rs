@@ -132,6 +132,39 @@ impl Session {
     }
 }
 
+/// One step of many sessions: the rows that they make in the form of their results (None where all failed), and of those that failed the
+/// position and the exception.
+#[pyfunction]
+pub fn step_all<'py>(
+    py: Python<'py>,
+    sessions: Vec<Bound<'py, Session>>,
+    rows: Vec<Bound<'py, PyAny>>,
+) -> PyResult<(Option<Bound<'py, PyAny>>, Vec<(usize, Py<PyAny>)>)> {
+    let parts = sessions.iter().map(|s| s.get().parts()).collect::<PyResult<Vec<_>>>()?;
+    let rows = rows.iter().map(read_numpy).collect::<PyResult<Vec<_>>>()?;
+    // Locks are taken in the order of addresses, so that no two callers wait for each other.
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_unstable_by_key(|&i| std::ptr::from_ref(parts[i]).addr());
+    let twice = order.windows(2).find(|w| std::ptr::eq(parts[w[0]], parts[w[1]]));
+    let stepped = guard(py, || {
+        if let Some([a, b]) = twice {
+            let text = format!("sessions {} and {} are the same one", a.min(b), a.max(b));
+            return Err(core::Diagnostic::new(Kind::Value, "E0532", text));
+        }
+        py.detach(|| {
+            let mut locked: Vec<(usize, MutexGuard<core::Session>)> = order.iter().map(|&i| (i, parts[i].locked())).collect();
+            let mut states: Vec<(usize, &mut core::Session)> = locked.iter_mut().map(|(i, state)| (*i, &mut **state)).collect();
+            states.sort_unstable_by_key(|s| s.0);
+            let mut states: Vec<&mut core::Session> = states.into_iter().map(|s| s.1).collect();
+            core::Session::step_all(&mut polled(), &mut states, &rows)
+        })
+    })?;
+    let failed = stepped.failed.iter().map(|(i, e)| (*i, crate::errors::to_py(py, e).into_value(py).into_any())).collect();
+    let some = !stepped.rows.is_empty() || stepped.failed.is_empty();
+    let outs = some.then(|| parts[0].form.results(py, stepped.rows)).transpose()?;
+    Ok((outs, failed))
+}
+
 fn arrays(args: &Bound<'_, PyTuple>) -> PyResult<Vec<Array>> {
     args.iter().map(|a| read_numpy(&a)).collect()
 }

@@ -1,5 +1,6 @@
 //! What knows nothing of tensors: typed ids, source spans, diagnostics.
 
+pub mod clock;
 pub mod codes;
 pub mod diag;
 pub mod idx;

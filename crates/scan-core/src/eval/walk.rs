@@ -1,5 +1,6 @@
 //! One walk over the nodes in order. A branch of `ifelse` that is not taken is not evaluated.
 
+use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::{Def, EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::types::{Array, memory};
@@ -7,7 +8,6 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::ops::Deref;
-use std::time::Instant;
 
 /// The values of `graph`'s results for these arguments.
 ///

@@ -12,4 +12,4 @@ pub use function::{Function, FunctionSpec};
 pub use native::Engine;
 pub use place::{DeviceInfo, Placed, devices, engine_on};
 pub use program::Program;
-pub use session::{Session, Steps};
+pub use session::{Session, Stepped, Steps};

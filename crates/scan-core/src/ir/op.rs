@@ -6,13 +6,14 @@ use super::graph::{Graph, Value};
 use super::profile::Profile;
 use super::scan::Scan;
 use super::view::{View, Viewed};
+use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Outputs of an op: nearly always one.
 pub type Outs<T> = SmallVec<[T; 2]>;

@@ -1,7 +1,8 @@
 //! Where the time of an evaluation goes: per loop and, inside it, per op.
 
+use crate::base::clock::Instant;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Times of one loop, or of what stands outside all loops.
 #[derive(Clone, Debug, Default)]

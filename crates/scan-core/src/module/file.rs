@@ -1,5 +1,6 @@
 //! Files, read and written as a whole.
 
+use crate::base::clock;
 use crate::base::{Diagnostic, Kind, Result};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ fn whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+    name.push(format!(".{}-{}.tmp", clock::process(), NEXT.fetch_add(1, Ordering::Relaxed)));
     path.with_file_name(name)
 }
 

@@ -72,3 +72,41 @@ fn sessions_of_a_file_go_on_from_bytes() {
     assert_eq!(first.session(cx, "filter", &[("w", Array::scalar(0.0))]).map(drop).unwrap_err().code, "E0532");
     assert_eq!(first.session(cx, "other", &given).map(drop).unwrap_err().code, "E0925");
 }
+
+#[test]
+fn many_sessions_step_at_once_as_each_alone() {
+    let xs: Vec<f64> = (0..300).map(|i| (i as f64 * 0.3).cos()).collect();
+    for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
+        let (f, cx) = (garch(engine), &mut EvalCx::new());
+        let mut begun = |i: usize| {
+            let start = [0.0, 1.0 + i as f64, 0.5].map(|x: f64| Some(Array::scalar(x)));
+            f.session(cx, &[&[None], &start[..]].concat()).unwrap()
+        };
+        let (mut many, mut alone): (Vec<_>, Vec<_>) = (0..300).map(|i| (begun(i), begun(i))).unzip();
+        let cx = &mut EvalCx::new();
+        for _ in 0..3 {
+            let made = Session::step_all(cx, &mut many, &[Array::vector(&xs)]).unwrap();
+            assert!(made.failed.is_empty() && made.rows.len() == 3);
+            for (i, session) in alone.iter_mut().enumerate() {
+                let rows = session.step(cx, &[Array::scalar(xs[i])]).unwrap();
+                assert!(rows.iter().zip(&made.rows).all(|(row, all)| *row == all.row(i)), "session {i} on {engine:?}");
+            }
+        }
+        let short = Session::step_all(cx, &mut many, &[Array::vector(&xs[1..])]).map(drop).unwrap_err();
+        assert_eq!((short.code, many[0].len()), ("E0532", 3));
+    }
+}
+
+#[test]
+fn who_stops_a_step_of_many_sessions_learns_which_made_theirs() {
+    let f = garch(Engine::Jit);
+    let start = [0.0, 1.0, 0.5].map(|x: f64| Some(Array::scalar(x)));
+    let mut many: Vec<Session> = (0..500).map(|_| f.session(&mut EvalCx::new(), &[&[None], &start[..]].concat()).unwrap()).collect();
+    let stop = || Err(Diagnostic::new(Kind::Interrupted, "E0390", "stopped"));
+    let mut cx = EvalCx::with_poll(&stop);
+    std::thread::sleep(std::time::Duration::from_millis(15));
+    let made = Session::step_all(&mut cx, &mut many, &[Array::zeros(DType::F64, &[500])]);
+    let failed: Vec<usize> = made.unwrap().failed.iter().map(|f| f.0).collect();
+    assert!(!failed.is_empty());
+    assert!(many.iter().enumerate().all(|(i, session)| session.len() == usize::from(!failed.contains(&i))));
+}

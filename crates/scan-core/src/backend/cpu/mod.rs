@@ -2,6 +2,7 @@
 
 #[allow(unsafe_code)]
 pub mod code;
+#[cfg(feature = "jit")]
 #[allow(unsafe_code)]
 pub mod jit;
 #[allow(unsafe_code)]
@@ -14,7 +15,7 @@ pub mod testing;
 #[allow(unsafe_code)]
 pub mod vm;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "jit", target_arch = "x86_64"))]
 #[allow(unsafe_code)]
 pub mod emit_x64;
 pub mod isa;
@@ -39,6 +40,7 @@ pub fn vm(kernel: &Kernel) -> Box<dyn Code> {
 ///
 /// # Errors
 /// Why there is none.
+#[cfg(feature = "jit")]
 pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
     #[cfg(target_arch = "x86_64")]
     if lanes > 1 {
@@ -46,4 +48,13 @@ pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
         return emitted.or_else(|refusal| jit::compile(kernel).map_err(|_| refusal));
     }
     jit::compile(kernel)
+}
+
+/// The same in a build without machine code.
+///
+/// # Errors
+/// That.
+#[cfg(not(feature = "jit"))]
+pub fn native(_: &Kernel, _: usize) -> Result<Box<dyn Code>, Refusal> {
+    Err(Refusal("this build has no machine code: it is without the feature `jit`".into()))
 }

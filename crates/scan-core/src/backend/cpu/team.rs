@@ -3,13 +3,14 @@
 //! Where lanes are cut depends on the shape alone, and they do not see each other, so no bit depends on the number of threads.
 
 use super::code::{self, Code, Frame, Operand};
+use crate::base::clock;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
 use crate::kernel::{Bin, Kernel, Lane, MemId, Op, Un};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Lanes are cut at multiples of this.
 pub const GRAIN: usize = 64;
@@ -34,12 +35,12 @@ impl Team {
     pub fn new(size: usize) -> Team {
         let name = |i| format!("rscan-{i}");
         let pool = (size > 1).then(|| ThreadPoolBuilder::new().num_threads(size - 1).thread_name(name).build().ok()).flatten();
-        Team { size: if pool.is_some() { size } else { 1 }, pool, process: std::process::id() }
+        Team { size: if pool.is_some() { size } else { 1 }, pool, process: clock::process() }
     }
     /// The team of this process, started when first asked for.
     pub fn of_process() -> &'static Team {
         static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
-        Team::in_process(&TEAM, std::process::id(), size().unwrap_or(1))
+        Team::in_process(&TEAM, clock::process(), size().unwrap_or(1))
     }
 
     /// The team of a process. No lock: a fork may leave one locked for ever. What another process started is left alone, since
@@ -75,6 +76,18 @@ impl Team {
             }),
         }
     }
+}
+
+/// Does a job for each of some items, which the threads of the process take one after the other.
+pub fn share<T: Send>(items: Vec<T>, job: impl Fn(T) + Sync) {
+    let threads = items.len();
+    let left = Mutex::new(items.into_iter());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    Team::of_process().run(threads.max(1), || {
+        while let Some(item) = next() {
+            job(item);
+        }
+    });
 }
 
 /// How many threads a process uses: the environment variable `RSCAN_NUM_THREADS`, else the processors that it may use. Read once.

@@ -7,6 +7,7 @@ use super::tier::Tiered;
 use crate::backend::cpu::{
     INPUTS, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, with_inputs, with_slices, write_array,
 };
+use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
@@ -21,7 +22,6 @@ use crate::scan::step::{in_step, timed};
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
-use std::time::Instant;
 
 /// Why a step did not come to its end.
 pub(super) enum Halt {

@@ -5,6 +5,7 @@ use crate::backend::gpu::heap::Plan;
 use crate::backend::gpu::launch::{Base, MOST_STEPS};
 use crate::backend::gpu::{DeviceRef, Launch, Region, Space};
 use crate::base::Result;
+use crate::base::clock::Instant;
 use crate::ir::EvalCx;
 use crate::kernel::{Kernel, MemId};
 use crate::types::DType;
@@ -12,7 +13,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A launch is to take about so long: between two of them the caller may stop, and drivers end what takes seconds.
 const LAUNCH: Duration = Duration::from_millis(100);

@@ -7,6 +7,7 @@ use super::held::{Held, HeldCells, make_room};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Memory, Operand, bytes, cells, team};
 use crate::base::Result;
+use crate::base::clock::Instant;
 use crate::ir::{EvalCx, Scan, SeqId};
 use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
@@ -15,7 +16,6 @@ use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::ops::Range;
-use std::time::Instant;
 
 /// A loop as one kernel.
 pub(super) struct Ready {

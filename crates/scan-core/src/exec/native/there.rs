@@ -9,6 +9,7 @@ use crate::backend::cpu::{Memory, Operand, truth_at};
 use crate::backend::gpu::heap::{Plan, Region, Space};
 use crate::backend::gpu::launch::Base;
 use crate::backend::gpu::{DeviceRef, words};
+use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result};
 use crate::ir::{EvalCx, StateId};
 use crate::kernel::LEVELS;
@@ -19,7 +20,7 @@ use crate::types::shape::count;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So long a device may work before it is looked at whether the caller wants to stop.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -1,8 +1,10 @@
 //! Functions that are given the rows of their sequences one by one, with the states of their loops kept in between.
 
+mod batch;
 mod rows;
 mod state;
 
+pub use batch::Stepped;
 pub use rows::{Row, RowMut};
 pub use state::Session;
 

@@ -41,15 +41,29 @@ macro_rules! rows {
                 match self { $(Row::$name(row) => Array::new(shape, row.to_vec())),+ }
             }
         }
-        impl RowMut<'_> {
+        impl<'a> RowMut<'a> {
             /// Type and number of elements.
             pub(super) fn kind(&self) -> (DType, usize) {
                 match self { $(RowMut::$name(row) => (DType::$name, row.len())),+ }
             }
             /// Takes over the bytes of as many elements of this type.
             pub(super) fn copy_from(&mut self, from: &[u8]) {
+                self.put(0, from);
+            }
+            /// Takes over the bytes of elements of this type, from byte `at` on.
+            pub(super) fn put(&mut self, at: usize, from: &[u8]) {
                 let to = match self { $(RowMut::$name(row) => cells_of(row)),+ };
-                copy(&Operand::reading(from), &Operand::writing(to), from.len());
+                copy(&Operand::reading(from), &Operand::writing(&to[at..]), from.len());
+            }
+            /// The first n elements, which are then no longer here.
+            pub(super) fn take(&mut self, n: usize) -> RowMut<'a> {
+                match self {
+                    $(RowMut::$name(row) => {
+                        let (front, rest) = std::mem::take(row).split_at_mut(n);
+                        *row = rest;
+                        RowMut::$name(front)
+                    })+
+                }
             }
         }
     };

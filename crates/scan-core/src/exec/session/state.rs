@@ -14,19 +14,19 @@ use std::sync::Arc;
 /// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen
 /// outside, shared variables included. Sessions of one function share its compiled step.
 pub struct Session {
-    steps: Arc<Steps>,
+    pub(super) steps: Arc<Steps>,
     /// What was computed before the first step: initial rows, captured values, limits, results that are fixed.
-    before: Arc<[Array]>,
+    pub(super) before: Arc<[Array]>,
     /// Per state that steps read, its last rows; where the loop is paused they are there.
     rows: Vec<Array>,
     /// The last row of each result that is not fixed; likewise.
     last: Vec<Option<Array>>,
     /// The loop between two steps, where it can be left so; the number of steps that it has made.
-    paused: Option<(Box<Paused>, usize)>,
+    pub(super) paused: Option<(Box<Paused>, usize)>,
     /// It cannot.
     by_calls: bool,
     /// Extents of the rows that steps are given, once there were such.
-    shapes: Vec<Option<Extents>>,
+    pub(super) shapes: Vec<Option<Extents>>,
     limit: Option<usize>,
     done: usize,
     stopped: bool,
@@ -162,27 +162,13 @@ impl Session {
     /// # Errors
     /// As of [`Session::step`].
     pub fn step_into(&mut self, cx: &mut EvalCx, rows: &[Row], outs: &mut [RowMut]) -> Result<()> {
-        let ready = match &self.paused {
-            Some((paused, _)) if rows.len() == self.shapes.len() => {
-                rows.iter().enumerate().all(|(k, row)| row.kind() == paused.row_kind(k))
-            }
-            _ => false,
-        };
-        if !ready {
+        if !self.takes(rows.iter().map(Row::kind)) {
             return self.first_into(cx, rows, outs);
         }
-        self.room(outs)?;
-        if let Some((paused, _)) = &mut self.paused {
-            rows.iter().enumerate().for_each(|(seq, row)| paused.put_row(seq, row.bytes()));
+        if !self.gives(outs.iter().map(RowMut::kind)) {
+            return Err(misfit("memory for results does not fit these".into()));
         }
-        self.step_on(cx)?;
-        for (made, out) in self.steps.plan.results.iter().zip(outs) {
-            match (*made, &self.paused) {
-                (Made::Row(state), Some((paused, _))) => out.copy_from(paused.made(state)),
-                (Made::Row(state) | Made::Before(state), _) => out.copy_from(bytes(&self.before[state])),
-            }
-        }
-        Ok(())
+        self.step_through(cx, |seq| rows[seq].bytes(), |k, made| outs[k].copy_from(made))
     }
     /// The same where nothing is known of the rows yet, or the loop cannot be paused.
     fn first_into(&mut self, cx: &mut EvalCx, rows: &[Row], outs: &mut [RowMut]) -> Result<()> {
@@ -198,25 +184,9 @@ impl Session {
             }
             xs.push(row.array(&shape));
         }
-        let mut next = self.clone();
-        let made = next.step(cx, &xs)?;
-        let fits = outs.len() == made.len() && outs.iter().zip(&made).all(|(out, a)| out.kind() == (a.dtype(), a.len()));
-        if !fits {
-            return Err(misfit("memory for results does not fit these".into()));
-        }
+        let made = self.step_checked(cx, &xs, |made| outs.iter().map(RowMut::kind).eq(made.iter().map(|a| (a.dtype(), a.len()))))?;
         outs.iter_mut().zip(&made).for_each(|(out, a)| out.copy_from(bytes(a)));
-        *self = next;
         Ok(())
-    }
-    fn room(&self, outs: &[RowMut]) -> Result<()> {
-        let fits = |(out, made): (&RowMut, &Made)| match (*made, &self.paused) {
-            (Made::Row(state), Some((paused, _))) => out.kind() == paused.made_kind(state),
-            (Made::Row(state) | Made::Before(state), _) => out.kind() == (self.before[state].dtype(), self.before[state].len()),
-        };
-        if outs.len() == self.steps.n_outputs && outs.iter().zip(&self.steps.plan.results).all(fits) {
-            return Ok(());
-        }
-        Err(misfit("memory for results does not fit these".into()))
     }
 
     /// Leaves the loop where it is for the next step, given rows as that one has them; false where that cannot be.
@@ -238,7 +208,7 @@ impl Session {
         self.paused = None;
     }
     /// A step of the loop that is paused, on the rows that lie there.
-    fn step_on(&mut self, cx: &mut EvalCx) -> Result<()> {
+    pub(super) fn step_on(&mut self, cx: &mut EvalCx) -> Result<()> {
         if self.stopped() {
             return Err(self.ended());
         }
