@@ -13,7 +13,7 @@ use crate::types::shape::count;
 use std::sync::Arc;
 
 /// A loop whose number of steps nothing bounds runs so many at most.
-const UNBOUNDED: usize = 1 << 40;
+const UNBOUNDED: usize = if usize::BITS < 64 { 1 << 28 } else { 1 << 40 };
 
 /// Where a loop in a step finds its inputs and keeps its rows.
 struct Around {

@@ -4,6 +4,7 @@
 use super::Lanes;
 use super::host::Plain;
 use super::lanes::fused;
+#[cfg(target_arch = "x86_64")]
 use super::slices::{Width, width};
 
 /// Eight elements.

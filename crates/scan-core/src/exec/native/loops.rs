@@ -5,6 +5,7 @@ use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, Rows, from_row, room};
 use super::mixed::{Kernels, Lists, Mixed};
+use super::paused::Common;
 use super::plan::plan;
 use super::ready::Ready;
 use super::switched::Switched;
@@ -21,7 +22,7 @@ use crate::scan::{kept, retype, step};
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// A loop, compiled for the row types of its calls.
 pub struct NativeLoop {
@@ -35,6 +36,8 @@ pub struct NativeLoop {
     engine: Engine,
     pub(super) sides: Sides,
     variants: Variants<Variant>,
+    /// What the loops that are paused now have in common.
+    pub(super) common: Mutex<Weak<Common>>,
 }
 
 /// What is computed for a loop alone, a block of rows at a time.
@@ -72,7 +75,7 @@ impl NativeLoop {
     /// and its results follow the loop's, of which those that it alone reads may be missing.
     pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> NativeLoop {
         let variants = Variants::new(&scan);
-        NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants }
+        NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants, common: Mutex::default() }
     }
 
     /// The loop with these output types, all of whose rows are returned.

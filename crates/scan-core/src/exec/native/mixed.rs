@@ -283,13 +283,13 @@ impl Mixed {
         rows.chain(copied).collect()
     }
 
-    /// The values that all steps read, and memory for a step.
-    pub fn memory(&self, ins: &[Array], computed: &[Array]) -> (SmallVec<[Steady; 4]>, Array) {
+    /// The values that all of many steps read.
+    pub fn steady(&self, ins: &[Array], computed: &[Array]) -> SmallVec<[Steady; 4]> {
         self.pieces.iter().for_each(|p| p.expect(MANY));
-        let before = self.before.values(ins, computed).map(|array| Steady::new(array.clone(), MANY)).collect();
-        (before, self.arena())
+        self.before.values(ins, computed).map(|array| Steady::new(array.clone(), MANY)).collect()
     }
-    fn arena(&self) -> Array {
+    /// Memory for a step.
+    pub fn arena(&self) -> Array {
         Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)])
     }
     /// Runs one step of a loop that is paused after each: of its inputs, the values that all steps read, memory for a step, and where rows are.

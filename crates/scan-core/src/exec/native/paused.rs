@@ -10,26 +10,43 @@ use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// The memory of a loop between two steps. The first states are kept; of the others the row that the last step made is there.
 pub struct Paused {
     scan: Arc<Scan>,
-    variant: Arc<Variant>,
+    common: Arc<Common>,
     /// Inputs of the loop. Sequences have the one row of the next step.
     ins: Vec<Array>,
     held: SmallVec<[Held; 8]>,
-    /// What all steps read, where it is computed, and the memory of a list.
-    computed: Vec<Array>,
-    list: Option<(SmallVec<[Steady; 4]>, Array)>,
+    /// The memory of a list for a step.
+    arena: Option<Array>,
     /// The rows of sequences and states, where a kernel finds them at the same places in every step.
     standing: Option<Standing>,
     done: usize,
     kept: usize,
 }
 
+/// What loops have in common that were paused with the same captured values: thousands of sessions read one copy of their weights.
+pub struct Common {
+    variant: Arc<Variant>,
+    captured: Vec<Array>,
+    /// What all steps read, where it is computed.
+    computed: Vec<Array>,
+    /// The same as a list reads it.
+    steady: SmallVec<[Steady; 4]>,
+}
+
+impl Common {
+    /// True for the same variant and arrays that lie at the same places: counted memory does not change while somebody holds it.
+    fn serves(&self, variant: &Arc<Variant>, captured: &[Array]) -> bool {
+        let same = |(a, b): (&Array, &Array)| a.dtype() == b.dtype() && a.shape() == b.shape() && bytes(a).as_ptr() == bytes(b).as_ptr();
+        Arc::ptr_eq(&self.variant, variant) && self.captured.iter().zip(captured).all(same)
+    }
+}
+
 /// More steps than a session makes: nothing is laid out for them.
-const ENDLESS: usize = 1 << 60;
+const ENDLESS: usize = 1 << (usize::BITS - 4);
 
 impl NativeLoop {
     /// The loop from these inputs on, of whose states the first ones are kept and the others returned row by row; `None` where a step may be left
@@ -40,15 +57,15 @@ impl NativeLoop {
     pub fn paused(&self, cx: &mut EvalCx, mut ins: Vec<Array>, kept: usize) -> Result<Option<Paused>> {
         let scan = self.scan().clone();
         let variant = self.variant(&ins);
-        let (windows, before, list) = match &*variant {
+        let (windows, list) = match &*variant {
             Variant::Kernel(ready) if !ready.plan.guarded && ready.tier.device().is_none() => {
                 ready.tier.expect(ready.plan.lanes, ENDLESS);
-                (&ready.plan.windows[..], &ready.before, None)
+                (&ready.plan.windows[..], None)
             }
-            Variant::Mixed(list, _) if !list.guarded && !list.in_place().contains(&true) => (list.windows(), &list.before, Some(list)),
+            Variant::Mixed(list, _) if !list.guarded && !list.in_place().contains(&true) => (list.windows(), Some(list)),
             _ => return Ok(None),
         };
-        let computed = before.run(&scan, cx, &ins)?;
+        let common = self.common(cx, &variant, &ins)?;
         let mut held: SmallVec<[Held; 8]> = SmallVec::new();
         for (id, window) in scan.states.ids().zip(windows) {
             held.push(match list {
@@ -57,12 +74,33 @@ impl NativeLoop {
                 Some(_) => Held::in_memory(&scan, id, window, &mut ins, [ENDLESS; 2], false, None),
             });
         }
-        let list = list.map(|list| list.memory(&ins, &computed));
+        let arena = list.map(|list| list.arena());
         let standing = match &*variant {
-            Variant::Kernel(ready) => ready.standing(&scan, &ins, &computed, &mut held),
+            Variant::Kernel(ready) => ready.standing(&scan, &ins, &common.computed, &mut held),
             _ => None,
         };
-        Ok(Some(Paused { standing, scan, variant: variant.clone(), ins, held, computed, list, done: 0, kept }))
+        Ok(Some(Paused { standing, scan, common, ins, held, arena, done: 0, kept }))
+    }
+
+    /// What all steps read: that of a loop which is paused already, where its captured values are the same arrays.
+    fn common(&self, cx: &mut EvalCx, variant: &Arc<Variant>, ins: &[Array]) -> Result<Arc<Common>> {
+        let captured: Vec<Array> = self.scan().captured.ids().map(|id| ins[self.scan().captured_input(id)].clone()).collect();
+        let known = self.common.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if let Some(known) = known.filter(|known| known.serves(variant, &captured)) {
+            return Ok(known);
+        }
+        let (computed, steady) = match &**variant {
+            Variant::Kernel(ready) => (ready.before.run(self.scan(), cx, ins)?, SmallVec::new()),
+            Variant::Mixed(list, _) => {
+                let computed = list.before.run(self.scan(), cx, ins)?;
+                let steady = list.steady(ins, &computed);
+                (computed, steady)
+            }
+            _ => (vec![], SmallVec::new()),
+        };
+        let made = Arc::new(Common { variant: variant.clone(), captured, computed, steady });
+        *self.common.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&made);
+        Ok(made)
     }
 }
 
@@ -99,13 +137,13 @@ impl Paused {
         if let Some(standing) = &self.standing {
             return array_at(&Operand::reading(standing.state(state)), held.window.dtype(), held.window.shape());
         }
-        if self.list.is_none() {
+        if self.arena.is_none() {
             return held.window.clone();
         }
         held.rows.rows(self.done - held.base, self.done - held.base + span)
     }
     fn windows(&self) -> &[crate::lower::Window] {
-        match &*self.variant {
+        match &*self.common.variant {
             Variant::Kernel(ready) => &ready.plan.windows,
             Variant::Mixed(list, _) => list.windows(),
             _ => &[],
@@ -119,16 +157,16 @@ impl Paused {
     pub fn step(&mut self, cx: &mut EvalCx) -> Result<()> {
         let done = self.done;
         self.held[self.kept..].iter_mut().for_each(|held| held.base = done);
-        let feed = Feed::from(done);
-        match (&*self.variant, &mut self.standing) {
-            (Variant::Kernel(ready), Some(standing)) => ready.stand(cx, (&self.ins, &self.computed), standing, done)?,
+        let (feed, common) = (Feed::from(done), &*self.common);
+        match (&*common.variant, &mut self.standing) {
+            (Variant::Kernel(ready), Some(standing)) => ready.stand(cx, (&self.ins, &common.computed), standing, done)?,
             (Variant::Kernel(ready), None) => {
-                ready.one(cx, (&self.scan, &self.ins, &self.computed, &feed), &mut self.held, done)?;
+                ready.one(cx, (&self.scan, &self.ins, &common.computed, &feed), &mut self.held, done)?;
             }
             (Variant::Mixed(list, _), _) => {
                 make_room(&mut self.held, list.windows(), &mut { ENDLESS }, done, ENDLESS);
-                if let Some((before, arena)) = &mut self.list {
-                    list.one(cx, (&self.scan, &self.ins, before, arena, &feed), &mut self.held, done)?;
+                if let Some(arena) = &mut self.arena {
+                    list.one(cx, (&self.scan, &self.ins, &common.steady, arena, &feed), &mut self.held, done)?;
                 }
             }
             _ => {}

@@ -6,6 +6,7 @@ mod tile;
 mod vector;
 
 use super::lanes::fused;
+#[cfg(target_arch = "x86_64")]
 use super::slices::{Width, width};
 use crate::types::Element;
 use crate::types::buffer::Buffer;
