@@ -16,7 +16,7 @@ from .loop import Loop as Loop, LoopOutput as LoopOutput, Taps as Taps, taps as 
 from .printing import Print as Print, pp as pp, print_ as _print, print_ as print_
 from .random.stream import RandomStream as RandomStream
 from .saving import Module as Module, load as load, load_params as load_params, save as save, save_params as save_params
-from .session import Session as Session
+from .session import Session as Session, step_all as step_all
 from .shared import SharedVariable as SharedVariable
 from .show import show as show
 from .transforms import hvp as hvp
