@@ -22,8 +22,13 @@ import rscan as rs
 
 ROOT = Path(__file__).parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+#: What whoever counts bytes asks of the compiler.
+SMALL = ['opt-level="s"', 'lto="fat"', "codegen-units=1", 'panic="abort"']
 #: Name of the build, its flags, and what its programs may weigh.
-BUILDS = [("jit", [], 12e6), ("small", ["--no-default-features"], 5e6)]
+BUILDS = [
+    ("jit", [], 12e6),
+    ("small", ["--no-default-features", *(f"--config=profile.release.{setting}" for setting in SMALL)], 5e6),
+]
 EXAMPLES = ("serve", "session")
 UNITS = {"ns": 1e-6, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 
