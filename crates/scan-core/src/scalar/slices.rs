@@ -5,9 +5,11 @@ use super::host::Plain;
 use super::lanes::fused;
 use super::philox::{self, Key};
 use super::{Lanes, math};
+#[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
 /// The vectors that loops are compiled for.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// 64 bytes.
@@ -19,6 +21,7 @@ pub(super) enum Width {
 }
 
 /// The vectors in use; `RSCAN_ISA` may ask for less than there is.
+#[cfg(target_arch = "x86_64")]
 pub(super) fn width() -> Width {
     static WIDTH: OnceLock<Width> = OnceLock::new();
     *WIDTH.get_or_init(|| match std::env::var("RSCAN_ISA").as_deref() {
@@ -38,11 +41,6 @@ fn machine() -> Width {
         true => Width::Avx2,
         false => Width::Plain,
     }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn machine() -> Width {
-    Width::Plain
 }
 
 /// Lanes that lie side by side are worked on so many at a time.
