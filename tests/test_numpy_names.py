@@ -94,6 +94,14 @@ CASES = {
         [np.array([[3, 1, 3], [2, 1, 1]])],
     ),
     "unique of NaN": (lambda m, x: [*m.unique(x, return_counts=True)], [np.array([NAN, 1.0, NAN, -0.0, 0.0])]),
+    "unique rows": (
+        lambda m, x: [m.unique(x, axis=0), *m.unique(x, True, True, True, axis=1), *m.unique(x[0], True, True, True, axis=-1)],
+        [np.array([[3, 1, 3], [2, 1, 1], [3, 1, 3], [2, 0, 1]])],
+    ),
+    "unique blocks": (lambda m, x: [*m.unique(x, True, True, True, axis=1)], [np.arange(24).reshape(2, 4, 3) % 6 // 3 * 1.0]),
+    "unique rows of NaN": (lambda m, x: [m.unique(x, axis=0), m.unique(x, axis=1), m.unique(x[:0], axis=0)], [GAPS[[0, 0, 2, 2]]]),
+    "unique rows of nothing": (lambda m, x: [m.unique(x[:, :0], axis=0), m.unique(x[:1], axis=0)], [M]),
+    "unique unequal NaN": (lambda m, x: m.unique(x, equal_nan=False), [np.array([NAN, 1.0, NAN, 1.0])]),
     "unique of nothing": (lambda m, x: m.unique(x), [V[:0]]),
     "sets": (lambda m, x, y: [m.union1d(x, y), m.intersect1d(x, y), m.setdiff1d(x, y), m.setxor1d(x, y)], [I, np.array([9, 0, 9, 5])]),
     "isin": (lambda m, x, y: [m.isin(x, y), m.isin(x, y, invert=True)], [I.reshape(2, 3), np.array([9, 0, 0])]),
@@ -351,7 +359,7 @@ def test_writes_where_positions_occur_twice():
 
 def test_what_numpy_has_and_is_missing_says_what_to_do_instead():
     absent = [n for n in dir(np) if not n.startswith("_") and not hasattr(rs, n)]
-    assert {"fft", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
+    assert {"roots", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
     for name in absent:
         with pytest.raises(AttributeError, match=r"which numpy has: ."):
             getattr(rs, name)
@@ -393,7 +401,7 @@ ERRORS = {
     "convolve mode": (lambda x: rs.convolve(x[0], x[0], "no"), ValueError),
     "convolve nothing": (lambda x: rs.convolve(x[0], []), ValueError),
     "meshgrid": (lambda x: rs.meshgrid(x, indexing="no"), ValueError),
-    "unique rows": (lambda x: rs.unique(x, axis=0), NotImplementedError),
+    "unique rows": (lambda x: rs.unique(x, axis=2), IndexError),
     "unique size": (lambda x: rs.unique(x, size=-1), ValueError),
     "block": (lambda x: rs.block([[x], x]), ValueError),
     "block of nothing": (lambda x: rs.block([]), ValueError),

@@ -50,7 +50,6 @@ NUMPY: dict[str, str] = {
     **_each("mask_indices", "rs.nonzero of the mask, rs.tril_indices, rs.triu_indices"),
     **_each("packbits unpackbits bitwise_count", "shift and mask: (x[:, None] >> rs.arange(8)) & 1"),
     **_each("frexp nextafter spacing", "the bits of floats are not there; rs.log2 and rs.floor give an exponent"),
-    "fft": "multiply by the matrix of cosines and sines; rs.convolve convolves",
     "emath": _COMPLEX,
     "einsum_path": "rs.einsum chooses the order by itself",
     "row_stack": "rs.vstack",
@@ -65,7 +64,6 @@ LINALG: dict[str, str] = {
     **_each("eig eigvals", "of symmetric matrices rs.linalg.eigh; others have complex eigenvalues, and there are no complex numbers"),
     **_each("tensorinv tensorsolve", "reshape to matrices: rs.linalg.solve(a.reshape((n, n)), b.reshape((n,)))"),
     **_each("LinAlgError", "rs.LinAlgError"),
-    **_each("cross diagonal vecdot", "rs.cross, rs.diagonal, rs.vecdot"),
 }
 
 
