@@ -1,8 +1,8 @@
 """A conditional random field that finds words in text without spaces (the help texts that come with Python), by `rs.associative_scan`.
 
-Each letter is the first (B), an inner (I), the last (E) or the only one (S) of its word. Sums over all labellings are products of matrices in
-logarithms, one matrix a letter, and so an associative function. Everything else is its gradient: by the scores of letters that of log Z gives
-the probabilities of labels, and that of the best labelling's score the best labelling.
+Each letter is the first (B), an inner (I), the last (E) or the only one (S) of its word. Sums over all labellings are products of matrices
+in logarithms, one matrix a letter, and so an associative function. Everything else is its gradient: by the scores of letters that of log Z
+gives the probabilities of labels, and that of the best labelling's score the best labelling.
 
 The reference is forward-backward and Viterbi in NumPy and SciPy, and on few letters the sum over all labellings.
 """

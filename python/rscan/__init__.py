@@ -14,6 +14,7 @@ from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile
 from .compile import compile as jit
 from .config import config
+from .derivatives import DISCONNECTED, Lop, Rop
 from .devices import Device, devices
 from .errors import (
     AxisError,
@@ -41,7 +42,6 @@ from .errors import (
 from .folds import associative_scan, fori
 from .function import Function, In, Out, function
 from .function import evaluate as eval
-from .gradient import DISCONNECTED, Lop, Rop
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
 from .inputs import tensor
 from .loop import Loop, LoopOutput, Taps, loop, taps

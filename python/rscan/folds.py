@@ -70,12 +70,12 @@ def associative_scan(op: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """`[e0, op(e0, e1), op(op(e0, e1), e2), …]` along an axis, as `jax.lax.associative_scan`.
 
     `elems` is an array or a structure of arrays that have this axis in common. `op` takes two structures like it, of any extent along the
-    axis, and combines them pair by pair: `op(a, b)[k]` is made of `a[k]` and `b[k]` alone. It is associative, its results have the shape and
-    dtype of its arguments, and it is differentiated like everything else. `rs.vmap` makes such a function of one for two elements.
+    axis, and combines them pair by pair: `op(a, b)[k]` is made of `a[k]` and `b[k]` alone. It is associative, its results have the shape
+    and dtype of its arguments, and it is differentiated like everything else. `rs.vmap` makes such a function of one for two elements.
 
     reverse: from the end, `[…, op(e2, e1), e2]`.
     blocks: elements, of which there are more, are taken in so many blocks side by side, which are then put together: twice the work in a
-    `blocks`-th of the steps, and other roundings. Without it they are taken one after the other by a compiled loop, which is mostly quickest.
+    `blocks`-th of the steps, and other roundings. Without it they are taken one after the other by a compiled loop, mostly the quickest.
 
     >>> rs.associative_scan(rs.maximum, np.array([1.0, 3.0, 2.0, 5.0])).eval()
     array([1., 3., 3., 5.])
@@ -136,7 +136,7 @@ class _Pairs:
     def scanned(self, rows: list[Variable], blocks: int) -> list[Variable]:
         """In blocks, of which each has an element and the first ones one more."""
         n = rows[0].static_shape[0]
-        if blocks == 1 or n is not None and n <= blocks:
+        if blocks == 1 or (n is not None and n <= blocks):
             return self.in_order(rows)
         message = f"associative_scan in {blocks} blocks takes more than {blocks} elements"
         return self.in_blocks([assert_(rows[0], greater(rows[0].shape[0], blocks), message=message), *rows[1:]], blocks)

@@ -39,8 +39,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
-    """True where shapes and all elements are equal; NaN equals itself if `equal_nan`. Both have the same number of elements along axes of
-    unknown extent, else comparing them is an error.
+    """True where shapes and all elements are equal; NaN equals itself if `equal_nan`.
 
     >>> rs.array_equal([1, 2], [1, 2]).eval()
     array(True)
@@ -48,10 +47,17 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     a, b = operands((a1, a2))
     if a.ndim != b.ndim or any(None not in (m, n) and m != n for m, n in zip(a.static_shape, b.static_shape, strict=True)):
         return as_variable(False)
+    fits = as_variable(True)
+    if not all(a._v.same_dim(k, b._v, k) for k in range(a.ndim)):
+        for m, n in zip(a.shape, b.shape, strict=True):
+            fits = elementwise("logical_and", fits, elementwise("eq", m, n))
+        a, b = ravel(a), ravel(b)
+        common = elementwise("minimum", a.shape[0], b.shape[0])
+        a, b = a[:common], b[:common]
     same = elementwise("eq", a, b)
     if equal_nan and a.dtype.startswith("float"):
         same = elementwise("logical_or", same, elementwise("logical_and", elementwise("isnan", a), elementwise("isnan", b)))
-    return _all(same)
+    return elementwise("logical_and", fits, _all(same))
 
 
 def array_equiv(a1: Any, a2: Any) -> Variable:
@@ -79,7 +85,9 @@ def argwhere(a: Any) -> Variable:
     array([[1],
            [3]])
     """
-    return stack(nonzero(a), 1)
+    v = as_variable(a)
+    found = stack(nonzero(v), 1)
+    return found if v.ndim else found[:, :0]
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
@@ -201,7 +209,8 @@ def unique(
 ) -> Any:
     """The distinct elements, sorted; the distinct slices along an axis, in the order of their first elements that differ.
 
-    NaN equal each other if `equal_nan`; slices with NaN differ from all others, as for NumPy. On request also the position of the first of each, the number of the distinct one that each element is, and how often each occurs.
+    NaN equal each other if `equal_nan`; slices with NaN differ from all others, as for NumPy. On request also the position of the first of
+    each, the number of the distinct one that each element is, and how often each occurs.
 
     How many there are depends on values. With `size` there are that many: more are cut off, and where there are fewer, `fill_value` (the
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
@@ -248,7 +257,8 @@ def _order_of_rows(x: Variable) -> Variable:
 
     n = extent(x, 0)
     columns = transpose(reshape(x, [x.shape[0], prod(as_variable(x.shape[1:])) if x.ndim > 1 else 1]))
-    return loop(lambda column, order: take(order, argsort(take(column, order), stable=True)), over=columns, init=arange(n), reverse=True).last
+    sorted_by = lambda column, order: take(order, argsort(take(column, order), stable=True))
+    return loop(sorted_by, over=columns, init=arange(n), reverse=True).last
 
 
 def _padded(

@@ -51,11 +51,11 @@ def _floats(a: Any, what: str) -> Variable:
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """`a = Q @ R`: the columns of Q are orthonormal, R is zero below the diagonal. `mode="r"` gives R alone, `mode="complete"` a square Q, whose
-    last columns are orthogonal to those of a.
+    """`a = Q @ R`: the columns of Q are orthonormal, R is zero below the diagonal. `mode="r"` gives R alone, `mode="complete"` a square Q,
+    whose last columns are orthogonal to those of a.
 
-    The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601, and so is that of a complete
-    Q with more columns than a: those are arbitrary.
+    The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601, and so is that of a
+    complete Q with more columns than a: those are arbitrary.
 
         q, r = rs.linalg.qr(a)
 
@@ -126,8 +126,9 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
 def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
 
-    Unlike NumPy's, it gives the reduced form. With `full_matrices=True` U and Vh are square; what that adds is arbitrary but for being orthonormal,
-    and the gradient of it is E0601. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
+    Unlike NumPy's, it gives the reduced form. With `full_matrices=True` U and Vh are square; what that adds is orthonormal, else
+    arbitrary, and its gradient is E0601. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular
+    values that are not 0.
 
         u, s, vh = rs.linalg.svd(a)
 

@@ -49,7 +49,7 @@ from ..ops import (
 from ..scan import scan
 from ..updates import until
 from ..variable import Variable, apply, as_variable, dtype_name, extents
-from .draws import _positive, float_dtype, gumbel, shape_of, uniform
+from .draws import _positive, gumbel, shape_of, uniform
 from .keys import fold_in
 
 __all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integers", "multinomial", "permutation", "poisson"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import indexing, linalg, ops
+from ..._args import at_least
 from ...variable import Variable, elementwise
 from ..absent import absent_in
 from ..variable import as_tensor_variable
@@ -65,7 +66,7 @@ def cholesky(a: Any, lower: bool = True, **_: Any) -> Variable:
 
 def kron(a: Any, b: Any) -> Variable:
     """The Kronecker product."""
-    return linalg.kron(as_tensor_variable(a), as_tensor_variable(b))
+    return linalg.kron(*(at_least(as_tensor_variable(v), 2, "kron") for v in (a, b)))
 
 
 def alloc_diag(x: Any) -> Variable:
