@@ -125,7 +125,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def svd(a: Any, full_matrices: Any = 1, compute_uv: Any = 1) -> Any:
-    """u, the singular values, and v transposed. All vectors are there of matrices known to be square: give `full_matrices=0`."""
+    """u, the singular values, and v transposed. What `full_matrices` adds has no gradient."""
     found = linalg.svd(as_tensor_variable(a), bool(full_matrices), bool(compute_uv))
     return list(found) if compute_uv else found
 
