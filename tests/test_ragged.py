@@ -70,6 +70,18 @@ def test_several_past_values():
     same(out.eval(), np.array([[2.0, 2.0], [3.0, 3.0], [3.0, 5.0], [3.0, 8.0]]))
 
 
+def test_lengths_for_many_rows_and_in_a_step():
+    x, lengths = np.ones((2, 5, 3)), np.array([[1, 2, 5], [0, 3, 3]])
+    for reverse in (False, True):
+        total = lambda x, n, reverse=reverse: rs.loop(lambda a, s: s + a, over=x, init=rs.zeros(3), lengths=n, reverse=reverse).last
+        same(rs.vmap(total)(x, lengths).eval(), lengths * 1.0)
+        same(rs.vmap(total, in_axes=(None, 0))(x[0], lengths).eval(), lengths * 1.0)
+        same(rs.loop(lambda n, total=total: total(rs.constant(x[0]), n), over=lengths).eval(), lengths * 1.0)
+    same(rs.vmap(lambda x, m: rs.loop(lambda a, s: s + a, over=x, init=rs.zeros(3), mask=m).last)(x, x > 0).eval(), np.full((2, 3), 5.0))
+    last = lambda w: rs.loop(lambda a, s: s * w + a, over=np.ones((4, 2)), init=rs.zeros(2), lengths=[2, 4]).last
+    rs.verify_grad(lambda w: rs.grad(rs.sum(last(w) ** 2), w), [np.array(0.5)])
+
+
 WRONG = {
     "floats": dict(lengths=2.5),
     "text": dict(lengths="ab"),

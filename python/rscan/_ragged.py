@@ -6,12 +6,12 @@ from typing import Any
 
 from ._tracing import Placeholders, Plan, Slot
 from .errors import ScanError
-from .ops import arange, assert_, cast, expand_dims, max, minimum, where, zeros_like
+from .ops import assert_, cast, expand_dims, max, minimum, where, zeros_like
 from .variable import Variable, as_variable, is_operand, wrap
 
 
 class Ragged:
-    """Which rows take part: a sequence that the step does not see."""
+    """Which rows take part: as many steps as `lengths` say, or where a sequence that the step does not see, the mask, says so."""
 
     def __init__(self, lengths: Any, mask: Any, plan: Plan) -> None:
         self.span = plan.span
@@ -30,13 +30,17 @@ class Ragged:
                 steps = minimum(steps, n)
             steps = assert_(steps, longest <= steps, message="a length of a loop's rows is larger than that of a sequence")
         plan.n_steps = steps
-        plan.sequences.append(Slot(arange(steps), [0]))
 
     def kept(self, plan: Plan, placeholders: Placeholders, outputs: list[tuple[int | None, Variable]]) -> list[tuple[int | None, Variable]]:
         """What the step made, where rows that take no part keep their states, and have 0 of what is no state."""
-        row = wrap(placeholders.sequences[-1][0], plan.family)
-        active = row if self.lengths is None else row < self.lengths
+        active = self._active(plan, placeholders)
         return [(at, self._chosen(active, v, self._before(plan, placeholders, at, v))) for at, v in outputs]
+
+    def _active(self, plan: Plan, placeholders: Placeholders) -> Variable:
+        if self.lengths is None:
+            return wrap(placeholders.sequences[-1][0], plan.family)
+        step = wrap(placeholders.index, plan.family)
+        return (as_variable(plan.n_steps) - 1 - step if plan.go_backwards else step) < self.lengths
 
     def _before(self, plan: Plan, placeholders: Placeholders, at: int | None, made: Variable) -> Variable:
         if at is None:
