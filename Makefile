@@ -27,7 +27,7 @@ SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -139,6 +139,12 @@ accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps
 
 accept-transforms: $(VENV)/built $(VENV)/installed  ## transforms of transforms of 40 loops, all pairs, against finite differences (FLAGS='--jax 4', BENCH_PYTHON: against JAX)
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m composed $(FLAGS)
+
+accept-numpy: $(VENV)/built $(VENV)/installed  ## NumPy's functions over dtypes and edge shapes, their gradients beside differences, their batch rules beside loops
+	PYTHONPATH=python:tests $(PY) -m numpy_surface
+
+accept-mapped: $(VENV)/built $(VENV)/installed  ## 300 random loops for many rows, beside Python's loops over rows and steps: the same bits
+	PYTHONPATH=python:tests $(PY) -m mapped_loops 300
 
 accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's functions beside array_api_strict, which BENCH_PYTHON has to have
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m array_api

@@ -19,9 +19,6 @@ rng = np.random.default_rng(0)
 #: What rscan lacks, and why.
 LACKING = {
     "nextafter": "the bits of floats are not there",
-    "linalg.cross": "it is rs.cross",
-    "linalg.diagonal": "it is rs.diagonal",
-    "linalg.vecdot": "it is rs.vecdot",
 }
 
 

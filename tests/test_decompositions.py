@@ -236,8 +236,8 @@ def test_numpys_own_functions_take_variables():
 
 
 ERRORS = {
-    "qr mode": (lambda x: rs.linalg.qr(x, "complete"), NotImplementedError),
-    "svd full": (lambda x: rs.linalg.svd(x, full_matrices=True), NotImplementedError),
+    "qr mode": (lambda x: rs.linalg.qr(x, "raw"), NotImplementedError),
+    "cross of two": (lambda x: rs.linalg.cross(np.ones(2), np.ones(2)), ValueError),
     "eigh half": (lambda x: rs.linalg.eigh(x, "M"), ValueError),
     "rcond": (lambda x: rs.linalg.pinv(x, rcond=-1), ValueError),
     "vector": (lambda x: rs.linalg.svd(x[0]), TypeError),
@@ -256,3 +256,35 @@ def test_errors(name):
     with pytest.raises(kind) as caught:
         build(rs.matrix("x"))
     assert isinstance(caught.value, rs.RscanError)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3), (2, 5, 3), (1, 1), (4, 1), (3, 0), (0, 3), (0, 0)])
+def test_complete_factors(shape, known):
+    """What is added is orthonormal, and R and the singular values are NumPy's."""
+    a = np.random.default_rng(1).standard_normal(shape)
+    factors = lambda v: [*rs.linalg.qr(v, mode="complete"), *rs.linalg.svd(v, full_matrices=True)]
+    q, r, u, s, vh = run(factors, a, known=known)
+    for got, expected in zip((q, r, u, s, vh), (*np.linalg.qr(a, mode="complete"), *np.linalg.svd(a)), strict=True):
+        assert got.shape == expected.shape
+    for orthogonal in (q, u, vh):
+        same(orthogonal.swapaxes(-1, -2) @ orthogonal, np.zeros(orthogonal.shape) + np.eye(orthogonal.shape[-1]), 1e-9)
+    k = s.shape[-1]
+    same(r, np.triu(r))
+    same(q @ r, a, 1e-9)
+    same(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, 1e-9)
+
+
+def test_what_is_arbitrary_has_no_gradient():
+    a = np.random.default_rng(1).standard_normal((4, 2))
+    for orthogonal in (lambda v: rs.linalg.qr(v, mode="complete").Q, lambda v: rs.linalg.svd(v, full_matrices=True).U):
+        with pytest.raises(rs.LinAlgError):
+            rs.grad(lambda v, f=orthogonal: rs.sum(f(v) ** 3))(a)
+    rs.verify_grad(lambda v: rs.sum(rs.linalg.svd(v, full_matrices=True).S ** 3), [a])
+    rs.verify_grad(lambda v: rs.sum(rs.linalg.qr(v, mode="complete").Q ** 3), [a[:2]])
+    rs.verify_grad(lambda v: rs.sum(rs.linalg.qr(v, mode="complete").R ** 3), [a.T])
+
+
+def test_the_array_apis_products_of_vectors():
+    x, y = np.random.default_rng(1).standard_normal((2, 2, 3, 3))
+    like_numpy(lambda m, a, b: [m.linalg.cross(a, b, axis=1), m.linalg.vecdot(a, b, axis=0), m.linalg.diagonal(a, offset=1)], x, y)

@@ -192,6 +192,7 @@ def test_draws_of_floats_with_parameters_of_no_distribution(name):
     assert np.isnan(draws).tolist() == [True, True, False]
 
 
+SHAPED = (R.weibull, R.gamma, R.student_t)
 AN_ERROR = {
     "poisson": (lambda k, x: R.poisson(k, x), [-1.0, np.nan], 3.0),
     "binomial": (lambda k, x: R.binomial(k, 10, x), [-0.5, 1.5, np.nan], 0.5),
@@ -199,6 +200,24 @@ AN_ERROR = {
     "geometric": (lambda k, x: R.geometric(k, x), [-0.5, 0.0, 1.5, np.nan], 1.0),
     "multinomial": (lambda k, x: R.multinomial(k, 5, rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
     "choice": (lambda k, x: R.choice(k, 2, 3, p=rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
+    "choice of nothing": (lambda k, x: R.choice(k, 2, 3, p=rs.stack([x, 0.0 * x])), [0.0], 0.5),
+    "choice among others": (lambda k, x: R.choice(k, rs.cast(x, "int64"), 3, p=[0.5, 0.5]), [1.0, 3.0], 2.0),
+    "choice without replacement": (lambda k, x: R.choice(k, 2, rs.cast(x, "int64"), replace=False, p=[1.0, 0.0]), [2.0], 1.0),
+    "bernoulli": (lambda k, x: R.bernoulli(k, x), [-0.1, 1.5, np.nan], 1.0),
+    "integers": (lambda k, x: R.integers(k, [0, 0], rs.cast(rs.stack([x, 5.0]), "int64")), [0.0, -3.0, 2.0**60], 1.0),
+    "integers of a dtype": (lambda k, x: R.integers(k, 0, rs.cast(x, "int64"), dtype="int8"), [129.0], 128.0),
+    "binomial of parts": (lambda k, x: R.binomial(k, x, 0.5), [2.5], 2.0),
+    "poisson of too many": (lambda k, x: R.poisson(k, x), [1e19, np.inf], 1e18),
+    "multinomial of nothing": (lambda k, x: R.multinomial(k, 5, rs.stack([x, 0.0])), [0.0], 0.5),
+    "multinomial of less": (lambda k, x: R.multinomial(k, rs.cast(x, "int64"), [1.0]), [-1.0], 0.0),
+    "categorical": (lambda k, x: R.categorical(k, p=rs.stack([x, 0.0])), [-0.5, 0.0, np.nan], 0.5),
+    "categorical of logits": (lambda k, x: R.categorical(k, rs.stack([x, -np.inf])), [-np.inf, np.nan], 0.5),
+    "uniform": (lambda k, x: R.uniform(k, 2, 1.0, x), [0.5], 1.0),
+    **{
+        name: (lambda k, x, draw=getattr(R, name): draw(k, 2.0, scale=x) if draw in SHAPED else draw(k, scale=x), [-1.0], 0.0)
+        for name in ("normal", "exponential", "gumbel", "laplace", "logistic", "cauchy", "weibull", "gamma", "student_t")
+    },
+    "lognormal": (lambda k, x: R.lognormal(k, sigma=x), [-1.0], 0.0),
     "choice without": (lambda k, x: R.choice(k, 2, 2, replace=False, p=rs.stack([x, 0.5])), [-0.5, np.nan], 0.5),
 }
 
@@ -213,6 +232,15 @@ def test_draws_of_integers_with_parameters_of_no_distribution(name):
         with pytest.raises(rs.errors.AssertionFailedError, match=name.split()[0]):
             f(value)
     f(right)
+
+
+def test_scales_that_are_numbers_are_checked_and_nan_stays():
+    with pytest.raises(rs.errors.AssertionFailedError, match="normal takes a scale of 0 or more"):
+        R.normal(KEY, scale=-1.0).eval()
+    assert np.isnan(R.normal(KEY, scale=[np.nan, 1.0]).eval()).tolist() == [True, False]
+    assert np.isnan(R.truncated_normal(KEY, [2.0, 1.0], [1.0, 2.0]).eval()).tolist() == [True, False]
+    assert np.isnan(R.dirichlet(KEY, [[0.0, 1.0], [2.0, 1.0]]).eval()).tolist() == [[True] * 2, [False] * 2]
+    rs.verify_grad(lambda s: rs.sum(R.normal(KEY, 3, scale=s)), [np.array(0.7)])
 
 
 def test_a_wrong_parameter_in_a_step_is_an_error_at_its_step():

@@ -111,6 +111,14 @@ def test_gamma_variational():
     np.testing.assert_allclose(r["slope"], r["exact_slope"], atol=0.3)
 
 
+def test_crf():
+    r = run("crf")
+    assert abs(r["z"] - r["expected_z"]) < 1e-9 and abs(r["few"] - r["expected_few"]) < 1e-9
+    np.testing.assert_allclose(r["chances"], r["expected_chances"], atol=1e-10)
+    np.testing.assert_array_equal(r["path"], r["expected_path"])
+    assert r["losses"][0] > 1.3 and r["losses"][-1] < 0.2 and r["right"] > 0.8
+
+
 def test_every_example_is_tested():
     tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
     assert {p.stem for p in FOLDER.glob("*.py")} <= tested

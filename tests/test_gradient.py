@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rscan as rs
-from rscan import gradient
+from rscan import derivatives
 
 X = np.array([0.3, -0.7, 1.1])
 
@@ -172,7 +172,7 @@ class TestMatrices:
     def test_jacobian_of_large_arrays_is_taken_in_blocks(self, monkeypatch):
         x = rs.tensor("float64", [5], "x")
         y = rs.tanh(x) * 2
-        monkeypatch.setattr(gradient, "ROOM", 11)
+        monkeypatch.setattr(derivatives, "ROOM", 11)
         blocks = rs.function([x], rs.jacobian(y, x))
         assert "scan" in blocks.text()
         np.testing.assert_allclose(blocks(np.arange(5.0)), np.diag(2 / np.cosh(np.arange(5.0)) ** 2), atol=1e-15)

@@ -8,7 +8,7 @@ import pytest
 from helpers import run
 
 import rscan as rs
-from rscan import ops_build, ops_contract, ops_join, ops_polynomial, ops_select, ops_sets
+from rscan import ops_build, ops_contract, ops_join, ops_numeric, ops_polynomial, ops_select, ops_sets
 
 DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
 
@@ -36,7 +36,8 @@ APART = {
     **_each("percentile quantile nanpercentile nanquantile histogram histogram_bin_edges trapezoid ediff1d cov", "test_numpy_names"),
     "corrcoef": "test_numpy_names",
     **_each("cumulative_sum cumulative_prod divmod modf unwrap ldexp gcd lcm real_if_close nanargmax nanargmin", "test_numpy_names"),
-    **{n: "test_numpy_names" for m in (ops_sets, ops_join, ops_build, ops_contract, ops_polynomial, ops_select) for n in m.__all__},
+    **{n: "test_numpy_names" for m in (ops_sets, ops_join, ops_build, ops_contract, ops_numeric, ops_polynomial) for n in m.__all__},
+    **dict.fromkeys(ops_select.__all__, "test_numpy_names"),
 }  # fmt: skip
 
 

@@ -94,6 +94,14 @@ CASES = {
         [np.array([[3, 1, 3], [2, 1, 1]])],
     ),
     "unique of NaN": (lambda m, x: [*m.unique(x, return_counts=True)], [np.array([NAN, 1.0, NAN, -0.0, 0.0])]),
+    "unique rows": (
+        lambda m, x: [m.unique(x, axis=0), *m.unique(x, True, True, True, axis=1), *m.unique(x[0], True, True, True, axis=-1)],
+        [np.array([[3, 1, 3], [2, 1, 1], [3, 1, 3], [2, 0, 1]])],
+    ),
+    "unique blocks": (lambda m, x: [*m.unique(x, True, True, True, axis=1)], [np.arange(24).reshape(2, 4, 3) % 6 // 3 * 1.0]),
+    "unique rows of NaN": (lambda m, x: [m.unique(x, axis=0), m.unique(x, axis=1), m.unique(x[:0], axis=0)], [GAPS[[0, 0, 2, 2]]]),
+    "unique rows of nothing": (lambda m, x: [m.unique(x[:, :0], axis=0), m.unique(x[:1], axis=0)], [M]),
+    "unique unequal NaN": (lambda m, x: m.unique(x, equal_nan=False), [np.array([NAN, 1.0, NAN, 1.0])]),
     "unique of nothing": (lambda m, x: m.unique(x), [V[:0]]),
     "sets": (lambda m, x, y: [m.union1d(x, y), m.intersect1d(x, y), m.setdiff1d(x, y), m.setxor1d(x, y)], [I, np.array([9, 0, 9, 5])]),
     "isin": (lambda m, x, y: [m.isin(x, y), m.isin(x, y, invert=True)], [I.reshape(2, 3), np.array([9, 0, 0])]),
@@ -175,6 +183,20 @@ CASES = {
     "poly": (lambda m, a: m.poly(a + m.zeros(3)), [W]),
     "polyfit": (lambda m, x, y: [m.polyfit(x, y, 2), m.polyfit(x, y, 1, w=np.arange(1.0, 7.0))], [V, V**2 + np.sin(V)]),
     "polyfit of columns": (lambda m, x, y: m.polyfit(x, y, 1), [V[:4], M.T.copy()]),
+    # Distances, bits, positions.
+    "gradient": (lambda m, x: [m.gradient(x), m.gradient(x, 0.5, edge_order=2), m.gradient(x, m.asarray([0.0, 1, 3, 4, 7, 8]))], [V]),
+    "gradient of matrices": (
+        lambda m, x: [*m.gradient(x), *m.gradient(x, 2.0, [0.0, 0.5, 2.0, 3.0], edge_order=2), m.gradient(x, axis=-1)],
+        [M],
+    ),
+    "gradient of integers": (lambda m, x: [m.gradient(x), m.gradient(x[:2]), m.gradient(x, [0, 1, 3, 4, 7, 9], edge_order=2)], [I]),
+    "bitwise_count": (lambda m, x: [m.bitwise_count(x), m.bitwise_count(x > 0)], [np.array([0, -1, 127, -128, 85], "int8")]),
+    "bitwise_count of many": (lambda m, x: m.bitwise_count(x), [np.array([0, 2**64 - 1, 2**63, 12345678901234567890], "uint64")]),
+    "kaiser": (lambda m, x: [m.kaiser(6, 4.0) + x[:0].sum(), m.kaiser(1, 2.0), m.kaiser(0, 2.0), m.i0(x)], [V]),
+    "tensorsolve": (
+        lambda m, a, b: [m.linalg.tensorsolve(a, b), m.linalg.tensorinv(a, 2), m.linalg.tensorsolve(m.moveaxis(a, 2, 0), b, axes=(0,))],
+        [RNG.standard_normal((2, 3, 6)), M[:2, :3].copy()],
+    ),
     # Reductions with conditions.
     "sum where": (lambda m, x: [m.sum(x, where=x > 0), m.sum(x, axis=1, initial=2.0), m.sum(x, 0, where=x[0] > 0, keepdims=True)], [M]),
     "prod where": (
@@ -255,6 +277,12 @@ GRADIENTS = {
     "cross": (lambda x, y: rs.cross(x, y), [V.reshape(2, 3), M[:2, :3].copy()]),
     "polyval": (rs.polyval, [W, V]),
     "polyfit": (lambda x, y: rs.polyfit(x, y, 2), [V, V[::-1].copy()]),
+    "gradient": (lambda x, d: rs.gradient(x, rs.cumsum(d**2 + 1), edge_order=2), [V, V]),
+    "gradient of distances": (lambda x, d: rs.gradient(x, d), [V, np.array(0.7)]),
+    "kaiser": (lambda b: rs.kaiser(5, b), [np.array(2.5)]),
+    "put": (lambda x, v: rs.put(x, [0, -1, 7], v), [M, W[:2]]),
+    "tensorsolve": (rs.linalg.tensorsolve, [RNG.standard_normal((2, 2, 4)), M[:2, :2].copy()]),
+    "tensorinv": (lambda a: rs.linalg.tensorinv(a, 1), [RNG.standard_normal((4, 2, 2))]),
     "vander": (lambda x: rs.vander(x, 3), [np.array([0.0, 1.0, -2.0])]),
     "geomspace": (lambda a: rs.geomspace(a, 8.0, 4), [np.array(1.5)]),
     "logaddexp2": (rs.logaddexp2, [V[:3], W]),
@@ -282,6 +310,9 @@ def test_second_derivatives():
 
 
 ROWS = {
+    "gradient": lambda x: rs.gradient(x, 0.5, edge_order=2),
+    "put": lambda x: rs.put(x, [1, -1], x[:2]),
+    "bitwise_count": lambda x: rs.bitwise_count(rs.cast(x * 9, "int64")),
     "median": rs.median,
     "quantile": lambda x: rs.quantile(x, [0.2, 0.9]),
     "nanmax": rs.nanmax,
@@ -318,6 +349,18 @@ def test_unique_of_a_size():
         run(lambda v: rs.unique(v, size=2), x[:0])
 
 
+def test_samples_and_places_that_do_not_fit_when_the_function_runs():
+    for mode, places in {"raise": [0, -1, 5], "wrap": [0, -1, 50], "clip": [50, 2]}.items():
+        expected = M.copy()
+        np.put(expected, places, [7.0, 8.0], mode=mode)
+        same(run(lambda x, at=places, mode=mode: rs.put(x, at, [7.0, 8.0], mode), M), expected)
+    for build, arrays in ((lambda x, d: rs.gradient(x, d), (V, V[:4])), (lambda x, i: rs.put(x, i, 0.0), (V, np.array([6])))):
+        with pytest.raises(rs.RscanError):
+            run(build, *arrays)
+    with pytest.raises(rs.RscanError):
+        run(rs.gradient, V[:1])
+
+
 def test_partitions_are_sorted():
     same(run(lambda v: [rs.partition(v, 2), rs.argpartition(v, 2), v.partition(1), v.argpartition(1)], V), [np.sort(V), np.argsort(V)] * 2)
 
@@ -351,7 +394,7 @@ def test_writes_where_positions_occur_twice():
 
 def test_what_numpy_has_and_is_missing_says_what_to_do_instead():
     absent = [n for n in dir(np) if not n.startswith("_") and not hasattr(rs, n)]
-    assert {"fft", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
+    assert {"roots", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
     for name in absent:
         with pytest.raises(AttributeError, match=r"which numpy has: ."):
             getattr(rs, name)
@@ -371,6 +414,18 @@ def test_what_numpy_has_and_is_missing_says_what_to_do_instead():
 
 
 ERRORS = {
+    "gradient of one": (lambda x: rs.gradient(np.ones(1)), ValueError),
+    "gradient edges": (lambda x: rs.gradient(x, edge_order=3), ValueError),
+    "gradient of few": (lambda x: rs.gradient(np.ones(2), edge_order=2), ValueError),
+    "gradient distances": (lambda x: rs.gradient(x, 1.0, 2.0, 3.0), TypeError),
+    "gradient places": (lambda x: rs.gradient(x[0], x), TypeError),
+    "gradient axis": (lambda x: rs.gradient(x, axis=2), IndexError),
+    "bitwise_count": (lambda x: rs.bitwise_count(x), TypeError),
+    "kaiser": (lambda x: rs.kaiser([1, 2], 1.0), TypeError),
+    "put": (lambda x: rs.put(x, [0.5], 1.0), TypeError),
+    "put mode": (lambda x: rs.put(x, [0], 1.0, "no"), TypeError),
+    "tensorinv": (lambda x: rs.linalg.tensorinv(x, 2), ValueError),
+    "tensorsolve": (lambda x: rs.linalg.tensorsolve(x, np.ones((2, 2, 2))), ValueError),
     "einsum letters": (lambda x: rs.einsum("ij,jk", x), ValueError),
     "einsum axes": (lambda x: rs.einsum("ijk", x), ValueError),
     "einsum result": (lambda x: rs.einsum("ij->iz", x), ValueError),
@@ -393,7 +448,7 @@ ERRORS = {
     "convolve mode": (lambda x: rs.convolve(x[0], x[0], "no"), ValueError),
     "convolve nothing": (lambda x: rs.convolve(x[0], []), ValueError),
     "meshgrid": (lambda x: rs.meshgrid(x, indexing="no"), ValueError),
-    "unique rows": (lambda x: rs.unique(x, axis=0), NotImplementedError),
+    "unique rows": (lambda x: rs.unique(x, axis=2), IndexError),
     "unique size": (lambda x: rs.unique(x, size=-1), ValueError),
     "block": (lambda x: rs.block([[x], x]), ValueError),
     "block of nothing": (lambda x: rs.block([]), ValueError),

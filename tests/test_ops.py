@@ -357,8 +357,8 @@ def test_numpy_functions_lead_here():
     expected = [A.sum(0), np.concatenate([A, A]), np.where(A > 0, A, 0), A @ A.T, np.linalg.norm(A), np.maximum(A, 1)]
     expected += [np.ones(3) * A, 2 + A, A.sum(1), np.ones((2, 2)) @ A, A.mean(), A.T]
     same(rs.function([x], results)(A), expected)
-    with pytest.raises(NotImplementedError, match=r"np\.fft"):
-        np.fft.fft(x)
+    with pytest.raises(NotImplementedError, match=r"np\.eigvals"):
+        np.linalg.eigvals(x)
     reductions = [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or]
     same(rs.function([x], [f.reduce(x) for f in reductions])(A), [f.reduce(A) for f in reductions])
     same(rs.function([x], np.add.reduce(x, axis=1, keepdims=True))(A), A.sum(1, keepdims=True))

@@ -39,7 +39,7 @@ Patch = tuple[dict[str, str], str] | tuple[dict[str, str], str, str]
 
 def _like(parameter: str, name: str) -> list[Patch]:
     """Derivatives of variables come in the form in which variables were given."""
-    home = f"rscan.gradient:{name}"
+    home = f"rscan.derivatives:{name}"
     return [
         ({parameter: "Variable"}, "Variable", home),
         ({parameter: "list[_V]"}, "list[Variable]", home),

@@ -12,7 +12,9 @@ from ._instead import of_numpy as _of_numpy
 from ._native import __version__
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile
+from .compile import compile as jit
 from .config import config
+from .derivatives import DISCONNECTED, Lop, Rop
 from .devices import Device, devices
 from .errors import (
     AxisError,
@@ -37,9 +39,9 @@ from .errors import (
     UnusedInputError,
     error_page,
 )
+from .folds import associative_scan, fori
 from .function import Function, In, Out, function
 from .function import evaluate as eval
-from .gradient import DISCONNECTED, Lop, Rop
 from .inputs import CONSTRUCTORS as _CONSTRUCTORS
 from .inputs import tensor
 from .loop import Loop, LoopOutput, Taps, loop, taps
@@ -58,7 +60,7 @@ from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
 if _TYPE_CHECKING:
-    from . import ode, onnx, optim, special, stats  # noqa: F401
+    from . import fft, ode, onnx, optim, special, stats  # noqa: F401
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -107,6 +109,7 @@ __all__ = [
     "Variable",
     "__version__",
     "as_variable",
+    "associative_scan",
     "compile",
     "config",
     "constant",
@@ -115,13 +118,16 @@ __all__ = [
     "error_page",
     "errors",
     "eval",
+    "fft",
     "foldl",
     "foldr",
+    "fori",
     "function",
     "grad",
     "hessian",
     "hvp",
     "jacobian",
+    "jit",
     "jvp",
     "linalg",
     "load",
@@ -175,7 +181,7 @@ def __dir__() -> list[str]:
 
 
 #: Modules that are imported when they are first asked for.
-_LATER = ("ode", "onnx", "optim", "special", "stats")
+_LATER = ("fft", "ode", "onnx", "optim", "special", "stats")
 
 
 def __getattr__(name: str) -> _Any:

@@ -3,15 +3,16 @@
 
 from .ops import *
 from .inputs import *
-from . import errors as errors, linalg as linalg, ode as ode, optim as optim, random as random, special as special, stats as stats, typing as typing
+from . import errors as errors, fft as fft, linalg as linalg, ode as ode, optim as optim, random as random, special as special, stats as stats, typing as typing
 from ._calling import In as In
 from .checkpoints import scan_checkpoints as scan_checkpoints
-from .compile import Compiled as Compiled
+from .compile import Compiled as Compiled, compile as _jit
 from .config import config as config
+from .derivatives import DISCONNECTED as DISCONNECTED
 from .devices import Device as Device, devices as devices
 from .errors import AxisError as AxisError, DeviceError as DeviceError, DisconnectedInputError as DisconnectedInputError, FileError as FileError, GradientError as GradientError, InternalError as InternalError, LinAlgError as LinAlgError, MissingInputError as MissingInputError, NonScalarCostError as NonScalarCostError, ParseError as ParseError, RscanError as RscanError, RscanIndexError as RscanIndexError, RscanOverflowError as RscanOverflowError, RscanTypeError as RscanTypeError, RscanValueError as RscanValueError, ScanError as ScanError, ScanTypeError as ScanTypeError, ShapeError as ShapeError, UnsupportedError as UnsupportedError, UnusedInputError as UnusedInputError, error_page as error_page
+from .folds import associative_scan as associative_scan, fori as fori
 from .function import Function as Function, Out as Out, evaluate as _eval
-from .gradient import DISCONNECTED as DISCONNECTED
 from .loop import Loop as Loop, LoopOutput as LoopOutput, Taps as Taps, taps as taps
 from .printing import Print as Print, pp as pp, print_ as _print, print_ as print_
 from .random.stream import RandomStream as RandomStream
@@ -41,6 +42,7 @@ _Inputs = Variable | In | Sequence[Variable | In] | None
 _Several = tuple[Variable, Variable] | tuple[Variable, Variable, Variable] | tuple[Variable, Variable, Variable, Variable]
 
 eval = _eval
+jit = _jit
 print = _print
 @overload
 def Lop(f: Any, wrt: Variable, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = 'raise') -> Variable: ...
@@ -130,13 +132,13 @@ def jvp(outputs: tuple[_V, ...], wrt: Any, tangents: Any, disconnected_outputs: 
 @overload
 def jvp(outputs: Callable[_P, Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any: ...
 @overload
-def loop(step: Callable[..., Mapping[str, Any]], over: Any = None, init: Any = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False) -> Loop: ...
+def loop(step: Callable[..., Mapping[str, Any]], over: Any = None, init: Any = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False, lengths: Any = None, mask: Any = None) -> Loop: ...
 @overload
-def loop(step: Callable[..., Variable], over: Any = None, init: Operand | Taps | None = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False) -> LoopOutput: ...
+def loop(step: Callable[..., Variable], over: Any = None, init: Operand | Taps | None = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False, lengths: Any = None, mask: Any = None) -> LoopOutput: ...
 @overload
-def loop(step: Callable[..., Any], over: Any, init: dict[str, Any] | list[Any] | tuple[Any, ...], n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False) -> Loop: ...
+def loop(step: Callable[..., Any], over: Any, init: dict[str, Any] | list[Any] | tuple[Any, ...], n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False, lengths: Any = None, mask: Any = None) -> Loop: ...
 @overload
-def loop(step: Callable[..., Any], over: Any = None, init: Any = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False) -> Any: ...
+def loop(step: Callable[..., Any], over: Any = None, init: Any = None, n_steps: Any = None, given: Any = None, *, non_sequences: Any = None, reverse: bool = False, go_backwards: bool = False, truncate: int | None = None, window: int | None = None, name: str | None = None, strict: bool = False, lengths: Any = None, mask: Any = None) -> Any: ...
 @overload
 def map(fn: Callable[..., Variable | tuple[Variable, until]], sequences: Any, non_sequences: Any = None, truncate_gradient: int = -1, go_backwards: bool = False, mode: Any = None, name: str | None = None) -> tuple[Variable, OrderedUpdates]: ...
 @overload

@@ -34,7 +34,7 @@ NUMPY: dict[str, str] = {
     **_each("uint32 uint64 uint8 uintc uintp ulong ulonglong unsignedinteger ushort void datetime64 timedelta64 dtype", _DTYPE),
     **_each("can_cast common_type finfo iinfo isdtype issubdtype min_scalar_type mintypecode promote_types result_type typename", _TYPES),
     **_each("isfortran isscalar iterable may_share_memory shares_memory typecodes sctypeDict ScalarType broadcast_shapes", _TYPES),
-    **_each("copyto place put putmask", _PLACE),
+    **_each("copyto place putmask", _PLACE),
     **_each("array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific", _PRINTING),
     **_each("get_printoptions set_printoptions printoptions info", _PRINTING),
     **_each("busday_count busday_offset busdaycalendar is_busday datetime_as_string datetime_data isnat", _DATES),
@@ -48,14 +48,11 @@ NUMPY: dict[str, str] = {
     **_each("polydiv roots poly1d polynomial", "rs.polyval, polyfit, polymul, polyder are there; roots: Newton's method in rs.loop"),
     **_each("histogram2d histogramdd", "rs.digitize each axis, then rs.bincount of rs.ravel_multi_index"),
     **_each("mask_indices", "rs.nonzero of the mask, rs.tril_indices, rs.triu_indices"),
-    **_each("packbits unpackbits bitwise_count", "shift and mask: (x[:, None] >> rs.arange(8)) & 1"),
+    **_each("packbits unpackbits", "shift and mask: (x[:, None] >> rs.arange(8)) & 1"),
     **_each("frexp nextafter spacing", "the bits of floats are not there; rs.log2 and rs.floor give an exponent"),
-    "fft": "multiply by the matrix of cosines and sines; rs.convolve convolves",
     "emath": _COMPLEX,
     "einsum_path": "rs.einsum chooses the order by itself",
     "row_stack": "rs.vstack",
-    "kaiser": "rs.constant(np.kaiser(n, beta))",
-    "i0": "rs.special.i0",
     "euler_gamma": "np.euler_gamma, a number",
     "testing": _PYTHON,
 }
@@ -63,9 +60,7 @@ NUMPY: dict[str, str] = {
 #: By names in `numpy.linalg`.
 LINALG: dict[str, str] = {
     **_each("eig eigvals", "of symmetric matrices rs.linalg.eigh; others have complex eigenvalues, and there are no complex numbers"),
-    **_each("tensorinv tensorsolve", "reshape to matrices: rs.linalg.solve(a.reshape((n, n)), b.reshape((n,)))"),
     **_each("LinAlgError", "rs.LinAlgError"),
-    **_each("cross diagonal vecdot", "rs.cross, rs.diagonal, rs.vecdot"),
 }
 
 

@@ -43,7 +43,9 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     """`np.sum(x)`, `np.linalg.solve(a, b)`."""
     from . import linalg, ops
 
-    home = linalg if "linalg" in function.__module__ else ops
+    home: Any = linalg if "linalg" in function.__module__ else ops
+    if function.__module__ == "numpy.fft":
+        from . import fft as home
     ours = getattr(home, function.__name__, None)
     if ours is None:
         table = LINALG if home is linalg else NUMPY

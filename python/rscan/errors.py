@@ -364,7 +364,7 @@ class UnusedInputError(RscanValueError):
     E0507
     """
 
-    default_code = "E0505"
+    default_code = "E0507"
 
 
 #: Classes by the core's word for the kind of error.

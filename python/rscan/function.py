@@ -15,7 +15,6 @@ from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
 from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
-from .explain import Explanation, explain
 from .profile import Profile
 from .session import Session
 from .shared import SharedVariable
@@ -23,6 +22,8 @@ from .variable import Variable, as_variable, is_weak, wrap
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with a default: `Function` alone is a type, too
+
+    from .explain import Explanation
 
     R = TypeVar("R", default=Any)
 else:
@@ -216,6 +217,8 @@ class Function(Caller, Generic[R]):
 
     def explain(self) -> Explanation:
         """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
+        from .explain import explain
+
         return explain(self._native, self.name)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _returned, _tree
 from ._hints import hints
+from ._ragged import Ragged
 from ._spans import here, of_function
 from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
@@ -192,6 +193,8 @@ def loop(
     window: int | None = None,
     name: str | None = None,
     strict: bool = False,
+    lengths: Any = None,
+    mask: Any = None,
 ) -> Any:
     """Loops a step over rows of `over`, starting from `init`.
 
@@ -202,10 +205,12 @@ def loop(
     The step returns the new states, by the same names or in the same order, and whatever else is wanted as rows; then updates
     of shared variables, if any; then `rs.until(condition)`, if the loop can end early. Updates travel along by themselves.
 
-    n_steps: how many steps; without it the shortest sequence decides.
+    n_steps: how many steps; without it the shortest sequence decides, or `until` alone: then rows are kept as long as there is memory.
     reverse: from the last row to the first, with the results in the order of the rows. go_backwards: in the order of the steps.
     truncate: the gradient covers the last so many steps. window: the gradient of states is cut every so many steps.
     strict: a shared variable that is used must be given.
+    lengths: how many steps each row of the states takes part in (integers, for their leading axes); afterwards it keeps its states, and
+    other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
 
     Returns a `Loop`, or the variable itself where the step returns one value without a name.
 
@@ -215,6 +220,10 @@ def loop(
     array([1.  , 2.5 , 4.25])
     >>> rs.eval(out.last.h), rs.eval(out.steps)
     (array(4.25), array(3))
+    >>> rs.loop(lambda x, h: h + x, over=np.ones((3, 2)), init=np.zeros(2), lengths=[1, 3]).eval()
+    array([[1., 1.],
+           [1., 2.],
+           [1., 3.]])
     """
     given = given if given is not None else non_sequences
     call = _Call(step, over, init, given, here())
@@ -225,14 +234,15 @@ def loop(
         go_backwards=bool(reverse or go_backwards),
         truncate=truncation(truncate, call.span),
         strict=bool(strict),
-        sequences=call.sequences,
+        sequences=[*call.sequences],
         states=call.states,
         passed=call.passed,
         automatic=True,
         family=family_of([*(s.value for s in (*call.sequences, *call.states)), *call.passed]),
     )
+    ragged = None if lengths is None and mask is None else Ragged(lengths, mask, plan)
     settle_weak(plan)
-    with hints(step, [slot.value for slot in plan.sequences], len(plan.states), call.over.named or call.init.named):
+    with hints(step, [slot.value for slot in call.sequences], len(plan.states), call.over.named or call.init.named):
         placeholders = plan.open()
         args, named = call.arguments(placeholders, plan.family, _window(window, call.span))
         check_arguments(step, args, named, call.span)
@@ -241,7 +251,8 @@ def loop(
         returned = _returned.read(value, step, call.span, _is_structure)
         outputs = call.outputs(returned.outputs)
         until = None if returned.until is None else returned.until.condition
-        result = finish(plan, placeholders, Made(outputs.flat, returned.updates, until))
+        flat = outputs.flat if ragged is None else ragged.kept(plan, placeholders, outputs.flat)
+        result = finish(plan, placeholders, Made(flat, returned.updates, until))
     return outputs.rows(result, reverse, plan.family)
 
 

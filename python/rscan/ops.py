@@ -11,6 +11,7 @@ from . import (
     ops_elementwise,
     ops_join,
     ops_math,
+    ops_numeric,
     ops_polynomial,
     ops_reduce,
     ops_search,
@@ -32,6 +33,7 @@ from .ops_create import *  # noqa: F403
 from .ops_elementwise import *  # noqa: F403
 from .ops_join import *  # noqa: F403
 from .ops_math import *  # noqa: F403
+from .ops_numeric import *  # noqa: F403
 from .ops_polynomial import *  # noqa: F403
 from .ops_reduce import *  # noqa: F403
 from .ops_search import *  # noqa: F403
@@ -43,7 +45,7 @@ from .ops_statistics import *  # noqa: F403
 #: Modules whose names `rscan` exports.
 MODULES = (
     _rows, ops_elementwise, ops_math, ops_reduce, ops_statistics, ops_search, ops_sets, ops_shape, ops_join, ops_create, ops_build,
-    ops_contract, ops_polynomial, ops_select, ops_control, indexing,
+    ops_numeric, ops_contract, ops_polynomial, ops_select, ops_control, indexing,
 )  # fmt: skip
 
 #: Names that `rscan` exports.

@@ -8,16 +8,16 @@ import numpy as np
 
 from ._args import at_least, one_axis, whole
 from ._spans import here
-from .errors import RscanTypeError, RscanValueError, UnsupportedError
+from .errors import RscanTypeError, RscanValueError
 from .indexing import nonzero, take, take_along_axis
 from .ops_control import assert_
-from .ops_create import arange, full, zeros
+from .ops_create import arange, zeros
 from .ops_elementwise import cast, where
 from .ops_reduce import all as _all
-from .ops_reduce import argsort, cumsum, sort
+from .ops_reduce import argsort, cumsum, prod, sort
 from .ops_reduce import sum as _sum
 from .ops_search import searchsorted, segment_sum
-from .ops_shape import broadcast_like, concatenate, ravel, reshape, stack
+from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, stack, transpose
 from .variable import Variable, as_variable, elementwise, extent, operands
 
 __all__ = [
@@ -39,8 +39,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
-    """True where shapes and all elements are equal; NaN equals itself if `equal_nan`. Both have the same number of elements along axes of
-    unknown extent, else comparing them is an error.
+    """True where shapes and all elements are equal; NaN equals itself if `equal_nan`.
 
     >>> rs.array_equal([1, 2], [1, 2]).eval()
     array(True)
@@ -48,10 +47,17 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     a, b = operands((a1, a2))
     if a.ndim != b.ndim or any(None not in (m, n) and m != n for m, n in zip(a.static_shape, b.static_shape, strict=True)):
         return as_variable(False)
+    fits = as_variable(True)
+    if not all(a._v.same_dim(k, b._v, k) for k in range(a.ndim)):
+        for m, n in zip(a.shape, b.shape, strict=True):
+            fits = elementwise("logical_and", fits, elementwise("eq", m, n))
+        a, b = ravel(a), ravel(b)
+        common = elementwise("minimum", a.shape[0], b.shape[0])
+        a, b = a[:common], b[:common]
     same = elementwise("eq", a, b)
     if equal_nan and a.dtype.startswith("float"):
         same = elementwise("logical_or", same, elementwise("logical_and", elementwise("isnan", a), elementwise("isnan", b)))
-    return _all(same)
+    return elementwise("logical_and", fits, _all(same))
 
 
 def array_equiv(a1: Any, a2: Any) -> Variable:
@@ -79,7 +85,9 @@ def argwhere(a: Any) -> Variable:
     array([[1],
            [3]])
     """
-    return stack(nonzero(a), 1)
+    v = as_variable(a)
+    found = stack(nonzero(v), 1)
+    return found if v.ndim else found[:, :0]
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
@@ -177,10 +185,12 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     return elementwise("logical_not", found) if invert else found
 
 
-def _runs(x: Variable) -> tuple[Variable, Variable]:
-    """A sorted vector's first element of each run of equal ones, as truth values; NaN equal each other."""
+def _runs(x: Variable, equal_nan: bool = True) -> tuple[Variable, Variable]:
+    """A sorted array's first element (row) of each run of equal ones, as truth values."""
     same = elementwise("eq", x[1:], x[:-1])
-    if x.dtype.startswith("float"):
+    if x.ndim > 1:
+        same = _all(same, tuple(range(1, x.ndim)))
+    elif equal_nan and x.dtype.startswith("float"):
         same = elementwise("logical_or", same, elementwise("logical_and", elementwise("isnan", x[1:]), elementwise("isnan", x[:-1])))
     first = elementwise("eq", arange(extent(x, 0)), 0)
     return concatenate([first[:1], elementwise("logical_not", same)]), first
@@ -197,9 +207,10 @@ def unique(
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements, sorted.
+    """The distinct elements, sorted; the distinct slices along an axis, in the order of their first elements that differ.
 
-    On request also the position of the first of each, the number of the distinct one that each element is, and how often each occurs.
+    NaN equal each other if `equal_nan`; slices with NaN differ from all others, as for NumPy. On request also the position of the first of
+    each, the number of the distinct one that each element is, and how often each occurs.
 
     How many there are depends on values. With `size` there are that many: more are cut off, and where there are fewer, `fill_value` (the
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
@@ -208,35 +219,46 @@ def unique(
 
     >>> rs.unique([3, 1, 3], size=3, fill_value=-1).eval()
     array([ 1,  3, -1])
+    >>> rs.unique([[2, 1], [1, 5], [2, 1]], axis=0).eval()
+    array([[1, 5],
+           [2, 1]])
     """
-    if axis is not None:
-        raise UnsupportedError("unique of rows: only of all elements", code="E0813", labels=[(here(), "")], helps=["leave axis away"])
-    if not equal_nan:
-        raise UnsupportedError("unique takes NaN for equal to each other", code="E0813", labels=[(here(), "")])
     given = as_variable(ar)
-    v = ravel(given)
-    order = argsort(v)
-    ordered = take(v, order)
-    starts, _ = _runs(ordered)
+    at = None if axis is None else one_axis(axis, given.ndim)
+    v = ravel(given) if at is None else moveaxis(given, at, 0)
+    order = argsort(v) if at is None else _order_of_rows(v)
+    ordered = take(v, order, axis=0)
+    starts, _ = _runs(ordered, equal_nan)
     number = cumsum(cast(starts, "int64")) - 1
     if size is None:
         places = nonzero(starts)[0]
-        values, index, count = take(ordered, places), take(order, places), extent(places, 0)
+        values, index, count = take(ordered, places, axis=0), take(order, places), extent(places, 0)
     else:
         places, values, index = _padded(ordered, order, starts, number, size, fill_value)
         count = size
-    out = [values]
+    out = [values if at is None else moveaxis(values, 0, at)]
     if return_index:
         out.append(index)
     if return_inverse:
         back = zeros([extent(v, 0)], "int64").at[order].set(number)
         back = back if size is None else elementwise("minimum", back, as_variable(count) - 1)
-        out.append(reshape(back, given.shape))
+        out.append(reshape(back, given.shape) if at is None else back)
     if return_counts:
         kept = number if size is None else elementwise("minimum", number, count)
         counts = segment_sum(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
         out.append(counts if size is None else counts[:-1])
     return out[0] if len(out) == 1 else tuple(out)
+
+
+def _order_of_rows(x: Variable) -> Variable:
+    """Positions of the slices along the first axis in the order of their first elements that differ: sorted by each element, the last one
+    first, in the order of before where they are equal."""
+    from .loop import loop
+
+    n = extent(x, 0)
+    columns = transpose(reshape(x, [x.shape[0], prod(as_variable(x.shape[1:])) if x.ndim > 1 else 1]))
+    sorted_by = lambda column, order: take(order, argsort(take(column, order), stable=True))
+    return loop(sorted_by, over=columns, init=arange(n), reverse=True).last
 
 
 def _padded(
@@ -251,14 +273,15 @@ def _padded(
     to = where(keep, number, size)
     places = zeros([as_variable(size) + 1], "int64").at[to].set(arange(n))[: size if isinstance(size, Variable) else int(size)]
     there = elementwise("lt", arange(size), _sum(cast(starts, "int64")))
+    rows = ordered.shape[1:]
     if fill_value is None:
         ordered = assert_(ordered, elementwise("gt", n, 0), message="unique: nothing to fill with; give a fill_value")
         filler = ordered[0]
     else:
-        filler = cast(fill_value, ordered.dtype)
+        filler = broadcast_to(cast(fill_value, ordered.dtype), rows)
     safe = where(there, places, 0)
-    empty_safe = concatenate([ordered, full([1], filler)])
-    values = where(there, take(empty_safe, safe), filler)
+    empty_safe = concatenate([ordered, filler[None]])
+    values = where(expand_dims(there, tuple(range(1, ordered.ndim))), take(empty_safe, safe, axis=0), filler)
     return places, values, where(there, take(concatenate([order, zeros([1], "int64")]), safe), 0)
 
 

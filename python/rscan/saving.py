@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -69,6 +68,8 @@ def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
     form = "single" if f._single else "list" if f._keys is None else "dict"
     outputs = f._keys if f._keys is not None else [v.name for v in f.outputs]
     inputs, defaults = [slot.name for slot in f.inputs], [_default(slot, f) for slot in f.inputs]
+    import json
+
     return name, f._native, doc, form, inputs, defaults, list(outputs), json.dumps(front)
 
 
@@ -156,6 +157,8 @@ class Module(Mapping[str, Function]):
         save(path, dict(self))
 
     def _made(self, name: str) -> Function:
+        import json
+
         inputs, outputs, updates, doc, form, defaults, names, passes, front = self._native.function(name)
         said = json.loads(front) if front else {}
         strict, downcast = said.get("strict", [False] * len(inputs)), said.get("downcast", [None] * len(inputs))

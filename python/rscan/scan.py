@@ -57,7 +57,7 @@ def scan(
     outputs_info: per output None (not read back), an initial value (the step reads the value before), or
         dict(initial=rows, taps=[-2, -1]); None for no output being read back.
     non_sequences: passed to every step as they are. Whatever else the step uses is found by itself.
-    n_steps: how many steps; without it the shortest sequence decides.
+    n_steps: how many steps; without it the shortest sequence decides, or `until` alone.
     truncate_gradient: the gradient covers the last so many steps; -1: all.
     go_backwards: sequences are read from their end; outputs stay in the order of the steps.
     name: in errors, prints and profiles. profile: True or a name: functions of this loop have a `profile`.

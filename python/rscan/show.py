@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import _drawing, _graphs
 from ._spans import here
 from .errors import RscanValueError
 from .function import Function
 from .printing import graph_text
+
+if TYPE_CHECKING:
+    from ._graphs import Graph
 
 __all__ = ["Picture", "show"]
 
@@ -67,6 +69,8 @@ def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = L
 
 def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> str:
     """The text of a picture."""
+    from . import _drawing, _graphs
+
     text = x.text(optimised) if isinstance(x, Function) else graph_text(x)
     if format == "text":
         return text
@@ -78,7 +82,8 @@ def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> s
     return _drawing.dot(joined, str(title)) if format == "dot" else _drawing.mermaid(joined)
 
 
-def _side_by_side(graphs: list[_graphs.Graph]) -> _graphs.Graph:
+def _side_by_side(graphs: list[Graph]) -> Graph:
     """Several functions as one picture: each in a box."""
-    boxes: list[_graphs.Node] = [_graphs.Loop(f"variant {i}", f"variant {i}", kind="loop", body=g) for i, g in enumerate(graphs)]
-    return _graphs.Graph(boxes)
+    from ._graphs import Graph, Loop
+
+    return Graph([Loop(f"variant {i}", f"variant {i}", kind="loop", body=g) for i, g in enumerate(graphs)])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _native, _tree, gradient
+from . import _native, _tree, derivatives
 from ._spans import here, of_function
 from .compile import Compiled, _is_leaf, _is_value
 from .dtypes import as_array
@@ -216,7 +216,7 @@ def _with_gradient(fn: Callable[..., Any], argnums: Any, has_aux: bool) -> Calla
     def both(*args: Any, **named: Any) -> Any:
         call = _Call(fn, args, named, _listed(argnums))
         value, aux = _without_aux(call.result, has_aux, fn)
-        found = gradient.grad(_cost(value, fn), call.variables(), disconnected_inputs="ignore")
+        found = derivatives.grad(_cost(value, fn), call.variables(), disconnected_inputs="ignore")
         gradients = _as_given(argnums, call.like_arguments(found))
         return call.settled(((value, aux) if has_aux else value, gradients))
 
@@ -256,7 +256,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
     >>> rs.function([x], rs.grad(x**3, x))(2.0)
     array(12.)
     """
-    return _grad_of(cost, *args, **named) if _is_function(cost) else gradient.grad(cost, *args, **named)
+    return _grad_of(cost, *args, **named) if _is_function(cost) else derivatives.grad(cost, *args, **named)
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
@@ -277,7 +277,7 @@ def _rows(y: Variable, variables: list[Variable], block_size: int | None) -> lis
     if not y.dtype.startswith("float"):
         # Integers do not move.
         y = cast(y, "float64") * 0.0
-    return gradient.jacobian(y, variables, disconnected_inputs="ignore", block_size=block_size)
+    return derivatives.jacobian(y, variables, disconnected_inputs="ignore", block_size=block_size)
 
 
 def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
@@ -296,7 +296,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian_of(expression, *args, **named) if _is_function(expression) else gradient.jacobian(expression, *args, **named)
+    return _jacobian_of(expression, *args, **named) if _is_function(expression) else derivatives.jacobian(expression, *args, **named)
 
 
 def _hessian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
@@ -317,7 +317,7 @@ def hessian(cost: Any, *args: Any, **named: Any) -> Any:
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    return _hessian_of(cost, *args, **named) if _is_function(cost) else gradient.hessian(cost, *args, **named)
+    return _hessian_of(cost, *args, **named) if _is_function(cost) else derivatives.hessian(cost, *args, **named)
 
 
 def _pushed(fn: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -326,7 +326,7 @@ def _pushed(fn: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
         value, aux = _without_aux(call.result, has_aux, fn)
         leaves, tree = _tree.flatten(value, _is_leaf)
         given = _matching(call, tangents)
-        found = gradient.jvp([as_variable(v) for v in leaves], call.variables(), given)
+        found = derivatives.jvp([as_variable(v) for v in leaves], call.variables(), given)
         out = (value, tree.build(iter(found)))
         return call.settled((*out, aux) if has_aux else out)
 
@@ -386,7 +386,7 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, tangent
     (np.float64(9.0), np.float64(6.0))
     """
-    return _jvp_of(outputs, *args, **named) if _is_function(outputs) else gradient.jvp(outputs, *args, **named)
+    return _jvp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.jvp(outputs, *args, **named)
 
 
 def _jvp_of(fn: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
@@ -414,7 +414,7 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, pull(1.0)
     (np.float64(9.0), (np.float64(6.0),))
     """
-    return _vjp_of(outputs, *args, **named) if _is_function(outputs) else gradient.vjp(outputs, *args, **named)
+    return _vjp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
 
 
 def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -427,7 +427,7 @@ def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any
         outs = [as_variable(v) for v in leaves]
         floats = [i for i, v in enumerate(outs) if v.dtype.startswith("float")]
         chosen, cotangents = [outs[i] for i in floats], [cast(given[i], outs[i].dtype) for i in floats]
-        found = gradient.vjp(chosen, call.variables(), cotangents, disconnected_inputs="ignore")
+        found = derivatives.vjp(chosen, call.variables(), cotangents, disconnected_inputs="ignore")
         return call.settled(tuple(call.like_arguments(found)))
 
     name = getattr(fn, "__name__", "fn")

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._spans import here
+from .derivatives import grad, jvp
 from .dtypes import as_array
 from .errors import GradientCheckError, RscanTypeError
 from .function import Function, function
-from .gradient import grad, jvp
 from .inputs import tensor
 from .ops import sum
 from .variable import Variable, as_variable

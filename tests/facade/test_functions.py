@@ -616,6 +616,7 @@ def test_factorisations():
     np.testing.assert_allclose(e, vectors @ np.diag(np.exp(w)) @ vectors.T, rtol=1e-12)
     np.testing.assert_allclose(only, np.linalg.svd(square, compute_uv=False), rtol=1e-12)
     assert isinstance(T.nlinalg.pinv(x), type(x))
-    with pytest.raises(NotImplementedError):
-        T.nlinalg.svd(x)
+    u, s, v = theano.function([x], T.nlinalg.svd(x))(a)
+    assert (u.shape, v.shape) == ((3, 3), (2, 2))
+    np.testing.assert_allclose((u[:, :2] * s) @ v, a, atol=1e-12)
     np.testing.assert_allclose(theano.function([x], T.grad(T.nlinalg.pinv(x).sum(), x))(square).shape, (2, 2))

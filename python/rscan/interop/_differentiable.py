@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import _tree
 from ..compile import Compiled
+from ..derivatives import vjp
 from ..function import Function, function
-from ..gradient import vjp
 from ..inputs import tensor
 from ..variable import Variable, as_variable
 

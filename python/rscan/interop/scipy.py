@@ -10,8 +10,8 @@ import numpy as np
 
 from .. import _tree
 from ..compile import _array, _is_leaf
+from ..derivatives import grad, hessian, jvp
 from ..function import function
-from ..gradient import grad, hessian, jvp
 from ..inputs import tensor
 from ..variable import Variable
 from ._vector import Vector
@@ -126,7 +126,7 @@ def residuals(fn: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -
     (array([1., 3.]), array([[1.],
            [2.]]))
     """
-    from ..gradient import jacobian
+    from ..derivatives import jacobian
 
     made = Objective(fn, params, args)
     jac = made._made(jacobian(made._cost, made._x, disconnected_inputs="ignore"))

@@ -4,6 +4,7 @@ from typing import Any
 
 from .._instead import of_linalg
 from . import products
+from .arrays import cross, diagonal, tensorinv, tensorsolve, vecdot
 from .factors import block_diag, eigh, eigvalsh, expm, lstsq, matrix_rank, multi_dot, pinv, qr, svd, svdvals
 from .norms import cond, matrix_norm, norm, vector_norm
 from .products import batched_dot, dot, inner, kron, matmul, outer, tensordot, vdot
@@ -13,9 +14,10 @@ from .systems import cho_solve, cholesky, det, inv, matrix_power, matrix_transpo
 PRODUCTS: list[str] = products.__all__
 
 __all__ = [
-    "batched_dot", "block_diag", "cho_solve", "cholesky", "cond", "det", "dot", "eigh", "eigvalsh", "expm", "inner", "inv",
-    "kron", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer",
-    "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "trace", "vdot", "vector_norm",
+    "batched_dot", "block_diag", "cho_solve", "cholesky", "cond", "cross", "det", "diagonal", "dot", "eigh", "eigvalsh", "expm",
+    "inner", "inv", "kron", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm",
+    "outer", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace",
+    "vdot", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 

@@ -51,9 +51,11 @@ def _floats(a: Any, what: str) -> Variable:
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """`a = Q @ R`: the columns of Q are orthonormal, R is zero below the diagonal. `mode="r"` gives R alone.
+    """`a = Q @ R`: the columns of Q are orthonormal, R is zero below the diagonal. `mode="r"` gives R alone, `mode="complete"` a square Q,
+    whose last columns are orthogonal to those of a.
 
-    The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601.
+    The gradient is there where the first min(m, n) columns are linearly independent; else its evaluation is E0601, and so is that of a
+    complete Q with more columns than a: those are arbitrary.
 
         q, r = rs.linalg.qr(a)
 
@@ -62,9 +64,12 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     array([[3., 1.],
            [4., 2.]])
     """
-    if mode not in ("reduced", "r"):
-        raise UnsupportedError(f"qr has the modes 'reduced' and 'r', not {mode!r}", code="E0813", labels=[(here(), "")])
+    if mode not in ("reduced", "r", "complete"):
+        text = f"qr has the modes 'reduced', 'complete' and 'r', not {mode!r}"
+        raise UnsupportedError(text, code="E0813", labels=[(here(), "")])
     v = _floats(a, "qr")
+    if mode == "complete":
+        return _complete(v)
     m, n = v.shape[-2:]
     if isinstance(m, int) and isinstance(n, int) and m >= n:
         q, r = apply_all("qr", {}, [v])
@@ -73,6 +78,20 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         q, r = apply_all("qr", {}, [v[..., :k]])
         r = concatenate([r, matmul(swapaxes(q, -1, -2), v[..., k:])], -1)
     return r if mode == "r" else QRResult(q, r)
+
+
+def _complete(v: Variable) -> QRResult:
+    """The factors with a square Q: those of the matrix with columns of zeros behind it, as many as it lacks."""
+    m, n = v.static_shape[-2:]
+    rows, columns = v.shape[-2], v.shape[-1]
+    if m is not None and n is not None:
+        lacking: Any = max(m - n, 0)
+    else:
+        lacking = elementwise("maximum", as_variable(rows) - columns, 0)
+    wide = concatenate([v, zeros([*v.shape[:-1], lacking], v.dtype)], -1)
+    q, r = apply_all("qr", {}, [wide[..., :rows]])
+    behind = matmul(swapaxes(q, -1, -2), wide[..., rows:])
+    return QRResult(q, concatenate([r, behind], -1)[..., :columns])
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
@@ -107,8 +126,9 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
 def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
 
-    Unlike NumPy's, it gives the reduced form: `full_matrices=True` is there for matrices known to be square, where both are the same.
-    Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular values that are not 0.
+    Unlike NumPy's, it gives the reduced form. With `full_matrices=True` U and Vh are square; what that adds is orthonormal, else
+    arbitrary, and its gradient is E0601. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular
+    values that are not 0.
 
         u, s, vh = rs.linalg.svd(a)
 
@@ -117,16 +137,16 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     array([3., 2.])
     """
     v = _floats(a, "svd")
+    u, s, vh = apply_all("svd", {}, [v])
     m, n = v.static_shape[-2:]
     if full_matrices and compute_uv and (m is None or m != n):
-        raise UnsupportedError(
-            f"svd of {v!r} with full_matrices=True: the vectors behind the first min(m, n) are arbitrary",
-            code="E0813",
-            labels=[(here(), "")],
-            helps=["leave full_matrices away: U @ diag(S) @ Vh needs no more"],
-        )
-    u, s, vh = apply_all("svd", {}, [v])
+        u, vh = _filled(u), swapaxes(_filled(swapaxes(vh, -1, -2)), -1, -2)
     return SVDResult(u, s, vh) if compute_uv else s
+
+
+def _filled(u: Variable) -> Variable:
+    """Orthonormal columns with others behind them, as many as there are rows."""
+    return concatenate([u, _complete(u).Q[..., u.shape[-1] :]], -1)
 
 
 def svdvals(a: Any) -> Variable:

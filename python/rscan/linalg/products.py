@@ -146,12 +146,14 @@ def vdot(a: Any, b: Any) -> Variable:
 
 
 def kron(a: Any, b: Any) -> Variable:
-    """Every element of matrix a times the matrix b.
+    """Every element of a times the array b; the one with fewer axes gets more of extent 1 in front.
 
     >>> rs.kron([[1, 10]], [[1], [2]]).eval()
     array([[ 1, 10],
            [ 2, 20]])
     """
-    a, b = pair(at_least(a, 2, "kron"), at_least(b, 2, "kron"))
-    wide = expand_dims(a, (1, 3)) * expand_dims(b, (0, 2))
+    a, b = pair(a, b)
+    rank = max(a.ndim, b.ndim)
+    a, b = (expand_dims(v, tuple(range(rank - v.ndim))) for v in (a, b))
+    wide = expand_dims(a, tuple(range(1, 2 * rank, 2))) * expand_dims(b, tuple(range(0, 2 * rank, 2)))
     return reshape(wide, [m * n for m, n in zip(a.shape, b.shape, strict=True)])

@@ -22,18 +22,22 @@ from ..ops import (
     cast,
     clip,
     cumsum,
+    equal,
     exp,
     floor,
     gammaln,
+    isnan,
     less,
     less_equal,
     log,
     logical_and,
     logical_not,
     logical_or,
+    max,
     maximum,
     minimum,
     moveaxis,
+    prod,
     reshape,
     sqrt,
     stack,
@@ -45,26 +49,37 @@ from ..ops import (
 from ..scan import scan
 from ..updates import until
 from ..variable import Variable, apply, as_variable, dtype_name, extents
-from .draws import _positive, float_dtype, gumbel, shape_of, uniform
+from .draws import _positive, gumbel, shape_of, uniform
 from .keys import fold_in
 
 __all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integers", "multinomial", "permutation", "poisson"]
 
 
 def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any = "int64") -> Variable:
-    """Integers of [low, high), or of [0, low) without `high`, all equally likely.
+    """Integers of [low, high), or of [0, low) without `high`, all equally likely. Arrays of bounds are less than 2⁵³ apart.
 
     >>> rs.random.integers(rs.random.key(0), 0, 2, 1000).eval().max()
     np.int64(1)
     """
     if high is None:
         low, high = 0, low
-    first, end = cast(low, "int64"), cast(high, "int64")
+    first, end = _within(cast(low, "int64"), cast(high, "int64"), dtype_name(dtype))
     shape = shape_of(size, first, end)
     if first.ndim == end.ndim == 0:
         return cast(apply("random_integers", {}, as_variable(key), first, end, *extents(shape)), dtype)
-    part = uniform(key, shape, dtype="float64") * cast(end - first, "float64")
+    span = end - first
+    span = assert_(span, less(first, end), span > 0, span <= 2**53, message="integers takes a low below high, less than 2**53 apart")
+    part = uniform(key, shape, dtype="float64") * cast(span, "float64")
     return cast(minimum(first + cast(floor(part), "int64"), end - 1), dtype)
+
+
+def _within(first: Variable, end: Variable, dtype: str) -> tuple[Variable, Variable]:
+    """Bounds of integers that the dtype has."""
+    if dtype == "int64" or dtype.startswith("float"):
+        return first, end
+    low, high = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, min(np.iinfo(dtype).max, 2**63 - 2))
+    message = f"integers takes bounds within {dtype}"
+    return assert_(first, first >= low, message=message), assert_(end, end <= high + 1, message=message)
 
 
 def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> Variable:
@@ -75,6 +90,7 @@ def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> 
     """
     q = as_variable(p)
     q = q if q.dtype.startswith("float") else cast(q, config.floatX)
+    q = assert_(q, logical_and(q >= 0, q <= 1), message="bernoulli takes a probability from 0 to 1")
     return cast(less(uniform(key, shape_of(size, q), dtype=q.dtype), q), dtype)
 
 
@@ -140,7 +156,7 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
     name = dtype_name(dtype)
     shape = shape_of(size, lam)
     given = stop_gradient(cast(lam, "float64"))
-    mean = broadcast_to(assert_(given, given >= 0, message="poisson takes a mean of 0 or more"), shape)
+    mean = broadcast_to(assert_(given, given >= 0, given < 9e18, message="poisson takes a mean of 0 or more, below 9e18"), shape)
     large = mean >= _FEW
     small, mu = where(large, 1.0, mean), where(large, mean, _FEW)
     u = uniform(fold_in(key, 0), shape, dtype="float64")
@@ -171,7 +187,7 @@ def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -
     name = dtype_name(dtype)
     shape = shape_of(size, n, p)
     trials, share = (broadcast_to(stop_gradient(cast(v, "float64")), shape) for v in (n, p))
-    trials = assert_(trials, trials >= 0, message="binomial takes 0 trials or more")
+    trials = assert_(trials, trials >= 0, equal(trials, floor(trials)), message="binomial takes 0 trials or more, whole ones")
     share = assert_(share, share >= 0, share <= 1, message="binomial takes a probability from 0 to 1")
     turned = share > 0.5
     q = where(turned, 1 - share, share)
@@ -212,9 +228,11 @@ def multinomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64"
         raise RscanTypeError(
             f"multinomial takes probabilities along an axis of known extent, got {q!r}", code="E0809", labels=[(here(), "")]
         )
-    weights = assert_(q, q >= 0, message="multinomial takes probabilities of 0 or more")
+    weights = _weights(q, "multinomial")
+    trials = cast(n, "int64")
+    trials = assert_(trials, trials >= 0, message="multinomial takes 0 trials or more")
     shape = shape_of(size, n, q[..., 0])
-    left, rest, counts = broadcast_to(cast(n, "int64"), shape), sum(weights, -1), []
+    left, rest, counts = broadcast_to(trials, shape), sum(weights, -1), []
     for i in range(q.static_shape[-1] - 1):
         share = clip(where(rest > 0, weights[..., i] / where(rest > 0, rest, 1.0), 0.0), 0.0, 1.0)
         counts.append(binomial(fold_in(key, i), left, share, shape))
@@ -232,11 +250,16 @@ def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, 
     """
     if (logits is None) == (p is None):
         raise RscanValueError("categorical takes logits, or p=", code="E0809", labels=[(here(), "")])
-    scores = as_variable(logits) if p is None else log(cast(p, float_dtype(None)))
-    scores = scores if scores.dtype.startswith("float") else cast(scores, config.floatX)
-    if scores.ndim == 0:
-        raise RscanTypeError(f"categorical takes an axis of outcomes, got {scores!r}", code="E0809", labels=[(here(), "")])
-    rows = moveaxis(scores, one_axis(axis, scores.ndim), -1)
+    given = as_variable(logits if p is None else p)
+    given = given if given.dtype.startswith("float") else cast(given, config.floatX)
+    if given.ndim == 0:
+        raise RscanTypeError(f"categorical takes an axis of outcomes, got {given!r}", code="E0809", labels=[(here(), "")])
+    rows = moveaxis(given, one_axis(axis, given.ndim), -1)
+    if p is None:
+        possible = max(rows, -1, initial=-np.inf) > -np.inf
+        rows = assert_(rows, logical_not(isnan(rows)), possible, message="categorical takes logits that are numbers, one of them finite")
+    else:
+        rows = log(_weights(rows, "categorical"))
     heads = list(rows.shape[:-1]) if size is None else extents(size)
     return argmax(rows + gumbel(key, [*heads, rows.shape[-1]], dtype=rows.dtype), -1)
 
@@ -265,7 +288,7 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
     n = v if v.ndim == 0 else as_variable(v.shape[at])
     shape = shape_of(size)
     if not replace:
-        order = permutation(key, n) if p is None else _by_weight(key, _weights(p))
+        order = permutation(key, n) if p is None else _by_weight(key, _chances(p, n), shape)
         count: Any = 1
         for extent in shape:
             count = count * extent
@@ -273,7 +296,7 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
     elif p is None:
         picked = integers(key, 0, n, shape)
     else:
-        ends = cumsum(_weights(p))
+        ends = cumsum(_chances(p, n))
         u = uniform(key, shape, dtype=ends.dtype if ends.dtype.startswith("float") else None) * ends[-1]
         # Where a draw falls exactly on the end of an interval, the next one is meant.
         picked = sum(cast(less_equal(ends, u[..., None]), "int64"), axis=-1)
@@ -281,12 +304,22 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
     return picked if v.ndim == 0 else take(v, picked, axis=at)
 
 
-def _weights(p: Any) -> Variable:
+def _weights(p: Any, what: str) -> Variable:
+    """Probabilities along the last axis, up to a factor."""
     v = as_variable(p)
-    return assert_(v, v >= 0, message="choice takes probabilities of 0 or more")
+    return assert_(v, v >= 0, sum(v, -1) > 0, message=f"{what} takes probabilities of 0 or more, not all of them 0")
 
 
-def _by_weight(key: Any, p: Variable) -> Variable:
+def _chances(p: Any, n: Variable) -> Variable:
+    v = as_variable(p)
+    if v.ndim != 1:
+        raise RscanTypeError(f"choice takes a vector of probabilities, got {v!r}", code="E0809", labels=[(here(), "")])
+    return assert_(_weights(v, "choice"), equal(v.shape[0], n), message="choice takes as many probabilities as there are elements")
+
+
+def _by_weight(key: Any, p: Variable, shape: list[Any]) -> Variable:
     """Numbers in the order in which they are drawn one after the other with these weights: logarithms plus Gumbel noise, sorted."""
+    possible = cast(p > 0, "int64")
+    p = assert_(p, less_equal(prod(as_variable(shape)), sum(possible)), message="choice without replacement draws what has a probability")
     weights = p if p.dtype.startswith("float") else cast(p, config.floatX)
     return argsort(-(log(weights) + gumbel(key, weights.shape, dtype=weights.dtype)))

@@ -2,6 +2,7 @@
 
 Parameters are numbers, arrays or variables. `size` is a number, a variable, or a sequence of these, to which parameters broadcast;
 without it they broadcast to each other. Draws have gradients to parameters: how a number would move that is drawn.
+A negative scale is an error (E0301) when the function runs.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from ..config import config
 from ..errors import RscanTypeError
 from ..ops import (
     all,
+    assert_,
     broadcast_to,
     cast,
     exp,
     gammaln,
+    less,
+    less_equal,
     log,
     log1p,
     logical_and,
@@ -69,8 +73,16 @@ def _is(value: Any, number: int) -> bool:
     return isinstance(value, (int, float)) and value == number
 
 
+def scaled(scale: Any, what: str) -> Any:
+    """A scale, which is not negative when the function runs. NaN stays: the draws are NaN, too."""
+    if isinstance(scale, (int, float)) and not scale < 0:
+        return scale
+    v = as_variable(scale)
+    return assert_(v, logical_not(less(v, 0)), message=f"{what} takes a scale of 0 or more")
+
+
 def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Variable:
-    """Uniform over [low, high).
+    """Uniform over [low, high); an error (E0301) where high is below low.
 
     >>> rs.random.uniform(rs.random.key(0), 10_000, low=1.0, high=3.0).eval().mean().round(1)
     np.float64(2.0)
@@ -78,7 +90,15 @@ def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: 
     unit = apply("random_uniform", {"dtype": float_dtype(dtype)}, as_variable(key), *shape_of(size, low, high))
     if _is(low, 0) and _is(high, 1):
         return unit
-    return low + unit * (high - low)
+    return low + unit * _width(low, high)
+
+
+def _width(low: Any, high: Any) -> Any:
+    width = high - low
+    if isinstance(width, (int, float)) and not width < 0:
+        return width
+    v = as_variable(width)
+    return assert_(v, logical_not(less(v, 0)), message="uniform takes a high that is not below low")
 
 
 def normal(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
@@ -88,7 +108,7 @@ def normal(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
     np.float64(2.0)
     """
     unit = apply("random_normal", {"dtype": float_dtype(dtype)}, as_variable(key), *shape_of(size, loc, scale))
-    return unit if _is(loc, 0) and _is(scale, 1) else loc + unit * scale
+    return unit if _is(loc, 0) and _is(scale, 1) else loc + unit * scaled(scale, "normal")
 
 
 def _exponential(key: Any, size: Any, dtype: Any) -> Variable:
@@ -101,7 +121,7 @@ def exponential(key: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None)
     >>> rs.random.exponential(rs.random.key(0), 10_000, scale=2.0).eval().mean().round(1)
     np.float64(2.0)
     """
-    return _exponential(key, shape_of(size, scale), dtype) * scale
+    return _exponential(key, shape_of(size, scale), dtype) * scaled(scale, "exponential")
 
 
 def _positive(x: Variable) -> Variable:
@@ -114,7 +134,7 @@ def gumbel(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
     >>> rs.random.gumbel(rs.random.key(0), (2, 3)).eval().shape
     (2, 3)
     """
-    return loc - log(_positive(_exponential(key, shape_of(size, loc, scale), dtype))) * scale
+    return loc - log(_positive(_exponential(key, shape_of(size, loc, scale), dtype))) * scaled(scale, "gumbel")
 
 
 def laplace(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
@@ -125,7 +145,7 @@ def laplace(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype:
     """
     shape = shape_of(size, loc, scale)
     sign = where(uniform(fold_in(key, 1), shape, dtype=dtype) < 0.5, -1.0, 1.0)
-    return loc + cast(sign, float_dtype(dtype)) * _exponential(fold_in(key, 0), shape, dtype) * scale
+    return loc + cast(sign, float_dtype(dtype)) * _exponential(fold_in(key, 0), shape, dtype) * scaled(scale, "laplace")
 
 
 def logistic(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
@@ -135,7 +155,7 @@ def logistic(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype
     (2, 3)
     """
     u = _positive(uniform(key, shape_of(size, loc, scale), dtype=dtype))
-    return loc + (log(u) - log1p(-u)) * scale
+    return loc + (log(u) - log1p(-u)) * scaled(scale, "logistic")
 
 
 def cauchy(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
@@ -145,7 +165,7 @@ def cauchy(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
     np.float64(3.0)
     """
     u = uniform(key, shape_of(size, loc, scale), dtype=dtype)
-    return loc + tan((u - 0.5) * math.pi) * scale
+    return loc + tan((u - 0.5) * math.pi) * scaled(scale, "cauchy")
 
 
 def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dtype: Any = None) -> Variable:
@@ -154,7 +174,7 @@ def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dty
     >>> bool((rs.random.lognormal(rs.random.key(0), 100).eval() > 0).all())
     True
     """
-    return exp(normal(key, size, mean, sigma, dtype))
+    return exp(normal(key, size, mean, scaled(sigma, "lognormal"), dtype))
 
 
 def pareto(key: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
@@ -175,11 +195,11 @@ def weibull(key: Any, concentration: Any, size: Any = None, scale: Any = 1.0, dt
     """
     draws = _positive(_exponential(key, shape_of(size, concentration, scale), dtype))
     k = as_variable(concentration)
-    return where(k >= 0, exp(log(draws) / k), np.nan) * scale
+    return where(k >= 0, exp(log(draws) / k), np.nan) * scaled(scale, "weibull")
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Standard normal, given that it is between two numbers.
+    """Standard normal, given that it is between two numbers; NaN where the lower one is the larger.
 
     >>> bool((abs(rs.random.truncated_normal(rs.random.key(0), -1.0, 1.0, 100).eval()) <= 1).all())
     True
@@ -194,7 +214,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, size: Any = None, dtype: 
     first, last = ndtr(low), ndtr(high)
     share = first + uniform(key, shape, dtype=name) * (last - first)
     found = maximum(low, ndtri(_positive(share)))
-    return where(mirrored, -found, found)
+    return where(less_equal(low, high), where(mirrored, -found, found), np.nan)
 
 
 #: Rounds of rejection at most: each accepts nineteen of twenty.
@@ -251,7 +271,7 @@ def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = Non
     small = fixed < 1
     draws = _unit_gamma(fold_in(key, 0), where(small, fixed + 1, fixed), shape)
     shrink = exp(-_exponential(fold_in(key, 1), shape, name) / where(small, fixed, 1.0))
-    return where(fixed >= 0, _moves_with(where(small, draws * shrink, draws), given), np.nan) * scale
+    return where(fixed >= 0, _moves_with(where(small, draws * shrink, draws), given), np.nan) * scaled(scale, "gamma")
 
 
 def chisquare(key: Any, df: Any, size: Any = None, dtype: Any = None) -> Variable:
@@ -271,7 +291,7 @@ def student_t(key: Any, df: Any, size: Any = None, loc: Any = 0.0, scale: Any = 
     """
     shape, freedom = shape_of(size, df, loc, scale), cast(df, float_dtype(dtype))
     spread = sqrt(freedom / chisquare(fold_in(key, 1), freedom, shape, dtype))
-    return loc + normal(fold_in(key, 0), shape, dtype=dtype) * spread * scale
+    return loc + normal(fold_in(key, 0), shape, dtype=dtype) * spread * scaled(scale, "student_t")
 
 
 def beta(key: Any, a: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
@@ -286,7 +306,7 @@ def beta(key: Any, a: Any, b: Any, size: Any = None, dtype: Any = None) -> Varia
 
 
 def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Variable:
-    """Vectors of numbers whose sum is 1, along the last axis; `size` counts vectors.
+    """Vectors of numbers whose sum is 1, along the last axis; NaN where a parameter is not positive. `size` counts vectors.
 
     >>> rs.random.dirichlet(rs.random.key(0), [1.0, 2.0]).eval().sum().round(6)
     np.float64(1.0)
@@ -295,7 +315,7 @@ def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Vari
     if a.ndim == 0:
         raise RscanTypeError(f"dirichlet takes a vector of parameters, got {a!r}", code="E0809", labels=[(here(), "")])
     shape = None if size is None else [*extents(size), *extents(a.shape[-1])]
-    draws = gamma(key, a, shape, dtype=dtype)
+    draws = where(all(a > 0, -1, keepdims=True), gamma(key, a, shape, dtype=dtype), np.nan)
     return draws / _positive(sum(draws, -1, keepdims=True))
 
 

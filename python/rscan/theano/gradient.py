@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import _native, ops
-from .. import gradient as base
+from .. import derivatives as base
 from .._spans import here
 from ..dtypes import as_array
 from ..errors import DisconnectedInputError, GradientCheckError, GradientError, NonScalarCostError, RscanTypeError

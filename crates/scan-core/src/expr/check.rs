@@ -29,7 +29,7 @@ pub fn negative_steps(n: i64, span: Span) -> Error {
 pub fn no_steps(span: Span) -> Error {
     Diagnostic::new(Kind::Scan, "E0110", "nothing tells how many steps the loop runs")
         .label(span, "no n_steps and no sequence")
-        .help("pass n_steps=..., or something to loop over in sequences; with until(...) it is the maximum")
+        .help("pass n_steps=..., or something to loop over in sequences, or end the loop with until(...)")
 }
 
 /// A rank-0 sequence.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct LoopOptions {
     /// Its name in prints and errors.
     pub name: Option<String>,
-    /// Number of steps (integer scalar); without it the shortest sequence tells.
+    /// Number of steps (integer scalar); without it the shortest sequence tells, or the condition of `until` alone.
     pub n_steps: Option<Var>,
     /// Sequences are read from the end.
     pub go_backwards: bool,
@@ -70,6 +70,9 @@ pub struct LoopResult {
     /// Number of steps that ran (i64 scalar).
     pub steps: Var,
 }
+
+/// More steps than any loop runs; few enough that offsets can be added.
+const UNLIMITED: i64 = 1 << 62;
 
 impl LoopBuilder {
     /// Starts a loop.
@@ -187,7 +190,7 @@ impl LoopBuilder {
         if self.unrolled {
             return self.straight(&outputs, updates);
         }
-        let n_steps = self.steps()?;
+        let n_steps = self.steps(until.is_some())?;
         Assembly::new(&self, &outputs, &updates, until.as_ref())?.finish(&self, n_steps, &outputs, &updates)
     }
 
@@ -230,8 +233,8 @@ impl LoopBuilder {
         Ok(())
     }
 
-    /// The number of steps: what was asked for, or the length of the shortest sequence.
-    fn steps(&self) -> Result<Var> {
+    /// The number of steps at most: what was asked for, or the length of the shortest sequence. A loop that ends by a condition needs none.
+    fn steps(&self, ends: bool) -> Result<Var> {
         if let Some(n) = &self.n_steps {
             return Ok(n.clone());
         }
@@ -249,7 +252,10 @@ impl LoopBuilder {
                 None => len,
             });
         }
-        n.ok_or_else(|| check::no_steps(self.options.span))
+        match n {
+            None if ends => Ok(int(UNLIMITED)),
+            n => n.ok_or_else(|| check::no_steps(self.options.span)),
+        }
     }
 
     fn rows(&self, x: &Var, skip: usize, drop: usize) -> Result<Var> {

@@ -498,6 +498,8 @@ table! {
     "svd" Svd;
     /// `pinv(a)`: the pseudo-inverse, without singular values up to so much of the largest.
     "pinv" Pinv { /** How much; below 0 the larger extent times the precision. */ rcond: Bits };
+    /// `dft(x)`: `Σₖ x[k]·exp(∓2πi·jk/n)` along the axis before the last one, which holds real and imaginary parts.
+    "dft" Dft { /** With + in the exponent; not divided by n. */ inverse: bool };
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.
     "tri" Tri { /** Keep the lower part. */ lower: bool, /** The last diagonal kept. */ k: i64 };
 

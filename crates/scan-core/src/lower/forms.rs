@@ -63,6 +63,7 @@ impl Lowering<'_> {
             Op::Cofactor(_) | Op::CofactorSlope(_) => refuse("it searches whole matrices for pivots"),
             Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => refuse("how often it reflects and rotates depends on values"),
             Op::OuterSum(_) => refuse("it is a product of blocks of rows"),
+            Op::Dft(_) => refuse("it takes all elements in several passes over memory"),
             Op::LogMatMul(_) | Op::LogMatMulPowers(_) | Op::LogMatMulSums(_) => refuse(LOG_PRODUCTS),
             Op::LogMatMulQuotients(_) | Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) => refuse(LOG_PRODUCTS),
             Op::Nonzero(_) => refuse("how many elements it finds depends on values"),

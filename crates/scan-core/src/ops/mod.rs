@@ -8,6 +8,7 @@ mod cofactor;
 mod control;
 mod create;
 mod cumulate;
+mod dft;
 pub(crate) mod direct;
 mod eigen;
 mod elemwise;
@@ -68,6 +69,7 @@ impl Op {
             Op::Softmax(x) => x,
             Op::LogSoftmax(x) => x,
             Op::CumSum(x) => x,
+            Op::Dft(x) => x,
             Op::CumProd(x) => x,
             Op::Recurrence(x) => x,
             Op::Sort(x) => x,

@@ -109,7 +109,7 @@ impl Op {
             Op::Reduce(_) | Op::ArgReduce(_) | Op::ExtremeMask(_) | Op::CumSum(_) | Op::CumProd(_) | Op::Recurrence(_) => {
                 new(New, Cost::Walks)
             }
-            Op::Sort(_) | Op::ArgSort(_) | Op::OuterSum(_) | Op::FoldIn(_) => new(New, Cost::Walks),
+            Op::Sort(_) | Op::ArgSort(_) | Op::OuterSum(_) | Op::FoldIn(_) | Op::Dft(_) => new(New, Cost::Walks),
             Op::CumExtreme(_) | Op::ArgCumExtreme(_) | Op::SearchSorted(_) => new(New, Cost::Walks),
             Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => new(New, Cost::Exponentials),
             Op::MatMul(_) | Op::LogMatMulSums(_) => new(New, Cost::Product),
@@ -157,7 +157,7 @@ impl Op {
             Op::SumTo(_) | Op::Join(_) | Op::Flip(_) | Op::IndexWrite(_) | Op::Gather(_) | Op::GatherWrite(_) => Extents::Shapes,
             Op::Diag(_) | Op::Solve(_) | Op::Cholesky(_) | Op::Inverse(_) | Op::SLogDet(_) | Op::Det(_) => Extents::Shapes,
             Op::Cofactor(_) | Op::CofactorSlope(_) | Op::SolveSLogDet(_) | Op::Tri(_) | Op::FoldIn(_) => Extents::Shapes,
-            Op::CumExtreme(_) | Op::ArgCumExtreme(_) | Op::SearchSorted(_) => Extents::Shapes,
+            Op::CumExtreme(_) | Op::ArgCumExtreme(_) | Op::SearchSorted(_) | Op::Dft(_) => Extents::Shapes,
             Op::Qr(_) | Op::Eigh(_) | Op::Svd(_) | Op::Pinv(_) => Extents::Shapes,
         }
     }

@@ -284,6 +284,8 @@ fn errors_say_what_and_where() {
     assert_eq!(code(x0.clone(), Some(&w.lt(&x0).unwrap())), "E0108");
     let empty = LoopBuilder::new(LoopOptions::default()).unwrap().finish(&[(None, x0.clone())], &[], None);
     assert_eq!(empty.map(|_| ()).unwrap_err().code, "E0110");
+    let endless = LoopBuilder::new(LoopOptions::default()).unwrap().finish(&[(None, x0.clone())], &[], Some(&x0.lt(&x0).unwrap()));
+    assert!(endless.is_ok());
     let negative = LoopBuilder::new(LoopOptions { n_steps: Some(Var::int(-2)), ..Default::default() });
     assert_eq!(negative.map(|_| ()).unwrap_err().code, "E0111");
     let mut long = builder(Some(4));

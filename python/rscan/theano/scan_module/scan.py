@@ -73,6 +73,8 @@ def _run(scan_plan: ScanPlan, strict: bool) -> Result:
     with entered(wrap(placeholders.index, TensorVariable)):
         value = scan_plan.fn(*args)
     made = made_of(scan_plan, value)
+    if plan.n_steps is None and not plan.sequences:
+        made.until = None  # here a condition is not enough: without it the core says what is missing
     if placeholders.index.kind == "const":
         return _one_step(plan, placeholders, made)
     made.updates.update(default_updates(plan, made))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import indexing, linalg, ops
+from ..._args import at_least
 from ...variable import Variable, elementwise
 from ..absent import absent_in
 from ..variable import as_tensor_variable
@@ -65,7 +66,7 @@ def cholesky(a: Any, lower: bool = True, **_: Any) -> Variable:
 
 def kron(a: Any, b: Any) -> Variable:
     """The Kronecker product."""
-    return linalg.kron(as_tensor_variable(a), as_tensor_variable(b))
+    return linalg.kron(*(at_least(as_tensor_variable(v), 2, "kron") for v in (a, b)))
 
 
 def alloc_diag(x: Any) -> Variable:
@@ -124,7 +125,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def svd(a: Any, full_matrices: Any = 1, compute_uv: Any = 1) -> Any:
-    """u, the singular values, and v transposed. All vectors are there of matrices known to be square: give `full_matrices=0`."""
+    """u, the singular values, and v transposed. What `full_matrices` adds has no gradient."""
     found = linalg.svd(as_tensor_variable(a), bool(full_matrices), bool(compute_uv))
     return list(found) if compute_uv else found
 

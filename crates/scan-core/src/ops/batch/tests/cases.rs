@@ -109,6 +109,8 @@ fn along() -> Vec<Case> {
         unary(LogSoftmax { axis: 0 }, &[2, 3]),
         unary(CumSum { axis: 0, reverse: true }, &[3]),
         unary(CumProd { axis: 1 }, &[2, 3]),
+        unary(Dft { inverse: false }, &[3, 2]),
+        unary(Dft { inverse: true }, &[2, 4, 2]),
         Case::new(Recurrence { axis: 0, reverse: false }, |r| vec![sample(&[3, 2], r), sample(&[3, 2], r + 9)], &[0, 1]),
         unary(CumExtreme { kind: Extreme::Max, axis: 1 }, &[2, 3]),
         unary(ArgCumExtreme { kind: Extreme::Min, axis: 0 }, &[3, 2]),
