@@ -33,6 +33,11 @@ class In:
     array(11.)
     """
 
+    variable: Variable
+    name: str | None
+    strict: bool
+    value: Any
+
     def __init__(
         self,
         variable: Variable,
@@ -158,6 +163,9 @@ class Caller(_native.Caller):
 
 class Bound(Caller):
     """A function with some of its arguments fixed, made by `f.bind(…)`. It is called with the others."""
+
+    name: str | None
+    inputs: list[In]
 
     def __init__(self, function: Function, fixed: dict[int, np.ndarray]) -> None:
         #: The function behind it.

@@ -25,6 +25,11 @@ class RscanError(Exception):
     E0201 shapes float64[2] and float64[3] do not broadcast together
     """
 
+    code: str
+    labels: list[Label]
+    notes: list[str]
+    helps: list[str]
+
     #: Used where the error is raised without a code.
     default_code = "E0809"
 

@@ -141,6 +141,10 @@ class Print:
     array(2.)
     """
 
+    message: str
+    attrs: tuple[str, ...]
+    file: TextIO | None
+
     def __init__(self, message: str = "", attrs: Any = ("__str__",), file: TextIO | None = None, callback: Any = None) -> None:
         self.message, self.attrs, self.file = message, (attrs,) if isinstance(attrs, str) else tuple(attrs), file
         unknown = [a for a in self.attrs if not (isinstance(a, str) and hasattr(np.ndarray, a))]
