@@ -1,5 +1,6 @@
 """Pictures of graphs, what notebooks show, and explanations that say each thing once."""
 
+import itertools
 import json
 import pickle
 import re
@@ -35,6 +36,23 @@ def texts(svg):
     return [element.text for element in ET.fromstring(svg).iter(SVG + "text")]
 
 
+def points_of(path):
+    """Points of a path of straight lines down and curves."""
+    points = []
+    for command, numbers in re.findall(r"([MCV])([^MCVL]*)", path):
+        values = [float(n) for n in numbers.split()]
+        x, y = points[-1] if points else (0, 0)
+        if command == "M":
+            points.append((values[0], values[1]))
+        elif command == "V":
+            points += [(x, y + (values[0] - y) * k / 8) for k in range(1, 9)]
+        else:
+            ends = [(x, y), *zip(values[::2], values[1::2], strict=True)]
+            weights = [((1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s * s * (1 - s), s**3) for s in np.linspace(0, 1, 9)[1:]]
+            points += [tuple(sum(w * p[i] for w, p in zip(ws, ends, strict=True)) for i in (0, 1)) for ws in weights]
+    return points
+
+
 class TestPictures:
     def test_svg_shows_loops_states_taps_and_lines(self):
         f, _ = model()
@@ -53,6 +71,20 @@ class TestPictures:
                 apart = c <= e or h <= a or d <= g or k <= b
                 inside = (a <= e and b <= g and h <= c and k <= d) or (e <= a and g <= b and c <= h and d <= k)
                 assert apart or inside
+
+    def test_lines_go_down_and_between_boxes(self):
+        f, _ = model()
+        x = rs.dvector("x")
+        loops = rs.function([x], rs.grad(rs.sum(rs.scan(lambda x, h: rs.tanh(x * h) + x, sequences=x, outputs_info=x[0])[0]), x))
+        for picture in (rs.show(f), rs.show(loops), rs.show(loops, optimised=True)):
+            rects = [[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in ET.fromstring(picture).iter(SVG + "rect")]
+            plain = [r for r in rects if not any(0 < s[0] - r[0] < r[2] and 0 < s[1] - r[1] < r[3] for s in rects)]  # no loops
+            for line in ET.fromstring(picture).iter(SVG + "path"):
+                points = points_of(line.get("d"))
+                if "Z" not in line.get("d").upper():
+                    assert all(b >= a for (_, a), (_, b) in itertools.pairwise(points)), line.get("d")
+                    crossed = [r for r in plain if any(r[0] < u < r[0] + r[2] and r[1] < v < r[1] + r[3] for u, v in points)]
+                    assert not crossed, (line.get("d"), crossed)
 
     def test_every_line_of_mermaid_joins_two_boxes(self):
         f, _ = model()
@@ -104,6 +136,9 @@ class TestPictures:
         f = rs.compile(lambda x: rs.sum(x**2))
         f(np.ones(2)), f(np.ones((2, 2)))
         assert {"variant 0", "variant 1"} <= set(texts(rs.show(f)))
+        g = rs.compile(lambda x, y: x * y + 1.0)
+        g(1.0, 2.0)
+        assert "fma" in rs.show(g, optimised=True) and "fma" not in rs.show(g)
 
     def test_multiple_results_of_one_op(self):
         sign, logdet = rs.linalg.slogdet(rs.dmatrix("m"))

@@ -8,7 +8,6 @@ from typing import Any
 from . import _drawing, _graphs
 from ._spans import here
 from .errors import RscanValueError
-from .function import Function
 from .printing import graph_text
 
 __all__ = ["Picture", "show"]
@@ -67,7 +66,7 @@ def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = L
 
 def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> str:
     """The text of a picture."""
-    text = x.text(optimised) if isinstance(x, Function) else graph_text(x)
+    text = graph_text(x, optimised)
     if format == "text":
         return text
     graphs = [_graphs.shortened(graph, limit) for graph in _graphs.read(text)]
