@@ -27,7 +27,7 @@ SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -76,6 +76,12 @@ test-rust: $(VENV)/installed
 
 test-python: $(VENV)/built $(VENV)/installed
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
+
+# The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
+test-interop: $(VENV)/built requirements-interop.txt  ## tests of the bridges, of foreign arrays, of pickles and of many machines, with all other sides
+	test -x .venv-interop/bin/python || $(PYTHON) -m venv .venv-interop
+	.venv-interop/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
+	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py
 
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json
