@@ -249,7 +249,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     except ValueError as error:
         raise _unfit(slot, f"got what is no array: {error}") from None
     if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
-        raise _unfit(slot, f"got {_kind_of(value, array)}", *what_to_do(value))
+        raise _unfit(slot, f"got {_kind_of(value, array)}", *what_to_do(value, array))
     if array.dtype != variable.dtype:
         array = _converted(value, array, slot, allow_downcast)
     static = variable.static_shape
