@@ -225,15 +225,17 @@ class TestNotebooks:
         assert "waves" in words and "1 runs, 100 steps" in words
         assert json.loads(json.dumps(f.profile.as_dict()))["loops"][1]["steps"] == 100
 
-    def test_the_tutorial_runs(self, tmp_path):
-        nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-        preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="nbconvert is not installed")
-        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
-        path = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
-        notebook = nbformat.read(path, as_version=4)
-        preprocessors.ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
+    @pytest.mark.parametrize(("name", "wanted"), [("tutorial", {"image/svg+xml": 1, "text/html": 3}), ("gallery", {"image/png": 20})])
+    def test_those_of_the_manual_run(self, name, wanted, tmp_path):
+        for package in ("nbformat", "nbconvert", "ipykernel", "matplotlib", "pandas", "scipy"):
+            pytest.importorskip(package, reason=f"{package} is not installed")
+        import nbformat
+        from nbconvert.preprocessors import ExecutePreprocessor
+
+        notebook = nbformat.read(Path(__file__).parent.parent / "docs" / f"{name}.ipynb", as_version=4)
+        ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
         kinds = Counter(key for cell in notebook.cells for out in cell.get("outputs", []) for key in out.get("data", {}))
-        assert kinds["image/svg+xml"] >= 1 and kinds["text/html"] >= 3
+        assert all(kinds[kind] >= n for kind, n in wanted.items()), kinds
         assert not [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
 
 
