@@ -27,7 +27,7 @@ SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: service accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -50,7 +50,7 @@ $(VENV)/docs: requirements-docs.txt $(VENV)/installed
 
 # The extension, built once for tests, demo and benchmarks; python/ is used in place.
 $(VENV)/built: $(VENV)/demo pyproject.toml $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel --features testing
 	@touch $@
 
 demo: $(VENV)/built  ## run two of the examples
@@ -91,6 +91,20 @@ docs: $(VENV)/built $(VENV)/docs  ## run every program of README.md, docs/ and t
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/test_docs.py tests/test_spec.py
 	$(PY) -m sphinx -W --keep-going -q -b html docs out/site
 	cargo doc --no-deps --package scan-core
+
+# The name of the folder is all that the wheel keeps of where it was built; zig links against an old glibc.
+wheel:  ## build what is published, dist/*.whl and its sources, and check it (a quarter of an hour of one core)
+	test -x .venv-wheel/bin/python || $(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-wheel.txt
+	rm -rf dist
+	.venv-wheel/bin/maturin sdist --out dist
+	PATH=$(CURDIR)/.venv-wheel/bin:$$PATH PYO3_PYTHON=$(CURDIR)/.venv-wheel/bin/python \
+	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src= --remap-path-prefix=$(CURDIR)=rscan" \
+	    .venv-wheel/bin/maturin build --release --zig --compatibility manylinux_2_28 --out dist
+	.venv-wheel/bin/twine check --strict dist/*
+	.venv-wheel/bin/abi3audit --strict dist/*.whl
+	.venv-wheel/bin/auditwheel show dist/*.whl
+	.venv-wheel/bin/python tools/check_wheel.py dist/*.whl
 
 fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	cargo fmt --all
