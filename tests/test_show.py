@@ -225,6 +225,17 @@ class TestNotebooks:
         assert "waves" in words and "1 runs, 100 steps" in words
         assert json.loads(json.dumps(f.profile.as_dict()))["loops"][1]["steps"] == 100
 
+    def test_flames_of_a_profile(self):
+        x = rs.dvector("x")
+        deep = lambda h: rs.sum(rs.scan(lambda v, s: rs.sin(s) + v, sequences=x, outputs_info=h, name="<in>")[0])
+        f = rs.function([x], rs.scan(deep, outputs_info=rs.constant(0.0), n_steps=200, name="out")[0][-1], name="both", profile=True)
+        f(np.ones(500))
+        svg = re.search(r"<svg.*</svg>", f.profile._repr_html_())[0]
+        bars = [(g.find(SVG + "title").text.partition(":")[0], g.find(SVG + "rect")) for g in ET.fromstring(svg).iter(SVG + "g")]
+        assert [name for name, _ in bars[:3]] == ["both", "scan", "out"]
+        for (_, above), (_, below) in itertools.pairwise(bars[:3]):
+            assert float(below.get("y")) > float(above.get("y")) and 0 < float(below.get("width")) <= 1.02 * float(above.get("width"))
+
     @pytest.mark.parametrize(("name", "wanted"), [("tutorial", {"image/svg+xml": 1, "text/html": 3}), ("gallery", {"image/png": 20})])
     def test_those_of_the_manual_run(self, name, wanted, tmp_path):
         for package in ("nbformat", "nbconvert", "ipykernel", "matplotlib", "pandas", "scipy"):
