@@ -100,7 +100,7 @@ wheel:  ## build what is published, dist/*.whl and its sources, and check it (a 
 	.venv-wheel/bin/maturin sdist --out dist
 	PATH=$(CURDIR)/.venv-wheel/bin:$$PATH PYO3_PYTHON=$(CURDIR)/.venv-wheel/bin/python \
 	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src= --remap-path-prefix=$(CURDIR)=rscan" \
-	    .venv-wheel/bin/maturin build --release --zig --compatibility manylinux_2_28 --out dist
+	    .venv-wheel/bin/maturin build --release --zig --compatibility manylinux_2_28 --compression-level 9 --out dist
 	.venv-wheel/bin/twine check --strict dist/*
 	.venv-wheel/bin/abi3audit --strict dist/*.whl
 	.venv-wheel/bin/auditwheel show dist/*.whl
