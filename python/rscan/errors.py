@@ -164,7 +164,7 @@ class AxisError(RscanError, ValueError, IndexError):
     ...     rs.sum(rs.dvector("x"), axis=3)
     ... except rs.AxisError as error:
     ...     print(error.code, error.title)
-    E0810 axis 3 of 1 axes
+    E0810 there is no axis 3: its only axis is 0
     """
 
     default_code = "E0810"
