@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = ["History"]
 
@@ -61,7 +58,7 @@ class History:
     def __getstate__(self) -> dict[str, Any]:
         return {"writer": None, "_noted": self._noted}  # a writer has an open file
 
-    def to_dataframe(self) -> pandas.DataFrame:
+    def to_dataframe(self) -> Any:
         """A table of pandas with a row per step and a column per name; NaN where a step has no number."""
         import pandas
 
