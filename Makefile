@@ -27,7 +27,7 @@ SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
 
-.PHONY: accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -50,7 +50,7 @@ $(VENV)/docs: requirements-docs.txt $(VENV)/installed
 
 # The extension, built once for tests, demo and benchmarks; python/ is used in place.
 $(VENV)/built: $(VENV)/demo pyproject.toml $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --profile wheel --features testing
 	@touch $@
 
 demo: $(VENV)/built  ## run two of the examples
@@ -81,6 +81,12 @@ test-small:  ## the crate without machine code: lints, and tests of files, sessi
 test-python: $(VENV)/built $(VENV)/installed
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
 
+# The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
+test-interop: $(VENV)/built requirements-interop.txt  ## tests of the bridges, of foreign arrays, of pickles and of many machines, with all other sides
+	test -x .venv-interop/bin/python || $(PYTHON) -m venv .venv-interop
+	.venv-interop/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
+	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py
+
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json
 	cd benchmarks && ../$(PY) report.py ../bench-results/results.json
@@ -89,6 +95,20 @@ docs: $(VENV)/built $(VENV)/docs  ## run every program of README.md, docs/ and t
 	$(PY) -m pytest $(PYTEST_FLAGS) tests/test_docs.py tests/test_spec.py
 	$(PY) -m sphinx -W --keep-going -q -b html docs out/site
 	cargo doc --no-deps --package scan-core
+
+# The name of the folder is all that the wheel keeps of where it was built; zig links against an old glibc.
+wheel:  ## build what is published, dist/*.whl and its sources, and check it (a quarter of an hour of one core)
+	test -x .venv-wheel/bin/python || $(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-wheel.txt
+	rm -rf dist
+	.venv-wheel/bin/maturin sdist --out dist
+	PATH=$(CURDIR)/.venv-wheel/bin:$$PATH PYO3_PYTHON=$(CURDIR)/.venv-wheel/bin/python \
+	RUSTFLAGS="--remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src= --remap-path-prefix=$(CURDIR)=rscan" \
+	    .venv-wheel/bin/maturin build --release --zig --compatibility manylinux_2_28 --compression-level 9 --out dist
+	.venv-wheel/bin/twine check --strict dist/*
+	.venv-wheel/bin/abi3audit --strict dist/*.whl
+	.venv-wheel/bin/auditwheel show dist/*.whl
+	.venv-wheel/bin/python tools/check_wheel.py dist/*.whl
 
 fix: $(VENV)/installed  ## format, and mend what the linters can mend
 	cargo fmt --all

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -66,6 +67,15 @@ def test_the_console_script_is_there():
 def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "rscan"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("usage: rscan")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_reader_may_stop_reading():
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([sys.executable, "-m", "rscan", "explain", "E0103"], stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_unknown_commands_are_refused(capsys):

@@ -148,6 +148,31 @@ def test_errors_name_what_does_not_fit(door, text):
         door(Elsewhere())
 
 
+@pytest.mark.parametrize("door", [by_function, by_compile, by_shared, by_constant, by_operator])
+@pytest.mark.parametrize(
+    ("value", "help"),
+    [
+        (np.array(["a"]), "text is no number: np.asarray(x, dtype=float) reads it, np.unique(x, return_inverse=True)[1] numbers its kinds"),
+        (np.array([None]), "it holds objects of Python, such as None: np.asarray(x, dtype=float) makes numbers of them, and NaN of None"),
+        (np.array([1j]), "there are no complex dtypes: pass x.real and x.imag"),
+        (np.array([1], "M8[D]"), "times are numbers by x.astype('int64'), or as differences: (x - x[0]) / np.timedelta64(1, 'D')"),
+        (np.array([1], "m8[D]"), "durations are numbers by x / np.timedelta64(1, 'D')"),
+    ],
+    ids=lambda v: v.dtype.kind if isinstance(v, np.ndarray) else "",
+)
+def test_what_holds_no_numbers_is_told_how(door, value, help):
+    with pytest.raises(rs.RscanError) as caught:
+        door(value, 1)
+    assert caught.value.helps == [help]
+
+
+def test_columns_without_numbers_are_named():
+    table = library("pandas").DataFrame({"a": [1.0, 2.0], "day": ["mo", "tu"], "who": ["x", "y"]})
+    with pytest.raises(rs.RscanError) as caught:
+        by_compile(table, 2)
+    assert caught.value.helps == ["leave out what holds no numbers: columns `day`, `who`"]
+
+
 def test_missing_values_and_texts_are_named():
     pandas = library("pandas")
     x = rs.dvector("x")

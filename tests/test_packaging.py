@@ -1,11 +1,13 @@
 """What is published: metadata, the source distribution, the workflow that builds wheels."""
 
+import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,3 +54,36 @@ def test_the_workflow_builds_for_every_system_and_asserts_the_tag():
     oldest = PROJECT["project"]["requires-python"].removeprefix(">=").replace(".", "")
     assert f"cp{oldest}-abi3" in text and f"abi3-py{oldest}" in (ROOT / "crates" / "scan-py" / "Cargo.toml").read_text()
     assert re.search(r"if: startsWith\(github.ref, 'refs/tags/v'\)\n    needs:", text), "nothing but a tag publishes"
+    assert "cp314-cp314t" in text and "--release" in text
+
+
+def test_wheels_are_built_without_what_tests_need():
+    cargo = tomllib.loads((ROOT / "crates" / "scan-py" / "Cargo.toml").read_text())
+    assert PROJECT["tool"]["maturin"]["no-default-features"] is True
+    assert "testing" not in cargo["dependencies"]["scan-core"]["features"] and cargo["features"]["testing"] == ["scan-core/testing"]
+
+
+def test_what_is_wrong_with_a_wheel_is_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("check_wheel", ROOT / "tools" / "check_wheel.py")
+    check = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(check)
+    metadata = "Summary: s\nKeywords: k\nLicense-Expression: MIT\nClassifier: c\nAuthor: a\n"
+    parts = ["rscan/py.typed", "rscan/__init__.pyi", "rscan.dist-info/licenses/LICENSE-MIT", "rscan.dist-info/sboms/a.json"]
+
+    def wheel(library, metadata, names):
+        path = tmp_path / "rscan-0-cp311-abi3-any.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("rscan/_native.abi3.so", library)
+            archive.writestr("rscan.dist-info/METADATA", metadata)
+            for name in names:
+                archive.writestr(name, "")
+        return check.inside(path)
+
+    good = [*parts, "rscan.dist-info/entry_points.txt"]
+    assert wheel(b"\x7fELF.text", metadata, good) == []
+    library = b"\x7fELF /home/me/.cargo/registry/x.rs check_device .symtab"
+    found = wheel(library, metadata.replace("Keywords", "Words"), [*parts, "rscan/tests/test_a.py"])
+    for fault in ("1 paths of the machine", "`check_device`", "not stripped", "no entry_points.txt", "no Keywords", "rscan/tests/"):
+        assert any(fault in line for line in found), (fault, found)
+    assert len(found) == 6
+    assert any("the limit is 6" in line for line in wheel(bytes(7_000_000), metadata, good))

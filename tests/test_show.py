@@ -1,5 +1,6 @@
 """Pictures of graphs, what notebooks show, and explanations that say each thing once."""
 
+import itertools
 import json
 import pickle
 import re
@@ -35,6 +36,23 @@ def texts(svg):
     return [element.text for element in ET.fromstring(svg).iter(SVG + "text")]
 
 
+def points_of(path):
+    """Points of a path of straight lines down and curves."""
+    points = []
+    for command, numbers in re.findall(r"([MCV])([^MCVL]*)", path):
+        values = [float(n) for n in numbers.split()]
+        x, y = points[-1] if points else (0, 0)
+        if command == "M":
+            points.append((values[0], values[1]))
+        elif command == "V":
+            points += [(x, y + (values[0] - y) * k / 8) for k in range(1, 9)]
+        else:
+            ends = [(x, y), *zip(values[::2], values[1::2], strict=True)]
+            weights = [((1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s * s * (1 - s), s**3) for s in np.linspace(0, 1, 9)[1:]]
+            points += [tuple(sum(w * p[i] for w, p in zip(ws, ends, strict=True)) for i in (0, 1)) for ws in weights]
+    return points
+
+
 class TestPictures:
     def test_svg_shows_loops_states_taps_and_lines(self):
         f, _ = model()
@@ -53,6 +71,20 @@ class TestPictures:
                 apart = c <= e or h <= a or d <= g or k <= b
                 inside = (a <= e and b <= g and h <= c and k <= d) or (e <= a and g <= b and c <= h and d <= k)
                 assert apart or inside
+
+    def test_lines_go_down_and_between_boxes(self):
+        f, _ = model()
+        x = rs.dvector("x")
+        loops = rs.function([x], rs.grad(rs.sum(rs.scan(lambda x, h: rs.tanh(x * h) + x, sequences=x, outputs_info=x[0])[0]), x))
+        for picture in (rs.show(f), rs.show(loops), rs.show(loops, optimised=True)):
+            rects = [[float(r.get(k)) for k in ("x", "y", "width", "height")] for r in ET.fromstring(picture).iter(SVG + "rect")]
+            plain = [r for r in rects if not any(0 < s[0] - r[0] < r[2] and 0 < s[1] - r[1] < r[3] for s in rects)]  # no loops
+            for line in ET.fromstring(picture).iter(SVG + "path"):
+                points = points_of(line.get("d"))
+                if "Z" not in line.get("d").upper():
+                    assert all(b >= a for (_, a), (_, b) in itertools.pairwise(points)), line.get("d")
+                    crossed = [r for r in plain if any(r[0] < u < r[0] + r[2] and r[1] < v < r[1] + r[3] for u, v in points)]
+                    assert not crossed, (line.get("d"), crossed)
 
     def test_every_line_of_mermaid_joins_two_boxes(self):
         f, _ = model()
@@ -104,6 +136,9 @@ class TestPictures:
         f = rs.compile(lambda x: rs.sum(x**2))
         f(np.ones(2)), f(np.ones((2, 2)))
         assert {"variant 0", "variant 1"} <= set(texts(rs.show(f)))
+        g = rs.compile(lambda x, y: x * y + 1.0)
+        g(1.0, 2.0)
+        assert "fma" in rs.show(g, optimised=True) and "fma" not in rs.show(g)
 
     def test_multiple_results_of_one_op(self):
         sign, logdet = rs.linalg.slogdet(rs.dmatrix("m"))
@@ -190,15 +225,28 @@ class TestNotebooks:
         assert "waves" in words and "1 runs, 100 steps" in words
         assert json.loads(json.dumps(f.profile.as_dict()))["loops"][1]["steps"] == 100
 
-    def test_the_tutorial_runs(self, tmp_path):
-        nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-        preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="nbconvert is not installed")
-        pytest.importorskip("ipykernel", reason="ipykernel is not installed")
-        path = Path(__file__).parent.parent / "docs" / "tutorial.ipynb"
-        notebook = nbformat.read(path, as_version=4)
-        preprocessors.ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
+    def test_flames_of_a_profile(self):
+        x = rs.dvector("x")
+        deep = lambda h: rs.sum(rs.scan(lambda v, s: rs.sin(s) + v, sequences=x, outputs_info=h, name="<in>")[0])
+        f = rs.function([x], rs.scan(deep, outputs_info=rs.constant(0.0), n_steps=200, name="out")[0][-1], name="both", profile=True)
+        f(np.ones(500))
+        svg = re.search(r"<svg.*</svg>", f.profile._repr_html_())[0]
+        bars = [(g.find(SVG + "title").text.partition(":")[0], g.find(SVG + "rect")) for g in ET.fromstring(svg).iter(SVG + "g")]
+        assert [name for name, _ in bars[:3]] == ["both", "scan", "out"]
+        for (_, above), (_, below) in itertools.pairwise(bars[:3]):
+            assert float(below.get("y")) > float(above.get("y")) and 0 < float(below.get("width")) <= 1.02 * float(above.get("width"))
+
+    @pytest.mark.parametrize(("name", "wanted"), [("tutorial", {"image/svg+xml": 1, "text/html": 3}), ("gallery", {"image/png": 20})])
+    def test_those_of_the_manual_run(self, name, wanted, tmp_path):
+        for package in ("nbformat", "nbconvert", "ipykernel", "matplotlib", "pandas", "scipy"):
+            pytest.importorskip(package, reason=f"{package} is not installed")
+        import nbformat
+        from nbconvert.preprocessors import ExecutePreprocessor
+
+        notebook = nbformat.read(Path(__file__).parent.parent / "docs" / f"{name}.ipynb", as_version=4)
+        ExecutePreprocessor(timeout=120).preprocess(notebook, {"metadata": {"path": str(tmp_path)}})
         kinds = Counter(key for cell in notebook.cells for out in cell.get("outputs", []) for key in out.get("data", {}))
-        assert kinds["image/svg+xml"] >= 1 and kinds["text/html"] >= 3
+        assert all(kinds[kind] >= n for kind, n in wanted.items()), kinds
         assert not [out for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
 
 

@@ -59,6 +59,15 @@ def test_pyright_reports_every_mistake_and_nothing_else(tmp_path):
     assert reported(text) == expected(), text
 
 
+def test_the_types_of_what_is_public_are_known(tmp_path):
+    pyright = Path(sys.executable).with_name("basedpyright")
+    if not pyright.exists():
+        pytest.skip("basedpyright is not installed")
+    text = run(str(pyright), "--pythonpath", sys.executable, "--ignoreexternal", "--verifytypes", "rscan", cwd=tmp_path)
+    (score,) = re.findall(r"Type completeness score: ([\d.]+)%", text) or [text]
+    assert float(score) >= 99.5, "\n".join(line for line in text.splitlines() if "error" in line)
+
+
 def test_stubtest_finds_nothing(tmp_path):
     pytest.importorskip("mypy")
     allowed, config = ROOT / "tests" / "typing_allowed.txt", str(ROOT / "pyproject.toml")

@@ -17,7 +17,8 @@ def one_axis(axis: Any, ndim: int) -> int:
     except TypeError:
         raise RscanTypeError(f"an axis is an integer, not {axis!r}", code="E0809", labels=[(here(), "")]) from None
     if not -ndim <= number < ndim:
-        raise AxisError(f"axis {number} of {ndim} axes", labels=[(here(), "")])
+        said = f"its axes are 0 to {ndim - 1}" if ndim > 1 else "its only axis is 0" if ndim else "a scalar has no axes"
+        raise AxisError(f"there is no axis {number}: {said}", labels=[(here(), "")])
     return number % ndim
 
 

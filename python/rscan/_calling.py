@@ -33,6 +33,11 @@ class In:
     array(11.)
     """
 
+    variable: Variable
+    name: str | None
+    strict: bool
+    value: Any
+
     def __init__(
         self,
         variable: Variable,
@@ -159,6 +164,9 @@ class Caller(_native.Caller):
 class Bound(Caller):
     """A function with some of its arguments fixed, made by `f.bind(…)`. It is called with the others."""
 
+    name: str | None
+    inputs: list[In]
+
     def __init__(self, function: Function, fixed: dict[int, np.ndarray]) -> None:
         #: The function behind it.
         self.function = function
@@ -241,7 +249,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     except ValueError as error:
         raise _unfit(slot, f"got what is no array: {error}") from None
     if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
-        raise _unfit(slot, f"got {_kind_of(value, array)}", *what_to_do(value))
+        raise _unfit(slot, f"got {_kind_of(value, array)}", *what_to_do(value, array))
     if array.dtype != variable.dtype:
         array = _converted(value, array, slot, allow_downcast)
     static = variable.static_shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -112,7 +113,64 @@ def profile(p: Profile) -> str:
         rows.append((one.name, f"{one.calls:,} runs, {one.steps:,} steps", f"{one.seconds:.6f} s", _share(one.seconds, p)))
         ops = sorted(one.ops.items(), key=lambda item: -item[1][1])
         rows += [(f"\u00a0\u00a0{op}", f"{count:,} times", f"{spent:.6f} s", _share(spent, p)) for op, (count, spent) in ops]
-    return f"<div><b>{escape(p.name or 'function')}</b>: {p.calls:,} calls{_table(('', '', 'time', 'share'), rows)}</div>"
+    table = _table(("", "", "time", "share"), rows)
+    return f"<div><b>{escape(p.name or 'function')}</b>: {p.calls:,} calls{_flames(p)}{table}</div>"
+
+
+#: Pixels of a bar: the width of the whole, a height; and the width of a character.
+_WIDTH, _BAR, _CHARACTER = 760, 20, 6.2
+
+
+@dataclasses.dataclass
+class _Bar:
+    """A stretch of time: what it was, and what it was spent on."""
+
+    name: str
+    seconds: float
+    parts: list[_Bar]
+
+
+def _bars(p: Profile) -> _Bar:
+    """The time of all calls: loops lie in the ops that run them, in their order, each in the first that has room."""
+    whole, *loops = [_Bar(one.name, one.seconds, [_Bar(op, spent, []) for op, (_, spent) in one.ops.items()]) for one in p.loops]
+    running = [op for op in whole.parts if op.name == "scan"]
+    for loop in loops:
+        room = (op for op in running if sum(part.seconds for part in op.parts) + loop.seconds <= op.seconds * 1.02)
+        holder = next(room, None)
+        if holder is not None:
+            holder.parts.append(loop)
+            running += [op for op in loop.parts if op.name == "scan"]
+    whole.name = p.name or "function"
+    return whole
+
+
+def _flames(p: Profile) -> str:
+    """The time as bars under bars, each as wide as its share; what is narrower than a pixel is left out."""
+    if not p.loops or not p.loops[0].seconds:
+        return ""
+    whole, drawn, deepest = _bars(p), [], 0
+
+    def draw(bar: _Bar, x: float, depth: int) -> None:
+        nonlocal deepest
+        width = bar.seconds / whole.seconds * _WIDTH
+        if width < 1:
+            return
+        deepest = max(deepest, depth)
+        text = bar.name if len(bar.name) * _CHARACTER < width - 4 else ""
+        colour = "#fde68a" if bar.parts else "#fca5a5"
+        drawn.append(
+            f"<g><title>{escape(bar.name)}: {bar.seconds:.6f} s, {_share(bar.seconds, p)}</title>"
+            f'<rect x="{x:.1f}" y="{depth * _BAR}" width="{width:.1f}" height="{_BAR - 1}" fill="{colour}" stroke="#ffffff"/>'
+            f'<text x="{x + 3:.1f}" y="{depth * _BAR + 14}" fill="#111827">{escape(text)}</text></g>'
+        )
+        for part in sorted(bar.parts, key=lambda part: -part.seconds):
+            draw(part, x, depth + 1)
+            x += part.seconds / whole.seconds * _WIDTH
+
+    draw(whole, 0.0, 0)
+    height = (deepest + 1) * _BAR
+    box = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" font-family="ui-monospace, monospace" font-size="10"'
+    return f'<div><svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(drawn)}</svg></div>'
 
 
 def _share(seconds: float, p: Profile) -> str:

@@ -21,7 +21,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     commands = {"doctor": _doctor, "explain": _explain, "run": _run, "show": _show, "bench": _bench, "inspect": _inspect, "onnx": _onnx}
-    return commands[options.command](options)
+    try:
+        status = commands[options.command](options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -268,7 +268,8 @@ def _array(value: Any, name: str) -> np.ndarray:
     except ValueError as error:
         raise RscanTypeError(f"argument `{name}` is no array: {error}", code="E0508", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
-        raise RscanTypeError(f"argument `{name}` is an array of {array.dtype}", code="E0508", labels=[(here(), "")])
+        text = f"argument `{name}` is an array of {array.dtype}"
+        raise RscanTypeError(text, code="E0508", labels=[(here(), "")], helps=what_to_do(value, array))
     return array
 
 

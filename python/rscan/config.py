@@ -44,7 +44,7 @@ class Config:
 
 
 #: The settings.
-config = Config()
+config: Config = Config()
 
 
 def chosen_passes(excluding: Iterable[str] = ()) -> tuple[str, list[str]]:

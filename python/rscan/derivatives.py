@@ -198,6 +198,11 @@ def hessian(
 class Missing:
     """What stands for the gradient of a variable that is not connected."""
 
+    action: str
+    instead: str
+    cost: Variable | None
+    span: int
+
     def __init__(self, action: str, instead: str, cost: Variable | None, span: int) -> None:
         _one_of("disconnected_inputs", action, ("raise", "warn", "ignore"), span)
         _one_of("return_disconnected", instead, ("zero", "none", "disconnected"), span)

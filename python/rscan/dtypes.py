@@ -142,14 +142,30 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
             f"{described(value)} cannot become a variable: its dtype is {array.dtype}",
             code="E0805",
             labels=[(here(), "")],
-            helps=what_to_do(value) or ["variables are bool, integers, float32 or float64"],
+            helps=what_to_do(value, array),
         )
     return array
 
 
-def what_to_do(value: Any) -> list[str]:
-    """Advice about a value that is not one yet."""
-    return ["it gives its values one by one, and only once: pass list(…) of it"] if hasattr(value, "__next__") else []
+#: What to do with arrays that hold no numbers of ours, by the kind of their dtype.
+_ADVICE = {
+    "U": "text is no number: np.asarray(x, dtype=float) reads it, np.unique(x, return_inverse=True)[1] numbers its kinds",
+    "O": "it holds objects of Python, such as None: np.asarray(x, dtype=float) makes numbers of them, and NaN of None",
+    "M": "times are numbers by x.astype('int64'), or as differences: (x - x[0]) / np.timedelta64(1, 'D')",
+    "m": "durations are numbers by x / np.timedelta64(1, 'D')",
+    "c": "there are no complex dtypes: pass x.real and x.imag",
+}
+_ADVICE |= {"S": _ADVICE["U"], "T": _ADVICE["U"]}
+
+
+def what_to_do(value: Any, array: np.ndarray | None = None) -> list[str]:
+    """Advice about a value that is not one yet, or about the array of another dtype that it became."""
+    if hasattr(value, "__next__"):
+        return ["it gives its values one by one, and only once: pass list(…) of it"]
+    kinds = [(name, getattr(dtype, "kind", "f")) for name, dtype in getattr(getattr(value, "dtypes", None), "items", list)()]
+    if odd := [str(name) for name, kind in kinds if kind not in "biuf"]:
+        return [f"leave out what holds no numbers: column{'s' * (len(odd) > 1)} " + ", ".join(f"`{name}`" for name in odd)]
+    return [] if array is None else [_ADVICE.get(array.dtype.kind, "variables are bool, integers, float32 or float64")]
 
 
 def _convert(array: np.ndarray, dtype: str) -> np.ndarray:

@@ -25,6 +25,11 @@ class RscanError(Exception):
     E0201 shapes float64[2] and float64[3] do not broadcast together
     """
 
+    code: str
+    labels: list[Label]
+    notes: list[str]
+    helps: list[str]
+
     #: Used where the error is raised without a code.
     default_code = "E0809"
 
@@ -159,7 +164,7 @@ class AxisError(RscanError, ValueError, IndexError):
     ...     rs.sum(rs.dvector("x"), axis=3)
     ... except rs.AxisError as error:
     ...     print(error.code, error.title)
-    E0810 axis 3 of 1 axes
+    E0810 there is no axis 3: its only axis is 0
     """
 
     default_code = "E0810"

@@ -41,6 +41,9 @@ class Out:
     array(2.)
     """
 
+    variable: Variable
+    borrow: bool
+
     def __init__(self, variable: Variable, borrow: bool = False) -> None:
         self.variable, self.borrow = variable, borrow
 
@@ -100,6 +103,11 @@ class Function(Caller, Generic[R]):
     >>> f.name
     'double'
     """
+
+    inputs: list[In]
+    outputs: list[Variable]
+    updates: list[tuple[Variable, Variable]]
+    profile: Profile | None
 
     _profile_class = Profile
     #: False where every call goes through `_call`.

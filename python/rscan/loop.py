@@ -31,6 +31,9 @@ class Taps:
     [-2, -1]
     """
 
+    value: Any
+    offsets: list[int]
+
     def __init__(self, value: Any, *offsets: int) -> None:
         items = offsets[0] if len(offsets) == 1 and isinstance(offsets[0], (list, tuple, range)) else offsets
         if not items or not all(isinstance(k, (int, np.integer)) for k in items):

@@ -48,7 +48,8 @@ def stop_gradient(x: Any) -> Variable:
     return apply("stop_gradient", {}, as_variable(x))
 
 
-disconnected_grad = consider_constant = stop_gradient
+disconnected_grad = stop_gradient
+consider_constant = stop_gradient
 
 
 def grad_clip(x: Any, low: float, high: float) -> Variable:

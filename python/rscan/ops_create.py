@@ -76,7 +76,8 @@ def ones_like(x: Any, dtype: Any = None) -> Variable:
     return full_like(x, 1, dtype)
 
 
-empty, empty_like = zeros, zeros_like
+empty = zeros
+empty_like = zeros_like
 
 
 def fill(like: Any, value: Any) -> Variable:

@@ -225,7 +225,10 @@ def positive(x: Any) -> Variable:
     return as_variable(x)
 
 
-real = conj = conjugate = real_if_close = positive
+real = positive
+conj = positive
+conjugate = positive
+real_if_close = positive
 
 
 def imag(x: Any) -> Variable:

@@ -136,7 +136,8 @@ def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, wher
     return _with("all", x, axis, "bool", keepdims, None, where)
 
 
-amax, amin = max, min
+amax = max
+amin = min
 
 
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:

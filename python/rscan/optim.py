@@ -49,6 +49,8 @@ class Optimizer:
     array([0.9, 1.9])
     """
 
+    name: str
+
     def __init__(self, init: Callable[[Any], Any], update: Callable[[Any, Any, Any], tuple[Any, Any]], name: str = "optimiser") -> None:
         self._init, self._update, self.name = init, update, name
 

@@ -40,13 +40,13 @@ def debugprint(x: Any, file: TextIO | str | None = None) -> str | None:
     return None
 
 
-def graph_text(x: Any) -> str:
-    """The text form of variables or of a compiled function."""
+def graph_text(x: Any, optimised: bool = False) -> str:
+    """The text form of variables or of a compiled function; a function as it was written, or as it runs."""
     if isinstance(x, Function):
-        return x.text()
+        return x.text(optimised)
     lower = getattr(x, "_variants", None)
     if isinstance(lower, dict):
-        return "\n".join(compiled.text() for compiled, _ in lower.values())
+        return "\n".join(compiled.text(optimised) for compiled, _ in lower.values())
     variables = [as_variable(v) for v in (x if isinstance(x, (list, tuple)) else [x])]
     natives = [v._v for v in variables]
     inputs = [v for v in _native.leaves(natives, []) if v.kind == "input"]
@@ -140,6 +140,10 @@ class Print:
     x is 1.0
     array(2.)
     """
+
+    message: str
+    attrs: tuple[str, ...]
+    file: TextIO | None
 
     def __init__(self, message: str = "", attrs: Any = ("__str__",), file: TextIO | None = None, callback: Any = None) -> None:
         self.message, self.attrs, self.file = message, (attrs,) if isinstance(attrs, str) else tuple(attrs), file

@@ -42,6 +42,8 @@ class LoopProfile:
 class Profile:
     """The times of a function: `print(f.profile)`. `loops` has an entry per loop; the first is what stands outside all."""
 
+    calls: int
+
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self.calls = 0

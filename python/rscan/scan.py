@@ -416,4 +416,8 @@ def name_slots(scan_plan: ScanPlan) -> None:
         at += len(slot.taps)
 
 
+map: Callable[..., Any]
+reduce: Callable[..., Any]
+foldl: Callable[..., Any]
+foldr: Callable[..., Any]
 map, reduce, foldl, foldr = cases_of(scan)

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .dtypes import as_array, described, to_array
+from .dtypes import as_array, described, to_array, what_to_do
 from .errors import RscanTypeError
 from .variable import DTYPES, Variable, is_weak, known_as, weak_dtype, wrap
 
@@ -160,7 +160,8 @@ def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: 
     except ValueError as error:
         raise RscanTypeError(f"{described(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
-        raise RscanTypeError(f"a shared variable cannot hold {array.dtype}", code="E0805", labels=[(here(), "")])
+        text = f"a shared variable cannot hold {array.dtype}"
+        raise RscanTypeError(text, code="E0805", labels=[(here(), "")], helps=what_to_do(value, array))
     return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape)))
 
 

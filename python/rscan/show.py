@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ._spans import here
 from .errors import RscanValueError
-from .function import Function
 from .printing import graph_text
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> s
     """The text of a picture."""
     from . import _drawing, _graphs
 
-    text = x.text(optimised) if isinstance(x, Function) else graph_text(x)
+    text = graph_text(x, optimised)
     if format == "text":
         return text
     graphs = [_graphs.shortened(graph, limit) for graph in _graphs.read(text)]

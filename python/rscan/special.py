@@ -45,7 +45,9 @@ from .scan import scan
 from .updates import until
 from .variable import Variable, as_variable, elementwise, operands, result_dtype
 
-expit, psi, log_expit = sigmoid, digamma, log_sigmoid
+expit = sigmoid
+psi = digamma
+log_expit = log_sigmoid
 
 __all__ = [
     "beta", "betainc", "betaln", "binom", "comb", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "expm1", "factorial", "gamma",

@@ -40,6 +40,9 @@ class Distribution:
     array([-2.      , -1.306853])
     """
 
+    name: str
+    shapes: list[str]
+
     _discrete = False
 
     def __init__(
@@ -174,59 +177,67 @@ def _log_lognormal(y: Variable, s: Variable) -> Variable:
     return -0.5 * (logs / s) ** 2 - log(s) - logs - _HALF_LOG_2PI
 
 
-norm = _Normal("norm", "", lambda y: -0.5 * y * y - _HALF_LOG_2PI, _ALL, 0.0, ndtr)
-uniform = Continuous("uniform", "", lambda y: y * 0, _UNIT, 0.5, lambda y: y)
-expon = Continuous("expon", "", lambda y: -y, _POSITIVE, 1.0, lambda y: -elementwise("expm1", -y))
-gamma = Continuous("gamma", "a", lambda y, a: xlogy(a - 1, y) - y - gammaln(a), _POSITIVE, 1.0, lambda y, a: gammainc(a, y))
-beta = Continuous("beta", "a b", _log_beta, _UNIT, 0.5, lambda y, a, b: betainc(a, b, y))
-chi2 = Continuous(
+norm: Continuous = _Normal("norm", "", lambda y: -0.5 * y * y - _HALF_LOG_2PI, _ALL, 0.0, ndtr)
+uniform: Continuous = Continuous("uniform", "", lambda y: y * 0, _UNIT, 0.5, lambda y: y)
+expon: Continuous = Continuous("expon", "", lambda y: -y, _POSITIVE, 1.0, lambda y: -elementwise("expm1", -y))
+gamma: Continuous = Continuous("gamma", "a", lambda y, a: xlogy(a - 1, y) - y - gammaln(a), _POSITIVE, 1.0, lambda y, a: gammainc(a, y))
+beta: Continuous = Continuous("beta", "a b", _log_beta, _UNIT, 0.5, lambda y, a, b: betainc(a, b, y))
+chi2: Continuous = Continuous(
     "chi2", "df", lambda y, k: xlogy(k / 2 - 1, y) - y / 2 - gammaln(k / 2) - k * (0.5 * math.log(2)), _POSITIVE, 1.0,
     lambda y, k: gammainc(k / 2, y / 2),
 )  # fmt: skip
-t = Continuous("t", "df", _log_t, _ALL, 0.0, _t_cdf)
-f = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, lambda y, m, n: betainc(m / 2, n / 2, m * y / (m * y + n)))
-cauchy = Continuous("cauchy", "", lambda y: -math.log(math.pi) - log1p(y * y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi)
-laplace = Continuous(
+t: Continuous = Continuous("t", "df", _log_t, _ALL, 0.0, _t_cdf)
+f: Continuous = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, lambda y, m, n: betainc(m / 2, n / 2, m * y / (m * y + n)))
+cauchy: Continuous = Continuous(
+    "cauchy", "", lambda y: -math.log(math.pi) - log1p(y * y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi
+)
+laplace: Continuous = Continuous(
     "laplace", "", lambda y: -abs(y) - math.log(2), _ALL, 0.0, lambda y: where(y > 0, 1 - 0.5 * exp(-abs(y)), 0.5 * exp(-abs(y)))
 )
-logistic = Continuous("logistic", "", lambda y: -abs(y) - 2 * log1p(exp(-abs(y))), _ALL, 0.0, lambda y: exp(log_sigmoid(y)))
-lognorm = Continuous("lognorm", "s", _log_lognormal, lambda s: (np.finfo("float64").tiny, np.inf), 1.0, lambda y, s: ndtr(log(y) / s))
-halfnorm = Continuous(
+logistic: Continuous = Continuous("logistic", "", lambda y: -abs(y) - 2 * log1p(exp(-abs(y))), _ALL, 0.0, lambda y: exp(log_sigmoid(y)))
+lognorm: Continuous = Continuous(
+    "lognorm", "s", _log_lognormal, lambda s: (np.finfo("float64").tiny, np.inf), 1.0, lambda y, s: ndtr(log(y) / s)
+)
+halfnorm: Continuous = Continuous(
     "halfnorm", "", lambda y: -0.5 * y * y + 0.5 * math.log(2 / math.pi), _POSITIVE, 1.0, lambda y: elementwise("erf", y * math.sqrt(0.5))
 )
-halfcauchy = Continuous(
+halfcauchy: Continuous = Continuous(
     "halfcauchy", "", lambda y: math.log(2 / math.pi) - log1p(y * y), _POSITIVE, 1.0, lambda y: 2 / math.pi * elementwise("atan", y)
 )
-invgamma = Continuous(
+invgamma: Continuous = Continuous(
     "invgamma", "a", lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, lambda a: (np.finfo("float64").tiny, np.inf), 1.0,
     lambda y, a: gammaincc(a, 1 / y),
 )  # fmt: skip
-pareto = Continuous("pareto", "b", lambda y, b: log(b) - (b + 1) * log(y), lambda b: (1.0, np.inf), 2.0, lambda y, b: 1 - y**-b)
-weibull_min = Continuous(
+pareto: Continuous = Continuous("pareto", "b", lambda y, b: log(b) - (b + 1) * log(y), lambda b: (1.0, np.inf), 2.0, lambda y, b: 1 - y**-b)
+weibull_min: Continuous = Continuous(
     "weibull_min", "c", lambda y, c: log(c) + xlogy(c - 1, y) - y**c, _POSITIVE, 1.0, lambda y, c: -elementwise("expm1", -(y**c))
 )
-gumbel_r = Continuous("gumbel_r", "", lambda y: -y - exp(-y), _ALL, 0.0, lambda y: exp(-exp(-y)))
-gumbel_l = Continuous("gumbel_l", "", lambda y: y - exp(y), _ALL, 0.0, lambda y: -elementwise("expm1", -exp(y)))
-truncnorm = Continuous(
+gumbel_r: Continuous = Continuous("gumbel_r", "", lambda y: -y - exp(-y), _ALL, 0.0, lambda y: exp(-exp(-y)))
+gumbel_l: Continuous = Continuous("gumbel_l", "", lambda y: y - exp(y), _ALL, 0.0, lambda y: -elementwise("expm1", -exp(y)))
+truncnorm: Continuous = Continuous(
     "truncnorm", "a b", _log_truncated, lambda a, b: (a, b), lambda a, b: where(a > -np.inf, a, where(b < np.inf, b, 0.0))
 )
-skewnorm = Continuous("skewnorm", "a", lambda y, a: math.log(2) - 0.5 * y * y - _HALF_LOG_2PI + log_ndtr(a * y), _ALL, 0.0)
-vonmises = Continuous("vonmises", "kappa", lambda y, k: k * (cos(y) - 1) - math.log(2 * math.pi) - log(i0e(k)), _ALL, 0.0)
+skewnorm: Continuous = Continuous("skewnorm", "a", lambda y, a: math.log(2) - 0.5 * y * y - _HALF_LOG_2PI + log_ndtr(a * y), _ALL, 0.0)
+vonmises: Continuous = Continuous("vonmises", "kappa", lambda y, k: k * (cos(y) - 1) - math.log(2 * math.pi) - log(i0e(k)), _ALL, 0.0)
 
-bernoulli = Discrete("bernoulli", "p", lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p), _UNIT, 0.0, lambda k, p: where(k < 1, 1 - p, 1.0))
-poisson = Discrete("poisson", "mu", lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, _POSITIVE, 0.0, lambda k, mu: gammaincc(k + 1, mu))
-geom = Discrete(
+bernoulli: Discrete = Discrete(
+    "bernoulli", "p", lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p), _UNIT, 0.0, lambda k, p: where(k < 1, 1 - p, 1.0)
+)
+poisson: Discrete = Discrete(
+    "poisson", "mu", lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, _POSITIVE, 0.0, lambda k, mu: gammaincc(k + 1, mu)
+)
+geom: Discrete = Discrete(
     "geom", "p", lambda k, p: log(p) + xlog1py(k - 1, -p), lambda p: (1.0, np.inf), 1.0, lambda k, p: -elementwise("expm1", k * log1p(-p))
 )
-binom = Discrete(
+binom: Discrete = Discrete(
     "binom", "n p", lambda k, n, p: gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p),
     lambda n, p: (0.0, n), 0.0, lambda k, n, p: where(k < n, betainc(elementwise("maximum", n - k, 0.5), k + 1, 1 - p), 1.0),
 )  # fmt: skip
-nbinom = Discrete(
+nbinom: Discrete = Discrete(
     "nbinom", "n p", lambda k, n, p: gammaln(k + n) - gammaln(k + 1) - gammaln(n) + n * log(p) + xlog1py(k, -p), _POSITIVE, 0.0,
     lambda k, n, p: betainc(n, k + 1, p),
 )  # fmt: skip
-randint = Discrete(
+randint: Discrete = Discrete(
     "randint", "low high", lambda k, low, high: -log(high - low) + k * 0, lambda low, high: (low, high - 1), lambda low, high: low
 )
 

@@ -282,7 +282,8 @@ class Variable(Methods):
         raise _needs_value(self, "has no value yet and cannot index Python objects", "E0802")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802")
+        help = "get_value() gives the value of a shared variable" if self._v.kind == "shared" else None
+        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802", help)
 
     def __len__(self) -> int:
         if self.ndim == 0:

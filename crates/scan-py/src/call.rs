@@ -133,6 +133,7 @@ pub fn devices(py: Python<'_>) -> Vec<(String, String, bool, Vec<String>)> {
 }
 
 /// What a device computes otherwise than the law, of about `100 · times` random kernels.
+#[cfg(feature = "testing")]
 #[pyfunction]
 pub fn check_device(py: Python<'_>, name: &str, times: u64) -> PyResult<Vec<String>> {
     guard(py, || py.detach(|| scan_core::testing::check_device(name, times)))

@@ -25,8 +25,11 @@ mod _native {
     use super::array::mt_state;
     #[pymodule_export]
     use super::call::Function;
+    #[cfg(feature = "testing")]
     #[pymodule_export]
-    use super::call::{check_device, devices, passes, release};
+    use super::call::check_device;
+    #[pymodule_export]
+    use super::call::{devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
     #[pymodule_export]

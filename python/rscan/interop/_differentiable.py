@@ -20,6 +20,9 @@ from ..variable import Variable, as_variable
 class Differentiable:
     """Values and derivatives of `fn`, a function of variables that returns one or several, compiled per dtypes and numbers of axes."""
 
+    fn: Callable[..., Any]
+    name: Any | str
+
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn._fn if isinstance(fn, Compiled) else fn
         self.name = getattr(self.fn, "__name__", "function")

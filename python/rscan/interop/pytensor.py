@@ -18,7 +18,9 @@ __all__ = ["RscanOp", "wrap"]
 class RscanOp(Op):
     """`fn`, a function of variables or what `@rs.compile` made, as an op."""
 
-    __props__ = ("made",)
+    made: Differentiable
+
+    __props__: tuple[str, ...] = ("made",)
 
     def __init__(self, fn: Callable[..., Any] | Differentiable) -> None:
         self.made = fn if isinstance(fn, Differentiable) else differentiable(fn)

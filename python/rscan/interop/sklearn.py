@@ -39,6 +39,10 @@ class LoopRegressor(RegressorMixin, BaseEstimator):
     array([1., 3.])
     """
 
+    params_: Any
+    loss_: float
+    n_iter_: int
+
     def __init__(self, max_iter: int = 200, tol: float = 1e-8) -> None:
         self.max_iter = max_iter
         self.tol = tol

@@ -73,7 +73,7 @@ def _set(name: str, value: Any) -> None:
 
 
 #: The settings.
-config = _Section("")
+config: _Section = _Section("")
 
 
 class change_flags:

@@ -102,6 +102,9 @@ def _write(path: str, image: bytes, tell: bool) -> None:
 class MonitorMode:
     """A mode as any other: there are no nodes to watch."""
 
+    pre_func: Any
+    post_func: Any
+
     def __init__(self, pre_func: Any = None, post_func: Any = None, **_: Any) -> None:
         self.pre_func, self.post_func = pre_func, post_func
 

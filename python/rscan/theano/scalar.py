@@ -15,9 +15,16 @@ class Scalar:
         return TensorType(self.dtype, ())(name)
 
 
-int8, int16, int32, int64 = Scalar("int8"), Scalar("int16"), Scalar("int32"), Scalar("int64")
-float32, float64 = Scalar("float32"), Scalar("float64")
-bool_dtypes, int_dtypes, float_dtypes = ("bool",), ("int8", "int16", "int32", "int64"), ("float32", "float64")
-discrete_dtypes, continuous_dtypes = ("bool", *int_dtypes, "uint8", "uint16", "uint32", "uint64"), float_dtypes
+int8: Scalar = Scalar("int8")
+int16: Scalar = Scalar("int16")
+int32: Scalar = Scalar("int32")
+int64: Scalar = Scalar("int64")
+float32: Scalar = Scalar("float32")
+float64: Scalar = Scalar("float64")
+bool_dtypes: tuple[str, ...] = ("bool",)
+int_dtypes: tuple[str, ...] = ("int8", "int16", "int32", "int64")
+float_dtypes: tuple[str, ...] = ("float32", "float64")
+discrete_dtypes: tuple[str, ...] = ("bool", *int_dtypes, "uint8", "uint16", "uint32", "uint64")
+continuous_dtypes: tuple[str, ...] = float_dtypes
 
 __all__ = ["Scalar", "upcast"]

@@ -16,6 +16,9 @@ from ..variable import wrap
 class TensorType:
     """dtype and broadcast pattern of a variable. Calling it makes a variable: `TensorType("float64", (False, True))("x")`."""
 
+    dtype: str
+    broadcastable: tuple[bool, ...]
+
     def __init__(self, dtype: Any, broadcastable: Any, name: str | None = None) -> None:
         self.dtype = dtype_name(dtype)
         self.broadcastable = tuple(bool(b) for b in broadcastable)

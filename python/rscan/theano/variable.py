@@ -79,7 +79,8 @@ class TensorVariable(Variable):
         op = self._v.op
         return f"{op}.{self._v.index}" if op else f"<{self.type}>"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     # What Python asks of objects.
 
@@ -89,7 +90,8 @@ class TensorVariable(Variable):
     def __ne__(self, other: object) -> bool:  # type: ignore[override]
         return not self == other
 
-    __hash__ = Variable.__hash__
+    def __hash__(self) -> int:
+        return Variable.__hash__(self)
 
     def __bool__(self) -> bool:  # type: ignore[override]
         if self._v.op in _COMPARISONS:
@@ -236,7 +238,8 @@ class TensorConstant(TensorVariable):
     def __str__(self) -> str:
         return self.name or f"TensorConstant{{{np.array2string(self.data, threshold=6)}}}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def __iter__(self) -> Iterator[Variable]:
         return (constant(row) for row in self.data) if self.ndim else super().__iter__()

@@ -20,6 +20,10 @@ class OpFromGraph:
     function per input, None for the gradient of the expression. lop_overrides: the same with (inputs, outputs, gradients).
     """
 
+    inputs: list[Any]
+    outputs: list[Any]
+    name: str | None
+
     def __init__(
         self,
         inputs: Any,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,11 @@ import numpy as np
 
 from ..._spans import here
 from ...errors import MissingInputError, RscanTypeError, RscanValueError, UnusedInputError
+from ...function import Function as BaseFunction
+from ...function import In as BaseIn
+from ...function import Out as BaseOut
+from ...function import _input
+from ...function import leaves as leaves_of
 from ...shared import SharedVariable
 from ...variable import Variable, wrap
 from ..inconsistent import check_consistent
@@ -18,12 +22,13 @@ from ..variable import TensorVariable, as_tensor_variable
 from .mode import get_mode
 from .profiling import ProfileStats
 
-#: The module; `rscan.function` is the function in it.
-base: Any = importlib.import_module("rscan.function")
 
-
-class In(base.In):
+class In(BaseIn):
     """An input with a name, a value for calls that give none, or an update of that value."""
+
+    update: Any | None
+    borrow: bool | None
+    mutable: bool | None
 
     def __init__(
         self,
@@ -50,7 +55,7 @@ class In(base.In):
         return copy.copy(super().default()) if self.update is not None else super().default()
 
 
-class Out(base.Out):
+class Out(BaseOut):
     """An output."""
 
 
@@ -88,14 +93,14 @@ def function(
     return Function(spec, on_unused_input or config.on_unused_input, profile, trust_input)
 
 
-def _slot(item: Any) -> base.In:
-    if isinstance(item, base.In):
+def _slot(item: Any) -> BaseIn:
+    if isinstance(item, BaseIn):
         return item
     if isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], Variable):
         return In(item[0], value=item[1])
     if not isinstance(item, Variable):
         raise RscanTypeError(f"an input is a variable, not {item!r}", code="E0809", labels=[(here(), "")])
-    return In(base._input(item))
+    return In(_input(item))
 
 
 def _pairs(items: Any, what: str) -> list[tuple[Variable, Variable]]:
@@ -136,6 +141,14 @@ def _fitting(value: Any, like: Variable) -> Variable:
 class _Spec:
     """What a function is made of."""
 
+    slots: Any
+    outputs: Any
+    updates: Any
+    givens: Any
+    name: Any
+    no_default_updates: Any
+    downcast: Any
+
     def __init__(self, slots: Any, outputs: Any, updates: Any, givens: Any, name: Any, no_default_updates: Any, downcast: Any) -> None:
         self.slots, self.outputs, self.updates, self.givens, self.name = slots, outputs, updates, givens, name
         self.no_default_updates, self.downcast = no_default_updates, downcast
@@ -143,7 +156,7 @@ class _Spec:
 
 
 def _as_output(item: Any) -> Any:
-    return as_tensor_variable(item.variable if isinstance(item, base.Out) else item)
+    return as_tensor_variable(item.variable if isinstance(item, BaseOut) else item)
 
 
 def _converted(outputs: Any) -> Any:
@@ -156,8 +169,10 @@ def _converted(outputs: Any) -> Any:
     return _as_output(outputs)
 
 
-class Function(base.Function):
+class Function(BaseFunction):
     """A compiled function."""
+
+    trust_input: bool
 
     _profile_class = ProfileStats
 
@@ -173,7 +188,7 @@ class Function(base.Function):
         super().__init__(*given, profile, spec.passes)
         check_consistent([*self.outputs, *(value for _, value in self.updates)])
         if news:
-            self._extra = base.Function(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True, False, spec.passes)
+            self._extra = BaseFunction(spec.slots, news, None, spec.givens, None, "ignore", spec.downcast, True, False, spec.passes)
 
     def _call(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call whose arguments have to be converted, or have names, or whose inputs have updates."""
@@ -226,7 +241,11 @@ class Function(base.Function):
                 return v
         raise KeyError(item)
 
-    value = property(lambda self: self)
+    @property
+    def value(self) -> Function:
+        """The function itself."""
+        return self
+
     container = value
 
     @property
@@ -249,7 +268,7 @@ class Function(base.Function):
 def evaluate(variable: Any, inputs: Mapping[Any, Any] | None = None) -> np.ndarray:
     """The value of a variable, given those of inputs."""
     given = dict(inputs or {})
-    leaves = base.leaves([variable], [k for k in given if isinstance(k, Variable)])
+    leaves = leaves_of([variable], [k for k in given if isinstance(k, Variable)])
     by_name = {v.name: v for v in leaves if v.name and v._v.kind == "input"}
     keys = [k if isinstance(k, Variable) else by_name[k] for k in given]
     return function(keys, variable, on_unused_input="ignore", no_default_updates=True)(*given.values())

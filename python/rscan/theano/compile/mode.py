@@ -14,6 +14,12 @@ from ..config import config
 class Mode:
     """How to compile. Every mode gives the same results, but for the rounding of floats."""
 
+    provided_linker: Any
+    provided_optimizer: Any
+    name: str | None
+    linker: Any
+    optimizer: Any
+
     def __init__(self, linker: Any = None, optimizer: Any = "default", name: str | None = None, **_: Any) -> None:
         self.provided_linker, self.provided_optimizer, self.name = linker, optimizer, name
         self.linker, self.optimizer = linker, optimizer
@@ -75,9 +81,9 @@ def _known() -> frozenset[str]:
 FAST_COMPILE = Mode("py", "fast_compile", "FAST_COMPILE")
 FAST_RUN = Mode("cvm", "fast_run", "FAST_RUN")
 JAX = Mode("jax", "fast_run", "JAX")
-predefined_modes = {"FAST_COMPILE": FAST_COMPILE, "FAST_RUN": FAST_RUN, "Mode": Mode("cvm", "default", "Mode"), "JAX": JAX}
-predefined_linkers = {name: name for name in ("py", "c", "c|py", "c&py", "vm", "cvm", "vm_nogc", "cvm_nogc", "jax")}
-predefined_optimizers = {name: name for name in ("None", "fast_compile", "fast_run", "merge", "o1", "o2", "o3", "o4")}
+predefined_modes: dict[str, Mode] = {"FAST_COMPILE": FAST_COMPILE, "FAST_RUN": FAST_RUN, "Mode": Mode("cvm", "default", "Mode"), "JAX": JAX}
+predefined_linkers: dict[str, str] = {name: name for name in ("py", "c", "c|py", "c&py", "vm", "cvm", "vm_nogc", "cvm_nogc", "jax")}
+predefined_optimizers: dict[str, str] = {name: name for name in ("None", "fast_compile", "fast_run", "merge", "o1", "o2", "o3", "o4")}
 
 
 def get_mode(mode: Any) -> Any:

@@ -24,6 +24,9 @@ def _type_of(kind: Any) -> Any:
 
 
 class _FromFunction(Op):
+    itypes: Any
+    otypes: Any
+
     def __init__(self, function: Any, itypes: Any, otypes: Any) -> None:
         self._function, self.itypes, self.otypes = function, itypes, otypes
 

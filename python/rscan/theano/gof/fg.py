@@ -11,6 +11,9 @@ from .graph import io_toposort
 class FunctionGraph:
     """Inputs and outputs, and what is between."""
 
+    inputs: list[Any]
+    outputs: list[Any]
+
     def __init__(self, inputs: Any, outputs: Any, **_: Any) -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
 
@@ -31,6 +34,12 @@ class FunctionGraph:
 
 class Maker:
     """What a function was made of. Rewrites happen below, so this is the graph as it was written."""
+
+    inputs: Any
+    mode: None
+    fgraph: FunctionGraph
+    expanded_inputs: Any
+    outputs: Any
 
     def __init__(self, function: Any) -> None:
         self.inputs, self.mode = function.inputs, None

@@ -15,6 +15,9 @@ from ..variable import TensorVariable as Variable
 class OpView:
     """An op of the core's table: its name and attributes."""
 
+    name: str
+    attrs: dict[str, Any]
+
     def __init__(self, name: str, attrs: dict[str, Any]) -> None:
         self.name, self.attrs = name, attrs
 
@@ -33,6 +36,10 @@ class OpView:
 
 class Apply:
     """The application of an op to inputs."""
+
+    op: Any
+    inputs: list[Any]
+    outputs: list[Any]
 
     def __init__(self, op: Any, inputs: Any, outputs: Any) -> None:
         self.op, self.inputs, self.outputs = op, list(inputs), list(outputs)

@@ -1,5 +1,10 @@
 """`theano.gof.type`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from ..absent import absent
 from ..type import TensorType
 
@@ -7,8 +12,9 @@ from ..type import TensorType
 class Generic:
     """The type of any Python object: not provided."""
 
-    __call__ = make_variable = staticmethod(absent("gof.generic", "variables of any Python type"))
+    __call__: Callable[..., Any] = staticmethod(absent("gof.generic", "variables of any Python type"))
+    make_variable: Callable[..., Any] = __call__
 
 
 Type = TensorType
-generic = Generic()
+generic: Generic = Generic()

@@ -125,6 +125,10 @@ _DIALECT = Dialect(
 )
 
 
+map: Callable[..., Any]
+reduce: Callable[..., Any]
+foldl: Callable[..., Any]
+foldr: Callable[..., Any]
 map, reduce, foldl, foldr = cases_of(scan)
 
 

@@ -20,6 +20,18 @@ KINDS = ("seq", "mit_mot", "mit_sot", "sit_sot", "shared", "nit_sot", "other")
 class Scan:
     """The op of a loop."""
 
+    n_seqs: int
+    n_mit_mot: int
+    n_mit_sot: int
+    n_sit_sot: int
+    n_shared_outs: int
+    n_nit_sot: int
+    n_other: int
+    mit_mot_out_slices: list[list[int]]
+    n_mit_mot_outs: int
+    tap_array: list[list[Any]]
+    mintaps: list[Any]
+
     def __init__(self, native: Any) -> None:
         self._native = native
         self._scan = native.scan
@@ -104,7 +116,9 @@ class Scan:
                             out[f"{to}_from_{start}"][key] = at[to]
         return out
 
-    get_oinp_iinp_iout_oout_mappings = property(lambda self: lambda: self.var_mappings)
+    def get_oinp_iinp_iout_oout_mappings(self) -> dict[str, dict[int, Any]]:
+        """The same, by the older name."""
+        return self.var_mappings
 
     def connection_pattern(self, node: Any = None) -> list[list[bool]]:
         """`[outer input][outer output]`: True where the output depends on the input, over any number of steps."""

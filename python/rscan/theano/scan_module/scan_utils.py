@@ -25,6 +25,38 @@ class scan_args:
     `scan_args(node.inputs, node.outputs, op.inputs, op.outputs, op.info)`.
     """
 
+    n_steps: Any
+    as_while: Any
+    truncate_gradient: Any
+    mit_mot_in_slices: list[Any]
+    mit_sot_in_slices: list[Any]
+    mit_mot_out_slices: list[Any]
+    outer_in_seqs: list[Any]
+    outer_in_mit_mot: list[Any]
+    outer_in_mit_sot: list[Any]
+    outer_in_sit_sot: list[Any]
+    outer_in_shared: list[Any]
+    outer_in_nit_sot: list[Any]
+    outer_in_non_seqs: list[Any]
+    inner_in_seqs: list[Any]
+    inner_in_mit_mot: list[list[Any]]
+    inner_in_mit_sot: list[list[Any]]
+    inner_in_sit_sot: list[Any]
+    inner_in_shared: list[Any]
+    inner_in_non_seqs: list[Any]
+    cond: list[Any]
+    inner_out_mit_mot: list[list[Any]]
+    inner_out_mit_sot: list[Any]
+    inner_out_sit_sot: list[Any]
+    inner_out_nit_sot: list[Any]
+    inner_out_shared: list[Any]
+    outer_out_mit_mot: list[Any]
+    outer_out_mit_sot: list[Any]
+    outer_out_sit_sot: list[Any]
+    outer_out_nit_sot: list[Any]
+    outer_out_shared: list[Any]
+    other_info: dict[str, Any]
+
     def __init__(self, outer_inputs: Any, outer_outputs: Any, _inner_inputs: Any, _inner_outputs: Any, info: dict[str, Any]) -> None:
         self.n_steps, self.as_while, self.truncate_gradient = outer_inputs[0], info["as_while"], info["truncate_gradient"]
         taps = list(info["tap_array"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -150,4 +151,5 @@ def lstsq(x: Any, y: Any, rcond: Any = None) -> list[Variable]:
     return list(linalg.lstsq(as_tensor_variable(x), as_tensor_variable(y), rcond))
 
 
+eig: Callable[..., Any]
 (eig,) = absent_in("tensor.linalg").values()

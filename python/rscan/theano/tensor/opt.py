@@ -20,5 +20,6 @@ class Assert:
         return ops.assert_(as_tensor_variable(x), *map(as_tensor_variable, conditions), message=self.msg)
 
 
-assert_ = assert_op = Assert()
+assert_op: Assert = Assert()
+assert_: Assert = assert_op
 globals().update(absent_in("tensor.opt"))

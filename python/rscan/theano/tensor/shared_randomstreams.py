@@ -17,6 +17,8 @@ class RandomStreams:
     Draw k is what `RandomState(int(gen.randint(2**30)))` gives, where gen is `RandomState(seed)` and k draws were made before.
     """
 
+    gen_seedgen: np.random.RandomState
+
     def __init__(self, seed: int | None = None) -> None:
         self.default_instance_seed = seed
         self.gen_seedgen = np.random.RandomState(seed)

@@ -32,13 +32,14 @@ class NoneTypeT:
         return "NoneTypeT"
 
 
-none_type_t = NoneTypeT()
+none_type_t: NoneTypeT = NoneTypeT()
 
 
 class NoneConstant(TensorConstant):
     """None as a constant: an axis that is added in an index. It has no array, and expressions cannot be made of it."""
 
-    data = value = property(lambda self: None)  # type: ignore[assignment]
+    data: Any = property(lambda self: None)
+    value: Any = data
     type = none_type_t  # type: ignore[assignment]
 
     def equals(self, other: Any) -> bool:
@@ -48,8 +49,9 @@ class NoneConstant(TensorConstant):
     def __str__(self) -> str:
         return "NoneConst"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
 
-NoneConst = NoneConstant(_native.constant(np.zeros(0, np.int8), 0))
+NoneConst: NoneConstant = NoneConstant(_native.constant(np.zeros(0, np.int8), 0))
 NoneConst.name = "NoneConst"
