@@ -1,6 +1,6 @@
 """The functions of the array API standard, as `rscan` has them, beside `array_api_strict`: values, dtypes and shapes.
 
-    PYTHONPATH=tests python -m array_api        # all cases: the share that agrees, and what does not
+PYTHONPATH=tests python -m array_api        # all cases: the share that agrees, and what does not
 """
 
 import collections

@@ -1,6 +1,6 @@
 """Random loops for many rows at once, beside Python's loops over rows and steps, in bits.
 
-    PYTHONPATH=python:tests python -m mapped_loops 300
+PYTHONPATH=python:tests python -m mapped_loops 300
 """
 
 import sys

@@ -33,6 +33,7 @@ def test_what_is_wrong_is_found(monkeypatch):
 
 def test_hessians_of_what_a_cotangent_does_not_change():
     """Rows of such a Hessian depend on the extents of the cotangent alone, and once kept the placeholder of one."""
+
     def cost(p):
         return rs.sum(rs.loop(lambda x, c: 0.5 * c + x * p[0][:, None] * p[1][None, :], over=composed.XS, init=np.zeros((2, 2))).last)
 

@@ -201,9 +201,7 @@ def test_index_arrays(xs):
 
 def test_rows_of_a_matrix(xs):
     m = rs.dmatrix("m")
-    last, _ = rs.scan(
-        lambda i, table: table.at[i % 3, 1:].set(table[(i + 1) % 3, :-1] + i), sequences=rs.arange(7), outputs_info=m
-    )
+    last, _ = rs.scan(lambda i, table: table.at[i % 3, 1:].set(table[(i + 1) % 3, :-1] + i), sequences=rs.arange(7), outputs_info=m)
     start = np.arange(12.0).reshape(3, 4)
     want = start.copy()
     for i in range(7):

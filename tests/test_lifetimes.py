@@ -26,7 +26,11 @@ def notes():
 
 def registries():
     """The number of entries of every container that a module of ours has."""
-    names = [m.name for m in pkgutil.walk_packages(rs.__path__, "rscan.") if "__main__" not in m.name and "interop." not in m.name]
+    names = [
+        m.name
+        for m in pkgutil.walk_packages(rs.__path__, "rscan.")
+        if not any(part in m.name for part in ("__main__", "interop.", "onnx._proto"))
+    ]
     modules = [importlib.import_module(name) for name in names]
     gc.collect()
     containers = (dict, list, set, weakref.WeakValueDictionary)

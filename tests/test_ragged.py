@@ -24,9 +24,7 @@ def alone(x, h, reverse):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_rows_of_different_lengths(reverse):
     x, h0, w, n = rs.dtensor3("x"), rs.dmatrix("h0"), rs.dmatrix("w"), rs.lvector("n")
-    out = rs.loop(
-        lambda x, h: dict(h=rs.tanh(x + h @ w), y=rs.sum(h, 1)), over=dict(x=x), init=dict(h=h0), lengths=n, reverse=reverse
-    )
+    out = rs.loop(lambda x, h: dict(h=rs.tanh(x + h @ w), y=rs.sum(h, 1)), over=dict(x=x), init=dict(h=h0), lengths=n, reverse=reverse)
     f = rs.function([x, h0, w, n], [out.h, out.y, out.last.h, *rs.grad(rs.sum(out.last.h**2), [x, h0, w])])
     for lengths in (LENGTHS, LENGTHS * 0, LENGTHS % 2):
         h, y, last, dx, dh, dw = f(X, H0, W, lengths)

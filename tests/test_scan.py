@@ -29,15 +29,9 @@ CASES = {
         [("h", [-1])],
         ["w", "v"],
     ),
-    "state and free output": Case(
-        lambda x, h: (np.tanh(x + h), h * x), {"x": n(5, 2), "h": n(2)}, [("x", [0])], [("h", [-1]), (None, [])]
-    ),
-    "free output first": Case(
-        lambda x, h: (h * x, np.tanh(x + h)), {"x": n(5, 2), "h": n(2)}, [("x", [0])], [(None, []), ("h", [-1])]
-    ),
-    "two states": Case(
-        lambda a, b: (np.tanh(a + b), a * b), {"a": n(2), "b": n(2)}, [], [("a", [-1]), ("b", [-1])], n_steps=4
-    ),
+    "state and free output": Case(lambda x, h: (np.tanh(x + h), h * x), {"x": n(5, 2), "h": n(2)}, [("x", [0])], [("h", [-1]), (None, [])]),
+    "free output first": Case(lambda x, h: (h * x, np.tanh(x + h)), {"x": n(5, 2), "h": n(2)}, [("x", [0])], [(None, []), ("h", [-1])]),
+    "two states": Case(lambda a, b: (np.tanh(a + b), a * b), {"a": n(2), "b": n(2)}, [], [("a", [-1]), ("b", [-1])], n_steps=4),
     "fibonacci": Case(lambda a, b: np.sin(a) + b, {"s": n(2)}, [], [("s", [-2, -1])], n_steps=6),
     "fibonacci the other way": Case(lambda b, a: np.sin(a) + b, {"s": n(2)}, [], [("s", [-1, -2])], n_steps=6),
     "far taps": Case(lambda a, b, c: np.sin(a) * b + c, {"s": n(5, 2)}, [], [("s", [-5, -2, -1])], n_steps=7),
@@ -281,8 +275,11 @@ class TestReturned:
     @pytest.mark.parametrize(
         "arrangement",
         [
-            lambda x, u, c: (x, c), lambda x, u, c: ([x], c), lambda x, u, c: [x, c],
-            lambda x, u, c: (x, {}, c), lambda x, u, c: ({}, x, c),
+            lambda x, u, c: (x, c),
+            lambda x, u, c: ([x], c),
+            lambda x, u, c: [x, c],
+            lambda x, u, c: (x, {}, c),
+            lambda x, u, c: ({}, x, c),
         ],
     )
     def test_outputs_and_until(self, arrangement):

@@ -69,9 +69,7 @@ class Var:
 class Shared:
     """A value that lives between calls, with the one expression that stands for it."""
 
-    def __new__(
-        cls, value: np.ndarray, name: str | None = None, span: int = 0, static_shape: Sequence[_Dim] | None = None
-    ) -> Self: ...
+    def __new__(cls, value: np.ndarray, name: str | None = None, span: int = 0, static_shape: Sequence[_Dim] | None = None) -> Self: ...
     @property
     def var(self) -> Var: ...
     @property
@@ -173,7 +171,6 @@ class Caller:
     """The base of the classes that users call: calls whose arguments need no conversion take no Python code."""
 
     def __new__(cls, *_args: Any, **_named: Any) -> Self: ...
-
     def _install(
         self,
         function: Function,
@@ -193,7 +190,6 @@ class Session:
     """The base of the class of sessions: steps whose rows need no conversion take no Python code."""
 
     def __new__(cls, *_args: Any, **_named: Any) -> Self: ...
-
     def _begin(self, function: Function, single: bool, keys: list[Any] | None, given: list[np.ndarray | None]) -> None: ...
     def _copied(self, other: Session) -> None: ...
     def step(self, *args: Any, **named: Any) -> Any: ...

@@ -41,9 +41,7 @@ def scan_checkpoints(
     """
     span = here()
     if not isinstance(save_every_N, (int, np.integer)) or isinstance(save_every_N, bool) or save_every_N < 1:
-        raise ScanError(
-            f"save_every_N is {save_every_N!r}", code="E0124", labels=[(span, "")], helps=["a number of steps, 1 or more"]
-        )
+        raise ScanError(f"save_every_N is {save_every_N!r}", code="E0124", labels=[(span, "")], helps=["a number of steps, 1 or more"])
     user = plan_of(fn, sequences, outputs_info, non_sequences, n_steps, -1, False, name, False)
     return packed(run_in_blocks(user, int(save_every_N), bool(padding)))
 
@@ -122,9 +120,7 @@ class _Blocks:
             steps = assert_(steps, equal(steps % self.every, 0), message=text)
         return steps, rows
 
-    def _block(
-        self, opened: Placeholders, old: Placeholders, made: Made, steps: Variable, rows: list[tuple[Variable, str | None]]
-    ) -> Made:
+    def _block(self, opened: Placeholders, old: Placeholders, made: Made, steps: Variable, rows: list[tuple[Variable, str | None]]) -> Made:
         """What one step of the outer loop makes: a loop over the steps of its block."""
         family = self.plan.family
         start = wrap(opened.index, family) * self.every

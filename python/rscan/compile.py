@@ -200,9 +200,7 @@ class Compiled(Made, Generic[P, R]):
                 error.add_note(f"argument `{name}` of {self._name}() is None, which the function gets as it is: pass an array or a number")
             raise
 
-    def _variant(
-        self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]
-    ) -> tuple[Function, _Results]:
+    def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
         try:
             found = self._variants.get(key)

@@ -76,9 +76,7 @@ def vjp(
     family = family_of([*outs, *variables])
     given = [as_variable(v, family=family) for v in _listed(cotangents)]
     constants = [v._v for v in _listed(consider_constant)]
-    found = _native.vjp(
-        [v._v for v in outs], [v._v for v in given], [v._v for v in variables], constants, [], span, chosen_passes()
-    )
+    found = _native.vjp([v._v for v in outs], [v._v for v in given], [v._v for v in variables], constants, [], span, chosen_passes())
     missing = Missing(disconnected_inputs, return_disconnected, outs[0] if outs else None, span)
     return _like(wrt, [missing.gradient(v, g, family) for v, g in zip(variables, found, strict=True)])
 
@@ -258,9 +256,7 @@ def _variables(value: Any, span: int) -> list[Variable]:
     items = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     for item in items:
         if not isinstance(item, Variable):
-            raise GradientError(
-                f"derivatives are taken with respect to variables, not {item!r}", code="E0401", labels=[(span, "")]
-            )
+            raise GradientError(f"derivatives are taken with respect to variables, not {item!r}", code="E0401", labels=[(span, "")])
     return items
 
 
@@ -269,5 +265,3 @@ def _like(wrt: Any, found: list[Any]) -> Any:
     if isinstance(wrt, tuple):
         return tuple(found)
     return found if isinstance(wrt, list) else found[0]
-
-

@@ -37,9 +37,7 @@ class HasDLPack(Protocol):
 
 
 #: What functions of variables take: a variable, a number, an array, or lists of these.
-Operand: TypeAlias = Union[
-    Variable, float, "np.ndarray[Any, Any]", "np.generic[Any]", list[Any], tuple[Any, ...], HasArray, HasDLPack
-]
+Operand: TypeAlias = Union[Variable, float, "np.ndarray[Any, Any]", "np.generic[Any]", list[Any], tuple[Any, ...], HasArray, HasDLPack]
 
 #: An argument of a function under `@rs.compile`: a variable in the function, whatever becomes an array where it is called.
 Array: TypeAlias = Any

@@ -97,9 +97,7 @@ def pairs(updates: Any) -> Iterable[tuple[Any, Any]]:
     items = updates.items() if isinstance(updates, Mapping) else updates
     for item in items:
         if not isinstance(item, (tuple, list)) or len(item) != 2:
-            raise ScanError(
-                f"updates are pairs of a shared variable and its new value, not {item!r}", code="E0123", labels=[(here(), "")]
-            )
+            raise ScanError(f"updates are pairs of a shared variable and its new value, not {item!r}", code="E0123", labels=[(here(), "")])
         yield item[0], item[1]
 
 

@@ -26,6 +26,7 @@ REFUSED = {
     **dict.fromkeys(("solve", "cholesky", "inverse", "slogdet", "det", "cofactor", "cofactor_slope", "solve_slogdet"), _FACTORS),
     **dict.fromkeys(("qr", "eigh", "svd", "pinv"), _FACTORS),
     **dict.fromkeys(_DRAWS, "its generators give other numbers"),
+    "dft": "Fourier transforms are not written yet",
     "assert": "a graph has no errors of its own",
     "argcumextreme": "",
     # Passes make these; what a user writes has others in their place.

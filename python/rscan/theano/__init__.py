@@ -26,6 +26,7 @@ from .version import version as __version__
 
 absent.provide()
 
+
 def sparse_grad(x: object) -> object:
     """x: gradients of indexed variables are sums over the indices anyway."""
     return x

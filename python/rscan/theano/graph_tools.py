@@ -40,9 +40,7 @@ def clone(output: Any, replace: Any = None, strict: bool = True, share_inputs: b
 def _replacement(old: Variable, new: Any, strict: bool) -> Any:
     v = as_tensor_variable(new)
     if strict and (v.dtype != old.dtype or v.ndim != old.ndim):
-        raise RscanTypeError(
-            f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")]
-        )
+        raise RscanTypeError(f"{old} is {old.dtype} of {old.ndim} axes, {v} is {v.dtype} of {v.ndim}", code="E0505", labels=[(here(), "")])
     return v
 
 

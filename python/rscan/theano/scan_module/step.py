@@ -71,6 +71,7 @@ def _missing(title: str, leaf: Any, code: str, span: int) -> MissingInputError:
 
 # Broadcast patterns.
 
+
 def growing(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, Placeholders, Made, ScanTypeError | None]:
     """With initial states whose extents of 1 count as unknown where the step gives an unknown one, and the error that stands
     for the first of them."""
