@@ -99,7 +99,7 @@ fn factors(mut n: usize) -> Vec<usize> {
     let mut found = vec![];
     let mut p = 4;
     while n > 1 {
-        while n % p == 0 {
+        while n.is_multiple_of(p) {
             found.push(p);
             n /= p;
         }
