@@ -122,7 +122,7 @@ impl Rooms<'_> {
         let mut pieces = self.cut(rows, Sum::number(0), first)?.pieces;
         pieces.extend(new.pieces);
         pieces.extend(self.cut(rows, last, len)?.pieces);
-        Some(Image::Rows(Rows { pieces }))
+        Some(Image::Rows(Rows::or_none(pieces, rows.row().clone())))
     }
 
     /// Row by row what is made of the same rows of several arrays.

@@ -67,6 +67,14 @@ impl Rows {
     pub fn of(piece: Piece) -> Rows {
         Rows { pieces: vec![piece] }
     }
+    /// Those of these pieces that have rows; one without rows where there is none.
+    pub(super) fn or_none(mut pieces: Vec<Piece>, row: Type) -> Rows {
+        pieces.retain(|piece| piece.len.constant() != Some(0));
+        if pieces.is_empty() {
+            pieces.push(Piece { of: Of::Zeros, len: Sum::number(0), plus: false, row });
+        }
+        Rows { pieces }
+    }
     /// The piece, if it is one.
     pub fn single(self) -> Option<Piece> {
         let [piece] = <[Piece; 1]>::try_from(self.pieces).ok()?;

@@ -63,7 +63,7 @@ impl Rooms<'_> {
             }
             begin = end;
         }
-        Some(Rows { pieces })
+        Some(Rows::or_none(pieces, rows.row().clone()))
     }
     /// Row i; `loose`: nobody looks at it where there is no such row.
     pub(super) fn row_of(&mut self, rows: &Rows, i: Sum, loose: bool) -> Option<Value> {
