@@ -23,7 +23,7 @@ struct Around {
     states: Vec<Place>,
     /// Elements that a row of a state is apart from the next; 0 where there is one.
     strides: Vec<usize>,
-    /// The first temporary.
+    /// The first temporary of a list.
     slots: usize,
     level: usize,
 }
@@ -66,8 +66,8 @@ impl Planner<'_> {
         let Op::Native(native) = &node.op else { return Ok(false) };
         let Some(inner) = native.0.as_any().downcast_ref::<Inner>() else { return Ok(false) };
         let ins = node.ins.iter().map(|&v| self.place(v)).collect::<Lowered<_>>()?;
-        let (slots, level) = (self.slots.len(), self.level + 1);
-        let mut around = Around { scan: inner.scan.clone(), ins, states: vec![], strides: vec![], slots, level };
+        let level = self.level + 1;
+        let mut around = Around { scan: inner.scan.clone(), ins, states: vec![], strides: vec![], slots: 0, level };
         let steps = self.steps(node, inner, &around);
         if inner.counted {
             self.slot(node.outs[inner.scan.steps_output()])?;
@@ -219,6 +219,7 @@ impl Planner<'_> {
         around: &mut Around,
     ) -> Lowered<()> {
         let scan = &inner.scan;
+        around.slots = self.slots.len();
         self.slots.extend(slots);
         let one: Vec<bool> = scan.states.ids().zip(&plan.windows).map(|(id, window)| inner.one_row(id, window)).collect();
         for (id, window) in scan.states.ids().zip(&plan.windows) {

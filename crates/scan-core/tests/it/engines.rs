@@ -1,9 +1,12 @@
 //! Functions on their engines: plans are made once, steps allocate nothing, loops end where they should.
 
 use crate::vm_allocations::COUNT;
-use scan_core::exec::Engine;
+use scan_core::exec::{Engine, Program};
+use scan_core::ir::parse::parse;
 use scan_core::prelude::*;
+use scan_core::rewrite::Options;
 use scan_core::types::DType;
+use std::sync::Arc;
 
 fn int(name: &str) -> Var {
     Var::input(Type::scalar(DType::I64), Some(name), Span::NONE)
@@ -133,5 +136,57 @@ fn loops_stop_at_the_step_that_says_so() {
             assert_eq!((rows.len() as i64, rows.last().copied()), (limit, Some(limit)), "{engine:?}: blocks of {block}");
         }
         assert_eq!(run(10 * block, 2 * block).len() as i64, 2 * block);
+    }
+}
+
+/// Two loops in a step whose own steps are lists with temporaries of several sizes; of the second, it is told where it stopped.
+const TWO_LOOPS: &str = "fn f(x: f64[n0, 5], counts: i64[n0], a: i64, b: f64) {
+  a0 = expand[axes=[0]](a)
+  r = scan n_steps=1:i64 {
+    seq row = x
+    seq n = counts
+    state both: f64[7] reads=[] writes=[0] keep=all
+    const c0 = a0
+    const c1 = b
+    b0 = expand[axes=[0]](c1)
+    one = scan n_steps=n {
+      seq none = f64[2, 3, 0]{}
+      state p init=c0 reads=[0] writes=[1] keep=last(1)
+      state q init=b0 reads=[0] writes=[1] keep=last(1)
+      m = add(f64[3, 3]{3.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 3.0}, p)
+      s, d = slogdet(m)
+      next p = 1:i64
+      next q = d
+    }
+    last = index[pattern=i](one.q, -1:i64)
+    begin = expand[axes=[0]](last)
+    two = scan n_steps=n {
+      seq none = f64[2, 3, 0]{}
+      state p init=c0 reads=[0] writes=[1] keep=last(1)
+      state q init=begin reads=[0] writes=[1] keep=last(1)
+      step t
+      m = add(f64[3, 3]{3.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 3.0}, p)
+      s, d = slogdet(m)
+      done = ge(t, 1:i64)
+      next p = 1:i64
+      next q = d
+      until done
+    }
+    i = expand[axes=[0]](one.steps)
+    j = expand[axes=[0]](two.steps)
+    all = join[axis=0](row, i, j)
+    next both = all
+  }
+  return r.both
+}";
+
+#[test]
+fn loops_that_tell_their_steps_have_temporaries_of_their_own() {
+    let graph = Arc::new(parse(TWO_LOOPS).unwrap_or_else(|e| panic!("{e}")).1);
+    let args = [Array::full(DType::F64, &[3, 5], 0.5), Array::full(DType::I64, &[3], 2.0), Array::scalar(4_i64), Array::scalar(0.41)];
+    for engine in [Engine::Eval, Engine::Vm, Engine::Jit] {
+        let program = Program::new(graph.clone(), &Options::none(), engine).unwrap_or_else(|e| panic!("{}", e.title));
+        let rows = program.run(&mut EvalCx::new(), &|| args.to_vec()).unwrap_or_else(|e| panic!("{}", e.title));
+        assert_eq!(rows[0].to_f64_vec()[5..], [2.0, 2.0], "{engine:?}");
     }
 }
