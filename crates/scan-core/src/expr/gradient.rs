@@ -1,14 +1,14 @@
 //! Gradients of expressions.
 
 use super::Var;
-use super::extract::{Extract, ancestors, substitute};
+use super::extract::{Extract, ancestors};
 use super::splice::splice;
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::grad::{self, Seeds};
-use crate::ir::op::{Assert, BroadcastLike};
-use crate::ir::{AsWritten, Op, Value};
-use crate::types::{Array, DType};
+use crate::ir::op::Assert;
+use crate::ir::{AsWritten, Value};
+use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
 
 /// Options of [`grad`] and [`vjp`].
@@ -103,20 +103,23 @@ fn set_apart(extract: &mut Extract, vars: &[Var]) -> Result<Vec<(Value, Var)>> {
     Ok(behind)
 }
 
-fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, Value)> {
-    let (want, got) = (y.ty(), ct.ty());
+/// Refuses a cotangent or tangent of another shape than that of its output or input, and those of integers.
+fn fits(what: &str, of: &str, got: &Type, want: &Type, span: Span) -> Result<()> {
     let unfit = want.rank() != got.rank() || want.dims.iter().zip(&got.dims).any(|(a, b)| a.conflicts(b));
     if unfit || !want.dtype.is_float() {
-        return Err(
-            Diagnostic::new(Kind::Gradient, "E0404", format!("a cotangent of type {got} does not fit an output of type {want}")).at(span)
-        );
+        return Err(Diagnostic::new(Kind::Gradient, "E0404", format!("{what} of type {got} does not fit {of} of type {want}")).at(span));
     }
+    Ok(())
+}
+
+fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, Value)> {
+    fits("a cotangent", "an output", ct.ty(), y.ty(), span)?;
+    let want = y.ty();
     let (value, ct) = (extract.value(y)?, extract.value(ct)?);
     Ok((value, extract.graph.cast(ct, want.dtype)))
 }
 
-/// The tangents of `outputs` given those of `wrt` (R-op): the vjp of the vjp, which is linear in the cotangents.
-/// `None`: not connected.
+/// The tangents of `outputs` given those of `wrt` (R-op). `None`: not connected.
 ///
 /// # Errors
 /// As [`vjp`].
@@ -124,24 +127,36 @@ pub fn jvp(outputs: &[Var], wrt: &[Var], tangents: &[Var], span: Span) -> Result
     jvp_with(outputs, wrt, tangents, &GradOptions { span, ..GradOptions::default() })
 }
 
-/// As [`jvp`], with options.
+/// As [`jvp`], with options, of which `known_grads` has no meaning here.
 ///
 /// # Errors
 /// As [`vjp`].
 pub fn jvp_with(outputs: &[Var], wrt: &[Var], tangents: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
-    let span = options.span;
     if wrt.len() != tangents.len() {
         bail!(Gradient, "E0404", "{} inputs, but {} tangents", wrt.len(), tangents.len());
     }
-    let dummies: Vec<Var> = outputs.iter().map(|y| Var::input(y.ty().clone(), None, span)).collect();
-    let pulled = vjp(outputs, &dummies, wrt, options)?;
-    let (linear, given): (Vec<Var>, Vec<Var>) = pulled.into_iter().zip(tangents).filter_map(|(g, t)| Some((g?, t.clone()))).unzip();
-    let pushed = vjp(&linear, &given, &dummies, options)?;
-    let zeros: Vec<(Var, Var)> = dummies.iter().zip(outputs).map(|(u, y)| Ok((u.clone(), zeros_like(y, span)?))).collect::<Result<_>>()?;
-    pushed.into_iter().map(|v| v.map(|v| Ok(substitute(&[v], &zeros)?.swap_remove(0))).transpose()).collect()
-}
-
-fn zeros_like(y: &Var, span: Span) -> Result<Var> {
-    let zero = Var::constant(Array::full(y.ty().dtype, &[], 0.0), span);
-    Var::apply1(Op::from(BroadcastLike {}), &[zero, y.clone()], span)
+    outputs.iter().try_for_each(|y| fits("a tangent", "an output", y.ty(), y.ty(), options.span))?;
+    let mut extract = Extract::new(true);
+    let marked: Vec<Var> = wrt.iter().chain(&options.consider_constant).cloned().collect();
+    let behind = set_apart(&mut extract, &marked)?;
+    let wanted: Vec<Value> = outputs.iter().map(|y| extract.value(y)).collect::<Result<_>>()?;
+    let mut given = vec![];
+    for (x, t) in wrt.iter().zip(tangents).filter(|(x, _)| x.ty().dtype.is_float()) {
+        fits("a tangent", "an input", t.ty(), x.ty(), options.span)?;
+        let (value, tangent) = (extract.value(x)?, extract.value(t)?);
+        given.push((value, extract.graph.cast(tangent, x.ty().dtype)));
+    }
+    let constants: Vec<Value> = options.consider_constant.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
+    let all: Vec<Var> = [outputs, tangents, &marked].concat();
+    let mut origins = extract.origins(&all);
+    for (value, var) in behind {
+        origins.entry(value).or_insert(var);
+    }
+    let mut graph = extract.graph;
+    graph.set_span(options.span);
+    graph.set_as_written(options.as_written);
+    let found = grad::jvp(&mut graph, &given, &wanted, &constants)?;
+    let present: Vec<Value> = found.iter().flatten().copied().collect();
+    let mut vars = splice(&graph, origins, &present)?.into_iter();
+    Ok(found.into_iter().map(|v| v.and_then(|_| vars.next())).collect())
 }

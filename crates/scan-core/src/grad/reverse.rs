@@ -6,6 +6,7 @@ use crate::rewrite::local::{Beside, Index};
 use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Where cotangents start and stop.
@@ -34,22 +35,35 @@ static ALL: LazyLock<Index> =
 /// # Errors
 /// `E0403` for an op without gradient; an internal error where a rule returns a cotangent of another type.
 pub fn vjp(g: &mut Graph, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Value>>> {
-    let n = g.nodes().len();
-    let starts: Vec<Value> = seeds.outputs.iter().chain(&seeds.known).map(|s| s.0).collect();
-    let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
-    let reached = connected(g, &starts, &stops, n);
-    let depends = dependent(g, wrt, &stops, n);
-    let beside = match g.as_written() {
+    let nodes = 0..g.nodes().len();
+    let beside = better(g);
+    walk(g, &beside, nodes, seeds, wrt)
+}
+
+/// The formulas by which a graph is differentiated instead of its own.
+pub(super) fn better(g: &mut Graph) -> Beside {
+    match g.as_written() {
         AsWritten { formulas: true, products: true } => Beside::default(),
         AsWritten { formulas: true, .. } => Beside::of(g, &CONTRACT),
         AsWritten { products: true, .. } => Beside::of(g, &STABLE),
         _ => Beside::of(g, &ALL),
-    };
+    }
+}
+
+/// As [`vjp`], through these nodes alone.
+///
+/// # Errors
+/// As [`vjp`].
+pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Value>>> {
+    let starts: Vec<Value> = seeds.outputs.iter().chain(&seeds.known).map(|s| s.0).collect();
+    let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
+    let reached = connected(g, &starts, &stops, nodes.clone());
+    let depends = dependent(g, wrt, &stops, nodes.clone());
     let mut sums = Sums { fixed: seeds.known.iter().map(|s| s.0).collect(), cts: seeds.known.iter().copied().collect(), depends };
     for &(v, ct) in &seeds.outputs {
         sums.add(g, v, ct);
     }
-    for i in (0..n).rev() {
+    for i in nodes.rev() {
         let id = NodeId(i as u32);
         let node = g.nodes()[id].clone();
         let cts: Vec<Option<Value>> = node.outs.iter().map(|v| sums.cts.get(v).copied().filter(|_| !stops.contains(v))).collect();
@@ -59,7 +73,7 @@ pub fn vjp(g: &mut Graph, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Val
         }
         let saved = g.set_span(node.span);
         match (beside.instead.get(&node.outs[0]), &cts[..]) {
-            (Some(&better), &[Some(ct)]) => sums.through(g, &beside, (better, ct), id)?,
+            (Some(&better), &[Some(ct)]) => sums.through(g, beside, (better, ct), id)?,
             _ => pulled(g, &node, &cts)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, v, ct)),
         }
         g.set_span(saved);
@@ -69,9 +83,17 @@ pub fn vjp(g: &mut Graph, seeds: &Seeds, wrt: &[Value]) -> Result<Vec<Option<Val
 
 /// The cotangents that a node gives its inputs.
 fn pulled(g: &mut Graph, node: &Node, cts: &[Option<Value>]) -> Result<Vec<(Value, Value)>> {
+    let given = cotangents(g, node, cts)?;
+    Ok(node.ins.iter().zip(given).filter_map(|(&v, ct)| Some((v, ct?))).collect())
+}
+
+/// The cotangents of a node's inputs, given those of its outputs.
+///
+/// # Errors
+/// As [`vjp`].
+pub(super) fn cotangents(g: &mut Graph, node: &Node, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
     let given = node.op.def().vjp(g, &Site { ins: &node.ins, outs: &node.outs }, cts).map_err(|e| e.at(node.span))?;
-    let given: Vec<(Value, Value)> = node.ins.iter().zip(given).filter_map(|(&v, ct)| Some((v, ct?))).collect();
-    given.iter().try_for_each(|&(v, ct)| check(g, node.op.name(), v, ct))?;
+    node.ins.iter().zip(&given).try_for_each(|(&v, ct)| ct.map_or(Ok(()), |ct| check(g, node.op.name(), v, ct)))?;
     Ok(given)
 }
 
@@ -139,9 +161,9 @@ fn check(g: &Graph, op: &str, v: Value, ct: Value) -> Result<()> {
 }
 
 /// Values from which a seed can be reached through connected inputs.
-fn connected(g: &Graph, starts: &[Value], stops: &FxHashSet<Value>, n: usize) -> FxHashSet<Value> {
+pub(super) fn connected(g: &Graph, starts: &[Value], stops: &FxHashSet<Value>, nodes: Range<usize>) -> FxHashSet<Value> {
     let mut reached: FxHashSet<Value> = starts.iter().copied().collect();
-    for i in (0..n).rev() {
+    for i in nodes.rev() {
         let node = &g.nodes()[NodeId(i as u32)];
         if node.outs.iter().any(|v| reached.contains(v) && !stops.contains(v)) {
             let def = node.op.def();
@@ -152,9 +174,9 @@ fn connected(g: &Graph, starts: &[Value], stops: &FxHashSet<Value>, n: usize) ->
 }
 
 /// Values that depend on one of `wrt` through connected inputs.
-fn dependent(g: &Graph, wrt: &[Value], stops: &FxHashSet<Value>, n: usize) -> FxHashSet<Value> {
+pub(super) fn dependent(g: &Graph, wrt: &[Value], stops: &FxHashSet<Value>, nodes: Range<usize>) -> FxHashSet<Value> {
     let mut depends: FxHashSet<Value> = wrt.iter().copied().collect();
-    for i in 0..n {
+    for i in nodes {
         let node = &g.nodes()[NodeId(i as u32)];
         let def = node.op.def();
         if node.ins.iter().enumerate().any(|(k, v)| depends.contains(v) && !stops.contains(v) && def.connected(k)) {

@@ -67,6 +67,15 @@ pub trait OpDef {
     /// `E0403` where the op has no gradient.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>>;
 
+    /// Adds to `g` the tangents of the outputs, given those of the inputs (`None` is zero); `None` leaves that to [`OpDef::vjp`],
+    /// whose derivative by the cotangents the tangents are.
+    ///
+    /// # Errors
+    /// `E0403` where the op has no gradient.
+    fn jvp(&self, _g: &mut Graph, _site: &Site, _tangents: &[Option<Value>]) -> Result<Option<Vec<Option<Value>>>> {
+        Ok(None)
+    }
+
     /// Adds to a graph what computes the op for many rows at once, at least one input having a row each: outputs have a leading axis, or are
     /// the same in every row. Values, errors and random draws are those of a loop over the rows; products and sums may be rounded otherwise.
     ///

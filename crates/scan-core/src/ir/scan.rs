@@ -192,6 +192,10 @@ impl Scan {
     pub fn captured_param(&self, id: NonSeqId) -> usize {
         1 + self.seqs.len() + self.states.iter().map(|s| s.reads.len()).sum::<usize>() + id.0 as usize
     }
+    /// Number of the body's parameters.
+    pub fn n_params(&self) -> usize {
+        self.captured_param(NonSeqId(0)) + self.captured.len()
+    }
     /// Body result positions of a state's rows.
     pub fn write_results(&self, id: StateId) -> Range<usize> {
         let start = self.states.iter().take(id.0 as usize).map(|s| s.writes.len()).sum::<usize>();

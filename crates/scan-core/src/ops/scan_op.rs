@@ -15,6 +15,9 @@ impl OpDef for Scan {
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
         crate::scan::vjp::vjp(self, g, site, cts)
     }
+    fn jvp(&self, g: &mut Graph, site: &Site, tangents: &[Option<Value>]) -> Result<Option<Vec<Option<Value>>>> {
+        crate::scan::jvp::jvp(self, g, site, tangents)
+    }
     fn connected(&self, input: usize) -> bool {
         input != Scan::N_STEPS
     }

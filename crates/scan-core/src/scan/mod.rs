@@ -7,6 +7,7 @@ pub mod in_place;
 pub mod infer;
 mod inner;
 pub mod inspect;
+pub mod jvp;
 pub mod kept;
 pub mod reached;
 pub mod replay;
