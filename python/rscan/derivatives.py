@@ -11,7 +11,7 @@ from . import _native
 from ._spans import here
 from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
-from .ops import arange, broadcast_to, cast, expand_dims, eye, reshape, zeros_like
+from .ops import arange, broadcast_to, cast, expand_dims, eye, moveaxis, reshape, zeros_like
 from .scan import scan
 from .variable import Variable, as_variable, family_of, wrap
 
@@ -124,7 +124,8 @@ def jacobian(
     *,
     block_size: int | None = None,
 ) -> Any:
-    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass.
+    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass; where `wrt` is
+    known to have fewer elements than the array, columns are, in one forward pass.
 
     block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the
     largest array between allow.
@@ -136,18 +137,45 @@ def jacobian(
         raise GradientError(f"block_size is a number of rows, at least 1, not {block_size!r}", code="E0809", labels=[(span, "")])
     if y.ndim == 0 or not y.dtype.startswith("float"):
         return grad(y, wrt, consider_constant, disconnected_inputs)
+    found = {}
+    if consider_constant is None and block_size is None:
+        found = {k: _pushed(y, v) for k, v in enumerate(variables) if _is_narrow(y, v)}
+    others = [v for k, v in enumerate(variables) if found.get(k) is None]
+    rows = iter(_pulled(y, others, consider_constant, disconnected_inputs, block_size) if others else [])
+    return _like(wrt, [next(rows) if found.get(k) is None else found[k] for k in range(len(variables))])
+
+
+def _is_narrow(y: Variable, v: Variable, alike: bool = False) -> bool:
+    """True where the derivatives by all elements of v take less, pushed forwards together, than those of all elements of y, pulled
+    backwards. `alike`: y has as many elements as v."""
+    n, m = v.size, y.size
+    fewer = alike or (isinstance(n, int) and isinstance(m, int) and 0 < n < m)
+    return fewer and v.dtype.startswith("float") and _fitting_block(v, [v, y]) is None
+
+
+def _pushed(y: Variable, v: Variable) -> Variable | None:
+    """All derivatives of y by v, in forward mode; None where y does not depend on v."""
+    span = here()
+    directions = reshape(eye(v.size, dtype=v.dtype), [v.size, *v.shape])
+    direction = wrap(_native.row(directions._v, span), v._family)
+    (found,) = _native.jvp([y._v], [v._v], [direction._v], span, chosen_passes())
+    if found is None:
+        return None
+    (columns,) = _of_all_rows([wrap(found, y._family)], direction, directions)
+    return reshape(moveaxis(columns, 0, -1), [*y.shape, *v.shape])
+
+
+def _pulled(
+    y: Variable, variables: list[Variable], consider_constant: Any, disconnected_inputs: str, block_size: int | None
+) -> list[Variable]:
+    """All derivatives of y by variables, in reverse mode."""
     size, block = y.size, block_size or _fitting_block(y, variables)
 
     def rows_of(seeds: Variable) -> list[Variable]:
         return _rows_of_cotangents(y, variables, reshape(seeds, [seeds.shape[0], *y.shape]), consider_constant, disconnected_inputs)
 
-    if block is None:
-        rows = rows_of(eye(size, dtype=y.dtype))
-    else:
-        rows = _in_blocks(rows_of, size, block, y.dtype)
-    if y.ndim > 1:
-        rows = [reshape(r, [*y.shape, *v.shape]) for r, v in zip(rows, variables, strict=True)]
-    return _like(wrt, rows)
+    rows = rows_of(eye(size, dtype=y.dtype)) if block is None else _in_blocks(rows_of, size, block, y.dtype)
+    return [reshape(r, [*y.shape, *v.shape]) if y.ndim > 1 else r for r, v in zip(rows, variables, strict=True)]
 
 
 def _fitting_block(y: Variable, variables: list[Variable]) -> int | None:
@@ -176,10 +204,14 @@ def _rows_of_cotangents(
     """The cotangents of variables for each cotangent of y."""
     span = here()
     seed = wrap(_native.row(seeds._v, span), y._family)
-    rows = vjp(y, variables, seed, consider_constant, disconnected_inputs)
-    found = _native.vmap([r._v for r in rows], [(seed._v, seeds._v)], span)
-    all_rows = [(wrap(v, y._family), varies) for v, varies in found]
-    return [v if varies else broadcast_to(expand_dims(v, 0), [seeds.shape[0], *v.shape]) for v, varies in all_rows]
+    return _of_all_rows(vjp(y, variables, seed, consider_constant, disconnected_inputs), seed, seeds)
+
+
+def _of_all_rows(values: list[Variable], row: Variable, rows: Variable) -> list[Variable]:
+    """Values in terms of a row, for each of the rows."""
+    found = _native.vmap([v._v for v in values], [(row._v, rows._v)], here())
+    all_rows = [(wrap(v, values[0]._family), varies) for v, varies in found]
+    return [v if varies else broadcast_to(expand_dims(v, 0), [rows.shape[0], *v.shape]) for v, varies in all_rows]
 
 
 def hessian(
@@ -189,8 +221,12 @@ def hessian(
     as in `jacobian`."""
     variables = _variables(wrt, here())
     firsts = grad(cost, variables, consider_constant, disconnected_inputs)
-    pairs = zip(firsts, variables, strict=True)
-    return _like(wrt, [jacobian(g, v, consider_constant, "ignore", block_size=block_size) for g, v in pairs])
+    found = []
+    for g, v in zip(firsts, variables, strict=True):
+        narrow = consider_constant is None and block_size is None and _is_narrow(g, v, alike=True)
+        square = _pushed(g, v) if narrow else None
+        found.append(jacobian(g, v, consider_constant, "ignore", block_size=block_size) if square is None else square)
+    return _like(wrt, found)
 
 
 class Missing:
