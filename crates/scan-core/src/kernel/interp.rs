@@ -23,7 +23,10 @@ pub struct Operand {
 /// of them writes.
 pub fn run(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
     assert_eq!(operands.len(), kernel.mems.len(), "operands of a kernel");
-    assert!(kernel.stop.is_none() || lanes <= 1, "a kernel that stops runs with one lane");
+    assert!(
+        kernel.stop.is_none() && !kernel.scatters() || lanes <= 1,
+        "a kernel that stops, or writes elements of tables, runs with one lane"
+    );
     if lanes == 0 || steps == 0 {
         return if lanes == 0 { steps } else { 0 };
     }
@@ -33,7 +36,10 @@ pub fn run(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], lane
     for t in 0..steps {
         let values: Vec<_> = (0..lanes).map(|l| step(kernel, memories, operands, &carried[l], l, t, first)).collect();
         for store in &kernel.stores {
-            (0..lanes).for_each(|l| write(kernel, memories, operands, store.mem, l, t, values[l][store.value]));
+            (0..lanes).for_each(|l| match store.at {
+                Some(at) => scattered(kernel, memories, operands, (store.mem, values[l][at]), t, values[l][store.value]),
+                None => write(kernel, memories, operands, store.mem, l, t, values[l][store.value]),
+            });
         }
         carried = values.iter().map(|v| kernel.carries.iter().map(|c| v[c.next]).collect()).collect();
         ran += 1;
@@ -106,14 +112,27 @@ fn read(kernel: &Kernel, memories: &[Vec<u8>], operands: &[Operand], mem: MemId,
     u64::from_le_bytes(bytes)
 }
 
-/// The element of a table with a number.
-fn gathered(kernel: &Kernel, memories: &[Vec<u8>], operands: &[Operand], (mem, index): (MemId, u64), t: usize) -> u64 {
+/// Where the element of a table with a number lies.
+fn element(kernel: &Kernel, operands: &[Operand], (mem, index): (MemId, u64), t: usize) -> std::ops::Range<usize> {
     let Mem { dtype, table, .. } = kernel.mems[mem];
-    let first = place(kernel, &operands[mem.0 as usize], mem, 0, t);
-    let at = first.start + index.min(table as u64 - 1) as usize * dtype.size();
+    let first = place(kernel, &operands[mem.0 as usize], mem, 0, t).start;
+    let at = first + index.min(table as u64 - 1) as usize * dtype.size();
+    at..at + dtype.size()
+}
+
+/// The element of a table with a number.
+fn gathered(kernel: &Kernel, memories: &[Vec<u8>], operands: &[Operand], which: (MemId, u64), t: usize) -> u64 {
     let mut bytes = [0; 8];
-    bytes[..dtype.size()].copy_from_slice(&memories[operands[mem.0 as usize].memory][at..at + dtype.size()]);
+    let range = element(kernel, operands, which, t);
+    bytes[..range.len()].copy_from_slice(&memories[operands[which.0.0 as usize].memory][range]);
     u64::from_le_bytes(bytes)
+}
+
+/// Writes the element of a table with a number.
+fn scattered(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], which: (MemId, u64), t: usize, value: u64) {
+    let range = element(kernel, operands, which, t);
+    let bytes = &value.to_le_bytes()[..range.len()];
+    memories[operands[which.0.0 as usize].memory][range].copy_from_slice(bytes);
 }
 
 fn write(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], mem: MemId, lane: usize, t: usize, value: u64) {
@@ -311,7 +330,7 @@ mod tests {
         let limit = k.body.push(inst(Op::Const(2f64.to_bits()), DType::F64));
         k.stop = Some(k.body.push(inst(Op::Cmp(Cmp::Lt, limit, next), DType::Bool)));
         k.carries.push(Carry { mem: MemId(1), next });
-        k.stores.push(Store { mem: MemId(2), value: next });
+        k.stores.push(Store { mem: MemId(2), value: next, at: None });
         k
     }
 

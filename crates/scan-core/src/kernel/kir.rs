@@ -43,7 +43,8 @@ pub struct Mem {
     /// How many bytes it moves from one step to the next, where every call says the same. What such an operand does not write is not
     /// written during a call by way of another either: an engine may read it whenever it likes, and once where it does not move.
     pub stride: Option<i32>,
-    /// So many elements from there on are a table that [`Op::Gather`] reads from, which nothing writes during a call; 0 where nothing does.
+    /// So many elements from there on are a table that [`Op::Gather`] reads from, and that nothing but stores [at](Store::at) a number write
+    /// during a call; 0 where there is none.
     pub table: usize,
 }
 
@@ -73,6 +74,9 @@ pub struct Store {
     pub mem: MemId,
     /// What.
     pub value: Reg,
+    /// The number (i64) of the element of the operand's table that is written: the last where that is negative or too large. No other part
+    /// of the kernel writes such a table, and it is read by [`Op::Gather`] alone. Such a kernel runs with one lane.
+    pub at: Option<Reg>,
 }
 
 /// A function of one value.
@@ -205,6 +209,15 @@ impl Kernel {
     /// The dtype of a value.
     pub fn dtype(&self, r: Reg) -> DType {
         self.body[r].dtype
+    }
+    /// The values that something but instructions uses: stores, with the numbers of elements; carries; the stop.
+    pub fn ends(&self) -> impl Iterator<Item = Reg> {
+        let stored = self.stores.iter().flat_map(|s| [Some(s.value), s.at]).flatten();
+        stored.chain(self.carries.iter().map(|c| c.next)).chain(self.stop)
+    }
+    /// True where it writes elements of tables by their numbers.
+    pub fn scatters(&self) -> bool {
+        self.stores.iter().any(|s| s.at.is_some())
     }
     /// True per value that differs between lanes.
     pub fn varying(&self) -> IdxVec<Reg, bool> {

@@ -28,7 +28,8 @@ impl fmt::Display for Kernel {
             writeln!(f, "r{}: {inst}", r.0)?;
         }
         for store in &self.stores {
-            writeln!(f, "store m{} <- r{}", store.mem.0, store.value.0)?;
+            let at = store.at.map_or(String::new(), |at| format!("[r{}]", at.0));
+            writeln!(f, "store m{}{at} <- r{}", store.mem.0, store.value.0)?;
         }
         self.stop.map_or(Ok(()), |stop| writeln!(f, "stop r{}", stop.0))
     }
@@ -99,7 +100,7 @@ mod tests {
         for (op, dtype) in ops {
             k.body.push(Inst { op, dtype });
         }
-        k.stores.push(Store { mem: MemId(0), value: Reg(3) });
+        k.stores.push(Store { mem: MemId(0), value: Reg(3), at: None });
         k.stop = Some(Reg(7));
         let expected = "m0: f64 per lane\nm1: f64 by -8\nc0: m1 <- r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
             r2: f64 = call pow r0 r1\nr3: f64 = add r2 r1\nr4: f64 = const 0.1\nr5: i8 = const -1\nr6: i64 = step\n\

@@ -85,7 +85,17 @@ impl Builder {
     /// Writes a value to an operand at the end of each step, after the stores before.
     pub fn store(&mut self, mem: MemId, value: Reg) {
         debug_assert_eq!(self.kernel.mems[mem].dtype, self.dtype(value), "a store keeps the operand's dtype");
-        self.kernel.stores.push(Store { mem, value });
+        self.kernel.stores.push(Store { mem, value, at: None });
+    }
+    /// Writes the element of a table with this number (i64), the last where there is none such, at the end of each step, after the stores
+    /// before.
+    pub fn store_at(&mut self, table: MemId, at: Reg, value: Reg) {
+        debug_assert_eq!(
+            (self.kernel.mems[table].dtype, DType::I64),
+            (self.dtype(value), self.dtype(at)),
+            "a store keeps the table's dtype"
+        );
+        self.kernel.stores.push(Store { mem: table, value, at: Some(at) });
     }
     /// The kernel leaves after the step in which this bool holds.
     pub fn stop(&mut self, r: Reg) {

@@ -39,6 +39,8 @@ pub struct Options {
     pub overlaps: bool,
     /// Whether kernels read from tables (where i64 is among the dtypes).
     pub tables: bool,
+    /// Whether kernels that run with one lane write elements of tables.
+    pub scatters: bool,
     /// Number of computing instructions.
     pub insts: RangeInclusive<usize>,
     /// Number of lanes.
@@ -50,7 +52,17 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let dtypes = DTYPES.iter().map(|d| d.0).collect();
-        Options { dtypes, stop: false, calls: true, overlaps: false, tables: true, insts: 0..=30, lanes: 1..=70, steps: 1..=6 }
+        Options {
+            dtypes,
+            stop: false,
+            calls: true,
+            overlaps: false,
+            tables: true,
+            scatters: false,
+            insts: 0..=30,
+            lanes: 1..=70,
+            steps: 1..=6,
+        }
     }
 }
 
@@ -402,15 +414,30 @@ impl Generator<'_> {
             self.know_stride(mem);
             self.pending.push(mem);
         }
+        if self.options.scatters && self.case.lanes == 1 {
+            self.scatters();
+        }
         for mem in std::mem::take(&mut self.pending) {
             let value = self.fitting(mem);
-            self.case.kernel.stores.push(Store { mem, value });
+            self.case.kernel.stores.push(Store { mem, value, at: None });
         }
         for id in self.case.kernel.carries.ids().collect::<Vec<CarryId>>() {
             self.case.kernel.carries[id].next = self.fitting(self.case.kernel.carries[id].mem);
         }
         if self.options.stop {
             self.case.kernel.stop = Some(self.stop());
+        }
+    }
+
+    /// Writes elements of tables, by numbers that may lie outside.
+    fn scatters(&mut self) {
+        for mem in self.case.kernel.mems.ids().filter(|&m| self.case.kernel.mems[m].table > 0).collect::<Vec<_>>() {
+            for _ in 0..self.random.below(3) {
+                self.case.kernel.mems[mem].stride = Some(0);
+                let at = Some(self.uniform(DType::I64));
+                let value = self.fitting(mem);
+                self.case.kernel.stores.push(Store { mem, value, at });
+            }
         }
     }
 

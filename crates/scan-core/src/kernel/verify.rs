@@ -1,6 +1,6 @@
 //! What holds of every kernel that an engine is given.
 
-use super::{Bin, Carry, Inst, Kernel, Lane, MemId, Op, Reg, Un};
+use super::{Bin, Carry, Inst, Kernel, Lane, MemId, Op, Reg, Store, Un};
 use crate::base::{Diagnostic, IdxVec, Result};
 use crate::types::DType;
 
@@ -27,6 +27,7 @@ fn check(kernel: &Kernel) -> Checked {
     }
     for (i, store) in kernel.stores.iter().enumerate() {
         written(kernel, store.mem, store.value, &varying).map_err(|text| format!("store {i}: {text}"))?;
+        numbered(kernel, store, &varying).map_err(|text| format!("store {i}: {text}"))?;
     }
     ensure(kernel.stop.is_none_or(|s| kernel.body.get(s).is_some_and(|i| i.dtype == DType::Bool)), || "stop is not a bool".into())
 }
@@ -63,11 +64,21 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
     ensure(holds, || format!("`{:?}` of {:?} as {dtype}", inst.op, inst.op.uses().iter().map(|&r| of(r).short()).collect::<Vec<_>>()))
 }
 
-/// An operand that is the same for all lanes, has elements to choose from, and is not written.
+/// An operand that is the same for all lanes, has elements to choose from, and is not written but at numbers.
 fn is_table(kernel: &Kernel, m: MemId) -> bool {
     let mem = &kernel.mems[m];
-    let written = kernel.stores.iter().any(|s| s.mem == m) || kernel.carries.iter().any(|c| c.mem == m);
+    let written = kernel.stores.iter().any(|s| s.mem == m && s.at.is_none()) || kernel.carries.iter().any(|c| c.mem == m);
     mem.table > 0 && mem.lane == Lane::Uniform && !written
+}
+
+/// The number of an element that is written is an integer, the same in all lanes, and of a table that does not move and is read by numbers.
+fn numbered(kernel: &Kernel, store: &Store, varying: &IdxVec<Reg, bool>) -> Checked {
+    let Some(at) = store.at else { return Ok(()) };
+    let number = kernel.body.get(at).is_some_and(|i| i.dtype == DType::I64) && !varying[at];
+    ensure(number, || format!("r{} is no number of an element", at.0))?;
+    let loaded = kernel.body.iter().any(|i| i.op == Op::Load(store.mem));
+    let still = kernel.mems[store.mem].stride == Some(0);
+    ensure(is_table(kernel, store.mem) && still && !loaded, || format!("m{} is no table that elements are written of", store.mem.0))
 }
 
 fn unary(op: Un, dtype: DType) -> bool {
@@ -143,7 +154,7 @@ mod tests {
         assert!(fault(push(Op::Step, DType::I32)).contains("Step"));
         assert!(fault(push(Op::Const(256), DType::U8)).contains("Const"));
         assert!(fault(push(Op::Bits(Reg(0)), DType::I32)).contains("Bits"));
-        assert!(fault(|k| k.stores.push(Store { mem: MemId(1), value: Reg(0) })).contains("store 0: a uniform operand"));
+        assert!(fault(|k| k.stores.push(Store { mem: MemId(1), value: Reg(0), at: None })).contains("store 0: a uniform operand"));
         assert!(fault(|k| k.stop = Some(Reg(1))).contains("stop is not a bool"));
         let carry = |k: &mut Kernel| {
             k.carries.push(Carry { mem: MemId(0), next: Reg(1) });

@@ -33,6 +33,7 @@ pub mod scan;
 mod schedule;
 mod siblings;
 pub mod stepwise;
+mod tables;
 mod value;
 mod window;
 

@@ -104,6 +104,10 @@ impl<'a> Lowering<'a> {
             node.outs.iter().zip(outs).for_each(|(&v, a)| self.bind(v, Val::Known(a)));
             return Ok(());
         }
+        if let Some(table) = self.table_written(node)? {
+            self.bind(node.outs[0], table);
+            return Ok(());
+        }
         let shapes: Vec<Extents> = node.outs.iter().map(|&v| self.shape(v)).collect::<Lowered<_>>()?;
         shapes.iter().try_for_each(|shape| self.layout.admits(count(shape)))?;
         let outs = self.form(node, &shapes[0])?;

@@ -6,7 +6,7 @@ use super::value::{Layout, Val, broadcast_positions};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Node, Op, Value};
-use crate::kernel::{Bin, Cmp, MemId, Reg};
+use crate::kernel::{Bin, Cmp, Reg};
 use crate::ops::select::Selector;
 use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, count};
@@ -75,7 +75,11 @@ impl Lowering<'_> {
     pub(super) fn picked(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let (x, idxs) = (node.ins[0], &node.ins[1..]);
         if let Val::Table(extents, table) = self.value(x)? {
-            return self.gathered(node, &extents, table, shape);
+            let (places, named) = self.places(&node.op, &extents, idxs)?;
+            if named != *shape {
+                return refuse("an extent that depends on values");
+            }
+            return Ok(places.into_iter().map(|place| self.element(&table, place)).collect());
         }
         if self.layout() != Layout::Elements || self.is_known(idxs)? {
             return self.moved(node, shape);
@@ -93,31 +97,33 @@ impl Lowering<'_> {
         Ok(out)
     }
 
-    /// The elements of a table that an index names: each is a product of the index with how far apart the places of its axes lie.
-    fn gathered(&mut self, node: &Node, extents: &Extents, table: MemId, shape: &Extents) -> Lowered<Vec<Reg>> {
-        let idxs = &node.ins[1..];
-        let (names, free) = self.named_by(&node.op, idxs)?;
+    /// The numbers of the elements that the index of a write names, and their extents.
+    pub(super) fn places_written(&mut self, op: &Op, extents: &Extents, idxs: &[Value]) -> Lowered<(Vec<Reg>, Extents)> {
+        self.places(&read_by(op)?, extents, idxs)
+    }
+
+    /// The numbers of the elements that an index names, of an op that reads by it, and their extents: each is a product of the index with how
+    /// far apart the places of its axes lie.
+    fn places(&mut self, op: &Op, extents: &Extents, idxs: &[Value]) -> Lowered<(Vec<Reg>, Extents)> {
+        let (names, free) = self.named_by(op, idxs)?;
         let given: Vec<Array> = (names.iter().enumerate())
             .map(|(k, val)| match free.iter().any(|f| f.0 == k) {
                 true => Array::zeros(DType::I64, val.shape()),
                 false => val.known().cloned().unwrap_or_else(|| Array::scalar(0i64)),
             })
             .collect();
-        let (first, named) = named(&node.op, extents, &given)?;
-        if named != *shape {
-            return refuse("an extent that depends on values");
-        }
+        let (first, shape) = named(op, extents, &given)?;
         let mut places: Vec<Reg> = first.iter().map(|&at| self.builder.integer(DType::I64, at as i64)).collect();
         for (input, axis) in free {
             let inside = self.inside(idxs[input], extents[axis] as i64)?;
-            let of = spot_of(&node.op, extents, names[input].shape(), shape)?;
+            let of = spot_of(op, extents, names[input].shape(), &shape)?;
             let apart = self.builder.integer(DType::I64, extents[axis + 1..].iter().product::<usize>() as i64);
             for (place, at) in places.iter_mut().zip(of) {
                 let far = self.builder.bin(Bin::Mul, inside[at], apart);
                 *place = self.builder.bin(Bin::Add, *place, far);
             }
         }
-        Ok(places.into_iter().map(|place| self.builder.gather(table, place)).collect())
+        Ok((places, shape))
     }
 
     /// The integers of an index, and which of them the step computes: input and axis.

@@ -2,6 +2,7 @@
 
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
+use super::tables::{OpenTable, Table, Tables};
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
@@ -78,28 +79,42 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<L
     let body = prepared(scan, types, values)?;
     let kinds = Kinds::new(scan, &body);
     kinds.check(&body)?;
+    let tables = Tables::of(scan, &body, &kinds);
+    if !tables.is_empty()
+        && scalars(&body, &kinds, &tables)? <= SCALARS
+        && let Ok(kernel) = build(scan, &body, &kinds, Layout::Elements, &tables)
+    {
+        return Ok(kernel);
+    }
+    let none = Tables::default();
     let sizes = sizes(&body, &kinds)?;
     let largest = sizes.iter().copied().max().unwrap_or(1);
     if sizes.contains(&0) {
         return refuse("rows without elements");
     }
     if largest > 1 && !scan.until {
-        match build(scan, &body, &kinds, Layout::Lanes(largest)) {
+        match build(scan, &body, &kinds, Layout::Lanes(largest), &none) {
             Err(_) if sizes.iter().sum::<usize>() <= SCALARS => {}
             done => return done,
         }
     } else if sizes.iter().sum::<usize>() > SCALARS {
         return refuse(format!("rows of up to {largest} elements in a loop that stops"));
     }
-    build(scan, &body, &kinds, Layout::Elements)
+    build(scan, &body, &kinds, Layout::Elements, &none)
+}
+
+/// Elements of the values of a step that are no tables.
+fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
+    let values = body.value_ids().filter(|&v| kinds.of(v) == Kind::Step && !tables.holds(v));
+    values.map(|v| known_shape(body, v).map(|s| count(&s))).sum()
 }
 
 /// Arrays of so few elements are no tables.
-const SMALL_TABLE: usize = 8;
+pub(super) const SMALL_TABLE: usize = 8;
 /// So many scalars at most are kept one by one.
 const SCALARS: usize = 1500;
 
-fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<LoopKernel> {
+fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tables) -> Lowered<LoopKernel> {
     let mut lowering = Lowering::new(body, layout);
     let mut mems = Mems::default();
     let step = lowering.builder.step();
@@ -131,10 +146,19 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout) -> Lowered<Lo
         if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
             return refuse("a scalar state beside wide ones that reads rows before they are written");
         }
-        open.push(Open::new(&mut lowering, scan, id, window, &mut mems));
+        open.push(match tables.is_table(id) {
+            true => Ok(OpenTable::new(&mut lowering, scan, id, window, &mut mems)),
+            false => Err(Open::new(&mut lowering, scan, id, window, &mut mems)),
+        });
     }
     lowering.run(body.results())?;
-    let windows = open.into_iter().map(|o| o.close(&mut lowering, scan, &mut mems)).collect::<Lowered<Vec<_>>>()?;
+    let mut windows = vec![];
+    for open in open {
+        windows.push(match open {
+            Ok(table) => table.close(&mut lowering)?,
+            Err(state) => state.close(&mut lowering, scan, &mut mems)?,
+        });
+    }
     if let Some(holds) = lowering.guarded() {
         let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Failed);
         let (carry, failed) = lowering.builder.carry(mem);
@@ -164,7 +188,7 @@ fn table(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>
     let shape = known_shape(graph, v)?;
     let mem = lowering.builder.table(graph.ty(v).dtype, count(&shape), stride);
     mems.places.push(place);
-    lowering.bind(v, Val::Table(shape, mem));
+    lowering.bind(v, Val::Table(shape, Table { mem, writes: vec![] }));
     Ok(())
 }
 

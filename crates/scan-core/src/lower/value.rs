@@ -1,7 +1,8 @@
 //! Values of a graph as scalars of a kernel.
 
+use super::tables::Table;
 use super::{Lowered, refuse};
-use crate::kernel::{MemId, Reg};
+use crate::kernel::Reg;
 use crate::types::shape::count;
 use crate::types::{Array, Extents};
 
@@ -32,7 +33,7 @@ pub enum Val {
     /// Scalars of the kernel: one per element in row-major order, or one that stands for all lanes.
     Regs(Extents, Vec<Reg>),
     /// An array in memory of which elements are read by numbers that the step computes.
-    Table(Extents, MemId),
+    Table(Extents, Table),
 }
 
 impl Val {

@@ -51,7 +51,7 @@ fn successor() -> Kernel {
     let x = kernel.body.push(Inst { op: Op::Load(mems[0]), dtype: DType::F32 });
     let one = kernel.body.push(Inst { op: Op::Const(u64::from(1f32.to_bits())), dtype: DType::F32 });
     let value = kernel.body.push(Inst { op: Op::Bin(Bin::Add, x, one), dtype: DType::F32 });
-    kernel.stores.push(Store { mem: MemId(1), value });
+    kernel.stores.push(Store { mem: MemId(1), value, at: None });
     kernel
 }
 

@@ -19,6 +19,9 @@ pub struct Taken {
 pub fn taken(kernel: &Kernel) -> Result<Vec<Taken>, Refusal> {
     let mut called = vec![false; kernel.body.len()];
     let mut found = vec![];
+    if kernel.scatters() {
+        return Err(Refusal("it writes elements by their numbers, one step after the other".into()));
+    }
     let refuse = |r: Reg| Err(Refusal(format!("it calls {}, which runs on the host alone", name(kernel, r))));
     for (r, inst) in kernel.body.enumerate() {
         let is = |r: Reg| called[r.0 as usize];
@@ -36,8 +39,7 @@ pub fn taken(kernel: &Kernel) -> Result<Vec<Taken>, Refusal> {
             }
         }
     }
-    let ends = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop);
-    match ends.into_iter().find(|r| called[r.0 as usize]) {
+    match kernel.ends().find(|r| called[r.0 as usize]) {
         Some(r) => refuse(r),
         None => Ok(found),
     }
@@ -68,7 +70,7 @@ mod tests {
         let c = k.body.push(Inst { op: Op::Cmp(crate::kernel::Cmp::Lt, x, x), dtype: DType::Bool });
         let sin = k.body.push(f64(Op::Call(HostFn::Sin, smallvec![x])));
         let value = k.body.push(f64(used(c, sin)));
-        k.stores.push(Store { mem: MemId(0), value });
+        k.stores.push(Store { mem: MemId(0), value, at: None });
         k
     }
 
@@ -82,7 +84,7 @@ mod tests {
         let always = taken(&calling(|_, sin| Op::Bin(Bin::Add, x, sin))).expect_err("always taken");
         assert!(always.0.contains("`sin`"), "{}", always.0);
         let mut stored = calling(|c, sin| Op::Select(c, sin, x));
-        stored.stores.push(Store { mem: MemId(0), value: Reg(2) });
+        stored.stores.push(Store { mem: MemId(0), value: Reg(2), at: None });
         assert!(taken(&stored).is_err());
     }
 

@@ -25,7 +25,7 @@ pub fn rows(dtype: DType, [high, wide]: [usize; 2], [down, along]: [isize; 2]) -
     let mut kernel = Kernel::default();
     let (from, to) = (mem(&mut kernel, dtype, Lane::Uniform), mem(&mut kernel, dtype, Lane::Uniform));
     let value = push(&mut kernel, Op::Load(from), dtype);
-    kernel.stores.push(Store { mem: to, value });
+    kernel.stores.push(Store { mem: to, value, at: None });
     let size = dtype.size() as isize;
     let strides = vec![at(0, &[down, along]), at(0, &[size * wide as isize, size])];
     Nest { kernel, lanes: 1, steps: 1, first: 0, outer: smallvec![high, wide], strides, fills: vec![] }
@@ -36,7 +36,7 @@ pub fn fill(dtype: DType, bits: u64, n: usize) -> Nest {
     let mut kernel = Kernel::default();
     let to = mem(&mut kernel, dtype, Lane::Unit);
     let value = push(&mut kernel, Op::Const(bits), dtype);
-    kernel.stores.push(Store { mem: to, value });
+    kernel.stores.push(Store { mem: to, value, at: None });
     Nest { kernel, lanes: n, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[])], fills: vec![] }
 }
 
@@ -75,7 +75,7 @@ pub fn add(dtype: DType, n: usize) -> Nest {
     let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Unit));
     let (x, y) = (push(&mut kernel, Op::Load(sum), dtype), push(&mut kernel, Op::Load(block), dtype));
     let value = push(&mut kernel, Op::Bin(Bin::Add, x, y), dtype);
-    kernel.stores.push(Store { mem: sum, value });
+    kernel.stores.push(Store { mem: sum, value, at: None });
     Nest { kernel, lanes: n, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[]); 2], fills: vec![] }
 }
 
@@ -85,6 +85,6 @@ pub fn count() -> Nest {
     let at_ = mem(&mut kernel, DType::I64, Lane::Uniform);
     let (x, one) = (push(&mut kernel, Op::Load(at_), DType::I64), push(&mut kernel, Op::Const(1), DType::I64));
     let value = push(&mut kernel, Op::Bin(Bin::Add, x, one), DType::I64);
-    kernel.stores.push(Store { mem: at_, value });
+    kernel.stores.push(Store { mem: at_, value, at: None });
     Nest { kernel, lanes: 1, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[])], fills: vec![] }
 }

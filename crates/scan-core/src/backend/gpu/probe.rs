@@ -129,7 +129,7 @@ fn question(dtype: DType, asked: &[Question]) -> Kernel {
     let [x, y, z] = [0, 1, 2].map(|k| push(&mut kernel, Op::Load(mems[k]), dtype));
     for ((_, ask), &mem) in asked.iter().zip(&mems[3..]) {
         let value = ask(&mut kernel, [x, y, z], dtype);
-        kernel.stores.push(Store { mem, value });
+        kernel.stores.push(Store { mem, value, at: None });
     }
     kernel
 }

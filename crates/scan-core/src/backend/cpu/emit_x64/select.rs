@@ -181,6 +181,9 @@ impl Program {
 /// # Errors
 /// What the kernel needs and this engine lacks.
 pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program, Refusal> {
+    if kernel.scatters() {
+        return refuse("it writes elements by their numbers");
+    }
     let mut s = Selector::new(kernel, isa, vector)?;
     for (r, inst) in kernel.body.enumerate() {
         let v = s.inst(r, inst)?;

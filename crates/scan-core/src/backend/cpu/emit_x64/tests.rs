@@ -92,6 +92,7 @@ fn options(dtypes: &[DType]) -> Options {
         calls: false,
         overlaps: false,
         tables: true,
+        scatters: false,
         insts: 1..=24,
         lanes: 1..=70,
         steps: 1..=6,

@@ -3,7 +3,7 @@
 use super::convert::convert;
 use super::select::{compared, converted};
 use crate::base::IdxVec;
-use crate::kernel::{Bin, CarryId, Cmp, HostFn, Kernel, MemId, Op, Reg, Un};
+use crate::kernel::{Bin, CarryId, Cmp, HostFn, Kernel, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
@@ -28,10 +28,18 @@ pub fn flags() -> MemFlagsData {
     MemFlagsData::trusted()
 }
 
+/// The address of the element of a table with a number, or of its last one.
+pub fn element(builder: &mut FunctionBuilder, mem: &Mem, table: Value, number: Value) -> Value {
+    let last = builder.ins().iconst(types::I64, mem.table as i64 - 1);
+    let at = builder.ins().umin(number, last);
+    let offset = builder.ins().ishl_imm_u(at, mem.dtype.size().trailing_zeros() as i64);
+    builder.ins().iadd(table, offset)
+}
+
 /// True per value that a store, a carry or the stop needs.
 pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
     let mut needed: IdxVec<Reg, bool> = kernel.body.iter().map(|_| false).collect();
-    roots(kernel).for_each(|r| needed[r] = true);
+    kernel.ends().for_each(|r| needed[r] = true);
     for (r, inst) in kernel.body.enumerate().rev() {
         if needed[r] {
             inst.op.uses().iter().for_each(|&u| needed[u] = true);
@@ -44,13 +52,8 @@ pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
 fn uses(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> IdxVec<Reg, usize> {
     let mut uses: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();
     let all = kernel.body.enumerate().filter(|(r, _)| needed[*r]).flat_map(|(_, inst)| inst.op.uses());
-    all.chain(roots(kernel)).for_each(|r| uses[r] += 1);
+    all.chain(kernel.ends()).for_each(|r| uses[r] += 1);
     uses
-}
-
-/// What a step computes for others than itself.
-fn roots(kernel: &Kernel) -> impl Iterator<Item = Reg> {
-    kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop)
 }
 
 /// What a step finds at its beginning.
@@ -164,13 +167,9 @@ impl Body<'_, '_> {
     }
 
     fn gather(&mut self, m: MemId, index: Reg) -> Value {
-        let (mem, index) = (&self.kernel.mems[m], self.get(index));
         let table = self.start.addresses[m].expect("the address of an operand that is read");
-        let last = self.builder.ins().iconst(types::I64, mem.table as i64 - 1);
-        let at = self.builder.ins().umin(index, last);
-        let offset = self.builder.ins().ishl_imm_u(at, mem.dtype.size().trailing_zeros() as i64);
-        let address = self.builder.ins().iadd(table, offset);
-        self.builder.ins().load(machine(mem.dtype), flags(), address, 0)
+        let address = element(self.builder, &self.kernel.mems[m], table, self.get(index));
+        self.builder.ins().load(machine(self.kernel.mems[m].dtype), flags(), address, 0)
     }
 
     fn un(&mut self, dtype: DType, un: Un, x: Reg) -> Value {

@@ -224,7 +224,9 @@ impl Loops<'_, '_> {
         };
         let values = body::emit(self.builder, self.kernel, self.needed, &start);
         for store in &self.kernel.stores {
-            let (value, address) = (values[store.value].expect("a stored value"), start.addresses[store.mem].expect("its address"));
+            let (value, first) = (values[store.value].expect("a stored value"), start.addresses[store.mem].expect("its address"));
+            let number = store.at.map(|at| values[at].expect("the number of an element"));
+            let address = number.map_or(first, |number| body::element(self.builder, &self.kernel.mems[store.mem], first, number));
             self.builder.ins().store(flags(), value, address, 0);
         }
         values

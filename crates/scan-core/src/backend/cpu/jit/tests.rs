@@ -24,12 +24,12 @@ fn random_for(isa: OwnedTargetIsa, seeds: std::ops::Range<u64>, options: &Option
 
 #[test]
 fn random_kernels_of_one_lane() {
-    random(0..1200, &Options { lanes: 1..=1, steps: 1..=50, ..Options::default() });
+    random(0..1200, &Options { lanes: 1..=1, steps: 1..=50, scatters: true, ..Options::default() });
 }
 
 #[test]
 fn random_kernels_that_stop() {
-    random(5000..5800, &Options { stop: true, steps: 1..=50, ..Options::default() });
+    random(5000..5800, &Options { stop: true, steps: 1..=50, scatters: true, ..Options::default() });
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn map(from: &[DType], to: DType, op: impl Fn(&[Reg]) -> Op) -> Kernel {
         .collect();
     let value = push(&mut k, op(&args), to);
     let out = mem(&mut k, to);
-    k.stores.push(Store { mem: out, value });
+    k.stores.push(Store { mem: out, value, at: None });
     k
 }
 
@@ -232,7 +232,7 @@ fn compound_conditions_choose() {
             let c = push(&mut k, op.clone(), DType::Bool);
             let value = push(&mut k, Op::Select(c, Reg(0), Reg(2)), f);
             let out = mem(&mut k, f);
-            k.stores.push(Store { mem: out, value });
+            k.stores.push(Store { mem: out, value, at: None });
             let bits = |x: f64| if f == DType::F32 { (x as f32).to_bits() as u64 } else { x.to_bits() };
             let columns: Vec<Vec<u64>> = [[1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 1.0, 1.0], [3.0, 4.0, 3.0, 4.0], [4.0, 3.0, 4.0, 3.0]]
                 .map(|c| c.map(bits).to_vec())
@@ -272,7 +272,7 @@ fn a_truth_value_by_way_of_numbers() {
         let zero = push(&mut k, Op::Const(0), by);
         let c = push(&mut k, Op::Cmp(Cmp::Ne, number, zero), DType::Bool);
         let value = push(&mut k, Op::Select(c, limit, x), DType::F64);
-        k.stores.push(Store { mem: y, value });
+        k.stores.push(Store { mem: y, value, at: None });
         let found = mapped(&k, &[[1.0f64, 3.0, f64::INFINITY, -0.0].map(f64::to_bits).to_vec()]);
         assert_eq!(found, [2.0f64, 3.0, f64::INFINITY, 2.0].map(f64::to_bits), "{by}");
     }
@@ -307,7 +307,7 @@ fn a_small_loop_has_no_ballast() {
     let (rx, rest) = (push(&mut k, Op::Bin(Bin::Mul, r, x), DType::F64), push(&mut k, Op::Bin(Bin::Sub, one, x), DType::F64));
     let next = push(&mut k, Op::Bin(Bin::Mul, rx, rest), DType::F64);
     k.carries.push(Carry { mem: state, next });
-    k.stores.push(Store { mem: rows, value: next });
+    k.stores.push(Store { mem: rows, value: next, at: None });
     let listing = super::listing(&k).expect("compiles");
     let lines = loop_of(&listing);
     assert!(lines.len() <= 8, "{lines:#?}");
@@ -342,7 +342,7 @@ fn running_sum(limit: f64) -> Kernel {
     let limit = push(&mut k, Op::Const(limit.to_bits()), DType::F64);
     k.stop = Some(push(&mut k, Op::Cmp(Cmp::Lt, limit, next), DType::Bool));
     k.carries.push(Carry { mem: s, next });
-    k.stores.push(Store { mem: y, value: next });
+    k.stores.push(Store { mem: y, value: next, at: None });
     k
 }
 

@@ -373,6 +373,23 @@ fn gather_of<T: Copy>() -> Pair {
     Pair { many: many::<T>, one: one::<T> }
 }
 
+/// The loop that writes an element of a table, whose number lies at a, at most the one at c; what it writes lies at b.
+pub fn scatter(size: usize) -> Loop {
+    unsafe fn one<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, c: *const u8, _: usize) {
+        // SAFETY: as granted by the caller, and that the table has as many elements as c says.
+        unsafe {
+            let at = (*a.cast::<u64>()).min(*c.cast::<u64>());
+            *to.cast::<T>().add(at as usize) = *b.cast::<T>();
+        }
+    }
+    match size {
+        1 => one::<u8>,
+        2 => one::<u16>,
+        4 => one::<u32>,
+        _ => one::<u64>,
+    }
+}
+
 /// The loops that call the function whose address lies at b, or at c after a second argument at b.
 pub fn call(arity: usize) -> Pair {
     type Fn1 = extern "C" fn(f64) -> f64;

@@ -234,7 +234,7 @@ impl<'a> Maker<'a> {
             let alone = kernel.stores.iter().filter(|s| s.mem == mem).count() == 1;
             let loaded = kernel.body.iter().any(|i| i.op == Op::Load(mem));
             let handed_on = kernel.carries.iter().any(|c| c.next == value) || kernel.stop == Some(value);
-            let fits = computes(&kernel.body[value]) && self.varying[value] == self.per_lane(mem);
+            let fits = store.at.is_none() && computes(&kernel.body[value]) && self.varying[value] == self.per_lane(mem);
             if alone && !loaded && !handed_on && fits && self.targets[value].is_none() {
                 self.targets[value] = Some(mem);
             }
@@ -345,9 +345,7 @@ impl<'a> Maker<'a> {
         }
         if let Op::Gather(m, _) = inst.op {
             args.insert(0, self.mem(m));
-            let last = self.keep(Points::One);
-            self.program.fills.push(Fill { to: last, bits: self.kernel.mems[m].table as u64 - 1, splat: None });
-            args.push(last);
+            args.push(self.last_of(m));
         }
         let pair = loops::pick(self.isa, inst, self.from[r]);
         let run = if self.varying[r] { pair.many } else { pair.one };
@@ -445,11 +443,27 @@ impl<'a> Maker<'a> {
         self.call(run, to, &[self.get(value)]);
     }
 
+    /// Writes the element of a table with a number.
+    fn scatter(&mut self, table: Place, mem: MemId, at: Reg, value: Reg) {
+        let last = self.last_of(mem);
+        let args = [self.get(at), self.get(value), last];
+        self.call(loops::scatter(self.kernel.mems[mem].dtype.size()), table, &args);
+    }
+
+    /// Where the number of a table's last element lies.
+    fn last_of(&mut self, table: MemId) -> Place {
+        let last = self.keep(Points::One);
+        self.program.fills.push(Fill { to: last, bits: self.kernel.mems[table].table as u64 - 1, splat: None });
+        last
+    }
+
     fn store(&mut self) {
         for store in &self.kernel.stores {
-            if self.targets[store.value] != Some(store.mem) {
-                let to = self.mem(store.mem);
-                self.copy(store.value, store.mem, to);
+            let to = self.mem(store.mem);
+            match store.at {
+                Some(at) => self.scatter(to, store.mem, at, store.value),
+                None if self.targets[store.value] == Some(store.mem) => {}
+                None => self.copy(store.value, store.mem, to),
             }
         }
     }

@@ -35,13 +35,13 @@ fn several_chunks_have_the_bits_of_the_interpreter() {
 
 #[test]
 fn one_lane_has_the_bits_of_the_interpreter() {
-    sweep(2000..2500, &Options { lanes: 1..=1, steps: 1..=9, ..everything() });
+    sweep(2000..2500, &Options { lanes: 1..=1, steps: 1..=9, scatters: true, ..everything() });
     sweep(20_000..21_500, &Options { lanes: 1..=1, ..narrow() });
 }
 
 #[test]
 fn kernels_stop_where_the_interpreter_does() {
-    sweep(3000..3500, &Options { stop: true, steps: 1..=9, ..everything() });
+    sweep(3000..3500, &Options { stop: true, steps: 1..=9, scatters: true, ..everything() });
     sweep(30_000..32_000, &Options { stop: true, steps: 1..=9, ..narrow() });
 }
 

@@ -18,7 +18,7 @@ pub fn without_bits(kernel: &Kernel) -> Kernel {
         mems: kernel.mems.clone(),
         carries: kernel.carries.iter().map(|c| Carry { next: to[c.next], ..c.clone() }).collect(),
         body: kernel.body.iter().map(|i| Inst { op: renamed(&i.op, &to), ..i.clone() }).collect(),
-        stores: kernel.stores.iter().map(|s| Store { value: to[s.value], ..s.clone() }).collect(),
+        stores: kernel.stores.iter().map(|s| Store { value: to[s.value], at: s.at.map(|at| to[at]), ..s.clone() }).collect(),
         stop: kernel.stop.map(|r| to[r]),
     }
 }
@@ -41,8 +41,7 @@ fn renamed(op: &Op, to: &IdxVec<Reg, Reg>) -> Op {
 /// The last instruction that uses a value, or `END`; nothing uses dead ones.
 pub fn last_uses(kernel: &Kernel) -> IdxVec<Reg, Option<usize>> {
     let mut last = filled(kernel, None);
-    let ends = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next)).chain(kernel.stop);
-    ends.for_each(|r| last[r] = Some(END));
+    kernel.ends().for_each(|r| last[r] = Some(END));
     for (r, inst) in kernel.body.enumerate().rev() {
         if last[r].is_some() {
             inst.op.uses().iter().for_each(|&used| last[used] = last[used].max(Some(r.0 as usize)));

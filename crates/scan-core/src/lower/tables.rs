@@ -1,0 +1,159 @@
+//! States of which a step reads and writes single elements: they stay in memory, and no step looks at the others.
+//!
+//! ```text
+//! state h : f64[1000]                       table m0, of 1000 elements
+//! x = gather(h, i);  y = h[j]               r1 = gather m0[ri];  r2 = gather m0[rj]
+//! next h = h[k] ← x + y                     store m0[rk] <- r3
+//! ```
+//!
+//! Within a step, what is read after a write is chosen by number: what was written there, else what the step before left.
+
+use super::nodes::Lowering;
+use super::scan::{Kind, Kinds, Place, SMALL_TABLE, known_row, known_shape};
+use super::value::{Val, broadcast_positions};
+use super::window::{Mems, Window};
+use super::{Lowered, refuse};
+use crate::ir::op::Write;
+use crate::ir::{Graph, Keep, Node, Op, Scan, StateId, Value};
+use crate::kernel::{Cmp, MemId, Reg};
+use crate::scalar::ElemOp;
+use crate::scan::in_place::rows;
+use crate::types::shape::count;
+
+/// A step writes so many elements of a state at most: each of them is looked at by whatever is read afterwards.
+const WRITES: usize = 16;
+
+/// An array in memory of which elements are read by their numbers.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The operand.
+    pub mem: MemId,
+    /// What the step has written so far: the number of the element, and its value.
+    pub writes: Vec<(Reg, Reg)>,
+}
+
+/// The states of a loop that are tables.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// Per state: its values within a step, the one that the step is given last.
+    states: Vec<(StateId, Vec<Value>)>,
+}
+
+impl Tables {
+    /// Those whose values are read and written by numbers alone.
+    pub fn of(scan: &Scan, body: &Graph, kinds: &Kinds) -> Tables {
+        let found = scan.states.ids().filter_map(|id| {
+            let chain = rows(scan, body, id).filter(|chain| chain.len() > 1)?;
+            let large = known_row(scan, body, id).is_ok_and(|row| count(&row) > SMALL_TABLE);
+            let last = matches!(scan.states[id].keep, Keep::Last(0 | 1));
+            let alone = chain.iter().enumerate().all(|(k, &v)| by_numbers(body, kinds, v, usize::from(k == 0)));
+            (large && last && alone).then_some((id, chain))
+        });
+        Tables { states: found.collect() }
+    }
+    /// True where there is none.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+    /// True for a value of a state that is a table.
+    pub fn holds(&self, v: Value) -> bool {
+        self.states.iter().any(|(_, chain)| chain.contains(&v))
+    }
+    /// True for a state that is a table.
+    pub fn is_table(&self, id: StateId) -> bool {
+        self.states.iter().any(|s| s.0 == id)
+    }
+}
+
+/// True for a value of which nothing is used but elements, its shape, and the array that one write makes of it; and that is a result so
+/// many times.
+fn by_numbers(body: &Graph, kinds: &Kinds, v: Value, results: usize) -> bool {
+    let mut writers = 0;
+    let users = kinds.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| kinds.of(out) == Kind::Step));
+    let fits = users.into_iter().all(|node| {
+        let first = node.ins[0] == v && !node.ins[1..].contains(&v);
+        match node.op {
+            Op::Index(_) | Op::Gather(_) if first => true,
+            Op::IndexWrite(_) | Op::GatherWrite(_) if first => {
+                writers += 1;
+                true
+            }
+            _ => node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k)),
+        }
+    });
+    fits && writers <= 1 && body.results().iter().filter(|r| **r == v).count() == results
+}
+
+/// A state that is a table, while its step is lowered.
+pub(super) struct OpenTable {
+    window: Window,
+    mem: MemId,
+    next: Value,
+}
+
+impl OpenTable {
+    /// Gives the step the table.
+    pub fn new(lowering: &mut Lowering, scan: &Scan, id: StateId, window: Window, mems: &mut Mems) -> OpenTable {
+        let mem = lowering.builder.table(window.dtype, count(&window.shape), Some(0));
+        mems.places.push(Place::Window { id, row: 0, at: 0 });
+        let row = lowering.params()[scan.read_params(id).start];
+        lowering.bind(row, Val::Table(window.shape.clone(), Table { mem, writes: vec![] }));
+        OpenTable { window, mem, next: lowering.results()[scan.write_results(id).start] }
+    }
+    /// Writes what the step has written.
+    pub fn close(self, lowering: &mut Lowering) -> Lowered<Window> {
+        let Val::Table(_, table) = lowering.value(self.next)? else { return refuse("a state that is not what it was") };
+        for (at, value) in table.writes {
+            lowering.builder.store_at(self.mem, at, value);
+        }
+        Ok(self.window)
+    }
+}
+
+impl Lowering<'_> {
+    /// The element of a table with a number, as the step has left it so far.
+    pub(super) fn element(&mut self, table: &Table, number: Reg) -> Reg {
+        let mut found = self.builder.gather(table.mem, number);
+        for &(at, value) in &table.writes {
+            let here = self.builder.cmp(Cmp::Eq, at, number);
+            found = self.builder.select(here, value, found);
+        }
+        found
+    }
+
+    /// A table with the elements that an index names set or added to; `None` for a node that is no such write.
+    pub(super) fn table_written(&mut self, node: &Node) -> Lowered<Option<Val>> {
+        let Some(mode) = written_by(&node.op) else { return Ok(None) };
+        let ([x, y], idxs) = ([node.ins[0], node.ins[1]], &node.ins[2..]);
+        let Val::Table(extents, mut table) = self.value(x)? else { return Ok(None) };
+        let (places, shape) = self.places_written(&node.op, &extents, idxs)?;
+        if table.writes.len() + places.len() > WRITES {
+            return refuse(format!("more than {WRITES} elements of a table are written"));
+        }
+        let dtype = self.graph().ty(node.outs[0]).dtype;
+        let from = known_shape(self.graph(), y)?;
+        if from.len() > shape.len() {
+            return refuse("more axes than there are to write to");
+        }
+        let new = self.regs_of(y, dtype)?;
+        for (place, at) in places.into_iter().zip(broadcast_positions(&from, &shape)) {
+            let value = match mode {
+                Write::Set => new[at],
+                Write::Inc => {
+                    let old = self.element(&table, place);
+                    self.elem(ElemOp::Add, dtype, &[old, new[at]])?
+                }
+            };
+            table.writes.push((place, value));
+        }
+        Ok(Some(Val::Table(extents, table)))
+    }
+}
+
+fn written_by(op: &Op) -> Option<Write> {
+    match op {
+        Op::IndexWrite(write) => Some(write.mode),
+        Op::GatherWrite(write) => Some(write.mode),
+        _ => None,
+    }
+}
