@@ -104,7 +104,7 @@ impl<'a> Lowering<'a> {
             node.outs.iter().zip(outs).for_each(|(&v, a)| self.bind(v, Val::Known(a)));
             return Ok(());
         }
-        if let Some(table) = self.table_written(node)? {
+        if let Some(table) = self.table_made(node)? {
             self.bind(node.outs[0], table);
             return Ok(());
         }

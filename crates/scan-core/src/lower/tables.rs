@@ -17,8 +17,8 @@ use crate::ir::op::Write;
 use crate::ir::{Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::kernel::{Cmp, MemId, Reg};
 use crate::scalar::ElemOp;
-use crate::scan::in_place::rows;
 use crate::types::shape::count;
+use rustc_hash::FxHashSet;
 
 /// A step writes so many elements of a state at most: each of them is looked at by whatever is read afterwards.
 const WRITES: usize = 16;
@@ -35,19 +35,24 @@ pub struct Table {
 /// The states of a loop that are tables.
 #[derive(Default)]
 pub(super) struct Tables {
-    /// Per state: its values within a step, the one that the step is given last.
-    states: Vec<(StateId, Vec<Value>)>,
+    /// Per state: its values within a step.
+    states: Vec<(StateId, FxHashSet<Value>)>,
 }
 
 impl Tables {
     /// Those whose values are read and written by numbers alone.
     pub fn of(scan: &Scan, body: &Graph, kinds: &Kinds) -> Tables {
         let found = scan.states.ids().filter_map(|id| {
-            let chain = rows(scan, body, id).filter(|chain| chain.len() > 1)?;
+            let state = &scan.states[id];
             let large = known_row(scan, body, id).is_ok_and(|row| count(&row) > SMALL_TABLE);
-            let last = matches!(scan.states[id].keep, Keep::Last(0 | 1));
-            let alone = chain.iter().enumerate().all(|(k, &v)| by_numbers(body, kinds, v, usize::from(k == 0)));
-            (large && last && alone).then_some((id, chain))
+            if !large || state.reads[..] != [0] || state.writes[..] != [1] || !matches!(state.keep, Keep::Last(0 | 1)) {
+                return None;
+            }
+            let next = body.results()[scan.write_results(id).start];
+            let values = versions(body, kinds, body.params()[scan.read_params(id).start]);
+            let written = values.len() > 1 && values.contains(&next);
+            let alone = |&v: &Value| by_numbers(body, kinds, v, &values, usize::from(v == next));
+            (written && values.iter().all(alone)).then_some((id, values))
         });
         Tables { states: found.collect() }
     }
@@ -57,7 +62,7 @@ impl Tables {
     }
     /// True for a value of a state that is a table.
     pub fn holds(&self, v: Value) -> bool {
-        self.states.iter().any(|(_, chain)| chain.contains(&v))
+        self.states.iter().any(|(_, values)| values.contains(&v))
     }
     /// True for a state that is a table.
     pub fn is_table(&self, id: StateId) -> bool {
@@ -65,23 +70,36 @@ impl Tables {
     }
 }
 
-/// True for a value of which nothing is used but elements, its shape, and the array that one write makes of it; and that is a result so
-/// many times.
-fn by_numbers(body: &Graph, kinds: &Kinds, v: Value, results: usize) -> bool {
-    let mut writers = 0;
-    let users = kinds.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| kinds.of(out) == Kind::Step));
-    let fits = users.into_iter().all(|node| {
-        let first = node.ins[0] == v && !node.ins[1..].contains(&v);
-        match node.op {
-            Op::Index(_) | Op::Gather(_) if first => true,
-            Op::IndexWrite(_) | Op::GatherWrite(_) if first => {
-                writers += 1;
-                true
-            }
-            _ => node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k)),
+/// What writes to a state's row, and choices between such, make of it within a step.
+fn versions(body: &Graph, kinds: &Kinds, row: Value) -> FxHashSet<Value> {
+    let mut values = FxHashSet::from_iter([row]);
+    for node in kinds.nodes(body) {
+        if makes_version(body, node, &values) {
+            values.insert(node.outs[0]);
         }
+    }
+    values
+}
+
+/// True for a write to one of these values, and for one or the other of two.
+fn makes_version(body: &Graph, node: &Node, values: &FxHashSet<Value>) -> bool {
+    let of = |k: usize| values.contains(&node.ins[k]);
+    match node.op {
+        Op::IndexWrite(_) | Op::GatherWrite(_) => of(0) && !(1..node.ins.len()).any(of),
+        Op::Elem(ElemOp::Where) => !of(0) && of(1) && of(2) && body.ty(node.ins[0]).rank() == 0,
+        _ => false,
+    }
+}
+
+/// True for a value of which nothing is used but elements, its shape, and other values of the state; and that is a result so many times.
+fn by_numbers(body: &Graph, kinds: &Kinds, v: Value, values: &FxHashSet<Value>, results: usize) -> bool {
+    let mut users = kinds.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| kinds.of(out) == Kind::Step));
+    let fits = users.all(|node| {
+        let picks = matches!(node.op, Op::Index(_) | Op::Gather(_)) && !node.ins[1..].contains(&v);
+        let shape_alone = || node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
+        picks || values.contains(&node.outs[0]) || shape_alone()
     });
-    fits && writers <= 1 && body.results().iter().filter(|r| **r == v).count() == results
+    fits && body.results().iter().filter(|r| **r == v).count() == results
 }
 
 /// A state that is a table, while its step is lowered.
@@ -121,9 +139,9 @@ impl Lowering<'_> {
         found
     }
 
-    /// A table with the elements that an index names set or added to; `None` for a node that is no such write.
-    pub(super) fn table_written(&mut self, node: &Node) -> Lowered<Option<Val>> {
-        let Some(mode) = written_by(&node.op) else { return Ok(None) };
+    /// What a node makes of tables: one with elements set or added to, or one or the other of two; `None` for other nodes.
+    pub(super) fn table_made(&mut self, node: &Node) -> Lowered<Option<Val>> {
+        let Some(mode) = written_by(&node.op) else { return self.table_chosen(node) };
         let ([x, y], idxs) = ([node.ins[0], node.ins[1]], &node.ins[2..]);
         let Val::Table(extents, mut table) = self.value(x)? else { return Ok(None) };
         let (places, shape) = self.places_written(&node.op, &extents, idxs)?;
@@ -145,6 +163,27 @@ impl Lowering<'_> {
                 }
             };
             table.writes.push((place, value));
+        }
+        Ok(Some(Val::Table(extents, table)))
+    }
+
+    /// Where a scalar holds the first of two tables, else the second: what only one of them was written is written where it is chosen.
+    fn table_chosen(&mut self, node: &Node) -> Lowered<Option<Val>> {
+        let Op::Elem(ElemOp::Where) = node.op else { return Ok(None) };
+        let (Val::Table(extents, a), Val::Table(_, b)) = (self.value(node.ins[1])?, self.value(node.ins[2])?) else { return Ok(None) };
+        let holds = self.truth_of(node.ins[0])?;
+        let same = a.writes.iter().zip(&b.writes).take_while(|(a, b)| a == b).count();
+        let mut table = Table { mem: a.mem, writes: a.writes[..same].to_vec() };
+        for (writes, first) in [(&a.writes[same..], true), (&b.writes[same..], false)] {
+            for &(at, value) in writes {
+                let old = self.element(&table, at);
+                let (yes, no) = if first { (value, old) } else { (old, value) };
+                let value = self.builder.select(holds, yes, no);
+                table.writes.push((at, value));
+            }
+        }
+        if a.mem != b.mem || table.writes.len() > WRITES {
+            return refuse("a choice between tables");
         }
         Ok(Some(Val::Table(extents, table)))
     }
