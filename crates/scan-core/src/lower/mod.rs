@@ -5,6 +5,7 @@ mod along;
 mod arena;
 mod axes;
 mod blocks;
+mod bounds;
 mod copies;
 mod cost;
 pub mod feet;
