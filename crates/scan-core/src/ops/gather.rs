@@ -88,6 +88,20 @@ impl Layout {
         let (axis, extent, _) = self.axes[k];
         position(index, axis, extent).err().unwrap_or_else(|| crate::base::Diagnostic::internal("an index that fits"))
     }
+    /// What adds to a spot how far an element of index array `k` moves it, and tells whether that lies within its axis.
+    #[inline]
+    pub fn moves(&self, k: usize) -> impl Fn(&mut usize, i64) -> bool + use<> {
+        let (_, extent, step) = self.axes[k];
+        move |spot, index| {
+            let shifted = index.wrapping_add(if index < 0 { extent as i64 } else { 0 });
+            *spot = spot.wrapping_add((shifted as usize).wrapping_mul(step));
+            (shifted as u64) < extent as u64
+        }
+    }
+    /// True where the spots are all that is selected.
+    pub fn only_spots(&self) -> bool {
+        self.run == 1 && self.before[..] == [0] && self.after[..] == [0]
+    }
     /// Calls `visit(position)` per run, in row-major order of the result.
     #[inline]
     pub fn runs(&self, spots: &[usize], mut visit: impl FnMut(usize)) {

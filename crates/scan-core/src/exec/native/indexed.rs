@@ -102,14 +102,21 @@ impl ByArrays {
     fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Spots> {
         let mut spots = Spots::from_elem(0, count(&self.layout.common));
         for (k, (at, &(dtype, n))) in idxs.zip(&self.idxs).enumerate() {
-            let mut outside = None;
-            each_integer(&at, dtype, n, |i, index| match self.layout.step(k, index) {
-                Some(step) if n == 1 => spots.iter_mut().for_each(|spot| *spot += step),
-                Some(step) => spots[i] += step,
-                None => outside = outside.or(Some(index)),
-            });
-            if let Some(index) = outside {
-                return Err(self.layout.outside(k, index));
+            let mut inside = true;
+            match n {
+                1 => each_integer(&at, dtype, n, |_, index| match self.layout.step(k, index) {
+                    Some(step) => spots.iter_mut().for_each(|spot| *spot += step),
+                    None => inside = false,
+                }),
+                _ => {
+                    let (moved, spots) = (self.layout.moves(k), &mut spots[..n]);
+                    each_integer(&at, dtype, n, |i, index| inside &= moved(&mut spots[i], index));
+                }
+            }
+            if !inside {
+                let mut outside = None;
+                each_integer(&at, dtype, n, |_, index| outside = outside.or(Some(index).filter(|&i| self.layout.step(k, i).is_none())));
+                return Err(self.layout.outside(k, outside.unwrap_or_default()));
             }
         }
         Ok(spots)
@@ -121,6 +128,9 @@ impl ByArrays {
     pub fn read<'a>(&self, dtype: DType, (x, n): (&Operand, usize), idxs: impl Iterator<Item = Operand<'a>>, out: &Operand) -> Result<()> {
         let (spots, run) = (self.spots(idxs)?, self.layout.run);
         dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
+            if self.layout.only_spots() {
+                return to.iter_mut().zip(&spots).for_each(|(to, &at)| *to = from[at]);
+            }
             if run == 1 {
                 let mut to = to.iter_mut();
                 return self.layout.runs(&spots, |at| to.next().into_iter().for_each(|to| *to = from[at]));
