@@ -38,7 +38,7 @@ impl Step {
     }
     fn store(&mut self, value: Reg) {
         let mem = self.mem();
-        self.0.stores.push(Store { mem, value });
+        self.0.stores.push(Store { mem, value, at: None });
     }
     fn bin(&mut self, bin: Bin, x: Reg, y: Reg) -> Reg {
         self.push(Op::Bin(bin, x, y), F)
