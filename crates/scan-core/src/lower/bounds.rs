@@ -2,6 +2,7 @@
 
 use super::inner::InnerKernel;
 use super::mixed::{At, Item, MixedLoop, Place, Work};
+use super::{Lowered, refuse};
 use crate::kernel::{LEVELS, Nest, Use};
 use crate::types::shape::count;
 use smallvec::SmallVec;
@@ -10,11 +11,16 @@ use smallvec::SmallVec;
 type Reach = (i128, i128);
 
 impl MixedLoop {
-    /// True where each part reads and writes within the temporaries (of so many bytes) that its operands name.
-    pub(super) fn keeps_within(&self, slots: &[usize]) -> bool {
+    /// Refuses a list of which a part reads or writes beyond the temporaries (of so many bytes) that its operands name: a fault of planning.
+    ///
+    /// # Panics
+    /// In tests, in place of the refusal.
+    pub(super) fn check_reach(&self, slots: &[usize]) -> Lowered<()> {
         let bounds = Bounds { slots, steps: [1; LEVELS - 1] };
-        let written = self.writes.iter().map(|w| &w.2).chain(&self.stop);
-        self.items.iter().all(|item| bounds.holds(item)) && written.into_iter().all(|place| bounds.array(place))
+        let mut written = self.writes.iter().map(|w| &w.2).chain(&self.stop);
+        let within = self.items.iter().all(|item| bounds.holds(item)) && written.all(|place| bounds.array(place));
+        debug_assert!(within, "a part that reaches beyond its memory");
+        if within { Ok(()) } else { refuse("a part that would reach beyond its memory") }
     }
 }
 

@@ -148,10 +148,7 @@ const MOVED: usize = 1 << 20;
 /// Why a step has no fixed layout.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<MixedLoop> {
     let (mut plan, slots) = listed(scan, (types, values, most), 0)?;
-    if !plan.keeps_within(&slots) {
-        debug_assert!(false, "a part that reaches beyond its memory");
-        return refuse("a part that would reach beyond its memory");
-    }
+    plan.check_reach(&slots)?;
     plan.lay_out(&slots);
     Ok(plan)
 }

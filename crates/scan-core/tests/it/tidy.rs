@@ -32,6 +32,7 @@ const KNOTS: &[(&str, &str, &str)] = &[
     ("ops/scan_op.rs", "scan", "the loop's row of the op table forwards to the folder that knows loops"),
     ("scan/step.rs", "eval", "a step of a loop is a walk of its body"),
     ("scan/vjp.rs", "grad", "the gradient of a loop contains the gradient of its body"),
+    ("scan/jvp.rs", "grad", "so do its tangents those of its body"),
     ("scan/inner.rs", "grad", "which functions have derivatives that compare is asked of their derivatives"),
 ];
 
