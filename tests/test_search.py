@@ -172,3 +172,22 @@ def test_a_particle_filter():
     for t in range(steps):
         x = step(np, y[t], noise[t], u[t], x)
     np.testing.assert_allclose(rs.function(inputs, rows)(y, noise, u)[-1], x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "bool", "uint8"])
+def test_some_of_an_order_are_those_of_all(dtype):
+    """The first or last positions, of equal elements and NaN too, however many there are."""
+    random = np.random.default_rng(0)
+    for shape, axis in (((7,), 0), ((3, 50), 1), ((50, 3), 0), ((2, 3, 5), 1), ((300,), 0), ((1,), 0), ((0,), 0)):
+        a = random.integers(0, 4, size=shape).astype(dtype)
+        if dtype.startswith("float") and a.size:
+            a.flat[0] = np.nan
+        x, order = rs.tensor(dtype, [None] * len(shape)), np.argsort(a, axis, kind="stable")
+        for k in (1, 2, 3, 40, 500):
+            slices = [(slice(None),) * axis + (s,) for s in (slice(None, k), slice(-k, None))]
+            ours = [y[s] for y in (rs.argsort(x, axis), rs.flip(rs.argsort(x, axis), axis)) for s in slices]
+            f = rs.function([x], ours)
+            assert f.text(True).count("argtopk") == 2 and "argsort" not in f.text(True)
+            for got, want in zip(f(a), [y[s] for y in (order, np.flip(order, axis)) for s in slices], strict=True):
+                assert got.dtype == want.dtype
+                np.testing.assert_array_equal(got, want)

@@ -124,8 +124,8 @@ def jacobian(
     *,
     block_size: int | None = None,
 ) -> Any:
-    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass; where `wrt` is
-    known to have fewer elements than the array, columns are, in one forward pass.
+    """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass; where
+    `wrt` is known to have fewer elements than the array, columns are, in one forward pass.
 
     block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the
     largest array between allow.

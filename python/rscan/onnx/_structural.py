@@ -155,6 +155,12 @@ def argsort(c: Call) -> str:
     return _order(c.w, c.x, c.args[0].dtype, c.attrs["axis"])
 
 
+def argtopk(c: Call) -> str:
+    k, w = c.attrs["k"], c.w
+    start, end = (-k, END) if c.attrs["largest"] else (0, k)
+    return w.op("Slice", argsort(c), w.ints(start), w.ints(end), w.ints(c.attrs["axis"]))
+
+
 def sort(c: Call) -> str:
     return c.w.op("GatherElements", c.x, argsort(c), axis=c.attrs["axis"])
 
@@ -328,6 +334,6 @@ def recurrence(c: Call) -> str:
 STRUCTURAL: dict[str, Callable[[Call], str]] = {
     **dict.fromkeys(("stop_gradient", "hold", "grad_clip", "grad_to"), same),
     **{f.__name__: f for f in (cast, dim, reduce, argreduce, extreme_mask, logsumexp, softmax, log_softmax, cumsum, argsort, sort)},
-    **{f.__name__: f for f in (searchsorted, matmul, reshape, reshape_like, transpose, expand, squeeze, broadcast_to, broadcast_like)},
-    **{f.__name__: f for f in (sum_to, join, flip, arange, eye, diag, tri, cumprod, cumextreme, recurrence)},
+    **{f.__name__: f for f in (argtopk, searchsorted, matmul, reshape, reshape_like, transpose, expand, squeeze, broadcast_to)},
+    **{f.__name__: f for f in (broadcast_like, sum_to, join, flip, arange, eye, diag, tri, cumprod, cumextreme, recurrence)},
 }

@@ -419,6 +419,8 @@ table! {
     "sort" Sort { /** Along which axis. */ axis: usize };
     /// `argsort(x)`: i64 positions that sort x along an axis, stable.
     "argsort" ArgSort { /** Along which axis. */ axis: usize };
+    /// `argtopk(x)`: the k first of the positions that `argsort` gives along an axis, or the k last; all where there are fewer.
+    "argtopk" ArgTopK { /** Along which axis. */ axis: usize, /** How many. */ k: usize, /** The last ones. */ largest: bool };
     /// `searchsorted(a, v)`: i64 positions in the sorted vector a before which each element of v belongs.
     "searchsorted" SearchSorted { /** Behind elements that equal it, not before them. */ right: bool };
 

@@ -9,7 +9,7 @@ use crate::ir::{Node, Value};
 use crate::kernel::{Cmp, Reg};
 use crate::scalar::ElemOp;
 use crate::types::DType;
-use crate::types::shape::Extents;
+use crate::types::shape::{Extents, count};
 
 /// Lanes of more elements are sorted by the evaluator: comparing all with all grows with the square.
 const SORTED: usize = 16;
@@ -164,6 +164,16 @@ impl Lowering<'_> {
             }
             Ok(both.into_iter().map(|x| x.1).collect())
         })
+    }
+
+    /// The first or last of the positions that sort each lane.
+    pub(super) fn topmost(&mut self, op: &ArgTopK, node: &Node) -> Lowered<Vec<Reg>> {
+        let sorted = self.sorted(op.axis, true, node)?;
+        let extents = Extents::from_slice(self.value(node.ins[0])?.shape());
+        let kept = op.kept(extents[op.axis]);
+        let after = count(&extents[op.axis + 1..]);
+        let places = sorted.into_iter().enumerate();
+        Ok(places.filter(|(at, _)| kept.contains(&(at / after % extents[op.axis]))).map(|(_, r)| r).collect())
     }
 
     /// Whether x stands before y wherever it stood: NaN is above everything.

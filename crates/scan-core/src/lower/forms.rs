@@ -41,6 +41,7 @@ impl Lowering<'_> {
             Op::Recurrence(op) => self.recurrence(op, node).map(one),
             Op::Sort(op) => self.sorted(op.axis, false, node).map(one),
             Op::ArgSort(op) => self.sorted(op.axis, true, node).map(one),
+            Op::ArgTopK(op) => self.topmost(op, node).map(one),
             Op::SearchSorted(op) => self.searched(op.right, node).map(one),
 
             Op::Reshape(_) | Op::ReshapeLike(_) | Op::Transpose(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastTo(_) => {

@@ -74,6 +74,7 @@ impl Op {
             Op::Recurrence(x) => x,
             Op::Sort(x) => x,
             Op::ArgSort(x) => x,
+            Op::ArgTopK(x) => x,
             Op::SearchSorted(x) => x,
             Op::CumExtreme(x) => x,
             Op::ArgCumExtreme(x) => x,

@@ -109,7 +109,7 @@ impl Op {
             Op::Reduce(_) | Op::ArgReduce(_) | Op::ExtremeMask(_) | Op::CumSum(_) | Op::CumProd(_) | Op::Recurrence(_) => {
                 new(New, Cost::Walks)
             }
-            Op::Sort(_) | Op::ArgSort(_) | Op::OuterSum(_) | Op::FoldIn(_) | Op::Dft(_) => new(New, Cost::Walks),
+            Op::Sort(_) | Op::ArgSort(_) | Op::ArgTopK(_) | Op::OuterSum(_) | Op::FoldIn(_) | Op::Dft(_) => new(New, Cost::Walks),
             Op::CumExtreme(_) | Op::ArgCumExtreme(_) | Op::SearchSorted(_) => new(New, Cost::Walks),
             Op::LogSumExp(_) | Op::Softmax(_) | Op::LogSoftmax(_) => new(New, Cost::Exponentials),
             Op::MatMul(_) | Op::LogMatMulSums(_) => new(New, Cost::Product),
@@ -151,7 +151,9 @@ impl Op {
             }
             Op::GradTo(_) | Op::Assert(_) | Op::Reduce(_) | Op::ArgReduce(_) | Op::ExtremeMask(_) | Op::LogSumExp(_) => Extents::Shapes,
             Op::Softmax(_) | Op::LogSoftmax(_) | Op::CumSum(_) | Op::CumProd(_) | Op::Recurrence(_) | Op::Sort(_) => Extents::Shapes,
-            Op::ArgSort(_) | Op::MatMul(_) | Op::OuterSum(_) | Op::LogMatMul(_) | Op::LogMatMulPowers(_) => Extents::Shapes,
+            Op::ArgSort(_) | Op::ArgTopK(_) | Op::MatMul(_) | Op::OuterSum(_) | Op::LogMatMul(_) | Op::LogMatMulPowers(_) => {
+                Extents::Shapes
+            }
             Op::LogMatMulSums(_) | Op::LogMatMulQuotients(_) | Op::LogMatMulLeft(_) | Op::LogMatMulRight(_) => Extents::Shapes,
             Op::ReshapeLike(_) | Op::Transpose(_) | Op::Expand(_) | Op::Squeeze(_) | Op::BroadcastLike(_) => Extents::Shapes,
             Op::SumTo(_) | Op::Join(_) | Op::Flip(_) | Op::IndexWrite(_) | Op::Gather(_) | Op::GatherWrite(_) => Extents::Shapes,

@@ -6,8 +6,10 @@ use crate::base::Result;
 use crate::dispatch;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::types::{Array, DType, Element, Type, memory};
+use crate::types::shape::{Extents, count};
+use crate::types::{Array, DType, Dim, Element, Type, memory};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Ascending, NaN last, stable.
 impl OpDef for Sort {
@@ -62,6 +64,91 @@ impl OpDef for ArgSort {
 
     fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
         b.as_is(ArgSort { axis: self.axis + 1 }, ins)
+    }
+}
+
+impl ArgTopK {
+    /// Which of the n places in ascending order are kept.
+    pub fn kept(&self, n: usize) -> Range<usize> {
+        let k = self.k.min(n);
+        if self.largest { n - k..n } else { 0..k }
+    }
+}
+
+/// i64; as those of `argsort`.
+impl OpDef for ArgTopK {
+    fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+        let [x] = exactly("argtopk", ins)?;
+        check_axes("argtopk", &[self.axis], &x.ty)?;
+        let mut ty = x.ty.with_dtype(DType::I64);
+        ty.dims[self.axis] = ty.dims[self.axis].value().map_or_else(Dim::fresh, |n| Dim::known(self.kept(n).len()));
+        Ok(one(ty))
+    }
+
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let x = &ins[0];
+        Ok(one(dispatch!(x.dtype(), T => match is_short(T::DTYPE, x.shape()[self.axis]) {
+            true => topmost::<T, u64>(cx, self, x)?,
+            false => topmost::<T, u128>(cx, self, x)?,
+        })))
+    }
+
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(none(1))
+    }
+
+    fn connected(&self, _: usize) -> bool {
+        false
+    }
+
+    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+        b.as_is(ArgTopK { axis: self.axis + 1, ..self.clone() }, ins)
+    }
+}
+
+/// The positions that [`ArgTopK`] gives.
+fn topmost<T: Ordered, K: Key>(cx: &mut EvalCx, op: &ArgTopK, x: &Array) -> Result<Array> {
+    let (data, lanes, kept) = (x.as_slice::<T>(), Lanes::along(x.shape(), op.axis), op.kept(x.shape()[op.axis]));
+    let shape: Extents = x.shape().iter().enumerate().map(|(axis, &n)| if axis == op.axis { kept.len() } else { n }).collect();
+    let (mut out, mut order) = (memory::zeros::<i64>(count(&shape)), memory::room::<K>(lanes.n));
+    let results = Lanes::along(&shape, op.axis);
+    for (from, to) in lanes.starts().zip(results.starts()).filter(|_| !kept.is_empty()) {
+        let lane = Lane::new(data, lanes, from);
+        cx.worked(lanes.n + 16 * kept.len())?;
+        keep(&mut order, (0..lanes.n).map(|k| K::new(lane.get(k).rank(), k)), &kept, op.largest);
+        order.iter().enumerate().for_each(|(k, key)| out[to + k * results.step] = key.position() as i64);
+    }
+    Ok(Array::new(&shape, out))
+}
+
+/// So few keys are found by comparing each key with the outermost of those so far.
+const FEW: usize = 32;
+
+/// The first or last of some keys, no two of which are equal, in ascending order.
+fn keep<K: Key>(best: &mut Vec<K>, mut keys: impl ExactSizeIterator<Item = K>, kept: &Range<usize>, last: bool) {
+    let (n, k) = (keys.len(), kept.len());
+    best.clear();
+    if k > FEW || k == n {
+        best.extend(keys);
+        if k < n {
+            best.select_nth_unstable(if last { kept.start } else { kept.end });
+            best.truncate(kept.end);
+            best.drain(..kept.start);
+        }
+        return best.sort_unstable();
+    }
+    best.extend(keys.by_ref().take(k));
+    best.sort_unstable();
+    for key in keys {
+        if last && key > best[0] {
+            let to = best.partition_point(|b| *b < key);
+            best.copy_within(1..to, 0);
+            best[to - 1] = key;
+        } else if !last && key < best[k - 1] {
+            let to = best.partition_point(|b| *b < key);
+            best.copy_within(to..k - 1, to + 1);
+            best[to] = key;
+        }
     }
 }
 

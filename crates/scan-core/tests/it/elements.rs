@@ -142,6 +142,7 @@ fn reductions_and_extremes() {
             is_kernel(CumProd { axis }, &x());
             is_kernel(Sort { axis }, &x());
             is_kernel(ArgSort { axis }, &x());
+            is_kernel(ArgTopK { axis, k: 2, largest: axis == 1 }, &x());
         }
     }
     is_kernel(ExtremeMask { kind: Extreme::Max, axes: vec![0, 1] }, &[Row(rows(DType::F64, &[2, 2], 5))]);

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::ir::Value;
-use crate::ir::op::{Index, Op, Write};
+use crate::ir::op::{ArgTopK, Index, Op, Write};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp;
@@ -17,6 +17,8 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "expand(x)[0] → x", on: &["index"], apply: of_expand },
     Rule { doc: "broadcast_to(x, n, …)[-k:] → broadcast_to(x, min(n, k), …), likewise [:k]", on: &["index"], apply: of_repeated },
     Rule { doc: "set(x, y, i)[i] → y", on: &["index"], apply: of_write },
+    Rule { doc: "argsort(x)[:k] → argtopk(x, k), likewise [-k:]", on: &["index"], apply: of_order },
+    Rule { doc: "flip(x)[:k] → flip(x[-k:])", on: &["index"], apply: of_flipped_order },
     Rule { doc: "join(x, y) → x, where y has no rows, and fits", on: &["join"], apply: with_nothing },
 ];
 
@@ -163,6 +165,48 @@ fn of_repeated(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     };
     let all: Ins = [x, rows].into_iter().chain(others).collect();
     l.make(repeat, &all)
+}
+
+/// So many elements at most are found without sorting all.
+const KEPT: i64 = 1 << 10;
+
+/// The constant number of elements that an index takes along one axis, all of the others: from the front, or (true) from the end.
+fn some_along(l: &Local, op: &Op, ins: &[Value]) -> Option<(usize, i64, bool)> {
+    let items = items(op, ins)?;
+    let axis = items.len() - 1;
+    let (Item::Slice { start, end, step: 1 }, own) = &items[axis] else { return None };
+    let rest = items[..axis].iter().all(|(item, _)| *item == Item::ALL);
+    match (start, end, l.int(*own.first()?)?) {
+        (false, true, k) if rest && (1..=KEPT).contains(&k) => Some((axis, k, false)),
+        (true, false, k) if rest && (-KEPT..=-1).contains(&k) => Some((axis, -k, true)),
+        _ => None,
+    }
+}
+
+/// Sorting takes longer than finding some.
+fn of_order(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let (axis, k, largest) = some_along(l, op, ins)?;
+    let (Op::ArgSort(sort), &[x]) = l.node(ins[0])? else { return None };
+    if sort.axis != axis {
+        return None;
+    }
+    l.make(ArgTopK { axis, k: k as usize, largest }, &[x])
+}
+
+/// The largest ones are the last ones.
+fn of_flipped_order(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let (axis, k, last) = some_along(l, op, ins)?;
+    let (Op::Flip(flip), &[order]) = l.node(ins[0])? else { return None };
+    let (Op::ArgSort(sort), _) = l.node(order)? else { return None };
+    if flip.axis != axis || sort.axis != axis {
+        return None;
+    }
+    let (flip, k) = (flip.clone(), l.g.int(if last { k } else { -k }));
+    let bounds = Item::Slice { start: !last, end: last, step: 1 };
+    let mut items = vec![(Item::ALL, Ins::new()); axis];
+    items.push((bounds, Ins::from_slice(&[k])));
+    let found = index(l, order, &items)?;
+    l.make(flip, &[found])
 }
 
 fn least(l: &mut Local, n: Value, k: i64) -> Option<Value> {

@@ -117,6 +117,7 @@ fn along() -> Vec<Case> {
         Case::new(SearchSorted { right: true }, |r| vec![Array::vector(&[-0.5, 0.0, 0.1 * r as f64]), sample(&[2, 3], r)], &[0, 1]),
         unary(Sort { axis: 0 }, &[4]),
         unary(ArgSort { axis: 1 }, &[2, 4]),
+        unary(ArgTopK { axis: 1, k: 2, largest: true }, &[2, 4]),
         unary(Flip { axis: 1 }, &[2, 3]),
         Case::new(Join { axis: 1 }, |r| vec![sample(&[2, 1], r), sample(&[2, 3], r + 3)], &[0, 1]),
     ]
