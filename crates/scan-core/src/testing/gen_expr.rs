@@ -284,13 +284,9 @@ impl Generator {
         self.add(Expr::Reduce(op, x, axis, keep), Kind::Float, shape, bound)
     }
 
-    /// `a[i, k, 1] · b[1, k, j]`: summed over k, a product of matrices that is written out.
     fn all_products(&mut self, m: usize, k: usize, n: usize, depth: usize) -> Id {
         let (a, b) = (self.expr(Kind::Float, &[m, k], depth - 1), self.expr(Kind::Float, &[k, n], depth - 1));
-        let bounds = [self.bound(a), self.bound(b)];
-        let a = self.add(Expr::Expand(a, 2), Kind::Float, &[m, k, 1], bounds[0]);
-        let b = self.add(Expr::Expand(b, 0), Kind::Float, &[1, k, n], bounds[1]);
-        self.add(Expr::Binary(Binary::Mul, a, b), Kind::Float, &[m, k, n], bounds[0] * bounds[1])
+        self.products_of([a, b], [m, k, n])
     }
 
     fn along(&mut self, shape: &[usize], depth: usize) -> Id {

@@ -98,8 +98,24 @@ impl Generator {
         }
     }
 
+    /// `x @ w`; for a batch now and then written out.
     fn product(&mut self, x: Id, w: Id, row: &[usize], inner: usize) -> Id {
-        self.add(Expr::MatMul(x, w), Kind::Float, row, inner as f64)
+        let bound = inner as f64;
+        match *row {
+            [m, n] if self.random.percent(25) => {
+                let all = self.products_of([x, w], [m, inner, n]);
+                self.add(Expr::Reduce(Reduce::Sum, all, 1, false), Kind::Float, row, bound)
+            }
+            _ => self.add(Expr::MatMul(x, w), Kind::Float, row, bound),
+        }
+    }
+
+    /// `a[i, k, 1] · b[1, k, j]`: summed over k, a product of matrices that is written out.
+    pub fn products_of(&mut self, [a, b]: [Id; 2], [m, k, n]: [usize; 3]) -> Id {
+        let bounds = [self.bound(a), self.bound(b)];
+        let a = self.add(Expr::Expand(a, 2), Kind::Float, &[m, k, 1], bounds[0]);
+        let b = self.add(Expr::Expand(b, 0), Kind::Float, &[1, k, n], bounds[1]);
+        self.add(Expr::Binary(Binary::Mul, a, b), Kind::Float, &[m, k, n], bounds[0] * bounds[1])
     }
 
     /// The sum of the solutions of two systems with one matrix.
