@@ -126,12 +126,12 @@ impl ArgReduce {
 }
 
 /// Lanes up to this length are summed as eight strided partials; longer ones are halved.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 
 /// A lane folded in one fixed order, whose rounding error grows with the logarithm of a long lane's length: up to
 /// [`BLOCK`] elements as eight strided partials (`k mod 8`), then a tree over the partials; longer lanes in two parts,
 /// the first a multiple of [`BLOCK`].
-pub(super) fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
+fn fold<T: Element>(lane: Lane<T>, lo: usize, hi: usize, unit: T, op: impl Fn(T, T) -> T + Copy) -> T {
     if hi - lo > BLOCK {
         let mid = halved(lo, hi);
         return op(fold(lane, lo, mid, unit, op), fold(lane, mid, hi, unit, op));
@@ -176,7 +176,7 @@ fn tree<T>([a, b, c, d, e, f, g, h]: [T; 8], op: impl Fn(T, T) -> T) -> T {
 }
 
 /// As [`fold`], for each of the lanes whose elements `k` lie side by side, `step` after those before, from the first of `x` on.
-pub(super) fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
+fn fold_beside<T: Element>(x: &[T], step: usize, [lo, hi]: [usize; 2], unit: T, op: impl Fn(T, T) -> T + Copy, out: &mut [T]) {
     if hi - lo > BLOCK {
         let mid = halved(lo, hi);
         let mut second = [unit; BESIDE];

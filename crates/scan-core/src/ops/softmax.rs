@@ -1,7 +1,7 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
-use super::reduce::{Pause, fold, fold_beside, keep_axes};
-use super::support::{Lane, Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
+use super::reduce::{BLOCK, Pause, halved, keep_axes};
+use super::support::{Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::batch::behind;
 use crate::ir::op::*;
@@ -154,12 +154,19 @@ fn compute_one_by_one<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scr
         slices::exp_of_differences(wide, m, powers);
         let sum = sum(powers);
         match of {
-            Of::LogSumExp => out[at] = T::narrow(log_of_sum(m, sum, wide)),
-            Of::Softmax => powers.iter().enumerate().for_each(|(k, p)| out[place(k)] = T::narrow(p / sum)),
+            Of::LogSumExp => {
+                out[at] = T::narrow(log_of_sum(m, sum, wide));
+                continue;
+            }
+            Of::Softmax => slices::quotients_by(powers, sum),
             Of::LogSoftmax => {
                 let log = Host::<f64>::CX.log(sum);
-                wide.iter().enumerate().for_each(|(k, x)| out[place(k)] = T::narrow((x - m) - log));
+                powers.iter_mut().zip(&*wide).for_each(|(out, x)| *out = (x - m) - log);
             }
+        }
+        match lanes.step {
+            1 => out[start..start + n].iter_mut().zip(&*powers).for_each(|(out, x)| *out = T::narrow(*x)),
+            _ => powers.iter().enumerate().for_each(|(k, x)| out[place(k)] = T::narrow(*x)),
         }
     }
     Ok(())
@@ -167,69 +174,96 @@ fn compute_one_by_one<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scr
 
 /// As [`compute_one_by_one`], of many lanes at a time whose elements are put side by side: vectors then hold elements of several lanes.
 fn compute_beside<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
-    memory::resize(scratch, 2 * lanes.n * BESIDE, 0.0);
-    let (mut starts, mut at) = ([0; BESIDE], 0);
-    let mut all = lanes.starts();
-    loop {
-        let count = starts.iter_mut().zip(&mut all).map(|(s, start)| *s = start).count();
-        if count == 0 {
-            return Ok(());
-        }
+    let together = (NEAR / lanes.n).clamp(8, BESIDE) / 8 * 8;
+    memory::resize(scratch, 2 * lanes.n * together, 0.0);
+    for first in (0..lanes.count()).step_by(together) {
+        let count = together.min(lanes.count() - first);
         pause(COSTLY * lanes.n * count)?;
-        let (wide, powers) = scratch[..2 * lanes.n * count].split_at_mut(lanes.n * count);
-        let block = Block { of, lanes, starts: &starts[..count], x };
-        block.compute(wide, powers, out, at);
-        at += count;
+        let width = count.next_multiple_of(8);
+        let (wide, powers) = scratch[..2 * lanes.n * width].split_at_mut(lanes.n * width);
+        Block { lanes, first, count, width }.compute(of, x, wide, powers, out);
     }
+    Ok(())
 }
 
-/// Lanes that are computed side by side.
-struct Block<'a, T> {
-    of: Of,
+/// Some lanes that are computed side by side.
+struct Block {
     lanes: Lanes,
-    starts: &'a [usize],
-    x: &'a [T],
+    first: usize,
+    count: usize,
+    /// As many, with others that hold zeros, as fill whole vectors.
+    width: usize,
 }
 
-impl<T: Real> Block<'_, T> {
-    /// `at`: the first of these lanes.
-    fn compute(&self, wide: &mut [f64], powers: &mut [f64], out: &mut [T], at: usize) {
-        let count = self.starts.len();
-        for (k, row) in wide.chunks_exact_mut(count).enumerate() {
-            row.iter_mut().zip(self.starts).for_each(|(w, start)| *w = self.x[start + k * self.lanes.step].wide());
+impl Block {
+    fn compute<T: Real>(&self, of: Of, x: &[T], wide: &mut [f64], powers: &mut [f64], out: &mut [T]) {
+        if self.width != self.count {
+            wide.chunks_exact_mut(self.width).for_each(|row| row[self.count..].fill(0.0));
         }
+        self.each(|lane, count, start| self.gather(&x[start..], wide, lane, count));
         let (mut tops, mut sums) = ([0.0; BESIDE], [0.0; BESIDE]);
-        let (tops, sums) = (&mut tops[..count], &mut sums[..count]);
-        slices::largest_beside(wide, tops);
-        powers.copy_from_slice(wide);
-        slices::exp_of_differences_beside(powers, tops);
-        fold_beside(powers, count, [0, self.lanes.n], 0.0, |a, b| a + b, sums);
-        match self.of {
-            Of::LogSumExp => self.logs(tops, sums, wide, &mut out[at..at + count]),
-            Of::Softmax => {
-                slices::quotients_beside(powers, sums);
-                self.put(powers, out);
-            }
+        let (tops, sums) = (&mut tops[..self.width], &mut sums[..self.width]);
+        slices::powers_beside(wide, tops, powers, sums);
+        match of {
+            Of::LogSumExp => return logs(tops, sums, wide, &mut out[self.first..self.first + self.count]),
+            Of::Softmax => slices::quotients_beside(powers, sums),
             Of::LogSoftmax => {
                 slices::logs(sums);
                 slices::differences_beside(wide, tops, sums);
-                self.put(wide, out);
+            }
+        }
+        let from = if of == Of::Softmax { powers } else { wide };
+        self.each(|lane, count, start| self.scatter(from, &mut out[start..], lane, count));
+    }
+
+    /// The first of some lanes that begin side by side, as counted in the block, how many they are, and where the first of them begins.
+    fn each(&self, mut f: impl FnMut(usize, usize, usize)) {
+        let Lanes { n, step, .. } = self.lanes;
+        if step == 1 {
+            return f(0, self.count, self.first * n);
+        }
+        let mut lane = 0;
+        while lane < self.count {
+            let (outer, inner) = ((self.first + lane) / step, (self.first + lane) % step);
+            let count = (step - inner).min(self.count - lane);
+            f(lane, count, outer * n * step + inner);
+            lane += count;
+        }
+    }
+
+    fn gather<T: Real>(&self, x: &[T], wide: &mut [f64], lane: usize, count: usize) {
+        let Lanes { n, step, .. } = self.lanes;
+        for (k, row) in wide.chunks_exact_mut(self.width).enumerate() {
+            let row = &mut row[lane..lane + count];
+            match step {
+                1 => row.iter_mut().zip(x[k..].iter().step_by(n)).for_each(|(w, x)| *w = x.wide()),
+                _ => row.iter_mut().zip(&x[k * step..]).for_each(|(w, x)| *w = x.wide()),
             }
         }
     }
-    fn logs(&self, tops: &[f64], sums: &mut [f64], wide: &[f64], out: &mut [T]) {
-        slices::logs(sums);
-        for (l, (out, (m, log))) in out.iter_mut().zip(tops.iter().zip(sums)).enumerate() {
-            let lane = wide[l..].iter().step_by(tops.len());
-            *out = T::narrow(if m.is_finite() { m + *log } else { without_sum(*m, lane) });
-        }
-    }
-    fn put(&self, from: &[f64], out: &mut [T]) {
-        for (k, row) in from.chunks_exact(self.starts.len()).enumerate() {
-            row.iter().zip(self.starts).for_each(|(x, start)| out[start + k * self.lanes.step] = T::narrow(*x));
+
+    fn scatter<T: Real>(&self, from: &[f64], out: &mut [T], lane: usize, count: usize) {
+        let Lanes { n, step, .. } = self.lanes;
+        for (k, row) in from.chunks_exact(self.width).enumerate() {
+            let row = &row[lane..lane + count];
+            match step {
+                1 => out[k..].iter_mut().step_by(n).zip(row).for_each(|(out, x)| *out = T::narrow(*x)),
+                _ => out[k * step..].iter_mut().zip(row).for_each(|(out, x)| *out = T::narrow(*x)),
+            }
         }
     }
 }
+
+fn logs<T: Real>(tops: &[f64], sums: &mut [f64], wide: &[f64], out: &mut [T]) {
+    slices::logs(sums);
+    for (l, (out, (m, log))) in out.iter_mut().zip(tops.iter().zip(sums)).enumerate() {
+        let lane = wide[l..].iter().step_by(tops.len());
+        *out = T::narrow(if m.is_finite() { m + *log } else { without_sum(*m, lane) });
+    }
+}
+
+/// So many elements lie side by side at a time, or those of eight lanes: they and their powers stay near the processor.
+const NEAR: usize = 1024;
 
 /// Lanes of at most so many elements are computed side by side: longer ones fill vectors alone.
 const SHORT: usize = 48;
@@ -237,8 +271,13 @@ const SHORT: usize = 48;
 /// What an element takes, in simple operations.
 const COSTLY: usize = 8;
 
+/// In the order of every sum.
 fn sum(x: &[f64]) -> f64 {
-    fold(Lane::new(x, Lanes::along(&[x.len()], 0), 0), 0, x.len(), 0.0, |a, b| a + b)
+    if x.len() <= BLOCK {
+        return slices::sum(x);
+    }
+    let (first, second) = x.split_at(halved(0, x.len()));
+    sum(first) + sum(second)
 }
 
 fn log_of_sum(m: f64, sum: f64, x: &[f64]) -> f64 {

@@ -77,10 +77,13 @@ slices! {
     pub fn largest(x: &[f64]) -> f64 = largest_of of f64;
     /// `out = exp(x − less)`
     pub fn exp_of_differences(x: &[f64], less: f64, out: &mut [f64]) = exp_of_differences_of of f64;
-    /// As [`largest`], of each of at most [`BESIDE`] lanes whose elements lie side by side.
-    pub fn largest_beside(x: &[f64], out: &mut [f64]) = largest_beside_of of f64;
-    /// `x = exp(x − less)`, row by row, as long as `less`.
-    pub fn exp_of_differences_beside(x: &mut [f64], less: &[f64]) = exp_of_differences_beside_of of f64;
+    /// Of at most [`BESIDE`] lanes whose elements lie side by side, row by row: `tops`, the largest of each; `out = exp(x − tops)`; and
+    /// the sums of those, for rows of at most 256 as [`sum`] takes them.
+    pub fn powers_beside(x: &[f64], tops: &mut [f64], out: &mut [f64], sums: &mut [f64]) = powers_beside_of of f64;
+    /// The sum of at most 256 elements: of eight parts, each of every eighth element, as a tree.
+    pub fn sum(x: &[f64]) -> f64 = sum_of of f64;
+    /// `x = x / divisor`
+    pub fn quotients_by(x: &mut [f64], divisor: f64) = quotients_by_of of f64;
     /// `x = x / divisors`, row by row.
     pub fn quotients_beside(x: &mut [f64], divisors: &[f64]) = quotients_beside_of of f64;
     /// `x = (x − less) − and`, row by row.
@@ -116,31 +119,36 @@ fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &m
 }
 
 #[inline(always)]
-fn largest_beside_of<C: Lanes<V = f64>>(_: &C, x: &[f64], out: &mut [f64]) {
-    let greater = |m: &mut f64, x: f64| *m = if x > *m { x } else { *m };
-    let lanes = out.len();
-    let row = |k: usize| &x[k * lanes..(k + 1) * lanes];
-    // In the order of `largest`, which decides between 0 and −0: what is left of eights, then eight maxima.
-    let n = x.len() / lanes;
-    let whole = n / 8 * 8;
-    out.fill(f64::NEG_INFINITY);
-    for k in whole..n {
-        out.iter_mut().zip(row(k)).for_each(|(m, &x)| greater(m, x));
+fn powers_beside_of<C: Lanes<V = f64>>(c: &C, x: &[f64], tops: &mut [f64], out: &mut [f64], sums: &mut [f64]) {
+    let lanes = tops.len();
+    tops.fill(f64::NEG_INFINITY);
+    for row in x.chunks_exact(lanes) {
+        tops.iter_mut().zip(row).for_each(|(m, &x)| *m = if x > *m { x } else { *m });
     }
-    let mut part = [0.0; BESIDE];
-    let part = &mut part[..lanes];
-    for l in 0..whole.min(8) {
-        part.fill(f64::NEG_INFINITY);
-        for k in (l..whole).step_by(8) {
-            part.iter_mut().zip(row(k)).for_each(|(m, &x)| greater(m, x));
-        }
-        out.iter_mut().zip(&*part).for_each(|(m, &x)| greater(m, x));
+    let mut parts = [[0.0; BESIDE]; 8];
+    for (k, (row, out)) in x.chunks_exact(lanes).zip(out.chunks_exact_mut(lanes)).enumerate() {
+        out.iter_mut().zip(row.iter().zip(&*tops)).for_each(|(out, (&x, &top))| *out = math::exp(c, x - top));
+        parts[k % 8].iter_mut().zip(&*out).for_each(|(part, &x)| *part += x);
+    }
+    let [p, q, r, s, t, u, v, w] = &parts;
+    for (l, sum) in sums.iter_mut().enumerate().take(BESIDE) {
+        *sum = ((p[l] + t[l]) + (r[l] + v[l])) + ((q[l] + u[l]) + (s[l] + w[l]));
     }
 }
 
 #[inline(always)]
-fn exp_of_differences_beside_of<C: Lanes<V = f64>>(c: &C, x: &mut [f64], less: &[f64]) {
-    x.chunks_exact_mut(less.len()).for_each(|x| x.iter_mut().zip(less).for_each(|(x, &less)| *x = math::exp(c, *x - less)));
+fn sum_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
+    let mut parts = [0.0; 8];
+    let (eights, rest) = x.as_chunks::<8>();
+    eights.iter().for_each(|x| parts.iter_mut().zip(x).for_each(|(part, &x)| *part += x));
+    parts.iter_mut().zip(rest).for_each(|(part, &x)| *part += x);
+    let [p, q, r, s, t, u, v, w] = parts;
+    ((p + t) + (r + v)) + ((q + u) + (s + w))
+}
+
+#[inline(always)]
+fn quotients_by_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], divisor: f64) {
+    x.iter_mut().for_each(|x| *x /= divisor);
 }
 
 #[inline(always)]
@@ -224,17 +232,18 @@ mod tests {
             let mut x = numbers(n * lanes, 9);
             (x[0], x[n * lanes / 2]) = (-0.0, f64::NAN);
             let lane = |x: &[f64], l: usize| (0..n).map(|k| x[k * lanes + l]).collect::<Vec<_>>();
-            let (mut tops, mut powers) = (vec![0.0; lanes], x.clone());
-            largest_beside(&x, &mut tops);
-            exp_of_differences_beside(&mut powers, &tops);
+            let (mut tops, mut powers, mut sums) = (vec![0.0; lanes], x.clone(), vec![0.0; lanes]);
+            powers_beside(&x, &mut tops, &mut powers, &mut sums);
             let mut logs_of_tops: Vec<f64> = tops.iter().map(|t| t.abs()).collect();
             logs(&mut logs_of_tops);
             for l in 0..lanes {
                 let (alone, mut out) = (lane(&x, l), vec![0.0; n]);
                 let top = largest(&alone);
-                assert_eq!(top.to_bits(), tops[l].to_bits());
+                // Of two zeros the largest may be either: powers and their sum are the same.
+                assert_eq!(top, tops[l]);
                 exp_of_differences(&alone, top, &mut out);
                 assert_eq!(format!("{:?}", lane(&powers, l)), format!("{out:?}"));
+                assert_eq!(sum(&out).to_bits(), sums[l].to_bits());
                 assert_eq!(crate::scalar::Host::<f64>::CX.log(top.abs()), logs_of_tops[l]);
             }
         }
