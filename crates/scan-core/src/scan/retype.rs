@@ -81,8 +81,8 @@ pub fn param_types(scan: &Scan, ins: &[Type]) -> Vec<Type> {
 }
 
 /// The graph with parameters of known types, and so, where nothing depends on values, with all extents known: those of loops in it, too.
-/// Of parameters with a value, and of integers that follow from these, the value is taken where it decides more than elements: what is
-/// computed for other values is computed by the same kernels.
+/// Of parameters with a value, of extents, and of integers that follow from these, the value is taken where it decides more than elements:
+/// what is computed for other values is computed by the same kernels.
 ///
 /// # Errors
 /// What type inference reports.
@@ -113,7 +113,10 @@ fn specialised_node(
     fixed: &mut FxHashMap<Value, Array>,
 ) -> Result<Outs<Value>> {
     let elementwise = matches!(node.op, Op::Elem(_) | Op::Cast(_));
-    if elementwise && !fixed.is_empty() {
+    if let Op::DimOf(dim) = &node.op {
+        let extent = known.ty(image[&node.ins[0]]).dims[dim.axis].value();
+        fixed.extend(extent.map(|n| (node.outs[0], Array::scalar(n as i64))));
+    } else if elementwise && !fixed.is_empty() {
         let value = |v: &Value| fixed.get(v).or(graph.const_value(*v)).filter(|a| a.rank() == 0 && !a.dtype().is_float()).cloned();
         let args: Option<Vec<Array>> = node.ins.iter().map(value).collect();
         let found = args.and_then(|mut args| node.op.evaluate(&mut EvalCx::new(), &mut args).ok());
