@@ -134,12 +134,13 @@ def count(text, op):
 
 @each
 def test_the_op_appears_in_the_step_and_in_its_gradient(op, name, formula):
-    text = functions(formula).text(optimised=True)
+    # Of stacks the op becomes a function of what was stacked.
+    text = functions(formula, excluding="stacks").text(optimised=True)
     assert count(text, op) >= 1
     assert count(text, "log") == (name == "of a mean")  # of the number of rows
     assert "kind=max" not in text and "extreme_mask" not in text
     x = rs.dmatrix("x")
-    assert count(rs.function([x], formula(x), excluding=["stabilise"]).text(optimised=True), op) == (
+    assert count(rs.function([x], formula(x), excluding=["stabilise", "stacks"]).text(optimised=True), op) == (
         op == "logsumexp" and name == "two sums of two"
     )
 

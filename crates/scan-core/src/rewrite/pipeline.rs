@@ -3,7 +3,7 @@
 use super::driver::Cx;
 use super::passes::{
     dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
-    scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize,
+    scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize, stacks,
 };
 use super::rules::{
     Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, scatter, shape, spread,
@@ -286,6 +286,14 @@ pub static PASSES: &[Pass] = &[
         run: Run::Rules(&[masks::RULES]),
     },
     Pass {
+        name: "stacks",
+        theano: &["local_reduce_join"],
+        doc: "Reduces stacks of a few arrays as functions of these.",
+        stage: Stage::Last,
+        exact: Exact::Yes,
+        run: Run::Ops(&["join"], stacks::run),
+    },
+    Pass {
         name: "join_writes",
         theano: &[],
         doc: "Joins what is written beside each other into zeros and added up.",
@@ -312,7 +320,7 @@ static THEANO: &[&str] = &[
     "local_dimshuffle_lift", "local_fill_to_alloc", "local_fill_sink", "local_sum_prod_mul_by_scalar", "local_elemwise_alloc",
     "local_subtensor_lift", "local_incsubtensor_of_zeros_to_setsubtensor", "local_setsubtensor_of_constants", "local_useless_inc_subtensor", "local_useless_split",
     "local_useless_rebroadcast", "local_rebroadcast_lift", "local_join_1", "local_join_empty", "local_join_make_vector",
-    "local_reduce_join", "local_remove_switch_const_cond", "local_useless_switch", "local_mul_switch_sink", "local_div_switch_sink",
+    "local_remove_switch_const_cond", "local_useless_switch", "local_mul_switch_sink", "local_div_switch_sink",
     "local_merge_switch_same_cond", "local_upcast_elemwise_constant_inputs", "local_grad_log_erfc_neg", "local_greedy_distributor", "local_dot_to_dot22",
     "local_dot22_to_dot22scalar", "local_gemm_to_gemv", "local_gemm_to_ger", "local_inplace_gemm", "BlasOpt",
     "blas_opt_inplace", "c_blas", "specialize_device", "conv_gemm", "local_abstractconv_gemm",

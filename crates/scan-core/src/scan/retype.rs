@@ -4,7 +4,7 @@ use crate::bail;
 use crate::base::{Id, Result};
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
 
 /// True where inputs of these types do not fit the parameters of the body.
@@ -113,10 +113,7 @@ fn specialised_node(
     fixed: &mut FxHashMap<Value, Array>,
 ) -> Result<Outs<Value>> {
     let elementwise = matches!(node.op, Op::Elem(_) | Op::Cast(_));
-    if let Op::DimOf(dim) = &node.op {
-        let extent = known.ty(image[&node.ins[0]]).dims[dim.axis].value();
-        fixed.extend(extent.map(|n| (node.outs[0], Array::scalar(n as i64))));
-    } else if elementwise && !fixed.is_empty() {
+    if elementwise && !fixed.is_empty() {
         let value = |v: &Value| fixed.get(v).or(graph.const_value(*v)).filter(|a| a.rank() == 0 && !a.dtype().is_float()).cloned();
         let args: Option<Vec<Array>> = node.ins.iter().map(value).collect();
         let found = args.and_then(|mut args| node.op.evaluate(&mut EvalCx::new(), &mut args).ok());
@@ -128,7 +125,13 @@ fn specialised_node(
         let value = fixed.get(v).filter(|_| !element).cloned();
         ins.push(value.map_or(image[v], |a| known.constant(a)));
     }
-    let Op::Scan(scan) = &node.op else { return known.apply(node.op.clone(), &ins).map(Outs::from_iter) };
+    let Op::Scan(scan) = &node.op else {
+        let outs: Outs<Value> = known.apply(node.op.clone(), &ins)?.into_iter().collect();
+        let extent = |v: &Value| known.arg(*v).dim?.value().filter(|_| *known.ty(*v) == Type::scalar(DType::I64));
+        let extents = outs.iter().map(extent).zip(&node.outs);
+        fixed.extend(extents.filter_map(|(n, v)| Some((*v, Array::scalar(n? as i64)))));
+        return Ok(outs);
+    };
     let types: Vec<Type> = ins.iter().map(|&v| known.ty(v).clone()).collect();
     let mut values = vec![None; scan.body.params().len()];
     scan.captured.ids().for_each(|id| values[scan.captured_param(id)] = fixed.get(&node.ins[scan.captured_input(id)]).cloned());

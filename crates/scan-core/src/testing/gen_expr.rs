@@ -273,7 +273,11 @@ impl Generator {
         }
         let op = *self.random.pick(&[Reduce::Sum, Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::LogSumExp]);
         let product = op == Reduce::Sum && !keep && axis == 1 && shape.len() == 2 && self.random.percent(60);
-        let x = if product { self.all_products(shape[0], k, shape[1], depth) } else { self.expr(Kind::Float, &from, depth - 1) };
+        let x = match product {
+            true => self.all_products(shape[0], k, shape[1], depth),
+            false if !keep && axis == 0 && k > 1 && self.random.percent(40) => self.stacked(shape, k, depth),
+            false => self.expr(Kind::Float, &from, depth - 1),
+        };
         let b = self.bound(x);
         let bound = match op {
             Reduce::Sum => k as f64 * b,

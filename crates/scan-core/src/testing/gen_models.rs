@@ -118,6 +118,30 @@ impl Generator {
         self.add(Expr::Binary(Binary::Mul, a, b), Kind::Float, &[m, k, n], bounds[0] * bounds[1])
     }
 
+    /// k arrays on each other, now and then multiplied with another.
+    pub fn stacked(&mut self, shape: &[usize], k: usize, depth: usize) -> Id {
+        let mut all: Option<Id> = None;
+        for rows in 1..=k {
+            let x = self.expr(Kind::Float, shape, depth - 1);
+            let x = self.add(Expr::Expand(x, 0), Kind::Float, &[&[1], shape].concat(), self.bound(x));
+            all = Some(match all {
+                Some(all) => {
+                    let bound = self.bound(all).max(self.bound(x));
+                    self.add(Expr::Join(all, x), Kind::Float, &[&[rows], shape].concat(), bound)
+                }
+                None => x,
+            });
+        }
+        let from = [&[k], shape].concat();
+        let all = all.unwrap_or_else(|| self.expr(Kind::Float, &from, depth - 1));
+        if self.random.percent(60) {
+            return all;
+        }
+        let weights = self.expr(Kind::Float, &from, depth - 1);
+        let bound = self.bound(all) * self.bound(weights);
+        self.add(Expr::Binary(Binary::Mul, all, weights), Kind::Float, &from, bound)
+    }
+
     /// The sum of the solutions of two systems with one matrix.
     fn two_systems(&mut self, m: Id, a: Id, b: Id, row: &[usize]) -> Id {
         let n = row[row.len() - 1];

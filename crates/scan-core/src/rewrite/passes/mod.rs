@@ -18,3 +18,4 @@ pub mod scan_sink_output;
 pub mod scan_sum_in_loop;
 pub mod scan_unroll;
 pub mod scan_vectorize;
+pub mod stacks;
