@@ -275,7 +275,7 @@ impl Generator {
         let product = op == Reduce::Sum && !keep && axis == 1 && shape.len() == 2 && self.random.percent(60);
         let x = match product {
             true => self.all_products(shape[0], k, shape[1], depth),
-            false if !keep && axis == 0 && k > 1 && self.random.percent(40) => self.stacked(shape, k, depth),
+            false if !keep && axis == 0 && k > 1 && self.random.clone().percent(30) => self.stacked(shape, k, depth),
             false => self.expr(Kind::Float, &from, depth - 1),
         };
         let b = self.bound(x);

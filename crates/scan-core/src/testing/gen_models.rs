@@ -102,7 +102,8 @@ impl Generator {
     fn product(&mut self, x: Id, w: Id, row: &[usize], inner: usize) -> Id {
         let bound = inner as f64;
         match *row {
-            [m, n] if self.random.percent(25) => {
+            // Looked at beside the stream of choices: it stays what it was.
+            [m, n] if self.random.clone().percent(25) => {
                 let all = self.products_of([x, w], [m, inner, n]);
                 self.add(Expr::Reduce(Reduce::Sum, all, 1, false), Kind::Float, row, bound)
             }

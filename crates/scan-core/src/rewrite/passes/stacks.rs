@@ -103,8 +103,12 @@ impl Stacks {
             stacks.whole(g, v);
         }
         // Where a function of a stack is read whole, so are the functions that it is of.
-        while nodes.iter().rev().fold(false, |changed, node| stacks.reads(g, node) || changed) {}
-        stacks
+        loop {
+            let found = nodes.iter().rev().filter(|node| stacks.reads(g, node)).count();
+            if found == 0 {
+                return stacks;
+            }
+        }
     }
 
     /// Something reads all of a value.
@@ -121,7 +125,7 @@ impl Stacks {
             return whole && self.whole(g, out);
         }
         let along = self.along(g, node).is_some();
-        node.ins.iter().skip(usize::from(along)).fold(false, |changed, &v| self.whole(g, v) || changed)
+        node.ins.iter().skip(usize::from(along)).filter(|v| self.whole(g, **v)).count() > 0
     }
 
     fn made_by(&self, g: &Graph, node: &Node, out: Value) -> Option<Stack> {

@@ -40,7 +40,10 @@ fn regrouped(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
         return None;
     }
     let x = grouped(l, inside)?;
-    let mut y = l.make(LogSumExp { axes: over.clone(), keepdims: *keepdims }, &[x])?;
+    // What is left may lack leading axes, which those outside have.
+    let offset = rank - l.ty(x).rank();
+    let axes = over.iter().map(|k| k.checked_sub(offset)).collect::<Option<Vec<usize>>>()?;
+    let mut y = l.make(LogSumExp { axes, keepdims: *keepdims }, &[x])?;
     for term in outside {
         let c = if *keepdims { term.value } else { without(l, term.value, over, rank)? };
         y = l.elem(if term.minus { Sub } else { Add }, &[y, c])?;
