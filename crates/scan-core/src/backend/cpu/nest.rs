@@ -13,8 +13,8 @@ pub struct NestRun<'a> {
     nest: &'a Nest,
     /// The first element of each operand at the first steps.
     ptrs: SmallVec<[*mut u8; 12]>,
-    /// Bytes from one step of each loop around to the next.
-    along: SmallVec<[[isize; LEVELS]; 12]>,
+    /// Operands that move with the loops around, and by how many bytes from one step of each to the next.
+    along: SmallVec<[(usize, [isize; LEVELS]); 4]>,
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
     uses: SmallVec<[Use; 16]>,
@@ -54,7 +54,7 @@ impl<'a> NestRun<'a> {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
-            along: operands.iter().map(|o| *o.strides()).collect(),
+            along: operands.iter().map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]).collect(),
             steps: nest.strides.iter().map(|s| s.step).collect(),
             uses,
             moves: moves(nest),
@@ -104,8 +104,9 @@ impl<'a> NestRun<'a> {
                 &mut far[..]
             }
         };
-        for ((ptr, &first), along) in ptrs.iter_mut().zip(&self.ptrs).zip(&self.along) {
-            *ptr = first.wrapping_offset(along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum());
+        ptrs.copy_from_slice(&self.ptrs);
+        for (operand, along) in &self.along {
+            ptrs[*operand] = ptrs[*operand].wrapping_offset(along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum());
         }
         if from > 0 {
             self.go_on(ptrs, from);

@@ -1,9 +1,10 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Blocks, Emitted, Entry, MANY, Native};
+use super::{Blocks, Emitted, Entry, MANY, NEAR, Native};
 use crate::backend::cpu::code::{Frame, Places, Ready};
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 
 /// A call of all steps and places, but for its pointers.
 pub(super) struct Prepared<'a> {
@@ -14,6 +15,8 @@ pub(super) struct Prepared<'a> {
     lanes: usize,
     steps: usize,
     first: i64,
+    /// Where one task is all of the call: that, but for its table.
+    task: Option<Task>,
 }
 
 /// What does the lanes.
@@ -46,7 +49,32 @@ impl<'a> Prepared<'a> {
             (None, Some(native)) => Way::Once(native),
             (None, None) => Way::Blocks(code.parts(&table, frame, held).1),
         };
-        Some(Prepared { code, way, strides: SmallVec::from_slice(strides), lanes: frame.lanes, steps: frame.steps, first: frame.first })
+        let (lanes, steps, first) = (frame.lanes, frame.steps, frame.first);
+        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None };
+        all.task = all.only_task(frame, places);
+        Some(all)
+    }
+
+    /// The task of a call that is one: of a kernel without carries, whose operands have room in a table on the stack.
+    fn only_task(&self, frame: &Frame, places: &Places) -> Option<Task> {
+        let count = match (&self.way, places.extents) {
+            (Way::Once(_), []) => 1,
+            (Way::Along(_), &[count]) => count,
+            _ => return None,
+        };
+        let plain = self.code.program.carries.is_empty() && self.strides.len() <= NEAR;
+        plain.then(|| Task::new(&mut [], count, frame, self.code.tail(self.lanes)))
+    }
+
+    /// # Safety
+    /// As for [`Ready::run`]; the task is that of these places.
+    unsafe fn run_task(&self, native: &Native, task: &Task, ptrs: &[*mut u8], moves: *const isize) {
+        let mut table = [const { MaybeUninit::<Entry>::uninit() }; NEAR];
+        for (entry, (&ptr, &stride)) in table.iter_mut().zip(ptrs.iter().zip(&self.strides)) {
+            entry.write([ptr, stride as *mut u8]);
+        }
+        // SAFETY: the caller's promise; the table has an entry per operand.
+        unsafe { native.call(&mut Task { table: table.as_mut_ptr().cast(), moves, ..*task }) };
     }
 
     fn frame(&self, ptrs: &[*mut u8]) -> Frame {
@@ -68,6 +96,10 @@ impl Ready for Prepared<'_> {
     unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places) {
         match &self.way {
             // SAFETY: the caller's promise; the version is that for these lanes.
+            Way::Along(native) | Way::Once(native) if let Some(task) = &self.task => unsafe {
+                self.run_task(native, task, ptrs, places.moves.as_ptr());
+            },
+            // SAFETY: as above.
             Way::Along(native) => unsafe { self.code.run_along(native, &self.frame(ptrs), ptrs, places) },
             Way::Once(native) => {
                 let tail = self.code.tail(self.lanes);
