@@ -1,6 +1,7 @@
 //! What types alone tell: which inputs certainly fit each other.
 
 use crate::ir::{Graph, Node, Op, Value};
+use crate::scalar::ElemOp;
 use crate::types::{Dim, Type};
 
 /// Axis by axis from the last, all extents that are not 1 are the same.
@@ -36,6 +37,17 @@ pub fn integer(g: &Graph, v: Value) -> Option<i64> {
 pub fn not_negative(dim: &Dim) -> bool {
     let (terms, constant) = dim.parts();
     constant >= 0 && terms.iter().all(|t| t.1 >= 0)
+}
+
+/// True where an integer scalar is at least 0, whatever the inputs.
+pub fn never_negative(g: &Graph, v: Value) -> bool {
+    let found = integer(g, v).is_some_and(|n| n >= 0) || g.arg(v).dim.is_some_and(|d| not_negative(&d));
+    found
+        || match g.node_of(v).map(|n| (&n.op, &n.ins[..])) {
+            Some((Op::Elem(ElemOp::Minimum), ins)) => ins.iter().all(|&x| never_negative(g, x)),
+            Some((Op::Elem(ElemOp::Maximum), ins)) => ins.iter().any(|&x| never_negative(g, x)),
+            _ => false,
+        }
 }
 
 /// The extent that an integer scalar asks for, where it is certain not to be negative.

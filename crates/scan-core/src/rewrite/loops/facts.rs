@@ -2,7 +2,7 @@
 
 use crate::base::Id;
 use crate::ir::{Graph, Node, Value, Whole};
-pub use crate::ops::certain::{integer, not_negative};
+pub use crate::ops::certain::{integer, never_negative, not_negative};
 pub use crate::scan::reached::eager;
 use crate::scan::reached::reached;
 use crate::types::Dim;

@@ -21,7 +21,7 @@ use crate::ir::{Graph, Node, Op, Scan, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
-use crate::rewrite::loops::facts::{effect, integer, not_negative, used};
+use crate::rewrite::loops::facts::{effect, integer, never_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::copy_with;
@@ -72,9 +72,8 @@ fn note(what: &mut String, n: usize, of: &str) {
 /// True where the number of steps is read after a loop that runs as many as it was asked for, and that runs for its rows anyway.
 fn told_before(g: &Graph, scan: &Scan, node: &Node, used: &[bool]) -> bool {
     let n = node.ins[Scan::N_STEPS];
-    let never_negative = integer(g, n).is_some_and(|n| n >= 0) || g.arg(n).dim.is_some_and(|d| not_negative(&d));
     let runs = scan.states.ids().any(|id| used[node.outs[scan.state_output(id)].idx()]);
-    !scan.until && used[node.outs[scan.steps_output()].idx()] && runs && never_negative
+    !scan.until && used[node.outs[scan.steps_output()].idx()] && runs && never_negative(g, n)
 }
 
 /// Lets the loop read sequences as they were before rows were cut off that no step sees; how many.

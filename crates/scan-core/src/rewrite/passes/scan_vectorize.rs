@@ -15,7 +15,7 @@ use crate::ir::{Graph, Node, Scan, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::cost::heavy;
-use crate::rewrite::loops::facts::{integer, not_negative, some_step};
+use crate::rewrite::loops::facts::{never_negative, some_step};
 use crate::rewrite::loops::outside::{Outputs, only_written, rows_of};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -63,9 +63,7 @@ fn outputs(graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::result::Re
         return Err("not all rows of its outputs are wanted".into());
     }
     let some = some_step(graph, parts.n_steps);
-    let counted =
-        some || integer(graph, parts.n_steps).is_some_and(|n| n >= 0) || graph.arg(parts.n_steps).dim.is_some_and(|d| not_negative(&d));
-    if !counted {
+    if !some && !never_negative(graph, parts.n_steps) {
         return Err("its number of steps may be negative".into());
     }
     if !parts.seqs.iter().all(|s| prover.covers(s.rows, parts.n_steps, 0)) {
