@@ -19,3 +19,9 @@ def ctrl_c_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def chosen_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine that is chosen where nobody asks for one: of tests that look at what it makes of a loop."""
+    monkeypatch.delenv("RSCAN_ENGINE", raising=False)

@@ -42,6 +42,7 @@ def ahead(f):
 
 
 @pytest.mark.parametrize("steps", [1, 5, LONG])
+@pytest.mark.usefixtures("chosen_engine")
 def test_all_rows_and_the_last(steps):
     ins, rows = program()
     f = rs.function(ins, [rows, rows[-1]])
@@ -113,6 +114,7 @@ def test_a_misfit_is_told_as_the_step_is_written():
     ],
     ids=["flip", "softmax", "log_softmax", "max", "mask", "cumsum", "flip of rows", "softmax of rows"],
 )
+@pytest.mark.usefixtures("chosen_engine")
 def test_what_reads_other_rows_sees_all_of_them(ours, numpys, by_rows):
     x, w = rs.matrix("x"), rs.matrix("w")
     # Nothing but the loop reads the rows: how many there are is known without them.
@@ -129,6 +131,7 @@ def test_what_reads_other_rows_sees_all_of_them(ours, numpys, by_rows):
 
 @pytest.mark.parametrize("shape", [(6, 96), (3, 2), (64, 8), (2, 300), (120, 4), (40, 40)], ids=str)
 @pytest.mark.parametrize("steps", [600, LONG])
+@pytest.mark.usefixtures("chosen_engine")
 def test_bits_are_those_of_all_rows_at_once(shape, steps):
     x, w = rs.matrix("x"), rs.matrix("w")
     products = x @ w

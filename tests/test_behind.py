@@ -38,6 +38,7 @@ def outputs(dtype="float64", **options):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("steps", [0, 1, 5, LONG])
+@pytest.mark.usefixtures("chosen_engine")
 def test_outputs_that_feed_no_step(steps, dtype):
     ins, rows = outputs(dtype)
     f = rs.function(ins, rows)
@@ -48,6 +49,7 @@ def test_outputs_that_feed_no_step(steps, dtype):
     assert "computed behind, in blocks of rows" in str(f.explain())
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_rows_that_are_wanted_too():
     x, v, h = rs.matrix("x"), rs.matrix("v"), rs.zeros(K)
     rows, _ = rs.scan(lambda x, h: rs.tanh(x + h / 2), sequences=x, outputs_info=h)
@@ -62,6 +64,7 @@ def test_rows_that_are_wanted_too():
 
 @pytest.mark.parametrize("n", [1, 5, 20])
 @pytest.mark.parametrize("options", [{}, {"go_backwards": True}])
+@pytest.mark.usefixtures("chosen_engine")
 def test_gradients_by_matrices(n, options):
     x, w, u = rs.matrix("x"), rs.matrix("w"), rs.matrix("u")
     cell = lambda x, h, w, u: rs.tanh(x @ w + h @ u)
@@ -76,6 +79,7 @@ def test_gradients_by_matrices(n, options):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_the_gradient_of_a_batch():
     x, w, u = rs.tensor3("x"), rs.matrix("w"), rs.matrix("u")
     rows, _ = rs.scan(lambda x, h, w, u: rs.tanh(x @ w + h @ u), sequences=x, outputs_info=rs.zeros((3, 20)), non_sequences=[w, u])

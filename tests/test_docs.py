@@ -13,6 +13,7 @@ PAGES = [executed.ROOT / "README.md", *sorted((executed.ROOT / "docs").glob("*.m
 
 
 @pytest.mark.parametrize("section", [s for p in PAGES for s in executed.sections(p)], ids=str)
+@pytest.mark.usefixtures("chosen_engine")
 def test_programs(section, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     executed.run(section)

@@ -161,6 +161,7 @@ class _At:
 @pytest.mark.parametrize("how", OF_ITSELF)
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("row", [(), (150,)], ids=["numbers", "rows"])
+@pytest.mark.usefixtures("chosen_engine")
 def test_written_over_with_what_it_holds(how, n, row):
     step, b0, steps = OF_ITSELF[how], rs.tensor("float64", (None,) * (1 + len(row)), "b0"), rs.lscalar("n")
     (last,) = run(lambda i, b: step(b, i, lambda x: x.at), [b0], [rs.arange(steps)])
@@ -281,6 +282,7 @@ def test_a_gradient_does_not_keep_the_buffers_of_all_steps(xs):
     assert [variant.copies for loop in f.explain().loops for variant in loop.variants] == [[], []]
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_only_rows_that_are_copied_are_listed(xs):
     def copies(step, n=N):
         x = rs.dvector("x")

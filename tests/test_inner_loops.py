@@ -279,6 +279,7 @@ def test_lengths_that_depend_on_the_step(monkeypatch, loop, steps):
     agree(monkeypatch, lambda b, d: rs.grad(rs.sum(loop(b, d) ** 2), [b, d]), births, decay / steps)
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_one_list_is_for_all_lengths():
     births, decay = rs.vector("births"), rs.vector("decay")
     f = rs.function([births, decay], renewal(births, decay))

@@ -126,6 +126,7 @@ def compiled(loss):
 
 
 @pytest.mark.parametrize("loss", LOOPS)
+@pytest.mark.usefixtures("chosen_engine")
 def test_one_list_is_for_all_numbers_of_rows(loss):
     f = compiled(loss)
     f(X, SOME)

@@ -73,6 +73,7 @@ STEPS = [a_part, only_a_part, the_first_part, parts_of_parts, two_states, the_sa
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda s: s.__name__)
+@pytest.mark.usefixtures("chosen_engine")
 def test_values_are_those_of_a_walk(step):
     init = {"h": H0, "g": H0 * 0.5} if "g" in step(np, XS[0], {"h": H0, "g": H0}, WIDE) else {"h": H0}
     f, found, expected = both(step, init)

@@ -22,6 +22,7 @@ def test_a_function_without_profile_has_none():
 
 
 @pytest.mark.parametrize("of", ["function", "loop"])
+@pytest.mark.usefixtures("chosen_engine")
 def test_steps_and_operations_are_counted(of):
     inputs, out = chain(profile=of == "loop", name="waves")
     f = rs.function(inputs, out, profile=of == "function")

@@ -109,6 +109,7 @@ def test_every_engine_gives_the_same_bits(monkeypatch, build, dtype):
 
 
 @pytest.mark.parametrize("build", [f for f in PROGRAMS if f not in (threes, in_a_step)], ids=lambda f: f.__name__)
+@pytest.mark.usefixtures("chosen_engine")
 def test_such_loops_are_one_kernel(build):
     f = compiled(build)
     f(*given())

@@ -138,16 +138,20 @@ def fits(bug: tuple[str, str, str, str]) -> int:
 def planted(bugs: list) -> dict[str, str]:
     """The files with the bugs."""
     texts = {CORE + "base/mod.rs": (ROOT / CORE / "base/mod.rs").read_text() + planting.PLANTED}
-    # An outer place is listed before one inside it, and keeps its text.
+    places: dict[tuple[str, str], list[int]] = {}
     for k, bug in enumerate(bugs):
-        before, old, behind = place_of(bug)
-        path = path_of(bug)
+        places.setdefault((path_of(bug), bug[2]), []).append(k)
+    # An outer place is listed before one inside it, and keeps its text.
+    for (path, _), here in places.items():
+        before, old, behind = place_of(bugs[here[0]])
         text = texts.get(path) or (ROOT / path).read_text()
         at = text.index(before + old + behind) + len(before)
-        if path.endswith(".py"):
-            woken = f'({bug[3]} if __import__("os").environ.get("PLANTED_BUG") == "{k}" else ({old}))'
-        else:
-            woken = f"(if crate::base::planted({k}) {{ {bug[3]} }} else {{ {old} }})"
+        woken = old
+        for k in here:
+            if path.endswith(".py"):
+                woken = f'({bugs[k][3]} if __import__("os").environ.get("PLANTED_BUG") == "{k}" else ({woken}))'
+            else:
+                woken = f"(if crate::base::planted({k}) {{ {bugs[k][3]} }} else {{ {woken} }})"
         texts[path] = text[:at] + woken + text[at + len(old) :]
     return texts
 
@@ -186,10 +190,11 @@ def main() -> int:
     if unfit:
         print("\n".join(unfit))
         return 2
+    files = planted(BUGS)
     if options.places:
         return 0
     tree = options.d.resolve()
-    planting.copy_tree(tree, planted(BUGS))
+    planting.copy_tree(tree, files)
     judge = Judge(tree, options.n)
     asleep = judge.judge(len(BUGS), False)
     print(f"{'(all asleep)':<64} {'passes' if asleep == 'missed' else 'FAILS: ' + asleep}", flush=True)
