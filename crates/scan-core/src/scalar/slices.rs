@@ -130,10 +130,15 @@ fn powers_beside_of<C: Lanes<V = f64>>(c: &C, x: &[f64], tops: &mut [f64], out: 
         out.iter_mut().zip(row.iter().zip(&*tops)).for_each(|(out, (&x, &top))| *out = math::exp(c, x - top));
         parts[k % 8].iter_mut().zip(&*out).for_each(|(part, &x)| *part += x);
     }
-    let [p, q, r, s, t, u, v, w] = &parts;
     for (l, sum) in sums.iter_mut().enumerate().take(BESIDE) {
-        *sum = ((p[l] + t[l]) + (r[l] + v[l])) + ((q[l] + u[l]) + (s[l] + w[l]));
+        *sum = tree(parts.each_ref().map(|part| part[l]));
     }
+}
+
+/// The sum of eight parts.
+#[inline(always)]
+fn tree([p, q, r, s, t, u, v, w]: [f64; 8]) -> f64 {
+    ((p + t) + (r + v)) + ((q + u) + (s + w))
 }
 
 #[inline(always)]
@@ -142,8 +147,7 @@ fn sum_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
     let (eights, rest) = x.as_chunks::<8>();
     eights.iter().for_each(|x| parts.iter_mut().zip(x).for_each(|(part, &x)| *part += x));
     parts.iter_mut().zip(rest).for_each(|(part, &x)| *part += x);
-    let [p, q, r, s, t, u, v, w] = parts;
-    ((p + t) + (r + v)) + ((q + u) + (s + w))
+    tree(parts)
 }
 
 #[inline(always)]

@@ -127,9 +127,8 @@ fn specialised_node(
     }
     let Op::Scan(scan) = &node.op else {
         let outs: Outs<Value> = known.apply(node.op.clone(), &ins)?.into_iter().collect();
-        let extent = |v: &Value| known.arg(*v).dim?.value().filter(|_| *known.ty(*v) == Type::scalar(DType::I64));
-        let extents = outs.iter().map(extent).zip(&node.outs);
-        fixed.extend(extents.filter_map(|(n, v)| Some((*v, Array::scalar(n? as i64)))));
+        let integers = outs.iter().zip(&node.outs).filter(|(new, _)| *known.ty(**new) == Type::scalar(DType::I64));
+        fixed.extend(integers.filter_map(|(new, old)| Some((*old, Array::scalar(known.arg(*new).dim?.value()? as i64)))));
         return Ok(outs);
     };
     let types: Vec<Type> = ins.iter().map(|&v| known.ty(v).clone()).collect();
