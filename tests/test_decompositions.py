@@ -288,3 +288,18 @@ def test_what_is_arbitrary_has_no_gradient():
 def test_the_array_apis_products_of_vectors():
     x, y = np.random.default_rng(1).standard_normal((2, 2, 3, 3))
     like_numpy(lambda m, a, b: [m.linalg.cross(a, b, axis=1), m.linalg.vecdot(a, b, axis=0), m.linalg.diagonal(a, offset=1)], x, y)
+
+
+@pytest.mark.parametrize("structure", ["general", "lower", "positive"])
+def test_a_right_side_is_solved_alike_whatever_stands_beside_it(structure):
+    a, b = rs.dmatrix("a"), rs.dmatrix("b")
+    f = rs.function([a, b], rs.solve(a, b, assume_a=structure))
+    rng = np.random.default_rng(3)
+    for n in [1, 2, 4, 7, 12, 16, 17, 33, 70]:
+        x = rng.normal(size=(n, n))
+        x = {"general": x, "lower": np.tril(x) + 4 * np.eye(n), "positive": x @ x.T + n * np.eye(n)}[structure]
+        sides = rng.normal(size=(n, 40))
+        whole = f(x, sides)
+        for width in [1, 3, 8, 39]:
+            parts = [f(x, sides[:, at : at + width]) for at in range(0, 40, width)]
+            np.testing.assert_array_equal(np.hstack(parts), whole)

@@ -53,8 +53,6 @@ pub struct Batching<'a> {
     pub g: &'a mut Graph,
     /// A value whose leading axis counts rows.
     pub leading: Value,
-    /// True where the op must not fail if there is no row, although extents may not fit then: a loop that does not run says nothing.
-    pub lenient: bool,
     /// Set by rules that know nothing better than a loop over the rows.
     pub looped: bool,
     /// Set by the rule of a loop over rows of which each may have another length: whatever reads them belongs into that loop.
@@ -64,7 +62,7 @@ pub struct Batching<'a> {
 impl<'a> Batching<'a> {
     /// Rules that write to a graph; `leading` is a value whose leading axis counts rows.
     pub fn new(g: &'a mut Graph, leading: Value) -> Batching<'a> {
-        Batching { g, leading, lenient: false, looped: false, apart: false }
+        Batching { g, leading, looped: false, apart: false }
     }
     /// The number of rows, an i64 scalar.
     pub fn extent(&mut self) -> Value {

@@ -7,7 +7,6 @@ use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{Node, Value};
 use crate::kernel::{Bin, Cmp, HostFn, Reg};
-use crate::ops::triangle::FEW;
 use crate::scalar::ElemOp;
 use crate::types::DType;
 use crate::types::shape::{Extents, count};
@@ -16,6 +15,9 @@ use crate::types::shape::{Extents, count};
 const PIVOTED: usize = 4;
 /// The same where none are.
 const FACTORED: usize = 8;
+
+/// Systems of more right sides are solved by the evaluator, which takes them side by side: a row that is known stands in so many products.
+const SUBSTITUTED: usize = 32;
 
 /// A row-major matrix.
 #[derive(Clone)]
@@ -190,7 +192,7 @@ impl Lowering<'_> {
     /// Overwrites b with the solution of a triangular system.
     fn substitute(&mut self, a: &Matrix, lower: bool, unit: bool, b: &mut Matrix) -> Lowered<()> {
         let n = a.columns;
-        if n.saturating_sub(1) * b.columns > FEW {
+        if n.saturating_sub(1) * b.columns > SUBSTITUTED {
             return refuse("a system of many right sides");
         }
         for i in (0..n).map(|i| if lower { i } else { n - 1 - i }) {

@@ -6,6 +6,7 @@ use super::shape::turn;
 use crate::base::Result;
 use crate::ir::EvalCx;
 use crate::scalar::product::{Matrix, Mode};
+use crate::scalar::slices;
 use crate::types::memory;
 use std::ops::Range;
 
@@ -109,18 +110,13 @@ fn take(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, from: Range<
     product_in(cx, extents, t.matrix.from(from.start, known.start), known_rows, to, Mode::Sub)
 }
 
-/// Row i of the solution from rows beside it that are known.
+/// Row i of the solution from rows beside it that are known: product by product, so that a right side's solution is the same whatever
+/// stands beside it.
 fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usize, known: Range<usize>) -> Result<()> {
     cx.worked((known.len() + 1) * sides.columns.len())?;
-    if known.len() * sides.columns.len() > FEW {
-        take(cx, t, b, sides, i..i + 1, known)?;
-    } else {
-        for j in known {
-            let factor = t.matrix.at(i, j);
-            for c in sides.columns.clone() {
-                b[i * sides.width + c] -= factor * b[j * sides.width + c];
-            }
-        }
+    for j in known {
+        let (row, from) = rows_of(b, sides, i, j);
+        less_multiple(from, t.matrix.at(i, j), row);
     }
     if !t.unit {
         let pivot = t.matrix.at(i, i);
@@ -129,8 +125,24 @@ fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usi
     Ok(())
 }
 
-/// So many multiplications are quicker done than handed over.
-pub(crate) const FEW: usize = 32;
+/// Row i of right sides, to be written, and row j.
+fn rows_of<'a>(b: &'a mut [f64], sides: &Sides, i: usize, j: usize) -> (&'a mut [f64], &'a [f64]) {
+    let (above, below) = b.split_at_mut(i.max(j) * sides.width);
+    let (low, high) = (&mut above[i.min(j) * sides.width..], below);
+    let (row, from) = if i < j { (low, high) } else { (high, low) };
+    (&mut row[sides.columns.clone()], &from[sides.columns.clone()])
+}
+
+/// `out = out − factor · x`, rounded twice.
+fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) {
+    if x.len() < FEW {
+        return out.iter_mut().zip(x).for_each(|(out, x)| *out -= factor * x);
+    }
+    slices::less_multiple(x, factor, out);
+}
+
+/// Fewer elements are quicker done than handed over.
+const FEW: usize = 16;
 
 /// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
 ///

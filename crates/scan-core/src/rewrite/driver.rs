@@ -13,10 +13,12 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 /// What passes share.
-#[derive(Default)]
 pub struct Cx {
     /// What they did.
     pub report: Report,
+    /// Computation may be moved to where it is not certain to be needed, though it might fail there: a run that fails is done again by the
+    /// graph as it was written. Operations of users would notice that.
+    pub speculate: bool,
 }
 
 impl Cx {
@@ -45,7 +47,8 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     }
     let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
     let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
-    let mut driver = Driver { cx: Cx::default(), present: Present::of(&graph), graph };
+    let cx = Cx { report: Report::default(), speculate: !graph.whole().user_ops };
+    let mut driver = Driver { cx, present: Present::of(&graph), graph };
     driver.all(&rules)?;
     for round in 0..ROUNDS {
         if loops.is_empty() || !driver.all(&loops)? || !driver.all(&rules)? && round > 0 {

@@ -4,7 +4,9 @@
 //! first, so that what one rule makes is seen by the next. *Passes over a graph* look at more than one node at a time: those
 //! that change loops are of this kind. Every pass runs on the bodies of loops, too, innermost first.
 //!
-//! A pass never changes what a graph computes, errors included; passes marked [`Exact::No`] may change the rounding of floats.
+//! A pass never changes what a graph computes; passes marked [`Exact::No`] may change the rounding of floats. An optimised graph may fail
+//! where the graph as it was written would not, since computation moves out of loops that may run no step: who runs it must then run that
+//! one, as [`Program`](crate::exec::Program) does.
 
 pub mod driver;
 pub mod local;

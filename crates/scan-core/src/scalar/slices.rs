@@ -98,6 +98,8 @@ slices! {
     pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of of f64;
     /// True where an element is NaN.
     pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
+    /// `out = out − factor · x`, rounded twice.
+    pub fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) = less_multiple_of of f64;
     /// `out = out · x`
     pub fn scale(x: &[f64], out: &mut [f64]) = scale_of of f64;
 }
@@ -199,6 +201,11 @@ fn quotients_of<C: Lanes<V = f64>>(_: &C, cts: &[f64], sums: &[f64], tops: &[f64
 #[inline(always)]
 fn any_nan_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> bool {
     x.iter().map(|x| u64::from(x.is_nan())).sum::<u64>() > 0
+}
+
+#[inline(always)]
+fn less_multiple_of<C: Lanes<V = f64>>(_: &C, x: &[f64], factor: f64, out: &mut [f64]) {
+    out.iter_mut().zip(x).for_each(|(out, x)| *out -= factor * x);
 }
 
 #[inline(always)]

@@ -6,8 +6,8 @@
 //!   the same bits. `n=3` sets an integer parameter or the extent `n0`.
 //! - `# call: f64[2]{1.0, 2.0}, 3:i64 => 5.0:f64` calls it on these arguments and compares the results, floats to 1e-9.
 //! - `# call: 1.0:f64 => E0301` expects an error of that code.
-//! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` and `call` is made of it, too, and
-//!   gives the same bits (1e-9, where a pass may round otherwise), and `run` compares the gradients of both.
+//! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` is made of it, too, and gives
+//!   the same bits (1e-9, where a pass may round otherwise), and the same gradients; a `call` is one of a program with these passes.
 //! - `# count: mul 2` counts the operations of a name after the passes, those in loops included.
 //! - `# needs: fma` leaves the file out where the processor cannot.
 //! - `… # error: E0903` at the end of a line expects that the text is refused with that code, blaming that line.
@@ -15,6 +15,7 @@
 use crate::sources::{Random, files, read, short};
 use scan_core::base::Diagnostic;
 use scan_core::eval;
+use scan_core::exec::{Engine, Program};
 use scan_core::grad::{Seeds, vjp};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
@@ -52,6 +53,7 @@ fn check(path: &Path) -> Outcome {
     }
     let (name, graph) = read_graph(&source)?;
     let mut graph = Arc::new(graph);
+    let written = graph.clone();
     let mut printed = graph.to_text(&name);
     let passes = directives(&source, "pass").flat_map(str::split_whitespace).collect::<Vec<_>>();
     if !passes.is_empty() {
@@ -77,7 +79,7 @@ fn check(path: &Path) -> Outcome {
     for line in source.lines() {
         match line.split_once(':') {
             Some(("# run", args)) => run(&graph, &again, args)?,
-            Some(("# call", args)) => call(&graph, &again, args)?,
+            Some(("# call", args)) => call(&written, &again, &passes, args)?,
             _ => {}
         }
     }
@@ -191,10 +193,13 @@ fn run(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
     Ok(())
 }
 
-fn call(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
+fn call(written: &Arc<Graph>, again: &Graph, passes: &[&str], directive: &str) -> Outcome {
     let (args, want) = directive.split_once("=>").ok_or_else(|| format!("`# call:{directive}` has no `=>`"))?;
     let args = literals(args)?;
-    let found = [evaluate(graph, &args), evaluate(again, &args)];
+    let found = match passes {
+        [] => vec![evaluate(written, &args), evaluate(again, &args)],
+        _ => vec![optimised(written, passes, &args)],
+    };
     for got in found {
         match got {
             Err(e) if e.code == want.trim() => {}
@@ -209,6 +214,12 @@ fn call(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// What a program of these passes gives.
+fn optimised(written: &Arc<Graph>, passes: &[&str], args: &[Array]) -> Result<Vec<Array>, Box<Diagnostic>> {
+    let program = Program::new(written.clone(), &Options::only(passes)?, Engine::Eval)?;
+    program.run(&mut EvalCx::new(), &|| args.to_vec())
 }
 
 /// The values of literals separated by commas.

@@ -16,36 +16,7 @@ use rustc_hash::FxHashMap;
 
 /// An elementwise function.
 pub fn elementwise(op: ElemOp, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-    if !b.lenient {
-        return b.broadcasting(Op::Elem(op), ins);
-    }
-    let rank = ins.iter().map(|x| b.rank(*x)).max().unwrap_or(0);
-    let aligned: Vec<Value> = ins.iter().map(|x| b.aligned(*x, rank)).collect();
-    let rows = ins.iter().position(|x| x.varies()).map(|at| aligned[at]);
-    let fit = |(x, v): (&Batched, &Value)| rows.filter(|_| !x.varies()).map_or(*v, |rows| fitted(b.g, *v, rows));
-    let ins: Vec<Value> = ins.iter().zip(&aligned).map(fit).collect();
-    Ok(one(Batched::Rows(b.apply(Op::Elem(op), &ins)?)))
-}
-
-/// A value that rows meet elementwise: where there is no row, cut to extents of 1 where it might not fit.
-fn fitted(g: &mut Graph, x: Value, rows: Value) -> Value {
-    let (rank, own) = (g.ty(rows).rank(), g.ty(x).rank());
-    let (n, zero, one, all) = (g.dim(rows, 0), g.int(0), g.int(1), g.int(i64::MAX));
-    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
-    let (mut words, mut ins) = (vec![], vec![x]);
-    for axis in 0..own {
-        let (here, there) = (g.ty(x).dims[axis].clone(), g.ty(rows).dims[rank - own + axis].clone());
-        if here.is_one() || here == there {
-            words.push(":");
-            continue;
-        }
-        let extent = g.dim(rows, rank - own + axis);
-        let spread = g.eq(extent, one);
-        let whole = g.emit(Op::Elem(ElemOp::Or), &[some, spread]);
-        ins.push(g.select(whole, all, one));
-        words.push(":e");
-    }
-    if ins.len() == 1 { x } else { g.emit(Index { pattern: words.join(",") }, &ins) }
+    b.broadcasting(Op::Elem(op), ins)
 }
 
 /// The values of a graph for all rows, written to another one, given some of them there. `None` where rows have different lengths and

@@ -10,7 +10,6 @@ use crate::scalar::ElemOp;
 pub fn matmul(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
     let (x, y) = (ins[0], ins[1]);
     let product = match (x.varies(), y.varies(), b.rank(x), b.rank(y)) {
-        (true, false, 1 | 2, 2) if b.lenient => rows_by_matrix(b, x.value(), y.value())?,
         (true, false, _, 1 | 2) | (false, true, 1, 2..) => b.apply(MatMul {}, &[x.value(), y.value()])?,
         (false, true, 1, 1) => b.apply(MatMul {}, &[y.value(), x.value()])?,
         (false, true, 2, 1) => {
@@ -71,27 +70,6 @@ fn with_axis(b: &mut Batching, x: Batched, axis: usize) -> Batched {
 fn same_rank(b: &mut Batching, x: Batched, y: Batched) -> [Value; 2] {
     let rank = b.rank(x).max(b.rank(y));
     [x, y].map(|v| b.aligned(v, rank))
-}
-
-/// The products of all rows with a matrix, as one. Where there is no row, nothing tells how long a row would be: it fits then.
-///
-/// # Errors
-/// Internal ones.
-pub fn rows_by_matrix(b: &mut Batching, x: Value, w: Value) -> Result<Value> {
-    let rank = b.g.ty(x).rank();
-    let (n, zero) = (b.g.dim(x, 0), b.g.int(0));
-    let (k, fitting, p) = (b.g.dim(x, rank - 1), b.g.dim(w, 0), b.g.dim(w, 1));
-    let some = b.apply(Op::Elem(ElemOp::Gt), &[n, zero])?;
-    let inner = b.g.select(some, k, fitting);
-    if rank == 2 {
-        let flat = b.apply(Reshape {}, &[x, n, inner])?;
-        return b.apply(MatMul {}, &[flat, w]);
-    }
-    let m = b.g.dim(x, 1);
-    let rows = b.g.mul(n, m);
-    let flat = b.apply(Reshape {}, &[x, rows, inner])?;
-    let product = b.apply(MatMul {}, &[flat, w])?;
-    b.apply(Reshape {}, &[product, n, m, p])
 }
 
 /// `solve`: the right sides of one matrix are columns, so that it is factorised once.

@@ -2,10 +2,11 @@
 
 use super::Parts;
 use super::cost::heavy;
-use super::facts::infallible;
+use super::facts::{infallible, some_step};
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index};
 use crate::ir::{Batched, Batching, Def, Graph, Keep, Node, NodeId, Op, Value};
+use crate::rewrite::Cx;
 use crate::rewrite::loops::{SeqPart, StatePart};
 use crate::scan::steady::steady;
 use crate::types::Dim;
@@ -21,8 +22,6 @@ pub fn only_written(state: &StatePart) -> bool {
 pub struct Outputs {
     /// True per value that differs from step to step.
     varies: Vec<bool>,
-    /// True per node that must not fail where no step runs, and might.
-    fit: Vec<bool>,
     /// True per node that can go: nothing but outputs, and nodes that can go, read it.
     can: Vec<bool>,
     /// True per node that goes.
@@ -32,8 +31,9 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Looks at a step; `some_step` where one certainly runs, so that what it computes may fail before.
-    pub fn new(parts: &Parts, some_step: bool) -> Outputs {
+    /// Looks at the step of a loop in `graph`.
+    pub fn new(cx: &Cx, graph: &Graph, parts: &Parts) -> Outputs {
+        let may_fail = cx.speculate || some_step(graph, parts.n_steps);
         let body = &parts.body;
         let (varies, steady) = (varying(parts), steady(&parts.body, parts.varying()));
         let recurrent =
@@ -44,7 +44,7 @@ impl Outputs {
             node.ins.iter().for_each(|v| users[v.idx()].push(id));
         }
         let none = vec![false; body.nodes().len()];
-        let mut found = Outputs { varies, fit: none.clone(), can: none.clone(), goes: none, why_not: None };
+        let mut found = Outputs { varies, can: none.clone(), goes: none, why_not: None };
         for (id, node) in body.nodes().enumerate().rev().filter(|(_, n)| n.outs.iter().any(|v| live[v.idx()])) {
             let (out, rows) = (node.outs[0], node.ins.iter().map(|v| found.varies[v.idx()]).collect::<Vec<_>>());
             if !found.varies[out.idx()] || recurrent[out.idx()] {
@@ -52,14 +52,12 @@ impl Outputs {
             }
             let ready = users[out.idx()].iter().all(|u| found.can[u.idx()]);
             let rule = has_rule(body, node, &rows);
-            let (sure, product) = (some_step || infallible(body, node), rows_by_matrix(body, node, &rows));
-            found.fit[id.idx()] = !sure || product;
-            let sure = sure || product || can_be_fitted(body, node, &rows);
-            let fixed = node.ins.iter().filter(|v| !found.varies[v.idx()]).all(|v| some_step || sure_outside(body, *v));
+            let fixed = || node.ins.iter().filter(|v| !found.varies[v.idx()]).all(|v| sure_outside(body, *v));
+            let sure = may_fail || infallible(body, node) && fixed();
             let rows = node.ins.iter().chain(&node.outs).all(|v| steady[v.idx()]);
-            found.can[id.idx()] = ready && rule && sure && fixed && rows && node.outs.len() == 1;
+            found.can[id.idx()] = ready && rule && sure && rows && node.outs.len() == 1;
             if heavy(body, node) && !found.can[id.idx()] && rule {
-                found.why_not = Some(found.reason(node, ready, sure && fixed));
+                found.why_not = Some(found.reason(node, ready, sure));
             }
         }
         found.spread(body);
@@ -128,7 +126,7 @@ impl Outputs {
     ) -> Result<FxHashMap<Value, Value>> {
         let mut made: FxHashMap<Value, Batched> = rows.iter().map(|(v, all)| (*v, Batched::Rows(*all))).collect();
         let Some(&leading) = rows.values().next() else { return Ok(FxHashMap::default()) };
-        for (id, node) in body.nodes().enumerate().filter(|(id, _)| self.goes[id.idx()]) {
+        for (_, node) in body.nodes().enumerate().filter(|(id, _)| self.goes[id.idx()]) {
             let outer = g.set_span(node.span);
             let mut ins = vec![];
             for &v in &node.ins {
@@ -137,7 +135,7 @@ impl Outputs {
                     None => Batched::Fixed(g.inline(body, captured, &[v])?[0]),
                 });
             }
-            let all = node.op.batch(&mut Batching { lenient: self.fit[id.idx()], ..Batching::new(g, leading) }, &ins)?[0];
+            let all = node.op.batch(&mut Batching::new(g, leading), &ins)?[0];
             g.set_span(outer);
             made.insert(node.outs[0], all);
         }
@@ -164,26 +162,6 @@ fn has_rule(body: &Graph, node: &Node, rows: &[bool]) -> bool {
     let mut b = Batching::new(&mut g, leading);
     let outs = node.op.batch(&mut b, &ins);
     outs.is_ok_and(|outs| !b.looped && outs.iter().all(|out| matches!(out, Batched::Rows(_) | Batched::Fixed(_))))
-}
-
-/// True for products of rows with a matrix: those of no rows at all can be made to fit.
-fn rows_by_matrix(body: &Graph, node: &Node, rows: &[bool]) -> bool {
-    let ty = |k: usize| body.ty(node.ins[k]);
-    matches!(node.op, Op::MatMul(_))
-        && rows[0]
-        && !rows[1]
-        && (1..=2).contains(&ty(0).rank())
-        && ty(1).rank() == 2
-        && ty(0).dtype == ty(1).dtype
-}
-
-/// True for an elementwise node of one value that differs from step to step, whose axes include those of all others: where no step
-/// runs, the others can be made to fit.
-fn can_be_fitted(body: &Graph, node: &Node, rows: &[bool]) -> bool {
-    let mut varying = node.ins.iter().zip(rows).filter(|(_, rows)| **rows).map(|(v, _)| *v);
-    let Some(x) = varying.next() else { return false };
-    let widest = node.ins.iter().all(|v| body.ty(*v).rank() <= body.ty(x).rank());
-    matches!(node.op, Op::Elem(_)) && widest && varying.all(|v| v == x)
 }
 
 /// True per value that differs from step to step.

@@ -3,7 +3,7 @@
 //! Where initial rows may be fewer than the taps need, a loop that runs no step returns fewer rows than its form says; such a
 //! form is given with the steps on which it relies, and holds where these are not 0.
 
-use super::facts::integer;
+use super::facts::{integer, never_negative};
 use crate::base::Id;
 use crate::ir::{Def, Graph, Keep, Op, Scan, StateId, Value};
 use crate::ops::index::{Item, Pattern};
@@ -93,6 +93,8 @@ impl<'g> Prover<'g> {
         match &node.op {
             Op::Scan(scan) if at < scan.states.len() => self.buffer(scan, &ins, StateId::new(at)),
             Op::BroadcastTo(_) => Some(Rows::exactly(self.scalar(ins[1]))),
+            Op::Reshape(_) if never_negative(self.g, ins[1]) => Some(Rows::exactly(self.scalar(ins[1]))),
+            Op::MatMul(_) if self.g.ty(ins[0]).rank() > 1 && self.g.ty(ins[1]).rank() < 3 => Some(self.rows(ins[0])),
             Op::Elem(_) => self.common(v, &ins),
             Op::Join(op) if op.axis == 0 => self.joined(&ins),
             Op::Index(op) => self.slice(&Pattern::parse(&op.pattern).ok()?, &ins),
@@ -130,7 +132,11 @@ impl<'g> Prover<'g> {
         if !end {
             return (have >= lo).then(|| x.plus(-lo));
         }
-        let hi = self.scalar(ins[1 + usize::from(start)]);
+        let until = ins[1 + usize::from(start)];
+        let hi = self.scalar(until);
+        if !start && never_negative(self.g, until) && self.covers(ins[0], until, 0) {
+            return Some(Rows::exactly(hi));
+        }
         if let ([], n) = hi.parts() {
             return (n < 0 && have + n >= lo).then(|| x.plus(n - lo));
         }

@@ -6,8 +6,8 @@
 //!         scan n { state h; const t, e;   next h = h @ t + e }
 //! ```
 //!
-//! - What can fail leaves only a loop that provably runs a step, and only where every step computes it: the first step would
-//!   have failed, too. Out of other loops goes what cannot fail for these types.
+//! - What can fail leaves only where every step computes it: the first step would have failed, too. Where no step runs, the graph as it
+//!   was written decides. Loops, which may take long, and steps with operations of users leave only a loop that provably runs a step.
 //! - What prints, draws from the outside or asserts stays, and so does what only a branch of `ifelse` needs.
 //! - What only repeats or relabels elements (broadcasts, new axes) stays inside, where it costs nothing, unless something that
 //!   leaves reads it.
@@ -32,7 +32,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan() else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
-        let leaving = leaving(&parts, some_step(graph, parts.n_steps));
+        let leaving = leaving(&parts, cx.speculate, some_step(graph, parts.n_steps));
         let frontier = frontier(&parts, &leaving);
         if frontier.is_empty() {
             return Ok(false);
@@ -57,7 +57,7 @@ fn worthy(node: &Node) -> bool {
 }
 
 /// True per node that leaves: invariant, allowed to, and worth it or read by one that is.
-fn leaving(parts: &Parts, some_step: bool) -> Vec<bool> {
+fn leaving(parts: &Parts, speculate: bool, some_step: bool) -> Vec<bool> {
     let body = &parts.body;
     let eager = eager(body);
     let mut invariant = vec![false; body.n_values()];
@@ -65,7 +65,8 @@ fn leaving(parts: &Parts, some_step: bool) -> Vec<bool> {
     let mut can = vec![false; body.nodes().len()];
     for (id, node) in body.nodes().enumerate() {
         let always = node.outs.iter().any(|v| eager[v.idx()]);
-        let allowed = always && !effect(node) && (some_step || infallible(body, node));
+        let may_fail = some_step || speculate && node.op.as_scan().is_none();
+        let allowed = always && !effect(node) && (may_fail || infallible(body, node));
         can[id.idx()] = allowed && node.ins.iter().all(|v| invariant[v.idx()]);
         if can[id.idx()] {
             node.outs.iter().for_each(|v| invariant[v.idx()] = true);

@@ -2,26 +2,24 @@
 //!
 //! ```text
 //! before  scan n { seq x; state h; const W, U;   next h = tanh(x @ W + h @ U) }
-//! after   y = reshape(reshape(x, n·b, k) @ W, n, b, p)
+//! after   y = x @ W
 //!         scan n { seq y; state h; const U;      next h = tanh(y + h @ U) }
 //! ```
 //!
 //! One large product is faster than many small ones, so this pays for products; elementwise work stays inside, where it costs
 //! no memory. The loop has no condition that may stop it, and every step computes the product, and for its values: not only for
-//! its shape. Where no step runs, the product must not fail although its extents may not fit: no rows have any extent.
-//! Floats may be rounded otherwise, since a product's order of summation depends on its extents.
+//! its shape. Floats may be rounded otherwise, since a product's order of
+//! summation depends on its extents.
 
 use crate::base::{Id, Result};
 use crate::ir::op::{Index, Reshape};
-use crate::ir::{Batching, Graph, Node, NodeId, Op, Value};
-use crate::ops::batch::products::rows_by_matrix;
+use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::{eager, for_values};
+use crate::rewrite::loops::facts::{eager, for_values, infallible, some_step};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::loops::{Parts, SeqPart};
 use crate::rewrite::rebuild::copy_with;
-use crate::scalar::ElemOp;
 
 const NAME: &str = "scan_hoist_seq";
 
@@ -34,7 +32,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan().filter(|s| !s.until && !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
-        let products = products(&parts);
+        let products = products(&parts, cx.speculate || some_step(graph, parts.n_steps));
         if products.is_empty() {
             return Ok(false);
         }
@@ -48,7 +46,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
                 Given::Row(at) => cut(&mut rebuild.new, &parts.seqs[at], parts.n_steps),
             });
             let ins: Vec<Value> = ins.collect();
-            let rows = at_once(&mut rebuild.new, &product.op, &ins)?;
+            let rows = at_once(&mut rebuild.new, &product.op, &ins);
             let seq = parts.seqs[product.seq].clone();
             parts.seqs.push(SeqPart { rows, param: product.value, ..seq });
         }
@@ -73,7 +71,7 @@ enum Given {
     Captured(usize),
 }
 
-fn products(parts: &Parts) -> Vec<Product> {
+fn products(parts: &Parts, may_fail: bool) -> Vec<Product> {
     let (eager, values) = (eager(&parts.body), for_values(&parts.body));
     let found = |(_, node): (NodeId, &Node)| {
         let value = node.outs[0];
@@ -83,7 +81,7 @@ fn products(parts: &Parts) -> Vec<Product> {
             Op::LogMatMul(_) => &[0, 2],
             _ => return None,
         };
-        if !eager[value.idx()] || !values[value.idx()] {
+        if !eager[value.idx()] || !values[value.idx()] || !may_fail && !infallible(&parts.body, node) {
             return None;
         }
         let given = |(at, v): (usize, &Value)| match rows.contains(&at) {
@@ -116,27 +114,22 @@ fn cut(g: &mut Graph, seq: &SeqPart, n: Value) -> Value {
     g.emit(Index { pattern: ":e".into() }, &[seq.rows, n])
 }
 
-/// The product of all rows with what is fixed. In log space no rows fit every matrix.
-fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Result<Value> {
-    let (x, rank) = (ins[0], g.ty(ins[0]).rank());
-    match op {
-        Op::MatMul(_) => return rows_by_matrix(&mut Batching::new(g, x), x, ins[1]),
-        _ if rank == 2 || ins.len() == 1 => return Ok(g.emit(op.clone(), ins)),
-        _ => {}
+/// The product of all rows with what is fixed. In log space, operands are matrices.
+fn at_once(g: &mut Graph, op: &Op, ins: &[Value]) -> Value {
+    let x = ins[0];
+    if matches!(op, Op::MatMul(_)) || g.ty(x).rank() == 2 || ins.len() == 1 {
+        return g.emit(op.clone(), ins);
     }
-    let (n, b, w, zero) = (g.dim(x, 0), g.dim(x, 1), ins[1], g.int(0));
-    let (fitting, p) = (g.dim(w, 0), g.dim(w, 1));
+    let (n, b, p) = (g.dim(x, 0), g.dim(x, 1), g.dim(ins[1], 1));
     let rows = g.mul(n, b);
-    let some = g.emit(Op::Elem(ElemOp::Gt), &[n, zero]);
-    let mut flat = |v: Value, fitting: Value| {
+    let mut flat = |v: Value| {
         if g.ty(v).rank() < 3 {
             return v;
         }
-        let own = g.dim(v, 2);
-        let width = g.select(some, own, fitting);
+        let width = g.dim(v, 2);
         g.emit(Reshape {}, &[v, rows, width])
     };
-    let ins: Vec<Value> = ins.iter().enumerate().map(|(at, &v)| flat(v, if at == 0 { fitting } else { p })).collect();
+    let ins: Vec<Value> = ins.iter().map(|&v| flat(v)).collect();
     let product = g.emit(op.clone(), &ins);
-    Ok(g.emit(Reshape {}, &[product, n, b, p]))
+    g.emit(Reshape {}, &[product, n, b, p])
 }

@@ -3,18 +3,16 @@
 //! ```text
 //! before  scan n { seq x; state h; const U, V;   next h = tanh(x + h @ U);   next y = softmax(h @ V) }
 //! after   scan n { seq x; state h; const U;      next h = tanh(x + h @ U);   next kept = h }
-//!         y = softmax(reshape(reshape(kept, n·b, k) @ V, n, b, p), axis=2)
+//!         y = softmax(kept @ V, axis=2)
 //! ```
 //!
 //! No state and no stopping condition may need it, and all its rows are wanted. This pays for products and sums of exponentials,
 //! which are quicker for many rows at once, and takes along what is made of them; elementwise work alone stays in the loop, where it
-//! costs no memory. What could fail where no step runs stays as well, unless its extents are known to fit. Floats may be rounded
-//! otherwise, since a product's order of summation depends on its extents.
+//! costs no memory. Floats may be rounded otherwise, since a product's order of summation depends on its extents.
 
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Keep, Node, Scan, StateId, Tag, Value};
 use crate::rewrite::Cx;
-use crate::rewrite::loops::facts::some_step;
 use crate::rewrite::loops::outside::{Outputs, only_written, rows_of};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
@@ -37,7 +35,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         if !parts.states.iter().any(only_written) {
             return Ok(false);
         }
-        let outputs = Outputs::new(&parts, some_step(graph, parts.n_steps));
+        let outputs = Outputs::new(cx, graph, &parts);
         if !outputs.goes.contains(&true) {
             if let Some(why) = &outputs.why_not {
                 cx.left(NAME, title(scan), why);

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! before  scan n { seq x; const W;   next y = softmax(x @ W) }
-//! after   y = softmax(reshape(reshape(x, n·b, k) @ W, n, b, p), axis=2)
+//! after   y = softmax(x @ W, axis=2)
 //! ```
 //!
-//! The step reads no state, nothing stops the loop, every op of the step has a form for all steps at once and cannot fail where no
-//! step runs. That sequences are long enough, and the number of steps not negative, is known from their extents: else the loop stays,
-//! since it would say so. It pays for products and sums of exponentials; a loop that is one elementwise kernel is as quick as an array
-//! operation and stays. Floats may be rounded otherwise: a product's order of summation depends on its extents.
+//! The step reads no state, nothing stops the loop, every op of the step has a form for all steps at once. That sequences are long
+//! enough, and the number of steps not negative, is known from their extents: else the loop stays, since it would say so. It pays for
+//! products and sums of exponentials; a loop that is one elementwise kernel is as quick as an array operation and stays. Floats may be
+//! rounded otherwise: a product's order of summation depends on its extents.
 
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Node, Scan, Value};
@@ -37,7 +37,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             return Ok(false);
         }
         let mut parts = Parts::open(scan, &node.ins);
-        match outputs(graph, &mut prover, &parts) {
+        match outputs(cx, graph, &mut prover, &parts) {
             Err(why) => {
                 cx.left(NAME, title(scan), why);
                 Ok(false)
@@ -53,7 +53,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
 }
 
 /// What is evaluated at once, or why not.
-fn outputs(graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::result::Result<Outputs, String> {
+fn outputs(cx: &Cx, graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::result::Result<Outputs, String> {
     let live = parts.live();
     let costly = |n: &&Node| heavy(&parts.body, n) && n.outs.iter().any(|v| live[v.idx()]);
     if !parts.body.nodes().iter().any(|n| costly(&n)) {
@@ -62,14 +62,13 @@ fn outputs(graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::result::Re
     if !parts.states.iter().all(only_written) {
         return Err("not all rows of its outputs are wanted".into());
     }
-    let some = some_step(graph, parts.n_steps);
-    if !some && !never_negative(graph, parts.n_steps) {
+    if !some_step(graph, parts.n_steps) && !never_negative(graph, parts.n_steps) {
         return Err("its number of steps may be negative".into());
     }
     if !parts.seqs.iter().all(|s| prover.covers(s.rows, parts.n_steps, 0)) {
         return Err("a sequence may be too short".into());
     }
-    let mut outputs = Outputs::new(parts, some);
+    let mut outputs = Outputs::new(cx, graph, parts);
     if !outputs.everything(parts) {
         return Err(outputs
             .why_not
