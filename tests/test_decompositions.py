@@ -293,7 +293,7 @@ def test_the_array_apis_products_of_vectors():
 @pytest.mark.parametrize("structure", ["general", "lower", "positive"])
 def test_a_right_side_is_solved_alike_whatever_stands_beside_it(structure):
     a, b = rs.dmatrix("a"), rs.dmatrix("b")
-    f = rs.function([a, b], rs.solve(a, b, assume_a=structure))
+    f = rs.function([a, b], rs.linalg.solve(a, b, assume=structure))
     rng = np.random.default_rng(3)
     for n in [1, 2, 4, 7, 12, 16, 17, 33, 70]:
         x = rng.normal(size=(n, n))

@@ -114,9 +114,9 @@ fn take(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, from: Range<
 /// stands beside it.
 fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usize, known: Range<usize>) -> Result<()> {
     cx.worked((known.len() + 1) * sides.columns.len())?;
-    for j in known {
-        let (row, from) = rows_of(b, sides, i, j);
-        less_multiple(from, t.matrix.at(i, j), row);
+    let (row, rows) = beside(b, sides, i, &known);
+    for (j, from) in known.zip(rows.chunks_exact(sides.width)) {
+        less_multiple(&from[sides.columns.clone()], t.matrix.at(i, j), row);
     }
     if !t.unit {
         let pivot = t.matrix.at(i, i);
@@ -125,15 +125,21 @@ fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usi
     Ok(())
 }
 
-/// Row i of right sides, to be written, and row j.
-fn rows_of<'a>(b: &'a mut [f64], sides: &Sides, i: usize, j: usize) -> (&'a mut [f64], &'a [f64]) {
-    let (above, below) = b.split_at_mut(i.max(j) * sides.width);
-    let (low, high) = (&mut above[i.min(j) * sides.width..], below);
-    let (row, from) = if i < j { (low, high) } else { (high, low) };
-    (&mut row[sides.columns.clone()], &from[sides.columns.clone()])
+/// Row i of right sides, and whole rows right above or below it.
+fn beside<'a>(b: &'a mut [f64], sides: &Sides, i: usize, known: &Range<usize>) -> (&'a mut [f64], &'a [f64]) {
+    let width = sides.width;
+    let (row, rows) = if known.start > i {
+        let (above, below) = b.split_at_mut((i + 1) * width);
+        (&mut above[i * width..], &below[..known.len() * width])
+    } else {
+        let (above, below) = b.split_at_mut(i * width);
+        (&mut below[..width], &above[known.start * width..])
+    };
+    (&mut row[sides.columns.clone()], rows)
 }
 
 /// `out = out − factor · x`, rounded twice.
+#[inline]
 fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) {
     if x.len() < FEW {
         return out.iter_mut().zip(x).for_each(|(out, x)| *out -= factor * x);

@@ -1,11 +1,12 @@
 //! Which nodes of a step only feed outputs and can be evaluated for all steps at once, and their evaluation around the loop.
 
 use super::Parts;
-use super::cost::heavy;
+use super::cost::{computing, elements, heavy};
 use super::facts::{infallible, some_step};
 use crate::base::{Id, Result};
 use crate::ir::op::{Flip, Index};
-use crate::ir::{Batched, Batching, Def, Graph, Keep, Node, NodeId, Op, Value};
+use crate::ir::{Batched, Batching, Def, Graph, Keep, Node, NodeId, Value};
+use crate::ops::properties::Cost;
 use crate::rewrite::Cx;
 use crate::rewrite::loops::{SeqPart, StatePart};
 use crate::scan::steady::steady;
@@ -64,11 +65,29 @@ impl Outputs {
         found
     }
 
-    /// True for a costly node that is quicker for all steps at once: a product of rows with what is the same at every step, not products of
-    /// each row by itself.
+    /// True for a costly node that is quicker for all steps at once: a product of rows with what is the same at every step, not products or
+    /// factors of each row by itself.
     fn gains(&self, body: &Graph, node: &Node) -> bool {
-        let each = matches!(node.op, Op::MatMul(_) | Op::Solve(_)) && node.ins.iter().all(|v| self.varies[v.idx()]);
-        heavy(body, node) && !each
+        let mut varies = node.ins.iter().map(|v| self.varies[v.idx()]);
+        let by_itself = match node.op.properties().cost {
+            Cost::Product => varies.all(|v| v),
+            Cost::Factorises => varies.next() == Some(true),
+            _ => false,
+        };
+        heavy(body, node) && !by_itself
+    }
+
+    /// True where it is quicker for all steps at once, and takes no more memory than what is read and the products that gain: what goes and
+    /// gains costs more than what is costly and goes along.
+    pub fn pays(&self, parts: &Parts) -> bool {
+        let body = &parts.body;
+        let going = || body.nodes().enumerate().filter(|(id, _)| self.goes[id.idx()]).map(|(_, n)| n);
+        let (gain, rest): (Vec<&Node>, Vec<&Node>) = going().filter(|n| heavy(body, n)).partition(|n| self.gains(body, n));
+        let cost = |nodes: &[&Node]| nodes.iter().map(|n| computing(body, n)).sum::<u64>();
+        let largest = |values: &mut dyn Iterator<Item = Value>| values.map(|v| elements(body.ty(v))).max();
+        let kept = largest(&mut parts.varying().chain(gain.iter().map(|n| n.outs[0])));
+        let loops = gain.iter().any(|n| n.op.as_scan().is_some());
+        loops || cost(&gain) > cost(&rest) && largest(&mut going().map(|n| n.outs[0])) <= kept
     }
 
     fn reason(&self, node: &Node, ready: bool, sure: bool) -> String {

@@ -36,7 +36,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             return Ok(false);
         }
         let outputs = Outputs::new(cx, graph, &parts);
-        if !outputs.goes.contains(&true) {
+        if !outputs.goes.contains(&true) || !outputs.pays(&parts) {
             if let Some(why) = &outputs.why_not {
                 cx.left(NAME, title(scan), why);
             }

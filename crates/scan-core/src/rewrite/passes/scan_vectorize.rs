@@ -7,8 +7,9 @@
 //!
 //! The step reads no state, nothing stops the loop, every op of the step has a form for all steps at once. That sequences are long
 //! enough, and the number of steps not negative, is known from their extents: else the loop stays, since it would say so. It pays for
-//! products and sums of exponentials; a loop that is one elementwise kernel is as quick as an array operation and stays. Floats may be
-//! rounded otherwise: a product's order of summation depends on its extents.
+//! products with what is the same at every step and sums of exponentials; a loop of products of each row by itself, or of one elementwise
+//! kernel, is as quick as array operations, and stays. Floats may be rounded otherwise: a product's order of summation depends on its
+//! extents.
 
 use crate::base::{Id, Result};
 use crate::ir::{Graph, Node, Scan, Value};
@@ -76,6 +77,9 @@ fn outputs(cx: &Cx, graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::r
             .unwrap_or_else(|| "an operation has no form for all steps, or might fail where no step runs".into()));
     }
     outputs.all();
+    if !outputs.pays(parts) {
+        return Err("most of what it costs, or holds, is of each row by itself".into());
+    }
     Ok(outputs)
 }
 
