@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes one small thing of the code at a time, and counts how many such mutants the tests find.
 
-    .venv/bin/python tools/mutants.py [-n MUTANTS] [--seed SEED] [-d FOLDER] [-j RUNS] [-k TEXT] [--again] [--list]
+    .venv/bin/python tools/mutants.py [-n MUTANTS] [--seed SEED] [--part K/N] [-d FOLDER] [-j RUNS] [-k TEXT] [--again] [--list]
 
 The sample is drawn from places in the core (loops, gradients, passes, lowering, execution) and in the Python package: an operator, a
 constant, a condition, a statement that goes, a call that goes from a chain. Mutants of the core lie asleep in one build of a copy of
@@ -9,9 +9,10 @@ the tree; those that do not compile are dropped. Mutants of Python are written i
 
 First all tests run without a mutant, and tell which places each of them reaches. Then each mutant is put before the tests that reach
 it, those nearest first, until one fails. What `make test` runs is run, but for the linters and the examples of doc comments. Results are
-kept in the folder (out/mutants), so that a run that was stopped goes on where it was; --again judges again those that survived.
+kept in the folder (out/mutants), so that a run that was stopped goes on where it was; --again judges again those that survived. Several
+machines share the work by --part: the second of them judges --part 2/3.
 
-tools/mutants_equivalent.toml lists mutants that no test can find, with the reason.
+tools/mutants_equivalent.toml lists mutants that no test can find, with the reason: these are only judged with --again.
 """
 
 from __future__ import annotations
@@ -306,10 +307,19 @@ def report(sites: list[Site], results: dict[str, str], listed: list[dict[str, st
     return survived
 
 
+def part(text: str) -> slice:
+    """Which mutants `K/N` asks for."""
+    k, n = map(int, text.split("/"))
+    if not 1 <= k <= n:
+        raise ValueError(text)
+    return slice(k - 1, None, n)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=250, help="mutants")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", type=part, default=slice(0, None, 1), help="which share of the mutants: 2/3 is the second of three")
     parser.add_argument("-d", type=pathlib.Path, default=ROOT / "out/mutants", help="folder of the copy and of the results")
     parser.add_argument("-j", type=int, default=os.cpu_count() or 1, help="runs side by side")
     parser.add_argument("-k", default="", help="only mutants whose file or change contains this")
@@ -331,7 +341,8 @@ def main() -> int:
         return 0
     # All that compile are planted: which numbers they have does not depend on the sample's size.
     built = compiling(tree, candidates)
-    chosen = built[:n_rust] + python
+    chosen = list(enumerate(built[:n_rust] + python))[options.part.start :: options.part.step]
+    listed = equivalents()
     judge = Judge(tree, options.j)
     judge.prepare(planting.build(tree))
     print(f"{len(rust)} places in the core, {len(judge.units)} groups of tests", flush=True)
@@ -342,16 +353,17 @@ def main() -> int:
         key = site.name
         if options.k not in f"{site.file} {site.change}" or (key in results and (results[key] or not options.again)):
             return
-        verdict = judge.judge(k, site)
+        equivalent = not options.again and reason(site, listed)
+        verdict = "" if equivalent else judge.judge(k, site)
         with lock:
             results[key] = verdict
             kept.write_text(json.dumps(results, indent=1, ensure_ascii=False))
-            text = f"found by {verdict}" if verdict else "SURVIVED"
+            text = f"found by {verdict}" if verdict else "equivalent" if equivalent else "SURVIVED"
             print(f"{text:<60} {site.file}:{site.line}  {site.change}", flush=True)
 
     with ThreadPoolExecutor(options.j) as pool:
-        list(pool.map(one, enumerate(chosen)))
-    return 1 if report(chosen, results, equivalents()) > 0.08 * len(chosen) else 0
+        list(pool.map(one, chosen))
+    return 1 if report([site for _, site in chosen], results, listed) > 0.08 * len(chosen) else 0
 
 
 if __name__ == "__main__":
