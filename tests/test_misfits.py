@@ -130,3 +130,31 @@ def test_a_long_loop_reports_its_late_fault(monkeypatch, engine):
     at[-2] = 9
     with pytest.raises(rs.errors.RscanIndexError, match=rf"in step {steps - 2} "):
         f(at, np.ones(3))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_loops_of_which_only_the_number_of_steps_is_used_say_that_they_cannot_run(engine, monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", engine)
+    x, y, n = rs.dvector("x"), rs.dvector("y"), rs.lscalar("n")
+    counted = lambda x_t: rs.loop(lambda y_t, h: {"h": h * y_t + x_t}, over=[y], init={"h": x_t}, n_steps=n).steps
+    f = rs.function([x, y, n], rs.loop(counted, over=[x]))
+    np.testing.assert_array_equal(f(np.ones(3), np.ones(4), 2), [2, 2, 2])
+    with pytest.raises(rs.RscanError, match="E0111"):
+        f(np.ones(3), np.ones(4), -3)
+    with pytest.raises(rs.RscanError, match="E0109"):
+        f(np.ones(3), np.ones(4), 5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_index_of_an_axis_without_elements(engine, monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", engine)
+    x, v, m = rs.lvector("x"), rs.dvector("v"), rs.dmatrix("m")
+    read = rs.function([x, v], rs.loop(lambda i: v[i] * 2, over=[x]))
+    rows = rs.function([x, m], rs.loop(lambda i: rs.sum(m[:, i]), over=[x]))
+    written = rs.function([x, v], rs.loop(lambda i, h: {"h": h.at[i].set(1.0)}, over=[x], init={"h": v}).h)
+    places = np.array([0, 1, 0])
+    np.testing.assert_array_equal(read(places, np.arange(2.0)), [0, 2, 0])
+    for f, array in [(read, np.zeros(0)), (rows, np.zeros((2, 0))), (written, np.zeros(0))]:
+        with pytest.raises(rs.RscanError, match="E0202"):
+            f(places, array)
+        assert len(f(places[:0], array)) == 0

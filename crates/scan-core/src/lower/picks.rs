@@ -181,6 +181,9 @@ impl Lowering<'_> {
         // What the step computes is looked at, place by place; the rest is known.
         let (names, free) = self.named_by(op, idxs)?;
         let sizes: Vec<usize> = free.iter().map(|&(_, axis)| extents[axis]).collect();
+        if sizes.contains(&0) {
+            return refuse("an index of an axis without elements");
+        }
         let (mut places, mut shape) = (vec![], Extents::new());
         for number in 0..count(&sizes).min(LOOKED_AT + 1) {
             let at = |k: usize| (number / count(&sizes[k + 1..]) % sizes[k]) as i64;

@@ -1,7 +1,7 @@
 //! Which values of a graph lead to its results.
 
 use crate::base::Id;
-use crate::ir::{Graph, Op};
+use crate::ir::{Graph, Node, Op, Scan};
 
 /// True per value that the results lead to, going from a node to those of its inputs (by position) that `follows` admits.
 pub fn reached(g: &Graph, follows: impl Fn(&Op, usize) -> bool) -> Vec<bool> {
@@ -21,4 +21,15 @@ pub fn reached(g: &Graph, follows: impl Fn(&Op, usize) -> bool) -> Vec<bool> {
 /// True per value that every evaluation computes: not only a branch of `ifelse` that may not be taken.
 pub fn eager(g: &Graph) -> Vec<bool> {
     reached(g, |op, input| input == 0 || !matches!(op, Op::IfElse(_)))
+}
+
+/// True per value whose elements every evaluation computes: it is asked for more than its shape.
+pub fn computed(g: &Graph) -> Vec<bool> {
+    reached(g, |op, input| (input == 0 || !matches!(op, Op::IfElse(_))) && !op.properties().shape_only.contains(&input))
+}
+
+/// True where the number of steps that a loop ran is the one that it was asked for, if that is not negative: nothing stops it, and it runs
+/// anyway for rows that are [`computed`], so that it says if it cannot run as many.
+pub fn told_before(node: &Node, scan: &Scan, computed: &[bool]) -> bool {
+    !scan.until && scan.states.ids().any(|id| computed[node.outs[scan.state_output(id)].idx()])
 }

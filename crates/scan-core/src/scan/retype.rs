@@ -4,6 +4,8 @@ use crate::bail;
 use crate::base::{Id, Result};
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
+use crate::ops::certain::never_negative;
+use crate::scan::reached::{computed, told_before};
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
 
@@ -94,10 +96,11 @@ pub fn specialised(graph: &Graph, types: &[Type], values: &[Option<Array>]) -> R
         image.insert(p, known.param(ty.clone(), graph.name(p).map(|n| &**n)));
         fixed.extend(values.get(k).cloned().flatten().map(|a| (p, a)));
     }
-    let live = graph.needed(graph.results());
+    let (live, mut reached) = (graph.needed(graph.results()), None);
     for (_, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
         known.set_span(node.span);
-        let outs = specialised_node(&mut known, graph, node, &image, &mut fixed)?;
+        let told = node.op.as_scan().is_some_and(|scan| told_before(node, scan, reached.get_or_insert_with(|| computed(graph))));
+        let outs = specialised_node(&mut known, graph, node, &image, (&mut fixed, told))?;
         image.extend(node.outs.iter().copied().zip(outs));
     }
     let results: Vec<Value> = graph.results().iter().map(|v| image[v]).collect();
@@ -110,7 +113,7 @@ fn specialised_node(
     graph: &Graph,
     node: &Node,
     image: &FxHashMap<Value, Value>,
-    fixed: &mut FxHashMap<Value, Array>,
+    (fixed, told): (&mut FxHashMap<Value, Array>, bool),
 ) -> Result<Outs<Value>> {
     let elementwise = matches!(node.op, Op::Elem(_) | Op::Cast(_));
     if elementwise && !fixed.is_empty() {
@@ -136,7 +139,10 @@ fn specialised_node(
     scan.captured.ids().for_each(|id| values[scan.captured_param(id)] = fixed.get(&node.ins[scan.captured_input(id)]).cloned());
     let inner = retyped_by(scan, &types, &|body, params| specialised(body, params, &values))?;
     let mut outs: Outs<Value> = known.apply(Op::Scan(inner.into()), &ins)?.into_iter().collect();
-    if let (false, Some(steps)) = (scan.until, outs.last_mut()) {
+    if told
+        && never_negative(known, ins[Scan::N_STEPS])
+        && let Some(steps) = outs.last_mut()
+    {
         *steps = ins[Scan::N_STEPS];
     }
     Ok(outs)

@@ -25,6 +25,7 @@ use crate::rewrite::loops::facts::{effect, integer, never_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::copy_with;
+use crate::scan::reached::{computed, told_before};
 use crate::types::DType;
 use std::fmt::Write;
 
@@ -38,7 +39,7 @@ const SMALL: usize = 16;
 /// # Errors
 /// Internal ones.
 pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
-    let used = used(graph);
+    let (used, computed) = (used(graph), computed(graph));
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan() else { return Ok(false) };
@@ -46,7 +47,8 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         let mut what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
         note(&mut what, whole_sequences(graph, &mut prover, &mut parts), "slice");
         note(&mut what, numbers(graph, &mut prover, &mut parts), "sequence of numbers");
-        let counted = told_before(graph, scan, node, &used);
+        let counted =
+            used[node.outs[scan.steps_output()].idx()] && told_before(node, scan, &computed) && never_negative(graph, parts.n_steps);
         note(&mut what, usize::from(counted), "number of steps");
         if what.is_empty() {
             return Ok(false);
@@ -67,13 +69,6 @@ fn note(what: &mut String, n: usize, of: &str) {
         let comma = if what.is_empty() { "" } else { ", " };
         let _ = write!(what, "{comma}{n} {of}{}", if n > 1 { "s" } else { "" });
     }
-}
-
-/// True where the number of steps is read after a loop that runs as many as it was asked for, and that runs for its rows anyway.
-fn told_before(g: &Graph, scan: &Scan, node: &Node, used: &[bool]) -> bool {
-    let n = node.ins[Scan::N_STEPS];
-    let runs = scan.states.ids().any(|id| used[node.outs[scan.state_output(id)].idx()]);
-    !scan.until && used[node.outs[scan.steps_output()].idx()] && runs && never_negative(g, n)
 }
 
 /// Lets the loop read sequences as they were before rows were cut off that no step sees; how many.
