@@ -152,9 +152,12 @@ def test_an_index_of_an_axis_without_elements(engine, monkeypatch):
     read = rs.function([x, v], rs.loop(lambda i: v[i] * 2, over=[x]))
     rows = rs.function([x, m], rs.loop(lambda i: rs.sum(m[:, i]), over=[x]))
     written = rs.function([x, v], rs.loop(lambda i, h: {"h": h.at[i].set(1.0)}, over=[x], init={"h": v}).h)
+    own = rs.function([x, m], rs.loop(lambda i, row: (row * 2)[i], over=[x, m]))
+    state = rs.function([x, v], rs.loop(lambda i, h: {"h": h / 2 + h[i]}, over=[x], init={"h": v}).h)
     places = np.array([0, 1, 0])
     np.testing.assert_array_equal(read(places, np.arange(2.0)), [0, 2, 0])
-    for f, array in [(read, np.zeros(0)), (rows, np.zeros((2, 0))), (written, np.zeros(0))]:
+    none = np.zeros(0)
+    for f, array in [(read, none), (rows, np.zeros((2, 0))), (written, none), (own, np.zeros((3, 0))), (state, none)]:
         with pytest.raises(rs.RscanError, match="E0202"):
             f(places, array)
         assert len(f(places[:0], array)) == 0
