@@ -12,7 +12,6 @@ use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, grad};
 use crate::ir::{EvalCx, Graph, Op, Scan, Value};
 use crate::rewrite::Options;
-use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -215,8 +214,8 @@ fn step_of(e: &Diagnostic) -> Vec<&String> {
     e.notes.iter().filter(|n| n.starts_with("in step")).collect()
 }
 
-/// Adds the lines of what results certainly need by value; true per value that they need. What is computed for its shape alone, for a
-/// branch that may not be taken, or to choose between equal values, passes may leave out, with the errors that only its values tell.
+/// Adds the lines of what results certainly need by value; true per value that they need. What is computed for its shape alone, or for a
+/// branch that may not be taken, passes may leave out, with the errors that only its values tell.
 fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<bool> {
     let mut live = vec![false; graph.n_values()];
     results.iter().for_each(|v| live[v.idx()] = true);
@@ -229,7 +228,6 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
         match &node.op {
             Op::Scan(scan) => inputs_of(scan, asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true),
             Op::IfElse(_) => live[node.ins[0].idx()] = true,
-            Op::Elem(ElemOp::Where) if node.ins[1] == node.ins[2] => live[node.ins[1].idx()] = true,
             op => {
                 node.ins.iter().enumerate().filter(|(k, _)| !op.properties().shape_only.contains(k)).for_each(|(_, v)| live[v.idx()] = true)
             }

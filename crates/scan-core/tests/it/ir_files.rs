@@ -6,8 +6,9 @@
 //!   the same bits. `n=3` sets an integer parameter or the extent `n0`.
 //! - `# call: f64[2]{1.0, 2.0}, 3:i64 => 5.0:f64` calls it on these arguments and compares the results, floats to 1e-9.
 //! - `# call: 1.0:f64 => E0301` expects an error of that code.
-//! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` is made of it, too, and gives
-//!   the same bits (1e-9, where a pass may round otherwise), and the same gradients; a `call` is one of a program with these passes.
+//! - `# pass: algebra cse` runs these passes alone. What stands behind `===` is then the graph that they make; every `run` and `call` is made of it, too, and
+//!   gives the same bits (1e-9, where a pass may round otherwise), and `run` compares the gradients of both.
+//! - `# program: …` is a `call` of a program with these passes: where what they make fails, the function as it is written decides.
 //! - `# count: mul 2` counts the operations of a name after the passes, those in loops included.
 //! - `# needs: fma` leaves the file out where the processor cannot.
 //! - `… # error: E0903` at the end of a line expects that the text is refused with that code, blaming that line.
@@ -30,6 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 type Outcome = Result<(), String>;
+type Evaluated = Result<Vec<Array>, Box<Diagnostic>>;
 
 #[test]
 fn ir_files() {
@@ -79,7 +81,8 @@ fn check(path: &Path) -> Outcome {
     for line in source.lines() {
         match line.split_once(':') {
             Some(("# run", args)) => run(&graph, &again, args)?,
-            Some(("# call", args)) => call(&written, &again, &passes, args)?,
+            Some(("# call", args)) => call(&[&|args| evaluate(&graph, args), &|args| evaluate(&again, args)], args)?,
+            Some(("# program", args)) => call(&[&|args| optimised(&written, &passes, args)], args)?,
             _ => {}
         }
     }
@@ -193,15 +196,11 @@ fn run(graph: &Graph, again: &Graph, directive: &str) -> Outcome {
     Ok(())
 }
 
-fn call(written: &Arc<Graph>, again: &Graph, passes: &[&str], directive: &str) -> Outcome {
+fn call(ways: &[&dyn Fn(&[Array]) -> Evaluated], directive: &str) -> Outcome {
     let (args, want) = directive.split_once("=>").ok_or_else(|| format!("`# call:{directive}` has no `=>`"))?;
     let args = literals(args)?;
-    let found = match passes {
-        [] => vec![evaluate(written, &args), evaluate(again, &args)],
-        _ => vec![optimised(written, passes, &args)],
-    };
-    for got in found {
-        match got {
+    for way in ways {
+        match way(&args) {
             Err(e) if e.code == want.trim() => {}
             Err(e) => return Err(format!("# call:{directive} fails\n{e}")),
             Ok(got) if want.trim().starts_with("E0") => return Err(format!("# call:{directive}\ngives {got:?}")),
@@ -217,7 +216,7 @@ fn call(written: &Arc<Graph>, again: &Graph, passes: &[&str], directive: &str) -
 }
 
 /// What a program of these passes gives.
-fn optimised(written: &Arc<Graph>, passes: &[&str], args: &[Array]) -> Result<Vec<Array>, Box<Diagnostic>> {
+fn optimised(written: &Arc<Graph>, passes: &[&str], args: &[Array]) -> Evaluated {
     let program = Program::new(written.clone(), &Options::only(passes)?, Engine::Eval)?;
     program.run(&mut EvalCx::new(), &|| args.to_vec())
 }
