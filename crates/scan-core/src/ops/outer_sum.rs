@@ -17,8 +17,16 @@ impl OpDef for OuterSum {
         if !fits || like.rank() < 2 || a.dtype != b.dtype || a.dtype != like.dtype || !a.dtype.is_float() {
             bail!(Type, "E0208", "`outer_sum` takes floats with equal leading axes and a matrix, got {a}, {b} and {like}");
         }
-        let last = |ty: &Type| ty.dims[ty.rank() - 1].value().map_or_else(Dim::fresh, Dim::known);
-        Ok(one(Type::new(a.dtype, [last(a), last(b)])))
+        let rows = a.dims[..a.rank() - 1].iter().try_fold(1, |n, d| Some(n * d.value()?));
+        let axis = |made: &Dim, like: &Dim| match rows {
+            Some(0) => like.value(),
+            Some(_) => made.value(),
+            None => made.value().filter(|n| like.value() == Some(*n)),
+        };
+        let dim = |made: &Type, back: usize| {
+            axis(&made.dims[made.rank() - 1], &like.dims[like.rank() - back]).map_or_else(Dim::fresh, Dim::known)
+        };
+        Ok(one(Type::new(a.dtype, [dim(a, 2), dim(b, 1)])))
     }
 
     fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
@@ -127,6 +135,19 @@ mod tests {
             let sum = op(false, true).eval(&mut EvalCx::new(), &mut [x.clone(), x, like.clone()]).unwrap();
             assert_eq!(sum[0], Array::zeros(DType::F64, &[3, 4]));
         }
+    }
+
+    #[test]
+    fn extents_are_those_of_the_factors_only_where_there_are_rows() {
+        let known = |n: Option<usize>| n.map_or_else(Dim::fresh, Dim::known);
+        let of =
+            |rows: Option<usize>, last: usize| Arg { ty: Type::new(DType::F64, [known(rows), Dim::known(last)]), value: None, dim: None };
+        let like = Arg { ty: Type::new(DType::F64, [Dim::known(1), Dim::known(4)]), value: None, dim: None };
+        let found = |rows: Option<usize>| {
+            let made = op(false, false).infer(&[of(rows, 3), of(rows, 4), like.clone()]).expect("fits");
+            made[0].dims.iter().map(Dim::value).collect::<Vec<_>>()
+        };
+        assert_eq!([found(Some(2)), found(Some(0)), found(None)], [[Some(3), Some(4)], [Some(1), Some(4)], [None, Some(4)]]);
     }
 
     #[test]
