@@ -2,9 +2,8 @@
 
 use super::before::Before;
 use super::bound::{Bound, Halt, bytes_of};
-use super::foot::Flow;
 use super::head::Feed;
-use super::held::{Held, make_room};
+use super::held::Held;
 use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
 use super::there::{self, Laid, There};
@@ -20,11 +19,10 @@ use crate::lower::inner::{Count, Guard, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
-use crate::scan::{kept, step};
+use crate::scan::step;
 use crate::types::{Array, DType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::cell::Cell;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The kernels of a loop's lists, each compiled once.
@@ -200,7 +198,7 @@ impl Mixed {
     ///
     /// # Errors
     /// `E0522` where the device lacks a dtype.
-    fn there(&self) -> Result<Option<&There>> {
+    pub fn there(&self) -> Result<Option<&There>> {
         let Some(device) = self.device.filter(|_| !self.has_loops()) else { return Ok(None) };
         if let Some(there) = self.there.get() {
             return Ok(there.as_ref());
@@ -313,9 +311,12 @@ impl Mixed {
         }
     }
 
-    /// What the list needs for n steps, of which so many are its own.
-    fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], n: usize, own: usize) -> Result<Begun<'_>> {
-        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+    /// What the list needs for n steps, of which so many are its own, the first of them `step`.
+    ///
+    /// # Errors
+    /// What the ops report.
+    pub fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], [n, own, step]: [usize; 3]) -> Result<Begun<'_>> {
+        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, step))?;
         let before = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
         if self.there()?.is_none() {
             self.pieces.iter().for_each(|p| p.expect(own));
@@ -326,7 +327,7 @@ impl Mixed {
 
 impl Mixed {
     /// Runs from step `done` up to step `end` on a device, but for parts that have no launch; true where the loop has stopped.
-    fn segment_there(
+    pub fn segment_there(
         &self,
         cx: &mut EvalCx,
         there: &There,
@@ -352,7 +353,7 @@ impl Mixed {
 }
 
 /// A list with the values that all its steps read, and its memory.
-struct Begun<'a> {
+pub struct Begun<'a> {
     list: &'a Mixed,
     before: SmallVec<[Steady; 4]>,
     arena: Array,
@@ -360,12 +361,13 @@ struct Begun<'a> {
 
 impl Begun<'_> {
     /// The memory of a segment.
-    fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
+    pub fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
         let Begun { list, before, arena } = self;
         Memories::new(scan, &list.plan.windows, ins, before, feed, cells(arena), rows)
     }
 
-    fn segment<'s>(
+    /// Its steps from one on.
+    pub fn segment<'s>(
         &'s mut self,
         scan: &'s Scan,
         ins: &'s [Array],
@@ -379,7 +381,7 @@ impl Begun<'_> {
 }
 
 /// A list with all operands, from a step on, in memory that does not move.
-struct Segment<'a> {
+pub struct Segment<'a> {
     memories: Memories<'a>,
     parts: SmallVec<[Bound<'a>; 4]>,
     writes: SmallVec<[([Operand<'a>; 2], usize); 4]>,
@@ -397,7 +399,7 @@ impl<'a> Segment<'a> {
         Segment { memories, parts, writes, stop, first }
     }
     /// One step; true where the loop stops after it.
-    fn step(&self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> std::result::Result<bool, Halt> {
+    pub fn step(&self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> std::result::Result<bool, Halt> {
         self.memories.count(step);
         let k = step - self.first;
         let mut at = [k, 0, 0];
@@ -408,93 +410,5 @@ impl<'a> Segment<'a> {
             copy(&from.after(k), &to.after(k), *n);
         }
         Ok(self.stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype)))
-    }
-}
-
-/// The lists of a loop's steps: which of them each step is, where there are several.
-pub struct Lists {
-    /// They. All keep the states in the same way.
-    pub lists: SmallVec<[Arc<Mixed>; 1]>,
-    /// By step.
-    pub which: Vec<u32>,
-}
-
-impl Lists {
-    /// One list for all steps.
-    pub fn one(list: Arc<Mixed>) -> Lists {
-        Lists { lists: [list].into_iter().collect(), which: vec![] }
-    }
-    fn of(&self, step: usize) -> usize {
-        self.which.get(step).map_or(0, |&k| k as usize)
-    }
-    /// How the states are kept.
-    pub fn windows(&self) -> &[Window] {
-        self.lists[0].windows()
-    }
-    /// The one list on a device, where it runs there.
-    ///
-    /// # Errors
-    /// `E0522` where the device lacks a dtype.
-    pub fn there(&self) -> Result<Option<&There>> {
-        if let [list] = &self.lists[..] { list.there() } else { Ok(None) }
-    }
-
-    /// Runs at most n steps on the states' memory, which is laid out for `room` of them and grows; how many ran, or `None` where a guard
-    /// does not hold: nothing that was made counts then.
-    ///
-    /// # Errors
-    /// What the ops report, with the step.
-    pub fn run(
-        &self,
-        scan: &Scan,
-        cx: &mut EvalCx,
-        ins: &mut [Array],
-        flow: &mut Flow,
-        held: &mut [Held],
-        [n, mut room]: [usize; 2],
-    ) -> Result<Option<usize>> {
-        let (there, mut laid) = (self.there()?, None);
-        let mut own: SmallVec<[usize; 1]> = SmallVec::from_elem(if self.which.is_empty() { n } else { 0 }, self.lists.len());
-        self.which.iter().for_each(|&list| own[list as usize] += 1);
-        let mut begun: SmallVec<[Begun; 1]> = SmallVec::new();
-        for (list, own) in self.lists.iter().zip(own) {
-            begun.push(list.begun(scan, cx, ins, n, own)?);
-        }
-        let (mut done, mut stopped) = (0, false);
-        while done < n && !stopped {
-            let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, self.windows(), &mut room, done, n))?;
-            let end = end.min(flow.advance(scan, cx, ins, done, n)?);
-            let ran = {
-                let rows = HeldRows::new(held);
-                let (first, steps) = (done, end - done);
-                if let Some(there) = there {
-                    let memories = begun[0].memories(scan, ins, &flow.feed, &rows);
-                    self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, end)
-                } else {
-                    let segments: SmallVec<[Segment; 1]> =
-                        begun.iter_mut().map(|b| b.segment(scan, ins, &flow.feed, &rows, [first, steps])).collect();
-                    self.segment(scan, cx, &segments, &mut done, end)
-                }
-            };
-            stopped = match ran {
-                Ok(stopped) => stopped,
-                Err(Halt::Refused) => return Ok(None),
-                Err(Halt::Failed(e)) => return Err(e),
-            };
-            flow.leave(cx, held, self.windows(), [done, n])?;
-        }
-        Ok(Some(done))
-    }
-
-    /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(&self, scan: &Scan, cx: &mut EvalCx, segments: &[Segment], done: &mut usize, end: usize) -> std::result::Result<bool, Halt> {
-        let (mut stopped, mut scratch) = (false, vec![]);
-        while *done < end && !stopped {
-            cx.check()?;
-            let ran = segments[self.of(*done)].step(cx, *done, &mut scratch);
-            stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
-            *done += 1;
-        }
-        Ok(stopped)
     }
 }

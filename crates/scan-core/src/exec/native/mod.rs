@@ -10,6 +10,7 @@ pub mod head;
 mod held;
 mod indexed;
 mod last_row;
+mod lists;
 mod loops;
 mod maps;
 mod memories;
