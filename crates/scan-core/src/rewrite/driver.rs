@@ -1,5 +1,6 @@
 //! Runs the passes.
 
+use super::drops::Whole;
 use super::local::{self, Index, number};
 use super::options::Options;
 use super::pipeline::{PASSES, Pass, Run, Stage};
@@ -10,6 +11,7 @@ use crate::ir::verify::verify;
 use crate::ir::{Graph, Op, Scan};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Display;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// What passes share.
@@ -19,6 +21,10 @@ pub struct Cx {
     /// Computation may be moved to where it is not certain to be needed, though it might fail there: a run that fails is done again by the
     /// graph as it was written. Operations of users would notice that.
     pub speculate: bool,
+    /// The whole graph, before the pass.
+    pub(super) whole: Rc<Whole>,
+    /// The loop whose body the pass is given; `None` where that is the whole graph.
+    pub(super) scan: Option<*const Scan>,
 }
 
 impl Cx {
@@ -47,7 +53,7 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     }
     let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
     let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
-    let cx = Cx { report: Report::default(), speculate: !graph.whole().user_ops };
+    let cx = Cx { report: Report::default(), speculate: !graph.whole().user_ops, whole: Whole::new(graph.clone()), scan: None };
     let mut driver = Driver { cx, present: Present::of(&graph), graph };
     driver.all(&rules)?;
     for round in 0..ROUNDS {
@@ -118,6 +124,7 @@ impl Driver {
     }
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
+        self.cx.whole = Whole::new(self.graph.clone());
         let made = if self.present.loops {
             everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run)
         } else {
@@ -169,7 +176,10 @@ fn bodies(
     let mut changed = false;
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
-            let body = everywhere(cx, &scan.body, loops, run)?;
+            let outer = cx.scan.replace(Arc::as_ptr(scan));
+            let body = everywhere(cx, &scan.body, loops, run);
+            cx.scan = outer;
+            let body = body?;
             loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned()))));
         }
         changed |= loops[scan] != *scan;

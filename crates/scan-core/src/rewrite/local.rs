@@ -2,6 +2,7 @@
 //! and what it makes is simplified in turn.
 
 use super::driver::{Cx, Present};
+use super::drops::Drops;
 use super::pipeline::{Pass, Run};
 use super::rebuild::copy_with;
 use super::rules::Rule;
@@ -59,8 +60,10 @@ pub fn number(name: &str) -> usize {
 struct Fact {
     /// A value of the same shape that is computed no later: where only the shape is wanted, it serves.
     shape_of: Value,
-    /// Computing the value never fails and has no effect: a rule may drop it.
+    /// Computing the value of the graph's parameters never fails and has no effect.
     safe: bool,
+    /// It is made of parameters.
+    of_params: bool,
 }
 
 /// A walk, as rules see it.
@@ -69,6 +72,7 @@ pub struct Local<'a> {
     pub g: &'a mut Graph,
     index: &'a Index,
     facts: &'a mut Vec<Fact>,
+    drops: Option<&'a mut Drops>,
     fired: &'a mut BTreeMap<(&'static str, &'static str), usize>,
     depth: usize,
 }
@@ -81,16 +85,24 @@ const DEPTH: usize = 12;
 /// # Errors
 /// What type inference reports where rules have found out more about types.
 pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
-    let mut facts = vec![];
-    copy_with(graph, |rebuild, _, node| {
-        let (false, &[out]) = (node.op.number() == Op::OTHERS, &node.outs[..]) else { return Ok(false) };
-        let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
-        let mut local = Local { g: &mut rebuild.new, index, facts: &mut facts, fired: &mut cx.report.fired, depth: 0 };
-        let Some(value) = local.simplify(&node.op, &ins).filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
-        rebuild.new.learn(value, graph, out, since);
-        rebuild.set(out, value);
-        Ok(true)
-    })
+    let mut drops = Drops::new(cx.whole.clone(), cx.scan);
+    loop {
+        let (mut facts, mut fired) = (vec![], BTreeMap::new());
+        let made = copy_with(graph, |rebuild, _, node| {
+            let (false, &[out]) = (node.op.number() == Op::OTHERS, &node.outs[..]) else { return Ok(false) };
+            let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
+            let mut local = Local { g: &mut rebuild.new, index, facts: &mut facts, drops: Some(&mut drops), fired: &mut fired, depth: 0 };
+            let found = local.simplify(&node.op, &ins);
+            let Some(value) = found.filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
+            rebuild.new.learn(value, graph, out, since);
+            rebuild.set(out, value);
+            Ok(true)
+        })?;
+        if made.as_ref().is_none_or(|made| !drops.lose(graph, made)) {
+            fired.into_iter().for_each(|(rule, n)| *cx.report.fired.entry(rule).or_default() += n);
+            return Ok(made);
+        }
+    }
 }
 
 /// Values that equal some of a graph's, as rules compute them. They are added to the graph; its nodes stay as they are.
@@ -115,7 +127,7 @@ impl Beside {
             let (op, span) = (node.op.clone(), node.span);
             let ins: SmallVec<[Value; 4]> = node.ins.iter().map(|v| images.get(v).copied().unwrap_or(*v)).collect();
             let outer = g.set_span(span);
-            let mut local = Local { g, index, facts: &mut facts, fired: &mut fired, depth: 0 };
+            let mut local = Local { g, index, facts: &mut facts, drops: None, fired: &mut fired, depth: 0 };
             let found = local.simplify(&op, &ins).filter(|&v| fits(g.ty(v), g.ty(out)));
             if let Some(v) = found {
                 beside.instead.insert(out, v);
@@ -228,10 +240,11 @@ impl Local<'_> {
         self.learn();
         self.facts[v.idx()].shape_of
     }
-    /// True where computing a value never fails and has no effect.
+    /// True where computing a value, outside the loop and in its earlier steps, too, never fails and has no effect: a rule may drop it.
     pub fn safe(&mut self, v: Value) -> bool {
         self.learn();
-        self.facts[v.idx()].safe
+        let Fact { safe, of_params, .. } = self.facts[v.idx()];
+        safe && (!of_params || self.drops.as_mut().is_none_or(|drops| drops.allow(self.g, v)))
     }
     fn learn(&mut self) {
         for at in self.facts.len()..self.g.n_values() {
@@ -240,12 +253,12 @@ impl Local<'_> {
         }
     }
     fn fact(&self, v: Value) -> Fact {
-        let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true } };
+        let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true, of_params: true } };
         let node = &self.g.nodes()[id];
         let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && !node.op.def().fallible(self.g, &node.ins);
         let lazy = matches!(node.op, Op::IfElse(_));
         let same = |x: &&Value| safe && !lazy && self.same_shape(v, **x);
         let shape_of = node.ins.iter().find(same).map_or(v, |x| self.facts[x.idx()].shape_of);
-        Fact { shape_of, safe }
+        Fact { shape_of, safe, of_params: node.ins.iter().any(|x| self.facts[x.idx()].of_params) }
     }
 }

@@ -9,6 +9,7 @@
 //! one, as [`Program`](crate::exec::Program) does.
 
 pub mod driver;
+mod drops;
 pub mod local;
 pub mod loops;
 pub mod options;
@@ -17,6 +18,7 @@ pub mod pipeline;
 pub mod rebuild;
 pub mod report;
 pub mod rules;
+mod sources;
 
 pub use driver::{Cx, optimise};
 pub use options::{Level, Options};
