@@ -107,3 +107,29 @@ def test_a_long_scalar_step_is_a_list_where_that_is_quicker(monkeypatch):
 
     args = numbers(12, 12), numbers(30, 12, seed=1)
     agree(monkeypatch, viterbi, *args, reached="takes longer")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(12, 12), (3, 40), (40, 3), (16, 9), (17, 9), (200, 11), (300, 9), (5, 1), (1, 5), (2, 2)], ids=str)
+def test_several_reductions_of_what_is_read_in_common(monkeypatch, shape, dtype):
+    a = numbers(*shape, dtype=dtype)
+    rows, columns = numbers(3, shape[0], dtype=dtype, seed=1), numbers(3, shape[1], dtype=dtype, seed=2)
+    if dtype.startswith("float"):
+        a.flat[::5], a.flat[2::7], rows[1, 0], columns[2, -1] = 0.0, -0.0, np.nan, np.inf
+
+    def build(a, rows, columns):
+        def step(row, column, h):
+            made = []
+            for axis, moving in ((0, column), (1, row[:, None])):
+                y = moving ^ a if dtype == "bool" else moving + a
+                top = rs.max(y, axis=axis, keepdims=True)
+                made += [rs.max(y, axis=axis), rs.argmax(y, axis=axis), rs.argmin(y, axis=axis), rs.min(y, axis=axis)]
+                made += [rs.any(y, axis=axis), rs.all(y, axis=axis), rs.sum(y, axis=axis), rs.sum(y * y, axis=axis)]
+                made += [rs.sum(y ^ top if dtype == "bool" else rs.abs(y - top), axis=axis)]
+            return {"made": made, "h": h + rs.cast(rs.sum(made[1]), h.dtype) + rs.sum(made[-2])}
+
+        start = rs.zeros((), dtype="int64" if dtype in ("int64", "bool") else dtype)
+        out = rs.loop(step, over=[rows, columns], init={"h": start})
+        return [*out.made, out.h]
+
+    assert isinstance(agree(monkeypatch, build, a, rows, columns), list)

@@ -59,7 +59,7 @@ impl Plan<'_> {
             if extents[1] > 0 {
                 let axes = self.axes.blocks(axis, from * BLOCK, extents, kept);
                 let mut part = Plan::new(fusion, &axes);
-                part.folded(fold, lanes)?;
+                part.folded(&[fold], lanes)?;
                 self.takes(part, sums, from * kept);
             }
         }

@@ -25,7 +25,7 @@ pub(super) struct Kerneled<'a> {
     pub lowering: Lowering<'a>,
     /// Its operands.
     pub given: Vec<Given>,
-    /// The value of each copy.
+    /// The results of each copy.
     pub values: Vec<Reg>,
 }
 
@@ -162,9 +162,9 @@ impl Kerneled<'_> {
         };
         self.lowering.elem(op, dtype, &[now, x])
     }
-    /// All values as the law reduces so few.
-    pub fn reduced(&mut self, kind: ReduceKind, dtype: DType) -> Lowered<Reg> {
-        let values: Vec<Reg> = self.values.clone().into_iter().map(|x| self.converted(x, dtype)).collect();
+    /// So few values as the law reduces them.
+    pub fn reduced(&mut self, kind: ReduceKind, dtype: DType, values: &[Reg]) -> Lowered<Reg> {
+        let values: Vec<Reg> = values.iter().map(|&x| self.converted(x, dtype)).collect();
         self.lowering.reduce(kind, dtype, &values)
     }
     /// Partial results in any order.
@@ -178,8 +178,7 @@ impl Kerneled<'_> {
         joined.map_or_else(|| refuse("no partial sums"), Ok)
     }
     /// Hands on the first extreme and the number of its step.
-    pub fn first(&mut self, largest: bool, dtype: DType, value: (CarryId, Reg), index: (CarryId, Reg)) -> Lowered<()> {
-        let x = self.values[0];
+    pub fn first(&mut self, largest: bool, dtype: DType, x: Reg, value: (CarryId, Reg), index: (CarryId, Reg)) -> Lowered<()> {
         let beats = self.lowering.beats(largest, dtype, value.1, x)?;
         let step = self.lowering.builder.step();
         let (best, at) = (self.lowering.builder.select(beats, x, value.1), self.lowering.builder.select(beats, step, index.1));

@@ -41,6 +41,15 @@ pub(super) enum Fold {
     First(bool, DType),
 }
 
+/// What a fusion reduces.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Folds {
+    /// The axes that are reduced.
+    pub axes: SmallVec<[usize; 2]>,
+    /// How, by root.
+    pub by: SmallVec<[Fold; 1]>,
+}
+
 /// Nodes that are computed together.
 pub(super) struct Fusion {
     /// Extents of what is walked over.
@@ -49,8 +58,8 @@ pub(super) struct Fusion {
     pub start: Extents,
     /// ...in a space of these extents, those of the result before it is reduced.
     pub whole: Extents,
-    /// The axes that are reduced, and how; none where the result is that of each place.
-    pub fold: Option<(SmallVec<[usize; 2]>, Fold)>,
+    /// What is reduced; none where the results are those of each place.
+    pub folds: Option<Folds>,
     /// What is read, parameters of the graph in this order.
     pub leaves: Vec<Leaf>,
     /// What is computed at a place, of operands of one element.
@@ -226,7 +235,7 @@ impl Fusions {
             };
             let at = View(start.iter().enumerate().map(|(axis, &n)| Coord { axis: Some(axis), start: n as isize, step: 1 }).collect());
             let fold = fold(body, node);
-            let result = match fold {
+            let result = match &fold {
                 Some(_) => walk.value(node.ins[0], &at, None),
                 None => walk.node(root, &at, None),
             };
@@ -234,7 +243,8 @@ impl Fusions {
                 (Ok(result), _) => {
                     let Walk { leaves, mut graph, .. } = walk;
                     graph.set_results(vec![result]);
-                    made.push(Fusion { fold, space, start, whole: whole.clone(), leaves, graph, roots: vec![root] });
+                    let folds = fold.map(|(axes, by)| Folds { axes, by: SmallVec::from_elem(by, 1) });
+                    made.push(Fusion { folds, space, start, whole: whole.clone(), leaves, graph, roots: vec![root] });
                 }
                 (Err(_), Some(cut)) if made.len() + open.len() + 2 > PARTS => return Err(Failure::Without(cut.by)),
                 (Err(_), Some(cut)) => {

@@ -15,6 +15,8 @@ use smallvec::SmallVec;
 
 /// A reduction of so many elements is written out in the kernel.
 const UNROLLED: usize = 16;
+/// So many sums are carried in eight partial ones each by one walk: they should find room in registers.
+const SUMS: usize = 2;
 /// Elements of eight partial sums: longer ones are halved by the law.
 pub(super) const BLOCK: usize = 256;
 /// Rows of partial results of a reduced axis.
@@ -79,52 +81,54 @@ impl<'a> Plan<'a> {
         axes.iter().map(|&a| self.axes.extents[a]).collect()
     }
 
-    /// A reduction with these lanes.
-    pub fn folded(&mut self, fold: Fold, lanes: Option<(By, usize)>) -> Lowered<()> {
-        match lanes {
-            Some((By::Reduced, lanes)) if self.axes.extents[lanes] > UNROLLED || matches!(fold, Fold::First(..)) => {
-                self.across(fold, lanes)
-            }
-            Some((By::Reduced, _)) | None => self.along(fold, None),
-            Some((By::Kept, lanes)) => self.along(fold, Some(lanes)),
+    /// Reductions with these lanes.
+    pub fn folded(&mut self, folds: &[Fold], lanes: Option<(By, usize)>) -> Lowered<()> {
+        match (lanes, folds) {
+            (Some((By::Reduced, lanes)), &[fold]) if self.axes.extents[lanes] > UNROLLED => self.across(fold, lanes),
+            (Some((By::Reduced, lanes)), _) if self.axes.extents[lanes] > UNROLLED => refuse("several rows of partial results"),
+            (Some((By::Reduced, _)) | None, _) => self.along(folds, None),
+            (Some((By::Kept, lanes)), _) => self.along(folds, Some(lanes)),
         }
     }
 
-    /// A reduction whose lanes are places of the result.
-    fn along(&mut self, fold: Fold, lanes: Option<usize>) -> Lowered<()> {
+    /// Reductions whose lanes are places of the results.
+    fn along(&mut self, folds: &[Fold], lanes: Option<usize>) -> Lowered<()> {
         let reduced: Vec<usize> = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a]).collect();
         let n: usize = reduced.iter().map(|&a| self.axes.extents[a]).product();
-        let eights = in_eights(fold);
-        match (&reduced[..], fold) {
-            ([], _) => self.unrolled(fold, lanes, None),
-            ([r], Fold::By(..)) if n <= UNROLLED => self.unrolled(fold, lanes, Some(*r)),
-            ([r], _) if eights && n <= BLOCK => self.eights(fold, lanes, *r),
-            _ if eights => refuse("a sum of many elements in the law's order"),
-            _ => self.chain(fold, lanes, reduced[reduced.len() - 1]),
+        let sums = folds.iter().filter(|fold| in_eights(**fold)).count();
+        match reduced[..] {
+            [] => self.unrolled(folds, lanes, None),
+            [r] if n <= UNROLLED => self.unrolled(folds, lanes, Some(r)),
+            [r] if sums == folds.len() && sums <= SUMS && n <= BLOCK => self.eights(folds, lanes, r),
+            _ if sums > 0 => refuse("a sum of many elements in the law's order"),
+            _ => self.chain(folds, lanes, reduced[reduced.len() - 1]),
         }
     }
 
     /// All elements of a place at once.
-    fn unrolled(&mut self, fold: Fold, lanes: Option<usize>, reduced: Option<usize>) -> Lowered<()> {
+    fn unrolled(&mut self, folds: &[Fold], lanes: Option<usize>, reduced: Option<usize>) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
         let rest = self.others(&[lanes, reduced]);
         let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
         let copies = self.extent(reduced);
         let graph = Copies::new(self.fusion, self.axes, lanes, reduced, copies)?;
         let mut k = graph.lower(self, steps, outer, 1)?;
-        let value = match fold {
-            Fold::By(kind, dtype) => k.reduced(kind, dtype)?,
-            Fold::First(..) => k.lowering.builder.integer(DType::I64, 0),
-        };
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
-        k.store((Of::Out(0), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        for (i, &fold) in folds.iter().enumerate() {
+            let values: Vec<Reg> = k.values.iter().copied().skip(i).step_by(folds.len()).collect();
+            let value = match fold {
+                Fold::By(kind, dtype) => k.reduced(kind, dtype, &values)?,
+                Fold::First(largest, dtype) => k.lowering.extreme_at(largest, dtype, &values)?,
+            };
+            k.store((Of::Out(i), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        }
         let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(outer) };
         self.push(k, loops, vec![]);
         Ok(())
     }
 
     /// One element after the other: for what does not depend on how sums are split.
-    fn chain(&mut self, fold: Fold, lanes: Option<usize>, steps: usize) -> Lowered<()> {
+    fn chain(&mut self, folds: &[Fold], lanes: Option<usize>, steps: usize) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
         let outer = self.others(&[lanes, Some(steps)]);
         let graph = Copies::new(self.fusion, self.axes, lanes, None, 1)?;
@@ -133,20 +137,23 @@ impl<'a> Plan<'a> {
         let along = self.along_axes(out, &outer);
         let n = self.axes.kept();
         let mut fills = vec![];
-        match fold {
-            Fold::By(kind, dtype) => {
-                let (operand, carry, now) = k.carry((Of::Out(0), 0, lane, 0, along), dtype);
-                let next = k.step(kind, dtype, now, k.values[0])?;
-                k.lowering.builder.set_next(carry, next);
-                fills.push(Fill { operand, bits: unit(kind, dtype), count: n });
-            }
-            Fold::First(largest, dtype) => {
-                let best = self.temporary(dtype, n);
-                let value = k.carry((best, 0, lane, 0, along.clone()), dtype);
-                let index = k.carry((Of::Out(0), 0, lane, 0, along), DType::I64);
-                k.first(largest, dtype, (value.1, value.2), (index.1, index.2))?;
-                fills.push(Fill { operand: value.0, bits: extreme_unit(dtype, largest), count: n });
-                fills.push(Fill { operand: index.0, bits: 0, count: n });
+        for (i, &fold) in folds.iter().enumerate() {
+            let (x, along) = (k.values[i], along.clone());
+            match fold {
+                Fold::By(kind, dtype) => {
+                    let (operand, carry, now) = k.carry((Of::Out(i), 0, lane, 0, along), dtype);
+                    let next = k.step(kind, dtype, now, x)?;
+                    k.lowering.builder.set_next(carry, next);
+                    fills.push(Fill { operand, bits: unit(kind, dtype), count: n });
+                }
+                Fold::First(largest, dtype) => {
+                    let best = self.temporary(dtype, n);
+                    let value = k.carry((best, 0, lane, 0, along.clone()), dtype);
+                    let index = k.carry((Of::Out(i), 0, lane, 0, along), DType::I64);
+                    k.first(largest, dtype, x, (value.1, value.2), (index.1, index.2))?;
+                    fills.push(Fill { operand: value.0, bits: extreme_unit(dtype, largest), count: n });
+                    fills.push(Fill { operand: index.0, bits: 0, count: n });
+                }
             }
         }
         let loops = Loops { lanes: self.extent(lanes), steps: self.axes.extents[steps], first: 0, outer: self.extents(&outer) };
@@ -155,57 +162,59 @@ impl<'a> Plan<'a> {
     }
 
     /// Eight partial sums of up to 256 elements, a step of a kernel adding one to each, then what is left over and the tree over them.
-    fn eights(&mut self, fold: Fold, lanes: Option<usize>, reduced: usize) -> Lowered<()> {
-        let Fold::By(kind, dtype) = fold else { return refuse("a sum") };
+    fn eights(&mut self, folds: &[Fold], lanes: Option<usize>, reduced: usize) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
         let (n, count) = (self.axes.extents[reduced], self.axes.kept());
         let outer = self.others(&[lanes, Some(reduced)]);
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
-        let partial = self.temporary(dtype, 8 * count);
-        let part = |k: usize, step: isize, along: Vec<isize>| (partial, (k * count) as isize, lane, step, along);
+        let sums: Vec<Sum> = folds.iter().map(|&fold| self.sum(fold, count)).collect::<Lowered<_>>()?;
         let graph = Copies::new(self.fusion, self.axes, lanes, Some(reduced), 8)?;
         let mut k = graph.lower(self, Some(reduced), &outer, 8)?;
         let mut fills = vec![];
-        for i in 0..8 {
-            let (operand, carry, now) = k.carry(part(i, 0, self.along_axes(out, &outer)), dtype);
-            let value = k.values[i];
-            let next = k.step(kind, dtype, now, value)?;
-            k.lowering.builder.set_next(carry, next);
-            if i == 0 {
-                fills.push(Fill { operand, bits: unit(kind, dtype), count: 8 * count });
+        for (s, sum) in sums.iter().enumerate() {
+            for i in 0..8 {
+                let given = sum.part(i, lane, 0, self.along_axes(out, &outer));
+                let (operand, carry, now) = k.carry(given, sum.dtype);
+                let value = k.values[i * sums.len() + s];
+                let next = k.step(sum.kind, sum.dtype, now, value)?;
+                k.lowering.builder.set_next(carry, next);
+                if i == 0 {
+                    fills.push(Fill { operand, bits: unit(sum.kind, sum.dtype), count: 8 * count });
+                }
             }
         }
         let loops = Loops { lanes: self.extent(lanes), steps: n / 8, first: 0, outer: self.extents(&outer) };
         self.push(k, loops, fills);
-        self.rest(kind, dtype, lanes, reduced, &part)
+        self.rest(&sums, lanes, reduced)
+    }
+    fn sum(&mut self, fold: Fold, count: usize) -> Lowered<Sum> {
+        let Fold::By(kind, dtype) = fold else { return refuse("a sum") };
+        Ok(Sum { kind, dtype, partial: self.temporary(dtype, 8 * count), count })
     }
 
     /// The elements behind the last eight, and the tree over the partial sums.
-    fn rest(
-        &mut self,
-        kind: ReduceKind,
-        dtype: DType,
-        lanes: Option<usize>,
-        reduced: usize,
-        part: &dyn Fn(usize, isize, Vec<isize>) -> Given,
-    ) -> Lowered<()> {
+    fn rest(&mut self, sums: &[Sum], lanes: Option<usize>, reduced: usize) -> Lowered<()> {
         let (out, n) = (self.axes.operands.len() - 1, self.axes.extents[reduced]);
         let rest = self.others(&[lanes, Some(reduced)]);
         let (steps, outer) = (rest.last().copied(), &rest[..rest.len().saturating_sub(1)]);
         let graph = Copies::behind(self.fusion, self.axes, lanes, (reduced, n / 8 * 8), n % 8)?;
         let mut k = graph.lower(self, steps, outer, 1)?;
-        let mut parts: SmallVec<[Reg; 8]> = SmallVec::new();
-        for i in 0..8 {
-            let now = k.load(part(i, self.stride(out, steps), self.along_axes(out, outer)), dtype);
-            let value = k.values.get(i).copied();
-            parts.push(match value {
-                Some(x) => k.step(kind, dtype, now, x)?,
-                None => now,
-            });
-        }
-        let value = k.tree(kind, dtype, &parts)?;
         let lane = if self.extent(lanes) > 1 { Lane::Unit } else { Lane::Uniform };
-        k.store((Of::Out(0), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        let mut made: SmallVec<[Reg; SUMS]> = SmallVec::new();
+        for (s, sum) in sums.iter().enumerate() {
+            let mut parts: SmallVec<[Reg; 8]> = SmallVec::new();
+            for i in 0..8 {
+                let now = k.load(sum.part(i, lane, self.stride(out, steps), self.along_axes(out, outer)), sum.dtype);
+                parts.push(match k.values.get(i * sums.len() + s).copied() {
+                    Some(x) => k.step(sum.kind, sum.dtype, now, x)?,
+                    None => now,
+                });
+            }
+            made.push(k.tree(sum.kind, sum.dtype, &parts)?);
+        }
+        for (s, value) in made.into_iter().enumerate() {
+            k.store((Of::Out(s), 0, lane, self.stride(out, steps), self.along_axes(out, outer)), value);
+        }
         let loops = Loops { lanes: self.extent(lanes), steps: self.extent(steps), first: 0, outer: self.extents(outer) };
         self.push(k, loops, vec![]);
         Ok(())
@@ -261,7 +270,7 @@ impl<'a> Plan<'a> {
                 let (Some(index), (largest, dtype)) = (index, sought(fold)) else { return refuse("an index") };
                 let value = k.carry((partial, 0, Lane::Unit, 0, along.clone()), dtype);
                 let at = k.carry((index, 0, Lane::Unit, 0, along), DType::I64);
-                k.first(largest, dtype, (value.1, value.2), (at.1, at.2))?;
+                k.first(largest, dtype, k.values[0], (value.1, value.2), (at.1, at.2))?;
                 fills.push(Fill { operand: value.0, bits: extreme_unit(dtype, largest), count: filled });
                 fills.push(Fill { operand: at.0, bits: 0, count: filled });
             }
@@ -311,6 +320,22 @@ impl<'a> Plan<'a> {
         let Loops { lanes, steps, first, outer } = loops;
         let nest = Nest { kernel, lanes, steps, first, outer: outer.into(), strides, fills };
         self.passes.push(Pass { nest, operands });
+    }
+}
+
+/// A sum, or product, in eight partial ones of each place.
+struct Sum {
+    kind: ReduceKind,
+    dtype: DType,
+    partial: Of,
+    /// Places.
+    count: usize,
+}
+
+impl Sum {
+    /// A partial one as an operand.
+    fn part(&self, i: usize, lane: Lane, step: isize, along: Vec<isize>) -> Given {
+        (self.partial, (i * self.count) as isize, lane, step, along)
     }
 }
 

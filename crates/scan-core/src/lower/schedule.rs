@@ -107,7 +107,7 @@ impl Axes {
     /// The axes of a fusion, those beside each other that all operands walk as one merged.
     fn new(fusion: &Fusion, shapes: &[Extents], turned: &[Option<Vec<usize>>]) -> Axes {
         let rank = fusion.space.len();
-        let reduces = |axis: usize| fusion.fold.as_ref().is_some_and(|(axes, _)| axes.contains(&axis));
+        let reduces = |axis: usize| fusion.folds.as_ref().is_some_and(|folds| folds.axes.contains(&axis));
         let mut operands: Vec<(isize, Vec<isize>)> = vec![];
         for ((leaf, shape), turned) in fusion.leaves.iter().zip(shapes).zip(turned) {
             let (first, along) = match turned {
@@ -206,16 +206,17 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     };
     let (axes, lanes) = axes;
     let across = matches!(lanes, Some((By::Reduced, _)));
-    let in_order = |fold: Fold| in_eights(fold) || across && ordered(fold);
-    if fusion.fold.as_ref().is_some_and(|(_, fold)| in_order(*fold)) && axes.reduced.iter().filter(|&&r| r).count() > 1 {
+    let in_order = |fold: &Fold| in_eights(*fold) || across && ordered(*fold);
+    if fusion.folds.as_ref().is_some_and(|folds| folds.by.iter().any(in_order)) && axes.reduced.iter().filter(|&&r| r).count() > 1 {
         return Err(Failure::Apart);
     }
     let mut plan = Plan::new(fusion, &axes);
-    match &fusion.fold {
+    match fusion.folds.as_ref().map(|folds| &folds.by[..]) {
         None => plan.map(lanes.map(|l| l.1))?,
-        Some((_, fold)) => match long(&axes, *fold) {
-            Some(axis) => plan.in_blocks(fusion, *fold, axis, lanes)?,
-            None => plan.folded(*fold, lanes)?,
+        Some(folds) => match (folds, folds.iter().find_map(|fold| long(&axes, *fold))) {
+            (&[fold], Some(axis)) => plan.in_blocks(fusion, fold, axis, lanes)?,
+            (_, Some(_)) => return Err(Failure::Never),
+            (_, None) => plan.folded(folds, lanes)?,
         },
     }
     let Plan { passes, temporaries, .. } = plan;
@@ -235,7 +236,7 @@ pub(super) enum By {
 fn chosen(fusion: &Fusion, axes: &Axes) -> Option<(By, usize)> {
     let (kept, reduced) = (axes.last(false), axes.last(true));
     match (kept, reduced) {
-        (Some(k), _) if fusion.fold.is_none() => Some((By::Kept, k)),
+        (Some(k), _) if fusion.folds.is_none() => Some((By::Kept, k)),
         (Some(k), Some(r)) if axes.extents[k] < WIDE && axes.apart(r).is_none() && axes.extents[r] > axes.extents[k] => {
             Some((By::Reduced, r))
         }

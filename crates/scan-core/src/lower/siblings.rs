@@ -1,7 +1,8 @@
 //! Fusions that walk the same places, made one with several results: where they read an array in common, or one reads what another makes.
+//! Reductions along the same axes are made one where they read an array in common: an extreme and its index, a sum and a sum of squares.
 
 use super::fused::Schedules;
-use super::fusions::{Fusion, LEAVES, Leaf};
+use super::fusions::{Folds, Fusion, LEAVES, Leaf};
 use super::mixed::Planner;
 use crate::ir::{Graph, NodeId, Value, View};
 use rustc_hash::FxHashMap;
@@ -53,12 +54,17 @@ impl Parts<'_> {
 
     /// Two fusions as one, the second of which can run where the first does.
     fn both(&self, at: usize, a: &Fusion, b: &Fusion) -> Option<Fusion> {
-        let fits = a.fold.is_none() && b.fold.is_none() && a.space == b.space && a.graph.nodes().len() + b.graph.nodes().len() <= MEMBERS;
+        let folds = match (&a.folds, &b.folds) {
+            (None, None) => None,
+            (Some(a), Some(b)) if a.axes == b.axes => Some(Folds { axes: a.axes.clone(), by: a.by.iter().chain(&b.by).copied().collect() }),
+            _ => return None,
+        };
+        let fits = a.space == b.space && a.graph.nodes().len() + b.graph.nodes().len() <= MEMBERS;
         let whole = View::identity(b.space.len());
         let result = |leaf: &Leaf| a.roots.iter().position(|&r| self.planner.body.nodes()[r].outs[0] == leaf.value);
         // What the first makes is there element by element, not yet as an array.
         let there = b.leaves.iter().all(|leaf| match result(leaf) {
-            Some(_) => leaf.view == whole,
+            Some(_) => folds.is_none() && leaf.view == whole,
             None => self.made.get(&leaf.value).is_none_or(|&made| made < at),
         });
         let near =
@@ -89,7 +95,7 @@ impl Parts<'_> {
         graph.set_results(results);
         let roots = a.roots.iter().chain(&b.roots).copied().collect();
         (leaves.len() <= LEAVES).then(|| Fusion {
-            fold: None,
+            folds,
             leaves,
             graph,
             roots,
