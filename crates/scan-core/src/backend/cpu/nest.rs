@@ -31,8 +31,8 @@ pub struct NestRun<'a> {
 /// A call that is made so often is made ready.
 const AGAIN: usize = 4;
 
-/// So many operands have their addresses on the stack.
-const OPERANDS: usize = 24;
+/// The addresses of operands, on the stack where they are not very many.
+type Addresses = SmallVec<[*mut u8; 64]>;
 
 impl<'a> NestRun<'a> {
     /// Code of a nest's kernel with operands for so many steps of the loops around.
@@ -96,15 +96,8 @@ impl<'a> NestRun<'a> {
         let nest = self.nest;
         assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
-        let (mut near, mut far) = ([std::ptr::null_mut(); OPERANDS], vec![]);
-        let ptrs = match self.ptrs.len() {
-            n @ ..=OPERANDS => &mut near[..n],
-            n => {
-                far.resize(n, std::ptr::null_mut());
-                &mut far[..]
-            }
-        };
-        ptrs.copy_from_slice(&self.ptrs);
+        let mut ptrs = Addresses::from_slice(&self.ptrs);
+        let ptrs = &mut ptrs[..];
         for (operand, along) in &self.along {
             ptrs[*operand] = ptrs[*operand].wrapping_offset(along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum());
         }

@@ -39,17 +39,15 @@ pub enum Rows {
     One,
 }
 
-/// Bytes of rows that are kept behind a state of which only the last are returned, before they are moved to the front: moving them
-/// must be rare. The first for lists, the second for kernels, whose steps are so much shorter.
-const LIST_SPARE: usize = 1 << 12;
-const KERNEL_SPARE: usize = 1 << 15;
+/// Bytes of rows that are kept behind a state of which only the last are returned, before they are moved to the front: that must be rare,
+/// since all operands are then found and checked again.
+const SPARE: usize = 1 << 15;
 
-/// How a buffer of n steps slides over rows of which the last are returned, with so many spare bytes; `None` where it must not, or
-/// need not.
-fn sliding(keep: Keep, window: &Window, n: usize, spare: usize) -> Option<Rows> {
+/// How a buffer of n steps slides over rows of which the last are returned; `None` where it must not, or need not.
+fn sliding(keep: Keep, window: &Window, n: usize) -> Option<Rows> {
     let Keep::Last(last) = keep else { return None };
     let kept = window.span + last.max(1);
-    let capacity = kept + (spare / window.row_bytes().max(1)).clamp(32, 4096);
+    let capacity = kept + (SPARE / window.row_bytes().max(1)).clamp(32, 4096);
     (!window.entering && capacity < n + window.span).then_some(Rows::Sliding { capacity, kept })
 }
 
@@ -93,7 +91,7 @@ impl Held {
             true if taken.is_some() => taking(window, taken),
             false if !window.entering => Rows::None,
             false => Rows::All,
-            true => sliding(scan.states[id].keep, window, n, KERNEL_SPARE).unwrap_or(Rows::All),
+            true => sliding(scan.states[id].keep, window, n).unwrap_or(Rows::All),
         };
         let all = window.entering || !window.far.is_empty();
         let base = if kind != Rows::All || all || skip > window.first_write { 0 } else { skip };
@@ -121,7 +119,7 @@ impl Held {
         let kind = match in_place {
             true => Rows::One,
             false if taken.is_some() => taking(window, taken),
-            false => sliding(scan.states[id].keep, window, n, LIST_SPARE).unwrap_or(Rows::All),
+            false => sliding(scan.states[id].keep, window, n).unwrap_or(Rows::All),
         };
         let rows = match kind {
             Rows::One => first_row(scan, at, window, ins),

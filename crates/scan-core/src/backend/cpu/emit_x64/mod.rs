@@ -39,6 +39,7 @@ use memmap2::{Mmap, MmapMut};
 use prepared::Prepared;
 use select::Program;
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
 /// Compiles a kernel for an instruction set that this machine has, for about so many lanes.
@@ -275,15 +276,20 @@ const LARGE: usize = 16 << 20;
 const MANY: usize = 2;
 
 /// So many operands have their pointers on the stack.
-const NEAR: usize = 16;
+const NEAR: usize = 64;
 
-/// So many words on the stack, or if they are more in a vector.
-fn room<'a, T: Copy>(near: &'a mut [T; NEAR], far: &'a mut Vec<T>, n: usize) -> &'a mut [T] {
-    if n <= NEAR {
-        return &mut near[..n];
+/// Room for entries on the stack: what is not used is not written.
+type Near<T> = [MaybeUninit<T>; NEAR];
+
+/// So many entries on the stack, or if they are more in a vector.
+fn room<'a, T: Copy>(near: &'a mut Near<T>, far: &'a mut Vec<T>, n: usize, entry: impl Fn(usize) -> T) -> &'a mut [T] {
+    if n > NEAR {
+        far.extend((0..n).map(entry));
+        return far;
     }
-    far.resize(n, near[0]);
-    far
+    near[..n].iter_mut().enumerate().for_each(|(k, at)| _ = at.write(entry(k)));
+    // SAFETY: so many entries have just been written.
+    unsafe { std::slice::from_raw_parts_mut(near.as_mut_ptr().cast(), n) }
 }
 
 /// The addresses that a call touches of an operand.
@@ -345,15 +351,17 @@ impl Emitted {
     /// that all lanes share.
     fn with_table(&self, ptrs: &[*mut u8], strides: &[isize], run: impl FnOnce(&mut [Entry], *mut u8)) {
         let (operands, carries) = (ptrs.len(), self.program.carries.len());
-        let (mut near, mut far) = ([0; NEAR], vec![]);
-        let aside: &mut [u64] = room(&mut near, &mut far, carries + 1);
+        let (mut near, mut far) = ([const { MaybeUninit::uninit() }; NEAR], vec![]);
+        let aside: &mut [u64] = room(&mut near, &mut far, carries + 1, |_| 0);
         let places = aside.as_mut_ptr();
         // SAFETY: the places are within `aside`.
         let place = |at: usize| unsafe { places.add(at) }.cast::<u8>();
-        let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
-        let table: &mut [Entry] = room(&mut near, &mut far, operands + carries);
-        table.iter_mut().zip(ptrs.iter().zip(strides)).for_each(|(entry, (&p, &s))| *entry = [p, s as *mut u8]);
-        table[operands..].iter_mut().enumerate().for_each(|(c, entry)| entry[0] = place(c));
+        let (mut near, mut far) = ([const { MaybeUninit::uninit() }; NEAR], vec![]);
+        let entry = |k: usize| match k.checked_sub(operands) {
+            None => [ptrs[k], strides[k] as *mut u8],
+            Some(carry) => [place(carry), std::ptr::null_mut()],
+        };
+        let table: &mut [Entry] = room(&mut near, &mut far, operands + carries, entry);
         run(table, place(carries));
         for &(c, mem, size) in &self.handed {
             // SAFETY: the operand of a carry may be written; the element has that size.
@@ -368,9 +376,9 @@ impl Emitted {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
         let (count, moves) = places.innermost(ptrs.len());
-        let (mut near, mut far) = ([[std::ptr::null_mut(); 2]; NEAR], vec![]);
-        let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len());
-        table.iter_mut().zip(strides).for_each(|(entry, &s)| entry[1] = s as *mut u8);
+        let (mut near, mut far) = ([const { MaybeUninit::uninit() }; NEAR], vec![]);
+        let entry = |k: usize| [std::ptr::null_mut(), strides.get(k).map_or(std::ptr::null_mut(), |&s| s as *mut u8)];
+        let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len(), entry);
         let mut task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, self.tail(frame.lanes)) };
         places.each_run(ptrs, |ptrs| {
             // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.

@@ -1,7 +1,7 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Blocks, Emitted, Entry, MANY, NEAR, Native};
+use super::{Blocks, Emitted, Entry, MANY, NEAR, Native, Near};
 use crate::backend::cpu::code::{Frame, Places, Ready};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
@@ -69,7 +69,7 @@ impl<'a> Prepared<'a> {
     /// # Safety
     /// As for [`Ready::run`]; the task is that of these places.
     unsafe fn run_task(&self, native: &Native, task: &Task, ptrs: &[*mut u8], moves: *const isize) {
-        let mut table = [const { MaybeUninit::<Entry>::uninit() }; NEAR];
+        let mut table: Near<Entry> = [const { MaybeUninit::uninit() }; NEAR];
         for (entry, (&ptr, &stride)) in table.iter_mut().zip(ptrs.iter().zip(&self.strides)) {
             entry.write([ptr, stride as *mut u8]);
         }
