@@ -1,5 +1,6 @@
 //! Gradients: graph to graph, closed under themselves.
 
+mod branches;
 pub mod forward;
 pub mod reverse;
 

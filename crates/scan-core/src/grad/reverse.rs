@@ -1,7 +1,8 @@
 //! Reverse mode: walks the nodes backwards and adds up cotangents.
 
+use super::branches::{At, Branches};
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::{AsWritten, Def, Graph, Node, NodeId, Site, Value};
+use crate::ir::{AsWritten, Def, Graph, Node, NodeId, Op, Site, Value};
 use crate::rewrite::local::{Beside, Index};
 use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -59,7 +60,9 @@ pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &
     let stops: FxHashSet<Value> = seeds.constants.iter().copied().collect();
     let reached = connected(g, &starts, &stops, nodes.clone());
     let depends = dependent(g, wrt, &stops, nodes.clone());
-    let mut sums = Sums { fixed: seeds.known.iter().map(|s| s.0).collect(), cts: seeds.known.iter().copied().collect(), depends };
+    let branches = Branches::of(g, nodes.clone(), starts.iter().chain(wrt).copied());
+    let (fixed, cts) = (seeds.known.iter().map(|s| s.0).collect(), seeds.known.iter().copied().collect());
+    let mut sums = Sums { fixed, cts, depends, branches };
     for &(v, ct) in &seeds.outputs {
         sums.add(g, v, ct);
     }
@@ -72,9 +75,16 @@ pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &
             continue;
         }
         let saved = g.set_span(node.span);
+        let at = sums.branches.node(&node);
+        // An output that is needed under more conditions than others.
+        let all = node.outs.iter().zip(cts);
+        let cts: Vec<Option<Value>> = all.map(|(&v, ct)| Some(sums.branches.leaving(g, &sums.branches.value(v), &at, (v, ct?)))).collect();
         match (beside.instead.get(&node.outs[0]), &cts[..]) {
             (Some(&better), &[Some(ct)]) => sums.through(g, beside, (better, ct), id)?,
-            _ => pulled(g, &node, &cts)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, v, ct)),
+            (_, &[Some(ct)]) if matches!(node.op, Op::IfElse(_)) => {
+                (1..=2).for_each(|k| sums.add_to_live(g, &sums.branches.input(&node, k), node.ins[k], ct));
+            }
+            _ => pulled(g, &node, &cts)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, &at, v, ct)),
         }
         g.set_span(saved);
     }
@@ -102,11 +112,14 @@ struct Sums {
     cts: FxHashMap<Value, Value>,
     /// Values that depend on what derivatives are asked by.
     depends: FxHashSet<Value>,
+    branches: Branches,
 }
 
 impl Sums {
-    fn add_to_live(&mut self, g: &mut Graph, v: Value, ct: Value) {
+    /// Adds a cotangent that is needed under some conditions.
+    fn add_to_live(&mut self, g: &mut Graph, from: &At, v: Value, ct: Value) {
         if self.depends.contains(&v) {
+            let ct = self.branches.leaving(g, from, &self.branches.value(v), (v, ct));
             self.add(g, v, ct);
         }
     }
@@ -115,6 +128,7 @@ impl Sums {
     fn through(&mut self, g: &mut Graph, beside: &Beside, start: (Value, Value), node: NodeId) -> Result<()> {
         let mut open: BTreeMap<NodeId, Value> = BTreeMap::new();
         let mut given = vec![start];
+        let from = self.branches.node(&g.nodes()[node]);
         loop {
             for (v, ct) in given {
                 let known = beside.equals.get(&v).copied().unwrap_or(v);
@@ -123,7 +137,7 @@ impl Sums {
                         let sum = open.get(&own).map_or(ct, |&other| g.add(other, ct));
                         open.insert(own, sum);
                     }
-                    _ => self.add_to_live(g, known, ct),
+                    _ => self.add_to_live(g, &from, known, ct),
                 }
             }
             let Some((id, ct)) = open.pop_last() else { return Ok(()) };

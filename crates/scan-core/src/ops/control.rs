@@ -208,7 +208,7 @@ impl OpDef for IfElse {
 }
 
 /// Zeros of the type of x that, where the extents are known, do not ask for its value: the branch not taken stays unevaluated.
-fn zeros(g: &mut Graph, x: Value) -> Value {
+pub fn zeros(g: &mut Graph, x: Value) -> Value {
     let ty = g.ty(x).clone();
     if ty.dims.iter().any(|d| d.value().is_none()) {
         return g.zeros_like(x);

@@ -5,7 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod broadcast;
 pub mod certain;
 mod cofactor;
-mod control;
+pub(crate) mod control;
 mod create;
 mod cumulate;
 mod dft;
