@@ -124,7 +124,6 @@ impl Driver {
     }
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
-        self.cx.whole = Whole::new(self.graph.clone());
         let made = if self.present.loops {
             everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run)
         } else {
@@ -135,6 +134,7 @@ impl Driver {
             Ok(None) => return Ok(false),
             Ok(Some(graph)) => {
                 self.graph = Arc::new(graph.pruned());
+                self.cx.whole = Whole::new(self.graph.clone());
                 self.present = Present::of(&self.graph);
             }
             Err(e) => {

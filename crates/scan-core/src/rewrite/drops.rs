@@ -3,7 +3,8 @@
 
 use super::sources::{Needs, Sources};
 use crate::base::Id;
-use crate::ir::{Def, Graph, Op, Scan, Value};
+use crate::ir::{Def, Graph, Scan, Value};
+use crate::scan::reached::computes;
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -73,10 +74,7 @@ fn results_of(graph: &Graph, param: usize, certainly: bool) -> Vec<bool> {
     let mut reached = vec![false; graph.n_values()];
     reached[graph.params()[param].idx()] = true;
     for node in graph.nodes().iter() {
-        let counts = |k: usize| match node.op {
-            Op::IfElse(_) | Op::Scan(_) => k == 0,
-            _ => !node.op.properties().shape_only.contains(&k),
-        };
+        let counts = |k: usize| computes(&node.op, k) && (k == Scan::N_STEPS || node.op.as_scan().is_none());
         if node.ins.iter().enumerate().any(|(k, v)| reached[v.idx()] && (!certainly || counts(k))) {
             node.outs.iter().for_each(|v| reached[v.idx()] = true);
         }

@@ -62,8 +62,6 @@ struct Fact {
     shape_of: Value,
     /// Computing the value of the graph's parameters never fails and has no effect.
     safe: bool,
-    /// It is made of parameters.
-    of_params: bool,
 }
 
 /// A walk, as rules see it.
@@ -243,8 +241,7 @@ impl Local<'_> {
     /// True where computing a value, outside the loop and in its earlier steps, too, never fails and has no effect: a rule may drop it.
     pub fn safe(&mut self, v: Value) -> bool {
         self.learn();
-        let Fact { safe, of_params, .. } = self.facts[v.idx()];
-        safe && (!of_params || self.drops.as_mut().is_none_or(|drops| drops.allow(self.g, v)))
+        self.facts[v.idx()].safe && self.drops.as_mut().is_none_or(|drops| drops.allow(self.g, v))
     }
     fn learn(&mut self) {
         for at in self.facts.len()..self.g.n_values() {
@@ -253,12 +250,12 @@ impl Local<'_> {
         }
     }
     fn fact(&self, v: Value) -> Fact {
-        let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true, of_params: true } };
+        let Def::Out(id, _) = self.g.def(v) else { return Fact { shape_of: v, safe: true } };
         let node = &self.g.nodes()[id];
         let safe = node.ins.iter().all(|x| self.facts[x.idx()].safe) && !node.op.def().fallible(self.g, &node.ins);
         let lazy = matches!(node.op, Op::IfElse(_));
         let same = |x: &&Value| safe && !lazy && self.same_shape(v, **x);
         let shape_of = node.ins.iter().find(same).map_or(v, |x| self.facts[x.idx()].shape_of);
-        Fact { shape_of, safe, of_params: node.ins.iter().any(|x| self.facts[x.idx()].of_params) }
+        Fact { shape_of, safe }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::loops::facts::infallible;
 use crate::base::Id;
-use crate::ir::{Graph, Node, Op, Scan};
+use crate::ir::{Graph, Node, Scan};
+use crate::scan::reached::computes;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -23,11 +24,6 @@ impl Set {
             self.0.resize(other.0.len(), 0);
         }
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
-    }
-    fn remove(&mut self, id: usize) {
-        if let Some(word) = self.0.get_mut(id / 64) {
-            *word &= !(1 << (id % 64));
-        }
     }
     fn within(&self, other: &Set) -> bool {
         self.0.iter().enumerate().all(|(k, word)| word & !other.0.get(k).unwrap_or(&0) == 0)
@@ -103,10 +99,10 @@ impl Sources {
                 node.outs.iter().zip(outs).for_each(|(v, out)| needs[v.idx()] = out);
                 continue;
             }
-            let (mut all, branches) = (Needs::default(), matches!(node.op, Op::IfElse(_)));
+            let mut all = Needs::default();
             for (k, v) in node.ins.iter().enumerate().filter(|(k, _)| !node.op.properties().shape_only.contains(k)) {
                 all.may.join(&needs[v.idx()].may);
-                if !branches || k == 0 {
+                if computes(&node.op, k) {
                     all.must.join(&needs[v.idx()].must);
                 }
             }
@@ -159,17 +155,17 @@ impl Sources {
 
     /// Notes the states of a loop that need nothing but each other.
     fn note_sure(&mut self, states: &[(usize, Needs)]) {
-        let mut sure = self.sure.clone();
-        states.iter().for_each(|(number, _)| sure.add(*number));
+        let mut open: Vec<&(usize, Needs)> = states.iter().collect();
         loop {
-            let failing: Vec<usize> = states.iter().filter(|(_, needs)| !needs.may.within(&sure)).map(|s| s.0).collect();
-            let some = failing.iter().filter(|&&number| sure.0[number / 64] >> (number % 64) & 1 == 1).count();
-            failing.into_iter().for_each(|number| sure.remove(number));
-            if some == 0 {
-                break;
+            let mut sure = self.sure.clone();
+            open.iter().for_each(|(number, _)| sure.add(*number));
+            let before = open.len();
+            open.retain(|(_, needs)| needs.may.within(&sure));
+            if open.len() == before {
+                self.sure = sure;
+                return;
             }
         }
-        self.sure = sure;
     }
 
     /// Of a loop that stands in several places, and of those in it, nothing is known of one parameter by another.

@@ -25,7 +25,12 @@ pub fn eager(g: &Graph) -> Vec<bool> {
 
 /// True per value whose elements every evaluation computes: it is asked for more than its shape.
 pub fn computed(g: &Graph) -> Vec<bool> {
-    reached(g, |op, input| (input == 0 || !matches!(op, Op::IfElse(_))) && !op.properties().shape_only.contains(&input))
+    reached(g, computes)
+}
+
+/// True where every evaluation of an op needs the elements of its input of this position: not its shape alone, nor in a branch.
+pub fn computes(op: &Op, input: usize) -> bool {
+    (input == 0 || !matches!(op, Op::IfElse(_))) && !op.properties().shape_only.contains(&input)
 }
 
 /// True where the number of steps that a loop ran is the one that it was asked for, if that is not negative: nothing stops it, and it runs
