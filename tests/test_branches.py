@@ -123,3 +123,95 @@ def test_a_loop_of_which_one_output_is_needed_in_a_branch_and_another_in_any_cas
     np.testing.assert_allclose(second, 2 * slope * (12 * 0.3 - 0.5 * np.tanh(0.15) * t))
     sines = np.sin([0.3, 0.6]).sum()
     np.testing.assert_allclose(f(0.3, 2, 0)[1], 6 * 0.3**2 + (1 - np.tanh(sines) ** 2) * (np.cos(0.3) + 2 * np.cos(0.6)))
+
+
+# What is the same at every step.
+
+
+def halves(y, x, n):
+    """The last state, its gradient, and the gradient of the gradient's first element."""
+    slope = rs.grad(y[-1], x)
+    return rs.function([x, n], [y[-1], slope, rs.grad(slope[0], x)])
+
+
+@pytest.fixture(params=["fast_run", "none"])
+def passes(request):
+    with rs.config.override(passes=request.param):
+        yield
+
+
+@pytest.mark.usefixtures("passes")
+def test_an_invariant_index_in_a_branch_that_no_step_takes():
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    f = halves(rs.loop(lambda i, h: rs.ifelse(i < 0, h * x[9], h + x[0] ** 2), over=rs.arange(n), init=1.0), x, n)
+    assert [a.tolist() for a in f([3.0, 5.0], 4)] == [37.0, [24.0, 0.0], [8.0, 0.0]]
+    assert f(np.ones(12), 4)[1].tolist() == [8.0] + [0.0] * 11
+    with pytest.raises(IndexError, match="index 0 is out of range"):
+        f(np.ones(0), 4)
+    g = halves(rs.loop(lambda i, h: rs.ifelse(i > 2, h * x[9], h + x[0] ** 2), over=rs.arange(n), init=1.0), x, n)
+    assert g([3.0, 5.0], 3)[0] == 28.0
+    with pytest.raises(IndexError, match="index 9 is out of range"):
+        g([3.0, 5.0], 4)
+
+
+@pytest.mark.usefixtures("passes")
+def test_an_empty_array_in_a_branch_that_no_step_takes():
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    y = rs.loop(lambda i, h: rs.ifelse(i < x.shape[0], h * x[0] + x[-1], h + 1.0), over=rs.arange(n), init=1.0)
+    f = rs.function([x, n], [y[-1], rs.grad(y[-1], x)])
+    assert [a.tolist() for a in f(np.ones(0), 4)] == [5.0, []]
+    assert [a.tolist() for a in f([2.0, 3.0], 3)] == [14.0, [7.0, 3.0]]
+
+
+@pytest.mark.usefixtures("passes")
+def test_an_infinite_slope_in_a_branch_that_no_step_takes():
+    x, n = rs.dscalar("x"), rs.lscalar("n")
+    y = rs.loop(lambda i, h: rs.ifelse(i < 0, h * rs.log(x), h + x**2), over=rs.arange(n), init=1.0)
+    slope = rs.grad(y[-1], x)
+    f = rs.function([x, n], [y[-1], slope, rs.grad(slope, x)])
+    assert [float(a) for a in f(0.0, 3)] == [1.0, 0.0, 6.0]
+
+
+@pytest.mark.usefixtures("passes")
+def test_what_one_branch_and_another_part_of_the_step_need_is_computed_once_before_the_loop():
+    x, n = rs.dvector("x"), rs.lscalar("n")
+
+    def step(i, h):
+        total = rs.sum(rs.exp(x))
+        return rs.ifelse(i < 1, h * total, h + total) + total
+
+    y = rs.loop(step, over=rs.arange(n), init=1.0)[-1]
+    f = rs.function([x, n], [y, rs.grad(y, x)])
+    total = np.exp([0.5, -0.5]).sum()
+    np.testing.assert_allclose(f([0.5, -0.5], 2)[0], 4 * total)
+    np.testing.assert_allclose(f([0.5, -0.5], 2)[1], 4 * np.exp([0.5, -0.5]))
+
+
+@pytest.mark.usefixtures("passes")
+def test_a_loop_in_a_branch_that_no_step_takes():
+    x, n, m = rs.dvector("x"), rs.lscalar("n"), rs.lscalar("m")
+
+    def step(i, h):
+        product = rs.loop(lambda j, q: q * x[j], over=rs.arange(m), init=1.0)[-1]
+        return rs.ifelse(i < n - 3, h * product, h + x[0])
+
+    y = rs.loop(step, over=rs.arange(n), init=1.0)[-1]
+    f = rs.function([x, n, m], [y, rs.grad(y, x)])
+    assert [a.tolist() for a in f([2.0, 3.0], 3, 9)] == [7.0, [3.0, 0.0]]
+    assert [a.tolist() for a in f([2.0, 3.0], 4, 2)] == [12.0, [6.0, 2.0]]
+    with pytest.raises(IndexError, match="index 2 is out of range"):
+        f([2.0, 3.0], 4, 9)
+
+
+def test_parts_of_gradients_are_added_where_they_belong():
+    """No array of zeros is added to the gradient at each step."""
+    x, n = rs.dvector("x"), rs.lscalar("n")
+    for step in [
+        lambda i, h: h * x[i] + x[i + 1],
+        lambda i, h: rs.ifelse(rs.eq(i % 2, 0), h * x[i], h * x[i + 1] + x[2]),
+        lambda i, h: rs.where(rs.eq(i % 2, 0), h * x[i], h * x[i + 1]) + x[i + 2],
+    ]:
+        y = rs.loop(step, over=rs.arange(n), init=1.0)[-1]
+        f = rs.function([x, n], rs.grad(y, x))
+        for line in f.text(optimised=True).partition("cotangent")[2].splitlines():
+            assert not line.lstrip().startswith(("dx", "%")) or "broadcast_like(0.0" not in line, f.text(optimised=True)

@@ -372,7 +372,11 @@ class Run:
         return found
 
     def slope(self, cost: Callable[[dict[str, Any]], np.ndarray], moves: dict[str, tuple[np.ndarray, np.ndarray]]) -> float:
-        """The derivative of `cost` as variables move from a place along a direction: differences at four points, if smooth."""
+        """The derivative of `cost` as variables move from a place along a direction: differences at four points, if smooth.
+
+        Of what is smooth, quotients of half the distance differ by a quarter; where the second derivative jumps, as that of a square
+        of relu at 0, by a half.
+        """
 
         def at(step: float) -> float:
             return float(cost({n: x + step * direction for n, (x, direction) in moves.items()}))
@@ -385,13 +389,14 @@ class Run:
                 raise NotSmooth
             if replay is None:
                 self.replay = self.record
-            near, far = ([at(k * d * H) for k in (1, -1)] for d in (1, 2))
+            nearest, near, far = ([at(k * d * H) for k in (1, -1)] for d in (0.5, 1, 2))
         finally:
             self.record, self.replay, self.tied, self.moving = record, replay, tied, self.moving - 1
-        first, second = (near[0] - near[1]) / (2 * H), (far[0] - far[1]) / (4 * H)
+        half, first, second = ((a - b) / (2 * d * H) for (a, b), d in ((nearest, 0.5), (near, 1), (far, 2)))
         bend, wide_bend = sum(near) - 2 * middle, sum(far) - 2 * middle
         size = max(1.0, abs(first), abs(middle))
-        if not (abs(first - second) < 1e-3 * size and abs(wide_bend - 4 * bend) < 1e-5 * H * size):
+        shrinks = abs(second - first - 4 * (first - half)) < 1e-5 * size
+        if not (shrinks and abs(first - second) < 1e-3 * size and abs(wide_bend - 4 * bend) < 1e-5 * H * size):
             raise NotSmooth
         return (4 * first - second) / 3
 

@@ -161,6 +161,9 @@ def test_updates_use_what_the_outputs_use_or_what_was_passed():
     assert updated(lambda a, b: (a, {w: w + e}), [e]) == 13
     assert updated(lambda a: (a, {w: w + 1}, until(a > y))) == 3
     assert updated(lambda a: (a, {w: w + y}), n_steps=1) == 4
+    # An extent is of what it is taken of, though it be known.
+    assert updated(lambda a: (a + (np.ones(3) * y).shape[0], {w: w + y})) == 7
+    assert updated(lambda a: ((a + T.zeros((np.ones((2, 3)) * y).shape[::-1])).sum(), {w: w + y})) == 7
     for step, given in [
         (lambda a: (a, {w: w + y}), []),
         (lambda a: (a, {w: w + e}), []),

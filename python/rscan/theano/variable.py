@@ -267,8 +267,10 @@ def shape_of(x: Variable) -> Variable:
 
 
 def _extent(x: Variable, axis: int) -> Variable:
-    n = base.extent(x, axis)
-    return constant(np.int64(n)) if isinstance(n, int) else wrap(n._v, TensorVariable)
+    """As Theano's: also an extent that is known is of `x`, so that what `x` is made of counts as used."""
+    if x._v.kind == "constant":
+        return constant(np.int64(x._v.shape[axis]))
+    return wrap(base.apply("dim", {"axis": axis}, x)._v, TensorVariable)
 
 
 def _vector_of(dims: list[Variable]) -> Variable:

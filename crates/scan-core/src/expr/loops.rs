@@ -430,6 +430,11 @@ fn capture(extract: &mut Extract, outputs: &[Var], builder: &LoopBuilder) -> Vec
             depends.insert(var.clone());
         }
     }
+    if depends.iter().any(is_choice) {
+        let eager = eager(&all, outputs);
+        let made_here = |v: &&Var| v.owner().is_some() && v.key().0 >= start && !fixed.contains(v);
+        depends.extend(all.iter().filter(|v| made_here(v) && !eager.contains(v)).cloned());
+    }
     let users = all.iter().filter(|v| depends.contains(*v) && extract.get(v).is_none());
     let mut used: Vec<Var> = users.filter_map(|v| v.owner().map(|o| o.1.to_vec())).flatten().chain(outputs.iter().cloned()).collect();
     let needed = |v: &&Var| v.as_shared().is_none() || used.contains(v);
@@ -442,4 +447,21 @@ fn capture(extract: &mut Extract, outputs: &[Var], builder: &LoopBuilder) -> Vec
         }
     }
     captured
+}
+
+fn is_choice(v: &Var) -> bool {
+    matches!(v.owner(), Some((Op::IfElse(_), ..)))
+}
+
+/// What is computed whichever branches are taken. The rest stays in the step, though it be the same at every one: outside of it would
+/// be computed, and might fail, what no step asks for.
+fn eager(all: &[Var], outputs: &[Var]) -> FxHashSet<Var> {
+    let mut found: FxHashSet<Var> = outputs.iter().cloned().collect();
+    for var in all.iter().rev() {
+        if let Some((_, ins, _)) = var.owner().filter(|_| found.contains(var)) {
+            let always = if is_choice(var) { 1 } else { ins.len() };
+            found.extend(ins[..always].iter().cloned());
+        }
+    }
+    found
 }

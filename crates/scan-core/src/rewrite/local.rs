@@ -68,6 +68,8 @@ struct Fact {
 pub struct Local<'a> {
     /// The new graph. Rules add nodes with [`Local::make`].
     pub g: &'a mut Graph,
+    /// As in [`Cx`].
+    pub speculate: bool,
     index: &'a Index,
     facts: &'a mut Vec<Fact>,
     drops: Option<&'a mut Drops>,
@@ -89,7 +91,8 @@ pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
         let made = copy_with(graph, |rebuild, _, node| {
             let (false, &[out]) = (node.op.number() == Op::OTHERS, &node.outs[..]) else { return Ok(false) };
             let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
-            let mut local = Local { g: &mut rebuild.new, index, facts: &mut facts, drops: Some(&mut drops), fired: &mut fired, depth: 0 };
+            let (g, speculate) = (&mut rebuild.new, cx.speculate);
+            let mut local = Local { g, speculate, index, facts: &mut facts, drops: Some(&mut drops), fired: &mut fired, depth: 0 };
             let found = local.simplify(&node.op, &ins);
             let Some(value) = found.filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
             rebuild.new.learn(value, graph, out, since);
@@ -125,7 +128,7 @@ impl Beside {
             let (op, span) = (node.op.clone(), node.span);
             let ins: SmallVec<[Value; 4]> = node.ins.iter().map(|v| images.get(v).copied().unwrap_or(*v)).collect();
             let outer = g.set_span(span);
-            let mut local = Local { g, index, facts: &mut facts, drops: None, fired: &mut fired, depth: 0 };
+            let mut local = Local { g, speculate: false, index, facts: &mut facts, drops: None, fired: &mut fired, depth: 0 };
             let found = local.simplify(&op, &ins).filter(|&v| fits(g.ty(v), g.ty(out)));
             if let Some(v) = found {
                 beside.instead.insert(out, v);

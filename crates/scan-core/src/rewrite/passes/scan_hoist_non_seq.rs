@@ -8,7 +8,8 @@
 //!
 //! - What can fail leaves only where every step computes it: the first step would have failed, too. Where no step runs, the graph as it
 //!   was written decides. Loops, which may take long, and steps with operations of users leave only a loop that provably runs a step.
-//! - What prints, draws from the outside or asserts stays, and so does what only a branch of `ifelse` needs.
+//! - What only a branch of `ifelse` needs leaves where it cannot fail, or where a call that fails is done again as it was written.
+//! - What prints, draws from the outside or asserts stays.
 //! - What only repeats or relabels elements (broadcasts, new axes) stays inside, where it costs nothing, unless something that
 //!   leaves reads it.
 
@@ -65,8 +66,8 @@ fn leaving(parts: &Parts, speculate: bool, some_step: bool) -> Vec<bool> {
     let mut can = vec![false; body.nodes().len()];
     for (id, node) in body.nodes().enumerate() {
         let always = node.outs.iter().any(|v| eager[v.idx()]);
-        let may_fail = some_step || speculate && node.op.as_scan().is_none();
-        let allowed = always && !effect(node) && (may_fail || infallible(body, node));
+        let may_fail = always && some_step || speculate && node.op.as_scan().is_none();
+        let allowed = !effect(node) && (may_fail || infallible(body, node));
         can[id.idx()] = allowed && node.ins.iter().all(|v| invariant[v.idx()]);
         if can[id.idx()] {
             node.outs.iter().for_each(|v| invariant[v.idx()] = true);
