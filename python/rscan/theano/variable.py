@@ -269,7 +269,7 @@ def shape_of(x: Variable) -> Variable:
 def _extent(x: Variable, axis: int) -> Variable:
     """As Theano's: also an extent that is known is of `x`, so that what `x` is made of counts as used."""
     if x._v.kind == "constant":
-        return constant(np.int64(x._v.shape[axis]))
+        return constant(np.int64(base.extent(x, axis)))
     return wrap(base.apply("dim", {"axis": axis}, x)._v, TensorVariable)
 
 
