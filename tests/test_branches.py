@@ -1,5 +1,7 @@
 """Derivatives of `rs.ifelse`: what a branch alone needs is computed, and differentiated, only where the branch is taken."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -215,3 +217,89 @@ def test_parts_of_gradients_are_added_where_they_belong():
         f = rs.function([x, n], rs.grad(y, x))
         for line in f.text(optimised=True).partition("cotangent")[2].splitlines():
             assert not line.lstrip().startswith(("dx", "%")) or "broadcast_like(0.0" not in line, f.text(optimised=True)
+
+
+# Steps that are lists of kernels and products: a branch is a part of the list that is run or not.
+
+
+def choose(rng, values, vectors, depth):
+    """A random choice between expressions of vectors, some of which are costly, or fail where a value is not in range."""
+    w, x, table = values
+
+    def vector(depth):
+        kind = rng.integers(9 if depth else 4)
+        if kind < 2:
+            return vectors[rng.integers(len(vectors))]
+        if kind == 2:
+            return rs.tanh(w @ vectors[rng.integers(len(vectors))])
+        if kind == 3:
+            return rs.linalg.solve(w @ w.T + rs.eye(20), vectors[rng.integers(len(vectors))])
+        if kind < 6:
+            return vector(depth - 1) * 0.7 + vector(depth - 1)
+        a, b = vector(depth - 1), vector(depth - 1)
+        if kind == 6:
+            return rs.ifelse(a[int(rng.integers(20))] > x, a, b)
+        place = rs.cast(rs.floor(a[1]), "int64")
+        return rs.ifelse(rs.logical_and(place >= 0, place < 5), b * table[place], a)
+
+    return vector(depth)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_branches_of_lists(seed):
+    """Choices between products and solutions, in each other, shared, and one after the other: values and gradients of every engine."""
+    rng = np.random.default_rng(seed)
+    w, table = rs.dmatrix("w"), rs.dvector("table")
+    x0, xs = rs.dvector("x0"), rs.dvector("xs")
+
+    def step(x, h, k):
+        one = choose(rng, (w, x, table), [h, k], 3)
+        two = choose(rng, (w, x, table), [h, k, one], 2)
+        both = rs.ifelse(rs.sum(h) > x, [one, two], [two - one, k])
+        return {"h": rs.tanh(both[0]), "k": rs.tanh(both[1] + x)}
+
+    out = rs.loop(step, over={"x": xs}, init={"h": x0, "k": x0[::-1]})
+    cost = rs.sum(out.h[-1] ** 2) + rs.sum(out.k * 0.1)
+    f = rs.function([w, table, x0, xs], [cost, out.h, *rs.grad(cost, [w, table, x0], disconnected_inputs="ignore")], on_unused_input="ignore")
+    data = np.random.default_rng(1)
+    args = data.normal(size=(20, 20)) * 0.3, data.normal(size=5), data.normal(size=20), data.normal(size=9)
+    with rs.config.override(passes="none"):
+        plain = rs.function([w, table, x0, xs], [cost, out.h], on_unused_input="ignore")
+    results = f(*args)
+    for got, want in zip(results, plain(*args), strict=False):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    step_size, gradient = 1e-6, results[2]
+    at = tuple(data.integers(20, size=2))
+    moved = [args[0].copy() for _ in range(2)]
+    moved[0][at] += step_size
+    moved[1][at] -= step_size
+    slope = (f(moved[0], *args[1:])[0] - f(moved[1], *args[1:])[0]) / (2 * step_size)
+    np.testing.assert_allclose(gradient[at], slope, rtol=1e-5, atol=1e-6)
+
+
+def test_a_branch_that_is_not_taken_costs_nothing_and_fails_not():
+    """A factorisation that fails in a branch alone, in a step that is a list."""
+    a, xs, n = rs.dmatrix("a"), rs.dmatrix("xs"), rs.lscalar("n")
+
+    def step(i, x, h):
+        return rs.ifelse(i < n, rs.linalg.cholesky(a + h[0] * 0)[0] + x, rs.tanh(a @ h))
+
+    out = rs.loop(step, over=[rs.arange(xs.shape[0]), xs], init=rs.zeros(6))
+    f = rs.function([a, xs, n], out)
+    bad, rows = -np.eye(6), np.arange(24.0).reshape(4, 6)
+    want, h = [], np.zeros(6)
+    for _ in range(4):
+        h = np.tanh(bad @ h)
+        want.append(h)
+    np.testing.assert_allclose(f(bad, rows, 0), want)
+    np.testing.assert_allclose(f(np.eye(6), rows, 4), np.eye(6)[0] + rows)
+    with pytest.raises(rs.RscanError, match="positive definite"):
+        f(bad, rows, 1)
+
+
+def test_the_plan_of_a_step_with_branches():
+    w, x0, c = rs.dmatrix("w"), rs.dvector("x0"), rs.dvector("c")
+    out = rs.loop(lambda c, h: rs.ifelse(c > 0, w @ h, h), over=c, init=x0)
+    f = rs.function([w, x0, c], out[-1])
+    np.testing.assert_allclose(f(np.eye(30) * 2, np.ones(30), [1.0, -1.0, 3.0]), 4 * np.ones(30))
+    assert ("steps of" in str(f.explain())) == (os.environ["RSCAN_ENGINE"] != "eval"), f.explain()

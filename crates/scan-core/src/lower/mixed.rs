@@ -1,5 +1,6 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
+use super::branches;
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, Guard, InnerKernel, InnerList};
@@ -164,11 +165,8 @@ pub(super) fn listed(
         Some(body) => ready(&body)?,
         None => body,
     };
-    let body = inner::found(scan, &body, level)?;
+    let body = inner::found(scan, &branches::looped(scan, &body)?, level)?;
     let kinds = Kinds::new(scan, &body);
-    if kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
-        return refuse("it has branches of which one is evaluated");
-    }
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
         return refuse("it has effects that do not depend on the step");
     }

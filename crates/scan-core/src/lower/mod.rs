@@ -6,6 +6,7 @@ mod arena;
 mod axes;
 mod blocks;
 mod bounds;
+mod branches;
 mod copies;
 mod cost;
 pub mod feet;

@@ -29,7 +29,8 @@ use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A loop in a step that runs between 1 and so many steps; rows that it keeps lie in arrays that have room for all of them.
+/// A loop in a step that runs between 1 and so many steps; rows that it keeps lie in arrays that have room for all of them. One that hands on
+/// its initial rows alone may also run none.
 pub(super) struct Roomy {
     /// The loop.
     pub scan: Arc<Scan>,
@@ -38,6 +39,13 @@ pub(super) struct Roomy {
     /// That is certain; else it is to be looked at before it runs.
     pub sure: bool,
     types: Outs<Type>,
+}
+
+impl Roomy {
+    /// As an op, which gives values of such types.
+    pub fn op(scan: Arc<Scan>, (most, sure): (usize, bool), types: Outs<Type>) -> Op {
+        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure, types })))
+    }
 }
 
 impl NativeOp for Roomy {
@@ -265,8 +273,7 @@ impl Rooms<'_> {
             types.push(Type::new(ty.dtype, dims));
         }
         types.push(Type::scalar(DType::I64));
-        let op = Op::Native(NativeRef(Arc::new(Roomy { scan: scan.clone(), most, sure, types })));
-        let outs = self.out.apply(op, ins).ok()?;
+        let outs = self.out.apply(Roomy::op(scan.clone(), (most, sure), types), ins).ok()?;
         let last = outs[scan.steps_output()];
         let ran = if scan.until {
             self.ranges.tell(last, (1, most as i64));

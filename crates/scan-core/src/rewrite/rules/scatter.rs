@@ -1,17 +1,21 @@
 //! Parts added where they belong: what gradients of `x[i]` look like in a loop would else be an array of zeros each step.
 
 use super::{Rule, either};
-use crate::ir::op::{GatherWrite, IfElse, IndexWrite, Op, Write};
+use crate::ir::op::{GatherWrite, IfElse, Index, IndexWrite, Op, Write};
 use crate::ir::{Graph, Value};
+use crate::ops::control::zeros;
 use crate::rewrite::local::Local;
+
+/// A write, and its inputs but for the array.
+type Part = (Op, Vec<Value>);
 
 /// The rules.
 pub static RULES: &[Rule] = &[
     Rule { doc: "x + inc(0, y, i) → inc(x, y, i)", on: &["add"], apply: |l, _, ins| either(l, ins, add_to) },
     Rule {
-        doc: "ifelse(c, inc(0, y, i), 0) → inc(0, ifelse(c, y, 0), ifelse(c, i, 0))",
+        doc: "ifelse(c, set(x, y, i), x) → set(x, ifelse(c, y, x[i]), i)",
         on: &["ifelse"],
-        apply: |l, _, ins| chosen(l, ins[0], ins[1], ins[2], true).or_else(|| chosen(l, ins[0], ins[2], ins[1], false)),
+        apply: |l, _, ins| chosen(l, ins[0], ins[1], ins[2]),
     },
 ];
 
@@ -25,30 +29,87 @@ fn add_to(l: &mut Local, x: Value, parts: Value) -> Option<Value> {
     parts.into_iter().rev().try_fold(x, |x, (op, ins)| l.make(op, &[&[x], &ins[..]].concat()))
 }
 
-/// Where an element is written in a branch alone, the first one is increased by zero where it is not taken: of arrays without elements that is
-/// an error, and the call is done again as it was written.
-fn chosen(l: &mut Local, cond: Value, parts: Value, zeros: Value, holds: bool) -> Option<Value> {
-    if !l.speculate || !is_zero(l.g, zeros) || l.ty(zeros) != l.ty(parts) {
+/// Writes of elements or rows in branches alone, into one array: where the branch is not taken, the first one is written with what is there.
+/// Of arrays without elements that is an error, and the call is done again as it was written.
+fn chosen(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    let (base, sides) = common(l, x, y)?;
+    let twins = sides[0].len() == sides[1].len() && sides[0].iter().zip(&sides[1]).all(|(a, b)| alike(l, a, b));
+    if twins {
+        let mut pairs = sides[0].iter().zip(&sides[1]).rev();
+        return pairs.try_fold(base, |into, ((op, x), (_, y))| {
+            let ins: Vec<Value> = x.iter().zip(y).map(|(&x, &y)| l.make(IfElse {}, &[cond, x, y])).collect::<Option<_>>()?;
+            l.make(op.clone(), &[&[into], &ins[..]].concat())
+        });
+    }
+    if !l.speculate || !sides.iter().flatten().all(|part| whole(l, part, base)) {
         return None;
     }
-    let parts = increments(l, parts)?;
-    let elements = |(op, ins): &(Op, Vec<Value>)| {
-        let pattern = matches!(op, Op::IndexWrite(IndexWrite { pattern, .. }) if pattern.chars().all(|c| matches!(c, 'i' | ',')));
-        pattern && ins.iter().all(|&v| l.ty(v).rank() == 0)
-    };
-    parts.iter().all(elements).then_some(())?;
-    parts.into_iter().rev().try_fold(zeros, |x, (op, ins)| {
-        let masked = ins.iter().map(|&v| {
-            let zero = l.g.number(l.dtype(v), 0.0);
-            l.make(IfElse {}, &if holds { [cond, v, zero] } else { [cond, zero, v] })
-        });
-        let masked: Vec<Value> = masked.collect::<Option<_>>()?;
-        l.make(op, &[&[x], &masked[..]].concat())
+    let parts = sides.iter().enumerate().flat_map(|(side, parts)| parts.iter().rev().map(move |part| (side == 0, part)));
+    parts.collect::<Vec<_>>().into_iter().try_fold(base, |into, (holds, (op, ins))| {
+        let branch = |l: &mut Local, v: Value, other: Value| l.make(IfElse {}, &if holds { [cond, v, other] } else { [cond, other, v] });
+        let places: Vec<Value> = ins[1..]
+            .iter()
+            .map(|&v| {
+                let first = l.g.number(l.dtype(v), 0.0);
+                branch(l, v, first)
+            })
+            .collect::<Option<_>>()?;
+        let other = match op {
+            Op::IndexWrite(IndexWrite { mode: Write::Set, pattern }) => {
+                l.make(Index { pattern: pattern.clone() }, &[&[into], &places[..]].concat())?
+            }
+            _ => zeros(l.g, ins[0]),
+        };
+        let value = branch(l, ins[0], other)?;
+        l.make(op.clone(), &[&[into, value], &places[..]].concat())
     })
 }
 
+/// What two values are made of by writing into it, and what is written by each, the last first. At least one writes.
+fn common(l: &Local, x: Value, y: Value) -> Option<(Value, [Vec<Part>; 2])> {
+    let (xs, ys) = (written(l, x), written(l, y));
+    for (i, &(from, _)) in xs.iter().enumerate() {
+        let same = |&(other, _): &(Value, _)| other == from || is_zero(l.g, other) && is_zero(l.g, from) && l.ty(other) == l.ty(from);
+        if let Some(j) = ys.iter().position(same) {
+            let parts =
+                |chain: &[(Value, Option<Part>)], n: usize| chain[..n].iter().filter_map(|(_, part)| part.clone()).collect::<Vec<Part>>();
+            return (i + j > 0).then(|| (from, [parts(&xs, i), parts(&ys, j)]));
+        }
+    }
+    None
+}
+
+/// A value, what it is made of by writing into that, and so on, with what is written.
+fn written(l: &Local, mut v: Value) -> Vec<(Value, Option<Part>)> {
+    let mut chain = vec![];
+    while chain.len() < LONGEST {
+        let part = l.node(v).filter(|(op, _)| matches!(op, Op::IndexWrite(_)));
+        let Some((op, ins)) = part else { break };
+        chain.push((v, Some((op.clone(), ins[1..].to_vec()))));
+        v = ins[0];
+    }
+    chain.push((v, None));
+    chain
+}
+
+/// So many writes one after the other are looked at.
+const LONGEST: usize = 8;
+
+/// True where two writes differ in what they write and where alone.
+fn alike(l: &Local, (op, x): &Part, (other, y): &Part) -> bool {
+    op == other && x.iter().zip(y).all(|(&x, &y)| l.ty(x) == l.ty(y))
+}
+
+/// True for a write of a whole element or row of an array, where integers say.
+fn whole(l: &Local, (op, ins): &Part, base: Value) -> bool {
+    let Op::IndexWrite(IndexWrite { pattern, .. }) = op else { return false };
+    let (x, y, picked) = (l.ty(base), l.ty(ins[0]), ins.len() - 1);
+    let integers = pattern.chars().all(|c| matches!(c, 'i' | ',')) && ins[1..].iter().all(|&v| l.ty(v).rank() == 0);
+    integers && x.dtype == y.dtype && x.rank() == y.rank() + picked && x.dims[picked..] == y.dims[..]
+}
+
 /// What is added to zeros one after the other, the last first: the ops, and their inputs but for the array.
-fn increments(l: &Local, mut v: Value) -> Option<Vec<(Op, Vec<Value>)>> {
+fn increments(l: &Local, mut v: Value) -> Option<Vec<Part>> {
     let mut parts = vec![];
     while !is_zero(l.g, v) {
         let (op, ins) = l.node(v).filter(|(op, _)| adds(op))?;
