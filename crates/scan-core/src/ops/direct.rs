@@ -1,10 +1,12 @@
 //! Ops on slices: what a loop evaluates at every step without making arrays. Each computes what `eval` of its op computes.
 
 use super::log_matmul::{self, Size};
+use super::matmul::{self, Product};
 use super::reduce;
 use super::softmax::{self, Of};
 use super::support::{Lanes, Real, drop_axes};
 use crate::ir::op::*;
+use crate::scalar::product::{Stack, is_small};
 use crate::types::shape::Extents;
 
 /// An op for operands of certain extents, all of one float dtype.
@@ -26,6 +28,8 @@ pub(crate) enum Direct {
     Lanes(Of, Lanes),
     /// A sum or product, a maximum or minimum.
     Reduce(ReduceKind, Lanes),
+    /// `matmul` of stacks of small matrices: extents, and elements from one matrix of each side to the next.
+    Products([usize; 3], [usize; 2]),
 }
 
 impl Direct {
@@ -49,6 +53,7 @@ impl Direct {
                 let same = kept.iter().eq(like.iter().filter(|&&n| n != 1));
                 Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same)?
             }
+            (Op::MatMul(_), [a, b]) => Direct::products(a, b, out)?,
             _ => return None,
         };
         let count = |shape: &[usize]| shape.iter().product::<usize>();
@@ -60,9 +65,18 @@ impl Direct {
             Direct::LogMatMulRight(size, _) => (Direct::of_cotangent(size), size.weights()),
             Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.count()),
             Direct::Lanes(..) | Direct::LogMatMulPowers(_) => (vec![], count(ins[0])),
+            Direct::Products(..) => (vec![], count(out)),
         };
         let given = ins.iter().zip(&wanted).all(|(shape, n)| count(shape) == *n);
         (given && elements == count(out)).then_some(direct)
+    }
+
+    /// Stacks of matrices, and such by vectors, of which there are several on the right.
+    fn products(a: &[usize], b: &[usize], out: &[usize]) -> Option<Direct> {
+        let ([batch_a @ .., m, k], [batch_b @ .., l, n]) = (a, b) else { return None };
+        let (batch, extents) = (out.get(..out.len().checked_sub(2)?)?, [*m, *k, *n]);
+        let steps = matmul::steps([batch_a, batch_b], batch, [m * k, k * n])?;
+        (k == l && !batch_b.is_empty() && is_small(extents)).then_some(Direct::Products(extents, steps))
     }
 
     /// Elements of the operands of a cotangent.
@@ -99,10 +113,13 @@ impl Direct {
         self.run_lanes(ins, out, scratch);
     }
 
-    fn run_lanes<T: Real>(&self, ins: &[&[T]], out: &mut [T], scratch: &mut Vec<f64>) {
+    fn run_lanes<T: Real + Product>(&self, ins: &[&[T]], out: &mut [T], scratch: &mut Vec<f64>) {
         match *self {
             Direct::Lanes(of, lanes) => softmax::compute(of, lanes, ins[0], out, scratch, &mut |_| Ok(())).unwrap_or(()),
             Direct::Reduce(kind, lanes) => reduce::compute(kind, lanes, ins[0], out, &mut |_| Ok(())).unwrap_or(()),
+            Direct::Products(extents, [a, b]) => {
+                T::multiply_many(extents, Stack { all: ins[0], step: a }, Stack { all: ins[1], step: b }, out);
+            }
             _ => {}
         }
     }

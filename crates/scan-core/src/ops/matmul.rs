@@ -7,7 +7,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::eights;
-use crate::scalar::product::{self, Float, Matrix, Mode};
+use crate::scalar::product::{self, Float, Matrix, Mode, Stack, is_small};
 use crate::types::shape::{broadcast_dims, broadcast_shapes, count, strides, tuple};
 use crate::types::{Array, Dim, Element, Extents, Type};
 use crate::{bail, dispatch};
@@ -101,6 +101,10 @@ fn matmul<T: Product>(cx: &mut EvalCx, a: &Array, b: &Array) -> Result<Array> {
         T::multiply_in(cx, [count(&batch) * m, k, n], data_a, data_b, out)?;
         return Ok(product);
     }
+    if let Some(steps) = steps([batch_a, batch_b], &batch, [m * k, k * n]).filter(|_| T::many([m, k, n])) {
+        T::multiply_many([m, k, n], Stack { all: data_a, step: steps[0] }, Stack { all: data_b, step: steps[1] }, out);
+        return Ok(product);
+    }
     let (at_a, at_b) = (Positions::new(&batch, batch_a), Positions::new(&batch, batch_b));
     for i in 0..count(&batch) {
         let (at_a, at_b) = (at_a.of(i) * m * k, at_b.of(i) * k * n);
@@ -109,6 +113,16 @@ fn matmul<T: Product>(cx: &mut EvalCx, a: &Array, b: &Array) -> Result<Array> {
         cx.worked(m * k * n)?;
     }
     Ok(product)
+}
+
+/// How many elements it is from one matrix of each side to the next, where these lie one behind the other or are one.
+pub(crate) fn steps(sides: [&[usize]; 2], batch: &[usize], elements: [usize; 2]) -> Option<[usize; 2]> {
+    let step = |side: &[usize], n: usize| match count(side) {
+        all if all == count(batch) => Some(n),
+        1 => Some(0),
+        _ => None,
+    };
+    Some([step(sides[0], elements[0])?, step(sides[1], elements[1])?])
 }
 
 /// Where elements of a shape lie that is broadcast to a larger one.
@@ -135,6 +149,14 @@ pub(crate) trait Product: Number {
     /// `c = a·b` for extents `[m, k, n]`.
     fn multiply(extents: [usize; 3], a: &[Self], b: &[Self], c: &mut [Self]) {
         multiply_by_loops(extents, a, b, c);
+    }
+    /// True where products of such extents are [small](is_small), and many are made at once.
+    fn many(_: [usize; 3]) -> bool {
+        false
+    }
+    /// `cᵢ = aᵢ·bᵢ` for extents of which [`many`](Self::many) are made at once.
+    fn multiply_many(extents: [usize; 3], a: Stack<Self>, b: Stack<Self>, c: &mut [Self]) {
+        unreachable!("products of {extents:?}: {a:?} {b:?} {c:?}")
     }
     /// The same, to the bit, where a long product is made of parts, between which the caller may stop it.
     ///
@@ -184,8 +206,14 @@ impl Product for u32 {}
 impl Product for u64 {}
 
 macro_rules! float_product {
-    ($t:ty, $row_products:path) => {
+    ($t:ty, $row_products:path, $many:path) => {
         impl Product for $t {
+            fn many(extents: [usize; 3]) -> bool {
+                is_small(extents)
+            }
+            fn multiply_many(extents: [usize; 3], a: Stack<$t>, b: Stack<$t>, c: &mut [$t]) {
+                $many(extents, a, b, c);
+            }
             fn multiply([m, k, n]: [usize; 3], a: &[$t], b: &[$t], c: &mut [$t]) {
                 match n {
                     1 => $row_products(a, b, c),
@@ -204,8 +232,8 @@ macro_rules! float_product {
     };
 }
 
-float_product!(f32, eights::row_products_f32);
-float_product!(f64, eights::row_products);
+float_product!(f32, eights::row_products_f32, product::small_products_f32);
+float_product!(f64, eights::row_products, product::small_products);
 
 /// A product by [the law](product), of parts where it is long, between which the caller may stop it.
 ///

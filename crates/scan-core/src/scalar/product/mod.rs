@@ -2,6 +2,7 @@
 //! first block to the last; a block is one chain `fma(aᵢₚ, bₚⱼ, … fma(aᵢ₀, bₚ₀, 0))`, from its first product to its last. So row i of a product is
 //! the product of row i, whatever the number of rows, the registers of the processor and the parts that the product is made of.
 
+mod small;
 mod tile;
 mod vector;
 
@@ -10,6 +11,7 @@ use super::lanes::fused;
 use super::slices::{Width, width};
 use crate::types::Element;
 use crate::types::buffer::Buffer;
+pub(crate) use small::{Stack, is_small, small_products, small_products_f32};
 pub(crate) use tile::Mode;
 use tile::{Place, Three, strip};
 use vector::{Array, Vector};
