@@ -260,7 +260,8 @@ def test_branches_of_lists(seed):
 
     out = rs.loop(step, over={"x": xs}, init={"h": x0, "k": x0[::-1]})
     cost = rs.sum(out.h[-1] ** 2) + rs.sum(out.k * 0.1)
-    f = rs.function([w, table, x0, xs], [cost, out.h, *rs.grad(cost, [w, table, x0], disconnected_inputs="ignore")], on_unused_input="ignore")
+    slopes = rs.grad(cost, [w, table, x0], disconnected_inputs="ignore")
+    f = rs.function([w, table, x0, xs], [cost, out.h, *slopes], on_unused_input="ignore")
     data = np.random.default_rng(1)
     args = data.normal(size=(20, 20)) * 0.3, data.normal(size=5), data.normal(size=20), data.normal(size=9)
     with rs.config.override(passes="none"):
@@ -303,3 +304,14 @@ def test_the_plan_of_a_step_with_branches():
     f = rs.function([w, x0, c], out[-1])
     np.testing.assert_allclose(f(np.eye(30) * 2, np.ones(30), [1.0, -1.0, 3.0]), 4 * np.ones(30))
     assert ("steps of" in str(f.explain())) == (os.environ["RSCAN_ENGINE"] != "eval"), f.explain()
+
+
+def test_structures_are_chosen_item_by_item_and_functions_are_refused():
+    c = rs.lscalar("c")
+    f = rs.function([c], list(rs.ifelse(c > 0, [2, 3.0], [4, 5.0])))
+    assert [float(v) for v in f(1)] == [2.0, 3.0]
+    chosen = rs.ifelse(c > 0, {"a": 1.0, "b": rs.arange(2)}, {"b": rs.arange(3), "a": 2.0})
+    g = rs.function([c], [chosen["a"], chosen["b"]])
+    assert [v.tolist() for v in g(0)] == [2.0, [0, 1, 2]]
+    with pytest.raises(rs.RscanError, match="values of its branches, not functions"):
+        rs.ifelse(c > 0, lambda: 1.0, lambda: 2.0)

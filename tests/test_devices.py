@@ -119,6 +119,13 @@ def test_a_network_and_its_gradient(device):
     assert all(device in loop.variants[0].engine for loop in f.explain().loops)
 
 
+def test_a_list_that_reads_the_number_of_its_step(device):
+    h0, u, n = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lscalar("n")
+    out = rs.loop(lambda i, h: rs.tanh(h @ u) + i, over=rs.arange(n), init=h0)
+    f = both(device, [h0, u, n], out, np.ones((3, 40)), np.random.default_rng(3).normal(size=(40, 40)) / 9, 6)
+    assert device in f.explain().loops[0].variants[0].engine
+
+
 def test_until_stops_where_it_does(device):
     n, limit = rs.iscalar("n"), rs.dscalar("limit")
     out, _ = rs.scan(lambda v: (v * 1.5, rs.until(v > limit)), outputs_info=np.float64(1.0), n_steps=n)

@@ -176,3 +176,23 @@ def test_sequences_that_are_too_short_are_reported(monkeypatch):
     agree(monkeypatch, build, X, SOME, np.ones(6))
     law = agree(monkeypatch, build, X, SOME, np.ones(3))
     assert isinstance(law, tuple), "an error"
+
+
+def test_plans_for_the_values_of_integers_are_made_once_each(monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    x, k, n = rs.dvector("x"), rs.lscalar("k"), rs.lscalar("n")
+    f = rs.function([x, k, n], rs.loop(lambda i, h: h * 0.5 + rs.sum(rs.tanh(x[i : i + k] * h)), over=rs.arange(n), init=1.0))
+    for count in (2, 3) * 4:
+        f(X, count, 4)
+    [loop] = f.explain().loops
+    assert (loop.compiled, len(loop.variants)) == (2, 2)
+
+
+def test_rows_and_numbers_of_the_step_are_one_list(monkeypatch):
+    """Not one for each number of rows, where what is made of the rows has operands that are none."""
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    x, n = rs.dvector("x"), rs.lvector("n")
+    out = over(lambda x, n, h: discounted(rs.exp(-sines(h, x, n)) * x + h)[-1], x, n)
+    f = rs.function([x, n], out)
+    f(X, SOME)
+    assert "a list for each of 1 integers" in str(f.explain()), f.explain()

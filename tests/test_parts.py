@@ -115,3 +115,14 @@ def test_a_part_may_stop_the_loop():
             break
     np.testing.assert_allclose(found, kept, rtol=1e-12)
     assert 0 < len(kept) < 50
+
+
+@pytest.mark.parametrize("behind", [0.0, 1.0])
+def test_the_last_rows_turned_round_with_others_behind(behind):
+    """As gradients of loops begin, where what stands behind is zero."""
+    x, y = rs.dvector("x"), rs.dvector("y")
+    rows = rs.full((rs.minimum(x.shape[0], 3),), behind)
+    last = y[-2:]
+    f = rs.function([x, y], rows.at[rows.shape[0] - last.shape[0] :].add(last)[::-1])
+    np.testing.assert_array_equal(f(np.zeros(5), [3.0, 4.0, 5.0]), [5.0 + behind, 4.0 + behind, behind])
+    np.testing.assert_array_equal(f(np.zeros(2), [3.0, 4.0, 5.0]), [5.0 + behind, 4.0 + behind])

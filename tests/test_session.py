@@ -100,6 +100,16 @@ def test_until_and_numbers_of_steps():
         three.step()
 
 
+def test_conditions_that_hold_as_soon_as_there_is_a_step():
+    x = rs.dvector("x")
+    total = rs.loop(lambda x, s: s + x, over=x, init=0.0)[-1]
+    for holds in (x.shape[0] > 0, x.shape[0] >= 1, rs.logical_not(x.shape[0] < 1), x.shape[0] + 1 > 1):
+        f = rs.function([x], rs.ifelse(holds, total, -1.0))
+        session = f.session()
+        assert [float(session.step(v)) for v in (2.0, 3.0)] == [2.0, 5.0]
+        assert f(np.zeros(0)) == -1.0
+
+
 def test_draws_follow_the_number_of_the_step():
     h0, n = rs.dscalar("h0"), rs.lscalar("n")
     stream = rs.RandomStream(3)

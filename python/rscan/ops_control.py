@@ -13,7 +13,7 @@ __all__ = ["assert_", "consider_constant", "disconnected_grad", "grad_clip", "if
 
 
 def ifelse(condition: Any, a: Any, b: Any) -> Any:
-    """a where the scalar condition is true, else b; only that one is computed. Lists are chosen item by item.
+    """a where the scalar condition is true, else b; only that one is computed. Lists and dicts are chosen item by item.
 
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.ifelse(x > 0, rs.log(x), 0.0))(-1.0)
@@ -21,6 +21,15 @@ def ifelse(condition: Any, a: Any, b: Any) -> Any:
     """
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return [ifelse(condition, x, y) for x, y in zip(a, b, strict=True)]
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return {key: ifelse(condition, x, b[key]) for key, x in a.items()}
+    if callable(a) or callable(b):
+        raise RscanTypeError(
+            "ifelse takes the values of its branches, not functions",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["rs.ifelse(c, f(x), g(x)) computes the one that is taken alone"],
+        )
     chooser = cast(condition, "bool")
     if chooser.ndim:
         raise RscanTypeError(

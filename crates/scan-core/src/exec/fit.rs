@@ -179,4 +179,15 @@ mod tests {
             s.spawn(|| run(3));
         });
     }
+
+    #[test]
+    fn numbers_are_compared_as_a_whole_while_others_set_them() {
+        let recent = Recent::new(2);
+        recent.set(&[1, 1]);
+        let mixed = std::thread::scope(|scope| {
+            scope.spawn(|| (0..200_000).for_each(|i| recent.set(&[1 + i % 2; 2])));
+            scope.spawn(|| (0..200_000).filter(|_| recent.is([1, 2].into_iter()) || recent.is([2, 1].into_iter())).count()).join()
+        });
+        assert_eq!(mixed.ok(), Some(0), "mixtures of what was set at two times");
+    }
 }

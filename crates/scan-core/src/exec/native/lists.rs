@@ -2,6 +2,7 @@
 
 use super::bound::Halt;
 use super::foot::Flow;
+use super::head::Feed;
 use super::held::{Held, make_room};
 use super::memories::HeldRows;
 use super::mixed::{Begun, Mixed, Segment};
@@ -65,51 +66,62 @@ impl Lists {
         while done < n && !stopped {
             let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, self.windows(), &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
-            while done < end && !stopped {
-                let first = self.of(done);
-                if begun[first].is_none() {
-                    begun[first] = Some(self.lists[first].begun(scan, cx, ins, [n, own[first], done])?);
-                }
-                let (rows, until) = (HeldRows::new(held), self.until_other(&begun, [done, end]));
-                let ran = if let (Some(there), Some(begun)) = (there, &mut begun[0]) {
+            let rows = HeldRows::new(held);
+            let ran = match there {
+                Some(there) => {
+                    let begun = self.begin(0, &mut begun[0], scan, cx, ins, [n, n, done])?;
                     let memories = begun.memories(scan, ins, &flow.feed, &rows);
-                    self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, until)
-                } else {
-                    let steps = [done, until - done];
-                    let segments: SmallVec<[Option<Segment>; 1]> =
-                        begun.iter_mut().map(|b| Some(b.as_mut()?.segment(scan, ins, &flow.feed, &rows, steps))).collect();
-                    self.segment(scan, cx, &segments, &mut done, until)
-                };
-                stopped = match ran {
-                    Ok(stopped) => stopped,
-                    Err(Halt::Refused) => return Ok(None),
-                    Err(Halt::Failed(e)) => return Err(e),
-                };
-            }
+                    self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, end)
+                }
+                None => self.segment((scan, cx, ins, &flow.feed, &rows), &mut begun, &own, &mut done, [n, end]),
+            };
+            stopped = match ran {
+                Ok(stopped) => stopped,
+                Err(Halt::Refused) => return Ok(None),
+                Err(Halt::Failed(e)) => return Err(e),
+            };
             flow.leave(cx, held, self.windows(), [done, n])?;
         }
         Ok(Some(done))
     }
 
-    /// The first of some steps whose list has not begun: what a list needs is computed when its first step is reached, since it may fail.
-    fn until_other(&self, begun: &[Option<Begun>], [done, end]: [usize; 2]) -> usize {
-        let all = begun.iter().all(Option::is_some);
-        if all { end } else { (done..end).find(|&step| begun[self.of(step)].is_none()).unwrap_or(end) }
-    }
-
-    /// Runs from step `done` up to step `end`; true where the loop has stopped.
-    fn segment(
-        &self,
+    /// What a list needs, computed when its first step is reached, since that may fail: of n steps so many are its own.
+    fn begin<'b, 'l>(
+        &'l self,
+        list: usize,
+        begun: &'b mut Option<Begun<'l>>,
         scan: &Scan,
         cx: &mut EvalCx,
-        segments: &[Option<Segment>],
+        ins: &[Array],
+        [n, own, step]: [usize; 3],
+    ) -> Result<&'b mut Begun<'l>> {
+        Ok(match begun {
+            Some(begun) => begun,
+            None => begun.insert(self.lists[list].begun(scan, cx, ins, [n, own, step])?),
+        })
+    }
+
+    /// Runs from step `done` up to step `end` of n, while no memory moves; true where the loop has stopped.
+    fn segment<'l>(
+        &'l self,
+        (scan, cx, ins, feed, rows): (&Scan, &mut EvalCx, &[Array], &Feed, &HeldRows),
+        begun: &mut [Option<Begun<'l>>],
+        own: &[usize],
         done: &mut usize,
-        end: usize,
+        [n, end]: [usize; 2],
     ) -> std::result::Result<bool, Halt> {
+        let first = *done;
+        let mut unbound: SmallVec<[Option<&mut Option<Begun>>; 1]> = begun.iter_mut().map(Some).collect();
+        let mut segments: SmallVec<[Option<Segment>; 1]> = self.lists.iter().map(|_| None).collect();
         let (mut stopped, mut scratch) = (false, vec![]);
         while *done < end && !stopped {
             cx.check()?;
-            let Some(segment) = &segments[self.of(*done)] else { unreachable!("a step before its list has begun") };
+            let list = self.of(*done);
+            if let Some(begun) = unbound[list].take() {
+                let begun = self.begin(list, begun, scan, cx, ins, [n, own[list], *done])?;
+                segments[list] = Some(begun.segment(scan, ins, feed, rows, [first, end - first]));
+            }
+            let Some(segment) = &segments[list] else { unreachable!("a list is bound at its first step") };
             let ran = segment.step(cx, *done, &mut scratch);
             stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
             *done += 1;
