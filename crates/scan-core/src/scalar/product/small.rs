@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn number(i: usize) -> f64 {
-        ((i * 7919 % 1009) as f64 / 300.0 - 1.5) * if i % 13 == 0 { -0.0 } else { 1.1 }
+        ((i * 7919 % 1009) as f64 / 300.0 - 1.5) * if i.is_multiple_of(13) { -0.0 } else { 1.1 }
     }
 
     #[test]
