@@ -10,7 +10,7 @@ use crate::base::{Diagnostic, Id, Result, Span, small};
 use crate::exec::{Engine, Function, FunctionSpec, Program};
 use crate::expr::Var;
 use crate::expr::gradient::{GradOptions, grad};
-use crate::ir::{EvalCx, Graph, Op, Scan, Value};
+use crate::ir::{EvalCx, Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::rewrite::Options;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -226,7 +226,9 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
         }
         needed.insert(node.span);
         match &node.op {
-            Op::Scan(scan) => inputs_of(scan, asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true),
+            Op::Scan(scan) => {
+                inputs_of(scan, most_steps(graph, node, scan), asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true);
+            }
             Op::IfElse(_) => live[node.ins[0].idx()] = true,
             op => {
                 node.ins.iter().enumerate().filter(|(k, _)| !op.properties().shape_only.contains(k)).for_each(|(_, v)| live[v.idx()] = true)
@@ -236,20 +238,34 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
     live
 }
 
-/// Inputs of a loop whose values the states that are asked for need; adds the lines of its body.
-fn inputs_of(scan: &Scan, mut asked: Vec<bool>, needed: &mut FxHashSet<Span>) -> Vec<usize> {
+/// As many steps as a loop runs, or more: what its rows say.
+fn most_steps(graph: &Graph, node: &Node, scan: &Scan) -> i64 {
+    let whole = scan.states.enumerate().filter(|(_, s)| s.keep == Keep::All);
+    let rows = whole.filter_map(|(id, s)| Some(graph.ty(node.outs[scan.state_output(id)]).dims[0].value()? - s.span()));
+    rows.min().map_or(i64::MAX, |n| n as i64)
+}
+
+/// Inputs of a loop of at most so many steps whose values the states that are asked for need; adds the lines of its body. What a step
+/// writes for a step after the last one is not needed.
+fn inputs_of(scan: &Scan, n_steps: i64, mut asked: Vec<bool>, needed: &mut FxHashSet<Span>) -> Vec<usize> {
     let body = &scan.body;
     loop {
         let mut results: Vec<Value> = scan.until_result().map(|at| body.results()[at]).into_iter().collect();
         scan.states.ids().filter(|&id| asked[scan.state_output(id)]).for_each(|id| results.extend(scan.write_values(id)));
         let live = lines(body, &results, needed);
         let read = |p: usize| live[body.params()[p].idx()];
-        let state = |id| asked[scan.state_output(id)] || scan.read_params(id).any(read);
+        let in_time = |id: StateId, row: usize| scan.states[id].writes.iter().any(|&w| w as i64 - (row as i64) < n_steps);
+        let read_rows = |id: StateId| scan.read_params(id).zip(&scan.states[id].reads).filter(|&(p, _)| read(p)).map(|(_, &row)| row);
+        let state = |id| asked[scan.state_output(id)] || read_rows(id).any(|row| in_time(id, row));
         let more: Vec<bool> = scan.states.ids().map(state).chain([asked[scan.steps_output()]]).collect();
         if more == asked {
             let seqs = scan.seqs.ids().filter(|&id| read(scan.seq_param(id))).map(|id| scan.seq_input(id));
             let captured = scan.captured.ids().filter(|&id| read(scan.captured_param(id))).map(|id| scan.captured_input(id));
-            let inits = scan.states.ids().filter(|&id| asked[scan.state_output(id)]).filter_map(|id| scan.init_input(id));
+            let inits = scan
+                .states
+                .ids()
+                .filter(|&id| asked[scan.state_output(id)] || read_rows(id).next().is_some())
+                .filter_map(|id| scan.init_input(id));
             return [Scan::N_STEPS].into_iter().chain(seqs).chain(captured).chain(inits).collect();
         }
         asked = more;
