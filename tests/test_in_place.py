@@ -293,7 +293,9 @@ def test_only_rows_that_are_copied_are_listed(xs):
 
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.stack([v, v * 2]))) == []
     assert copies(lambda i, v, buf: buf.at[i % 4 : i % 4 + 2].set(rs.flip(buf[:2], 0))) == []
-    assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v), 900) == [("a row of which a part is written", 8 * 900)]
+    assert copies(lambda i, v, buf: rs.flip(buf, 0).at[i % N].set(v), 900) == []
+    same = rs.shared(np.zeros(900))
+    assert copies(lambda i, v, buf: same.at[i % N].set(v + buf[0]), 900) == [("a row of which a part is written", 8 * 900)]
 
 
 @pytest.mark.parametrize(

@@ -300,8 +300,9 @@ class Place:
 
 def _one_after_another(x: Variable, key: Any, function: Callable[[Variable, Variable], Any], value: Any) -> Variable:
     """x with a function's values at positions that may occur more than once: a loop over them."""
+    from .loop import final
     from .ops_create import arange
-    from .ops_shape import concatenate, reshape
+    from .ops_shape import reshape
     from .scan import scan
 
     places = getitem(reshape(arange(x.size), x.shape), key)
@@ -310,17 +311,8 @@ def _one_after_another(x: Variable, key: Any, function: Callable[[Variable, Vari
     def step(place: Variable, new: Variable, flat: Variable) -> Variable:
         return write(flat, place, cast(function(flat[place], new), x.dtype), "set")
 
-    # A first step without effect, so that there is a last one where there are no positions.
-    flat, places, values = ravel(x), ravel(places), ravel(values)
-    spare = concatenate([flat, cast(np.zeros(1), x.dtype)])
-    end = expand_dims(as_variable(x.size), 0)
-    rows, _ = scan(
-        step,
-        sequences=[concatenate([end, places]), concatenate([cast(np.ones(1), x.dtype), values])],
-        outputs_info=spare,
-        name="at",
-    )
-    return reshape(rows[-1][:-1], x.shape)
+    rows, _ = scan(step, sequences=[ravel(places), ravel(values)], outputs_info=ravel(x), name="at")
+    return reshape(final(rows), x.shape)
 
 
 def write(x: Variable, key: Any, value: Any, mode: str) -> Variable:

@@ -168,7 +168,7 @@ def _last_row(rows: Any) -> Any:
     return tree.build(iter([v[-1] for v in leaves]))
 
 
-def _final(rows: Variable) -> Variable:
+def final(rows: Variable) -> Variable:
     """The value after the last step: the last row of the state's buffer, which the initial rows come first in."""
     buffer = rows._v.inputs[0] if rows._v.op == "index" else None
     return wrap(buffer, rows._family)[-1] if buffer is not None and buffer.op == "scan" else rows[-1]
@@ -462,6 +462,6 @@ class _Outputs:
 
     def _ends(self, result: Result) -> dict[Any, Any]:
         """The values after the last step, by the names of the outputs."""
-        leaves = iter([_final(rows) for rows in result.outputs])
+        leaves = iter([final(rows) for rows in result.outputs])
         built = {key: tree.build(leaves) for key, tree in self.trees.items()}
         return {key: built[key] for key in self.order}

@@ -1,11 +1,13 @@
 //! States of which a step writes a part over the row that it read (`buf[i] = x`): one row of memory, and no step copies it.
 //!
 //! A row may be written over where everything that reads what was there runs before: the step's parts are put into such an
-//! order. Where that is not possible (something reads the old row and needs the new one, too) the state has rows of its own.
+//! order. Where that is not possible (something reads the old row and needs the new one, too) the state has rows of its own. What reads other
+//! arrays that the step may write over runs before, too, where it can: then no copy of them is needed (`coalesce`).
 
 use super::fusions::Fusions;
+use super::inner;
 use super::scan::{Kind, Kinds};
-use crate::ir::{Def, Graph, Keep, NodeId, Scan, StateId, Value};
+use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
 use crate::scan::in_place::rows;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -35,6 +37,18 @@ impl Order {
                 order.nodes = nodes;
                 order.rows.extend(chain.into_iter().map(|v| (v, id)));
                 agreed = wanted;
+            }
+        }
+        for (v, writer) in uses.written_over() {
+            let Some(readers) = uses.readers(v, writer).filter(|readers| !readers.is_empty()) else { continue };
+            let known = agreed.len();
+            agreed.extend(readers.into_iter().map(|reader| (reader, writer)));
+            let at: FxHashMap<NodeId, usize> = order.nodes.iter().enumerate().map(|(k, &id)| (id, k)).collect();
+            if agreed[known..].iter().any(|(first, second)| at.get(first) > at.get(second)) {
+                match uses.sorted(&agreed) {
+                    Some(nodes) => order.nodes = nodes,
+                    None => agreed.truncate(known),
+                }
             }
         }
         order
@@ -73,6 +87,28 @@ impl<'a> Uses<'a> {
         Some((rows, before))
     }
 
+    /// Values with the nodes that may write over them, if nothing needs them later: rows that loops in the step begin with, and arrays of
+    /// which a part is written.
+    fn written_over(&self) -> Vec<(Value, NodeId)> {
+        let mut found = vec![];
+        for &id in self.nodes.iter().filter(|&&id| !self.fusions.is_copied(id) && self.fusions.root(id) == id) {
+            let node = &self.body.nodes()[id];
+            match &node.op {
+                Op::IndexWrite(_) | Op::GatherWrite(_) => found.push((self.origin(node.ins[0]), id)),
+                op => found.extend(inner::taken_over(op).map(|at| (self.origin(node.ins[at]), id))),
+            }
+        }
+        found
+    }
+
+    /// The value of which this one is another shape.
+    fn origin(&self, mut v: Value) -> Value {
+        while let Some(node) = self.body.node_of(v).filter(|n| n.op.properties().aliases) {
+            v = node.ins[0];
+        }
+        v
+    }
+
     /// What reads a value before `writer` writes over it; `None` where something needs it later.
     fn readers(&self, v: Value, writer: NodeId) -> Option<Vec<NodeId>> {
         let (mut same, mut next, mut readers) = (FxHashSet::from_iter([v]), vec![v], vec![]);
@@ -91,8 +127,8 @@ impl<'a> Uses<'a> {
                 }
             }
         }
-        let given = &self.body.nodes()[writer].ins[1..];
-        (!given.iter().any(|v| same.contains(v))).then_some(readers)
+        let given = self.body.nodes()[writer].ins.iter().filter(|v| same.contains(v));
+        (given.count() < 2).then_some(readers)
     }
 
     /// Calls `visit` with the nodes that make what a node reads, itself or by way of what has no memory.

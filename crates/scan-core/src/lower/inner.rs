@@ -7,7 +7,7 @@ use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
 use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::{Diagnostic, Id, Result};
-use crate::ir::op::{NativeOp, NativeRef, Outs};
+use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Keep, Op, Scan, StateId, Value};
 use crate::kernel::{LEVELS, Nest};
 use crate::scan::retype::param_types;
@@ -163,6 +163,15 @@ impl NativeOp for Inner {
     }
 }
 
+/// The inputs of a loop in a step with whose rows it may begin without a copy of them.
+pub(super) fn taken_over(op: &Op) -> impl Iterator<Item = usize> {
+    let inner = if let Op::Native(native) = op { native.0.as_any().downcast_ref::<Inner>() } else { None };
+    inner.into_iter().flat_map(|inner| {
+        let states = inner.scan.states.ids().zip(inner.windows()).filter(|(id, window)| inner.one_row(*id, window));
+        states.filter_map(|(id, _)| inner.scan.init_input(id))
+    })
+}
+
 /// A state of which one row is all that lies in memory: each step writes over the row that it read, after its parts.
 pub(super) fn single(scan: &Scan, id: StateId, level: usize) -> bool {
     let state = &scan.states[id];
@@ -196,6 +205,10 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
             image.insert(node.outs[0], n);
             continue;
         }
+        if let Some(row) = row_of_joined(&mut out, &node.op, &ins) {
+            image.insert(node.outs[0], row.map_err(told)?);
+            continue;
+        }
         let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
         let inner = match (&node.op, roomy(&node.op)) {
             (Op::Scan(scan), _) if kinds.of(node.outs[0]) == Kind::Step => Inner::new(scan, &out, &ins, level, counted(), None).ok(),
@@ -219,6 +232,28 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
     out.set_results(results);
     Ok(out)
+}
+
+/// A row of arrays that are joined is a row of one of them: the last one of what a loop began with and what it made is what it made.
+fn row_of_joined(g: &mut Graph, op: &Op, ins: &[Value]) -> Option<Result<Value>> {
+    let Op::Index(Index { pattern }) = op else { return None };
+    let joined = g.node_of(ins[0]).filter(|n| matches!(n.op, Op::Join(Join { axis: 0 })))?;
+    let lengths = joined.ins.iter().map(|&v| g.ty(v).dims[0].value()).collect::<Option<Vec<usize>>>()?;
+    let alike = joined.ins.iter().all(|&v| g.ty(v).dtype == g.ty(ins[0]).dtype && g.ty(v).row() == g.ty(ins[0]).row());
+    let at = g.const_value(*ins.get(1)?)?.item_i64().filter(|_| alike && pattern.split(',').next() == Some("i"))?;
+    let all: usize = lengths.iter().sum();
+    let mut row = usize::try_from(if at < 0 { at + all as i64 } else { at }).ok().filter(|&row| row < all)?;
+    let (&part, _) = joined.ins.iter().zip(&lengths).find(|&(_, &n)| {
+        if row < n {
+            true
+        } else {
+            row -= n;
+            false
+        }
+    })?;
+    let row = g.int(row as i64);
+    let ins = [&[part, row], &ins[2..]].concat();
+    Some(g.apply(op.clone(), &ins).map(|outs| outs[0]))
 }
 
 impl Inner {

@@ -41,6 +41,11 @@ impl Around {
     fn init(&self, id: StateId) -> Option<Place> {
         self.scan.init_input(id).map(|at| self.ins[at].clone())
     }
+    /// What the steps read: not the initial rows, which lie in the states' memory by then.
+    fn read(&self) -> Vec<Place> {
+        let inits: Vec<usize> = self.scan.states.ids().filter_map(|id| self.scan.init_input(id)).collect();
+        self.ins.iter().enumerate().filter(|(k, _)| !inits.contains(k)).map(|(_, place)| place.clone()).collect()
+    }
     /// A place of the loop's step, in the step around.
     fn outer(&self, place: &Place) -> Place {
         let (base, moves) = match place.at {
@@ -176,7 +181,7 @@ impl Planner<'_> {
         }
         let nest = Nest::of(kernel.kernel.clone(), kernel.lanes, steps.most(), strides);
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
-        let ins = around.ins.clone();
+        let ins = around.read();
         let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
         let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, ran }));
         self.items.push(Item { work, ins, outs, span: node.span });
@@ -244,7 +249,7 @@ impl Planner<'_> {
         let step =
             Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
-        let (ins, outs) = (around.ins.clone(), around.states.iter().chain(&ran).cloned().collect());
+        let (ins, outs) = (around.read(), around.states.iter().chain(&ran).cloned().collect());
         let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step, ran };
         self.items.push(Item { work: Work::For(Box::new(list)), ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&plan.windows) {

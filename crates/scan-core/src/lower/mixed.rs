@@ -21,7 +21,7 @@ use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
 
 /// Where a value of a step lies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum At {
     /// In the arena, so many bytes from its beginning.
     Arena(usize),
@@ -149,6 +149,11 @@ const MOVED: usize = 1 << 20;
 /// Why a step has no fixed layout.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<MixedLoop> {
     let (mut plan, slots) = listed(scan, (types, values, most), 0)?;
+    plan.coalesce(&slots);
+    // Lists that differ from step to step keep a state alike.
+    if most.is_empty() {
+        plan.coalesce_states(scan);
+    }
     plan.check_reach(&slots)?;
     plan.lay_out(&slots);
     Ok(plan)
@@ -471,24 +476,6 @@ fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
 }
 
 impl MixedLoop {
-    /// Lets the parts that make the rows of states write them where they belong, where no step sees the row before.
-    fn write_rows(&mut self, scan: &Scan, slots: &[usize], level: usize) {
-        for k in 0..self.writes.len() {
-            let (id, offset, place) = &self.writes[k];
-            let (id, offset, at) = (*id, *offset, place.at);
-            let whole = matches!(at, At::Slot(s) if place.first == 0 && slots[s] == count(&place.shape) * place.dtype.size());
-            let made = self.items.iter().any(|item| item.outs.iter().any(|out| out.at == at));
-            if !whole || !made || scan.states[id].reads.contains(&offset) || inner::single(scan, id, level) {
-                continue;
-            }
-            self.places(&mut |p| {
-                if p.at == at {
-                    p.at = At::Row(id, offset);
-                }
-            });
-        }
-        self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
-    }
     /// Calls `visit` with all places.
     pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
         self.items.iter_mut().for_each(|item| item.places(visit));

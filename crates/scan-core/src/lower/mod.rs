@@ -7,6 +7,7 @@ mod axes;
 mod blocks;
 mod bounds;
 mod branches;
+mod coalesce;
 mod copies;
 mod cost;
 pub mod feet;

@@ -268,8 +268,8 @@ impl Mixed {
         self.all().into_iter().filter_map(what).collect()
     }
 
-    /// What a step copies without computing anything: rows that are written after the step's parts, and rows that are copied
-    /// before a part of them is written. State or op, and bytes.
+    /// What a step copies without computing anything: rows that are written after the step's parts, rows that are copied before a part
+    /// of them is written, and those that loops in the step begin with. State or op, and bytes.
     pub fn copies(&self, scan: &Scan) -> Vec<(String, usize)> {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
         let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes_of(place)));
@@ -278,7 +278,14 @@ impl Mixed {
                 && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
-        rows.chain(copied).collect()
+        let begins = |k: usize| {
+            let at = self.pieces[k].outs.first()?.at;
+            let user = self.pieces[k + 1..].iter().find(|p| p.outs.iter().any(|out| out.at == at))?;
+            let moved = matches!(&self.pieces[k].part, Part::Move(runs) if runs.iter().any(|run| run.input.is_some()));
+            (moved && matches!(user.part, Part::Loop(_) | Part::For(_))).then(|| bytes_of(&self.pieces[k].outs[0]))
+        };
+        let begun = (0..self.pieces.len()).filter_map(begins).map(|bytes| ("what a loop in the step begins with".to_string(), bytes));
+        rows.chain(copied).chain(begun).collect()
     }
 
     /// The values that all of many steps read.
