@@ -10,7 +10,7 @@
 
 use super::inner::{self, InnerList};
 use super::mixed::{At, Item, MixedLoop, Place, Run, STEP, Work};
-use crate::ir::{Keep, Scan};
+use crate::ir::{Keep, Scan, State, StateId};
 use crate::kernel::LEVELS;
 use crate::types::shape::count;
 use rustc_hash::FxHashMap;
@@ -51,16 +51,19 @@ impl MixedLoop {
         self.writes.retain(|(id, offset, place)| place.at != At::Row(*id, *offset));
     }
 
-    /// Leaves out copies of temporaries, of so many bytes.
-    pub(super) fn coalesce(&mut self, slots: &[usize]) {
+    /// Leaves out copies of temporaries, of so many bytes, and of rows that no later step reads.
+    pub(super) fn coalesce(&mut self, scan: &Scan, slots: &[usize]) {
         let slot = |at| if let At::Slot(s) = at { slots.get(s).copied().filter(|_| s != STEP) } else { None };
         let mut all = Times::default();
         self.places(&mut |place| *all.entry(place.at).or_default() += 1);
         self.items.iter_mut().for_each(|item| in_loops(item, &mut all, &slot));
+        let in_place = self.in_place.clone();
+        let old = |id: StateId| !in_place[id.0 as usize] && one_by_one(&scan.states[id]);
+        let free = |at| matches!(at, At::Slot(_)) || matches!(at, At::Row(id, 0) if old(id));
         let rows: Vec<usize> = self.windows.iter().map(|w| count(&w.shape) * w.dtype.size()).collect();
         let size = |at| if let At::Row(id, _) = at { rows.get(id.0 as usize).copied() } else { slot(at) };
         let tail = self.tail();
-        let merged = merge(&mut self.items, &tail, &mut all, &size);
+        let merged = merge(&mut self.items, &tail, &mut all, (&size, &free));
         self.places(&mut |place| place.at = memory(&merged, place.at));
     }
 
@@ -68,8 +71,7 @@ impl MixedLoop {
     pub(super) fn coalesce_states(&mut self, scan: &Scan) {
         for (id, state) in scan.states.enumerate() {
             let (old, new, k) = (At::Row(id, 0), At::Row(id, 1), id.0 as usize);
-            let one = state.reads[..] == [0] && state.writes[..] == [1] && matches!(state.keep, Keep::Last(0 | 1));
-            if !one || self.in_place[k] || self.writes.iter().any(|w| w.0 == id) {
+            if !one_by_one(state) || self.in_place[k] || self.writes.iter().any(|w| w.0 == id) {
                 continue;
             }
             let bytes = count(&self.windows[k].shape) * self.windows[k].dtype.size();
@@ -95,7 +97,7 @@ fn in_loops(item: &mut Item, all: &mut Times, size: Size) {
     let Work::For(inner) = &mut item.work else { return };
     inner.items.iter_mut().for_each(|item| in_loops(item, all, size));
     let tail: Vec<At> = inner.writes.iter().flatten().chain(&inner.stop).map(|place| place.at).collect();
-    let merged = merge(&mut inner.items, &tail, all, size);
+    let merged = merge(&mut inner.items, &tail, all, (size, &|at| matches!(at, At::Slot(_))));
     inner.places(&mut |place| place.at = memory(&merged, place.at));
     for k in (0..inner.writes.len()).rev() {
         takes_over(inner, k, all, size);
@@ -115,23 +117,32 @@ fn takes_over(inner: &mut InnerList, k: usize, all: &mut Times, size: Size) {
         inner.items.remove(at);
         inner.writes.remove(k);
         inner.places(&mut |place| place.at = if place.at == new { row } else { place.at });
-        *all.entry(row).or_default() += all[&new] - 4;
+        // The copy and the write named both.
+        all.insert(row, all[&row] + all[&new] - 4);
     }
 }
 
-/// Takes copies out of a list after which something else is read (`tail`), of memories that this list alone names.
-fn merge(items: &mut Vec<Item>, tail: &[At], all: &mut Times, size: Size) -> Merged {
+/// True where a step reads the row before alone, and nothing reads any but the last one.
+fn one_by_one(state: &State) -> bool {
+    state.reads[..] == [0] && state.writes[..] == [1] && matches!(state.keep, Keep::Last(0 | 1))
+}
+
+/// Takes copies out of a list after which something else is read (`tail`), of memories that this list alone names. `free`: what nothing but
+/// the list reads, so that it may be written over.
+fn merge(items: &mut Vec<Item>, tail: &[At], all: &mut Times, (size, free): (Size, &dyn Fn(At) -> bool)) -> Merged {
     let (mut lives, mut merged, mut gone) = (lives(items, tail), Merged::default(), vec![false; items.len()]);
     for k in 0..items.len() {
         let Some((from, to)) = copied(&items[k], size) else { continue };
         let from = memory(&merged, from);
         let (a, b) = (lives[&from], lives[&to]);
         let own = a.times == all[&from] && b.times == all[&to];
-        if own && matches!(from, At::Slot(_)) && a.last == k && b.first == k {
-            let times = a.times + b.times - 2;
-            lives.insert(to, Life { first: a.first, times, ..b });
-            all.insert(to, times);
-            merged.insert(from, to);
+        let row = [from, to].map(|at| matches!(at, At::Row(..)));
+        if own && free(from) && row != [true; 2] && a.last == k && b.first == k {
+            let both = Life { first: a.first, last: b.last, times: a.times + b.times - 2 };
+            let (kept, other) = if row[0] { (from, to) } else { (to, from) };
+            lives.insert(kept, both);
+            all.insert(kept, both.times);
+            merged.insert(other, kept);
             gone[k] = true;
         }
     }

@@ -149,7 +149,7 @@ const MOVED: usize = 1 << 20;
 /// Why a step has no fixed layout.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<MixedLoop> {
     let (mut plan, slots) = listed(scan, (types, values, most), 0)?;
-    plan.coalesce(&slots);
+    plan.coalesce(scan, &slots);
     // Lists that differ from step to step keep a state alike.
     if most.is_empty() {
         plan.coalesce_states(scan);
