@@ -114,11 +114,11 @@ class TestDoctor:
         assert any(line.startswith("wgpu     none: Vulkan has no adapter here") for line in lines), lines
 
     def test_for_programs(self, capsys, monkeypatch):
-        monkeypatch.setenv("RSCAN_NUM_THREADS", "1")
+        monkeypatch.setenv("RSCAN_NUM_THREADS", "3")
         assert main(["doctor", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
-        assert found["works"] and found["rscan"] == rs.__version__ and found["settings"]["RSCAN_NUM_THREADS"] == "1"
-        assert found["threads"] == 1
+        assert found["works"] and found["rscan"] == rs.__version__ and found["settings"]["RSCAN_NUM_THREADS"] == "3"
+        assert found["threads"] == 3
 
     def test_says_what_fails(self, capsys, monkeypatch):
         monkeypatch.setenv("RSCAN_NUM_THREADS", "none")
@@ -163,6 +163,14 @@ class TestShow:
         assert main(["show", program, "--svg"]) == 1
         assert "makes f, g; name one" in capsys.readouterr().err
 
+    def test_without_functions_what_is_computed_is_shown_and_inputs_are_not(self, tmp_path, capsys):
+        (tmp_path / "plain.py").write_text('import rscan as rs\n\nx = rs.dvector("x")\ny = rs.tanh(x)\n')
+        assert main(["show", str(tmp_path / "plain.py"), "--svg"]) == 0
+        assert "tanh" in capsys.readouterr().out
+        (tmp_path / "inputs.py").write_text('import rscan as rs\n\nx = rs.dvector("x")\n')
+        assert main(["show", str(tmp_path / "inputs.py")]) == 1
+        assert "makes no function or variable" in capsys.readouterr().err
+
     def test_a_pickled_function(self, tmp_path, capsys):
         x = rs.dvector("x")
         (tmp_path / "f.pkl").write_bytes(pickle.dumps(rs.function([x], x * 2, name="twice")))
@@ -173,6 +181,16 @@ class TestShow:
         assert main(["show", "nowhere.py"]) == 2
         assert main(["show", program + ":h"]) == 1
         assert "no function or variable named 'h'" in capsys.readouterr().err
+
+
+def test_onnx_writes_the_function_that_is_named(tmp_path, capsys):
+    file, out = tmp_path / "two.rscan", str(tmp_path / "two.onnx")
+    a, b = rs.dmatrix("a"), rs.dvector("b")
+    rs.save(file, twice=rs.function([b], b * 2), solved=rs.function([a, b], rs.linalg.solve(a, b)))
+    assert main(["onnx", str(file), out, "--function", "solved"]) == 1
+    assert "`solve`: there are no factorisations" in capsys.readouterr().err
+    assert main(["onnx", str(file), out, "--function", "thrice"]) == 1
+    assert "has twice, solved; name one: --function twice" in capsys.readouterr().err
 
 
 def test_bench_compares_figures_that_agree(capsys):

@@ -75,6 +75,24 @@ def test_discrete(name):
     assert st.chi2.sf(statistic, kept.sum() - 1) > 1e-3
 
 
+def test_large_counts_of_poisson_are_those_of_the_paper():
+    """Its algorithm PTRS, with two uniform numbers a round."""
+    mean, n = 10.0, 4000
+    b = 0.931 + 2.53 * np.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    expected = np.full(n, np.nan)
+    for number in range(40):
+        key = R.fold_in(R.fold_in(KEY, 1), number)
+        u, v = rs.eval(R.uniform(R.fold_in(key, 0), n)) - 0.5, rs.eval(R.uniform(R.fold_in(key, 1), n))
+        edge = 0.5 - abs(u)
+        k = np.floor((2 * a / edge + b) * u + mean + 0.43)
+        exact = v * (1.1239 + 1.1328 / (b - 3.4)) / (a / edge**2 + b) <= st.poisson(mean).pmf(k)
+        quick = (edge >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
+        good = quick | ((k >= 0) & ((edge >= 0.013) | (v <= edge)) & exact)
+        expected = np.where(np.isnan(expected) & good, k, expected)
+    assert rs.eval(R.poisson(KEY, mean, n)).tolist() == expected.tolist()
+
+
 def test_parameters_that_are_arrays_have_draws_of_their_own():
     shape = np.array([0.5, 2.0, 30.0])
     for draw in (
@@ -116,6 +134,13 @@ def test_normal_vectors():
     np.testing.assert_allclose(np.cov(x[:, 1].T), cov, atol=0.06)
     batch = rs.eval(R.multivariate_normal(KEY, mean, np.stack([cov, 4 * cov])))
     assert batch.shape == (2, 2)
+
+
+def test_normal_vectors_of_one_element_are_normal_numbers():
+    m, c = rs.dmatrix("m"), rs.dtensor3("c")
+    units = rs.eval(R.normal(KEY, (2, 1)))
+    found = rs.function([m, c], R.multivariate_normal(KEY, m, c))([[1.0], [5.0]], [[[4.0]], [[9.0]]])
+    np.testing.assert_allclose(found, [[1.0], [5.0]] + units * [[2.0], [3.0]], rtol=1e-12)
 
 
 @pytest.mark.parametrize("a", [0.6, 3.0])

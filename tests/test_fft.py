@@ -85,6 +85,13 @@ def test_several_axes():
     close(np.fft.rfft(rs.constant(x)), np.fft.rfft(x))
 
 
+def test_an_axis_given_twice_is_transformed_twice_the_last_first():
+    z = complex_numbers(3, 4)
+    for ours, theirs in ((rs.fft.fftn, np.fft.fftn), (rs.fft.ifftn, np.fft.ifftn)):
+        close(ours(pair(z), s=(2, 5), axes=(0, 0)), theirs(z, s=(2, 5), axes=(0, 0)))
+    assert rs.fft.fftn(z.real, s=(2, 5), axes=(0, 0))[0].eval().shape == (2, 4)
+
+
 def test_gradients_and_rows():
     weights = RNG.standard_normal(9)
     loss = lambda x: sum(rs.sum(rs.constant(weights)[: v.shape[0]] * v**2) for v in rs.fft.rfft(x))
@@ -125,6 +132,8 @@ WRONG = {
     "no elements": (lambda: rs.fft.fft(np.ones(0)), ValueError),
     "n": (lambda: rs.fft.fft(np.ones(3), 0), ValueError),
     "broken n": (lambda: rs.fft.fft(np.ones(3), 2.5), TypeError),
+    "several n": (lambda: rs.fft.fft(np.ones(3), rs.lvector("n")), TypeError),
+    "n that is a float": (lambda: rs.fft.fft(np.ones(3), rs.dscalar("n")), TypeError),
     "norm": (lambda: rs.fft.fft(np.ones(3), norm="no"), ValueError),
     "norm of hfft": (lambda: rs.fft.hfft(np.ones(3), norm="no"), ValueError),
     "sizes": (lambda: rs.fft.fftn(np.ones((2, 2)), s=(2, 2), axes=(0,)), ValueError),

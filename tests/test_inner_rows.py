@@ -196,3 +196,29 @@ def test_rows_and_numbers_of_the_step_are_one_list(monkeypatch):
     f = rs.function([x, n], out)
     f(X, SOME)
     assert "a list for each of 1 integers" in str(f.explain()), f.explain()
+
+
+def test_extents_in_gradients_of_loops_in_steps_are_no_rows():
+    """What the step of a loop makes from extents of its values is made from extents again: its gradient is native as the loop is."""
+    y, w, first = rs.dvector("y"), rs.dmatrix("w"), rs.lvector("first")
+
+    def step(y):
+        def improve(new):
+            residual = lambda new: new - y - 0.1 * (w @ (new[first] * rs.concatenate([new, rs.ones(1)])[1 + first]))
+            return new - rs.linalg.solve(rs.jacobian(residual)(new), residual(new))
+
+        return rs.loop(improve, init=y, n_steps=3)[-1]
+
+    cost = rs.sum(rs.loop(step, init=y, n_steps=4)[-1] ** 2)
+    slopes = rs.grad(cost, [y, w])
+    f = rs.function([y, w, rs.In(first, value=np.array([3, 0, 1, 2, 2]))], [cost, *slopes])
+    at = np.linspace(-1, 1, 4), np.cos(np.arange(20.0)).reshape(4, 5)
+    got = f(*at)
+    assert "runs on eval" not in str(f.explain())
+    for k in range(2):
+        for place in np.ndindex(at[k].shape):
+            moved = [[x.copy() for x in at] for _ in range(2)]
+            moved[0][k][place] += 1e-6
+            moved[1][k][place] -= 1e-6
+            quotient = (f(*moved[0])[0] - f(*moved[1])[0]) / 2e-6
+            np.testing.assert_allclose(got[1 + k][place], quotient, rtol=1e-6, atol=1e-8)

@@ -477,3 +477,12 @@ def test_norms_of_integers_are_floats():
         like_numpy(lambda np_, v, o=ord: np_.linalg.vector_norm(v, ord=o), np.array([1, -2, 4], np.float32), rtol=1e-6)
     with pytest.raises(rs.RscanValueError, match="no vector norm"):
         rs.linalg.vector_norm(rs.vector(), rs.scalar("p"))
+
+
+def test_polynomials_of_up_to_64_coefficients_are_written_out():
+    x = rs.dscalar("x")
+    for n, loops in ((64, 0), (65, 1)):
+        coefficients = np.cos(np.arange(n))
+        f = rs.function([x], rs.polyval(coefficients, x))
+        assert f.text().count('scan "polyval"') == loops
+        np.testing.assert_allclose(f(0.9), np.polyval(coefficients, 0.9), rtol=1e-13)

@@ -113,6 +113,26 @@ def test_continuous(name):
     assert np.isfinite(outside[~np.isin(POINTS, [0.0, 1.0])]).all()
 
 
+def test_slopes_of_a_normal_cut_at_its_middle():
+    """Half of a normal: its density at 0 is √(2/π), and a bound that is infinite does not matter."""
+    x, a, b = rs.dscalars("x", "a", "b")
+    value = rs.stats.truncnorm.logpdf(x, a, b)
+    f = rs.function([x, a, b], [value, *rs.grad(value, [x, a, b])])
+    log_density = scipy.stats.halfnorm.logpdf(0.3)
+    np.testing.assert_allclose(f(0.3, 0.0, np.inf), [log_density, -0.3, np.sqrt(2 / np.pi), 0.0], rtol=1e-13)
+
+
+def test_slopes_of_a_normal_cut_on_one_side():
+    """By the bound b: minus the density there by what is below it."""
+    x, a, b = rs.dscalars("x", "a", "b")
+    value = rs.stats.truncnorm.logpdf(x, a, b)
+    f = rs.function([x, a, b], rs.grad(value, [x, a, b]))
+    ratio = scipy.stats.norm.pdf(0.2) / scipy.stats.norm.cdf(0.2)
+    np.testing.assert_allclose(f(0.1, -np.inf, 0.2), [-0.1, 0.0, -ratio], rtol=1e-13)
+    np.testing.assert_allclose(f(0.1, -0.2, np.inf), [-0.1, ratio, 0.0], rtol=1e-13)
+    np.testing.assert_allclose(f(0.1, -np.inf, np.inf), [-0.1, 0.0, 0.0], rtol=1e-13)
+
+
 #: Parameters of discrete distributions.
 DISCRETE = {"bernoulli": [0.3], "poisson": [2.4], "geom": [0.4], "binom": [7.0, 0.35], "nbinom": [3.5, 0.4], "randint": [1.0, 6.0]}
 COUNTS = np.array([-1.0, 0.0, 1.0, 2.0, 5.0, 7.0, 9.0])

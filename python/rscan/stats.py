@@ -168,7 +168,10 @@ def _log_truncated(y: Variable, a: Variable, b: Variable) -> Variable:
     # Of the side on which more is exact.
     swap = a > 0
     low, high = where(swap, -b, a), where(swap, -a, b)
-    mass = log_ndtr(high) + log1p(-exp(log_ndtr(low) - log_ndtr(high)))
+    # Nothing is cut off at -inf, where the slope of log_ndtr is infinite.
+    cut = low > -np.inf
+    below = log_ndtr(where(cut, low, elementwise("minimum", high, 0.0) - 1.0))
+    mass = log_ndtr(high) + where(cut, log1p(-exp(below - log_ndtr(high))), 0.0)
     return -0.5 * y * y - _HALF_LOG_2PI - mass
 
 

@@ -175,6 +175,14 @@ def test_positions_and_extents_are_not_connected():
             T.grad(cost, wrt)
 
 
+def test_what_is_written_at_positions_is_connected():
+    x, y, k = T.dvector("x"), T.dscalar("y"), T.lvector("k")
+    for write in (T.set_subtensor, T.inc_subtensor):
+        assert run(T.grad(write(x[0], y).sum(), y), [x, y], [[1, 2, 3], 4], on_unused_input="ignore") == 1
+        assert run(T.grad(write(x[1:], y).sum(), y), [x, y], [[1, 2, 3], 4], on_unused_input="ignore") == 2
+        assert run(T.grad(write(x[k], y).sum(), y), [x, y, k], [[1, 2, 3], 4, [0, 2]], on_unused_input="ignore") == 2
+
+
 def test_names_and_dtypes_of_gradients():
     x, f = T.dvector("x"), T.fvector("f")
     cost = (x**2).sum()

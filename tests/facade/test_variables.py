@@ -55,6 +55,15 @@ def test_promotion():
         assert (i / 2).dtype == T.constant(1.1).dtype == T.vector().dtype == "float32"
 
 
+def test_integers_with_and_without_a_sign_are_compared_as_floats():
+    a, b = T.constant(np.array([2**53 + 1, -1])), T.constant(np.array([2**53, 1], "uint64"))
+    for compare, expected in [
+        (T.lt, [False, True]), (T.le, [True, True]), (T.gt, [False, False]), (T.ge, [True, False]), (T.eq, [True, False]),
+        (T.neq, [False, True]),
+    ]:  # fmt: skip
+        assert value(compare(a, b)).tolist() == expected
+
+
 def test_int8_wraps():
     b = T.bscalar()
     assert int(value(b + 100, {b: 100})) == -56

@@ -240,7 +240,7 @@ impl<'a> Again<'a> {
             if !self.live[id.idx()] {
                 continue;
             }
-            let ins: Vec<usize> = node.ins.iter().filter_map(|v| places.get(v).copied()).collect();
+            let ins: Vec<usize> = self.elements(node).filter_map(|v| places.get(&v).copied()).collect();
             for &v in &node.outs {
                 let make = if self.parts.contains(&v) { DEAR } else { computing(self.body, node) };
                 let at = cut.value(self.price(node, v), make, &ins);
@@ -251,6 +251,11 @@ impl<'a> Again<'a> {
         self.wanted.iter().filter_map(|v| places.get(v)).for_each(|&at| cut.want(at));
         let kept = cut.kept();
         values.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(v, _)| v).collect()
+    }
+    /// Inputs of which a node needs more than a shape that is the same at every step, and follows from the shapes of rows.
+    fn elements(&self, node: &'a Node) -> impl Iterator<Item = Value> {
+        let shape_only = node.op.properties().shape_only;
+        node.ins.iter().enumerate().filter(move |(k, v)| !shape_only.contains(k) || !self.steady[v.idx()]).map(|(_, v)| *v)
     }
     fn price(&self, node: &Node, v: Value) -> u64 {
         let of = self.twin.image[&v];
