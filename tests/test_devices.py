@@ -126,6 +126,37 @@ def test_a_list_that_reads_the_number_of_its_step(device):
     assert device in f.explain().loops[0].variants[0].engine
 
 
+def test_rows_that_a_list_writes_on_the_host(device):
+    h0, u, i = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lvector("i")
+    out = rs.loop(lambda i, h: rs.set_subtensor(rs.tanh(h @ u)[i], 0.5 * h[i]), over=i, init=h0)
+    f = both(device, [h0, u, i], out, np.ones((3, 40)), np.random.default_rng(4).normal(size=(40, 40)) / 9, np.array([0, 2, 1, 2]))
+    [variant] = f.explain().loops[0].variants
+    assert device in variant.engine and "`index_write` runs on the host" in variant.reason
+
+
+def in_a_list(device, step, *fixed):
+    """How a loop ran on a device whose step is a list."""
+    h0, u, n = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lscalar("n")
+    given = [rs.dvector("b") for _ in fixed]
+    out = rs.loop(step, init=h0, n_steps=n, given=[u, *given])
+    f = both(device, [h0, u, n, *given], out, np.ones((3, 40)), np.random.default_rng(5).normal(size=(40, 40)) / 40, 4, *fixed)
+    [variant] = f.explain().loops[0].variants
+    assert variant.engine == f"steps of {device} kernels"
+    return variant
+
+
+@pytest.mark.parametrize("function", [rs.sin, rs.tanh])
+def test_lists_run_on_the_device(device, function):
+    variant = in_a_list(device, lambda h, u: function(h @ u) * rs.sum(h * h, axis=1, keepdims=True))
+    assert "on the host" not in variant.reason
+
+
+def test_what_is_repeated_for_each_row_crosses_once(device):
+    without = in_a_list(device, lambda h, u: rs.tanh(h @ u) + h)
+    repeated = in_a_list(device, lambda h, u, b: rs.tanh(h @ u) + b * h, np.arange(40.0))
+    assert repeated.crossed[0] - without.crossed[0] == 40 * 8
+
+
 def test_until_stops_where_it_does(device):
     n, limit = rs.iscalar("n"), rs.dscalar("limit")
     out, _ = rs.scan(lambda v: (v * 1.5, rs.until(v > limit)), outputs_info=np.float64(1.0), n_steps=n)

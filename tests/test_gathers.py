@@ -68,3 +68,12 @@ def test_no_indices_and_no_elements(monkeypatch):
 
     agree(monkeypatch, build, np.zeros((3, 0), dtype="int64"), numbers(30))
     agree(monkeypatch, build, np.zeros((3, 2), dtype="int64"), numbers(0))
+
+
+@pytest.mark.usefixtures("chosen_engine")
+def test_rows_by_number_are_no_calls_in_a_list():
+    h0, u, i = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lvector("i")
+    f = rs.function([h0, u, i], rs.loop(lambda i, h: rs.tanh(h @ u) + h[i] @ u, over=i, init=h0))
+    f(numbers(3, 40), numbers(40, 40) / 9, [0, 2, 1, 2])
+    [loop] = f.explain().loops
+    assert "steps of" in loop.variants[0].engine and "calls" not in loop.variants[0].engine

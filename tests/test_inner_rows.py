@@ -198,6 +198,7 @@ def test_rows_and_numbers_of_the_step_are_one_list(monkeypatch):
     assert "a list for each of 1 integers" in str(f.explain()), f.explain()
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_extents_in_gradients_of_loops_in_steps_are_no_rows():
     """What the step of a loop makes from extents of its values is made from extents again: its gradient is native as the loop is."""
     y, w, first = rs.dvector("y"), rs.dmatrix("w"), rs.lvector("first")
@@ -222,3 +223,53 @@ def test_extents_in_gradients_of_loops_in_steps_are_no_rows():
             moved[1][k][place] -= 1e-6
             quotient = (f(*moved[0])[0] - f(*moved[1])[0]) / 2e-6
             np.testing.assert_allclose(got[1 + k][place], quotient, rtol=1e-6, atol=1e-8)
+
+
+def test_rows_of_several_extents_are_one_list(monkeypatch):
+    def build(x, n):
+        def step(x, n, h):
+            start = {"z": rs.stack([h, 2 * h, 3 * h]), "y": h[None]}
+            rows = rs.loop(lambda z, y: {"z": rs.sin(z + x), "y": rs.cos(y * x)}, init=start, n_steps=n)
+            return rs.sum((rows.z * rows.y)[-1])
+
+        return over(step, x, n)
+
+    agree(monkeypatch, build, X, SOME, reached="a list for each of 1 integers")
+
+
+@pytest.mark.parametrize("m", range(1, 10))
+def test_rows_and_vectors_that_need_not_fit(monkeypatch, m):
+    def build(x, n, c):
+        return over(lambda x, n, h: rs.sum((sines(h, x, n) + c)[-1:]), x, n)
+
+    ones = np.ones(T, "int64")
+    agree(monkeypatch, build, X, m * ones, np.arange(1.0, m + 1))
+    law = agree(monkeypatch, build, X, (m + 1) * ones, np.arange(2.0, m + 4))
+    assert isinstance(law, tuple), "an error"
+
+
+@pytest.mark.usefixtures("chosen_engine")
+def test_functions_of_rows_between_others_are_in_the_list():
+    def step(x, n, h):
+        rows = rs.exp(-sines(h, x, n) * x)
+        return discounted(rs.tanh(rs.concatenate([rs.stack([h]), rows, rs.stack([h, x])])))[-1]
+
+    x, n = rs.vector("x"), rs.lvector("n")
+    f = rs.function([x, n], over(step, x, n))
+    f(X, SOME)
+    _, rows, sums = f.explain().loops
+    assert [loop.variants[0].engine for loop in (rows, sums)] == ["a kernel in the step of the loop around"] * 2
+    assert [len(loop.variants) for loop in (rows, sums)] == [1, 1]
+
+
+def test_extents_of_rows_that_follow_from_other_rows(monkeypatch):
+    def build(x, n):
+        def step(x, n, h):
+            last = rs.loop(lambda z: {"z": rs.sin(z + x)}, init={"z": rs.stack([h, 2 * h, 3 * h])}, n_steps=n).z[-1:]
+            rows = rs.loop(lambda z: {"z": rs.cos(z + x)}, init={"z": last}, n_steps=n).z
+            return rs.sum(rows[-1]) * rows.shape[1]
+
+        return over(step, x, n)
+
+    with rs.config.override(passes="none"):
+        agree(monkeypatch, build, X, SOME, reached="a list for each of 1 integers")

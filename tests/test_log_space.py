@@ -267,3 +267,10 @@ def test_the_forward_algorithm_written_out_is_a_product_in_log_space():
         plain = rs.function([scores, transitions], [cost, *rs.grad(cost, [scores, transitions])])
     for got, want in zip(f(*args), plain(*args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-13)
+
+
+def test_sums_of_smaller_terms_are_added_as_they_are():
+    x, c, d = rs.dmatrix("x"), rs.dvector("c"), rs.dvector("d")
+    f = rs.function([x, c, d], rs.logsumexp(x + (c[:, None] + d[:, None]), axis=1))
+    got = f([[0.0, 1.0, 2.0]] * 2, [1e16, 1.0], [-1e16, 2.0])
+    np.testing.assert_allclose(got - np.log(1 + np.e + np.e**2), [0.0, 3.0], atol=1e-12)

@@ -155,3 +155,15 @@ def test_branches_of_different_extents():
     for m, n in ((3, 2), (2, 3), (1, 4), (4, 1), (2, 2)):
         p, q = np.arange(1.0, m + 1), np.arange(2.0, n + 2)
         np.testing.assert_allclose(f(xs, p, q), np.cumsum(xs * np.where(xs > 0, p.sum(), q.sum())))
+
+
+@pytest.mark.parametrize("n", [3, 100])
+def test_constants_that_a_step_makes_of_extents(n):
+    h = rs.dvector("h")
+    with rs.config.override(passes="none"):
+        out = rs.loop(lambda h: rs.tanh(0.5 * h + rs.cast(rs.arange(h.shape[0]), "float64")), init=h, n_steps=3)
+        f = rs.function([h], out[-1])
+    expected = np.ones(n)
+    for _ in range(3):
+        expected = np.tanh(0.5 * expected + np.arange(n))
+    np.testing.assert_allclose(f(np.ones(n)), expected, rtol=1e-12)

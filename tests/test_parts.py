@@ -126,3 +126,16 @@ def test_the_last_rows_turned_round_with_others_behind(behind):
     f = rs.function([x, y], rows.at[rows.shape[0] - last.shape[0] :].add(last)[::-1])
     np.testing.assert_array_equal(f(np.zeros(5), [3.0, 4.0, 5.0]), [5.0 + behind, 4.0 + behind, behind])
     np.testing.assert_array_equal(f(np.zeros(2), [3.0, 4.0, 5.0]), [5.0 + behind, 4.0 + behind])
+
+
+@pytest.mark.parametrize("behind", [0.0, 1.0])
+def test_some_rows_flipped_with_others_behind(behind):
+    """The last ones, as gradients of loops begin, or the first ones."""
+    x, y = rs.dvector("x"), rs.dvector("y")
+    rows = rs.full((rs.minimum(x.shape[0], 3),), behind)
+    some = [y[-2:], y[:-2]]
+    f = rs.function([x, y], [rs.flip(rows.at[rows.shape[0] - part.shape[0] :].add(part), 0) for part in some])
+    for n in (5, 3):
+        last, first = f(np.zeros(n), [3.0, 4.0, 5.0])
+        np.testing.assert_array_equal(last, [5.0 + behind, 4.0 + behind, behind])
+        np.testing.assert_array_equal(first, [3.0 + behind, behind, behind])

@@ -110,6 +110,37 @@ def test_conditions_that_hold_as_soon_as_there_is_a_step():
         assert f(np.zeros(0)) == -1.0
 
 
+def test_numbers_of_steps_chosen_by_whether_there_is_a_step():
+    x = rs.dvector("x")
+    n = x.shape[0]
+    for steps in (rs.where(n >= 1, n, 7), rs.where(n < 1, 7, n)):
+        f = rs.function([x], rs.loop(lambda x, s: 0.5 * s + x, over=x, init=0.0, n_steps=steps))
+        session = f.session()
+        assert [float(session.step(v)) for v in (2.0, 3.0, 4.0)] == f([2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0]
+
+
+def test_columns_of_all_rows_but_the_first():
+    x = rs.dmatrix("x")
+    h = rs.loop(lambda x, h: 0.5 * h + x, over=x, init=rs.zeros(3))
+    f = rs.function([x], [h[1:, 1], rs.exp(h)[1:, -2:] * 2])
+    xs = np.arange(12.0).reshape(4, 3) / 12
+    session = f.session()
+    session.step(xs[0])
+    for t in range(1, 4):
+        same(session.step(xs[t]), [rows[-1] for rows in f(xs[: t + 1])])
+
+
+def test_what_is_repeated_for_each_row():
+    x, b, s = rs.dmatrix("x"), rs.dvector("b"), rs.dscalar("s")
+    h = rs.loop(lambda x, h: 0.5 * h + x, over=x, init=rs.zeros(2))
+    shape = (x.shape[0], 2)
+    f = rs.function([x, b, s], [rs.broadcast_to(b, shape) + h, rs.broadcast_to(s, shape) * h, rs.full_like(h, s) - h])
+    fixed, xs = {"b": np.array([1.0, 2.0]), "s": 2.0}, np.arange(6.0).reshape(3, 2)
+    session = f.session(**fixed)
+    for t in range(3):
+        same(session.step(xs[t]), [rows[-1] for rows in f(xs[: t + 1], **fixed)])
+
+
 def test_draws_follow_the_number_of_the_step():
     h0, n = rs.dscalar("h0"), rs.lscalar("n")
     stream = rs.RandomStream(3)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import rscan as rs
+import rscan.theano as theano
+import rscan.theano.tensor as T
 
 ENGINES = ["eval", "auto"]
 
@@ -46,3 +48,12 @@ def test_a_matrix_for_each_row_is_not_held_for_all():
     z = np.tanh(x @ w)
     np.testing.assert_allclose(f(x, w)[0], x.T @ (2 * z * (1 - z**2)), rtol=1e-12)
     assert "of each row by itself" in str(f.explain())
+
+
+def test_products_stay_in_the_step_beside_an_op_of_the_user():
+    x, w, v = rs.dmatrix("x"), rs.dmatrix("w"), T.dvector("v")
+    twice = theano.as_op([T.dvector], [T.dvector])(lambda v: 2 * v)
+    out = rs.loop(lambda x_t, h: {"h": 0.5 * h + x_t, "y": h @ w}, over=x, init={"h": rs.zeros(3)})
+    f = rs.function([x, w, v], [out.y, twice(v)])
+    assert f(np.zeros((0, 3)), np.zeros((4, 5)), [1.0])[0].shape == (0, 5)
+    assert "not done: `matmul` might fail where no step runs" in str(f.explain())

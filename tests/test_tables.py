@@ -159,3 +159,18 @@ def test_an_index_outside_is_an_error_and_the_inputs_stay(monkeypatch, engine):
     np.testing.assert_array_equal(table, kept)
     at[31] = 3
     np.testing.assert_array_equal(f(x, at, table)[0], f(x, at, kept)[0])
+
+
+@pytest.mark.parametrize("n", [4, 16])
+@pytest.mark.usefixtures("chosen_engine")
+def test_small_tables_that_the_loop_returns_are_in_its_kernel(n):
+    at, table = rs.lvector("at"), rs.dvector("table")
+    step = lambda i, s, t: {"s": 0.5 * s + t[i], "t": t}
+    with rs.config.override(passes="none"):
+        out = rs.loop(step, over={"i": at}, init={"s": 0.0}, given={"t": table})
+        f = rs.function([at, table], [out.s, out.t])
+    sums, tables = f([0, 1, 0], np.arange(1.0, n + 1))
+    np.testing.assert_array_equal(sums, [1.0, 2.5, 2.25])
+    np.testing.assert_array_equal(tables, [np.arange(1.0, n + 1)] * 3)
+    [variant] = f.explain().loops[0].variants
+    assert variant.instructions > 0, variant

@@ -51,6 +51,9 @@ STEPS = {
     "lists": lambda b, i: (in_lists(swept(in_lists(b, 0.5), 0.5), 0.3), rs.max(b)),
     "places twice": lambda b, i: (b.at[rs.stack([i, 0, i])].max(b[i] * 0.5 + 0.1), b[0]),
     "a branch": lambda b, i: (rs.ifelse(i > 2, swept(b, 0.3), b.at[i].set(0.1)), b[i]),
+    "a write where something holds": lambda b, i: (rs.where(i > 2, b.at[i].set(b[0] * 2), b), b[i]),
+    "writes where it does or not": lambda b, i: (rs.where(b[i] > 1, b.at[i].set(0.5).at[0].add(b[i]), b.at[1].set(0.1)), b[0]),
+    "a row where it does": lambda b, i: (rs.where(b[0] > b[i], rs.outer(b, b).at[i].add(b), rs.outer(b, b))[1] * 0.1, b[i]),
     "a number of steps by value": lambda b, i: (rs.loop(lambda b: b.at[0].add(b[1]), init=b, n_steps=i).last, b[0]),
     "a view of the row": lambda b, i: (swept(b[::-1], 0.5), b[i]),
 }
@@ -113,13 +116,32 @@ def copies(step):
     return [line for line in str(f.explain()).splitlines() if "copies" in line and "56 bytes" in line]
 
 
+@pytest.mark.usefixtures("chosen_engine")
 def test_one_row_where_the_old_one_is_not_needed():
+    assert copies(STEPS["a write where something holds"]) == []
     assert copies(STEPS["a write between"]) == []
     assert copies(STEPS["until"]) == []
     assert copies(STEPS["lists"]) == []
     assert copies(STEPS["places twice"]) == []
     assert copies(STEPS["an element of the old row afterwards"]) == []
     assert copies(STEPS["the old row afterwards"]) == ["      copies what a loop in the step begins with: 56 bytes a step"]
+
+
+@pytest.mark.parametrize("engine", ["eval", "vm", "jit"])
+@pytest.mark.parametrize("holds", [True, False])
+def test_zeros_and_nans_keep_their_bits_where_nothing_is_written(engine, holds, monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", engine)
+    x, c, i = rs.dvector("x"), rs.scalar("c", dtype="bool"), rs.lscalar("i")
+    f = rs.function([x, c, i], [rs.where(c, x.at[i].add(1.0), x), rs.where(c, x.at[i].set(1.0), x)])
+    at = np.array([-0.0, np.nan, 2.0])
+    added, put = at.copy(), at.copy()
+    if holds:
+        added[0] += 1.0
+        put[0] = 1.0
+    got = f(at, holds, 0)
+    assert [a.tobytes() for a in got] == [added.tobytes(), put.tobytes()]
+    with pytest.raises(rs.errors.RscanIndexError):
+        f(at, holds, 3)
 
 
 def test_what_the_caller_passes_is_as_it_was():

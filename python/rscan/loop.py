@@ -17,7 +17,7 @@ from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, steps_of, truncation
-from .updates import OrderedUpdates
+from .updates import OrderedUpdates, until
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, known_as, wrap
 
 __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
@@ -332,7 +332,13 @@ class _Call:
     def _variable(self, value: Any) -> Variable:
         if isinstance(value, Variable) or is_operand(value):
             return as_variable(value)
-        raise ScanError(f"a loop takes variables, arrays and numbers, got {value!r}", code="E0121", labels=[(self.span, "")])
+        helps = []
+        if value is None:
+            helps = ["leave out what has no value, in the step's result as in `init`"]
+        elif isinstance(value, until):
+            helps = ["return the condition last, beside the outputs: return {…}, rs.until(condition)"]
+        text = f"a loop takes variables, arrays and numbers, got {value!r}"
+        raise ScanError(text, code="E0121", labels=[(self.span, "")], helps=helps)
 
     def _slot(self, leaf: Any, name: str, default: list[int]) -> Slot:
         value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)

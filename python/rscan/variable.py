@@ -300,7 +300,7 @@ class Variable(Methods):
                 self,
                 "has a first axis of unknown extent and cannot be iterated over",
                 "E0802",
-                "loop with rs.scan or rs.loop, or declare the extent: rs.tensor(dtype, shape=(3, None))",
+                "take elements by index (x[0], x[1]), loop with rs.loop, or declare the extent: rs.tensor(dtype, shape=(3, None))",
             )
         return (self[i] for i in range(self._v.shape[0]))
 

@@ -5,6 +5,7 @@ use super::extract::{ancestors, ancestors_until};
 use super::loops::StateSlot;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::op::Cast;
+use crate::scan::step::GROWS;
 use crate::types::{DType, Type};
 
 type Error = Box<Diagnostic>;
@@ -110,6 +111,9 @@ fn same_type(name: &str, before: &Type, before_span: Span, after: &Var, span: Sp
         error = blame(error, before.dtype, after);
     } else {
         error = error.help("give the initial state the shape that the step returns");
+        if code == "E0102" && before.dims.iter().zip(&ty.dims).any(|(a, b)| a.value() < b.value()) {
+            error = error.help(GROWS);
+        }
     }
     Err(error)
 }

@@ -253,11 +253,15 @@ fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[us
     let name = state.name.as_deref().unwrap_or("?");
     let value: Value = scan.write_values(id)[0];
     let span = scan.body.node_of(value).map(|n| n.span).unwrap_or_default();
-    Diagnostic::new(crate::base::Kind::ScanType, "E0102", format!("state `{name}` changes shape at step {step}"))
+    let error = Diagnostic::new(crate::base::Kind::ScanType, "E0102", format!("state `{name}` changes shape at step {step}"))
         .label(span, format!("step {step} gives shape {}", tuple(new)))
         .note(format!("its rows before have shape {}", tuple(old)))
-        .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns")
+        .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns");
+    if old.iter().zip(new).any(|(a, b)| a < b) { error.help(GROWS) } else { error }
 }
+
+/// What to do about a state that grows.
+pub const GROWS: &str = "what grows is a state of its largest extent, of which each step writes a part: `x.at[t].set(…)`";
 
 /// Extents of rows that no step has made: from the symbols of what is there.
 struct Shapes(FxHashMap<Sym, i64>);

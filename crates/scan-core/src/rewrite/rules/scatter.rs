@@ -5,6 +5,7 @@ use crate::ir::op::{GatherWrite, IfElse, Index, IndexWrite, Op, Write};
 use crate::ir::{Graph, Value};
 use crate::ops::control::zeros;
 use crate::rewrite::local::Local;
+use crate::scalar::ElemOp;
 
 /// A write, and its inputs but for the array.
 type Part = (Op, Vec<Value>);
@@ -16,6 +17,11 @@ pub static RULES: &[Rule] = &[
         doc: "ifelse(c, set(x, y, i), x) → set(x, ifelse(c, y, x[i]), i)",
         on: &["ifelse"],
         apply: |l, _, ins| chosen(l, ins[0], ins[1], ins[2]),
+    },
+    Rule {
+        doc: "where(c, set(x, y, i), x) → set(x, where(c, y, x[i]), i), for a scalar c",
+        on: &["where"],
+        apply: |l, _, ins| selected(l, ins[0], ins[1], ins[2]),
     },
 ];
 
@@ -62,6 +68,27 @@ fn chosen(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
         };
         let value = branch(l, ins[0], other)?;
         l.make(op.clone(), &[&[into, value], &places[..]].concat())
+    })
+}
+
+/// Writes of elements or rows into one array, of which a scalar selects: where it does not, what is there is written, or nothing added.
+fn selected(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
+    let (base, sides) = common(l, x, y)?;
+    let fits = l.ty(cond).rank() == 0 && l.ty(x) == l.ty(base) && l.ty(y) == l.ty(base);
+    if !fits || !sides.iter().flatten().all(|part| whole(l, part, base)) {
+        return None;
+    }
+    let parts = sides.iter().enumerate().flat_map(|(side, parts)| parts.iter().rev().map(move |part| (side == 0, part)));
+    parts.collect::<Vec<_>>().into_iter().try_fold(base, |into, (holds, (op, ins))| {
+        let other = match op {
+            Op::IndexWrite(IndexWrite { mode: Write::Set, pattern }) => {
+                l.make(Index { pattern: pattern.clone() }, &[&[into], &ins[1..]].concat())?
+            }
+            // The only zero that changes nothing when it is added.
+            _ => l.g.number(l.dtype(ins[0]), -0.0),
+        };
+        let value = l.elem(ElemOp::Where, &if holds { [cond, ins[0], other] } else { [cond, other, ins[0]] })?;
+        l.make(op.clone(), &[&[into, value], &ins[1..]].concat())
     })
 }
 
