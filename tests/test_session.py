@@ -121,13 +121,34 @@ def test_numbers_of_steps_chosen_by_whether_there_is_a_step():
 
 def test_columns_of_all_rows_but_the_first():
     x = rs.dmatrix("x")
-    h = rs.loop(lambda x, h: 0.5 * h + x, over=x, init=rs.zeros(3))
-    f = rs.function([x], [h[1:, 1], rs.exp(h)[1:, -2:] * 2])
+    f = rs.function([x], [x[1:, 1], rs.exp(x)[1:, -2:] * 2])
     xs = np.arange(12.0).reshape(4, 3) / 12
-    session = f.session()
-    session.step(xs[0])
+    session = f.session(x=xs[:1])
     for t in range(1, 4):
         same(session.step(xs[t]), [rows[-1] for rows in f(xs[: t + 1])])
+
+
+@pytest.mark.parametrize(
+    "part", [lambda h: h[1:], lambda h: h[:-1], lambda h: h[2:] * 2, lambda h: h[1:] - h[:-1], lambda h: rs.exp(rs.diff(h))]
+)
+def test_rows_that_the_first_step_does_not_make_are_refused(part):
+    x = rs.dvector("x")
+    h = rs.loop(lambda x, h: 0.5 * h + x, over=x, init=0.0)
+    f = rs.function([x], part(h))
+    assert len(f([1.0, 2.0, 3.0])) < 3
+    with pytest.raises(rs.errors.UnsupportedError, match=r"E0531.*the first step does not make the first row"):
+        f.session()
+
+
+@pytest.mark.parametrize("part", [lambda x: x[:-1], lambda x: x[1:] - x[:-1], lambda x: rs.diff(x) * x[1:]])
+def test_rows_of_a_sequence_that_begin_later(part):
+    x = rs.dvector("x")
+    f = rs.function([x], part(x))
+    xs = np.array([1.0, 4.0, 2.0, 8.0])
+    session = f.session(x=xs[:1])
+    same(session.run(xs[1:]), f(xs))
+    with pytest.raises(rs.errors.RscanValueError, match="E0532"):
+        f.session()
 
 
 def test_what_is_repeated_for_each_row():

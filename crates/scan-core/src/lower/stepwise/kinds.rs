@@ -54,6 +54,9 @@ pub(super) struct Why {
     pub text: String,
 }
 
+/// Rows before the first step are asked for so often; results that lack some even then are refused.
+const ROUNDS: usize = 16;
+
 /// The kinds of a graph's values.
 pub(super) struct Kinds<'a> {
     pub graph: &'a Graph,
@@ -71,15 +74,16 @@ impl<'a> Kinds<'a> {
         let uses = Uses::new(graph);
         let streams = streams(graph, &uses, inputs).into_iter().map(|p| (p, 0)).collect();
         let mut kinds = Kinds { graph, uses, streams, kinds: vec![], wanted: FxHashMap::default() };
-        loop {
+        for _ in 0..ROUNDS {
             kinds.find();
             if kinds.wanted.is_empty() {
-                return kinds;
+                break;
             }
             for (p, more) in std::mem::take(&mut kinds.wanted) {
                 kinds.streams.entry(p).and_modify(|n| *n += more);
             }
         }
+        kinds
     }
     /// The kind of a value.
     pub fn of(&self, v: Value) -> &Kind {
@@ -106,6 +110,11 @@ impl<'a> Kinds<'a> {
         for &v in graph.results() {
             if let Kind::Rows(rows) = self.of(v).clone() {
                 self.want(&rows, 0);
+                // Each step adds a row to a result: none may be missing after the first one.
+                for &(p, _) in rows.from.iter().filter(|_| rows.len < 0) {
+                    let wanted = self.wanted.entry(p).or_default();
+                    *wanted = (-rows.len).max(*wanted);
+                }
             }
         }
     }

@@ -85,7 +85,14 @@ impl Stepwise {
 
 /// Refuses results that need all rows.
 fn by_rows(kinds: &Kinds) -> Result<()> {
-    let whole = |&v: &Value| if let Kind::Whole(why) = kinds.of(v) { Some(refused(why)) } else { None };
+    let span = |v: Value| kinds.graph.node_of(v).map(|n| n.span).unwrap_or_default();
+    let whole = |&v: &Value| match kinds.of(v) {
+        Kind::Whole(why) => Some(refused(why)),
+        Kind::Rows(rows) if rows.len < 0 => {
+            Some(refused(&kinds::Why { span: span(v), text: "the first step does not make the first row of a result".into() }))
+        }
+        _ => None,
+    };
     kinds.graph.results().iter().find_map(whole).map_or(Ok(()), Err)
 }
 
