@@ -87,7 +87,7 @@ BUGS = [
 ]  # fmt: skip
 # Elsewhere: of the core, and files of the Python package.
 BUGS += [
-    ("a copy goes though what it is made of is read later", "lower/coalesce.rs", "free(from) && row != [true; 2] && «a.last == k» &&", "true"),
+    ("a copy goes though what it is made of is read later", "lower/coalesce.rs", "row != [true; 2] && «a.last == k» &&", "true"),
     ("a row is written over though another shape of it is read later", "lower/in_place.rs",
      "if (node.op.properties().aliases || copied) && «same.insert(node.outs[0])»", "false"),
     ("a sequence that is read backwards loses its last rows", "rewrite/loops/outside.rs", "let start = «g.sub(len, n)»;",
