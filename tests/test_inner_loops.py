@@ -309,3 +309,25 @@ def test_the_number_of_rows_that_are_kept_of_a_loop_that_stops(monkeypatch):
         return rs.loop(step, over=x, init={"h": rs.constant(0.1)}).h
 
     agree(monkeypatch, build, np.arange(1.0, 6.0), np.arange(1.0, 4.0))
+
+
+@pytest.mark.parametrize("of", ["captured", "sequence", "initial"])
+def test_what_a_loop_of_no_steps_is_given_may_fail(monkeypatch, of):
+    """At the first step the inner loop does not run, and what it is given has no element: the evaluator computes it all the same."""
+
+    def build(x, k):
+        def step(t, at):
+            picked = x[at]
+            if of == "captured":
+                inner = rs.loop(lambda h: h * picked, init=rs.ones(3), n_steps=t % 3)
+            elif of == "sequence":
+                inner = rs.loop(lambda a, h: h * a, over=picked * rs.ones(2), init=rs.ones(3), n_steps=t % 3)
+            else:
+                inner = rs.loop(lambda h: h * 0.5, init=picked * rs.ones(3), n_steps=t % 3)
+            return {"sum": rs.sum(inner)}
+
+        return [rs.loop(step, over=[rs.arange(k.shape[0]), k]).sum]
+
+    law = agree(monkeypatch, build, numbers(5), np.array([9, 1, 2, 3, 0, 1, 4]))
+    assert law[0] is rs.errors.RscanIndexError, law
+    assert isinstance(agree(monkeypatch, build, numbers(5), np.array([0, 1, 2, 3, 0, 1, 4])), list)

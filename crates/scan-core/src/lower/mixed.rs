@@ -290,6 +290,9 @@ impl<'a> Planner<'a> {
             }
         }
         let stop = scan.until_result().map(|at| self.kept(body.results()[at])).transpose()?;
+        // Further results are there for what may fail when they are computed.
+        let own = scan.states.iter().map(|s| s.writes.len()).sum::<usize>() + usize::from(scan.until);
+        self.places(&body.results()[own..])?;
         let before = self.before()?;
         let impure = body.whole().impure;
         let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop, impure };

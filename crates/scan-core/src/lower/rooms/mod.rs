@@ -23,7 +23,7 @@ use super::Lowered;
 use super::scan::known_shape;
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{NativeOp, NativeRef, Outs};
-use crate::ir::{EvalCx, Graph, Keep, Node, Op, Scan, Value};
+use crate::ir::{Def, EvalCx, Graph, Keep, Node, Op, Scan, Value};
 use crate::ops::index::Pattern;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::FxHashMap;
@@ -113,12 +113,26 @@ pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>]) -> Lowered<Option<G
         rooms.image.extend(node.outs.iter().copied().zip(images));
     }
     let results = body.results().iter().map(|v| rooms.plain(*v)).collect::<Option<Vec<Value>>>();
-    let Some(results) = results else { return Ok(None) };
+    let Some(mut results) = results else { return Ok(None) };
+    results.extend(rooms.left_out(&live, &results));
     rooms.out.set_results(results);
     Ok(Some(rooms.out))
 }
 
 impl Rooms<'_> {
+    /// What may fail and no result needs any more, since loops of no steps need nothing: the law computes it all the same, so that it is a
+    /// further result.
+    fn left_out(&self, live: &[bool], results: &[Value]) -> Vec<Value> {
+        let (out, needed) = (&self.out, self.out.needed(results));
+        let left_out = |v: &Value| {
+            let Def::Out(id, _) = out.def(*v) else { return false };
+            let node = &out.nodes()[id];
+            !needed[id.idx()] && node.op.number() != Op::OTHERS && node.op.def().fallible(out, &node.ins)
+        };
+        let nodes = self.from.nodes().enumerate().filter(|n| live[n.0.idx()]);
+        nodes.flat_map(|n| &n.1.outs).filter_map(|&v| self.plain(v)).filter(left_out).collect()
+    }
+
     /// The value that stands for another one; none for rows that count.
     fn plain(&self, v: Value) -> Option<Value> {
         if let Image::Value(v) = self.image[&v] { Some(v) } else { None }
