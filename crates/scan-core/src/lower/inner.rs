@@ -45,15 +45,6 @@ const GUESSED: usize = 16;
 /// Rows of a state of a loop in a step take so many bytes at most.
 const ROWS: usize = 1 << 26;
 
-/// What must hold, or the law runs the loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Guard {
-    /// A bool is false.
-    False,
-    /// An integer is at least 1 and at most this.
-    Within(usize),
-}
-
 /// A loop that is one kernel.
 #[derive(Clone)]
 pub(crate) struct InnerKernel {
@@ -67,6 +58,8 @@ pub(crate) struct InnerKernel {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
+    /// Where it tells that it could not do what the law does, which then runs the loop around.
+    pub failed: Option<Place>,
     /// Where it tells how many steps it ran.
     pub ran: Option<Place>,
 }
@@ -108,7 +101,13 @@ impl Count {
 impl InnerKernel {
     /// Calls `visit` with all places.
     pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.operands.iter_mut().chain(&mut self.stopped).chain(&mut self.ran).chain(self.count.place()).for_each(visit);
+        self.operands
+            .iter_mut()
+            .chain(&mut self.stopped)
+            .chain(&mut self.failed)
+            .chain(&mut self.ran)
+            .chain(self.count.place())
+            .for_each(visit);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Loops in the steps of a loop: where their operands, states and rows lie in the memory of the step around.
 
-use super::inner::{Count, Form, Guard, Inner, InnerKernel, InnerList};
+use super::inner::{Count, Form, Inner, InnerKernel, InnerList};
 use super::mixed::{At, Item, MixedLoop, Place, Planner, Run, STEP, Work};
 use super::scan::{LoopKernel, Place as Spot, known_shape};
 use super::window::Window;
@@ -96,7 +96,7 @@ impl Planner<'_> {
             Some((most, false)) => most,
             None => lengths().min().unwrap_or(UNBOUNDED),
         };
-        let work = Work::Guard(Guard::Within(most));
+        let work = Work::Guard(most);
         self.items.push(Item { work, ins: vec![place.clone()], outs: vec![], span: node.span });
         Count::Read(place, most)
     }
@@ -128,12 +128,6 @@ impl Planner<'_> {
         let rows: Vec<Option<usize>> = rows.map(|j| Some(j).filter(|&j| j < there)).collect();
         self.laid_out(node, init, &rows, to.clone());
     }
-    /// A bool that is false.
-    fn clear(&mut self, node: &Node) -> Place {
-        let place = self.memory(DType::Bool, 1, &[]);
-        self.laid_out(node, None, &[None], place.clone());
-        place
-    }
 
     fn looped_kernel(&mut self, node: &Node, inner: &Inner, kernel: &LoopKernel, steps: Count, around: &mut Around) -> Lowered<()> {
         let scan = &inner.scan;
@@ -153,7 +147,8 @@ impl Planner<'_> {
             around.states.push(memory);
             around.strides.push(count(&window.shape));
         }
-        let [stopped, failed] = [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.clear(node)));
+        let [stopped, failed] =
+            [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.memory(DType::Bool, 1, &[])));
         let mut strides = vec![];
         let mut operands = vec![];
         for (k, spot) in kernel.places.iter().enumerate() {
@@ -183,11 +178,8 @@ impl Planner<'_> {
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
         let ins = around.read();
         let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
-        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, ran }));
+        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, failed, ran }));
         self.items.push(Item { work, ins, outs, span: node.span });
-        if let Some(failed) = failed {
-            self.items.push(Item { work: Work::Guard(Guard::False), ins: vec![failed], outs: vec![], span: node.span });
-        }
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
             let shape = known_shape(self.body, v)?;

@@ -3,7 +3,7 @@
 use super::branches;
 use super::fused::Root;
 use super::in_place::Order;
-use super::inner::{self, Guard, InnerKernel, InnerList};
+use super::inner::{self, InnerKernel, InnerList};
 use super::moves::{Source, sources};
 use super::prepared::{prepared, ready};
 use super::rooms::with_rooms;
@@ -84,8 +84,8 @@ pub(crate) enum Work {
     Direct(Direct, Op),
     /// An op, as the law evaluates it.
     Call(Op, Vec<Type>),
-    /// What must hold of the input.
-    Guard(Guard),
+    /// An integer is at least 1 and at most this, or the law runs the loop.
+    Guard(usize),
     /// A loop that is one kernel; operands are those that it reads, then those that it writes.
     Loop(Box<InnerKernel>),
     /// A loop whose step is a list.

@@ -13,7 +13,7 @@ use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op, Scan};
 use crate::kernel::Nest;
-use crate::lower::inner::{Count, Guard};
+use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
@@ -74,8 +74,8 @@ enum Kind<'a> {
     Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
     /// Elements that an index names are written: first what is written, then the index, then where.
     Write(&'a Selector, Write, SmallVec<[Spot<'a>; 4]>),
-    /// What must hold of an input.
-    Guard(Guard, Spot<'a>, DType),
+    /// An integer is at least 1 and at most this.
+    Guard(usize, Spot<'a>, DType),
     /// A loop that is one kernel.
     Loop(LoopRun<'a>),
     /// A loop whose step is a list.
@@ -104,6 +104,8 @@ struct LoopRun<'a> {
     count: Counted<'a>,
     /// Where it tells that it has stopped.
     stopped: Option<Spot<'a>>,
+    /// Where it tells that the law must run the loop around.
+    failed: Option<Spot<'a>>,
     /// Where it tells how many steps it ran.
     ran: Option<Spot<'a>>,
     /// Steps between two looks at whether the caller wants to stop.
@@ -163,7 +165,7 @@ impl<'a> Bound<'a> {
                 Some(by) => Kind::ByArrays(Box::new(by), Some(*mode), operands().collect()),
                 None => Kind::Write(selector, *mode, operands().collect()),
             },
-            Part::Guard(guard) => Kind::Guard(*guard, at(&piece.ins[0]), piece.ins[0].dtype),
+            Part::Guard(most) => Kind::Guard(*most, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => {
                 let work = inner.nest.lanes * inner.nest.kernel.body.len();
                 Kind::Loop(LoopRun {
@@ -171,6 +173,7 @@ impl<'a> Bound<'a> {
                     nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
                     count: counted(&inner.count, &at),
                     stopped: inner.stopped.as_ref().map(at),
+                    failed: inner.failed.as_ref().map(at),
                     ran: inner.ran.as_ref().map(at),
                     portion: (PORTION / work.max(1)).max(1),
                 })
@@ -233,16 +236,12 @@ impl<'a> Bound<'a> {
             Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
-            Kind::Guard(guard, spot, dtype) => {
-                let holds = match guard {
-                    Guard::False => !truth_at(&spot.at(k), *dtype),
-                    Guard::Within(most) => (1..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)),
-                };
-                if !holds {
+            Kind::Guard(most, spot, dtype) => {
+                if !(1..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)) {
                     return Err(Halt::Refused);
                 }
             }
-            Kind::Loop(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k)).map_err(|e| self.blame(e))?),
+            Kind::Loop(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k)).map_err(|h| h.map(|e| self.blame(e)))?),
             Kind::For(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e)))?),
         }
         Ok(())
@@ -346,10 +345,16 @@ impl<'a> Bound<'a> {
 }
 
 impl LoopRun<'_> {
+    /// Nothing that a kernel made counts where it could not do what the law does.
+    fn checked(&self, k: &Steps) -> std::result::Result<(), Halt> {
+        if self.failed.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool)) { Err(Halt::Refused) } else { Ok(()) }
+    }
+
     /// All steps; how many ran.
-    fn run(&self, cx: &mut EvalCx, k: &Steps) -> Result<usize> {
+    fn run(&self, cx: &mut EvalCx, k: &Steps) -> std::result::Result<usize, Halt> {
         let n = self.count.at(k);
         let (mut done, mut stops) = (0, false);
+        self.stopped.iter().chain(&self.failed).for_each(|spot| clear(&spot.at(k), 1));
         while done < n && !stops {
             if done > 0 {
                 cx.check_clock()?;
@@ -357,6 +362,7 @@ impl LoopRun<'_> {
             done += self.nest.run_part(k, done, self.portion.min(n - done));
             stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
         }
+        self.checked(k)?;
         self.ran.iter().for_each(|ran| tell(ran, k, done));
         Ok(done)
     }

@@ -15,7 +15,7 @@ use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::kernel::{Kernel, Nest};
 use crate::lower::Window;
-use crate::lower::inner::{Count, Guard, InnerList};
+use crate::lower::inner::{Count, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
@@ -76,7 +76,7 @@ pub(super) enum Part {
     Write(Selector, Write),
     Direct(Direct, Op),
     Call(Op),
-    Guard(Guard),
+    Guard(usize),
     Loop(Box<InnerLoop>),
     For(Box<InnerFor>),
 }
@@ -91,6 +91,8 @@ pub(super) struct InnerLoop {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
+    /// Where it tells that the law must run the loop around.
+    pub failed: Option<Place>,
     pub ran: Option<Place>,
 }
 
@@ -117,7 +119,7 @@ impl Piece {
             Work::Write(selector, mode) => Part::Write(selector, mode),
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
-            Work::Guard(guard) => Part::Guard(guard),
+            Work::Guard(most) => Part::Guard(most),
             Work::Loop(inner) => {
                 let tier = kernels.get(&inner.nest);
                 Part::Loop(Box::new(InnerLoop {
@@ -127,6 +129,7 @@ impl Piece {
                     operands: inner.operands,
                     count: inner.count,
                     stopped: inner.stopped,
+                    failed: inner.failed,
                     ran: inner.ran,
                 }))
             }
@@ -168,6 +171,10 @@ impl Piece {
 }
 
 impl Part {
+    /// True where it may find that the law must run the loop.
+    fn guards(&self) -> bool {
+        matches!(self, Part::Guard(_)) || matches!(self, Part::Loop(inner) if inner.failed.is_some())
+    }
     /// As profiles show it.
     pub(super) fn name(&self) -> &str {
         match self {
@@ -188,7 +195,7 @@ impl Mixed {
     pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
         let pieces: Vec<Piece> = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
         let mut guarded = false;
-        pieces.iter().for_each(|p| p.each(&mut |p| guarded |= matches!(p.part, Part::Guard(_))));
+        pieces.iter().for_each(|p| p.each(&mut |p| guarded |= p.part.guards()));
         let before = Before::new(scan, &plan.before);
         let device = if let Engine::Device(device) = kernels.engine { Some(device) } else { None };
         Mixed { plan, pieces, before, guarded, device, there: OnceLock::new() }
@@ -235,7 +242,7 @@ impl Mixed {
     }
     /// True where a loop in the step runs as often as an integer says: not by these parts, where it runs not at all.
     pub fn counts(&self) -> bool {
-        self.all().iter().any(|p| matches!(p.part, Part::Guard(Guard::Within(_))))
+        self.all().iter().any(|p| matches!(p.part, Part::Guard(_)))
     }
     /// Parts, those of loops in the step too.
     fn all(&self) -> Vec<&Piece> {
