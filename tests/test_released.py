@@ -65,7 +65,7 @@ def test_everything_gives_what_it_gave(folder, capsys):
 def test_what_the_first_format_gave_is_right():
     expected = rs.load_params(RELEASED / "1" / "calls.safetensors")
     rows = [1.25]
-    while rows[-1] <= 40:
+    while len(rows) < 2 or rows[-2] <= 40:  # a step looks at the row that it is given
         rows.append(rows[-1] ** 2 + 0.5)
     near(expected["until.result.000"], np.array(rows[1:]))
     assert expected["until.result.001"] == len(rows) - 1

@@ -103,6 +103,12 @@ class Caller(_native.Caller):
 
         return function(self)
 
+    def _say(self, doc: str | None, docs: Mapping[str, str]) -> None:
+        """Keeps what it is, and what its arguments and results are, in words."""
+        if doc is not None or docs:
+            self.doc, self.docs = doc, dict(docs)
+            self._describe()
+
     def _describe(self) -> None:
         """Gives it the text that `help` and notebooks show."""
         docs = self.docs

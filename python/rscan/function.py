@@ -158,12 +158,6 @@ class Function(Caller, Generic[R]):
         strict = [slot.strict for slot in self.inputs]
         self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
 
-    def _say(self, doc: str | None, docs: Mapping[str, str]) -> None:
-        """Keeps what it is, and what its arguments and results are, in words."""
-        if doc is not None or docs:
-            self.doc, self.docs = doc, dict(docs)
-            self._describe()
-
     def _described(self) -> list[str]:
         """The names of what docs can speak of: arguments and results."""
         results = self._keys if self._keys is not None else [v.name or RESULT for v in self.outputs]

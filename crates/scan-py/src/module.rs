@@ -85,7 +85,8 @@ pub fn save<'py>(py: Python<'py>, functions: Vec<Said<'py>>, path: Option<PathBu
 pub fn load(py: Python<'_>, data: &[u8], find: Bound<'_, PyAny>) -> PyResult<Module> {
     guard_py(py, || {
         let failed = Cell::new(None);
-        let asked = |key: &str, types: &[core::Type]| -> PyResult<Option<Py<UserOp>>> { Ok(find.call1((key, described(py, types)?))?.extract()?) };
+        let asked =
+            |key: &str, types: &[core::Type]| -> PyResult<Option<Py<UserOp>>> { Ok(find.call1((key, described(py, types)?))?.extract()?) };
         let found = |key: &str, types: &[core::Type]| {
             asked(key, types).map_err(|e| failed.set(Some(e))).ok().flatten().map(|op| op.get().external())
         };

@@ -203,9 +203,8 @@ fn formats_of_other_versions_are_told() {
 /// A program of one function without arguments, as a file would have it.
 fn program(text: &str, output: &str) -> Vec<u8> {
     let passes = r#"{"level":"fast_run","excluding":[]}"#;
-    let function = format!(
-        r#"{{"name":"f","inputs":[],"outputs":[{output}],"returns":"single","shared":[],"updates":[],"passes":{passes}}}"#
-    );
+    let function =
+        format!(r#"{{"name":"f","inputs":[],"outputs":[{output}],"returns":"single","shared":[],"updates":[],"passes":{passes}}}"#);
     let signature = format!(r#"{{"functions":[{function}],"shared":[]}}"#);
     forged(&[("rscan.format", "1"), ("rscan.lines", "{}"), ("rscan.signature", &signature), ("rscan.text", text)], "")
 }
