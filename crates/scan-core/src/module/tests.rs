@@ -165,8 +165,7 @@ fn errors_show_the_lines_of_the_program() {
     std::fs::write(&source, "import rscan\n\nz = x + y\n").unwrap();
     let (x, y) = (Var::float("x", 1), Var::float("y", 1));
     let sum =
-        Var::apply1(Op::Elem(crate::scalar::ElemOp::Add), &[x.clone(), y.clone()], Span::new(&source.to_string_lossy(), 3, ""))
-            .unwrap();
+        Var::apply1(Op::Elem(crate::scalar::ElemOp::Add), &[x.clone(), y.clone()], Span::new(&source.to_string_lossy(), 3, "")).unwrap();
     let spec = FunctionSpec { inputs: vec![x, y], outputs: vec![sum], ..Default::default() };
     let mut module = Module::new();
     module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
