@@ -26,8 +26,10 @@ MUTANTS      ?= 260
 SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
+# How many draws of data `make accept-onnx` judges each graph by.
+DRAWS        ?= 100
 
-.PHONY: accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -61,6 +63,7 @@ test: lint test-rust test-small test-python  ## everything that is checked befor
 
 lint: $(VENV)/installed
 	cargo fmt --all --check
+	cargo fmt --manifest-path examples/service/Cargo.toml --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	$(VENV)/bin/ruff check --quiet $(LINTED)
 	$(VENV)/bin/mypy python/rscan
@@ -82,10 +85,13 @@ test-python: $(VENV)/built $(VENV)/installed
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
 
 # The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
-test-interop: $(VENV)/built requirements-interop.txt  ## tests of the bridges, of foreign arrays, of pickles and of many machines, with all other sides
+.venv-interop/installed: requirements-interop.txt
 	test -x .venv-interop/bin/python || $(PYTHON) -m venv .venv-interop
 	.venv-interop/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
-	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py
+	@touch $@
+
+test-interop: $(VENV)/built .venv-interop/installed  ## tests of the bridges, of foreign arrays, of pickles, of many machines and of models of ONNX, with all other sides
+	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py tests/test_onnx.py tests/test_onnx_values.py
 
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json
@@ -125,7 +131,8 @@ accept-sessions: $(VENV)/installed  ## N random programs from SEED on, step by s
 	RSCAN_SESSION_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture sessions_make
 
 # The example service is a workspace of its own, built beside everything else.
-SERVICE := cargo build --quiet --profile wheel --manifest-path examples/service/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
+SERVICE_OPTIONS := --manifest-path examples/service/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
+SERVICE := cargo build --quiet --profile wheel $(SERVICE_OPTIONS)
 SERVICE_BIN := $(or $(CARGO_TARGET_DIR),target)/wheel
 
 service: $(VENV)/built  ## build examples/service, and serve a model on 127.0.0.1:8080
@@ -134,13 +141,28 @@ service: $(VENV)/built  ## build examples/service, and serve a model on 127.0.0.
 	$(SERVICE)
 	$(SERVICE_BIN)/service --model out/service/model.rscan
 
-accept-service: $(VENV)/built  ## examples/service under load for SERVICE_SECONDS: bits, times, memory, reloads, malformed requests, limits, kills while it learns
+accept-service: $(VENV)/built  ## examples/service: lints, and under load for SERVICE_SECONDS: bits, times, memory, reloads, malformed requests, limits, kills while it learns
 	mkdir -p out/service
+	cargo fmt --manifest-path examples/service/Cargo.toml --check
+	cargo clippy --quiet --all-targets $(SERVICE_OPTIONS) -- -D warnings
 	$(PY) examples/service/make_model.py out/service/accept.rscan 0
 	$(PY) examples/service/make_model.py out/service/other.rscan 1
 	$(SERVICE:build=test)
 	$(SERVICE)
 	$(SERVICE_BIN)/load accept --service $(SERVICE_BIN)/service --model out/service/accept.rscan --other out/service/other.rscan --seconds $(SERVICE_SECONDS)
+
+.venv-onnx/installed: requirements-interop.txt requirements-test.txt
+	test -x .venv-onnx/bin/python || $(PYTHON) -m venv .venv-onnx
+	grep -E '^(flatbuffers|ml-dtypes|onnx|onnxruntime|protobuf)==' requirements-interop.txt > .venv-onnx/requirements.txt
+	.venv-onnx/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt -r .venv-onnx/requirements.txt
+	@touch $@
+
+accept-onnx: $(VENV)/built .venv-onnx/installed  ## models of ONNX beside onnxruntime, DRAWS draws of data for each graph
+	RSCAN_ONNX_DRAWS=$(DRAWS) PYTHONPATH=python .venv-onnx/bin/python -m pytest -q tests/test_onnx.py tests/test_onnx_values.py
+
+accept-saved: $(VENV)/built $(VENV)/installed  ## every function of tests/spec, docs, examples and benchmarks through a file: the same bits in Python and in Rust
+	PYTHONPATH=python:tests $(PY) -m saved_programs out/saved
+	cargo run --quiet --profile wheel --package scan-core --example replay -- out/saved
 
 accept-facade: $(VENV)/built $(VENV)/installed  ## N random Theano programs from SEED on, against an interpreter of their own and finite differences
 	PYTHONPATH=tests $(PY) -m facade.run_programs --programs $(N) --seed $(SEED)

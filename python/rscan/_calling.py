@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import keyword
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,10 @@ from .variable import DTYPES, Variable
 
 if TYPE_CHECKING:
     from .function import Function
+
+
+#: What docs call a result without a name.
+RESULT = "return"
 
 
 class _MISSING:
@@ -78,6 +84,10 @@ class Caller(_native.Caller):
     inputs: list[In]
     _names: dict[str, int]
     _allow_downcast: bool | None
+    #: What it is, in words, where somebody has said so: a file that it is saved in says it, too.
+    doc: str | None = None
+    #: The same of its arguments and results, by name.
+    docs: Mapping[str, str] = MappingProxyType({})
 
     if not TYPE_CHECKING:  # for whom an attribute that is misspelt must stay a mistake
 
@@ -93,10 +103,22 @@ class Caller(_native.Caller):
 
         return function(self)
 
+    def _say(self, doc: str | None, docs: Mapping[str, str]) -> None:
+        """Keeps what it is, and what its arguments and results are, in words."""
+        if doc is not None or docs:
+            self.doc, self.docs = doc, dict(docs)
+            self._describe()
+
     def _describe(self) -> None:
         """Gives it the text that `help` and notebooks show."""
-        inputs = "\n".join(f"    {slot.name or '?'}: {_type_text(slot.variable)}" for slot in self.inputs)
-        self.__doc__ = f"A compiled function of {len(self.inputs)} inputs" + (f":\n\n{inputs}\n" if inputs else ".")
+        docs = self.docs
+        known = [(slot, docs.get(slot.name or "")) for slot in self.inputs]
+        inputs = [f"    {slot.name or '?'}: {_type_text(slot.variable)}" + (f", {text}" if text else "") for slot, text in known]
+        names = [slot.name for slot in self.inputs]
+        results = [f"    {name}: {text}" for name, text in docs.items() if name not in names]
+        text = f"A compiled function of {len(self.inputs)} inputs" + (":\n\n" + "\n".join(inputs) + "\n" if inputs else ".")
+        text += "\n\nIt returns:\n\n" + "\n".join(results) + "\n" if results else ""
+        self.__doc__ = f"{self.doc}\n\n{text}" if self.doc else text
 
     def _free_names(self) -> list[str | None]:
         """The name of each input under which a call may give it."""

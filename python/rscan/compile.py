@@ -230,6 +230,8 @@ class Compiled(Made, Generic[P, R]):
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
         compiled = function(inputs, variables, name=self._name, on_unused_input="ignore", device=self._device)
+        if getattr(self._fn, "__doc__", None):
+            compiled._say(inspect.getdoc(self._fn), {})
         return compiled, _Results(out, kept, len(outputs))
 
 

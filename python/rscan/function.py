@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 import numpy as np
 
 from . import _native
-from ._calling import Bound, Caller, In
+from ._calling import RESULT, Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
@@ -114,8 +114,6 @@ class Function(Caller, Generic[R]):
     _quick = True
     #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
     trust_input = False
-    #: What it is, in words, where somebody has said so: a file that it is saved in says it, too.
-    doc: str | None = None
 
     if TYPE_CHECKING:
 
@@ -159,6 +157,11 @@ class Function(Caller, Generic[R]):
         self._describe()
         strict = [slot.strict for slot in self.inputs]
         self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
+
+    def _described(self) -> list[str]:
+        """The names of what docs can speak of: arguments and results."""
+        results = self._keys if self._keys is not None else [v.name or RESULT for v in self.outputs]
+        return list(dict.fromkeys([*(slot.name for slot in self.inputs if slot.name), *(str(name) for name in results)]))
 
     def _compile(self) -> None:
         self._native = _native.Function(

@@ -155,8 +155,15 @@ class Print:
         self.callback: Callable[[np.ndarray], Any] | None = callback
 
     def __call__(self, x: Any) -> Variable:
-        op = _native.extern("print", False, self._infer, self._eval, self._vjp, True)
-        return apply(op, {}, as_variable(x))
+        return apply(self._user_op(), {}, as_variable(x))
+
+    def _user_op(self, key: str | None = None) -> _native.UserOp:
+        """As an op, whose key says what is printed: `print["h"]`, from which `rs.load` makes it again."""
+        import json
+
+        said = [str(self.message), *(() if self.attrs == ("__str__",) else self.attrs)]
+        key = key or f"print{json.dumps(said, ensure_ascii=False)}"
+        return _native.extern(key, False, self._infer, self._eval, self._vjp, True)
 
     def _infer(self, inputs: Any) -> Any:
         return [(dtype, list(shape)) for dtype, shape in inputs]
@@ -172,6 +179,19 @@ class Print:
 
     def _vjp(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
         return [cotangents[0]]
+
+
+def printer(key: str) -> _native.UserOp | None:
+    """What prints, from the key that it has in a file."""
+    if not key.startswith("print["):
+        return None
+    import json
+
+    try:
+        message, *attrs = json.loads(key.removeprefix("print"))
+        return Print(message, attrs or ("__str__",))._user_op(key)
+    except (ValueError, RscanTypeError):
+        return None
 
 
 def print_(x: Any, message: str = "", file: TextIO | None = None) -> Variable:

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _native
-from ._calling import _MISSING, In, convert, plain
+from ._calling import _MISSING, RESULT, Bound, In, convert, plain
 from ._spans import here
+from .dtypes import as_array
 from .errors import RscanTypeError, RscanValueError
 from .function import Function
+from .printing import printer
 from .shared import SharedVariable, adopt_shared
 from .variable import Variable, wrap
 
 Path = str | os.PathLike[str]
 
 
+#: What is said of a function: a text, or texts by the names of its arguments and results, "" for the function itself.
+Docs = str | Mapping[str, str]
+
+
 def save(
-    path: Path, functions: Mapping[str, Function] | None = None, /, *, docs: Mapping[str, str] | None = None, **named: Function
+    path: Path, functions: Mapping[str, Function] | None = None, /, *, docs: Mapping[str, Docs] | None = None, **named: Function
 ) -> None:
     """Writes compiled functions to a file, by name, with the values of their shared variables as they are between two calls.
 
     `rs.load`, the crate `scan-core` and the library `rscan.h` read it, and go on where this process is. It is a safetensors file: other
-    tools see the shared variables in it. docs: what functions are, in words, by name.
+    tools see the shared variables in it.
+
+    docs: what functions are, in words, by name. For arguments and results it is a dict in place of the text, by their names, "" for the
+    function and "return" for a result without a name. `help` and `rscan inspect` show them. Without it a function has its `doc`: what a
+    file said, or the docstring of what `rs.compile` compiled.
 
     The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
     shared variables the value now.
@@ -33,7 +43,7 @@ def save(
     >>> x, w = rs.dvector("x"), rs.shared(2.0, "w")
     >>> scale = rs.function([x], w * x)
     >>> count = rs.function([], w, updates={w: w + 1})
-    >>> rs.save("model.rscan", scale=scale, count=count)
+    >>> rs.save("model.rscan", scale=scale, count=count, docs={"scale": {"": "w times x.", "x": "lengths in metres"}})
     >>> rs.load("model.rscan").scale([1.0, 2.0])
     array([2., 4.])
     """
@@ -45,18 +55,14 @@ def save(
     unknown = next((name for name in docs or {} if name not in everything), None)
     if unknown is not None:
         raise RscanValueError(f"`docs` speaks of {unknown!r}, which is not saved", code="E0925", labels=[(here(), "")])
-    _native.save([_said(name, f, (docs or {}).get(name) or getattr(f, "doc", None)) for name, f in everything.items()], _path(path))
+    _native.save([_said(name, f, (docs or {}).get(name)) for name, f in everything.items()], _path(path))
 
 
-def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
+def _said(name: str, f: Any, docs: Docs | None) -> tuple[Any, ...]:
     """What the core writes of a function besides what it is."""
     if not isinstance(f, Function):
-        raise RscanTypeError(
-            f"`{name}`: {type(f).__name__} cannot be saved; what `rs.function` returns can",
-            code="E0809",
-            labels=[(here(), "")],
-            helps=["of a function with fixed arguments save `f.function`, with these as default values: rs.In(x, value=…)"],
-        )
+        text = f"`{name}`: {type(f).__name__} cannot be saved; what `rs.function` returns can"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=[_instead(f, name)])
     bad = next((key for key in f._keys or () if not isinstance(key, str)), None)
     if bad is not None:
         raise RscanValueError(f"`{name}`: the result {bad!r} has a key that is no string", code="E0926", labels=[(here(), "")])
@@ -68,9 +74,34 @@ def _said(name: str, f: Any, doc: str | None) -> tuple[Any, ...]:
     form = "single" if f._single else "list" if f._keys is None else "dict"
     outputs = f._keys if f._keys is not None else [v.name for v in f.outputs]
     inputs, defaults = [slot.name for slot in f.inputs], [_default(slot, f) for slot in f.inputs]
+    doc, texts = _docs_of(f, name, docs)
+    of_ports = [texts.get(port or "") for port in inputs], [texts.get(port or RESULT) for port in outputs]
     import json
 
-    return name, f._native, doc, form, inputs, defaults, list(outputs), json.dumps(front)
+    return name, f._native, doc, form, inputs, defaults, list(outputs), json.dumps(front), of_ports
+
+
+def _instead(f: Any, name: str) -> str:
+    """What to save in place of what is no function."""
+    if isinstance(f, Bound):
+        return "of a function with fixed arguments save `f.function`, with these as default values: rs.In(x, value=…)"
+    if hasattr(f, "lower"):
+        return f"it is compiled for each kind of arguments; save what it is for such: rs.save(path, {name}={name}.lower(x, …))"
+    return f"of a function of Python save what is compiled for such arguments: rs.save(path, {name}=rs.compile(f).lower(x, …))"
+
+
+def _docs_of(f: Function, name: str, docs: Docs | None) -> tuple[str | None, dict[str, str]]:
+    """What is said of a function, and of its arguments and results by name."""
+    if isinstance(docs, str) or docs is None:
+        return docs or f.doc, dict(f.docs)
+    texts = {**f.docs, **docs}
+    doc = texts.pop("", f.doc)
+    known = f._described()
+    unknown = next((port for port in texts if port not in known), None)
+    if unknown is not None:
+        text = f"`docs` speaks of {unknown!r}, which `{name}` does not have; it has {', '.join(known)}"
+        raise RscanValueError(text, code="E0925", labels=[(here(), "")])
+    return doc, texts
 
 
 def _default(slot: In, f: Function) -> np.ndarray | None:
@@ -78,8 +109,11 @@ def _default(slot: In, f: Function) -> np.ndarray | None:
     return None if value is _MISSING else plain(convert(value, slot, f._allow_downcast))
 
 
-def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> Module:
-    """Reads a file that `rs.save` wrote. ops: users' ops that its functions use. device: where they run, as for `rs.function`.
+def load(path: Path, *, ops: Sequence[Any] | Mapping[str, Any] = (), device: str | None = None) -> Module:
+    """Reads a file that `rs.save` wrote. device: where its functions run, as for `rs.function`.
+
+    ops: users' ops that its functions use: a list of ops as the facade makes them (`as_op`, instances of `Op`), or a dict of such, or of
+    functions of arrays, by the names that the file has of them. What `rs.Print` made prints again, and needs nothing.
 
     Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
 
@@ -89,7 +123,63 @@ def load(path: Path, *, ops: Sequence[Any] = (), device: str | None = None) -> M
     >>> m.up(1.0), list(m)
     (array(2.), ['up'])
     """
-    return Module(_native.load(_existing(path), None, list(ops)), device)
+    find = _finder(ops)
+    with open(_path(path), "rb") as file:
+        data = file.read()
+    return Module(_native.load(data, find), device)
+
+
+def _finder(ops: Any) -> Callable[[str, Any], _native.UserOp | None]:
+    """What gives a user's op by its name in the file, and by the types of its results."""
+    if not isinstance(ops, Mapping):
+        natives = [_listed_op(op) for op in ops] if isinstance(ops, (list, tuple)) else [_listed_op(ops)]
+        ops = {native.key: native for native in natives}
+    bad = next((name for name, op in ops.items() if not isinstance(name, str) or not _is_op(op)), None)
+    if bad is not None:
+        raise _no_op(ops[bad])
+
+    def find(key: str, types: Any) -> _native.UserOp | None:
+        op = ops.get(key)
+        if op is None:
+            return printer(key)
+        return op if isinstance(op, _native.UserOp) else _known(op, key) or _of_callable(op, key, types)
+
+    return find
+
+
+def _is_op(op: Any) -> bool:
+    return isinstance(op, _native.UserOp) or hasattr(op, "_user_op") or callable(op)
+
+
+def _known(op: Any, key: str | None = None) -> _native.UserOp | None:
+    """An op of the facade as one of the core; under its own name, or another."""
+    return op._user_op(key) if hasattr(op, "_user_op") else None
+
+
+def _listed_op(op: Any) -> _native.UserOp:
+    native = op if isinstance(op, _native.UserOp) else _known(op)
+    if native is None:
+        raise _no_op(op)
+    return native
+
+
+def _no_op(op: Any) -> RscanTypeError:
+    helps = ["ops are what `as_op` and classes of `Op` make; functions of arrays are given by name: ops={'name': function}"]
+    return RscanTypeError(f"{op!r} is no op that a file can use by itself", code="E0809", labels=[(here(), "")], helps=helps)
+
+
+def _of_callable(function: Any, key: str, types: Any) -> _native.UserOp:
+    """A function of arrays as an op, whose results are of the types that the file says."""
+    if not types:
+        text = f"the file does not say what `{key}` gives, so a function alone cannot stand for it"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=["save it again with this version, or give an op"])
+
+    def evaluate(arrays: list[np.ndarray]) -> list[np.ndarray]:
+        found = function(*arrays)
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [as_array(value, dtype) for value, (dtype, _) in zip(found, types, strict=True)]
+
+    return _native.extern(key, True, lambda _: types, evaluate)
 
 
 def _path(path: Any) -> str:
@@ -159,7 +249,7 @@ class Module(Mapping[str, Function]):
     def _made(self, name: str) -> Function:
         import json
 
-        inputs, outputs, updates, doc, form, defaults, names, passes, front = self._native.function(name)
+        inputs, outputs, updates, doc, form, defaults, names, passes, front, docs = self._native.function(name)
         said = json.loads(front) if front else {}
         strict, downcast = said.get("strict", [False] * len(inputs)), said.get("downcast", [None] * len(inputs))
         slots = []
@@ -173,8 +263,11 @@ class Module(Mapping[str, Function]):
         made = Function(
             slots, result, pairs, None, name, "ignore", said.get("allow_downcast"), True, False, (level, list(excluding)), self._device
         )
-        if doc is not None:
-            made.doc, made.__doc__ = doc, f"{doc}\n\n{made.__doc__}"
+        of_ports = [
+            *zip([slot.name or "" for slot in slots], docs[0], strict=True),
+            *zip([n or RESULT for n in names], docs[1], strict=True),
+        ]
+        made._say(doc, {port: text for port, text in of_ports if text is not None})
         return made
 
 

@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::module::{Module, load, load_params, save, save_params};
     #[pymodule_export]
-    use super::reflect::{catalogue, structural_ops};
+    use super::reflect::{catalogue, structural_ops, structural_table};
     #[pymodule_export]
     use super::session::{Session, step_all};
     #[pymodule_export]

@@ -2,13 +2,14 @@
 
 use crate::array::{from_numpy, to_numpy};
 use crate::call::Function;
-use crate::errors::{guard, guard_py, to_py};
+use crate::errors::{guard_py, to_py};
 use crate::shared::Shared;
-use crate::user_op::UserOp;
+use crate::user_op::{UserOp, described};
 use crate::var::{Var, wrap};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use scan_core::prelude::{self as core, Returns};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -27,7 +28,11 @@ type Said<'py> = (
     Vec<Option<Bound<'py, PyAny>>>,
     Vec<Option<String>>,
     String,
+    PortDocs,
 );
+
+/// What inputs and outputs are, in words.
+type PortDocs = (Vec<Option<String>>, Vec<Option<String>>);
 
 /// The same of a function that was read, with its expressions: inputs, outputs, updates, doc, form of the results, default values, names of
 /// the outputs, passes, and what Python left there.
@@ -41,6 +46,7 @@ type Found<'py> = (
     Vec<Option<String>>,
     (&'static str, Vec<&'static str>),
     Option<String>,
+    PortDocs,
 );
 
 /// The bytes of a file of functions; written to `path`, where one is given.
@@ -49,7 +55,7 @@ type Found<'py> = (
 pub fn save<'py>(py: Python<'py>, functions: Vec<Said<'py>>, path: Option<PathBuf>) -> PyResult<Option<Bound<'py, PyBytes>>> {
     guard_py(py, || {
         let mut module = core::Module::new();
-        for (name, function, doc, returns, inputs, defaults, outputs, front) in functions {
+        for (name, function, doc, returns, inputs, defaults, outputs, front, docs) in functions {
             let defaults = defaults.iter().map(|d| d.as_ref().map(from_numpy).transpose()).collect::<PyResult<Vec<_>>>()?;
             let signature = module.add(&name, function.get().inner.clone()).map_err(|e| to_py(py, &e))?;
             (signature.doc, signature.front) = (doc, Some(front));
@@ -62,6 +68,8 @@ pub fn save<'py>(py: Python<'py>, functions: Vec<Said<'py>>, path: Option<PathBu
                 (port.name, port.default) = (name, default);
             }
             signature.outputs.iter_mut().zip(outputs).for_each(|(port, name)| port.name = name.or(port.name.take()));
+            signature.inputs.iter_mut().zip(docs.0).for_each(|(port, doc)| port.doc = doc);
+            signature.outputs.iter_mut().zip(docs.1).for_each(|(port, doc)| port.doc = doc);
         }
         let written = py.detach(|| match &path {
             Some(path) => module.save(path).map(|()| None),
@@ -71,17 +79,22 @@ pub fn save<'py>(py: Python<'py>, functions: Vec<Said<'py>>, path: Option<PathBu
     })
 }
 
-/// Reads a file of functions, by its path or its bytes. ops: users' ops that it refers to.
+/// Reads the bytes of a file of functions. `find(key, types)` gives the user's op of a key, or None; types are those that the file says of the
+/// op's results.
 #[pyfunction]
-#[pyo3(signature = (path=None, data=None, ops=vec![]))]
-pub fn load(py: Python<'_>, path: Option<PathBuf>, data: Option<&[u8]>, ops: Vec<PyRef<'_, UserOp>>) -> PyResult<Module> {
-    guard(py, || {
-        let ops: Vec<_> = ops.iter().map(|op| op.external()).collect();
-        let module = match path {
-            Some(path) => core::Module::load_with(path, &ops),
-            None => core::Module::from_bytes_with(data.unwrap_or_default(), &ops),
+pub fn load(py: Python<'_>, data: &[u8], find: Bound<'_, PyAny>) -> PyResult<Module> {
+    guard_py(py, || {
+        let failed = Cell::new(None);
+        let asked =
+            |key: &str, types: &[core::Type]| -> PyResult<Option<Py<UserOp>>> { Ok(find.call1((key, described(py, types)?))?.extract()?) };
+        let found = |key: &str, types: &[core::Type]| {
+            asked(key, types).map_err(|e| failed.set(Some(e))).ok().flatten().map(|op| op.get().external())
         };
-        module.map(Module)
+        let module = core::Module::from_bytes_finding(data, &found);
+        if let Some(e) = failed.take() {
+            return Err(e);
+        }
+        module.map(Module).map_err(|e| to_py(py, &e))
     })
 }
 
@@ -115,7 +128,9 @@ impl Module {
             let defaults = s.inputs.iter().map(|p| p.default.clone().map(|a| to_numpy(py, a)).transpose()).collect::<PyResult<_>>()?;
             let names = s.outputs.iter().map(|p| p.name.clone()).collect();
             let (doc, front) = (s.doc.clone(), s.front.clone());
-            Ok((wrap(&spec.inputs), wrap(&spec.outputs), updates, doc, returns, defaults, names, s.passes.names(), front))
+            let docs = |ports: &[core::Port]| ports.iter().map(|p| p.doc.clone()).collect();
+            let docs = (docs(&s.inputs), docs(&s.outputs));
+            Ok((wrap(&spec.inputs), wrap(&spec.outputs), updates, doc, returns, defaults, names, s.passes.names(), front, docs))
         })
     }
     /// What is in it, for people.

@@ -109,6 +109,20 @@ pub fn structural_ops() -> Vec<&'static str> {
     Op::STRUCTURAL.to_vec()
 }
 
+/// The table of these, a dict per row: `name`, `doc`, `attributes`, of which each has a name, what its values are, and what it says.
+#[pyfunction]
+pub fn structural_table(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let mut rows = vec![];
+    for row in Op::ROWS {
+        let dict = PyDict::new(py);
+        dict.set_item("name", row.name)?;
+        dict.set_item("doc", row.doc.trim())?;
+        dict.set_item("attributes", row.attrs.iter().map(|a| (a.0, a.1.trim(), a.2.trim())).collect::<Vec<_>>())?;
+        rows.push(dict);
+    }
+    Ok(rows)
+}
+
 /// The elementwise table, a dict per row: `name`, `args`, `doc`, `rule`, `domain`, `ulp`, `tests`, `differentiable`.
 #[pyfunction]
 pub fn catalogue(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

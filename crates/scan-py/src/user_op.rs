@@ -54,6 +54,11 @@ struct PyOp {
     vjp: Option<Py<PyAny>>,
 }
 
+/// Types as Python sees them: dtypes and shapes, in which None is an extent that is not known.
+pub fn described<'py>(py: Python<'py>, types: &[Type]) -> PyResult<Vec<(&'static str, Bound<'py, PyTuple>)>> {
+    types.iter().map(|ty| Ok((ty.dtype.name(), PyTuple::new(py, ty.dims.iter().map(Dim::value).collect::<Vec<PyDim>>())?))).collect()
+}
+
 /// Runs Python code; what it raises travels through the core and comes out unchanged.
 fn python<T>(body: impl for<'py> FnOnce(Python<'py>) -> PyResult<T>) -> Result<T> {
     Python::attach(body).map_err(|e| carry(Kind::Callback, e))
@@ -70,12 +75,8 @@ impl ExternOp for PyOp {
         self.once
     }
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
-        let described: Vec<(&str, Vec<PyDim>)> =
-            ins.iter().map(|a| (a.ty.dtype.name(), a.ty.dims.iter().map(Dim::value).collect())).collect();
-        let types: Vec<(String, Vec<PyDim>)> = python(|py| {
-            let args = described.into_iter().map(|(d, s)| Ok((d, PyTuple::new(py, s)?))).collect::<PyResult<Vec<_>>>()?;
-            self.infer.bind(py).call1((args,))?.extract()
-        })?;
+        let ins: Vec<Type> = ins.iter().map(|a| a.ty.clone()).collect();
+        let types: Vec<(String, Vec<PyDim>)> = python(|py| self.infer.bind(py).call1((described(py, &ins)?,))?.extract())?;
         types.iter().map(|(dtype, shape)| Ok(type_of(dtype_of(dtype)?, shape))).collect()
     }
     fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {

@@ -126,6 +126,8 @@ pub type Attrs = Vec<(&'static str, Attr)>;
 
 /// A Rust type that serves as an attribute.
 pub trait AttrField: Sized {
+    /// What its values are, in words.
+    const KIND: &'static str;
     /// As an attribute.
     fn to_attr(&self) -> Attr;
     /// From an attribute; `None` where it is of another kind or out of range.
@@ -133,6 +135,7 @@ pub trait AttrField: Sized {
 }
 
 impl AttrField for bool {
+    const KIND: &'static str = "a truth value";
     fn to_attr(&self) -> Attr {
         Attr::Bool(*self)
     }
@@ -142,6 +145,7 @@ impl AttrField for bool {
 }
 
 impl AttrField for i64 {
+    const KIND: &'static str = "an integer";
     fn to_attr(&self) -> Attr {
         Attr::Int(*self)
     }
@@ -151,6 +155,7 @@ impl AttrField for i64 {
 }
 
 impl AttrField for usize {
+    const KIND: &'static str = "an integer from 0 on";
     fn to_attr(&self) -> Attr {
         Attr::Int(*self as i64)
     }
@@ -160,6 +165,7 @@ impl AttrField for usize {
 }
 
 impl AttrField for Vec<usize> {
+    const KIND: &'static str = "integers from 0 on";
     fn to_attr(&self) -> Attr {
         Attr::Ints(self.iter().map(|&i| i as i64).collect())
     }
@@ -170,6 +176,7 @@ impl AttrField for Vec<usize> {
 }
 
 impl AttrField for DType {
+    const KIND: &'static str = "a dtype";
     fn to_attr(&self) -> Attr {
         Attr::Str(self.short().to_string())
     }
@@ -179,6 +186,7 @@ impl AttrField for DType {
 }
 
 impl AttrField for String {
+    const KIND: &'static str = "a text";
     fn to_attr(&self) -> Attr {
         Attr::Str(self.clone())
     }
@@ -203,6 +211,7 @@ impl std::hash::Hash for Bits {
     }
 }
 impl AttrField for Bits {
+    const KIND: &'static str = "a number";
     fn to_attr(&self) -> Attr {
         Attr::Float(self.0)
     }
@@ -222,6 +231,7 @@ macro_rules! words {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum $name { $($(#[$vdoc])* $variant),+ }
         impl AttrField for $name {
+            const KIND: &'static str = concat!($(" `", $word, "`"),+);
             fn to_attr(&self) -> Attr {
                 Attr::Str(match self { $($name::$variant => $word),+ }.to_string())
             }
@@ -295,10 +305,20 @@ words! {
     }
 }
 
+/// A row of the table of structural ops.
+pub struct OpRow {
+    /// Its word in the text form.
+    pub name: &'static str,
+    /// Operands, and what it computes.
+    pub doc: &'static str,
+    /// Per attribute its name, what its values are, and what it says.
+    pub attrs: &'static [(&'static str, &'static str, &'static str)],
+}
+
 macro_rules! table {
-    ($($(#[$doc:meta])+ $word:literal $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $ty:ty),+ $(,)? })?;)+) => {
-        $($(#[$doc])+ #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-        pub struct $name { $($($(#[$fdoc])* pub $field: $ty),+)? })+
+    ($($(#[doc = $doc:literal])+ $word:literal $name:ident $({ $($(#[doc = $fdoc:literal])+ $field:ident: $ty:ty),+ $(,)? })?;)+) => {
+        $($(#[doc = $doc])+ #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+        pub struct $name { $($($(#[doc = $fdoc])+ pub $field: $ty),+)? })+
 
         /// An operation of a node.
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -313,7 +333,7 @@ macro_rules! table {
             Extern(ExternRef),
             /// What an engine runs in place of other nodes: only in plans.
             Native(NativeRef),
-            $($(#[$doc])+ $name($name)),+
+            $($(#[doc = $doc])+ $name($name)),+
         }
 
         impl Op {
@@ -351,6 +371,12 @@ macro_rules! table {
             }
             /// Names of all structural ops, in table order.
             pub const STRUCTURAL: &'static [&'static str] = &[$($word),+];
+            /// The table of structural ops as data, in its order.
+            pub const ROWS: &'static [OpRow] = &[$(OpRow {
+                name: $word,
+                doc: concat!($($doc),+),
+                attrs: &[$($((stringify!($field), <$ty as AttrField>::KIND, concat!($($fdoc),+))),+)?],
+            }),+];
         }
         #[derive(Clone, Copy)]
         enum Structural { $($name),+ }

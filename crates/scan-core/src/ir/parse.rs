@@ -1,4 +1,4 @@
-//! The text form, read. The grammar is in [`print`](mod@super::print). A graph is built through [`Graph::apply`], so types are inferred and
+//! The text form, read. Its grammar is in `docs/format.md`. A graph is built through [`Graph::apply`], so types are inferred and
 //! checked; comments of the form `file.py:7` become spans. No text makes this module panic or overflow the stack.
 
 mod loops;
@@ -15,8 +15,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use words::{Lexed, RESERVED, Tok, Token};
 
-/// Finds the user's op of a key.
-pub type Registry<'a> = dyn Fn(&str) -> Option<ExternRef> + 'a;
+/// Finds the user's op of a key, of which the text says the types of the results, where it does.
+pub type Registry<'a> = dyn Fn(&str, &[Type]) -> Option<ExternRef> + 'a;
 
 /// What a text refers to by name, and how long it may be.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct Context<'a> {
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Context { ops: &|_| None, tensors: &|_| None, lines: &|_, _| None, most: usize::MAX }
+        Context { ops: &|_, _| None, tensors: &|_| None, lines: &|_, _| None, most: usize::MAX }
     }
 }
 
@@ -264,7 +264,8 @@ impl<'t> Parser<'t> {
             let made = self.scan(scope, span)?;
             return self.define(scope, name.text, name.at, made);
         }
-        let outs = self.right_side(scope, at, span)?;
+        let written: Vec<Type> = targets.iter().filter_map(|(_, ty)| ty.clone()).collect();
+        let outs = self.right_side(scope, at, span, &written)?;
         if outs.len() != targets.len() {
             return self.fail(at, "E0903", format!("expected {} names before `=`, got {}", outs.len(), targets.len()));
         }
@@ -287,7 +288,7 @@ impl<'t> Parser<'t> {
         scope.graph.refine(v, ty)
     }
     /// What stands right of `=`, but no loop.
-    fn right_side(&mut self, scope: &mut Scope, at: usize, span: Span) -> Result<Outs<Value>> {
+    fn right_side(&mut self, scope: &mut Scope, at: usize, span: Span, written: &[Type]) -> Result<Outs<Value>> {
         if self.eat_word("const") {
             let array = if self.eat_word("tensor") { self.tensor()? } else { self.literal()? };
             return Ok(std::iter::once(self.constant(scope, array)?).collect());
@@ -295,7 +296,7 @@ impl<'t> Parser<'t> {
         if matches!(self.peek(), Tok::Temp(_)) || *self.peek_at(1) == Tok::Mark('.') {
             return Ok(std::iter::once(self.output(scope)?).collect());
         }
-        let op = self.op()?;
+        let op = self.op(written)?;
         let ins = self.list('(', ')', |p| p.operand(scope))?;
         scope.graph.set_span(span);
         self.apply(scope, op, &ins, at)
@@ -317,14 +318,14 @@ impl<'t> Parser<'t> {
 
     // Ops and operands.
 
-    fn op(&mut self) -> Result<Op> {
+    fn op(&mut self, written: &[Type]) -> Result<Op> {
         let at = self.at();
         match self.next() {
             Tok::Word("extern") => {
                 let Tok::Text(key) = self.next() else {
                     return self.fail(at, "E0903", "expected the key of the user op in quotes after `extern`");
                 };
-                let found = (self.context.ops)(&key);
+                let found = (self.context.ops)(&key, written);
                 found.map(Op::Extern).map_or_else(|| self.fail(at, "E0905", format!("there is no user op `{key}`")), Ok)
             }
             Tok::Word(name) => {

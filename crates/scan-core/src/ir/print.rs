@@ -1,26 +1,6 @@
 //! The text form, printed. [`parse`](super::parse) reads it back to an equal graph, and printing that gives the same text.
 //!
-//! ```text
-//! function  = "fn" name "(" [name ":" type {"," …}] ")" "{" {statement} "return" [operand {"," …}] "}"
-//! type      = dtype ["[" dim {"," dim} "]"]            dims: 3, n0, 2*n0+1; equal names are equal extents in the whole function
-//! statement = target {"," target} "=" op               target: name [":" type], where the type says more than inference finds
-//!           | name "=" "const" literal                 constants that have a name or are long; the others stand where they are used
-//!           | name "=" "const" "tensor" "name"         a constant that is kept elsewhere
-//!           | name [":" type] "=" loop "." output      a name or a type for an output of a loop
-//!           | name "=" loop
-//! op        = word ["[" attribute "=" value {"," …} "]"] "(" [operand {"," …}] ")"  |  "extern" "key" "(" … ")"
-//! operand   = name | name "@" offset | loop "." output | literal
-//! literal   = number ":" dtype | "true" | "false" | dtype "[" extents "]" "{" numbers "}"
-//! loop      = "scan" ["name"] "n_steps=" operand ["truncate=" k] "{" {slot} {statement} {"next" state "=" operand} ["until" operand] "}"
-//! slot      = "seq" name [":" type] "=" operand ["reverse"]
-//!           | "state" name [":" row] ["init=" operand] "reads=[…]" "writes=[…]" "keep=" ("all" | "last(k)") ["shared" | "cotangent"]
-//!           | "const" name [":" type] "=" operand
-//!           | "step" name
-//! ```
-//!
-//! A loop's outputs are its states by name and `steps`; a state without a name goes by its position. A body sees only its slots. A state
-//! that reads or writes several offsets spells them `h@0`, `h@2`. `%0`, `%1`… are values without a name. Types of slots are
-//! those of the rows of what they stand for, unless written. A comment `file.py:7` is where the user wrote the line.
+//! The grammar, with what it means, stands in `docs/format.md`, and in no other place.
 
 use super::graph::{Graph, Node, Value};
 use super::literal::{self, Names, identifier, quote};
@@ -246,7 +226,8 @@ impl Printer<'_> {
             Op::Extern(e) => format!("extern {}({})", quote(e.0.key()), scope.operands(&node.ins)),
             op => format!("{}{}({})", op.name(), attributes(op), scope.operands(&node.ins)),
         };
-        let types = inferred(scope.graph, node);
+        // What a user's op gives, nobody can infer who does not have it.
+        let types = if matches!(node.op, Op::Extern(_)) { vec![] } else { inferred(scope.graph, node) };
         let mut map = FxHashMap::default();
         let mut targets = vec![];
         for (i, &v) in node.outs.iter().enumerate() {

@@ -1,15 +1,19 @@
 //! What is in a module, for people.
 
-use super::{Module, Port};
+use super::save::LARGE;
+use super::{Module, Origin, Port};
 use crate::ir::{Graph, Keep, Op};
 use crate::types::Array;
 use crate::types::shape::tuple;
 use std::fmt::Write;
 
-/// Functions with their arguments, results and loops, then shared variables with their sizes.
+/// The file, functions with their arguments, results and loops, then shared variables and constants with their sizes.
 pub(super) fn describe(module: &Module) -> String {
     let mut out = String::new();
-    for (name, entry) in &module.functions {
+    if let Some(Origin { format, version, bytes }) = &module.file {
+        let _ = writeln!(out, "format {format}, written by rscan {version}, {bytes} bytes");
+    }
+    for (name, entry) in module.functions.iter() {
         let s = &entry.signature;
         let list = |ports: &[Port]| ports.iter().map(port).collect::<Vec<_>>().join(", ");
         let _ = writeln!(out, "{name}({}) -> ({})", list(&s.inputs), list(&s.outputs));
@@ -21,26 +25,41 @@ pub(super) fn describe(module: &Module) -> String {
         ];
         rows.iter().flatten().for_each(|row| _ = writeln!(out, "  {}", row.replace('\n', "\n  ")));
         loops(&mut out, &entry.graph, 1);
-        for port in s.inputs.iter().chain(&s.outputs) {
-            if let Some(doc) = &port.doc {
-                let _ = writeln!(out, "  {}: {}", port.name.as_deref().unwrap_or("?"), doc.trim());
+        for (ports, nameless) in [(&s.inputs, "?"), (&s.outputs, "return")] {
+            for (port, doc) in ports.iter().filter_map(|port| Some((port, port.doc.as_ref()?))) {
+                let _ = writeln!(out, "  {}: {}", port.name.as_deref().unwrap_or(nameless), doc.trim().replace('\n', "\n    "));
             }
         }
     }
-    if !module.shared.is_empty() {
-        let _ = writeln!(out, "shared variables");
-    }
-    let values: Vec<(&str, Array)> = module.shared().map(|(name, shared)| (name, shared.get())).collect();
-    for (name, value) in &values {
-        let _ = writeln!(out, "  {name}: {} {}, {} bytes", value.dtype(), tuple(value.shape()), bytes(value));
-    }
-    let _ = writeln!(
-        out,
-        "{} functions, {} bytes in shared variables",
-        module.functions.len(),
-        values.iter().map(|v| bytes(&v.1)).sum::<usize>()
-    );
+    let mut tables = vec![];
+    module.functions.values().for_each(|entry| constants(&entry.graph, &mut tables));
+    let shared = module.shared().map(|(name, shared)| (format!("{name}: "), shared.get())).collect();
+    let shared = arrays(&mut out, "shared variables", shared);
+    let tables = arrays(&mut out, "constants", tables.into_iter().map(|a| (String::new(), a)).collect());
+    let _ = writeln!(out, "{} functions, {shared} bytes in shared variables, {tables} bytes in constants", module.functions.len());
     out
+}
+
+/// A line per array, below what they are; returns how many bytes they have.
+fn arrays(out: &mut String, what: &str, all: Vec<(String, Array)>) -> usize {
+    if !all.is_empty() {
+        let _ = writeln!(out, "{what}");
+    }
+    for (name, value) in &all {
+        let _ = writeln!(out, "  {name}{} {}, {} bytes", value.dtype(), tuple(value.shape()), bytes(value));
+    }
+    all.iter().map(|(_, value)| bytes(value)).sum()
+}
+
+/// Adds the constants of a graph that are tensors of its file, equal ones once.
+fn constants(graph: &Graph, found: &mut Vec<Array>) {
+    for node in graph.nodes().iter() {
+        match &node.op {
+            Op::Const(a) if a.len() > LARGE && !found.contains(a) => found.push((**a).clone()),
+            Op::Scan(scan) => constants(&scan.body, found),
+            _ => {}
+        }
+    }
 }
 
 fn bytes(value: &Array) -> usize {

@@ -2,40 +2,36 @@
 
 use super::container::{self, Contents, from_bytes};
 use super::signature::{Rows, Signature};
-use super::{Entry, FORMAT, Module};
+use super::{Entry, FORMAT, Module, Origin, prints};
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::op::ExternRef;
-use crate::ir::parse::{Context, parse_module};
+use crate::ir::parse::{Context, Registry, parse_module};
 use crate::ir::{Graph, verify::agree};
 use crate::types::Shared;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-pub(super) fn load(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
+pub(super) fn load(bytes: &[u8], find: &Registry) -> Result<Module> {
     let Contents { texts, tensors } = from_bytes(bytes, true)?;
-    let format = text(&texts, "rscan.format")?;
-    if !format.parse::<u32>().is_ok_and(|n| (1..=FORMAT).contains(&n)) {
-        return Err(Diagnostic::new(Kind::Parse, "E0923", format!("the file has format {format}, and this library reads up to {FORMAT}"))
-            .help("a newer rscan reads it"));
-    }
+    let format = format(text(&texts, "rscan.format")?)?;
     let lines: HashMap<String, String> = json(&texts, "rscan.lines")?;
     let rows: Rows = json(&texts, "rscan.signature")?;
     let context = Context {
-        ops: &|key| ops.iter().find(|op| op.0.key() == key).cloned(),
+        ops: &|key, types| find(key, types).or_else(|| prints::passing(key)),
         tensors: &|name| tensors.get(name).cloned(),
         lines: &|file, line| lines.get(&format!("{file}:{line}")).map(|text| text.as_str().into()),
         most: container::most_words(bytes.len()),
     };
-    let graphs = parse_module(text(&texts, "rscan.text")?, &context)?;
+    let graphs = parse_module(text(&texts, "rscan.text")?, &context).map_err(missing)?;
     if graphs.len() != rows.functions.len() {
         bail!(Parse, "E0924", "the text has {} functions, the signature {}", graphs.len(), rows.functions.len());
     }
-    let mut module = Module::new();
+    let version = texts.get("rscan.version").cloned().unwrap_or_default();
+    let mut module = Module { file: Some(Origin { format, version, bytes: bytes.len() }), ..Module::new() };
     for row in &rows.shared {
         let Some(value) = tensors.get(&row.name) else { bail!(Parse, "E0924", "there is no tensor of shared variable `{}`", row.name) };
-        if module.shared.insert(row.name.clone(), Shared::new(value.clone(), row.ty(value)?)).is_some() {
+        if module.shared.add(&row.name, Shared::new(value.clone(), row.ty(value)?)).is_none() {
             bail!(Parse, "E0924", "there are two shared variables `{}`", row.name);
         }
     }
@@ -44,11 +40,28 @@ pub(super) fn load(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
         let signature = row.signature(&graph, context.tensors)?;
         check_shared(&module, &name, &signature, &graph)?;
         let entry = Entry { graph: Arc::new(graph), signature, compiled: OnceLock::new() };
-        if name.is_empty() || module.functions.insert(name.clone(), entry).is_some() {
+        if name.is_empty() || module.functions.add(&name, entry).is_none() {
             bail!(Parse, "E0924", "a function has no name, or two are called `{name}`");
         }
     }
     Ok(module)
+}
+
+/// The number of a format that this reads: the one that it writes, and the one before.
+fn format(text: &str) -> Result<u32> {
+    let known = FORMAT.saturating_sub(1).max(1)..=FORMAT;
+    text.parse().ok().filter(|n| known.contains(n)).ok_or_else(|| {
+        let title = format!("the file has format {text}, and this library reads {} to {FORMAT}", known.start());
+        Diagnostic::new(Kind::Parse, "E0923", title).help("a newer rscan reads it; of an old one, the version between them writes it anew")
+    })
+}
+
+/// An op that nobody gave is an error that says who gives it.
+fn missing(error: Box<Diagnostic>) -> Box<Diagnostic> {
+    if error.code != "E0905" {
+        return error;
+    }
+    error.help("a file has users' ops by name alone; give what they mean: `rs.load(path, ops=[op])`, `Module::load_with(path, &[op])`")
 }
 
 fn text<'t>(texts: &'t HashMap<String, String>, key: &str) -> Result<&'t str> {

@@ -8,9 +8,11 @@ mod describe;
 mod file;
 mod load;
 mod params;
+mod prints;
 mod save;
 mod session;
 mod signature;
+mod table;
 mod typed;
 
 pub use params::{load_params, params_from_bytes, params_to_bytes, save_params};
@@ -18,17 +20,17 @@ pub use signature::{Port, Returns, Signature};
 pub use typed::{Passed, Row, Typed};
 
 use crate::bail;
-use crate::base::Result;
+use crate::base::{Diagnostic, Result};
 use crate::exec::{Function, FunctionSpec};
 use crate::expr::Var;
 use crate::expr::splice::splice;
 use crate::ir::Graph;
 use crate::ir::op::ExternRef;
-use crate::types::{Array, Shared};
-use indexmap::IndexMap;
+use crate::types::{Array, Shared, Type};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use table::Table;
 
 /// The version of the format that this writes. It reads this one and the one before.
 pub const FORMAT: u32 = 1;
@@ -38,8 +40,20 @@ pub const FORMAT: u32 = 1;
 /// Calls may come from many threads, of different functions too: each sees the shared variables as they are between two calls.
 #[derive(Default)]
 pub struct Module {
-    functions: IndexMap<String, Entry>,
-    shared: IndexMap<String, Shared>,
+    functions: Table<Entry>,
+    shared: Table<Shared>,
+    file: Option<Origin>,
+}
+
+/// The file that a module was read from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The format that it has.
+    pub format: u32,
+    /// The version of rscan that wrote it.
+    pub version: String,
+    /// How many bytes it has.
+    pub bytes: usize,
 }
 
 /// One function: as it was written, and, once somebody has asked for it, compiled.
@@ -66,7 +80,7 @@ impl Module {
     /// # Errors
     /// As [`Module::load`].
     pub fn load_with(path: impl AsRef<Path>, ops: &[ExternRef]) -> Result<Module> {
-        load::load(&file::read(path.as_ref())?, ops)
+        load::load(&file::read(path.as_ref())?, &|key, _| named(ops, key))
     }
     /// Reads the bytes of a file.
     ///
@@ -74,14 +88,21 @@ impl Module {
     /// `E0922` where they are no whole, undamaged file; `E0923` where their format is newer than this library; `E0924` where their parts do
     /// not fit each other; `E0905` for a user's op that is not among those given; what the text form reports.
     pub fn from_bytes(bytes: &[u8]) -> Result<Module> {
-        load::load(bytes, &[])
+        load::load(bytes, &|_, _| None)
     }
     /// The same, with the user's ops that they may refer to.
     ///
     /// # Errors
     /// As [`Module::from_bytes`].
     pub fn from_bytes_with(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
-        load::load(bytes, ops)
+        load::load(bytes, &|key, _| named(ops, key))
+    }
+    /// The same, with what finds a user's op by its key and by the types that the file says of its results.
+    ///
+    /// # Errors
+    /// As [`Module::from_bytes`].
+    pub fn from_bytes_finding(bytes: &[u8], find: &dyn Fn(&str, &[Type]) -> Option<ExternRef>) -> Result<Module> {
+        load::load(bytes, find)
     }
     /// The bytes of its file. Shared variables have the values that they have between two calls; equal modules give equal bytes.
     ///
@@ -103,28 +124,29 @@ impl Module {
     /// # Errors
     /// `E0926` for a name that is empty or taken.
     pub fn add(&mut self, name: &str, function: Arc<Function>) -> Result<&mut Signature> {
-        if name.is_empty() || self.functions.contains_key(name) {
+        if name.is_empty() || self.functions.has(name) {
             bail!(Value, "E0926", "`{name}` cannot be a function's name: it is empty, or another function has it");
         }
         let signature = signature::of(&function, &mut |leaf| self.adopt(leaf));
         let entry = Entry { graph: function.graph().clone(), signature, compiled: OnceLock::from(Ok(function)) };
-        Ok(&mut self.functions.entry(name.to_string()).insert_entry(entry).into_mut().signature)
+        let added = self.functions.add(name, entry).map(|entry| &mut entry.signature);
+        added.ok_or_else(|| Diagnostic::internal(format!("`{name}` was free")))
     }
     /// The name of a shared variable in the table, where it goes if it is new.
     fn adopt(&mut self, leaf: &Var) -> Option<String> {
         let shared = leaf.as_shared()?;
         if let Some((name, _)) = self.shared.iter().find(|(_, s)| *s == shared) {
-            return Some(name.clone());
+            return Some(name.to_string());
         }
         let name = leaf.name().filter(|n| !n.is_empty()).map_or_else(|| "shared".to_string(), |n| n.to_string());
-        let name = free(&name, |n| n == METADATA || self.shared.contains_key(n));
-        self.shared.insert(name.clone(), shared.clone());
+        let name = free(&name, |n| n == METADATA || self.shared.has(n));
+        self.shared.add(&name, shared.clone());
         Some(name)
     }
 
     /// Names of the functions, in order.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.functions.keys().map(String::as_str)
+        self.functions.names()
     }
     /// What a function takes and gives.
     ///
@@ -153,26 +175,24 @@ impl Module {
             signature.inputs.iter().zip(given).map(|(port, ty)| Var::input(ty.clone(), port.name.as_deref(), Default::default())).collect();
         let mut leaves = FxHashMap::default();
         for (name, ty) in signature.shared.iter().zip(kept) {
-            leaves.insert(name.clone(), Var::shared_as(self.shared[name].clone(), ty.clone(), Some(name)));
+            leaves.insert(name.clone(), Var::shared_as(self.variable(name)?.clone(), ty.clone(), Some(name)));
         }
         let all = inputs.iter().chain(signature.shared.iter().map(|name| &leaves[name])).cloned();
         let known = graph.params().iter().copied().zip(all).collect();
         let mut outputs = splice(graph, known, graph.results())?;
         let values = outputs.split_off(signature.outputs.len());
-        let leaf = |name: &String| {
-            leaves.get(name).cloned().unwrap_or_else(|| {
-                let shared = &self.shared[name];
-                Var::shared_as(shared.clone(), shared.ty().clone(), Some(name))
-            })
+        let leaf = |name: &String| match leaves.get(name) {
+            Some(leaf) => Ok(leaf.clone()),
+            None => self.variable(name).map(|shared| Var::shared_as(shared.clone(), shared.ty().clone(), Some(name))),
         };
-        let updates = signature.updates.iter().map(leaf).zip(values).collect();
+        let updates = signature.updates.iter().map(leaf).zip(values).map(|(leaf, value)| Ok((leaf?, value))).collect::<Result<_>>()?;
         let passes = signature.passes.clone();
         Ok(FunctionSpec { name: Some(name.to_string()), inputs, outputs, updates, passes, ..FunctionSpec::default() })
     }
 
     /// The shared variables by name, in the order in which functions first use them. Their values are read and set through them.
     pub fn shared(&self) -> impl ExactSizeIterator<Item = (&str, &Shared)> {
-        self.shared.iter().map(|(name, shared)| (name.as_str(), shared))
+        self.shared.iter()
     }
     /// The value of a shared variable.
     ///
@@ -193,7 +213,11 @@ impl Module {
         shared.set(value);
         Ok(())
     }
-    /// What is in it, for people: functions, their arguments and loops, shared variables and their sizes.
+    /// The file that it was read from; `None` where it was made by [`Module::add`].
+    pub fn origin(&self) -> Option<&Origin> {
+        self.file.as_ref()
+    }
+    /// What is in it, for people: its file, functions, their arguments and loops, shared variables, constants and their sizes.
     pub fn describe(&self) -> String {
         describe::describe(self)
     }
@@ -207,11 +231,16 @@ impl Module {
     }
     fn variable(&self, name: &str) -> Result<&Shared> {
         let Some(shared) = self.shared.get(name) else {
-            let all: Vec<&str> = self.shared.keys().map(String::as_str).collect();
+            let all: Vec<&str> = self.shared.names().collect();
             bail!(Value, "E0925", "there is no shared variable `{name}`; there are {}", all.join(", "));
         };
         Ok(shared)
     }
+}
+
+/// The op of a key.
+fn named(ops: &[ExternRef], key: &str) -> Option<ExternRef> {
+    ops.iter().find(|op| op.0.key() == key).cloned()
 }
 
 /// What the format keeps for itself among the names of tensors.

@@ -13,16 +13,17 @@ use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, HashMap};
 
 /// Constants of more elements are tensors.
-const LARGE: usize = 64;
+pub(super) const LARGE: usize = 64;
 /// The longest line of the user's source that is kept.
 const LINE: usize = 200;
 
 pub(super) fn to_bytes(module: &Module) -> Result<Vec<u8>> {
     let values = snapshot(module.shared.values());
-    let mut tensors = Tensors { all: module.shared.keys().cloned().zip(values).collect(), ..Tensors::default() };
-    tensors.names.extend(module.shared.keys().cloned().chain([METADATA.to_string()]));
+    let names = || module.shared.names().map(str::to_string);
+    let mut tensors = Tensors { all: names().zip(values).collect(), ..Tensors::default() };
+    tensors.names.extend(names().chain([METADATA.to_string()]));
     let (mut text, mut lines, mut functions) = (String::new(), Lines::default(), vec![]);
-    for (name, entry) in &module.functions {
+    for (name, entry) in module.functions.iter() {
         text += &print_with(&entry.graph, name, &mut |a| (a.len() > LARGE).then(|| tensors.constant(a)));
         lines.of(&entry.graph);
         let row = FunctionRow::new(name, &entry.signature, &mut |port, value| {

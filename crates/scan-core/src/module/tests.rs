@@ -2,7 +2,7 @@ use super::*;
 use crate::base::Span;
 use crate::expr::gradient::grad;
 use crate::expr::{GradOptions, LoopBuilder, LoopOptions};
-use crate::ir::EvalCx;
+use crate::ir::{EvalCx, Op};
 use crate::types::{DType, Type};
 
 fn call(f: &Function, args: &[Array]) -> Vec<Array> {
@@ -60,7 +60,7 @@ fn training_goes_on_where_it_was() {
 impl Module {
     /// The text of a function as a file has it.
     fn graph_text(&self, name: &str) -> String {
-        crate::ir::print::print_with(&self.functions[name].graph, name, &mut |a| (a.len() > 64).then(|| "t".into()))
+        crate::ir::print::print_with(&self.entry(name).unwrap().graph, name, &mut |a| (a.len() > 64).then(|| "t".into()))
     }
 }
 
@@ -165,8 +165,7 @@ fn errors_show_the_lines_of_the_program() {
     std::fs::write(&source, "import rscan\n\nz = x + y\n").unwrap();
     let (x, y) = (Var::float("x", 1), Var::float("y", 1));
     let sum =
-        Var::apply1(crate::ir::Op::Elem(crate::scalar::ElemOp::Add), &[x.clone(), y.clone()], Span::new(&source.to_string_lossy(), 3, ""))
-            .unwrap();
+        Var::apply1(Op::Elem(crate::scalar::ElemOp::Add), &[x.clone(), y.clone()], Span::new(&source.to_string_lossy(), 3, "")).unwrap();
     let spec = FunctionSpec { inputs: vec![x, y], outputs: vec![sum], ..Default::default() };
     let mut module = Module::new();
     module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
@@ -181,7 +180,7 @@ fn errors_show_the_lines_of_the_program() {
 
 #[test]
 fn users_ops_are_found_by_their_names() {
-    use crate::ir::op::{Arg, ExternOp, ExternRef, Op, Outs};
+    use crate::ir::op::{Arg, ExternOp, ExternRef, Outs};
     struct Double;
     impl ExternOp for Double {
         fn key(&self) -> &str {
@@ -203,6 +202,58 @@ fn users_ops_are_found_by_their_names() {
     let bytes = module.to_bytes().unwrap();
     let error = Module::from_bytes(&bytes).err().unwrap();
     assert!(error.code == "E0905" && error.title.contains("`double`"), "{error}");
-    let there = Module::from_bytes_with(&bytes, &[op]).unwrap();
+    assert!(error.helps.iter().any(|h| h.contains("rs.load(path, ops=")), "{error}");
+    let there = Module::from_bytes_with(&bytes, &[op.clone()]).unwrap();
     assert_eq!(there.call("f", &[Array::vector(&[1.5])]).unwrap()[0], Array::vector(&[3.0]));
+    // Who finds the op learns what the file says that it gives.
+    let asked = std::cell::RefCell::new(vec![]);
+    let find = |key: &str, types: &[Type]| {
+        asked.borrow_mut().push((key.to_string(), types.iter().map(|ty| (ty.dtype, ty.rank())).collect::<Vec<_>>()));
+        Some(op.clone())
+    };
+    Module::from_bytes_finding(&bytes, &find).unwrap();
+    assert_eq!(asked.into_inner(), [("double".to_string(), vec![(DType::F64, 1)])]);
+}
+
+#[test]
+fn what_python_prints_is_handed_on() {
+    let x = Var::float("x", 1);
+    let op = |key: &str| Op::Extern(prints::passing(key).unwrap());
+    let shown = Var::apply1(op("print[\"x is\"]"), &[x.clone()], Span::NONE).unwrap();
+    let cost = shown.square().unwrap().sum().unwrap();
+    let slope = grad(Some(&cost), std::slice::from_ref(&x), &GradOptions::default()).unwrap().remove(0).unwrap();
+    let mut module = Module::new();
+    let spec = FunctionSpec { inputs: vec![x], outputs: vec![shown, slope], ..Default::default() };
+    module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
+    let there = Module::from_bytes(&module.to_bytes().unwrap()).unwrap();
+    assert!(there.graph_text("f").contains("extern \"print[\\\"x is\\\"]\""), "{}", there.graph_text("f"));
+    assert_eq!(there.call("f", &[Array::vector(&[1.5])]).unwrap(), [Array::vector(&[1.5]), Array::vector(&[3.0])]);
+    assert!(prints::passing("printer").is_none());
+}
+
+#[test]
+fn what_is_in_a_file_is_told() {
+    let (f, _) = train();
+    let mut module = Module::new();
+    let signature = module.add("train", Arc::new(f)).unwrap();
+    signature.doc = Some("One step.".into());
+    signature.inputs[0].doc = Some("what is observed".into());
+    signature.outputs[0].doc = Some("before the step".into());
+    assert!(module.origin().is_none() && !module.describe().contains("format"));
+    let bytes = module.to_bytes().unwrap();
+    let there = Module::from_bytes(&bytes).unwrap();
+    let told = there.describe();
+    let version = env!("CARGO_PKG_VERSION");
+    for line in [
+        &format!("format 1, written by rscan {version}, {} bytes", bytes.len()),
+        "  One step.",
+        "  xs: what is observed",
+        "  return: before the step",
+        "  w: float64 (5,), 40 bytes",
+        "  float64 (20, 5), 800 bytes",
+        "1 functions, 40 bytes in shared variables, 800 bytes in constants",
+    ] {
+        assert!(told.lines().any(|l| l == line), "{line}\n{told}");
+    }
+    assert_eq!(there.origin().map(|o| (o.format, o.bytes)), Some((1, bytes.len())));
 }

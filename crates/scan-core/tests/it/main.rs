@@ -16,6 +16,7 @@ mod nested;
 mod peak_memory;
 mod products;
 mod random_graphs;
+mod released;
 mod sessions;
 mod sources;
 mod tidy;

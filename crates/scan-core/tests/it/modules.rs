@@ -1,7 +1,7 @@
 //! Files of functions: what is read is what was written, and what is damaged is an error.
 
 use crate::ir_files::arguments;
-use crate::sources::{Random, files, read, setting, short};
+use crate::sources::{Random, files, read, root, setting, short};
 use crate::vm_allocations::peak;
 use scan_core::expr::splice::splice;
 use scan_core::ir::parse::parse;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MUTANTS: u64 = 400;
 
 /// The program of a text form as a function.
-fn function(text: &str) -> Result<(Function, Graph)> {
+pub fn function(text: &str) -> Result<(Function, Graph)> {
     let (_, graph) = parse(text)?;
     let inputs: Vec<Var> =
         graph.params().iter().map(|&v| Var::input(graph.ty(v).clone(), graph.name(v).map(|n| &**n), Span::NONE)).collect();
@@ -198,4 +198,38 @@ fn formats_of_other_versions_are_told() {
         let bytes = forged(&[("rscan.format", format)], "");
         assert_eq!(Module::from_bytes(&bytes).err().map(|e| e.code), Some(code));
     }
+}
+
+/// A program of one function without arguments, as a file would have it.
+fn program(text: &str, output: &str) -> Vec<u8> {
+    let passes = r#"{"level":"fast_run","excluding":[]}"#;
+    let function =
+        format!(r#"{{"name":"f","inputs":[],"outputs":[{output}],"returns":"single","shared":[],"updates":[],"passes":{passes}}}"#);
+    let signature = format!(r#"{{"functions":[{function}],"shared":[]}}"#);
+    forged(&[("rscan.format", "1"), ("rscan.lines", "{}"), ("rscan.signature", &signature), ("rscan.text", text)], "")
+}
+
+/// More memory than there is: of what a text claims to hold, and of what a program makes.
+#[test]
+fn a_million_million_elements_are_refused_at_once() {
+    let output = r#"{"name":null,"dtype":"float64","shape":[1000000000000]}"#;
+    let claimed = program("fn f() {\n  a = const f64[1000000000000]{1.0, 2.0}\n  return a\n}\n", output);
+    let made = program("fn f() {\n  %0 = broadcast_to(1.0:f64, 1000000000000:i64)\n  return %0\n}\n", output);
+    let mut codes = vec![];
+    let held = peak(|| {
+        codes.push(Module::from_bytes(&claimed).err().map(|e| e.code));
+        codes.push(Module::from_bytes(&made).and_then(|m| m.call("f", &[])).err().map(|e| e.code));
+    });
+    assert_eq!(codes, [Some("E0903"), Some("E0392")]);
+    assert!(held < 64 << 20, "refusing took {held} bytes");
+}
+
+/// The page of the format shows a program that this reads, and prints as it stands there.
+#[test]
+fn the_program_of_the_page_is_read() {
+    let page = read(&root().join("docs/format.md"));
+    let text = page.split("```text\nfn ").nth(1).and_then(|rest| rest.split("```").next()).expect("docs/format.md shows a program");
+    let text = format!("fn {text}");
+    let (name, graph) = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(graph.to_text(&name), text);
 }

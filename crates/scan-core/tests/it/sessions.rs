@@ -1,5 +1,7 @@
 //! Steps of a session: no memory is taken for them; sessions of functions in files.
 
+use crate::modules::function;
+use crate::sources::Random;
 use crate::vm_allocations::counted;
 use scan_core::prelude::*;
 use std::sync::Arc;
@@ -40,6 +42,65 @@ fn steps_in_the_callers_memory_take_none_and_make_the_rows_of_the_whole_call() {
     assert_eq!(taken, 0, "allocations in 999 steps");
     fn sent(_: impl Send) {}
     sent(session);
+}
+
+/// A GRU, whose step is a list of products and kernels.
+const GRU: &str = "fn gru(xs: f64[n0, 16], h0: f64[64], wz: f64[16, 64], wr: f64[16, 64], wh: f64[16, 64], uz: f64[64, 64], ur: f64[64, 64], uh: f64[64, 64]) {
+  %0 = expand[axes=[0]](h0)
+  %1 = dim[axis=0](xs)
+  %2 = scan n_steps=%1 {
+    seq x = xs
+    state h init=%0 reads=[0] writes=[1] keep=all
+    const wz = wz
+    const wr = wr
+    const wh = wh
+    const uz = uz
+    const ur = ur
+    const uh = uh
+    %3 = matmul(h, ur)
+    %4 = matmul(x, wr)
+    %5 = add(%4, %3)
+    r = sigmoid(%5)
+    %7 = mul(r, h)
+    %8 = matmul(%7, uh)
+    %9 = matmul(x, wh)
+    %10 = add(%9, %8)
+    new = tanh(%10)
+    %12 = matmul(h, uz)
+    %13 = matmul(x, wz)
+    %14 = add(%13, %12)
+    z = sigmoid(%14)
+    %16 = sub(new, h)
+    %17 = mul(z, %16)
+    %18 = add(h, %17)
+    next h = %18
+  }
+  %20 = index[pattern=\"s:\"](%2.h, 1:i64)
+  return %20
+}";
+
+#[test]
+fn steps_of_a_list_in_the_callers_memory_take_none() {
+    let ((f, graph), cx, mut random) = (function(GRU).unwrap(), &mut EvalCx::new(), Random(7));
+    let n = 50;
+    let mut drawn = |ty: &Type| {
+        let shape: Vec<usize> = ty.dims.iter().map(|d| d.value().unwrap_or(n)).collect();
+        let count = shape.iter().product();
+        Array::new(&shape, (0..count).map(|_| random.unit() / 4.0).collect::<Vec<f64>>())
+    };
+    let args: Vec<Array> = graph.params().iter().map(|&p| drawn(graph.ty(p))).collect();
+    let whole = f.call(cx, &args).unwrap().remove(0);
+    let given: Vec<Option<Array>> = std::iter::once(None).chain(args[1..].iter().cloned().map(Some)).collect();
+    let mut session = f.session(cx, &given).unwrap();
+    let (xs, mut h, mut taken) = (args[0].as_slice::<f64>(), [0f64; 64], 0);
+    for (t, x) in xs.chunks(16).enumerate() {
+        let mut outs = [StepRowMut::from(&mut h[..])];
+        let count = counted(|| session.step_into(cx, &[x.into()], &mut outs).unwrap());
+        taken += if t > 1 { count } else { 0 };
+        let row = &whole.as_slice::<f64>()[t * 64..][..64];
+        assert!(h.iter().zip(row).all(|(a, b)| a.to_bits() == b.to_bits()), "step {t}");
+    }
+    assert_eq!(taken, 0, "allocations in {} steps", n - 2);
 }
 
 #[test]

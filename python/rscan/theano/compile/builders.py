@@ -56,16 +56,16 @@ class OpFromGraph:
         if self._override == "default":
             found = replaced(self.outputs, dict(zip(self.inputs, values, strict=True)))
         else:
-            found = [wrap(v._v, TensorVariable) for v in apply_all(self._native(), {}, values)]
+            found = [wrap(v._v, TensorVariable) for v in apply_all(self._user_op(), {}, values)]
         return found[0] if len(found) == 1 else found
 
-    def _native(self) -> Any:
+    def _user_op(self, key: str | None = None) -> Any:
         """The op as one of a user, which has the gradient that it was given."""
         from .function import function
 
         run = function(self.inputs, self.outputs, on_unused_input="ignore")
         types = [(v.dtype, [1 if b else None for b in v.broadcastable]) for v in self.outputs]
-        return _native.extern(self.name or "OpFromGraph", True, lambda _: types, lambda arrays: run(*arrays), self._vjp)
+        return _native.extern(key or self.name or "OpFromGraph", True, lambda _: types, lambda arrays: run(*arrays), self._vjp)
 
     def _vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
         ins, outs = ([wrap(v, TensorVariable) for v in items] for items in (inputs, outputs))

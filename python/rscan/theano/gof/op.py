@@ -11,6 +11,7 @@ from ..._spans import here
 from ...dtypes import as_array
 from ...errors import RscanTypeError, RscanValueError
 from ...variable import apply_all, wrap
+from ..type import TensorType
 from ..variable import TensorVariable
 from .utils import MethodNotDefined
 
@@ -53,15 +54,31 @@ class Op:
         return outs[0] if len(outs) == 1 and not options.get("return_list") else outs
 
     def _native(self, node: Any) -> Any:
-        types = [(v.dtype, [1 if b else None for b in v.broadcastable]) for v in node.outputs]
+        types = _types(node)
+        return self._made(str(self), lambda _: types, lambda arrays: self._performed(node, arrays))
+
+    def _user_op(self, key: str | None = None) -> Any:
+        """The op for a file that has it by name: its applications are made anew, from what it is given."""
+
+        def node(inputs: list[tuple[str, Any]]) -> Any:
+            if self.itypes is not None:
+                return self.make_node(*(t() for t in self.itypes))
+            return self.make_node(*(TensorType(dtype, [False] * len(shape))() for dtype, shape in inputs))
 
         def evaluate(arrays: list[np.ndarray]) -> list[np.ndarray]:
-            storage: list[list[Any]] = [[None] for _ in types]
-            self.perform(node, arrays, storage)
-            return [as_array(cell[0], dtype) for cell, (dtype, _) in zip(storage, types, strict=True)]
+            return self._performed(node([(a.dtype.name, a.shape) for a in arrays]), arrays)
 
+        return self._made(key or str(self), lambda inputs: _types(node(inputs)), evaluate)
+
+    def _performed(self, node: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        types = _types(node)
+        storage: list[list[Any]] = [[None] for _ in types]
+        self.perform(node, arrays, storage)
+        return [as_array(cell[0], dtype) for cell, (dtype, _) in zip(storage, types, strict=True)]
+
+    def _made(self, key: str, infer: Any, evaluate: Any) -> Any:
         has_grad = hasattr(self, "L_op") or hasattr(self, "grad")
-        return _native.extern(str(self), True, lambda _: types, evaluate, self._vjp if has_grad else None)
+        return _native.extern(key, True, infer, evaluate, self._vjp if has_grad else None)
 
     def _vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
         ins: list[Any] = [wrap(v, TensorVariable) for v in inputs]
@@ -85,6 +102,10 @@ class Op:
 
     def __hash__(self) -> int:
         return hash((type(self), *(getattr(self, n) for n in self.__props__))) if self.__props__ else hash(type(self))
+
+
+def _types(node: Any) -> list[tuple[str, list[int | None]]]:
+    return [(v.dtype, [1 if b else None for b in v.broadcastable]) for v in node.outputs]
 
 
 PureOp = Op

@@ -46,7 +46,9 @@ impl Steady {
 
 /// The rows of states, as long as they do not move.
 pub struct HeldRows<'a> {
-    rows: Vec<&'a [Cell<u8>]>,
+    /// The first buffers, and all others: one step of a few states takes no memory.
+    few: [&'a [Cell<u8>]; 4],
+    more: Vec<&'a [Cell<u8>]>,
     /// How each buffer is used.
     kinds: SmallVec<[Rows; 4]>,
     /// Number of the row with which each buffer begins.
@@ -57,7 +59,13 @@ impl<'a> HeldRows<'a> {
     /// Of these states.
     pub fn new(held: &'a mut [Held]) -> HeldRows<'a> {
         let (kinds, base) = (held.iter().map(|h| h.kind).collect(), held.iter().map(|h| h.base).collect());
-        HeldRows { rows: held.iter_mut().map(|h| cells(&mut h.rows)).collect(), kinds, base }
+        let mut rows = held.iter_mut().map(|h| cells(&mut h.rows));
+        let few = std::array::from_fn(|_| rows.next().unwrap_or_default());
+        HeldRows { few, more: rows.collect(), kinds, base }
+    }
+    /// The buffer of a state.
+    fn rows(&self, state: usize) -> &'a [Cell<u8>] {
+        self.few.get(state).copied().unwrap_or_else(|| self.more[state - self.few.len()])
     }
 }
 
@@ -136,7 +144,7 @@ impl<'a> Memories<'a> {
             }
             At::Row(id, offset) => {
                 let k = id.0 as usize;
-                let memory = Memory::Write(self.held.rows[k]);
+                let memory = Memory::Write(self.held.rows(k));
                 if self.held.kinds[k] == Rows::One {
                     return Operand { memory, offset: 0, stride: 0 };
                 }

@@ -318,11 +318,23 @@ impl Mixed {
         cx.check()?;
         let rows = HeldRows::new(held);
         let memories = Memories::new(scan, &self.plan.windows, ins, before, feed, cells(arena), &rows);
-        match Segment::new(self, memories, step, 1).step(cx, step, &mut vec![]) {
-            Err(Halt::Failed(e)) => Err(step::in_step(e, scan, step)),
-            Err(Halt::Refused) => Err(Diagnostic::internal("a guard in a list without any")),
-            Ok(_) => Ok(()),
+        memories.count(step);
+        // One part after the other, so that no memory is taken for all of them.
+        let mut run = |piece| Bound::new(piece, &memories, step, [1; 3]).run(cx, &mut [0; 3], &mut vec![]);
+        match self.pieces.iter().try_for_each(|piece| run(piece).map(drop)) {
+            Err(Halt::Failed(e)) => return Err(step::in_step(e, scan, step)),
+            Err(Halt::Refused) => return Err(Diagnostic::internal("a guard in a list without any")),
+            Ok(()) => {}
         }
+        self.writes(&memories, step).for_each(|([from, to], n)| copy(&from, &to, n));
+        Ok(())
+    }
+    /// What a step writes when all of its parts have run: from where, to where, and how many bytes, as they are at a step.
+    fn writes<'m, 'a>(&'m self, memories: &'m Memories<'a>, step: usize) -> impl Iterator<Item = ([Operand<'a>; 2], usize)> {
+        let row = move |(id, offset, p): &'m (StateId, usize, Place)| {
+            ([memories.place(p, step), memories.operand(&At::Row(*id, *offset), step)], bytes_of(p))
+        };
+        self.plan.writes.iter().map(row)
     }
 
     /// What the list needs for n steps, of which so many are its own, the first of them `step`.
@@ -407,8 +419,7 @@ impl<'a> Segment<'a> {
     fn new(list: &'a Mixed, memories: Memories<'a>, first: usize, steps: usize) -> Segment<'a> {
         let at = |place: &Place| memories.place(place, first);
         let parts = list.pieces.iter().map(|p| Bound::new(p, &memories, first, [steps, 1, 1])).collect();
-        let writes = list.plan.writes.iter();
-        let writes = writes.map(|(id, offset, p)| ([at(p), memories.operand(&At::Row(*id, *offset), first)], bytes_of(p))).collect();
+        let writes = list.writes(&memories, first).collect();
         let stop = list.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
         Segment { memories, parts, writes, stop, first }
     }

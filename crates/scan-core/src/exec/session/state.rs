@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// One step in the caller's memory: elements of a row of each sequence, and room for those of the row of each output. After the first step
-    /// it takes no memory where the loop is one kernel.
+    /// it takes no memory where the loop is one kernel, or a list of kernels, moves and products.
     ///
     /// # Errors
     /// As of [`Session::step`].

@@ -159,12 +159,12 @@ impl ExternOp for Double {
 #[test]
 fn user_ops_go_by_their_key() {
     let double = ExternRef(Arc::new(Double));
-    let find = |key: &str| (key == "my \"double\"").then(|| double.clone());
+    let find = |key: &str, _: &[Type]| (key == "my \"double\"").then(|| double.clone());
     let text = "fn f(x: f64[3]) {
   extern \"my \\\"double\\\"\"()
-  %0 = extern \"my \\\"double\\\"\"(x)
-  %1, y = extern \"my \\\"double\\\"\"(%0, x)
-  %2 = extern \"my \\\"double\\\"\"(x)
+  %0: f64[3] = extern \"my \\\"double\\\"\"(x)
+  %1: f64[3], y: f64[3] = extern \"my \\\"double\\\"\"(%0, x)
+  %2: f64[3] = extern \"my \\\"double\\\"\"(x)
   return %1, y, %2
 }
 ";
