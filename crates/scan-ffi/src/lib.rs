@@ -2,8 +2,8 @@
 
 use scan_core::dispatch;
 use scan_core::prelude::*;
-use std::any::Any;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -14,6 +14,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Held {
     module: Module,
     names: Vec<CString>,
+    /// Functions that were asked for their address.
+    entries: Mutex<HashMap<String, EntryPoint>>,
 }
 
 /// A session; steps of several threads follow each other.
@@ -30,6 +32,16 @@ pub struct CArray {
     rank: usize,
     shape: *const usize,
     data: *const c_void,
+}
+
+/// `rscan_buffer`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CBuffer {
+    dtype: c_int,
+    rank: usize,
+    shape: *const usize,
+    data: *mut c_void,
 }
 
 const DTYPES: [DType; 11] =
@@ -52,18 +64,10 @@ fn guard<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return value,
         Ok(Err(error)) => error,
-        Err(payload) => of_panic(&*payload),
+        Err(payload) => memory::of_panic(&*payload),
     };
     ERROR.with(|e| *e.borrow_mut() = (c_text(&error.to_string()), c_text(error.code)));
     otherwise
-}
-
-fn of_panic(payload: &(dyn Any + Send)) -> Box<Diagnostic> {
-    if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
-        return refused.diagnostic("a copy of an array");
-    }
-    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    Diagnostic::new(Kind::Internal, "E9999", text.unwrap_or("a panic"))
 }
 
 fn misuse<T>(what: &str) -> Result<T> {
@@ -100,11 +104,17 @@ unsafe fn held<'a>(module: *const Held) -> Result<&'a Held> {
     unsafe { module.as_ref() }.map_or_else(|| misuse("the module is NULL"), Ok)
 }
 
-/// A copy of an array of the caller's.
-///
+/// What an array of the caller's says of itself, looked at.
+struct Told<'a> {
+    dtype: DType,
+    shape: &'a [usize],
+    /// Number of elements.
+    n: usize,
+}
+
 /// # Safety
-/// What the array points to is there, as its fields say.
-unsafe fn array(from: &CArray) -> Result<Array> {
+/// So many extents as the rank says lie at the shape.
+unsafe fn told<'a>(from: &CArray) -> Result<Told<'a>> {
     let dtype = usize::try_from(from.dtype).ok().and_then(|i| DTYPES.get(i)).copied();
     let Some(dtype) = dtype else { return misuse("an array has a dtype that does not exist") };
     if from.rank > MAX_RANK || from.rank > 0 && from.shape.is_null() {
@@ -118,16 +128,132 @@ unsafe fn array(from: &CArray) -> Result<Array> {
     if n > 0 && (from.data.is_null() || !from.data.addr().is_multiple_of(dtype.size())) {
         return misuse("the elements of an array are NULL or not aligned");
     }
+    Ok(Told { dtype, shape, n })
+}
+
+/// Elements of a dtype that is not bool.
+///
+/// # Safety
+/// `n` aligned elements lie there and stay as they are for `'a`.
+unsafe fn elements<'a, T>(data: *const c_void, n: usize) -> &'a [T] {
+    // SAFETY: by contract; every pattern of bits is an element.
+    if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(data.cast(), n) } }
+}
+
+/// Bools of bytes, which need not be 0 or 1.
+///
+/// # Safety
+/// `n` bytes lie there.
+unsafe fn bools(data: *const c_void, n: usize) -> Vec<bool> {
+    // SAFETY: by contract.
+    memory::collect(unsafe { elements::<u8>(data, n) }.iter().map(|&b| b != 0))
+}
+
+/// A copy of an array of the caller's.
+///
+/// # Safety
+/// What the array points to is there, as its fields say.
+unsafe fn array(from: &CArray) -> Result<Array> {
+    // SAFETY: by contract, here and below; `told` has looked at dtype, number and alignment.
+    let Told { dtype, shape, n } = unsafe { told(from)? };
     if dtype == DType::Bool {
-        // SAFETY: so many bytes lie there, by contract; they need not be 0 or 1.
-        let bytes = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<u8>(), n) } };
-        return Ok(Array::new(shape, memory::collect(bytes.iter().map(|&b| b != 0))));
+        return Ok(Array::new(shape, unsafe { bools(from.data, n) }));
     }
-    Ok(dispatch!(dtype, T => {
-        // SAFETY: so many aligned elements lie there, by contract; every pattern of bits is one, for bools are done above.
-        let elements = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<T>(), n) } };
-        Array::new(shape, memory::copied(elements))
-    }))
+    Ok(dispatch!(dtype, T => Array::new(shape, memory::copied(unsafe { elements::<T>(from.data, n) }))))
+}
+
+/// The arrays of a list.
+///
+/// # Safety
+/// `n` of them lie there.
+unsafe fn listed<'a, T>(first: *const T, n: usize) -> &'a [T] {
+    // SAFETY: by contract.
+    if n == 0 || first.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(first, n) } }
+}
+
+/// Copies of arrays of the caller's.
+///
+/// # Safety
+/// `n` arrays lie there, whose memory is as they say.
+unsafe fn arrays(first: *const CArray, n: usize) -> Result<Vec<Array>> {
+    // SAFETY: by contract.
+    unsafe { listed(first, n) }.iter().map(|a| unsafe { array(a) }).collect()
+}
+
+/// Arguments where they lie and memory for results, for the time of a call.
+struct Lent<'a> {
+    args: &'a [CArray],
+    outs: &'a [CBuffer],
+    /// Arguments that are bool, copied: their bytes need not be 0 or 1.
+    given: Vec<Vec<bool>>,
+    /// Memory in place of results that are bool: bytes of the caller's need not be bools before the call.
+    made: Vec<Vec<bool>>,
+}
+
+impl<'a> Lent<'a> {
+    /// # Safety
+    /// What the arrays and buffers point to is there for `'a`, as their fields say, and nobody else writes there.
+    unsafe fn new(args: &'a [CArray], outs: &'a [CBuffer]) -> Result<Lent<'a>> {
+        let (mut given, mut made, mut taken) = (vec![], vec![], vec![]);
+        for (writes, array) in args.iter().map(|a| (false, *a)).chain(outs.iter().map(|o| (true, o.as_array()))) {
+            // SAFETY: by contract.
+            let Told { dtype, n, .. } = unsafe { told(&array)? };
+            let range = array.data.addr()..array.data.addr() + n * dtype.size();
+            if taken.iter().any(|(out, r): &(bool, std::ops::Range<usize>)| (writes || *out) && r.start < range.end && range.start < r.end)
+            {
+                return misuse("memory for a result lies in that of an argument or of another result");
+            }
+            taken.push((writes, range));
+            let bools = if dtype != DType::Bool {
+                vec![]
+            } else if writes {
+                vec![false; n]
+            } else {
+                unsafe { bools(array.data, n) }
+            };
+            if writes { made.push(bools) } else { given.push(bools) }
+        }
+        Ok(Lent { args, outs, given, made })
+    }
+    /// Runs; what it makes of bools goes to the caller where it succeeds.
+    fn run<R>(mut self, call: impl FnOnce(&[View], &mut [ViewMut]) -> Result<R>) -> Result<R> {
+        let args = self.args.iter().zip(&self.given).map(|(a, bools)| {
+            // SAFETY: `new` was promised that the memory is there, and has looked at what the array says of itself; here and below.
+            let Told { dtype, shape, n } = unsafe { told(a)? };
+            match dtype {
+                DType::Bool => View::new(shape, &bools[..]),
+                _ => dispatch!(dtype, T => View::new(shape, unsafe { elements::<T>(a.data, n) })),
+            }
+        });
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let outs = self.outs.iter().zip(&mut self.made).map(|(o, bools)| {
+            let Told { dtype, shape, n } = unsafe { told(&o.as_array())? };
+            match dtype {
+                DType::Bool => ViewMut::new(shape, &mut bools[..]),
+                // SAFETY: nobody else has this memory: `new` has seen that it is apart from all other.
+                _ => dispatch!(dtype, T => ViewMut::new(shape, unsafe { writeable::<T>(o.data, n) })),
+            }
+        });
+        let done = call(&args, &mut outs.collect::<Result<Vec<_>>>()?)?;
+        for (o, bools) in self.outs.iter().zip(&self.made) {
+            // SAFETY: as many bytes as bools lie there, if there are any.
+            unsafe { std::ptr::copy_nonoverlapping(bools.as_ptr().cast::<u8>(), o.data.cast(), bools.len()) };
+        }
+        Ok(done)
+    }
+}
+
+/// # Safety
+/// As of [`elements`], and nobody else reads or writes there.
+unsafe fn writeable<'a, T>(data: *mut c_void, n: usize) -> &'a mut [T] {
+    // SAFETY: by contract.
+    if n == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(data.cast(), n) } }
+}
+
+impl CBuffer {
+    fn as_array(&self) -> CArray {
+        CArray { dtype: self.dtype, rank: self.rank, shape: self.shape, data: self.data }
+    }
 }
 
 fn seen(array: &Array) -> CArray {
@@ -139,7 +265,7 @@ fn seen(array: &Array) -> CArray {
 fn boxed(module: Result<Module>) -> Result<*mut Held> {
     let module = module?;
     let names = module.names().map(c_text).collect();
-    Ok(Box::into_raw(Box::new(Held { module, names })))
+    Ok(Box::into_raw(Box::new(Held { module, names, entries: Mutex::default() })))
 }
 
 /// # Safety
@@ -200,12 +326,14 @@ pub unsafe extern "C" fn rscan_function_name(module: *const Held, i: usize) -> *
 /// A module that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_describe(module: *const Held) -> *const c_char {
-    guard(null(), || {
-        let text = c_text(&unsafe { held(module)? }.module.describe());
-        Ok(TEXT.with(|t| {
-            *t.borrow_mut() = text;
-            t.borrow().as_ptr()
-        }))
+    guard(null(), || Ok(kept(&unsafe { held(module)? }.module.describe())))
+}
+
+/// A text that this thread keeps until its next one.
+fn kept(text: &str) -> *const c_char {
+    TEXT.with(|t| {
+        *t.borrow_mut() = c_text(text);
+        t.borrow().as_ptr()
     })
 }
 
@@ -214,10 +342,70 @@ pub unsafe extern "C" fn rscan_describe(module: *const Held) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_call(module: *const Held, function: *const c_char, arguments: *const CArray, n: usize) -> *mut Results {
     guard(null_mut(), || {
-        let given = if n == 0 || arguments.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(arguments, n) } };
-        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let arrays = unsafe { arrays(arguments, n)? };
         let results = unsafe { held(module)? }.module.call(unsafe { text(function)? }, &arrays)?;
         Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, `n` arrays and `m` buffers whose memory is as they say, and that nobody else
+/// writes to meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_call_into(
+    module: *const Held,
+    function: *const c_char,
+    arguments: *const CArray,
+    n: usize,
+    results: *const CBuffer,
+    m: usize,
+) -> c_int {
+    guard(-1, || {
+        let (module, name) = unsafe { (held(module)?, text(function)?) };
+        let lent = unsafe { Lent::new(listed(arguments, n), listed(results, m))? };
+        lent.run(|args, outs| module.module.call_into(name, args, outs)).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_signature(module: *const Held, function: *const c_char) -> *const c_char {
+    guard(null(), || Ok(kept(unsafe { held(module)? }.module.signature_json(unsafe { text(function)? })?.as_str())))
+}
+
+/// What `look` sees of the entry of a function, which is made where there is none yet.
+///
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+unsafe fn entry<T>(module: *const Held, function: *const c_char, look: impl FnOnce(&EntryPoint) -> Result<T>) -> Result<T> {
+    // SAFETY: by contract.
+    let (held, name) = unsafe { (held(module)?, text(function)?) };
+    let mut entries = held.entries.lock().unwrap_or_else(PoisonError::into_inner);
+    if !entries.contains_key(name) {
+        entries.insert(name.to_string(), held.module.entry_point(name)?);
+    }
+    look(&entries[name])
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_address(module: *const Held, function: *const c_char) -> Option<unsafe extern "C" fn()> {
+    guard(None, || {
+        let address = unsafe { entry(module, function, EntryPoint::address)? };
+        // SAFETY: code begins there; the caller gives it the type that the signature says before it is called.
+        Ok(Some(unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn()>(std::ptr::with_exposed_provenance(address)) }))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_address_error(module: *const Held, function: *const c_char) -> *const c_char {
+    guard(null(), || {
+        let error = unsafe { entry(module, function, |entry| Ok(entry.last_error()))? };
+        Ok(error.map_or(null(), |e| kept(&e.to_string())))
     })
 }
 
@@ -312,10 +500,51 @@ pub unsafe extern "C" fn rscan_session_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_session_step(session: *const Open, rows: *const CArray, n: usize) -> *mut Results {
     guard(null_mut(), || {
-        let given = if n == 0 || rows.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(rows, n) } };
-        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let arrays = unsafe { arrays(rows, n)? };
         let results = unsafe { within(session, |s| s.step(&mut EvalCx::new(), &arrays))? };
         Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// As of [`rscan_call_into`], of a session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_step_into(
+    session: *const Open,
+    rows: *const CArray,
+    n: usize,
+    results: *const CBuffer,
+    m: usize,
+) -> c_int {
+    guard(-1, || {
+        let lent = unsafe { Lent::new(listed(rows, n), listed(results, m))? };
+        let step = |rows: &[View], outs: &mut [ViewMut]| {
+            let rows: Vec<StepRow> = rows.iter().map(View::elements).collect();
+            let mut outs: Vec<StepRowMut> = outs.iter_mut().map(ViewMut::elements_mut).collect();
+            unsafe { within(session, |s| s.step_into(&mut EvalCx::new(), &rows, &mut outs)) }
+        };
+        lent.run(step).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// A session that is not closed, and `n` arrays whose memory is as they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_run(session: *const Open, steps: usize, rows: *const CArray, n: usize) -> *mut Results {
+    guard(null_mut(), || {
+        let arrays = unsafe { arrays(rows, n)? };
+        let results = unsafe { within(session, |s| s.run(&mut EvalCx::new(), steps, &arrays))? };
+        Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, and a session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_commit(module: *const Held, function: *const c_char, session: *const Open) -> c_int {
+    guard(-1, || {
+        let function = unsafe { held(module)? }.module.function(unsafe { text(function)? })?;
+        unsafe { within(session, |s| function.commit(s)) }.map(|()| 0)
     })
 }
 

@@ -19,4 +19,5 @@ mod random_graphs;
 mod sessions;
 mod sources;
 mod tidy;
+mod views;
 mod vm_allocations;
