@@ -92,8 +92,8 @@ class Caller(_native.Caller):
     def address(self) -> int:
         """The address of the function in C, `double f(double, …)`: for programs that call it without Python, from any number of threads.
 
-        Its inputs that are not fixed, and its one output, are float64, float32 or int64 scalars. It is good as long as the function lives. A
-        call that fails gives NaN, or the lowest int64, and `address_error` tells why.
+        Its inputs that are not fixed, and its one output, are float64, float32 or int64 scalars. It is good as long as the function lives.
+        A call that fails gives NaN, or the lowest int64, and `address_error` tells why.
 
         >>> x = rs.dscalar("x")
         >>> f = rs.function([x], x**2)
@@ -123,7 +123,7 @@ class Caller(_native.Caller):
     def lowlevel(self, kind: str = "numbers") -> Any:
         """A `scipy.LowLevelCallable`, which SciPy calls without Python.
 
-        kind: 'numbers' for `scipy.integrate.quad` and its like: `double (double)`, or, of several numbers, `double (int, double *, void *)`;
+        kind: 'numbers' for `scipy.integrate.quad` and its like: `double (double)` or, of several numbers, `double (int, double *, void *)`;
         'filter' for `scipy.ndimage.generic_filter`: a number per cell of the footprint. All numbers are float64.
 
         >>> from scipy.integrate import quad

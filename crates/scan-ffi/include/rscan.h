@@ -82,8 +82,8 @@ rscan_session *rscan_session_open(const rscan_module *module, const char *functi
                                   size_t n);
 /* One step: given a row of each sequence, in order, the row of each result. Where it fails the session is as it was. */
 rscan_results *rscan_session_step(rscan_session *session, const rscan_array *rows, size_t n);
-/* The same with rows where they lie and memory of the caller's for the rows of results; dtypes and numbers of elements are compared. After the
- * first step nothing is allocated where the loop is one kernel and no row is bool. 0 or -1. */
+/* The same with rows where they lie and memory of the caller's for the rows of results; dtypes and numbers of elements are compared. 0 or -1,
+ * where no result is written and the session is as it was. */
 int rscan_session_step_into(rscan_session *session, const rscan_array *rows, size_t n, const rscan_buffer *results, size_t m);
 /* Up to so many steps, given as many rows of each sequence in one array: the rows of each result, fewer where there are no more steps. */
 rscan_results *rscan_session_run(rscan_session *session, size_t steps, const rscan_array *rows, size_t n);
