@@ -186,6 +186,8 @@ class Caller:
     def _run(self, args: tuple[np.ndarray, ...], out: Any = None) -> Any: ...
     def _entry(self) -> EntryPoint: ...
 
+@final
+@disjoint_base
 class EntryPoint:
     """Addresses of a function of numbers, which are good as long as this lives."""
 

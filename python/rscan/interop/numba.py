@@ -27,6 +27,7 @@ __all__: list[str] = []
 def register() -> None:
     """Tells numba that functions of rscan follow its protocol of addresses. It may be called again."""
     from numba.core.types import WrapperAddressProtocol
+    from numba.experimental import function_type  # noqa: F401  which tells the types of such arguments, and is else imported too late
 
     WrapperAddressProtocol.register(Caller)
 
