@@ -187,7 +187,6 @@ class Caller:
     def _entry(self) -> EntryPoint: ...
 
 @final
-@disjoint_base
 class EntryPoint:
     """Addresses of a function of numbers, which are good as long as this lives."""
 

@@ -3,9 +3,10 @@
 use super::Function;
 use crate::backend::cpu::{self, Scalars};
 use crate::bail;
-use crate::base::{Diagnostic, Kind, Result};
-use crate::ir::EvalCx;
-use crate::types::{Array, DType, memory};
+use crate::base::{Diagnostic, Kind, Result, Span};
+use crate::expr::Var;
+use crate::ir::{Def, EvalCx};
+use crate::types::{Array, DType, Type, memory};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -52,7 +53,7 @@ impl EntryPoint {
             bail!(Type, "E0504", "the function takes {} arguments, got {}", function.inputs().len(), fixed.len());
         }
         let fixed: Vec<Option<Array>> = fixed.into_iter().map(|value| value.map(Array::owned)).collect();
-        let (params, result) = types(&function, &fixed).map_err(refused)?;
+        let (params, result) = types(&function, &fixed)?;
         let numbers = Numbers { function, fixed, params: params.clone(), result, error: Mutex::default() };
         Ok(EntryPoint { entry: cpu::Entry::new(numbers, &params, result) })
     }
@@ -104,26 +105,32 @@ fn refused(why: String) -> Box<Diagnostic> {
         .help("an address is there for one float64, float32 or int64 result of such numbers; other arguments can be fixed before")
 }
 
-/// Dtypes of arguments and result, or why there is no address.
-fn types(function: &Function, fixed: &[Option<Array>]) -> std::result::Result<(Vec<DType>, DType), String> {
+/// Dtypes of arguments and result.
+fn types(function: &Function, fixed: &[Option<Array>]) -> Result<(Vec<DType>, DType)> {
     let graph = function.graph();
-    let number = |what: String, ty: &crate::types::Type| {
-        let fits = ty.rank() == 0 && matches!(ty.dtype, DType::F64 | DType::F32 | DType::I64);
-        if fits { Ok(ty.dtype) } else { Err(format!("{what} is {ty}")) }
-    };
     if function.n_outputs() != 1 {
-        return Err(format!("it has {} results", function.n_outputs()));
+        return Err(refused(format!("it has {} results", function.n_outputs())));
     }
-    if !function.updated_leaves().is_empty() {
-        return Err("it updates shared variables, as random streams do".into());
+    if let Some(leaf) = function.updated_leaves().first() {
+        return Err(refused("it updates shared variables, as random streams do".into()).label(leaf.span(), "one of them is made here"));
     }
     if graph.whole().user_ops {
-        return Err("it has operations of users".into());
+        return Err(refused("it has operations of users".into()));
     }
     let free = function.inputs().iter().enumerate().filter(|(i, _)| fixed.get(*i).is_none_or(Option::is_none));
-    let params =
-        free.map(|(_, input)| number(format!("input `{}`", input.describe()), input.ty())).collect::<std::result::Result<_, _>>()?;
-    Ok((params, number("its result".into(), graph.ty(graph.results()[0]))?))
+    let param = |(_, input): (usize, &Var)| {
+        number_type(input.ty(), || format!("input `{}`", input.describe())).map_err(|e| e.label(input.span(), "the input is made here"))
+    };
+    let params = free.map(param).collect::<Result<_>>()?;
+    let made = graph.results()[0];
+    let span = if let Def::Out(node, _) = graph.def(made) { graph.nodes()[node].span } else { Span::NONE };
+    let result = number_type(graph.ty(made), || "its result".into()).map_err(|e| e.label(span, "the result is made here"))?;
+    Ok((params, result))
+}
+
+fn number_type(ty: &Type, what: impl Fn() -> String) -> Result<DType> {
+    let fits = ty.rank() == 0 && matches!(ty.dtype, DType::F64 | DType::F32 | DType::I64);
+    if fits { Ok(ty.dtype) } else { Err(refused(format!("{} is {ty}", what()))) }
 }
 
 impl Numbers {
