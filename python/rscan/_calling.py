@@ -98,6 +98,64 @@ class Caller(_native.Caller):
                 return self.name or "function"
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @property
+    def address(self) -> int:
+        """The address of the function in C, `double f(double, …)`: for programs that call it without Python, from any number of threads.
+
+        Its inputs that are not fixed, and its one output, are float64, float32 or int64 scalars. It is good as long as the function lives.
+        A call that fails gives NaN, or the lowest int64, and `address_error` tells why.
+
+        >>> x = rs.dscalar("x")
+        >>> f = rs.function([x], x**2)
+        >>> import ctypes
+        >>> ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(f.address)(3.0)
+        9.0
+        """
+        return self._entry().address
+
+    @property
+    def address_error(self) -> BaseException | None:
+        """What was wrong in the last call by its address that failed; None where none has."""
+        return self._entry().error
+
+    @property
+    def ctypes(self) -> Any:
+        """The function at `address` as a function object of ctypes, which keeps it alive.
+
+        >>> x = rs.dscalar("x")
+        >>> rs.function([x], x**2).ctypes(3.0)
+        9.0
+        """
+        from ._entry import as_ctypes
+
+        return as_ctypes(self._entry())
+
+    def lowlevel(self, kind: str = "numbers") -> Any:
+        """A `scipy.LowLevelCallable`, which SciPy calls without Python.
+
+        kind: 'numbers' for `scipy.integrate.quad` and its like: `double (double)` or, of several numbers, `double (int, double *, void *)`;
+        'filter' for `scipy.ndimage.generic_filter`: a number per cell of the footprint. All numbers are float64.
+
+        >>> from scipy.integrate import quad
+        >>> x, a = rs.dscalars("x a")
+        >>> f = rs.function([x, a], a * x**2)
+        >>> round(quad(f.lowlevel(), 0.0, 3.0, args=(2.0,))[0], 9)
+        18.0
+        """
+        from ._entry import as_lowlevel
+
+        return as_lowlevel(self._entry(), kind)
+
+    def __wrapper_address__(self) -> int:
+        """numba's name for `address`."""
+        return self.address
+
+    def signature(self) -> Any:
+        """numba's signature of the function at `address`."""
+        from ._entry import numba_signature
+
+        return numba_signature(self._entry())
+
     def _repr_html_(self) -> str:
         from ._html import function
 

@@ -3,8 +3,9 @@
 pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::explain::{StateInfo, VariantInfo};
-pub use crate::exec::session::{Row as StepRow, RowMut as StepRowMut};
-pub use crate::exec::{DeviceInfo, Engine, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on};
+pub use crate::exec::{
+    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on,
+};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
 pub use crate::expr::gradient::{grad, jvp, jvp_with, vjp};
@@ -28,4 +29,4 @@ pub use crate::scan::inspect;
 pub use crate::types::buffer::{LARGE as LARGE_MEMORY, advise_with, release as release_memory, release_idle as release_idle_memory};
 pub use crate::types::memory::{self, OutOfMemory};
 pub use crate::types::shared::Note;
-pub use crate::types::{Array, DType, Dim, Element, Shared, Type};
+pub use crate::types::{Array, DType, Dim, Element, Row as StepRow, RowMut as StepRowMut, Shared, Type, View, ViewMut};

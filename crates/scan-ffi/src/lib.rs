@@ -1,9 +1,11 @@
 //! rscan for C: `include/rscan.h` says what each function does. No panic leaves this library.
 
-use scan_core::dispatch;
+mod arrays;
+
+use arrays::{CArray, CBuffer, Lent, array, arrays, listed, seen};
 use scan_core::prelude::*;
-use std::any::Any;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -14,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Held {
     module: Module,
     names: Vec<CString>,
+    /// Functions that were asked for their address.
+    entries: Mutex<HashMap<String, EntryPoint>>,
 }
 
 /// A session; steps of several threads follow each other.
@@ -21,21 +25,6 @@ pub struct Open(Mutex<Session>);
 
 /// What a call gave.
 pub struct Results(Vec<Array>);
-
-/// `rscan_array`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct CArray {
-    dtype: c_int,
-    rank: usize,
-    shape: *const usize,
-    data: *const c_void,
-}
-
-const DTYPES: [DType; 11] =
-    [DType::Bool, DType::I8, DType::I16, DType::I32, DType::I64, DType::U8, DType::U16, DType::U32, DType::U64, DType::F32, DType::F64];
-/// The largest number of axes.
-const MAX_RANK: usize = 32;
 
 thread_local! {
     static ERROR: RefCell<(CString, CString)> = RefCell::default();
@@ -52,20 +41,13 @@ fn guard<T>(otherwise: T, body: impl FnOnce() -> Result<T>) -> T {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(value)) => return value,
         Ok(Err(error)) => error,
-        Err(payload) => of_panic(&*payload),
+        Err(payload) => memory::of_panic(&*payload),
     };
     ERROR.with(|e| *e.borrow_mut() = (c_text(&error.to_string()), c_text(error.code)));
     otherwise
 }
 
-fn of_panic(payload: &(dyn Any + Send)) -> Box<Diagnostic> {
-    if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
-        return refused.diagnostic("a copy of an array");
-    }
-    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
-    Diagnostic::new(Kind::Internal, "E9999", text.unwrap_or("a panic"))
-}
-
+/// The error of a caller who is mistaken.
 fn misuse<T>(what: &str) -> Result<T> {
     Err(Diagnostic::new(Kind::Value, "E0504", what))
 }
@@ -100,46 +82,10 @@ unsafe fn held<'a>(module: *const Held) -> Result<&'a Held> {
     unsafe { module.as_ref() }.map_or_else(|| misuse("the module is NULL"), Ok)
 }
 
-/// A copy of an array of the caller's.
-///
-/// # Safety
-/// What the array points to is there, as its fields say.
-unsafe fn array(from: &CArray) -> Result<Array> {
-    let dtype = usize::try_from(from.dtype).ok().and_then(|i| DTYPES.get(i)).copied();
-    let Some(dtype) = dtype else { return misuse("an array has a dtype that does not exist") };
-    if from.rank > MAX_RANK || from.rank > 0 && from.shape.is_null() {
-        return misuse("an array has too many axes, or no shape");
-    }
-    // SAFETY: so many extents lie there, by contract.
-    let shape = if from.rank == 0 { &[] } else { unsafe { std::slice::from_raw_parts(from.shape, from.rank) } };
-    let n = if shape.contains(&0) { Some(0) } else { shape.iter().try_fold(1usize, |n, &k| n.checked_mul(k)) };
-    let n = n.filter(|n| n.checked_mul(dtype.size()).is_some_and(|bytes| bytes <= isize::MAX as usize));
-    let Some(n) = n else { return misuse("an array has more elements than memory") };
-    if n > 0 && (from.data.is_null() || !from.data.addr().is_multiple_of(dtype.size())) {
-        return misuse("the elements of an array are NULL or not aligned");
-    }
-    if dtype == DType::Bool {
-        // SAFETY: so many bytes lie there, by contract; they need not be 0 or 1.
-        let bytes = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<u8>(), n) } };
-        return Ok(Array::new(shape, memory::collect(bytes.iter().map(|&b| b != 0))));
-    }
-    Ok(dispatch!(dtype, T => {
-        // SAFETY: so many aligned elements lie there, by contract; every pattern of bits is one, for bools are done above.
-        let elements = if n == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(from.data.cast::<T>(), n) } };
-        Array::new(shape, memory::copied(elements))
-    }))
-}
-
-fn seen(array: &Array) -> CArray {
-    let dtype = DTYPES.iter().position(|d| *d == array.dtype()).unwrap_or_default() as c_int;
-    let data = dispatch!(array.dtype(), T => array.as_slice::<T>().as_ptr().cast());
-    CArray { dtype, rank: array.rank(), shape: array.shape().as_ptr(), data }
-}
-
 fn boxed(module: Result<Module>) -> Result<*mut Held> {
     let module = module?;
     let names = module.names().map(c_text).collect();
-    Ok(Box::into_raw(Box::new(Held { module, names })))
+    Ok(Box::into_raw(Box::new(Held { module, names, entries: Mutex::default() })))
 }
 
 /// # Safety
@@ -200,12 +146,14 @@ pub unsafe extern "C" fn rscan_function_name(module: *const Held, i: usize) -> *
 /// A module that is not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_describe(module: *const Held) -> *const c_char {
-    guard(null(), || {
-        let text = c_text(&unsafe { held(module)? }.module.describe());
-        Ok(TEXT.with(|t| {
-            *t.borrow_mut() = text;
-            t.borrow().as_ptr()
-        }))
+    guard(null(), || Ok(kept(&unsafe { held(module)? }.module.describe())))
+}
+
+/// A text that this thread keeps until its next one.
+fn kept(text: &str) -> *const c_char {
+    TEXT.with(|t| {
+        *t.borrow_mut() = c_text(text);
+        t.borrow().as_ptr()
     })
 }
 
@@ -214,10 +162,70 @@ pub unsafe extern "C" fn rscan_describe(module: *const Held) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_call(module: *const Held, function: *const c_char, arguments: *const CArray, n: usize) -> *mut Results {
     guard(null_mut(), || {
-        let given = if n == 0 || arguments.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(arguments, n) } };
-        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let arrays = unsafe { arrays(arguments, n)? };
         let results = unsafe { held(module)? }.module.call(unsafe { text(function)? }, &arrays)?;
         Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, `n` arrays and `m` buffers whose memory is as they say, and that nobody else
+/// writes to meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_call_into(
+    module: *const Held,
+    function: *const c_char,
+    arguments: *const CArray,
+    n: usize,
+    results: *const CBuffer,
+    m: usize,
+) -> c_int {
+    guard(-1, || {
+        let (module, name) = unsafe { (held(module)?, text(function)?) };
+        let lent = unsafe { Lent::new(listed(arguments, n), listed(results, m))? };
+        lent.run(|args, outs| module.module.call_into(name, args, outs)).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_signature(module: *const Held, function: *const c_char) -> *const c_char {
+    guard(null(), || Ok(kept(unsafe { held(module)? }.module.signature_json(unsafe { text(function)? })?.as_str())))
+}
+
+/// What `look` sees of the entry of a function, which is made where there is none yet.
+///
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+unsafe fn entry<T>(module: *const Held, function: *const c_char, look: impl FnOnce(&EntryPoint) -> Result<T>) -> Result<T> {
+    // SAFETY: by contract.
+    let (held, name) = unsafe { (held(module)?, text(function)?) };
+    let mut entries = held.entries.lock().unwrap_or_else(PoisonError::into_inner);
+    if !entries.contains_key(name) {
+        entries.insert(name.to_string(), held.module.entry_point(name)?);
+    }
+    look(&entries[name])
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_address(module: *const Held, function: *const c_char) -> Option<unsafe extern "C" fn()> {
+    guard(None, || {
+        let address = unsafe { entry(module, function, EntryPoint::address)? };
+        // SAFETY: code begins there; the caller gives it the type that the signature says before it is called.
+        Ok(Some(unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn()>(std::ptr::with_exposed_provenance(address)) }))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, and a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_address_error(module: *const Held, function: *const c_char) -> *const c_char {
+    guard(null(), || {
+        let error = unsafe { entry(module, function, |entry| Ok(entry.last_error()))? };
+        Ok(error.map_or(null(), |e| kept(&e.to_string())))
     })
 }
 
@@ -312,10 +320,51 @@ pub unsafe extern "C" fn rscan_session_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rscan_session_step(session: *const Open, rows: *const CArray, n: usize) -> *mut Results {
     guard(null_mut(), || {
-        let given = if n == 0 || rows.is_null() { &[][..] } else { unsafe { std::slice::from_raw_parts(rows, n) } };
-        let arrays = given.iter().map(|a| unsafe { array(a) }).collect::<Result<Vec<_>>>()?;
+        let arrays = unsafe { arrays(rows, n)? };
         let results = unsafe { within(session, |s| s.step(&mut EvalCx::new(), &arrays))? };
         Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// As of [`rscan_call_into`], of a session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_step_into(
+    session: *const Open,
+    rows: *const CArray,
+    n: usize,
+    results: *const CBuffer,
+    m: usize,
+) -> c_int {
+    guard(-1, || {
+        let lent = unsafe { Lent::new(listed(rows, n), listed(results, m))? };
+        let step = |rows: &[View], outs: &mut [ViewMut]| {
+            let rows: Vec<StepRow> = rows.iter().map(View::elements).collect();
+            let mut outs: Vec<StepRowMut> = outs.iter_mut().map(ViewMut::elements_mut).collect();
+            unsafe { within(session, |s| s.step_into(&mut EvalCx::new(), &rows, &mut outs)) }
+        };
+        lent.run(step).map(|()| 0)
+    })
+}
+
+/// # Safety
+/// A session that is not closed, and `n` arrays whose memory is as they say.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_run(session: *const Open, steps: usize, rows: *const CArray, n: usize) -> *mut Results {
+    guard(null_mut(), || {
+        let arrays = unsafe { arrays(rows, n)? };
+        let results = unsafe { within(session, |s| s.run(&mut EvalCx::new(), steps, &arrays))? };
+        Ok(Box::into_raw(Box::new(Results(results))))
+    })
+}
+
+/// # Safety
+/// A module that is not freed, a text that ends with a zero, and a session that is not closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rscan_session_commit(module: *const Held, function: *const c_char, session: *const Open) -> c_int {
+    guard(-1, || {
+        let function = unsafe { held(module)? }.module.function(unsafe { text(function)? })?;
+        unsafe { within(session, |s| function.commit(s)) }.map(|()| 0)
     })
 }
 

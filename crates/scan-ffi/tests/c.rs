@@ -21,10 +21,34 @@ fn module() -> Result<Module> {
     let after = w.sub(&slope.mul(&Var::number(0.1))?)?;
     let train = FunctionSpec { inputs: vec![x.clone(), y], outputs: vec![loss], updates: vec![(w, after)], ..Default::default() };
     let predict = FunctionSpec { inputs: vec![x], outputs: vec![last], ..Default::default() };
+    let flags = Var::input(Type::unknown(DType::Bool, 1), Some("flags"), Span::NONE);
+    let negate = FunctionSpec { outputs: vec![Var::number(0.5).gt(&flags.cast(DType::F64)?)?], inputs: vec![flags], ..Default::default() };
     let mut module = Module::new();
     module.add("train", Arc::new(Function::new(train)?))?;
     module.add("predict", Arc::new(Function::new(predict)?))?;
+    module.add("negate", Arc::new(Function::new(negate)?))?;
+    module.add("count", Arc::new(Function::new(count()?)?))?;
+    module.add("pick", Arc::new(Function::new(pick()?)?))?;
     Ok(module)
+}
+
+/// `total ← total + Σ x`, step by step.
+fn count() -> Result<FunctionSpec> {
+    let total = Var::shared(Shared::new(Array::scalar(0.0), Type::scalar(DType::F64)), Some("total"), Span::NONE);
+    let x = Var::float("x", 1);
+    let mut step = LoopBuilder::new(LoopOptions::default())?;
+    let x_t = step.sequence(&x, &[0], Some("x"))?.remove(0);
+    let sum = step.state(&total, &[-1], Some("sum"))?.remove(0);
+    let rows = step.finish(&[(Some(0), sum.add(&x_t)?)], &[], None)?.outputs.remove(0);
+    Ok(FunctionSpec { inputs: vec![x], outputs: vec![rows.clone()], updates: vec![(total, rows.row(-1)?)], ..Default::default() })
+}
+
+/// `x · [0, 1, 2, 3][i]`.
+fn pick() -> Result<FunctionSpec> {
+    let (x, i) = (Var::float("x", 0), Var::input(Type::scalar(DType::I64), Some("i"), Span::NONE));
+    let table = Var::constant(Array::vector(&[0.0, 1.0, 2.0, 3.0]), Span::NONE);
+    let found = Var::apply1(scan_core::ir::op::Index { pattern: "i".into() }, &[table, i.clone()], Span::NONE)?;
+    Ok(FunctionSpec { outputs: vec![x.mul(&found)?], inputs: vec![x, i], ..Default::default() })
 }
 
 /// What `serve.c` prints, computed here.
@@ -32,7 +56,7 @@ fn expected(module: &Module) -> Result<String> {
     let x = Array::new(&[6, 2], (0..12).map(|i| f64::from(i - 5) / 8.0).collect());
     let y = Array::vector(&[0.25, -0.5]);
     module.set("w", Array::vector(&[0.5, 0.25]))?;
-    let mut lines = vec!["train".to_string(), "predict".to_string()];
+    let mut lines = ["train", "predict", "negate", "count", "pick"].map(str::to_string).to_vec();
     let mut show = |name: &str, array: &Array| {
         let bits: String = array.bits().iter().map(|b| format!(" {b:016x}")).collect();
         lines.push(format!("{name}{bits}"));
@@ -43,7 +67,7 @@ fn expected(module: &Module) -> Result<String> {
     let last = module.call("predict", &[x])?.remove(0);
     show("predict", &last);
     show("w", &module.get("w")?);
-    show("session", &last);
+    ["session", "into", "run"].iter().for_each(|name| show(name, &last));
     Ok(lines.join("\n") + "\n")
 }
 
@@ -74,7 +98,7 @@ fn a_program_in_c_gets_the_same_bits() {
         .output()
         .expect("a compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let ran = Command::new(&program).arg(&file).output().expect("a program");
+    let ran = Command::new(&program).arg(&file).arg(if cfg!(feature = "jit") { "jit" } else { "vm" }).output().expect("a program");
     let error = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && error.is_empty(), "{error}");
     assert_eq!(String::from_utf8_lossy(&ran.stdout), expected(&module).expect("results"));

@@ -2,6 +2,7 @@
 
 use crate::array::{Plain, copy_into, plain, to_numpy};
 use crate::call::{Accept, Function};
+use crate::entry::EntryPoint;
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -28,6 +29,8 @@ struct Parts {
     profile: Option<Py<PyAny>>,
     /// False where every call goes through `_call`.
     quick: bool,
+    /// Its addresses, made where somebody first asks for one.
+    entry: OnceLock<Py<EntryPoint>>,
 }
 
 /// What a call returns.
@@ -119,8 +122,28 @@ impl Caller {
             return Err(misuse("a name per input that is not fixed"));
         }
         let takes_out = !names.iter().flatten().any(|name| name.bind(function.py()) == "out");
-        let parts = Parts { function: function.clone().unbind(), form, fixed: values, names, takes_out, strict, profile, quick };
+        let parts = Parts {
+            function: function.clone().unbind(),
+            form,
+            fixed: values,
+            names,
+            takes_out,
+            strict,
+            profile,
+            quick,
+            entry: OnceLock::new(),
+        };
         self.0.set(parts).map_err(|_| misuse("installed twice"))
+    }
+
+    /// Its addresses, which live as long as it does.
+    fn _entry(&self, py: Python<'_>) -> PyResult<Py<EntryPoint>> {
+        let parts = self.0.get().ok_or_else(|| misuse("asked before it was made"))?;
+        if let Some(made) = parts.entry.get() {
+            return Ok(made.clone_ref(py));
+        }
+        let made = Py::new(py, EntryPoint::new(py, &parts.function.get().inner, &parts.fixed)?)?;
+        Ok(parts.entry.get_or_init(|| made).clone_ref(py))
     }
 
     /// The outputs for these arguments, given in order or by name.

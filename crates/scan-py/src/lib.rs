@@ -4,6 +4,7 @@
 mod array;
 mod call;
 mod caller;
+mod entry;
 mod errors;
 mod gradient;
 mod loops;
@@ -32,6 +33,8 @@ mod _native {
     use super::call::{devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
+    #[pymodule_export]
+    use super::entry::EntryPoint;
     #[pymodule_export]
     use super::errors::error_page;
     #[pymodule_export]

@@ -5,6 +5,7 @@
 | `scipy` | objectives with exact gradients, Hessians and Hessian-vector products of nested parameters |
 | `jax`, `torch`, `pytensor` | a function of rscan as a differentiable function of theirs; by the last one, of PyMC |
 | `nutpie` | a log-density to be sampled |
+| `numba` | compiled functions of numbers as arguments of `njit` functions |
 | `sklearn` | a base for estimators whose loss is a loop |
 | `arviz` | draws as what ArviZ takes |
 """

@@ -1,12 +1,15 @@
 //! Functions: called with arrays.
 
+mod entry;
 pub mod explain;
 mod fit;
 pub mod function;
+mod into;
 pub mod native;
 pub mod place;
 pub mod program;
 pub mod session;
+pub use entry::EntryPoint;
 pub use explain::LoopInfo;
 pub use function::{Function, FunctionSpec};
 pub use native::Engine;

@@ -21,7 +21,7 @@ pub use typed::{Passed, Row, Typed};
 
 use crate::bail;
 use crate::base::{Diagnostic, Result};
-use crate::exec::{Function, FunctionSpec};
+use crate::exec::{EntryPoint, Function, FunctionSpec};
 use crate::expr::Var;
 use crate::expr::splice::splice;
 use crate::ir::Graph;
@@ -155,6 +155,14 @@ impl Module {
     pub fn signature(&self, name: &str) -> Result<&Signature> {
         Ok(&self.entry(name)?.signature)
     }
+    /// The same as the JSON that a file has of it (`docs/format.md`): names, dtypes, extents (a number where it is fixed, else a form or null), docs,
+    /// results, shared variables. A default value stands as the name of its tensor.
+    ///
+    /// # Errors
+    /// `E0925` where there is none of this name.
+    pub fn signature_json(&self, name: &str) -> Result<String> {
+        save::signature(name, self.signature(name)?)
+    }
     /// A function, compiled when it is first asked for.
     ///
     /// # Errors
@@ -162,6 +170,13 @@ impl Module {
     pub fn function(&self, name: &str) -> Result<Arc<Function>> {
         let entry = self.entry(name)?;
         entry.compiled.get_or_init(|| Ok(Arc::new(Function::new(self.spec(name)?)?))).clone()
+    }
+    /// A function of numbers, to be called by an address. It keeps the function.
+    ///
+    /// # Errors
+    /// As [`Module::function`] and [`EntryPoint::new`].
+    pub fn entry_point(&self, name: &str) -> Result<EntryPoint> {
+        EntryPoint::new(self.function(name)?, vec![])
     }
     /// A function as expressions of fresh inputs and of the shared variables.
     ///

@@ -2,7 +2,7 @@
 
 use super::container::{self, CHECKSUM};
 use super::signature::{FunctionRow, Rows, SharedRow};
-use super::{FORMAT, METADATA, Module, free};
+use super::{FORMAT, METADATA, Module, Port, Signature, free};
 use crate::base::{Diagnostic, Result, Span, span};
 use crate::exec::function::snapshot;
 use crate::ir::parse::words;
@@ -26,13 +26,10 @@ pub(super) fn to_bytes(module: &Module) -> Result<Vec<u8>> {
     for (name, entry) in module.functions.iter() {
         text += &print_with(&entry.graph, name, &mut |a| (a.len() > LARGE).then(|| tensors.constant(a)));
         lines.of(&entry.graph);
-        let row = FunctionRow::new(name, &entry.signature, &mut |port, value| {
-            tensors.add(&format!("default.{name}.{}", port.name.as_deref().unwrap_or("input")), value)
-        });
+        let row = FunctionRow::new(name, &entry.signature, &mut |port, value| tensors.add(&default_name(name, port), value));
         functions.push(row);
     }
     let shared = module.shared.iter().map(|(name, shared)| SharedRow::new(name, shared.ty())).collect();
-    let json = |e: serde_json::Error| Diagnostic::internal(e.to_string());
     let texts = [
         ("rscan.format", FORMAT.to_string()),
         ("rscan.version", env!("CARGO_PKG_VERSION").to_string()),
@@ -48,6 +45,21 @@ pub(super) fn to_bytes(module: &Module) -> Result<Vec<u8>> {
         crate::bail!(Value, "E0906", "signatures, docs and lines of source take more than {} bytes", container::SIDE);
     }
     Ok(bytes)
+}
+
+/// The row of a function among the signatures of a file, alone.
+pub(super) fn signature(name: &str, signature: &Signature) -> Result<String> {
+    let row = FunctionRow::new(name, signature, &mut |port, _| default_name(name, port));
+    serde_json::to_string(&row).map_err(json)
+}
+
+fn json(e: serde_json::Error) -> Box<Diagnostic> {
+    Diagnostic::internal(e.to_string())
+}
+
+/// The name of the tensor of a default value, where no other has it.
+fn default_name(function: &str, port: &Port) -> String {
+    format!("default.{function}.{}", port.name.as_deref().unwrap_or("input"))
 }
 
 /// The tensors of a file, each with a name of its own.

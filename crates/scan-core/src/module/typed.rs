@@ -5,22 +5,34 @@ use crate::bail;
 use crate::base::Result;
 use crate::exec::Function;
 use crate::ir::EvalCx;
-use crate::types::{Array, Element, Type};
+use crate::types::{Array, Element, Type, View, ViewMut};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A type of Rust's that stands for an argument or a result: a number for a scalar, a `Vec` for a vector, an [`Array`] for anything and, with
 /// the feature `ndarray`, its arrays.
 ///
-/// Borrowed arguments are copied. An [`Array`] is not: it keeps the vector that it was made of, or reads memory of any owner where it lies
+/// [`Typed::call`] copies borrowed arguments, [`Typed::call_into`] reads them where they lie. An [`Array`] is never copied: it keeps the vector that it was made of, or reads memory of any owner where it lies
 /// ([`Array::foreign`]), and a vector result is the function's memory itself.
 pub trait Passed: Sized {
     /// What a caller gives: a number, a slice, an array.
     type Given<'a>;
+    /// Where a caller wants a result: a reference to a number, a slice, memory with a shape.
+    type Place<'a>;
     /// True where an argument or result of this type can be this.
     fn fits(ty: &Type) -> bool;
     /// The argument.
     fn array(given: Self::Given<'_>) -> Array;
+    /// The argument where it lies.
+    ///
+    /// # Errors
+    /// `E0515` where it does not lie in row-major order.
+    fn view<'a>(given: &'a Self::Given<'_>) -> Result<View<'a>>;
+    /// The memory for a result.
+    ///
+    /// # Errors
+    /// As of an argument.
+    fn place(place: Self::Place<'_>) -> Result<ViewMut<'_>>;
     /// The result, of a type that fits.
     ///
     /// # Errors
@@ -30,11 +42,18 @@ pub trait Passed: Sized {
 
 impl<T: Element> Passed for T {
     type Given<'a> = T;
+    type Place<'a> = &'a mut T;
     fn fits(ty: &Type) -> bool {
         ty.dtype == T::DTYPE && ty.rank() == 0
     }
     fn array(given: T) -> Array {
         Array::scalar(given)
+    }
+    fn view<'a>(given: &'a T) -> Result<View<'a>> {
+        Ok(given.into())
+    }
+    fn place(place: Self::Place<'_>) -> Result<ViewMut<'_>> {
+        Ok(place.into())
     }
     fn back(array: Array) -> Result<T> {
         Ok(array.as_slice::<T>()[0])
@@ -43,11 +62,18 @@ impl<T: Element> Passed for T {
 
 impl<T: Element> Passed for Vec<T> {
     type Given<'a> = &'a [T];
+    type Place<'a> = &'a mut [T];
     fn fits(ty: &Type) -> bool {
         ty.dtype == T::DTYPE && ty.rank() == 1
     }
     fn array(given: &[T]) -> Array {
         Array::vector(given)
+    }
+    fn view<'a>(given: &'a &[T]) -> Result<View<'a>> {
+        Ok((*given).into())
+    }
+    fn place(place: Self::Place<'_>) -> Result<ViewMut<'_>> {
+        Ok(place.into())
     }
     fn back(array: Array) -> Result<Vec<T>> {
         Ok(array.into_vec())
@@ -56,11 +82,18 @@ impl<T: Element> Passed for Vec<T> {
 
 impl Passed for Array {
     type Given<'a> = Array;
+    type Place<'a> = ViewMut<'a>;
     fn fits(_: &Type) -> bool {
         true
     }
     fn array(given: Array) -> Array {
         given
+    }
+    fn view<'a>(given: &'a Array) -> Result<View<'a>> {
+        Ok(given.into())
+    }
+    fn place(place: Self::Place<'_>) -> Result<ViewMut<'_>> {
+        Ok(place)
     }
     fn back(array: Array) -> Result<Array> {
         Ok(array)
@@ -70,11 +103,18 @@ impl Passed for Array {
 #[cfg(feature = "ndarray")]
 impl<T: Element, D: ndarray::Dimension> Passed for ndarray::Array<T, D> {
     type Given<'a> = ndarray::ArrayView<'a, T, D>;
+    type Place<'a> = ndarray::ArrayViewMut<'a, T, D>;
     fn fits(ty: &Type) -> bool {
         ty.dtype == T::DTYPE && D::NDIM.is_none_or(|n| n == ty.rank())
     }
     fn array(given: ndarray::ArrayView<'_, T, D>) -> Array {
         Array::new(given.shape(), crate::types::memory::collect(given.iter().copied()))
+    }
+    fn view<'a>(given: &'a ndarray::ArrayView<'_, T, D>) -> Result<View<'a>> {
+        given.view().try_into()
+    }
+    fn place(place: Self::Place<'_>) -> Result<ViewMut<'_>> {
+        place.try_into()
     }
     fn back(array: Array) -> Result<Self> {
         let shape = ndarray::IxDyn(array.shape());
@@ -87,10 +127,22 @@ impl<T: Element, D: ndarray::Dimension> Passed for ndarray::Array<T, D> {
 pub trait Row: Sized {
     /// What a caller gives.
     type Given<'a>;
+    /// Where a caller wants the results.
+    type Place<'a>;
     /// How many there are, and whether each fits.
     fn fit(ports: &[Port]) -> Vec<bool>;
     /// The arguments.
     fn arrays(given: Self::Given<'_>) -> Vec<Array>;
+    /// The arguments where they lie.
+    ///
+    /// # Errors
+    /// As [`Passed::view`].
+    fn views<'a>(given: &'a Self::Given<'_>) -> Result<Vec<View<'a>>>;
+    /// The memory for the results.
+    ///
+    /// # Errors
+    /// As [`Passed::place`].
+    fn places(places: Self::Place<'_>) -> Result<Vec<ViewMut<'_>>>;
     /// The results, in order.
     ///
     /// # Errors
@@ -103,12 +155,19 @@ macro_rules! rows {
         #[allow(non_snake_case, unused_variables)]
         impl<$($t: Passed),*> Row for ($($t,)*) {
             type Given<'a> = ($($t::Given<'a>,)*);
+            type Place<'a> = ($($t::Place<'a>,)*);
             fn fit(ports: &[Port]) -> Vec<bool> {
                 let fits: &[fn(&Type) -> bool] = &[$($t::fits),*];
                 fits.iter().enumerate().map(|(i, fits)| ports.get(i).is_some_and(|port| fits(&port.ty))).collect()
             }
             fn arrays(($($t,)*): Self::Given<'_>) -> Vec<Array> {
                 vec![$($t::array($t)),*]
+            }
+            fn views<'a>(($($t,)*): &'a Self::Given<'_>) -> Result<Vec<View<'a>>> {
+                Ok(vec![$($t::view($t)?),*])
+            }
+            fn places(($($t,)*): Self::Place<'_>) -> Result<Vec<ViewMut<'_>>> {
+                Ok(vec![$($t::place($t)?),*])
             }
             fn back(arrays: &mut dyn Iterator<Item = Array>) -> Result<Self> {
                 $(let Some($t) = arrays.next() else { return Err(crate::base::Diagnostic::internal("a result is missing")) };)*
@@ -135,6 +194,14 @@ impl<A: Row, R: Row> Typed<A, R> {
     pub fn call(&self, given: A::Given<'_>) -> Result<R> {
         let results = self.function.call(&mut EvalCx::new(), &A::arrays(given))?;
         R::back(&mut results.into_iter())
+    }
+    /// Runs with arguments where they lie, and writes the results into memory of the caller's: [`Function::call_into`]. A result goes to a
+    /// reference to a number, a slice, a [`ViewMut`] where its type is [`Array`], or a view of ndarray.
+    ///
+    /// # Errors
+    /// As there; `E0515` for a view of ndarray that does not lie in row-major order.
+    pub fn call_into(&self, given: A::Given<'_>, places: R::Place<'_>) -> Result<()> {
+        self.function.call_into(&A::views(&given)?, &mut R::places(places)?)
     }
 }
 
@@ -174,5 +241,12 @@ impl Module {
     /// As [`Module::function`] and [`Function::call`].
     pub fn call(&self, name: &str, args: &[Array]) -> Result<Vec<Array>> {
         self.function(name)?.call(&mut EvalCx::new(), args)
+    }
+    /// Calls a function with arguments where they lie, and writes the results into memory of the caller's.
+    ///
+    /// # Errors
+    /// As [`Module::function`] and [`Function::call_into`].
+    pub fn call_into(&self, name: &str, args: &[View], outs: &mut [ViewMut]) -> Result<()> {
+        self.function(name)?.call_into(args, outs)
     }
 }

@@ -4,7 +4,7 @@
 use super::buffer::Buffer;
 use super::shape::{Extents, count};
 use super::zeroed::Zero;
-use super::{DType, Type, memory};
+use super::{DType, Row, RowMut, Type, memory};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -42,6 +42,8 @@ macro_rules! elements {
         $(impl Element for $t {
             const DTYPE: DType = DType::$variant;
             fn wrap(data: Buffer<$t>) -> Data { Data::$variant(Arc::new(data)) }
+            fn row(elements: &[$t]) -> Row<'_> { Row::$variant(elements) }
+            fn row_mut(elements: &mut [$t]) -> RowMut<'_> { RowMut::$variant(elements) }
             fn slice(data: &Data) -> &[$t] {
                 match data {
                     Data::$variant(v) => v,
@@ -130,6 +132,10 @@ pub trait Element: Zero + Default + PartialEq + PartialOrd + Send + Sync + std::
     const DTYPE: DType;
     /// A buffer of such elements.
     fn wrap(data: Buffer<Self>) -> Data;
+    /// Elements with their dtype.
+    fn row(elements: &[Self]) -> Row<'_>;
+    /// Memory for elements, with their dtype.
+    fn row_mut(elements: &mut [Self]) -> RowMut<'_>;
     /// The elements; panics where the buffer has another dtype (a fault of rscan).
     fn slice(data: &Data) -> &[Self];
     /// The buffer; panics on another dtype (a fault of rscan).

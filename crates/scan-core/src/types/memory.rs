@@ -61,6 +61,15 @@ fn in_units(bytes: u128) -> String {
     format!(" ({rest:.1} EiB)")
 }
 
+/// A panic as an error, for borders that none leaves.
+pub fn of_panic(payload: &(dyn std::any::Any + Send)) -> Box<Diagnostic> {
+    if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
+        return refused.diagnostic("a copy of an array");
+    }
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    Diagnostic::internal(text.unwrap_or("a panic"))
+}
+
 /// Runs; memory that is refused meanwhile is an error. Other panics go on.
 ///
 /// # Errors

@@ -20,4 +20,5 @@ mod released;
 mod sessions;
 mod sources;
 mod tidy;
+mod views;
 mod vm_allocations;

@@ -48,6 +48,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("scalar/eights.rs", "registers of the processor"),
     ("scalar/product/", "registers of the processor, and places in three matrices"),
     ("scalar/slices.rs", "loops compiled for the vectors of the processor"),
+    ("types/lent.rs", "memory that a caller lends for a call"),
     ("types/zeroed.rs", "cleared memory, which vectors get without a way to refuse it"),
 ];
 

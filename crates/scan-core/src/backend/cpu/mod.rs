@@ -2,6 +2,8 @@
 
 #[allow(unsafe_code)]
 pub mod code;
+#[allow(unsafe_code)]
+mod entry;
 #[cfg(feature = "jit")]
 #[allow(unsafe_code)]
 pub mod jit;
@@ -25,6 +27,7 @@ pub use code::{
     Code, Frame, INPUTS, Memory, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
     integer_at, run, truth_at, with_inputs, with_slices, write_array,
 };
+pub use entry::{Entry, Scalars};
 pub use isa::Isa;
 pub use nest::NestRun;
 pub use spot::{Spot, Steps};
@@ -56,5 +59,10 @@ pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
 /// That.
 #[cfg(not(feature = "jit"))]
 pub fn native(_: &Kernel, _: usize) -> Result<Box<dyn Code>, Refusal> {
-    Err(Refusal("this build has no machine code: it is without the feature `jit`".into()))
+    Err(no_machine_code())
+}
+
+#[cfg(not(feature = "jit"))]
+fn no_machine_code() -> Refusal {
+    Refusal("this build has no machine code: it is without the feature `jit`".into())
 }

@@ -1,6 +1,5 @@
 //! Many sessions of one function that make a step at once.
 
-use super::rows::RowMut;
 use super::{Made, Session, admits, misfit, rows_type};
 use crate::backend::cpu::{bytes, team};
 use crate::base::clock::Instant;
@@ -8,7 +7,7 @@ use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::EvalCx;
 use crate::types::shape::count;
-use crate::types::{Array, DType};
+use crate::types::{Array, DType, RowMut};
 use smallvec::SmallVec;
 use std::borrow::BorrowMut;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,7 +5,6 @@ mod rows;
 mod state;
 
 pub use batch::Stepped;
-pub use rows::{Row, RowMut};
 pub use state::Session;
 
 use super::native::{Engine, NativeLoop, plan};

@@ -1,6 +1,5 @@
 //! A session: the states of a function's loops between two steps.
 
-use super::rows::{Row, RowMut};
 use super::{Made, Steps, admits, misfit, rows_type};
 use crate::backend::cpu::bytes;
 use crate::base::{Diagnostic, Kind, Result};
@@ -8,7 +7,7 @@ use crate::exec::native::Paused;
 use crate::ir::{EvalCx, StateId};
 use crate::scan::step::few_rows;
 use crate::types::shape::{count, tuple};
-use crate::types::{Array, Dim, Extents, memory};
+use crate::types::{Array, Dim, Extents, Row, RowMut, memory};
 use std::sync::Arc;
 
 /// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen

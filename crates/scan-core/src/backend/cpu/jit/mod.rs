@@ -10,7 +10,10 @@ mod select;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod thunk;
 mod walk;
+
+pub use self::thunk::{Invoke, Thunk};
 
 use self::flat::Flat;
 use self::pool::Pool;
@@ -99,15 +102,20 @@ fn free(module: JITModule) {
 }
 
 fn generate(module: &mut JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Result<Entry, Refusal> {
-    let mut context = function(module, kernel, needed, pool);
+    let context = function(module, kernel, needed, pool);
+    let entry = compiled(module, context)?;
+    // SAFETY: the function was generated with this signature and the calling convention of the host.
+    Ok(unsafe { std::mem::transmute::<*const u8, Entry>(entry) })
+}
+
+/// Where the code of a function begins, which lives as long as the module.
+fn compiled(module: &mut JITModule, mut context: Context) -> Result<*const u8, Refusal> {
     let id = module.declare_anonymous_function(&context.func.signature).map_err(refusal)?;
     context.compile(module.isa(), &mut Default::default()).map_err(|e| Refusal(format!("code generator: {:?}", e.inner)))?;
     let placed = place::place(&context, id);
     module.define_function_bytes(id, place::LINE as u64, &placed.bytes, &placed.relocs).map_err(refusal)?;
     module.finalize_definitions().map_err(refusal)?;
-    let entry = module.get_finalized_function(id).wrapping_add(placed.entry);
-    // SAFETY: the function was generated with this signature and the calling convention of the host.
-    Ok(unsafe { std::mem::transmute::<*const u8, Entry>(entry) })
+    Ok(module.get_finalized_function(id).wrapping_add(placed.entry))
 }
 
 fn refusal(error: ModuleError) -> Refusal {
