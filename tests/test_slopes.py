@@ -121,8 +121,9 @@ def test_large_parameters():
 
 #: Shape parameters of distributions, and points where their support is not what it is for most.
 SHAPED = {
-    "gamma": [SHAPES], "beta": [SHAPES, SHAPES], "chi2": [[1.0, 2.0, 3.5]], "t": [[0.5, 1.0, 2.0, 5.0]], "f": [[1.0, 2.0, 3.5], [1.0, 2.0, 5.0]],
-    "invgamma": [SHAPES], "weibull_min": [SHAPES], "pareto": [SHAPES], "lognorm": [SHAPES], "norm": [], "cauchy": [], "laplace": [],
+    "gamma": [SHAPES], "beta": [SHAPES, SHAPES], "chi2": [[1.0, 2.0, 3.5]], "t": [[0.5, 1.0, 2.0, 5.0]],
+    "f": [[1.0, 2.0, 3.5], [1.0, 2.0, 5.0]], "invgamma": [SHAPES], "weibull_min": [SHAPES], "pareto": [SHAPES], "lognorm": [SHAPES],
+    "norm": [], "cauchy": [], "laplace": [],
     "logistic": [], "gumbel_r": [], "gumbel_l": [], "truncnorm": [[-2.0, -0.5], [1.0, 2.5]], "skewnorm": [[-1.0, 0.0, 2.0]],
     "vonmises": [[0.5, 1.0, 2.0]], "expon": [], "halfnorm": [], "halfcauchy": [], "uniform": [],
 }  # fmt: skip

@@ -16,7 +16,7 @@ from .ops_elementwise import cast, where
 from .ops_reduce import all as _all
 from .ops_reduce import argsort, cumsum, prod, sort
 from .ops_reduce import sum as _sum
-from .ops_search import searchsorted, segment_sum
+from .ops_search import searchsorted, sums_at
 from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, stack, transpose
 from .variable import Variable, as_variable, elementwise, extent, operands
 
@@ -245,7 +245,7 @@ def unique(
         out.append(reshape(back, given.shape) if at is None else back)
     if return_counts:
         kept = number if size is None else elementwise("minimum", number, count)
-        counts = segment_sum(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
+        counts = sums_at(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
         out.append(counts if size is None else counts[:-1])
     return out[0] if len(out) == 1 else tuple(out)
 
