@@ -47,7 +47,7 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     if function.__module__ == "numpy.fft":
         from . import fft as home
     ours = getattr(home, function.__name__, None)
-    if ours is None:
+    if ours is None or function.__name__ in NUMPY:
         table = LINALG if home is linalg else NUMPY
         helps = [table[function.__name__]] if function.__name__ in table else []
         raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)

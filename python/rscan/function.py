@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from . import _native
+from . import _native, _tree
 from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
 from ._spans import here
@@ -64,7 +64,8 @@ def function(
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
-    outputs: a variable (the function returns an array), a list (a list), a dict (a dict) or None (an empty list).
+    outputs: a variable (the function returns an array), a list or a tuple (a list), a dict (a dict) or None (an empty list); or a structure
+        of dataclasses, named tuples, dicts, lists and tuples in each other (the same structure of arrays).
     updates: a dict or pairs of shared variables and their values after each call, computed from the values before it.
     givens: a dict or pairs of variables and what replaces them.
     on_unused_input: 'raise', 'warn' or 'ignore' an input that nothing depends on.
@@ -87,7 +88,11 @@ def function(
     """
     passes, device = chosen_passes(excluding), device or config.device
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
-    return Function(*args, device)
+    if isinstance(outputs, (Variable, Out)):
+        return Function(*args, device)
+    from ._structured import Structured, is_structure
+
+    return (Structured if is_structure(outputs) else Function)(*args, device)
 
 
 class Function(Caller, Generic[R]):
@@ -158,7 +163,12 @@ class Function(Caller, Generic[R]):
     def _complete(self) -> None:
         self._describe()
         strict = [slot.strict for slot in self.inputs]
-        self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
+        self._install(self._native, *self._form, self._free_names(), strict, self.profile, self._quick)
+
+    @property
+    def _form(self) -> tuple[bool, list[Any] | None]:
+        """Whether a call gives one result alone, and the keys of the dict that it gives."""
+        return self._single, self._keys
 
     def _compile(self) -> None:
         self._native = _native.Function(
@@ -357,7 +367,7 @@ def _with_defaults(
 
 
 def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
-    """The values of variables (one, a list or a dict), given those of the inputs, by variable or name.
+    """The values of variables (one, a list, a dict or a structure), given those of the inputs, by variable or name.
 
     >>> x = rs.dscalar("x")
     >>> rs.eval(x**2, {x: 3.0})
@@ -366,7 +376,7 @@ def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     {'double': array(6.)}
     """
     given = dict(inputs or {})
-    _, _, flat = _structure(outputs)
+    flat = [_output(v) for v in _tree.flatten(outputs, lambda v: isinstance(v, (Variable, Out)))[0] if isinstance(v, (Variable, Out))]
     by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}
     variables = [key if isinstance(key, Variable) else by_name.get(key) for key in given]
     unknown = next((key for key, variable in zip(given, variables, strict=True) if variable is None), None)

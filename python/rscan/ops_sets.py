@@ -153,6 +153,9 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
     >>> rs.lexsort(([1, 0, 0], [2, 2, 1])).eval()
     array([2, 1, 0])
     """
+    if isinstance(keys, Variable) and keys.ndim and keys.static_shape[0] is None:
+        text = f"lexsort takes keys whose number is known, got {keys!r}"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=["give the keys as a tuple, rs.lexsort((a, b))"])
     items = list(keys)
     if not items:
         raise RscanTypeError("lexsort takes a key or more", code="E0809", labels=[(here(), "")])

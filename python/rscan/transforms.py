@@ -240,7 +240,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
     position or name: one, or a tuple of them. With has_aux, f returns (value, anything), and the result is (gradient, anything).
 
     `grad(cost, wrt, consider_constant=None, disconnected_inputs="raise", known_grads=None, return_disconnected="zero")` gives the
-    gradient of a scalar with respect to a variable (a variable), or to a list or tuple of them (of that kind).
+    gradient of a scalar with respect to a variable (a variable), or to a list, tuple, dict or dataclass of them (of that kind).
 
     - consider_constant: variables through which no gradient flows.
     - disconnected_inputs: 'raise', 'warn' or 'ignore' where the cost does not depend on a variable.
