@@ -436,27 +436,6 @@ def test_writes_where_positions_occur_twice():
     same(run(lambda x: x.at[rs.constant([1, 1])].max(I.max()), I), np.array([4, 9, 0, 9, 3, -1]))
 
 
-def test_what_numpy_has_and_is_missing_says_what_to_do_instead():
-    absent = [n for n in dir(np) if not n.startswith("_") and not hasattr(rs, n)]
-    assert {"roots", "savez", "complex128", "mgrid", "frexp", "vectorize"} <= set(absent)
-    for name in absent:
-        with pytest.raises(AttributeError, match=r"which numpy has: ."):
-            getattr(rs, name)
-    for name in [n for n in dir(np.linalg) if not n.startswith("_") and not hasattr(rs.linalg, n)]:
-        with pytest.raises(AttributeError, match=r"which numpy\.linalg has: ."):
-            getattr(rs.linalg, name)
-    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
-        rs.nothing
-    from rscan import _instead
-
-    for table, ours, numpys in ((_instead.NUMPY, rs, np), (_instead.LINALG, rs.linalg, np.linalg)):
-        assert [n for n in table if hasattr(ours, n) or not hasattr(numpys, n)] == []
-    with pytest.raises(NotImplementedError, match=r"rs\.linalg\.eigh"):
-        np.linalg.eig(rs.matrix("x"))
-    with pytest.raises(NotImplementedError, match=r"rs\.bincount"):
-        np.histogram2d(rs.vector("x"), rs.vector("y"))
-
-
 ERRORS = {
     "gradient of one": (lambda x: rs.gradient(np.ones(1)), ValueError),
     "gradient edges": (lambda x: rs.gradient(x, edge_order=3), ValueError),

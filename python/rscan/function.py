@@ -11,6 +11,7 @@ import numpy as np
 from . import _native, _tree
 from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
+from ._redirect import part
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
@@ -235,9 +236,8 @@ class Function(Caller, Generic[R]):
 
     def explain(self) -> Explanation:
         """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
-        from .explain import explain
-
-        return explain(self._native, self.name)
+        found: Explanation = part("explain").explain(self._native, self.name)
+        return found
 
     @property
     def shared(self) -> list[Variable]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _tree
+from ._instead import public
 from ._spans import here
 from .compile import Compiled, _is_leaf
 from .errors import RscanTypeError, RscanValueError
@@ -34,6 +35,8 @@ __all__ = [
     "clip_by_global_norm", "constant_schedule", "cosine_decay", "exponential_decay", "global_norm", "linear_schedule",
     "lion", "momentum", "piecewise_constant", "rmsprop", "scale", "sgd", "warmup_cosine",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)
 
 #: A number, a variable, or a function of the number of updates made before.
 Schedule = Any

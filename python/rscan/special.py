@@ -10,6 +10,7 @@ import numpy as np
 from ._args import whole
 from ._incomplete import betainc, betaln, gammainc, gammaincc
 from ._incomplete import floats as _float
+from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError
 from .ops import (
@@ -52,6 +53,8 @@ __all__ = [
     "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "poch", "polygamma", "psi", "rel_entr", "relu", "sinc", "softmax", "softplus",
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)
 
 
 # Gamma functions.

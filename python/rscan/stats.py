@@ -13,6 +13,7 @@ import numpy as np
 
 from . import linalg
 from ._incomplete import incomplete_beta
+from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
 from .indexing import diagonal, take_along_axis
@@ -356,3 +357,5 @@ __all__ = [
     "halfcauchy", "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "nbinom", "norm",
     "pareto", "poisson", "randint", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)
