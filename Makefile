@@ -29,7 +29,7 @@ FILE_MUTANTS ?= 20000
 # How many draws of data `make accept-onnx` judges each graph by.
 DRAWS        ?= 100
 
-.PHONY: accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -181,6 +181,9 @@ accept-slopes: $(VENV)/built $(VENV)/installed  ## how time grows with the steps
 
 accept-transforms: $(VENV)/built $(VENV)/installed  ## transforms of transforms of 40 loops, all pairs, against finite differences (FLAGS='--jax 4', BENCH_PYTHON: against JAX)
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m composed $(FLAGS)
+
+accept-derivatives: $(VENV)/built $(VENV)/installed  ## first and second derivatives of special functions, densities and draws, at more points than the tests take
+	RSCAN_WIDE_SLOPES=1 $(PY) -m pytest -q tests/test_slopes.py
 
 accept-numpy: $(VENV)/built $(VENV)/installed  ## NumPy's functions over dtypes and edge shapes, their gradients beside differences, their batch rules beside loops
 	PYTHONPATH=python:tests $(PY) -m numpy_surface

@@ -14,6 +14,26 @@ DEFICIENT = TALL[:, :2] @ RNG.standard_normal((2, 4))
 SHAPES = [SQUARE, TALL, WIDE, STACK, STACK.swapaxes(1, 2).copy(), TALL[:, :1], TALL[:1], TALL[:1, :1], np.zeros((0, 0)), np.zeros((3, 0))]
 
 
+CUT = {
+    "wide": np.array([[1.0, 0.2, 0.1], [0.3, 0.4, -0.2]]), "tall": np.random.default_rng(2).normal(size=(5, 3)),
+    "equal": np.diag([1.0, 1.0, 0.1]), "rows": np.random.default_rng(3).normal(size=(2, 4, 3)), "all stay": np.diag([3.0, 2.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_slopes_where_singular_values_count_as_0(name):
+    """What is cut off moves what is left: the first and the second derivative are those of differences."""
+    a, rcond = CUT[name], 0.6 if name == "wide" else 0.4
+    weights = np.random.default_rng(1).normal(size=np.swapaxes(a, -1, -2).shape)
+    cost = lambda x: rs.sum(rs.sin(rs.linalg.pinv(x, rcond=rcond)) * weights)
+    np.testing.assert_allclose(run(cost, a), np.sum(np.sin(np.linalg.pinv(a, rcond=rcond)) * weights), rtol=1e-12)
+    rs.verify_grad(cost, [a], rel_tol=1e-6)
+    rs.verify_grad(lambda x: rs.sum(rs.sin(rs.grad(cost(x), x))), [a], rel_tol=1e-5)
+    if a.ndim == 2:
+        b = np.arange(1.0, len(a) + 1)
+        rs.verify_grad(lambda x, b: rs.linalg.lstsq(x, b, rcond=rcond)[0], [a, b], rel_tol=1e-6)
+
+
 @pytest.mark.parametrize("a", SHAPES, ids=lambda a: str(a.shape))
 def test_qr(a):
     like_numpy(lambda m, a: [*m.linalg.qr(a)], a)

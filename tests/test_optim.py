@@ -1,6 +1,9 @@
 """Optimisers against their formulas in NumPy, in Python loops and in loops of variables."""
 
 import dataclasses
+import json
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,6 +104,71 @@ def test_formulas(name):
         single, state = optimiser.step(g.astype("float32"), state, single)
     assert single.dtype == "float32"
     np.testing.assert_allclose(single, formula(P0, GRADS), rtol=1e-4, atol=1e-6)
+
+
+#: What optax and PyTorch make of a small problem; tools/optimiser_sequences.py writes it.
+PUBLISHED = json.loads((Path(__file__).parent / "optimisers.json").read_text())
+BY_NAME = {
+    "sgd": O.sgd(0.1), "momentum": O.momentum(0.1, 0.8), "nesterov": O.momentum(0.1, 0.8, nesterov=True), "adam": O.adam(0.1),
+    "adam of others": O.adam(0.1, 0.5, 0.7, 1e-3), "adamw": O.adamw(0.1, weight_decay=0.3), "adadelta": O.adadelta(),
+    "adadelta of others": O.adadelta(0.5, 0.8, 1e-3), "adagrad": O.adagrad(0.1), "adagrad without eps": O.adagrad(0.1, eps=0.0),
+    "rmsprop": O.rmsprop(0.1), "rmsprop without eps": O.rmsprop(0.1, eps=0.0),
+    "rmsprop centered": O.rmsprop(0.1, 0.8, 1e-4, momentum=0.5, centered=True), "lion": O.lion(0.1),
+    "lion with decay": O.lion(0.1, weight_decay=0.3), "clip": O.chain(O.clip(0.4), O.sgd(0.1)),
+    "clip_by_global_norm": O.chain(O.clip_by_global_norm(1.5), O.sgd(0.1)), "cosine": O.adam(O.cosine_decay(0.2, 8, 0.05)),
+    "exponential": O.sgd(O.exponential_decay(0.2, 3, 0.5)), "linear": O.sgd(O.linear_schedule(0.2, 0.05, 6)),
+    "warmup": O.sgd(O.warmup_cosine(0.0, 0.2, 4, 10)), "pieces": O.sgd(O.piecewise_constant(0.2, {3: 0.5, 6: 0.1})),
+}  # fmt: skip
+
+
+#: optax computes these shares of a schedule in float32.
+SINGLE = {"exponential", "linear", "warmup"}
+
+
+def slopes(p):
+    """As tools/optimiser_sequences.py has them."""
+    coupled = rs.stack([p[1], p[0], 0.0 * p[0]]) if isinstance(p, rs.Variable) else np.array([p[1], p[0], 0.0])
+    return p**3 - np.arange(1.0, 4.0) * math.cos(1.0) + coupled
+
+
+@pytest.mark.parametrize(("package", "name"), [(package, name) for package, names in PUBLISHED.items() for name in names])
+def test_published_sequences(package, name):
+    expected, optimiser = np.array(PUBLISHED[package][name]), BY_NAME[name]
+    p = P0
+    state = optimiser.init(p)
+    for after in expected:
+        p, state = optimiser.step(slopes(p), state, p)
+        np.testing.assert_allclose(p, after, rtol=1e-6 if name in SINGLE else 1e-9)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_shared_variables(name):
+    """Parameters and states that are shared, and updated by a function that is called once a step."""
+    optimiser = BY_NAME[name]
+    expected = next(np.array(names[name]) for names in PUBLISHED.values() if name in names)
+    p = rs.shared(P0, "p")
+    leaves, tree = rs._tree.flatten(optimiser.init(P0), lambda v: isinstance(v, (np.ndarray, np.generic)))
+    states = [rs.shared(v) for v in leaves]
+    after, state = optimiser.step(slopes(p), tree.build(iter(states)), p)
+    found = rs._tree.flatten(state, lambda v: isinstance(v, rs.Variable))[0]
+    step = rs.function([], [], updates=[(p, after), *zip(states, found, strict=True)])
+    for values in expected:
+        step()
+        np.testing.assert_allclose(p.get_value(), values, rtol=1e-6 if name in SINGLE else 1e-9)
+
+
+def test_integers_do_not_move():
+    """An update of an integer would be rounded to nothing."""
+    integers = np.array([1, 2])
+    optimiser = O.sgd(0.5)
+    for call in (
+        lambda: optimiser.init(integers),
+        lambda: optimiser.step(np.ones(2), optimiser.init(np.ones(2)), integers),
+        lambda: optimiser.update(np.ones(2), optimiser.init(np.ones(2)), integers),
+        lambda: O.apply_updates({"w": integers}, {"w": np.ones(2)}),
+    ):
+        with pytest.raises(rs.RscanTypeError, match="a parameter is int64, and optimisers move floats"):
+            call()
 
 
 @dataclasses.dataclass

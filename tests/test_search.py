@@ -125,6 +125,42 @@ def test_counts():
         run(lambda r, i: rs.segment_sum(r, i, 3), rows, ids)
 
 
+def test_segments():
+    rows, ids = np.array([[2.0, -1.0], [5.0, 3.0], [4.0, np.nan], [-3.0, 0.5]]), np.array([2, 0, 2, 3])
+    for ours, theirs, start in (
+        (rs.segment_max, np.maximum, -np.inf), (rs.segment_min, np.minimum, np.inf), (rs.segment_prod, np.multiply, 1.0),
+    ):  # fmt: skip
+        for given in (rows, rows[:, 0], rows[:0], rows[:1]):
+            expected = np.full((5, *given.shape[1:]), start)
+            theirs.at(expected, ids[: len(given)], given)
+            same(run(lambda r, i, f=ours: f(r, i, 5), given, ids[: len(given)]), expected)
+            same(run(lambda r, i, n, f=ours: f(r, i, n), given, ids[: len(given)], np.array(5)), expected)
+        rs.verify_grad(lambda r, f=ours: rs.where(rs.isfinite(f(r, ids, 5)), f(r, ids, 5), 0.0) ** 2, [rows[:, 0]])
+    for dtype in ("int8", "uint16", "int64"):
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        same(run(lambda r: rs.segment_max(r, [1, 1], 2), np.array([3, 4], dtype)), np.array([least, 4], dtype))
+        same(run(lambda r: rs.segment_min(r, [1, 1], 2), np.array([3, 4], dtype)), np.array([most, 3], dtype))
+    same(run(lambda r: rs.segment_max(r, [1, 1], 2), np.array([True, False])), np.array([False, True]))
+    for f in (rs.segment_sum, rs.segment_max, rs.segment_min, rs.segment_prod):
+        with pytest.raises(rs.errors.AssertionFailedError, match="a number of a segment is negative"):
+            run(lambda r, i, f=f: f(r, i, 3), rows, np.array([0, 0, -1, 1]))
+        with pytest.raises(rs.RscanIndexError):
+            run(lambda r, i, f=f: f(r, i, 3), rows, ids)
+        with pytest.raises(rs.RscanTypeError, match="takes an integer per row"):
+            f(rs.vector("x"), rs.vector("i"), 3)
+
+
+def test_interp_beside_what_is_not_finite():
+    """A point gives its own value, whatever its neighbour's is."""
+    at = np.array([0.0, 0.5, 1.0, 1.5, 2.0, -1.0, 3.0, np.nan])
+    nan, inf = np.nan, np.inf
+    for values in ([1.0, nan, 3.0], [1.0, inf, 3.0], [inf, inf, 3.0], [-inf, 0.0, inf], [nan, 1.0, 2.0], [1.0, 2.0, nan]):
+        like_numpy(lambda m, x, xp, fp: m.interp(x, xp, fp), at, np.array([0.0, 1.0, 2.0]), np.array(values))
+    rs.verify_grad(lambda x, fp: rs.interp(x, [0.0, 1.0, 2.0], fp), [np.array([0.3, 1.7]), np.array([1.0, 4.0, -2.0])])
+    knots = rs.grad(lambda x: rs.sum(rs.interp(x, [0.0, 1.0, 2.0], [1.0, 4.0, -2.0])))(np.array([0.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(knots, [3.0, -6.0, -6.0])
+
+
 WIDTHS = [0, 1, (2, 0), ((1, 2), (0, 3)), [(0, 0), (0, 1)], np.array([2, 1])]
 
 

@@ -200,3 +200,31 @@ def test_errors(name):
     call, text = ERRORS[name]
     with pytest.raises(rs.RscanError, match=text):
         call()
+
+
+def test_compiled_functions_are_traced_once_and_plain_ones_each_time():
+    """What a plain function reads may have changed since the call before."""
+    traced, factor = [], [1.0]
+
+    def cost(x):
+        traced.append(1)
+        return factor[0] * rs.sum(x**3)
+
+    calls = [
+        lambda f: rs.jvp(f, (X,), (V,))[1],
+        lambda f: rs.vjp(f, X)[1](1.0)[0] @ V,
+        lambda f: rs.hvp(f, (X,), (V,))[0] @ np.ones(3),
+    ]
+    expected = [np.sum(3 * X**2 * V)] * 2 + [np.sum(6 * X * V)]
+    for call, value in zip(calls, expected, strict=True):
+        f = rs.compile(cost)
+        assert call(f) == pytest.approx(value)
+        before = len(traced)
+        assert call(f) == pytest.approx(value) and len(traced) == before
+        factor[0] = 2.0
+        assert call(cost) == pytest.approx(2 * value) and len(traced) > before
+        factor[0] = 1.0
+    f = rs.compile(lambda x: (rs.sum(x**2), {"twice": 2 * x}))
+    assert rs.jvp(f, (X,), (V,), has_aux=True)[2].keys() == {"twice"} and len(rs.vjp(f, X, has_aux=True)) == 3
+    single = rs.compile(cost)
+    assert [rs.jvp(single, (a,), (a,))[1].dtype for a in (X, X.astype("float32"))] == ["float64", "float32"]

@@ -44,6 +44,7 @@ def _like(parameter: str, name: str) -> list[Patch]:
         ({parameter: "Variable"}, "Variable", home),
         ({parameter: "list[_V]"}, "list[Variable]", home),
         ({parameter: "tuple[_V, ...]"}, "tuple[Variable, ...]", home),
+        ({parameter: "dict[_K, _V]"}, "dict[_K, Variable]", home),
     ]
 
 
@@ -72,7 +73,8 @@ OVERLOADS: dict[str, list[Patch]] = {
     "function": [
         ({"inputs": "_Inputs", "outputs": "Variable | Out | float"}, "Function[NDArray[Any]]"),
         ({"inputs": "_Inputs", "outputs": "list[Any] | tuple[Any, ...] | None"}, "Function[list[NDArray[Any]]]"),
-        ({"inputs": "_Inputs", "outputs": "Mapping[_K, Any]"}, "Function[dict[_K, NDArray[Any]]]"),
+        ({"inputs": "_Inputs", "outputs": "Mapping[_K, Variable | Out | float]"}, "Function[dict[_K, NDArray[Any]]]"),
+        ({"inputs": "_Inputs", "outputs": "Any"}, "Function[Any]"),
     ],
     "compile": [
         ({"fn": "Callable[_P, Variable]"}, "Compiled[_P, NDArray[Any]]"),

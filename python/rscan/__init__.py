@@ -173,10 +173,18 @@ del _name, _value
 _USUAL = {prefix + kind for prefix in ("", "d", "f", "i", "l") for kind in ("scalar", "vector", "matrix")}
 _USUAL |= {"scalars", "vectors", "matrices", "tensor3", "dtensor3"}
 
+#: Theano's words for what has NumPy's names, too.
+_OTHER_WORDS = {
+    "DISCONNECTED", "Lop", "Rop", "alloc", "bit_and", "bit_or", "bit_xor", "consider_constant", "disconnected_grad", "div", "eq",
+    "floordiv", "ge", "gt", "inc_subtensor", "int_div", "join", "le", "lt", "max_and_argmax", "mul", "ne", "neg", "print_",
+    "scan_checkpoints", "set_subtensor", "shift_left", "shift_right", "sqr", "sub", "switch", "true_div",
+}  # fmt: skip
+
 
 def __dir__() -> list[str]:
     """What users mean to see."""
     shown = [name for name in __all__ if name in _USUAL or name not in _CONSTRUCTORS]
+    shown = [name for name in shown if name not in _OTHER_WORDS]
     return sorted([*shown, "onnx", "e", "inf", "nan", "newaxis", "pi", "print"])
 
 

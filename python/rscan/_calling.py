@@ -260,7 +260,7 @@ class Bound(Caller):
         self._names = {slot.name: i for i, slot in enumerate(self.inputs) if slot.name}
         strict = [slot.strict for slot in f.inputs]
         self._describe()
-        self._install(f._native, f._single, f._keys, self._free_names(), strict, f.profile, True, self._fixed)
+        self._install(f._native, *f._form, self._free_names(), strict, f.profile, True, self._fixed)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"function": self.function, "_fixed": self._fixed}

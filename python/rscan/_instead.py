@@ -1,6 +1,9 @@
-"""What NumPy has and rscan has not, and what to do instead: the text of the AttributeError."""
+"""What NumPy and SciPy have and rscan has not, and what to do instead: the text of the AttributeError, and docs/absent.md."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -54,22 +57,120 @@ NUMPY: dict[str, str] = {
     "einsum_path": "rs.einsum chooses the order by itself",
     "row_stack": "rs.vstack",
     "euler_gamma": "np.euler_gamma, a number",
-    "testing": _PYTHON,
+    **_each("testing test exceptions", "np's own: tests and errors know arrays"),
+    **_each("False_ True_", "False and True"),
+    **_each("char strings", "there are no texts: number them, as np.unique(texts, return_inverse=True) does"),
+    **_each("core ctypeslib f2py lib", "parts of NumPy itself, which work on arrays"),
+    **_each("get_include show_config show_runtime", "of rscan `python -m rscan doctor` says it"),
+    **_each("getbufsize setbufsize", "there are no buffers to set"),
+    **_each("dtypes little_endian", _TYPES),
 }
 
-#: By names in `numpy.linalg`.
+_SVD = "rs.linalg.svd gives it"
+_PLACES = "index a vector with places: c[rs.arange(n)[:, None] - rs.arange(n)]"
+_BANDS = "rs.linalg.solve of the full matrix, or Thomas's algorithm as an rs.loop"
+_SPECTRUM = "of symmetric matrices functions of the eigenvalues: w, v = rs.linalg.eigh(a); (v * rs.sqrt(w)) @ v.T"
+_COMPLEX_EIGEN = "of symmetric matrices rs.linalg.eigh; others have complex eigenvalues, and there are no complex numbers"
+
+#: By names in `numpy.linalg` and `scipy.linalg`.
 LINALG: dict[str, str] = {
-    **_each("eig eigvals", "of symmetric matrices rs.linalg.eigh; others have complex eigenvalues, and there are no complex numbers"),
+    **_each("eig eigvals schur hessenberg", _COMPLEX_EIGEN),
     **_each("LinAlgError", "rs.LinAlgError"),
+    **_each("test", "np's own: tests know arrays"),
+    **_each("sqrtm logm fractional_matrix_power funm signm cosm sinm", _SPECTRUM),
+    **_each("lu lu_factor lu_solve ldl", "rs.linalg.solve, det and slogdet factorise by themselves; rs.linalg.cholesky, rs.linalg.qr"),
+    **_each("cho_factor", "rs.linalg.cholesky, whose factor rs.linalg.cho_solve takes"),
+    **_each("null_space orth polar pinvh subspace_angles diagsvd", _SVD),
+    **_each("toeplitz circulant hankel", _PLACES),
+    **_each("solve_banded solveh_banded solve_toeplitz solve_circulant", _BANDS),
+    **_each("solve_sylvester solve_lyapunov solve_continuous_lyapunov solve_discrete_lyapunov", "rs.linalg.solve of rs.kron's matrices"),
 }
 
+_KEYS = "draws are functions of a key: key = rs.random.key(0); rs.random.split(key) gives more, rs.random.Stream() hands them out"
+_NORMAL = "rs.random.normal(key, shape)"
+_UNIFORM = "rs.random.uniform(key, shape)"
 
-def missing(module: str, name: str, numpys: object, table: dict[str, str]) -> AttributeError:
-    """The error of a name that a module of ours has not."""
+#: By names in `numpy.random`.
+RANDOM: dict[str, str] = {
+    **_each("seed default_rng RandomState Generator SeedSequence get_state set_state mtrand", _KEYS),
+    **_each("BitGenerator MT19937 PCG64 PCG64DXSM Philox SFC64 bit_generator get_bit_generator set_bit_generator", _KEYS),
+    **_each("rand random random_sample ranf sample", _UNIFORM),
+    **_each("randn standard_normal", _NORMAL),
+    **_each("randint random_integers bytes", "rs.random.integers(key, low, high, shape)"),
+    **_each("shuffle", "rs.random.permutation(key, x) gives the shuffled copy"),
+    **_each("standard_cauchy", "rs.random.cauchy(key, shape)"),
+    **_each("standard_exponential", "rs.random.exponential(key, shape)"),
+    **_each("standard_gamma", "rs.random.gamma(key, a, shape)"),
+    **_each("standard_t", "rs.random.student_t(key, df, shape)"),
+    **_each("f", "(rs.random.chisquare(k1, m) / m) / (rs.random.chisquare(k2, n) / n)"),
+    **_each("rayleigh", "scale * rs.sqrt(2 * rs.random.exponential(key, shape))"),
+    **_each("power", "rs.random.uniform(key, shape) ** (1 / a)"),
+    **_each("negative_binomial", "rs.random.poisson(k2, rs.random.gamma(k1, n) * (1 - p) / p)"),
+    **_each("noncentral_chisquare noncentral_f", "rs.random.chisquare(k1, df + 2 * rs.random.poisson(k2, nonc / 2))"),
+    **_each("triangular", "its quantile function of rs.random.uniform(key, shape), by rs.where"),
+    **_each("wald vonmises hypergeometric logseries zipf", "rejections in an rs.loop that ends by rs.until, or rs.random.choice with p"),
+    **_each("test", "np's own: tests know arrays"),
+}
+
+_INVERSE = "Newton's method on rs.special's function, some steps in rs.loop"
+_DISTRIBUTION = "rs.stats' cdf of the distribution"
+_BESSEL = "rs.special has i0, i0e, i1, i1e; others by their series or recurrences in rs.loop, or SciPy's of arrays before the function"
+_POLYNOMIALS = "their recurrence of three terms in rs.loop; nodes and weights are arrays: SciPy's before the function"
+
+#: By names in `scipy.special`.
+SPECIAL: dict[str, str] = {
+    **_each("gammaincinv gammainccinv betaincinv betainccinv erfcinv stdtrit chdtri fdtri pdtri bdtri nbdtri", _INVERSE),
+    **_each("bdtr bdtrc chdtr chdtrc fdtr fdtrc gdtr gdtrc nbdtr nbdtrc pdtr pdtrc stdtr", _DISTRIBUTION),
+    **_each("betaincc", "rs.special.betainc(b, a, 1 - x)"),
+    **_each("j0 j1 jn jv jve y0 y1 yn yv yve k0 k0e k1 k1e kn kv kve iv ive spherical_jn spherical_yn spherical_in spherical_kn", _BESSEL),
+    **_each("legendre_p eval_legendre eval_chebyt eval_chebyu eval_hermite eval_laguerre roots_legendre roots_hermite", _POLYNOMIALS),
+    **_each("loggamma", "rs.special.gammaln of positive numbers"),
+    **_each("rgamma", "rs.exp(-rs.special.gammaln(x)); of positive numbers"),
+    **_each("erfcx", "2 * rs.exp(x * x + rs.special.log_ndtr(-x * 2**0.5))"),
+    **_each("exprel", "rs.where(x == 0, 1.0, rs.expm1(x) / x)"),
+    **_each("boxcox", "rs.expm1(lmbda * rs.log(x)) / lmbda; rs.log(x) where lmbda is 0"),
+    **_each("inv_boxcox", "rs.exp(rs.log1p(lmbda * y) / lmbda)"),
+    **_each("cbrt exp2 round", "rs.cbrt, rs.exp2, rs.round"),
+    **_each("exp10", "10.0 ** x"),
+    **_each("huber", "rs.where(rs.abs(r) <= d, 0.5 * r * r, d * (rs.abs(r) - 0.5 * d))"),
+    **_each("pseudo_huber", "d * d * (rs.sqrt(1 + (r / d) ** 2) - 1)"),
+    **_each("lambertw", "Newton's method on w * rs.exp(w) = x, some steps in rs.loop"),
+    **_each("perm", "rs.special.poch(n - k + 1, k)"),
+    **_each("zetac", "rs.special.zeta(x) - 1"),
+    **_each("expi exp1 expn sici shichi fresnel dawsn erfi", "a series or a quadrature: rs.sum(weights * f(nodes)) with np's Gauss nodes"),
+    **_each("ellipk ellipe ellipkm1", "the arithmetic-geometric mean, some steps in rs.loop"),
+    **_each("hyp0f1 hyp1f1 hyp2f1 hyperu", "their series in an rs.loop that ends by rs.until"),
+}
+
+_FROM_DENSITY = "write its log-density with rs.special's functions"
+
+#: By names in `scipy.stats`.
+STATS: dict[str, str] = {
+    **_each("rayleigh", "rs.stats.weibull_min.logpdf(x, 2.0, 0.0, 2**0.5 * scale)"),
+    **_each("erlang", "rs.stats.gamma"),
+    **_each("chi", "rs.stats.chi2.logpdf(x * x, df) + rs.log(2 * x)"),
+    **_each("loguniform reciprocal", "rs.stats.uniform.logpdf(rs.log(x), rs.log(a), rs.log(b / a)) - rs.log(x)"),
+    **_each("betabinom", "rs.special.betaln(k + a, n - k + b) - rs.special.betaln(a, b) + rs.log(rs.special.binom(n, k))"),
+    **_each("wishart matrix_normal multivariate_t invwishart", "rs.linalg.slogdet, cholesky and rs.special.multigammaln"),
+    **_each("invgauss levy maxwell moyal nakagami lomax burr fisk gompertz genextreme genpareto skellam rice zipf", _FROM_DENSITY),
+    **_each("gaussian_kde", "rs.logsumexp of rs.stats.norm.logpdf at all pairs"),
+    **_each("zscore", "(x - rs.mean(x)) / rs.std(x)"),
+    **_each("pearsonr spearmanr", "rs.corrcoef, of the numbers or of rs.argsort(rs.argsort(x))"),
+    **_each("ttest_ind kstest ks_2samp", "tests are of data: SciPy on arrays"),
+}
+
+_SCIPY = "functions of SciPy's that are not here go on arrays, before or after the compiled function"
+
+
+def missing(module: str, name: str, theirs: Any, table: dict[str, str], otherwise: str = "") -> AttributeError:
+    """The error of a name that a module of ours has not. `theirs`: the module that may have it, or its name."""
     plain = f"module '{module}' has no attribute '{name}'"
-    if name.startswith("_") or not hasattr(numpys, name):
+    if name.startswith("_"):
         return AttributeError(plain)
-    return AttributeError(f"{plain}, which {numpys.__name__} has: {table.get(name, _PYTHON)}")  # type: ignore[attr-defined]
+    if not isinstance(theirs, str) and hasattr(theirs, name):
+        return AttributeError(f"{plain}, which {theirs.__name__} has: {table.get(name, _PYTHON)}")
+    text = table.get(name, otherwise)
+    return AttributeError(f"{plain}: {text}" if text else plain)
 
 
 def of_numpy(name: str) -> AttributeError:
@@ -77,6 +178,20 @@ def of_numpy(name: str) -> AttributeError:
     return missing("rscan", name, np, NUMPY)
 
 
-def of_linalg(name: str) -> AttributeError:
-    """That of `rs.linalg.<name>`."""
-    return missing("rscan.linalg", name, np.linalg, LINALG)
+def public(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module: what names that are not there say, and which are there."""
+    theirs, table, otherwise = _MODULES.get(module, ("", {}, ""))
+
+    def absent(name: str) -> Any:
+        raise missing(module, name, theirs, table, otherwise)
+
+    return absent, lambda: sorted(names)
+
+
+_MODULES: dict[str, tuple[Any, dict[str, str], str]] = {
+    "rscan.linalg": (np.linalg, LINALG, ""),
+    "rscan.random": (np.random, RANDOM, ""),
+    "rscan.fft": (np.fft, {"test": "np's own: tests know arrays"}, ""),
+    "rscan.special": ("scipy.special", SPECIAL, _SCIPY),
+    "rscan.stats": ("scipy.stats", STATS, _SCIPY),
+}

@@ -39,6 +39,19 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
     return function(*inputs)
 
 
+def part(name: str) -> Any:
+    """A module of this package that is imported where it is used, and does not stand among the functions of the package."""
+    import importlib
+    import sys
+
+    package = __name__.rpartition(".")[0]
+    there = f"{package}.{name}" in sys.modules
+    module = importlib.import_module(f".{name}", package)
+    if not there:
+        vars(sys.modules[package]).pop(name, None)
+    return module
+
+
 def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     """`np.sum(x)`, `np.linalg.solve(a, b)`."""
     from . import linalg, ops
@@ -47,7 +60,7 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     if function.__module__ == "numpy.fft":
         from . import fft as home
     ours = getattr(home, function.__name__, None)
-    if ours is None:
+    if ours is None or function.__name__ in NUMPY:
         table = LINALG if home is linalg else NUMPY
         helps = [table[function.__name__]] if function.__name__ in table else []
         raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import _native
+from . import _native, _tree
 from ._spans import here
 from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
@@ -36,7 +36,7 @@ def grad(
     known_grads: Mapping[Any, Any] | None = None,
     return_disconnected: str = "zero",
 ) -> Any:
-    """The gradient of a scalar with respect to a variable (a variable), or to a list or tuple of them (of that kind).
+    """The gradient of a scalar with respect to a variable (a variable), or to a structure of them (of that kind).
 
     consider_constant: variables through which no gradient flows.
     disconnected_inputs: 'raise', 'warn' or 'ignore' where the cost does not depend on a variable.
@@ -289,7 +289,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _variables(value: Any, span: int) -> list[Variable]:
-    items = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    items = _tree.flatten(value, lambda v: isinstance(v, Variable))[0]
     for item in items:
         if not isinstance(item, Variable):
             raise GradientError(f"derivatives are taken with respect to variables, not {item!r}", code="E0401", labels=[(span, "")])
@@ -298,6 +298,4 @@ def _variables(value: Any, span: int) -> list[Variable]:
 
 def _like(wrt: Any, found: list[Any]) -> Any:
     """The results in the form in which the variables were given."""
-    if isinstance(wrt, tuple):
-        return tuple(found)
-    return found if isinstance(wrt, list) else found[0]
+    return _tree.flatten(wrt, lambda v: isinstance(v, Variable))[1].build(iter(found))

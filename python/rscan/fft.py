@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._args import axes_of, one_axis
+from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError, ShapeError
 from .ops import arange, cast, concatenate, flip, maximum, moveaxis, roll, sqrt, stack, zeros, zeros_like
@@ -26,6 +27,8 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2", "irfftn",
     "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)
 
 #: A complex array.
 Pair = tuple[Variable, Variable]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
-from . import _native
+from . import _native, _tree
 from ._calling import RESULT, Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
+from ._redirect import part
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
@@ -64,7 +65,8 @@ def function(
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
-    outputs: a variable (the function returns an array), a list (a list), a dict (a dict) or None (an empty list).
+    outputs: a variable (the function returns an array), a list or a tuple (a list), a dict (a dict) or None (an empty list); or a structure
+        of dataclasses, named tuples, dicts, lists and tuples in each other (the same structure of arrays).
     updates: a dict or pairs of shared variables and their values after each call, computed from the values before it.
     givens: a dict or pairs of variables and what replaces them.
     on_unused_input: 'raise', 'warn' or 'ignore' an input that nothing depends on.
@@ -87,7 +89,11 @@ def function(
     """
     passes, device = chosen_passes(excluding), device or config.device
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
-    return Function(*args, device)
+    if isinstance(outputs, (Variable, Out)):
+        return Function(*args, device)
+    from ._structured import Structured, is_structure
+
+    return (Structured if is_structure(outputs) else Function)(*args, device)
 
 
 class Function(Caller, Generic[R]):
@@ -156,7 +162,12 @@ class Function(Caller, Generic[R]):
     def _complete(self) -> None:
         self._describe()
         strict = [slot.strict for slot in self.inputs]
-        self._install(self._native, self._single, self._keys, self._free_names(), strict, self.profile, self._quick)
+        self._install(self._native, *self._form, self._free_names(), strict, self.profile, self._quick)
+
+    @property
+    def _form(self) -> tuple[bool, list[Any] | None]:
+        """Whether a call gives one result alone, and the keys of the dict that it gives."""
+        return self._single, self._keys
 
     def _described(self) -> list[str]:
         """The names of what docs can speak of: arguments and results."""
@@ -228,9 +239,8 @@ class Function(Caller, Generic[R]):
 
     def explain(self) -> Explanation:
         """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
-        from .explain import explain
-
-        return explain(self._native, self.name)
+        found: Explanation = part("explain").explain(self._native, self.name)
+        return found
 
     @property
     def shared(self) -> list[Variable]:
@@ -360,7 +370,7 @@ def _with_defaults(
 
 
 def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
-    """The values of variables (one, a list or a dict), given those of the inputs, by variable or name.
+    """The values of variables (one, a list, a dict or a structure), given those of the inputs, by variable or name.
 
     >>> x = rs.dscalar("x")
     >>> rs.eval(x**2, {x: 3.0})
@@ -369,7 +379,7 @@ def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     {'double': array(6.)}
     """
     given = dict(inputs or {})
-    _, _, flat = _structure(outputs)
+    flat = [_output(v) for v in _tree.flatten(outputs, lambda v: isinstance(v, (Variable, Out)))[0] if isinstance(v, (Variable, Out))]
     by_name = {v.name: v for v in leaves(flat, [k for k in given if isinstance(k, Variable)]) if v.name and v._v.kind == "input"}
     variables = [key if isinstance(key, Variable) else by_name.get(key) for key in given]
     unknown = next((key for key, variable in zip(given, variables, strict=True) if variable is None), None)

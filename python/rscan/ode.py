@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _tree
+from ._instead import public
 from ._spans import here, of_function
 from .errors import RscanTypeError, RscanValueError
 from .ops import (
@@ -31,6 +32,8 @@ from .updates import until
 from .variable import Variable, as_variable
 
 __all__ = ["euler", "odeint", "rk4", "tsit5"]
+
+__getattr__, __dir__ = public(__name__, __all__)
 
 #: Derivatives of all values of a state, given the values and the time.
 _Slope = Callable[[list[Variable], Variable], list[Variable]]

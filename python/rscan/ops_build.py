@@ -13,7 +13,7 @@ from .errors import RscanTypeError, RscanValueError
 from .indexing import nonzero
 from .ops_create import arange, diag, linspace, tri, zeros
 from .ops_elementwise import cast, where
-from .ops_shape import broadcast_arrays, broadcast_like, broadcast_to, expand_dims, ravel, size, stack
+from .ops_shape import broadcast_arrays, broadcast_to, expand_dims, ravel, size, stack
 from .variable import Variable, as_variable, dtype_name, elementwise, extent, operands
 
 __all__ = [
@@ -61,11 +61,11 @@ def asarray(a: Any, dtype: Any = None, copy: Any = None) -> Variable:
 asanyarray = asarray
 
 
-def _spaced(start: Any, stop: Any, num: int, endpoint: bool) -> Variable:
+def _spaced(start: Any, stop: Any, num: Any, endpoint: bool) -> Variable:
     return linspace(start, stop, num, endpoint)
 
 
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Variable:
+def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Variable:
     """Numbers with evenly spaced logarithms, from base**start to base**stop.
 
     >>> rs.logspace(0, 2, 3).eval()
@@ -75,7 +75,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     return out if dtype is None else cast(out, dtype)
 
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
     """Numbers with a constant ratio, from start to stop, which have the same sign.
 
     >>> rs.geomspace(1, 100, 3).eval()
@@ -86,10 +86,10 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     signs = elementwise("sign", first)
     logs = _spaced(elementwise("log10", first * signs), elementwise("log10", last * signs), num, endpoint)
     out = signs * elementwise("pow", 10.0, logs)
-    if num > 0:
-        out = out.at[0].set(broadcast_like(first, out[0]))
-    if endpoint and num > 1:
-        out = out.at[-1].set(broadcast_like(last, out[-1]))
+    number = expand_dims(arange(extent(out, 0)), tuple(range(1, out.ndim)))
+    out = where(elementwise("eq", number, 0), first, out)
+    if endpoint:
+        out = where(elementwise("eq", number, elementwise("maximum", cast(num, "int64") - 1, 1)), last, out)
     return out if dtype is None else cast(out, dtype)
 
 

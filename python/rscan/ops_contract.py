@@ -149,11 +149,11 @@ def _contract(a: Variable, ta: str, b: Variable, tb: str, kept: str) -> tuple[Va
     rows = transpose(a, [ta.index(c) for c in (*shared, *left, *summed)])
     columns = transpose(b, [tb.index(c) for c in (*shared, *summed, *right)])
     n = len(shared)
-    heads, inner = rows.shape[:n], rows.shape[n + len(left) :]
     rest_a, rest_b = rows.shape[n : n + len(left)], columns.shape[n + len(summed) :]
-    wide = matmul(
-        reshape(rows, [*heads, _times(rest_a), _times(inner)]), reshape(columns, [*columns.shape[:n], _times(inner), _times(rest_b)])
-    )
+    # Each with its own inner extents: where they turn out to differ, the product says so.
+    first = reshape(rows, [*rows.shape[:n], _times(rest_a), _times(rows.shape[n + len(left) :])])
+    second = reshape(columns, [*columns.shape[:n], _times(columns.shape[n : n + len(summed)]), _times(rest_b)])
+    wide = matmul(first, second)
     return reshape(wide, [*wide.shape[:n], *rest_a, *rest_b]), "".join([*shared, *left, *right])
 
 

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from . import _tree
 from ._spans import here
 from .errors import RscanTypeError
 from .ops_elementwise import cast
-from .variable import Variable, apply, as_variable, operands
+from .variable import Variable, apply, as_variable, operands, result_dtype
 
 __all__ = ["assert_", "consider_constant", "disconnected_grad", "grad_clip", "ifelse", "stop_gradient"]
 
 
 def ifelse(condition: Any, a: Any, b: Any) -> Any:
-    """a where the scalar condition is true, else b; only that one is computed. Lists and dicts are chosen item by item.
+    """a where the scalar condition is true, else b; only that one is computed. Of structures (dicts, lists, tuples, dataclasses) each
+    item by item.
 
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.ifelse(x > 0, rs.log(x), 0.0))(-1.0)
     array(0.)
     """
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return [ifelse(condition, x, y) for x, y in zip(a, b, strict=True)]
-    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
-        return {key: ifelse(condition, x, b[key]) for key, x in a.items()}
+    (first, tree), (second, other) = _tree.flatten(a, _is_item), _tree.flatten(b, _is_item)
+    if tree.kind is not None or other.kind is not None:
+        if not _tree.same(tree, other):
+            text = f"the branches of ifelse are {tree.describe()} and {other.describe()}"
+            raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=["both have the same structure"])
+        second = second if tree == other else _tree.aligned(b, tree)
+        return tree.build(iter([ifelse(condition, x, y) for x, y in zip(first, second, strict=True)]))
+    if a is None and b is None:
+        return None
     if callable(a) or callable(b):
         raise RscanTypeError(
             "ifelse takes the values of its branches, not functions",
@@ -38,13 +47,15 @@ def ifelse(condition: Any, a: Any, b: Any) -> Any:
             labels=[(here(), "")],
             helps=["rs.where chooses per element"],
         )
-    first, second = operands((a, b))
-    if first.dtype != second.dtype:
-        from .variable import result_dtype
+    taken, left = operands((a, b))
+    if taken.dtype != left.dtype:
+        dtype = result_dtype(taken, left)
+        taken, left = cast(taken, dtype), cast(left, dtype)
+    return apply("ifelse", {}, chooser, taken, left)
 
-        dtype = result_dtype(first, second)
-        first, second = cast(first, dtype), cast(second, dtype)
-    return apply("ifelse", {}, chooser, first, second)
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, (Variable, np.ndarray, np.generic))
 
 
 def stop_gradient(x: Any) -> Variable:

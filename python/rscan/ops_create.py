@@ -10,9 +10,10 @@ from ._args import at_least, whole
 from ._spans import here
 from .config import config
 from .errors import RscanTypeError
-from .ops_elementwise import cast
-from .ops_shape import broadcast_like, broadcast_to
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, extents, operands
+from .ops_control import assert_
+from .ops_elementwise import cast, where
+from .ops_shape import broadcast_like, broadcast_to, expand_dims
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, extents, operands, static_value
 
 __all__ = [
     "alloc", "arange", "diag", "empty", "empty_like", "eye", "fill", "full", "full_like", "identity", "linspace",
@@ -114,28 +115,39 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
     return apply("arange", {}, *[cast(v, dtype) for v in parts])
 
 
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
     """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False.
 
-    Of arrays: along a new first axis. Integers are the largest ones below.
+    `num` is a number or an integer variable. Of arrays: along a new first axis. Integers are the largest ones below.
 
     >>> rs.linspace(0, 1, 5).eval()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    if not isinstance(num, (int, np.integer)) or num < 0:
-        raise RscanTypeError(f"linspace takes a number of points known now, got {num!r}", code="E0809", labels=[(here(), "")])
     first, last = operands((start, stop))
     if first.dtype[0] != "f":
         first, last = cast(first, "float64"), cast(last, "float64")
-    steps = num - 1 if endpoint else num
-    width = (last - first) / max(steps, 1)
-    numbers = np.arange(num, dtype=first.dtype).reshape(-1, *[1] * width.ndim)
-    out = first + as_variable(numbers) * width
-    if endpoint and num > 1:
-        out = out.at[-1].set(last)
+    count = _count(num, "linspace")
+    steps = elementwise("maximum", count - 1 if endpoint else count, 1)
+    width = (last - first) / cast(steps, first.dtype)
+    numbers = expand_dims(arange(count), tuple(range(1, width.ndim + 1)))
+    out = first + cast(numbers, first.dtype) * width
+    if endpoint:
+        ends = elementwise("logical_and", elementwise("gt", numbers, 0), elementwise("eq", numbers, count - 1))
+        out = where(ends, last, out)
     if dtype is None:
         return out
     return cast(elementwise("floor", out) if dtype_name(dtype)[0] in "iu" else out, dtype)
+
+
+def _count(num: Any, what: str) -> Variable:
+    """A number of points, which is not negative."""
+    count = as_variable(num)
+    if count.ndim or count.dtype[0] not in "iu" or (isinstance(num, (int, np.integer)) and num < 0):
+        raise RscanTypeError(f"{what} takes a number of points, an integer, got {num!r}", code="E0809", labels=[(here(), "")])
+    count = cast(count, "int64")
+    if static_value(count) is not None:
+        return count
+    return assert_(count, elementwise("le", 0, count), message=f"{what}: the number of points is negative")
 
 
 def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:

@@ -11,6 +11,7 @@ from ._args import at_least, one_axis, whole
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError, ShapeError
 from .indexing import nonzero, take
+from .ops_control import assert_
 from .ops_create import arange, zeros
 from .ops_elementwise import cast
 from .ops_reduce import argsort
@@ -201,7 +202,8 @@ def _inside(place: Variable, n: Any) -> Variable:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
-    """With values put in before these positions of the array as it was: a number, a slice, or several positions.
+    """With values put in before these positions of the array as it was: a number, a slice, or several positions, from −n to n
+    (others are E0301 when it runs).
 
     >>> rs.insert([1, 2], 1, 9).eval()
     array([1, 9, 2])
@@ -220,7 +222,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
     shape = list(v.shape)
     if key.ndim == 0 or key.static_shape == (1,):
         place = key if key.ndim == 0 else key[0]
-        place = elementwise("add", place, cast(elementwise("lt", place, 0), "int64") * n)
+        place = _insertable(place, n)
         # As NumPy: the values of a single number lie along the axis, those of positions in its place.
         if key.ndim == 0 and given.ndim:
             given = moveaxis(expand_dims(given, tuple(range(v.ndim - given.ndim))) if given.ndim < v.ndim else given, 0, at)
@@ -230,11 +232,19 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable
         shape[at] = width
         parts = [v[(*before, slice(None, place))], broadcast_to(given, shape), v[(*before, slice(place, None))]]
         return concatenate(parts, at)
-    key = elementwise("add", key, cast(elementwise("lt", key, 0), "int64") * n)
+    key = _insertable(key, n)
     shape[at] = extent(key, 0)
     joined = concatenate([broadcast_to(given, shape), v], at)
     # Values come before what has their position, in the order in which they were given.
     return take(joined, argsort(concatenate([cast(key, "int64"), arange(n)])), axis=at)
+
+
+def _insertable(place: Variable, n: Any) -> Variable:
+    """Positions from 0 to n, of such or of those from −n on; others are an error (E0301)."""
+    place = cast(place, "int64")
+    found = elementwise("add", place, cast(elementwise("lt", place, 0), "int64") * n)
+    fits = elementwise("logical_and", elementwise("le", 0, found), elementwise("le", found, n))
+    return assert_(found, fits, message="insert: a position lies outside the axis")
 
 
 def resize(a: Any, new_shape: Any) -> Variable:

@@ -19,7 +19,8 @@ from .ops_shape import concatenate, expand_dims, flip
 from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, operands, static_value
 
 __all__ = [
-    "bincount", "cummax", "cummin", "digitize", "interp", "one_hot", "pad", "searchsorted", "segment_sum", "top_k",
+    "bincount", "cummax", "cummin", "digitize", "interp", "one_hot", "pad", "searchsorted", "segment_max", "segment_min",
+    "segment_prod", "segment_sum", "top_k",
 ]  # fmt: skip
 
 
@@ -91,15 +92,24 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     found = searchsorted(places, at, "right")
     high = elementwise("minimum", elementwise("maximum", found, 1), n - 1)
     low = high - 1
-    x0, y0 = take(places, low), take(values, low)
-    width = take(places, high) - x0
-    flat = elementwise("eq", width, 0)
-    slope = (take(values, high) - y0) / where(flat, 1, width)
-    out = where(flat, y0 + 0 * slope, slope * (at - x0) + y0)
+    out = _on_line(at, take(places, low), take(values, low), take(places, high), take(values, high))
     if period is not None:
         return out
     first, last = (values[0] if left is None else left), (values[-1] if right is None else right)
     return where(elementwise("lt", at, places[0]), first, where(elementwise("lt", places[-1], at), last, out))
+
+
+def _on_line(at: Variable, x0: Variable, y0: Variable, x1: Variable, y1: Variable) -> Variable:
+    """The line through two points at a place between them; at a point its own value, though the other's be NaN or infinite."""
+    width = x1 - x0
+    flat = elementwise("eq", width, 0)
+    slope = (y1 - y0) / where(flat, 1, width)
+    last = elementwise("eq", at, x1)
+    line = where(last, slope * (at - x1) + y1, slope * (at - x0) + y0)
+    # From the other point where this one's value is infinite, as NumPy does.
+    line = where(elementwise("isnan", line), slope * (at - x1) + y1, line)
+    exact = where(elementwise("eq", at, x0), y0, where(last, y1, where(elementwise("eq", y0, y1), y0, line)))
+    return where(flat, y0 + 0 * at, where(elementwise("isnan", line), exact, line))
 
 
 def cummax(x: Any, axis: int | None = None) -> Variable:
@@ -184,23 +194,78 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Variable:
     v = assert_(v, fine, message="bincount: a number is negative")
     length = elementwise("maximum", largest + 1, minlength)
     if weights is None:
-        return segment_sum(apply("broadcast_like", {}, as_variable(1), v), v, length)
-    return segment_sum(cast(weights, "float64"), v, length)
+        return sums_at(apply("broadcast_like", {}, as_variable(1), v), v, length)
+    return sums_at(at_least(cast(weights, "float64"), 1, "bincount"), v, length)
+
+
+def _segments(data: Any, segment_ids: Any, num_segments: Any, what: str) -> tuple[Variable, Variable, list[Any]]:
+    """Rows, their numbers, which are not negative, and the shape of the result."""
+    rows, ids = at_least(data, 1, what), as_variable(segment_ids)
+    if ids.ndim != 1 or ids.dtype[0] not in "iu":
+        raise RscanTypeError(f"{what} takes an integer per row, got {ids!r}", code="E0809", labels=[(here(), "")])
+    ids = assert_(ids, elementwise("le", 0, ids), message=f"{what}: a number of a segment is negative")
+    return rows, ids, [num_segments, *rows.shape[1:]]
 
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
     """The sums of the rows of `data` that have the same number, one row per number from 0 on: row i is added to row `segment_ids[i]`.
+
+    A number outside 0 … num_segments − 1 is an error when it runs (E0301, E0202).
 
         rs.segment_sum([1.0, 2.0, 4.0], [0, 1, 0], 2)   # 5, 2
 
     >>> rs.segment_sum([1.0, 2.0, 3.0], [0, 1, 0], 2).eval()
     array([4., 2.])
     """
-    rows, ids = at_least(data, 1, "segment_sum"), as_variable(segment_ids)
-    if ids.ndim != 1:
-        raise RscanTypeError(f"segment_sum takes a number per row, got {ids!r}", code="E0809", labels=[(here(), "")])
-    start = zeros([num_segments, *rows.shape[1:]], rows.dtype)
-    return write(start, ids, rows, "inc")
+    rows, ids, _ = _segments(data, segment_ids, num_segments, "segment_sum")
+    return sums_at(rows, ids, num_segments)
+
+
+def sums_at(rows: Variable, ids: Variable, length: Any) -> Variable:
+    """`segment_sum` of numbers that are known not to be negative."""
+    return write(zeros([length, *rows.shape[1:]], rows.dtype), ids, rows, "inc")
+
+
+def segment_prod(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
+    """The products of rows with the same number, as `segment_sum`; 1 where there are none.
+
+    >>> rs.segment_prod([2.0, 3.0, 4.0], [0, 2, 0], 3).eval()
+    array([8., 1., 3.])
+    """
+    rows, ids, shape = _segments(data, segment_ids, num_segments, "segment_prod")
+    return full(shape, 1, rows.dtype).at[ids].multiply(rows)
+
+
+def segment_max(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
+    """The largest of rows with the same number, as `segment_sum`, element by element; the dtype's smallest number where there are none.
+
+    NaN is larger than all. The gradient goes to the row that gave the element, of equal ones as with `rs.maximum`.
+
+    >>> rs.segment_max([2.0, 3.0, 4.0], [0, 2, 0], 3).eval()
+    array([  4., -inf,   3.])
+    """
+    rows, ids, shape = _segments(data, segment_ids, num_segments, "segment_max")
+    return full(shape, _extreme(rows.dtype, -1), rows.dtype).at[ids].max(rows)
+
+
+def segment_min(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
+    """The smallest of rows with the same number, as `segment_max`; where there are none the largest number of the dtype.
+
+    >>> rs.segment_min([2, 3, 4], [0, 1, 0], 2).eval()
+    array([2, 3])
+    """
+    rows, ids, shape = _segments(data, segment_ids, num_segments, "segment_min")
+    return full(shape, _extreme(rows.dtype, 1), rows.dtype).at[ids].min(rows)
+
+
+def _extreme(dtype: str, sign: int) -> Any:
+    """The smallest number of a dtype (sign −1), or the largest."""
+    if dtype[0] == "f":
+        return sign * np.inf
+    if dtype == "bool":
+        return sign > 0
+    info = np.iinfo(dtype)
+    return info.max if sign > 0 else info.min
 
 
 def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:

@@ -16,7 +16,7 @@ from .ops_elementwise import cast, where
 from .ops_reduce import all as _all
 from .ops_reduce import argsort, cumsum, prod, sort
 from .ops_reduce import sum as _sum
-from .ops_search import searchsorted, segment_sum
+from .ops_search import searchsorted, sums_at
 from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, stack, transpose
 from .variable import Variable, as_variable, elementwise, extent, operands
 
@@ -153,6 +153,9 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
     >>> rs.lexsort(([1, 0, 0], [2, 2, 1])).eval()
     array([2, 1, 0])
     """
+    if isinstance(keys, Variable) and keys.ndim and keys.static_shape[0] is None:
+        text = f"lexsort takes keys whose number is known, got {keys!r}"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=["give the keys as a tuple, rs.lexsort((a, b))"])
     items = list(keys)
     if not items:
         raise RscanTypeError("lexsort takes a key or more", code="E0809", labels=[(here(), "")])
@@ -245,7 +248,7 @@ def unique(
         out.append(reshape(back, given.shape) if at is None else back)
     if return_counts:
         kept = number if size is None else elementwise("minimum", number, count)
-        counts = segment_sum(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
+        counts = sums_at(broadcast_like(as_variable(1), kept), kept, count if size is None else as_variable(count) + 1)
         out.append(counts if size is None else counts[:-1])
     return out[0] if len(out) == 1 else tuple(out)
 

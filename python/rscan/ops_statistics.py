@@ -11,10 +11,11 @@ from ._args import at_least, axes_of, no_out, one_axis, whole
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError
 from .indexing import take, take_along_axis
+from .ops_control import assert_
 from .ops_create import linspace, zeros
 from .ops_elementwise import cast, where
 from .ops_reduce import _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sort, sum
-from .ops_search import searchsorted, segment_sum
+from .ops_search import searchsorted, sums_at
 from .ops_shape import atleast_1d, atleast_2d, broadcast_like, concatenate, expand_dims, moveaxis, ravel, reshape
 from .variable import Variable, as_variable, elementwise, extent, operands, static_value
 
@@ -54,6 +55,9 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan:
     known = static_value(share)
     if share.ndim > 1 or (known is not None and not np.all((known >= 0) & (known <= 1))):
         raise RscanValueError("quantiles are numbers in [0, 1], one or a vector of them", code="E0809", labels=[(here(), "")])
+    if known is None:
+        fits = elementwise("logical_and", elementwise("le", 0, share), elementwise("le", share, 1))
+        share = assert_(share, fits, message="quantiles are numbers in [0, 1]")
     rows, axes = _rows(v, axis)
     ordered = sort(rows, -1)
     nan = elementwise("isnan", rows)
@@ -486,7 +490,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     inside = elementwise("logical_and", elementwise("ge", place, 0), elementwise("lt", place, n))
     w = as_variable(1) if weights is None else ravel(as_variable(weights))
     # What is outside goes to one more bin, which is cut off.
-    counts = segment_sum(broadcast_like(w, place), where(inside, place, n), n + 1)[:-1]
+    counts = sums_at(broadcast_like(w, place), where(inside, place, n), n + 1)[:-1]
     if density:
         counts = counts / diff(edges) / sum(counts)
     return counts, edges

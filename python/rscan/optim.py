@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import _tree
+from ._instead import public
 from ._spans import here
 from .compile import Compiled, _is_leaf
 from .errors import RscanTypeError, RscanValueError
@@ -30,10 +31,12 @@ from .transforms import fitting
 from .variable import Variable, as_variable
 
 __all__ = [
-    "Optimizer", "adagrad", "adam", "adamw", "add_decayed_weights", "apply_updates", "chain", "clip",
+    "Optimizer", "adadelta", "adagrad", "adam", "adamw", "add_decayed_weights", "apply_updates", "chain", "clip",
     "clip_by_global_norm", "constant_schedule", "cosine_decay", "exponential_decay", "global_norm", "linear_schedule",
     "lion", "momentum", "piecewise_constant", "rmsprop", "scale", "sgd", "warmup_cosine",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)
 
 #: A number, a variable, or a function of the number of updates made before.
 Schedule = Any
@@ -62,7 +65,7 @@ class Optimizer:
         """The first state for parameters."""
 
         def init(params: Any) -> Any:
-            return self._init(_variables(params))
+            return self._init(_moving(params))
 
         return Compiled(init, f"{self.name}.init")
 
@@ -71,7 +74,7 @@ class Optimizer:
         """What to add to the parameters, and the next state. Some optimisers need no parameters."""
 
         def update(grads: Any, state: Any, params: Any = None) -> Any:
-            return self._update(_variables(grads), state, params if params is None else _variables(params))
+            return self._update(_variables(grads), state, params if params is None else _moving(params))
 
         return Compiled(update, f"{self.name}.update")
 
@@ -80,7 +83,7 @@ class Optimizer:
         """The next parameters, and the next state."""
 
         def step(grads: Any, state: Any, params: Any) -> Any:
-            values = _variables(params)
+            values = _moving(params)
             updates, after = self._update(_variables(grads), state, values)
             return _map(lambda p, u: p + cast(u, p.dtype), values, updates), after
 
@@ -89,6 +92,19 @@ class Optimizer:
 
 def _variables(tree: Any) -> Any:
     return _map(as_variable, tree)
+
+
+def _moving(params: Any) -> Any:
+    """Parameters as variables, which are floats: an update of an integer would be rounded away."""
+
+    def moves(value: Any) -> Variable:
+        v = as_variable(value)
+        if not v.dtype.startswith("float"):
+            text = f"a parameter is {v.dtype}, and optimisers move floats"
+            raise RscanTypeError(text, code="E0401", labels=[(here(), "")], helps=["pass floats: 2.0 for 2, or x.astype(float)"])
+        return v
+
+    return _map(moves, params)
 
 
 def _leaves(tree: Any) -> list[Any]:
@@ -116,7 +132,7 @@ def apply_updates(params: Any, updates: Any) -> Any:
 
 
 def _apply(params: Any, updates: Any) -> Any:
-    return _map(lambda p, u: p + cast(u, p.dtype), _variables(params), updates)
+    return _map(lambda p, u: p + cast(u, p.dtype), _moving(params), updates)
 
 
 _applied = Compiled(_apply, "apply_updates")
@@ -359,6 +375,25 @@ def rmsprop(learning_rate: Schedule, decay: Any = 0.9, eps: Any = 1e-8, momentum
 
     parts = [Optimizer(init, update), _downhill(learning_rate)]
     return _named(chain(*parts, *([] if momentum is None else [_trace(momentum, False)])), "rmsprop")
+
+
+def adadelta(learning_rate: Schedule = 1.0, rho: Any = 0.9, eps: Any = 1e-6) -> Optimizer:
+    """Gradients times the root of a running mean of squared updates, over that of squared gradients (Zeiler, "ADADELTA: an adaptive
+    learning rate method", 2012).
+
+    >>> optimiser = rs.optim.adadelta()
+    >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
+    >>> p.round(6)
+    array([0.996838])
+    """
+
+    def update(grads: Any, state: Any, params: Any) -> tuple[Any, Any]:
+        square = _map(lambda g, v: rho * v + (1 - rho) * g * g, grads, state["square"])
+        moved = _map(lambda g, v, u: g * sqrt((u + eps) / (v + eps)), grads, square, state["moved"])
+        return moved, {"square": square, "moved": _map(lambda m, u: rho * u + (1 - rho) * m * m, moved, state["moved"])}
+
+    init = lambda params: {"square": _map(zeros_like, params), "moved": _map(zeros_like, params)}
+    return _named(chain(Optimizer(init, update), _downhill(learning_rate)), "adadelta")
 
 
 def lion(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.99, weight_decay: Any = 0.0) -> Optimizer:

@@ -118,7 +118,7 @@ class Session(_native.Session):
                 value = slot.default()
             fits = _row_slot(slot, by_step=False) if i in histories else slot
             values.append(None if value is _MISSING else plain(convert(value, fits, function._allow_downcast)))
-        self._begin(function._native, function._single, function._keys, values)
+        self._begin(function._native, *function._form, values)
         self._given = given
         return self
 

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from ._args import whole
+from ._incomplete import betainc, betaln, gammainc, gammaincc
+from ._incomplete import floats as _float
+from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError
 from .ops import (
@@ -37,13 +40,8 @@ from .ops import (
     where,
     xlogy,
 )  # fmt: skip
-from .ops import all as _all
-from .ops_elementwise import cast
 from .ops_math import _floats, sinc
-from .ops_shape import broadcast_arrays
-from .scan import scan
-from .updates import until
-from .variable import Variable, as_variable, elementwise, operands, result_dtype
+from .variable import Variable, as_variable, elementwise
 
 expit = sigmoid
 psi = digamma
@@ -56,18 +54,7 @@ __all__ = [
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
-
-def _float(x: Any) -> Variable:
-    v = as_variable(x)
-    return v if v.dtype.startswith("float") else cast(v, "float64")
-
-
-def _together(*args: Any) -> list[Variable]:
-    """All in their common float dtype, broadcast to one shape."""
-    items = operands(list(args))
-    dtype = result_dtype(*items)
-    dtype = dtype if dtype.startswith("float") else "float64"
-    return broadcast_arrays(*(cast(v, dtype) for v in items))
+__getattr__, __dir__ = public(__name__, __all__)
 
 
 # Gamma functions.
@@ -102,17 +89,7 @@ def factorial(x: Any) -> Variable:
     np.float64(120.0)
     """
     v = _float(x)
-    return where(v < 0, 0.0, exp(gammaln(maximum(v, 0.0) + 1)))
-
-
-def betaln(a: Any, b: Any) -> Variable:
-    """The logarithm of the beta function.
-
-    >>> rs.special.betaln(2.0, 3.0).eval().round(6)
-    np.float64(-2.484907)
-    """
-    x, y = _floats(a, b)
-    return gammaln(x) + gammaln(y) - gammaln(x + y)
+    return where(v < 0, 0.0, exp(gammaln(where(v < 0, 0.0, v) + 1)))
 
 
 def beta(a: Any, b: Any) -> Variable:
@@ -211,110 +188,6 @@ def polygamma(n: int, x: Any) -> Variable:
     return (-1.0) ** (order + 1) * math.factorial(order) * zeta(order + 1.0, v)
 
 
-#: Steps of series and fractions at most: for arguments up to some 10⁶.
-_STEPS = 10_000
-
-
-def _series(a: Variable, x: Variable) -> Variable:
-    """Σ xⁿ / (a·(a + 1)·…·(a + n))."""
-
-    def step(n: Variable, term: Variable, total: Variable, a: Variable, x: Variable) -> Any:
-        term = term * x / (a + cast(n, a.dtype))
-        total = total + term
-        done = _all(abs(term) <= abs(total) * float(np.finfo(a.dtype).eps) * 0.25)
-        return [term, total], until(done)
-
-    first = 1 / a
-    rows, _ = scan(step, sequences=np.arange(1, _STEPS), outputs_info=[first, first], non_sequences=[a, x], name="gammainc")
-    return rows[1][-1]
-
-
-def _fraction(numerator: Any, denominator: Any, first: Variable, parameters: list[Variable], name: str) -> Variable:
-    """A continued fraction by Lentz's method: `b₀ + a₁/(b₁ + a₂/(b₂ + …))`."""
-    tiny = float(np.finfo(first.dtype).tiny) * 1e4
-
-    def step(n: Variable, f: Variable, c: Variable, d: Variable, *given: Variable) -> Any:
-        k = cast(n, f.dtype)
-        a, b = numerator(k, *given), denominator(k, *given)
-        d = b + a * d
-        d = 1 / where(abs(d) < tiny, tiny, d)
-        c = b + a / c
-        c = where(abs(c) < tiny, tiny, c)
-        change = c * d
-        return [f * change, c, d], until(_all(abs(change - 1) <= float(np.finfo(f.dtype).eps) * 2))
-
-    start = where(abs(first) < tiny, tiny, first)
-    rows, _ = scan(step, sequences=np.arange(1, _STEPS), outputs_info=[start, start, first * 0], non_sequences=parameters, name=name)
-    return rows[0][-1]
-
-
-def _incomplete_gamma(a: Any, x: Any) -> tuple[Variable, Variable, Variable]:
-    """The lower and the upper regularised function, and where arguments make sense."""
-    p, v = _together(a, x)
-    valid = logical_and(p > 0, v >= 0)
-    inside = logical_and(valid, logical_and(v > 0, elementwise("isfinite", v)))
-    p, v = where(inside, p, 1.0), where(inside, v, 1.0)
-    small = v < p + 1
-    log_front = p * log(v) - v - gammaln(p)
-    lower = exp(log_front) * _series(where(small, p, 1.0), where(small, v, 0.5))
-    pb, vb = where(small, 1.0, p), where(small, 3.0, v)
-    upper = exp(log_front) / _fraction(lambda n, p, v: -n * (n - p), lambda n, p, v: v - p + 1 + 2 * n, vb - pb + 1, [pb, vb], "gammaincc")
-    return where(small, lower, 1 - upper), where(small, 1 - lower, upper), inside
-
-
-def gammainc(a: Any, x: Any) -> Variable:
-    """The regularised lower incomplete gamma function, for a > 0 and x ≥ 0: the part of Γ(a) whose integral ends at x.
-
-    By its series and its continued fraction, in loops that end where all elements are exact.
-
-    >>> rs.special.gammainc(1.0, 1.0).eval().round(6)
-    np.float64(0.632121)
-    """
-    lower, _, inside = _incomplete_gamma(a, x)
-    p, v = _together(a, x)
-    outside = where(logical_and(p > 0, v == 0), 0.0, where(logical_and(p > 0, v == np.inf), 1.0, np.nan))
-    return where(inside, lower, outside).astype(p.dtype)
-
-
-def gammaincc(a: Any, x: Any) -> Variable:
-    """The regularised upper incomplete gamma function: 1 − gammainc(a, x), exact where that is small.
-
-    >>> rs.special.gammaincc(1.0, 1.0).eval().round(6)
-    np.float64(0.367879)
-    """
-    _, upper, inside = _incomplete_gamma(a, x)
-    p, v = _together(a, x)
-    outside = where(logical_and(p > 0, v == 0), 1.0, where(logical_and(p > 0, v == np.inf), 0.0, np.nan))
-    return where(inside, upper, outside).astype(p.dtype)
-
-
-def betainc(a: Any, b: Any, x: Any) -> Variable:
-    """The regularised incomplete beta function, for a, b > 0 and x in [0, 1], by its continued fraction.
-
-    >>> rs.special.betainc(2.0, 3.0, 0.5).eval().round(6)
-    np.float64(0.6875)
-    """
-    p, q, v = _together(a, b, x)
-    inside = logical_and(logical_and(p > 0, q > 0), logical_and(v > 0, v < 1))
-    p1, q1, v1 = where(inside, p, 1.0), where(inside, q, 1.0), where(inside, v, 0.5)
-    mirrored = v1 > (p1 + 1) / (p1 + q1 + 2)
-    p2, q2, v2 = where(mirrored, q1, p1), where(mirrored, p1, q1), where(mirrored, 1 - v1, v1)
-
-    def numerator(n: Variable, p: Variable, q: Variable, v: Variable) -> Variable:
-        m = elementwise("floor", n / 2)
-        even = m * (q - m) * v / ((p + 2 * m - 1) * (p + 2 * m))
-        odd = -(p + m) * (p + q + m) * v / ((p + 2 * m) * (p + 2 * m + 1))
-        return where(n % 2 == 0, even, odd)
-
-    one = v2 * 0 + 1
-    fraction = _fraction(numerator, lambda n, p, q, v: v * 0 + 1, one, [p2, q2, v2], "betainc")
-    found = exp(p2 * log(v2) + q2 * log1p(-v2) - betaln(p2, q2)) / (p2 * fraction)
-    found = where(mirrored, 1 - found, found)
-    valid = logical_and(p > 0, q > 0)
-    outside = where(logical_and(valid, v == 0), 0.0, where(logical_and(valid, v == 1), 1.0, np.nan))
-    return where(inside, found, outside).astype(p.dtype)
-
-
 # Entropies and logarithms.
 
 
@@ -325,8 +198,9 @@ def xlog1py(x: Any, y: Any) -> Variable:
     array(0.)
     """
     a, b = _floats(x, y)
-    none = a == 0
-    return where(none, where(elementwise("isnan", b), b, 0.0), a * log1p(where(none, 0.0, b)))
+    # Where 1 + y is rounded log1p is exact, and elsewhere xlogy, which knows what 0·∞ is. Both have log(1 + y) as their slope by x.
+    near = logical_and(b > -0.5, elementwise("isfinite", b))
+    return where(near, a * log1p(where(near, b, 1.0)) + 0.0, xlogy(a, where(near, 1.0, 1 + b)))
 
 
 def entr(x: Any) -> Variable:
@@ -336,7 +210,7 @@ def entr(x: Any) -> Variable:
     array([ 0.346574, -0.      ])
     """
     v = _float(x)
-    return where(v < 0, -np.inf, -xlogy(v, where(v > 0, v, 1.0)))
+    return where(v < 0, -np.inf, -xlogy(v, where(v >= 0, v, 1.0)))
 
 
 def rel_entr(x: Any, y: Any) -> Variable:
@@ -346,9 +220,9 @@ def rel_entr(x: Any, y: Any) -> Variable:
     np.float64(-0.693147)
     """
     a, b = _floats(x, y)
-    both = logical_and(a > 0, b > 0)
-    found = where(both, a, 1.0) * log(where(both, a, 1.0) / where(both, b, 1.0))
-    return where(both, found, where(logical_and(a == 0, b >= 0), 0.0, np.inf)).astype(found.dtype)
+    both = logical_and(a >= 0, b > 0)
+    found = xlogy(where(both, a, 1.0), where(both, a, 1.0) / where(both, b, 1.0))
+    return where(both, found, where(logical_and(a == 0, b == 0), 0.0, np.inf)).astype(found.dtype)
 
 
 def kl_div(x: Any, y: Any) -> Variable:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import linalg
+from ._incomplete import incomplete_beta
+from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
 from .indexing import diagonal, take_along_axis
@@ -152,8 +154,31 @@ def _log_t(y: Variable, df: Variable) -> Variable:
 
 
 def _t_cdf(y: Variable, df: Variable) -> Variable:
-    tail = 0.5 * betainc(df / 2, 0.5, df / (df + y * y))
-    return where(y > 0, 1 - tail, tail)
+    """By the tail, of which betainc knows the slope; near 0, where that is a root of a square, by its series."""
+    half = (df + 1) / 2
+    near = half * y * y < 1e-6 * df
+    there = where(near, 1.0, y)
+    square = there * there
+    tail = 0.5 * incomplete_beta(df / 2, 0.5, df / (df + square), square / (df + square))
+    at = where(near, y, 0.0)
+    step = at * at / df
+    middle = 0.5 + at * (1 - half * step / 3 + half * (half + 1) * step * step / 10) * exp(_log_t(at * 0, df))
+    return where(near, middle, where(there > 0, 1 - tail, tail))
+
+
+def _f_cdf(y: Variable, m: Variable, n: Variable) -> Variable:
+    both = m * y + n
+    return incomplete_beta(m / 2, n / 2, m * y / both, n / both)
+
+
+def _laplace_cdf(y: Variable) -> Variable:
+    right = y > 0
+    return where(right, 1 - 0.5 * exp(-where(right, y, 0.0)), 0.5 * exp(where(right, 0.0, y)))
+
+
+def _log_von_mises(y: Variable, k: Variable) -> Variable:
+    # The logarithm of i0e has a corner at 0, which |k| takes away.
+    return k * (cos(y) - 1) - math.log(2 * math.pi) - (log(i0e(k)) + (abs(k) - k))
 
 
 def _log_beta(y: Variable, a: Variable, b: Variable) -> Variable:
@@ -190,14 +215,14 @@ chi2: Continuous = Continuous(
     lambda y, k: gammainc(k / 2, y / 2),
 )  # fmt: skip
 t: Continuous = Continuous("t", "df", _log_t, _ALL, 0.0, _t_cdf)
-f: Continuous = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, lambda y, m, n: betainc(m / 2, n / 2, m * y / (m * y + n)))
+f: Continuous = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, _f_cdf)
 cauchy: Continuous = Continuous(
     "cauchy", "", lambda y: -math.log(math.pi) - log1p(y * y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi
 )
-laplace: Continuous = Continuous(
-    "laplace", "", lambda y: -abs(y) - math.log(2), _ALL, 0.0, lambda y: where(y > 0, 1 - 0.5 * exp(-abs(y)), 0.5 * exp(-abs(y)))
+laplace: Continuous = Continuous("laplace", "", lambda y: -abs(y) - math.log(2), _ALL, 0.0, _laplace_cdf)
+logistic: Continuous = Continuous(
+    "logistic", "", lambda y: log_sigmoid(y) + log_sigmoid(-y), _ALL, 0.0, lambda y: exp(log_sigmoid(y))
 )
-logistic: Continuous = Continuous("logistic", "", lambda y: -abs(y) - 2 * log1p(exp(-abs(y))), _ALL, 0.0, lambda y: exp(log_sigmoid(y)))
 lognorm: Continuous = Continuous(
     "lognorm", "s", _log_lognormal, lambda s: (np.finfo("float64").tiny, np.inf), 1.0, lambda y, s: ndtr(log(y) / s)
 )
@@ -221,7 +246,7 @@ truncnorm: Continuous = Continuous(
     "truncnorm", "a b", _log_truncated, lambda a, b: (a, b), lambda a, b: where(a > -np.inf, a, where(b < np.inf, b, 0.0))
 )
 skewnorm: Continuous = Continuous("skewnorm", "a", lambda y, a: math.log(2) - 0.5 * y * y - _HALF_LOG_2PI + log_ndtr(a * y), _ALL, 0.0)
-vonmises: Continuous = Continuous("vonmises", "kappa", lambda y, k: k * (cos(y) - 1) - math.log(2 * math.pi) - log(i0e(k)), _ALL, 0.0)
+vonmises: Continuous = Continuous("vonmises", "kappa", _log_von_mises, _ALL, 0.0)
 
 bernoulli: Discrete = Discrete(
     "bernoulli", "p", lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p), _UNIT, 0.0, lambda k, p: where(k < 1, 1 - p, 1.0)
@@ -332,3 +357,5 @@ __all__ = [
     "halfcauchy", "halfnorm", "invgamma", "laplace", "logistic", "lognorm", "multinomial", "multivariate_normal", "nbinom", "norm",
     "pareto", "poisson", "randint", "skewnorm", "t", "truncnorm", "uniform", "vonmises", "weibull_min",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)

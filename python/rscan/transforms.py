@@ -198,18 +198,28 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     return cache[key]
 
 
-class _Cache(dict[Any, Compiled]):
+class _Cache(dict[Any, Any]):
     """What was made of a function. It stays behind where the function is pickled, or it would be pickled for ever."""
 
     def __reduce__(self) -> Any:
         return _Cache, ()
 
 
-def _cache_of(fn: Any) -> dict[Any, Compiled]:
+def _cache_of(fn: Any) -> dict[Any, Any]:
     try:
         return fn.__dict__.setdefault("_value_and_grad", _Cache())
     except AttributeError:
         return {}
+
+
+def _kept(fn: Any, key: Any, make: Callable[[], Any]) -> Any:
+    """What was made of a compiled function before. A plain function is traced at each call: what it reads may have changed."""
+    if not isinstance(fn, Compiled):
+        return make()
+    cache = _cache_of(fn)
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]
 
 
 def _with_gradient(fn: Callable[..., Any], argnums: Any, has_aux: bool) -> Callable[..., Any]:
@@ -240,7 +250,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
     position or name: one, or a tuple of them. With has_aux, f returns (value, anything), and the result is (gradient, anything).
 
     `grad(cost, wrt, consider_constant=None, disconnected_inputs="raise", known_grads=None, return_disconnected="zero")` gives the
-    gradient of a scalar with respect to a variable (a variable), or to a list or tuple of them (of that kind).
+    gradient of a scalar with respect to a variable (a variable), or to a list, tuple, dict or dataclass of them (of that kind).
 
     - consider_constant: variables through which no gradient flows.
     - disconnected_inputs: 'raise', 'warn' or 'ignore' where the cost does not depend on a variable.
@@ -382,6 +392,8 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
 
         value, change = rs.jvp(f, (x,), (v,))
 
+    A plain function is traced at each call, as JAX does; one made by `rs.compile` once for each kind of arguments. So do `vjp` and `hvp`.
+
     >>> value, tangent = rs.jvp(lambda x: x**2, (3.0,), (1.0,))
     >>> value, tangent
     (np.float64(9.0), np.float64(6.0))
@@ -390,7 +402,8 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
 
 
 def _jvp_of(fn: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    pushed = Transformed(_pushed(_plain(fn), has_aux), f"jvp({getattr(fn, '__name__', 'fn')})", _device(fn))
+    name = f"jvp({getattr(fn, '__name__', 'fn')})"
+    pushed = _kept(fn, ("jvp", has_aux), lambda: Transformed(_pushed(_plain(fn), has_aux), name, _device(fn)))
     at, along = _tuple_of(primals, "jvp"), _tuple_of(tangents, "jvp")
     if len(at) != len(along):
         raise _misfit(f"{len(at)} tangents, one for each argument, not {len(along)}", fn)
@@ -417,8 +430,8 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
     return _vjp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
 
 
-def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    device, fn = _device(fn), _plain(fn)
+def _pulled(fn: Callable[..., Any], has_aux: bool, device: str | None) -> tuple[Transformed, Transformed]:
+    """The function itself, and what pulls cotangents back through it."""
 
     def pulled(primals: tuple[Any, ...], cotangent: Any) -> Any:
         call = _Call(fn, primals, {}, list(range(len(primals))))
@@ -431,9 +444,13 @@ def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any
         return call.settled(tuple(call.like_arguments(found)))
 
     name = getattr(fn, "__name__", "fn")
-    value = Transformed(functools.wraps(fn)(lambda *args: fn(*args)), name, device)(*primals)
-    pull = Transformed(pulled, f"vjp({name})", device)
-    out, aux = _without_aux(value, has_aux, fn)
+    return Transformed(functools.wraps(fn)(lambda *args: fn(*args)), name, device), Transformed(pulled, f"vjp({name})", device)
+
+
+def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    forward, pull = _kept(fn, ("vjp", has_aux), lambda: _pulled(_plain(fn), has_aux, _device(fn)))
+    fn = _plain(fn)
+    out, aux = _without_aux(forward(*primals), has_aux, fn)
     what = "cotangent with the structure of the result"
     tree = _tree.flatten(out, lambda v: isinstance(v, (Variable, np.ndarray, np.generic)))[1]
     back = lambda cotangent: pull(tuple(primals), _shaped(cotangent, tree, what, fn))
@@ -453,4 +470,5 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     if not _is_function(fn):
         raise RscanTypeError(f"hvp takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
     given = _tuple_of(primals, "hvp")
-    return _jvp_of(_grad_of(fn, tuple(range(len(given)))), given, tangents)[1]
+    slopes = _kept(fn, ("hvp", len(given)), lambda: _grad_of(fn, tuple(range(len(given)))))
+    return _jvp_of(slopes, given, tangents)[1]

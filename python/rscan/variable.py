@@ -279,7 +279,8 @@ class Variable(Methods):
         raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
 
     def __index__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet and cannot index Python objects", "E0802")
+        help = "functions of rs take variables, as rs.linspace(0, 1, n) and x[n] do; rs.fori and rs.loop(n_steps=n) count to one"
+        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", help)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         help = "get_value() gives the value of a shared variable" if self._v.kind == "shared" else None

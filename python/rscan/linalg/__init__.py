@@ -1,8 +1,6 @@
 """Products of matrices and linear algebra: `rs.linalg.solve`, `rs.linalg.qr`, … The products are also in `rscan` itself."""
 
-from typing import Any
-
-from .._instead import of_linalg
+from .._instead import public
 from . import products
 from .arrays import cross, diagonal, tensorinv, tensorsolve, vecdot
 from .factors import block_diag, eigh, eigvalsh, expm, lstsq, matrix_rank, multi_dot, pinv, qr, svd, svdvals
@@ -20,6 +18,4 @@ __all__ = [
     "vdot", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    raise of_linalg(name)
+__getattr__, __dir__ = public(__name__, __all__)

@@ -17,6 +17,7 @@ from ..ops_shape import atleast_2d, concatenate, expand_dims, ravel, swapaxes
 from ..variable import Variable, apply, apply_all, as_variable, dtype_name, elementwise, operands
 from .products import matmul, pair
 from .systems import solve, square
+from .truncated import moving
 
 __all__ = [
     "block_diag", "eigh", "eigvalsh", "expm", "lstsq", "matrix_rank", "multi_dot", "pinv", "qr", "svd", "svdvals",
@@ -169,12 +170,15 @@ def _rcond(rcond: Any, rtol: Any, what: str) -> float:
 def pinv(a: Any, rcond: float | None = None, *, rtol: float | None = None) -> Variable:
     """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
 
-    It has gradients of any order where the rank does not change, whether or not singular values are equal.
+    It has gradients where the rank does not change, whether or not singular values are equal: of any order, up to the third where
+    `rcond` is given, which may count values as 0 that are not.
 
     >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
     array([[0.5, 0. ]])
     """
-    return apply("pinv", {"rcond": _rcond(rcond, rtol, "pinv")}, _floats(a, "pinv"))
+    share, v = _rcond(rcond, rtol, "pinv"), _floats(a, "pinv")
+    found = apply("pinv", {"rcond": share}, v)
+    return found if share <= 0 else apply("grad_to", {}, found, moving(v, share), as_variable(True))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variable, Variable, Variable]:

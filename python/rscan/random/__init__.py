@@ -1,5 +1,6 @@
 """Random numbers: pure functions of a key, and streams that hand out keys."""
 
+from .._instead import public
 from .counts import bernoulli, binomial, categorical, choice, geometric, integers, multinomial, permutation, poisson
 from .draws import (
     beta,
@@ -28,3 +29,5 @@ __all__ = [
     "fold_in", "gamma", "geometric", "gumbel", "integers", "key", "laplace", "logistic", "lognormal", "multinomial", "multivariate_normal",
     "normal", "pareto", "permutation", "poisson", "split", "student_t", "truncated_normal", "uniform", "weibull",
 ]  # fmt: skip
+
+__getattr__, __dir__ = public(__name__, __all__)

@@ -48,7 +48,7 @@ from ..ops import (
 )  # fmt: skip
 from ..scan import scan
 from ..updates import until
-from ..variable import Variable, apply, as_variable, dtype_name, extents
+from ..variable import Variable, apply, as_variable, dtype_name, extents, static_value
 from .draws import _positive, gumbel, shape_of, uniform
 from .keys import fold_in
 
@@ -292,7 +292,7 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
         count: Any = 1
         for extent in shape:
             count = count * extent
-        picked = reshape(order[:count], shape)
+        picked = reshape(_at_least(order, n, count)[:count], shape)
     elif p is None:
         picked = integers(key, 0, n, shape)
     else:
@@ -302,6 +302,15 @@ def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = No
         picked = sum(cast(less_equal(ends, u[..., None]), "int64"), axis=-1)
         picked = clip(picked, 0, ends.shape[0] - 1)
     return picked if v.ndim == 0 else take(v, picked, axis=at)
+
+
+def _at_least(order: Variable, n: Variable, count: Any) -> Variable:
+    """Numbers of which so many are taken."""
+    text = "choice without replacement draws no more than there are elements"
+    there, wanted = static_value(n), static_value(as_variable(count))
+    if there is not None and wanted is not None and wanted > there:
+        raise RscanValueError(f"{text}: {wanted} of {there}", code="E0809", labels=[(here(), "")])
+    return assert_(order, less_equal(count, n), message=text)
 
 
 def _weights(p: Any, what: str) -> Variable:
