@@ -19,10 +19,11 @@ from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
 from .dtypes import as_array, is_foreign, short, what_to_do
-from .errors import RscanTypeError
+from .errors import RscanError, RscanTypeError, ShapeError
 from .function import Function, function
 from .inputs import tensor
 from .session import CompiledSession
+from .updates import OrderedUpdates
 from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 
 __all__ = ["Compiled", "compile"]
@@ -115,7 +116,11 @@ class Compiled(Made, Generic[P, R]):
             given = [given[i] if type(i) is int else i.value for i in order]
         double = config.floatX == "float64"
         arrays = [v if type(v) in _TAKEN or (double and type(v) is float) else _array(v, "?") for v in given]
-        return out.of(compiled(*arrays))
+        try:
+            return out.of(compiled(*arrays))
+        except RscanError as error:
+            self._advise(error, args, named)
+            raise
 
     def _general(self, args: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
         """A call with arguments of any kind; the next one with such arguments is quick."""
@@ -126,7 +131,23 @@ class Compiled(Made, Generic[P, R]):
         compiled, out = self._variant(arrays, tree, static, names)
         if kind is not None:
             self._quick[config.floatX, kind] = compiled, out, self._order(args, named)
-        return out.of(compiled(*arrays))
+        try:
+            return out.of(compiled(*arrays))
+        except RscanError as error:
+            self._advise(error, args, named)
+            raise
+
+    def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Adds to an error of shapes in a loop what is said where the shapes are known while the function is traced."""
+        if not isinstance(error, ShapeError) or not any(note.startswith("in step ") for note in error.notes):
+            return
+        leaves, tree, static, names = self._flat(args, named)
+        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        inputs = [tensor(a.dtype.name, a.shape, n) for a, n in zip(arrays, names, strict=True)]
+        try:
+            self._result(inputs, tree, static)
+        except RscanError as traced:
+            error.helps += [help for help in traced.helps if help not in error.helps]
 
     def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
         """Where the inputs of a variant stand among the leaves of its arguments."""
@@ -191,14 +212,41 @@ class Compiled(Made, Generic[P, R]):
                 text = f"argument `{names[i]}` of {self._name}() is {short(value)}"
                 raise RscanTypeError(text, code="E0508", labels=[(here(), ""), (of_function(self._fn), "")], helps=advice)
 
-    def _traced(self, args: Any, named: Any, static: tuple[tuple[int, Any], ...], names: list[str]) -> Any:
-        """What the function gives for variables. An exception in it says which arguments are None: they are passed on as they are."""
+    def _no_value(self, result: Any) -> RscanTypeError:
+        """The error of a function that returns nothing that could be computed."""
+        what, help = "None", "is its `return` missing?"
+        if result is not None:
+            what, help = "the updates of a loop", "rs.scan returns two things: outputs, updates = rs.scan(…); updates travel along by themselves"
+        labels = [(of_function(self._fn), "the function")]
+        return RscanTypeError(f"{self._name}() returned {what}", code="E0508", labels=labels, helps=[help])
+
+    def _result(self, inputs: list[Variable], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
+        """What the function gives for variables. An exception in it says which arguments are None or tuples of numbers: they are passed
+        on as they are."""
+        fixed, values = dict(static), iter(inputs)
+        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
+        bound = self._signature.bind_partial()
+        bound.arguments.update(arguments)
         try:
-            return self._fn(*args, **named)
+            return self._fn(*bound.args, **bound.kwargs)
         except (TypeError, AttributeError) as error:
-            for name in (names[i] for i, value in static if value is None):
-                error.add_note(f"argument `{name}` of {self._name}() is None, which the function gets as it is: pass an array or a number")
+            for note in self._misunderstood(tree, static):
+                error.add_note(note)
             raise
+
+    def _misunderstood(self, tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> list[str]:
+        """What may have been meant otherwise of the arguments."""
+        names = _tree.paths(tree)
+        notes = [
+            f"argument `{names[i]}` of {self._name}() is None, which the function gets as it is: pass an array or a number"
+            for i, value in static
+            if value is None
+        ]
+        for name, part in zip(tree.keys, tree.children, strict=True):
+            plain = part.cls is tuple and part.kind == "list" and all(child.kind is None for child in part.children)
+            if plain and self._signature.parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL:
+                notes.append(f"argument `{name}` of {self._name}() is a tuple, which the function gets as one: np.array(…) of it is an array")
+        return notes
 
     def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
@@ -219,13 +267,9 @@ class Compiled(Made, Generic[P, R]):
 
     def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
-        fixed, values = dict(static), iter(inputs)
-        total = len(inputs) + len(fixed)
-        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(total)]))
-        bound = self._signature.bind_partial()
-        bound.arguments.update(arguments)
-        paths = _tree.paths(tree)
-        result = self._traced(bound.args, bound.kwargs, static, paths)
+        result = self._result(inputs, tree, static)
+        if result is None or isinstance(result, OrderedUpdates):
+            raise self._no_value(result)
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]

@@ -90,8 +90,13 @@ def _details(error: RscanError) -> list[str]:
 _TEXTS: dict[tuple[str, int], str] = {}
 
 
+#: What is shown of a line.
+_WIDEST = 120
+
+
 def _line(file: str, line: int) -> str:
-    return (_TEXTS.get((file, line)) or linecache.getline(file, line)).rstrip()
+    text = (_TEXTS.get((file, line)) or linecache.getline(file, line)).rstrip()
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1].rstrip() + "…"
 
 
 def _source(labels: list[Label]) -> list[str]:
@@ -104,7 +109,7 @@ def _source(labels: list[Label]) -> list[str]:
             known.append(remark)
     rows = [(file, line, _line(file, line), "; ".join(words)) for (file, line), words in remarks.items()]
     gutter = max(len(str(row[1])) for row in rows)
-    width = min(110, max((len(row[2]) for row in rows if row[3]), default=0))
+    width = max((len(row[2]) for row in rows if row[3]), default=0)
     out = []
     for file, line, text, remark in rows:
         elsewhere = "" if file == home else f" ({os.path.basename(file)})"
