@@ -101,8 +101,6 @@ DOORS = [by_function, by_compile, by_shared, by_set_value, by_constant, by_opera
 @pytest.mark.parametrize("source", SOURCES)
 def test_vectors(source, door):
     value = SOURCES[source]()
-    if source == "memoryview" and door in (by_compile, by_operator):
-        pytest.skip("a memoryview says nothing about being an array: np.asarray(…)")
     np.testing.assert_array_equal(door(value, 1), np.asarray(NUMBERS) * 2)
 
 
@@ -122,6 +120,28 @@ def test_loops_take_them():
     pandas = library("pandas")
     rows, _ = rs.scan(lambda x, h: x + h, pandas.Series(NUMBERS), pandas.Series([0.5]))
     np.testing.assert_array_equal(rows.eval(), [[1.5], [3.5], [7.5]])
+
+
+def test_buffers_of_python():
+    import array
+
+    for value in (array.array("d", NUMBERS), memoryview(np.asarray(NUMBERS))):
+        for door in DOORS:
+            np.testing.assert_array_equal(door(value, 1), np.asarray(NUMBERS) * 2)
+    assert rs.compile(lambda x: x + 1)(memoryview(b"\x01\x02")).tolist() == [2, 3]
+    with pytest.raises(rs.RscanTypeError, match="text is no number"):
+        rs.compile(lambda x: x)(memoryview(np.array(["a"])))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_columns_of_dates_are_named(door):
+    pandas = library("pandas")
+    table = pandas.DataFrame({"day": pandas.date_range("2020", periods=2), "kind": pandas.Categorical([1, 2]), "v": [1.0, 2.0]})
+    with pytest.raises(TypeError, match="column[s]? `day`"):
+        try:
+            door(table, 2)
+        except ValueError as error:  # `set_value` says what NumPy would say
+            raise TypeError(str(error)) from error
 
 
 class Elsewhere:

@@ -216,7 +216,7 @@ class Compiled(Made, Generic[P, R]):
         """The error of a function that returns nothing that could be computed."""
         what, help = "None", "is its `return` missing?"
         if result is not None:
-            what, help = "the updates of a loop", "rs.scan returns two things: outputs, updates = rs.scan(…); updates travel along by themselves"
+            what, help = "the updates of a loop", "rs.scan returns two things: outputs, updates = rs.scan(…)"
         labels = [(of_function(self._fn), "the function")]
         return RscanTypeError(f"{self._name}() returned {what}", code="E0508", labels=labels, helps=[help])
 

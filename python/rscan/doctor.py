@@ -13,6 +13,7 @@ from typing import Any
 
 #: Libraries that rscan works with where they are installed.
 OTHERS = ("scipy", "pandas", "polars", "xarray", "jax", "torch", "pytensor", "pymc", "nutpie", "scikit-learn", "arviz", "matplotlib")
+OTHERS += ("onnx", "onnxruntime", "dask", "ray", "numba", "cloudpickle")
 
 #: A loop on scalars, one on wide rows, one with a product, each with its gradient; prints the engine of the second.
 _PROGRAM = """

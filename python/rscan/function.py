@@ -18,6 +18,7 @@ from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInp
 from .profile import Profile
 from .session import Session
 from .shared import SharedVariable
+from .updates import OrderedUpdates
 from .variable import Variable, as_variable, is_weak, wrap
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class Function(Caller, Generic[R]):
         state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs")}
         state["updates"] = [shared for shared, _ in self.updates]
         state["_givens"] = [old for old, _ in self._givens]
-        return {**state, "_program": (to_text(values, leaves), leaves, family)}
+        return {**state, "_program": (to_text(values, leaves), leaves, family, _native.__version__)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         values = from_text(*state.pop("_program"))
@@ -286,6 +287,13 @@ def _structure(outputs: Any) -> tuple[bool, list[Any] | None, list[Variable]]:
     """Whether there is one output alone, the keys of a dict, and the outputs."""
     if outputs is None:
         return False, None, []
+    if isinstance(outputs, OrderedUpdates) or (isinstance(outputs, tuple) and any(isinstance(v, OrderedUpdates) for v in outputs)):
+        raise RscanTypeError(
+            "the outputs of a function are variables, not the updates of a loop",
+            code="E0508",
+            labels=[(here(), "")],
+            helps=["rs.scan returns two things: outputs, updates = rs.scan(…), and rs.function(…, outputs, updates=updates)"],
+        )
     if isinstance(outputs, Mapping):
         return False, list(outputs), [_output(v) for v in outputs.values()]
     if isinstance(outputs, (list, tuple)):

@@ -93,3 +93,5 @@ class Profile:
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
             lines.append(f"  {loop.around:12.6f} s                around these")
         return "\n".join(lines)
+
+    __repr__ = __str__

@@ -356,7 +356,7 @@ def check_arguments(fn: Any, args: list[Any], named: dict[str, Any], span: int) 
             code="E0122",
             labels=[(span, f"this passes {_count(len(passed), 'argument')}"), (of_function(fn), f"the step takes {signature}")],
             notes=[f"passed are, in this order: {', '.join(passed) or 'nothing'}"],
-            helps=[f"by name {', '.join(named)}: parameters of the step are called so"] if named else (),
+            helps=[f"passed by name: {', '.join(named)}; the step has parameters of these names"] if named else (),
         ) from None
 
 
