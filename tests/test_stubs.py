@@ -76,7 +76,7 @@ def test_stubtest_finds_nothing(tmp_path):
     assert text == "", text
 
 
-@pytest.mark.parametrize("program", ["garch.py", "powers.py"])
+@pytest.mark.parametrize("program", ["garch.py", "powers.py", "results.py"])
 def test_programs_run(program, tmp_path):
     done = subprocess.run([sys.executable, PROGRAMS / program], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and "True" in done.stdout, done.stderr

@@ -1,6 +1,6 @@
 """Products of matrices and linear algebra: `rs.linalg.solve`, `rs.linalg.qr`, … The products are also in `rscan` itself."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._instead import of_linalg
 from . import products
@@ -21,5 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    raise of_linalg(name)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+
+    def __getattr__(name: str) -> Any:
+        raise of_linalg(name)
