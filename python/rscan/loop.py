@@ -329,7 +329,7 @@ class _Call:
                 seen[key] = group.what
 
     def _named_after_parameters(self) -> None:
-        """States without names have those of the step's parameters in messages."""
+        """States whose initial values have no names have those of the step's parameters."""
         signature = signature_of(self.step)
         if signature is None or self.init.named:
             return
@@ -352,7 +352,8 @@ class _Call:
     def _slot(self, leaf: Any, name: str, default: list[int]) -> Slot:
         value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)
         weak = value if is_weak(value) and default == [-1] else None
-        parameter = name if "[" not in name else None
+        own = value.name if isinstance(value, Variable) and not self.init.named and default == [-1] else None
+        parameter = None if "[" in name or own else name
         return Slot(self._variable(value), offsets, parameter, weak).spread()
 
     def made(self, plan: Plan, ragged: Ragged | None, window: int | None, swap: bool = False) -> tuple[_Outputs, Result]:
