@@ -78,14 +78,14 @@ test-small:  ## the crate without machine code: lints, and tests of files, sessi
 	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings
 	cargo test --quiet --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
 
-test-python: $(VENV)/built $(VENV)/installed
+test-python: $(VENV)/built $(VENV)/docs
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
 
 # The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
 test-interop: $(VENV)/built requirements-interop.txt  ## tests of the bridges, of foreign arrays, of pickles and of many machines, with all other sides
 	test -x .venv-interop/bin/python || $(PYTHON) -m venv .venv-interop
 	.venv-interop/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-interop.txt
-	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py
+	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py tests/test_docstrings.py
 
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json

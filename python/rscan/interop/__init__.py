@@ -6,5 +6,6 @@
 | `jax`, `torch`, `pytensor` | a function of rscan as a differentiable function of theirs; by the last one, of PyMC |
 | `nutpie` | a log-density to be sampled |
 | `sklearn` | a base for estimators whose loss is a loop |
+| `pandas` | a function of rscan as one of columns and tables that keeps their labels |
 | `arviz` | draws as what ArviZ takes |
 """
