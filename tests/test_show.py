@@ -6,6 +6,8 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
+import types
 import xml.etree.ElementTree as ET
 from collections import Counter
 from html.parser import HTMLParser
@@ -185,6 +187,15 @@ class Parsed(HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
+
+
+def test_errors_in_notebooks_name_the_cell(monkeypatch):
+    shell = types.SimpleNamespace(compile=types.SimpleNamespace(_filename_map={"/tmp/ipykernel_7/296.py": 3}))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    error = rs.RscanError("text", labels=[("/tmp/ipykernel_7/296.py", 2, "here"), ("/home/me/other.py", 1, "there")])
+    assert "--> cell [3]:2" in str(error) and "(other.py)" in str(error)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert "--> 296.py:2" in str(error)
 
 
 class TestNotebooks:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +105,7 @@ def test_dir_lists_what_users_mean_to_see():
 def test_signatures_say_what_is_taken(name):
     function = getattr(rs, name)
     signature = inspect.signature(function)
-    names = {"Operand": rs.typing.Operand, "Taps": rs.Taps, "np": np, "Sequence": Sequence, "Iterable": Iterable, "Mapping": Mapping}
+    names = {"Operand": rs.typing.Operand, "Taps": rs.Taps, "np": np, "Sequence": Sequence, "Iterable": Iterable, "Mapping": Mapping, "Callable": Callable}
     for parameter in signature.parameters.values():
         assert parameter.annotation not in ("Any", parameter.empty) or parameter.name in ("mode", "args", "named"), parameter
         eval(parameter.annotation, vars(typing) | vars(rs) | names)

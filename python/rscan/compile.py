@@ -15,6 +15,7 @@ import numpy as np
 
 from . import _tree
 from ._pickle import Made
+from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
@@ -66,10 +67,10 @@ class Compiled(Made, Generic[P, R]):
     {'sum': np.float64(5.0), 'largest': np.float64(4.0)}
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None, progress: Any = None) -> None:
         self._fn = fn
-        self._device = device
-        self._recipe = (type(self), (fn, name, device))
+        self._device, self._progress = device, teller(progress)
+        self._recipe = (type(self), (fn, name, device, progress is True))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _Results]] = {}
@@ -273,7 +274,8 @@ class Compiled(Made, Generic[P, R]):
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
-        compiled = function(inputs, variables, name=self._name, on_unused_input="ignore", device=self._device)
+        options = {"on_unused_input": "ignore", "device": self._device, "progress": self._progress}
+        compiled = function(inputs, variables, name=self._name, **options)
         return compiled, _Results(out, kept, len(outputs))
 
 
@@ -322,11 +324,11 @@ class _Default:
         self.value = value
 
 
-def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None) -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None, progress: Any = None) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device: as `rs.function` takes it.
+    numbers where they have no axes, in the structure that the function returns. device, progress: as `rs.function` takes them.
 
     >>> @rs.compile
     ... def poly(x, power=2):
@@ -337,9 +339,10 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, de
     np.float64(9.0)
     """
     if fn is None:
-        return lambda f: compile(f, name=name, device=device)
+        return lambda f: compile(f, name=name, device=device, progress=progress)
     if isinstance(fn, Compiled):
-        return fn if device in (None, fn._device) else Compiled(fn._fn, name or fn._name, device)
+        same = device in (None, fn._device) and progress is None
+        return fn if same else type(fn)(fn._fn, name or fn._name, device or fn._device, fn._progress if progress is None else progress)
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name, device)
+    return Compiled(fn, name, device, progress)

@@ -11,6 +11,7 @@ import numpy as np
 from . import _native
 from ._calling import Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
+from ._progress import teller
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
@@ -62,6 +63,7 @@ def function(
     profile: bool | str = False,
     excluding: Iterable[str] = (),
     device: str | None = None,
+    progress: Any = None,
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
@@ -75,6 +77,8 @@ def function(
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()`
     lists them; else `rs.config.device`.
+    progress: True for a bar on stderr while calls take long, or a callable: `progress(done, steps, seconds)` is called ten times a second at
+    most, with the steps of the outermost loop that runs and how many there are (None: nobody knows), its `close()` after the call.
 
     >>> x, y = rs.dscalars("x y")
     >>> f = rs.function([x, y], {"sum": x + y, "product": x * y})
@@ -88,7 +92,7 @@ def function(
     """
     passes, device = chosen_passes(excluding), device or config.device
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
-    return Function(*args, device)
+    return Function(*args, device, progress)
 
 
 class Function(Caller, Generic[R]):
@@ -115,6 +119,7 @@ class Function(Caller, Generic[R]):
     _quick = True
     #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
     trust_input = False
+    _progress: Any = None
     #: What it is, in words, where somebody has said so: a file that it is saved in says it, too.
     doc: str | None = None
 
@@ -135,8 +140,10 @@ class Function(Caller, Generic[R]):
         profile: Any = False,
         passes: tuple[str, list[str]] | None = None,
         device: str | None = None,
+        progress: Any = None,
     ) -> None:
         self.name = name
+        self._progress = teller(progress)
         self._passes = passes
         self._device = None if device == "cpu" else device
         self.inputs = [item if isinstance(item, In) else In(_input(item)) for item in _listed(inputs)]
@@ -171,13 +178,15 @@ class Function(Caller, Generic[R]):
             self._passes,
             self._device,
         )
+        if self._progress is not None:
+            self._native.set_progress(self._progress)
 
     def __getstate__(self) -> dict[str, Any]:
         """Expressions travel as one text over inputs, replaced and shared variables."""
         values = [*self.outputs, *(value for _, value in self.updates), *(new for _, new in self._givens)]
         leaves = leaves_of(values, [*(slot.variable for slot in self.inputs), *(old for old, _ in self._givens)])
         family = next((v._family for v in values), Variable)
-        state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs")}
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs", "_progress")}
         state["updates"] = [shared for shared, _ in self.updates]
         state["_givens"] = [old for old, _ in self._givens]
         return {**state, "_program": (to_text(values, leaves), leaves, family, _native.__version__)}

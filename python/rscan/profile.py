@@ -81,6 +81,9 @@ class Profile:
         """The same as plain dicts and lists."""
         return {"name": self.name, "calls": self.calls, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
 
+    #: The name that pandas and others have for it.
+    to_dict = as_dict
+
     def __str__(self) -> str:
         lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
         for loop in self.loops:
