@@ -138,7 +138,7 @@ def test_buffers_of_python():
 def test_columns_of_dates_are_named(door):
     pandas = library("pandas")
     table = pandas.DataFrame({"day": pandas.date_range("2020", periods=2), "kind": pandas.Categorical([1, 2]), "v": [1.0, 2.0]})
-    with pytest.raises(TypeError, match="column[s]? `day`"):
+    with pytest.raises(TypeError, match=r"column[s]? `day`"):
         try:
             door(table, 2)
         except ValueError as error:  # `set_value` says what NumPy would say

@@ -105,11 +105,11 @@ def test_dir_lists_what_users_mean_to_see():
 def test_signatures_say_what_is_taken(name):
     function = getattr(rs, name)
     signature = inspect.signature(function)
-    names = {"Operand": rs.typing.Operand, "Taps": rs.Taps, "np": np, "Sequence": Sequence, "Iterable": Iterable, "Mapping": Mapping, "Callable": Callable}
+    names = {"Operand": rs.typing.Operand, "np": np, "Sequence": Sequence, "Iterable": Iterable, "Mapping": Mapping, "Callable": Callable}
     for parameter in signature.parameters.values():
         assert parameter.annotation not in ("Any", parameter.empty) or parameter.name in ("mode", "args", "named"), parameter
         eval(parameter.annotation, vars(typing) | vars(rs) | names)
-    assert "Any" != signature.return_annotation
+    assert signature.return_annotation != "Any"
     signature.bind(lambda x: x)
 
 

@@ -146,7 +146,7 @@ def test_advice_is_looked_for_once_in_loops_of_loops():
 def test_a_tuple_where_an_array_is_meant():
     with pytest.raises(TypeError) as caught:
         rs.compile(lambda x: x @ x)((1.0, 2.0))
-    assert caught.value.__notes__ == ["argument `x` of <lambda>() is a tuple, which the function gets as one: np.array(…) of it is an array"]
+    assert caught.value.__notes__ == ["argument `x` of <lambda>() is a tuple, which the function gets as one: np.array(…) makes an array"]
     assert rs.compile(lambda x: x @ x)(np.array((1.0, 2.0))) == 5
     with pytest.raises(TypeError) as caught:
         rs.compile(lambda *xs: xs @ xs)(1.0, 2.0)
@@ -206,6 +206,6 @@ class TestLines:
     def test_long_ones_are_cut(self):
         x = rs.tensor("float64", [3], "x")
         with pytest.raises(rs.ShapeError) as caught:
-            x + rs.zeros(4) + 0.0 + 1.0 + 2.0 + 3.0 + 4.0 + 5.0 + 6.0 + 7.0 + 8.0 + 9.0 + 10.0 + 11.0 + 12.0 + 13.0 + 14.0 + 15.0 + 16.0  # noqa: E501
+            x + rs.zeros(4) + 0.0 + 1.0 + 2.0 + 3.0 + 4.0 + 5.0 + 6.0 + 7.0 + 8.0 + 9.0 + 10.0 + 11.0 + 12.0 + 13.0 + 14.0 + 15.0 + 16.0
         line = next(text for text in str(caught.value).splitlines() if "| " in text)
         assert "x + rs.zeros(4)" in line and line.endswith("…") and len(line) < 130

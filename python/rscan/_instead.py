@@ -104,7 +104,8 @@ def of_array(module: str) -> list[str]:
     library, _, rest = module.partition(".")
     if library != "scipy":
         return _OF_ARRAY
-    ours = {"stats": "rs.stats has log-densities: rs.stats.norm.logpdf(x)", "special": "rs.special has its functions", "linalg": "rs.linalg has its functions"}
+    ours = {"stats": "rs.stats has log-densities: rs.stats.norm.logpdf(x)", "special": "rs.special has its functions"}
+    ours |= {"linalg": "rs.linalg has its functions"}
     ours |= {"optimize": "rs.optim and rscan.interop.scipy minimise", "integrate": "rs.ode solves differential equations"}
     known = ours.get(rest.partition(".")[0], "rs.stats, rs.special, rs.linalg, rs.optim and rs.ode take variables")
     return [f"SciPy computes with numbers; {known}"]

@@ -246,7 +246,7 @@ class Compiled(Made, Generic[P, R]):
         for name, part in zip(tree.keys, tree.children, strict=True):
             plain = part.cls is tuple and part.kind == "list" and all(child.kind is None for child in part.children)
             if plain and self._signature.parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL:
-                notes.append(f"argument `{name}` of {self._name}() is a tuple, which the function gets as one: np.array(…) of it is an array")
+                notes.append(f"argument `{name}` of {self._name}() is a tuple, which the function gets as one: np.array(…) makes an array")
         return notes
 
     def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
@@ -329,6 +329,9 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, de
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
     numbers where they have no axes, in the structure that the function returns. device, progress: as `rs.function` takes them.
+
+    errors: calls raise `RscanTypeError` (E0508) for arguments that are no arrays, what tracing the function raises, and what calls of
+    `rs.function` raise.
 
     >>> @rs.compile
     ... def poly(x, power=2):

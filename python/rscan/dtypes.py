@@ -77,7 +77,7 @@ def _holds_mask(value: Any) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """True for what another library calls an array, neither NumPy nor we: it has `__array__` or `__dlpack__`, or is a buffer of Python's."""
+    """True for arrays that are neither NumPy's nor ours: they have `__array__` or `__dlpack__`, or are buffers of Python's."""
     cls = type(value)
     if not (hasattr(cls, "__array__") or hasattr(cls, "__dlpack__")):
         return _is_buffer(value)

@@ -77,8 +77,11 @@ def function(
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()`
     lists them; else `rs.config.device`.
-    progress: True for a bar on stderr while calls take long, or a callable: `progress(done, steps, seconds)` is called ten times a second at
-    most, with the steps of the outermost loop that runs and how many there are (None: nobody knows), its `close()` after the call.
+    progress: True for a bar on stderr while calls take long, or a callable: `progress(done, steps, seconds)` is called ten times a
+    second at most, with the steps of the outermost loop that runs and how many there are (None: nobody knows), then its `close()`.
+
+    errors: `MissingInputError` (E0501), `UnusedInputError` (E0507) and `RscanTypeError` (E0508) of inputs and outputs; calls raise
+    `RscanTypeError` (E0504) for arguments that do not fit, and what the program finds: `ShapeError`, `RscanIndexError`, `LinAlgError`.
 
     >>> x, y = rs.dscalars("x y")
     >>> f = rs.function([x, y], {"sum": x + y, "product": x * y})

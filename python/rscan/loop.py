@@ -216,6 +216,8 @@ def loop(
     lengths: how many steps each row of the states takes part in (integers, for their leading axes); afterwards it keeps its states, and
     other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
 
+    errors: those of `rs.scan`, with the names of states.
+
     Returns a `Loop`, or the variable itself where the step returns one value without a name.
 
     >>> x = np.array([1.0, 2.0, 3.0])

@@ -66,6 +66,9 @@ def scan(
     return_list: a list also of one output.
     mode, allow_gc: accepted for programs that have them; the engine chooses.
 
+    errors: `ScanError` (E0105 to E0129) where arguments or what the step returned do not go together, `ScanTypeError` (E0101 to E0103)
+    where a state changes its type.
+
     With `init` instead of outputs_info, this is `rs.loop`, with its names and its result.
 
     >>> x = rs.dvector("x")
