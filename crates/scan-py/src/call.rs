@@ -12,8 +12,8 @@ use scan_core::dispatch;
 use scan_core::prelude::{
     self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LARGE_MEMORY, LoopInfo, LoopTimes, PassOptions, Profile, Type,
 };
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A compiled function. Calls may come from many threads.
@@ -174,8 +174,8 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
-fn rows_of(profile: Box<Profile>) -> Vec<Times> {
-    profile.loops.into_iter().map(times).collect()
+fn rows_of(profile: Option<Box<Profile>>) -> Vec<Times> {
+    profile.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())
 }
 
 /// Makes memory that a NumPy array can have of what is large and somebody else sees, too: afterwards, when shared variables are written,
@@ -227,7 +227,7 @@ impl Function {
             })
         };
         let outs = result.map_err(|e| to_py(py, &e))?;
-        Ok((outs, rows.map_or_else(Vec::new, rows_of)))
+        Ok((outs, rows_of(rows)))
     }
 
     /// The same, where a callable is told how far the call has come.
@@ -246,10 +246,16 @@ impl Function {
             let closed = Python::attach(|py| telling.close(py)).map_err(|e| carry(Kind::Interrupted, e));
             (result.and_then(|outs| closed.map(|()| outs)), rows)
         });
-        Ok((result.map_err(|e| to_py(py, &e))?, rows.map_or_else(Vec::new, rows_of)))
+        Ok((result.map_err(|e| to_py(py, &e))?, rows_of(rows)))
     }
 
-    fn run_in(&self, mut cx: EvalCx, values: &[Array], profile: bool, accept: Accept<'_>) -> (core::Result<Vec<Array>>, Option<Box<Profile>>) {
+    fn run_in(
+        &self,
+        mut cx: EvalCx,
+        values: &[Array],
+        profile: bool,
+        accept: Accept<'_>,
+    ) -> (core::Result<Vec<Array>>, Option<Box<Profile>>) {
         cx.profile = profile.then(Default::default);
         let start = Instant::now();
         let result = self.inner.call_if(&mut cx, values, accept);
