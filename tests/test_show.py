@@ -270,3 +270,16 @@ def test_explanations_say_each_thing_once():
     notes = f.explain().passes
     undone = {(n.name, n.place) for n in notes if not n.done}
     assert len(undone) == sum(not n.done for n in notes)
+
+
+def test_before_and_after_beside_each_other():
+    x = rs.dvector("x")
+    f = rs.function([x], rs.sum(rs.exp(x) * 1.0) + rs.sum(rs.exp(x) * 1.0))
+    texts = "".join(ET.fromstring(rs.show(f, optimised="both")).itertext())
+    assert "as written" in texts and "as it runs" in texts
+    written, runs = (rs.show(f, "text", optimised=how) for how in (False, True))
+    assert written != runs and rs.show(f, "text", optimised="both") == f"# as written\n{written}\n# as it runs\n{runs}"
+    for form in ("dot", "mermaid"):
+        both = rs.show(f, form, optimised="both")
+        assert len(both) > max(len(rs.show(f, form, optimised=how)) for how in (False, True))
+        assert both.count("as written") == both.count("as it runs") == 1

@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in {"svg": "a picture", "dot": "for Graphviz", "mermaid": "for Markdown", "text": "the text form (the default)"}.items():
         form.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
     show.add_argument("--optimised", action="store_true", help="the graph as it runs, not as it was written")
+    show.add_argument("--both", dest="optimised", action="store_const", const="both", help="as it was written, and as it runs beside it")
     show.add_argument("-o", "--output", help="the file to write; standard output")
     inspect = commands.add_parser("inspect", help="say what is in a file that rs.save wrote")
     inspect.add_argument("file", help="the file")
