@@ -283,3 +283,17 @@ def test_before_and_after_beside_each_other():
         both = rs.show(f, form, optimised="both")
         assert len(both) > max(len(rs.show(f, form, optimised=how)) for how in (False, True))
         assert both.count("as written") == both.count("as it runs") == 1
+
+
+def test_a_pass_that_is_left_out_says_nothing():
+    x, w = rs.dmatrix("x"), rs.dmatrix("w")
+    rows = rs.loop(lambda x, h: rs.tanh(x @ w + h * rs.exp(w[0])), over=x, init=rs.zeros(3))
+    cost = rs.sum(rows[-1] ** 2)
+    outputs = [cost, rs.grad(cost, w)]
+    explained = rs.function([x, w], outputs).explain()
+    ran = {note.name for note in explained.passes if note.done}
+    assert len(ran) >= 4
+    for name in ran:
+        other = rs.function([x, w], outputs, excluding=[name]).explain()
+        assert name not in {note.name for note in other.passes} and f"\n{name}:" not in str(other)
+    assert repr(explained) == str(explained), "a console shows what print shows"
