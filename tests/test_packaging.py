@@ -104,3 +104,13 @@ def test_what_is_wrong_with_a_wheel_is_found(tmp_path):
         assert any(fault in line for line in found), (fault, found)
     assert len(found) == 6
     assert any("the limit is 6" in line for line in wheel(bytes(7_000_000), metadata, good))
+
+
+def test_importing_stays_small():
+    """What `import rscan` adds to `import numpy`: time follows, and does not depend on the machine's load."""
+    program = "import sys, numpy; before = set(sys.modules); import rscan; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    added = set(done.stdout.split())
+    assert {name for name in added if name.partition(".")[0] != "rscan"} <= {"__future__", "copy", "dataclasses", "threading"}, done.stderr
+    assert 50 < len(added) <= 80, "what few programs need is imported where it is used"
+    assert not {f"rscan.{name}" for name in ("interop", "theano", "onnx", "show", "cli", "_html", "_drawing", "stats", "optim", "ode")} & added

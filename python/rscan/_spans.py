@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from types import FrameType
 
 from . import _native
@@ -33,7 +32,7 @@ def _comes_with_python(file: str, library: str) -> bool:
     if not os.path.isabs(file):
         return False
     folder = os.path.dirname(file)
-    if library == "__main__" and (folder == sysconfig.get_path("scripts") or folder.endswith(".exe")):
+    if library == "__main__" and (folder == os.path.dirname(sys.executable) or folder.endswith(".exe")):
         return True
     return folder.startswith(os.path.dirname(os.__file__)) and "-packages" not in folder
 
