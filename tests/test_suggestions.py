@@ -153,6 +153,24 @@ def test_a_tuple_where_an_array_is_meant():
     assert not hasattr(caught.value, "__notes__")
 
 
+def test_advice_never_hides_the_error():
+    """The function is traced once more with the shapes of the call; what it raises then is not what was asked for."""
+    traced = []
+
+    @rs.compile
+    def f(xs, w):
+        traced.append(xs.static_shape)
+        if xs.static_shape[0] is not None:
+            raise KeyError("of the function itself")
+        return rs.loop(lambda x, h: rs.tanh(x @ w + h), over=xs, init=rs.zeros(3))[-1]
+
+    with pytest.raises(rs.ShapeError) as caught:
+        f(np.ones((5, 2)), np.ones((4, 3)))
+    assert caught.value.code == "E0208" and traced == [(None, None), (5, 2)]
+    with pytest.raises(rs.ShapeError):
+        f(np.ones((5, 3)), np.ones((4, 3)))
+
+
 def test_functions_of_scipy_on_variables():
     stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
     with pytest.raises(rs.RscanTypeError, match=r"rs\.stats\.norm\.logpdf\(x\)") as caught:

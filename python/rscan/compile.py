@@ -20,7 +20,7 @@ from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
 from .dtypes import as_array, is_foreign, short, what_to_do
-from .errors import RscanError, RscanTypeError, ShapeError
+from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
 from .function import Function, function
 from .inputs import tensor
 from .session import CompiledSession
@@ -140,7 +140,8 @@ class Compiled(Made, Generic[P, R]):
 
     def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Adds to an error of shapes in a loop what is said where the shapes are known while the function is traced."""
-        if not isinstance(error, ShapeError) or not any(note.startswith("in step ") for note in error.notes):
+        in_loop = any(note.startswith("in step ") for note in error.notes)
+        if not (isinstance(error, ScanTypeError) or (in_loop and isinstance(error, ShapeError))):
             return
         leaves, tree, static, names = self._flat(args, named)
         arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
@@ -149,6 +150,8 @@ class Compiled(Made, Generic[P, R]):
             self._result(inputs, tree, static)
         except RscanError as traced:
             error.helps += [help for help in traced.helps if help not in error.helps]
+        except Exception:  # the function's own, of shapes that it did not expect to know: the first error is the one to report
+            return
 
     def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
         """Where the inputs of a variant stand among the leaves of its arguments."""
