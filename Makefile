@@ -81,7 +81,7 @@ test-small:  ## the crate without machine code: lints, and tests of files, sessi
 	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings
 	cargo test --quiet --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
 
-test-python: $(VENV)/built $(VENV)/installed
+test-python: $(VENV)/built $(VENV)/docs
 	$(PY) -m pytest $(PYTEST_FLAGS) tests
 
 # The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
@@ -91,7 +91,7 @@ test-python: $(VENV)/built $(VENV)/installed
 	@touch $@
 
 test-interop: $(VENV)/built .venv-interop/installed  ## tests of the bridges, of foreign arrays, of pickles, of many machines and of models of ONNX, with all other sides
-	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py tests/test_onnx.py tests/test_onnx_values.py
+	PYTHONPATH=python .venv-interop/bin/python -m pytest $(PYTEST_FLAGS) -rs tests/interop tests/test_doors.py tests/test_pickle.py tests/test_distributed.py tests/test_docstrings.py tests/test_onnx.py tests/test_onnx_values.py
 
 bench: $(VENV)/built  ## time the workloads of benchmarks/ (rscan, and the peers that are installed)
 	cd benchmarks && ../$(PY) run.py --cpu 0 -o ../bench-results/results.json

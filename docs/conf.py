@@ -143,7 +143,7 @@ def _prose(doc: str) -> list[str]:
 def interop_names() -> list[str]:
     """What the bridges offer whose other side is installed."""
     found = []
-    for file in sorted((ROOT / "python" / "rscan" / "interop").glob("[a-z]*.py")):
+    for file in sorted((Path(rscan.__file__).parent / "interop").glob("[a-z]*.py")):
         try:
             module = importlib.import_module(f"rscan.interop.{file.stem}")
         except ImportError:

@@ -177,10 +177,54 @@ class TestShow:
         assert main(["show", str(tmp_path / "f.pkl"), "--optimised"]) == 0
         assert "fn twice(" in capsys.readouterr().out
 
+    def test_a_file_of_save(self, tmp_path, capsys):
+        path = str(tmp_path / "m.rscan")
+        x = rs.dvector("x")
+        rs.save(path, f=rs.function([x], rs.exp(x), name="f"), g=rs.function([x], rs.tanh(x), name="g"))
+        assert main(["show", path + ":g", "--svg"]) == 0
+        assert "tanh" in "".join(ET.fromstring(capsys.readouterr().out).itertext())
+        assert main(["show", path]) == 0
+        assert "exp(x)" in (text := capsys.readouterr().out) and "tanh(x)" in text
+        assert main(["show", path, "--json", "--mermaid"]) == 0
+        assert {name: text.startswith("flowchart") for name, text in json.loads(capsys.readouterr().out).items()} == {"f": True, "g": True}
+
+    @pytest.mark.parametrize("content", [b"", b"\x80abc", b"text", pickle.dumps(rs.until)[:-5]])
+    def test_what_cannot_be_read(self, content, tmp_path, capsys):
+        path = tmp_path / "f.bin"
+        path.write_bytes(content)
+        assert main(["show", str(path)]) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("rscan show: ") and said.count("\n") == 1
+
     def test_what_is_not_there(self, program, capsys):
         assert main(["show", "nowhere.py"]) == 2
         assert main(["show", program + ":h"]) == 1
         assert "no function or variable named 'h'" in capsys.readouterr().err
+
+
+def test_inspect_for_programs(tmp_path, capsys):
+    path = str(tmp_path / "m.rscan")
+    x, total = rs.tensor("float32", (None, 3), "x"), rs.shared(np.zeros(3), "total")
+    f = rs.function([x], rs.sum(x, axis=0), updates={total: total + rs.sum(x, axis=0)}, name="f")
+    f.doc = "column sums"
+    rs.save(path, f=f)
+    assert main(["inspect", path, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["shared"] == {"total": {"dtype": "float64", "shape": [3]}}
+    assert found["functions"]["f"] == {
+        "inputs": [{"name": "x", "dtype": "float32", "shape": [None, 3]}],
+        "outputs": [{"name": None, "dtype": "float32", "shape": [3]}],
+        "updates": ["total"],
+        "doc": "column sums",
+    }
+
+
+def test_explain_for_programs(capsys):
+    assert main(["explain", "e0103", "--json"]) == 0
+    page = json.loads(capsys.readouterr().out)
+    assert page["code"] == "E0103" and rs.error_page("E0103").startswith(f"# E0103: {page['title']}") and "```" in page["text"]
+    assert main(["explain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["E0103"] == page["title"]
 
 
 def test_onnx_writes_the_function_that_is_named(tmp_path, capsys):

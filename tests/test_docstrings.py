@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import inspect
+import re
 import types
 from pathlib import Path
 
@@ -67,6 +68,15 @@ def test_examples_give_what_they_say(title, tmp_path, monkeypatch):
             continue  # made by one function, of which these are cases
         doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example_of(name, value), out=said.append)
     assert not said, "\n".join(said)
+
+
+@pytest.mark.parametrize("name", ["scan", "loop", "function", "compile", "shared", "grad", "value_and_grad"])
+def test_errors_are_named_with_codes_that_exist(name):
+    _, _, said = getattr(rs, name).__doc__.partition("    errors: ")
+    text = said.partition("\n\n")[0]
+    assert text
+    assert all(rs.error_page(code) for code in re.findall(r"E\d{4}", text))
+    assert all(hasattr(rs, error) for error in re.findall(r"`(\w+Error)`", text))
 
 
 def test_a_wrong_example_is_found():

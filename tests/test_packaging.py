@@ -26,6 +26,23 @@ def test_metadata_is_complete():
     assert rs.__version__ == tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
+def test_links_of_the_readme_lead_to_the_repository():
+    """What an index of packages shows has no files beside it."""
+    spec = importlib.util.spec_from_file_location("readme", ROOT / "tools" / "readme.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    before = (ROOT / "README.md").read_text(encoding="utf-8")
+    after = tool.absolute(before, "scheme://host/owner/rscan/", "v1.2.3")
+    targets = [found[1] for found in re.finditer(r"\]\(([^)]+)\)", after)]
+    assert len(targets) > 15 and len(targets) == before.count("](")
+    for target in targets:
+        kind, _, path = target.removeprefix("scheme://host/owner/rscan/").partition("/v1.2.3/")
+        assert kind in ("blob", "raw") and (ROOT / path).exists(), target
+    assert "![" in after and re.search(r"!\[[^\]]*\]\(scheme://host/owner/rscan/raw/v1.2.3/docs/garch.png\)", after)
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert workflow.count("tools/readme.py") == workflow.count("PyO3/maturin-action")
+
+
 def test_every_bridge_says_what_it_needs():
     bridges = {f.stem for f in (ROOT / "python" / "rscan" / "interop").glob("[a-z]*.py")}
     extras = set(PROJECT["project"]["optional-dependencies"])
@@ -87,3 +104,13 @@ def test_what_is_wrong_with_a_wheel_is_found(tmp_path):
         assert any(fault in line for line in found), (fault, found)
     assert len(found) == 6
     assert any("the limit is 6" in line for line in wheel(bytes(7_000_000), metadata, good))
+
+
+def test_importing_stays_small():
+    """What `import rscan` adds to `import numpy`: time follows, and does not depend on the machine's load."""
+    program = "import sys, numpy; before = set(sys.modules); import rscan; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    added = set(done.stdout.split())
+    assert {name for name in added if name.partition(".")[0] != "rscan"} <= {"__future__", "copy", "dataclasses", "threading"}, done.stderr
+    assert 50 < len(added) <= 80, "what few programs need is imported where it is used"
+    assert not {f"rscan.{name}" for name in ("interop", "theano", "onnx", "cli", "_html", "_drawing", "stats", "optim", "ode")} & added

@@ -14,6 +14,7 @@ import pytest
 from helpers import same
 
 import rscan as rs
+from rscan import _native
 
 WAYS = [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
 
@@ -239,3 +240,40 @@ def test_modules_that_the_receiver_lacks_travel_whole(tmp_path, monkeypatch):
         [sys.executable, tmp_path / "elsewhere" / "receiver.py", tmp_path / "slope.pickle"], capture_output=True, text=True, timeout=200
     )
     assert done.stdout.strip() == "12.0 False", done.stderr
+
+
+def cost(a, x):
+    return rs.sum((a * x) ** 3)
+
+
+@pytest.mark.parametrize("transform", [rs.grad, rs.value_and_grad, rs.jacobian, rs.hessian], ids=lambda t: t.__name__)
+def test_every_transform_travels(transform):
+    made = transform(cost)
+    args = 1.5, np.array([1.0, 2.0])
+    before = made(*args)
+    copied = pickle.loads(pickle.dumps(made))
+    np.testing.assert_array_equal(copied(*args), before)
+    assert copied.__name__ == made.__name__
+
+
+@pytest.mark.parametrize("version", ["0.0.1", ""])
+def test_pickles_of_another_version_say_so(version, monkeypatch):
+    """What another version wrote may hold ops that this one has not."""
+    x = rs.dvector("x")
+    things = rs.function([x], rs.exp(x)), rs.exp(x)
+    for module in ("rscan._pickle", "rscan.function"):
+        monkeypatch.setattr(sys.modules[module], "to_text", lambda variables, leaves: "fn f(x: f64[n0]) {\n  %0 = newer(x)\n  return %0\n}")
+    own = [pickle.dumps(thing) for thing in things]
+    monkeypatch.setattr(_native, "__version__", version)
+    foreign = [pickle.dumps(thing) for thing in things]
+    monkeypatch.undo()
+    for data in own:
+        with pytest.raises(rs.ParseError, match="E0901") as caught:
+            pickle.loads(data)
+        assert not caught.value.helps
+    for data in foreign:
+        with pytest.raises(rs.ParseError, match="E0901") as caught:
+            pickle.loads(data)
+        written = f"rscan {version}" if version else "rscan of an earlier version"
+        assert caught.value.notes == [f"it was pickled by {written}, and is read by {rs.__version__}"]
+        assert "rs.save" in caught.value.helps[0]

@@ -6,6 +6,8 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
+import types
 import xml.etree.ElementTree as ET
 from collections import Counter
 from html.parser import HTMLParser
@@ -187,6 +189,15 @@ class Parsed(HTMLParser):
         self.words.append(data)
 
 
+def test_errors_in_notebooks_name_the_cell(monkeypatch):
+    shell = types.SimpleNamespace(compile=types.SimpleNamespace(_filename_map={"/tmp/ipykernel_7/296.py": 3}))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    error = rs.RscanError("text", labels=[("/tmp/ipykernel_7/296.py", 2, "here"), ("/home/me/other.py", 1, "there")])
+    assert "--> cell [3]:2" in str(error) and "(other.py)" in str(error)
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: None))
+    assert "--> 296.py:2" in str(error)
+
+
 class TestNotebooks:
     def test_variables(self):
         x = rs.dvector("x")
@@ -259,3 +270,30 @@ def test_explanations_say_each_thing_once():
     notes = f.explain().passes
     undone = {(n.name, n.place) for n in notes if not n.done}
     assert len(undone) == sum(not n.done for n in notes)
+
+
+def test_before_and_after_beside_each_other():
+    x = rs.dvector("x")
+    f = rs.function([x], rs.sum(rs.exp(x) * 1.0) + rs.sum(rs.exp(x) * 1.0))
+    texts = "".join(ET.fromstring(rs.show(f, optimised="both")).itertext())
+    assert "as written" in texts and "as it runs" in texts
+    written, runs = (rs.show(f, "text", optimised=how) for how in (False, True))
+    assert written != runs and rs.show(f, "text", optimised="both") == f"# as written\n{written}\n# as it runs\n{runs}"
+    for form in ("dot", "mermaid"):
+        both = rs.show(f, form, optimised="both")
+        assert len(both) > max(len(rs.show(f, form, optimised=how)) for how in (False, True))
+        assert both.count("as written") == both.count("as it runs") == 1
+
+
+def test_a_pass_that_is_left_out_says_nothing():
+    x, w = rs.dmatrix("x"), rs.dmatrix("w")
+    rows = rs.loop(lambda x, h: rs.tanh(x @ w + h * rs.exp(w[0])), over=x, init=rs.zeros(3))
+    cost = rs.sum(rows[-1] ** 2)
+    outputs = [cost, rs.grad(cost, w)]
+    explained = rs.function([x, w], outputs).explain()
+    ran = {note.name for note in explained.passes if note.done}
+    assert len(ran) >= 4
+    for name in ran:
+        other = rs.function([x, w], outputs, excluding=[name]).explain()
+        assert name not in {note.name for note in other.passes} and f"\n{name}:" not in str(other)
+    assert repr(explained) == str(explained), "a console shows what print shows"

@@ -1,11 +1,15 @@
 """What type checkers see of rscan: the stubs are current, user programs check, and mistakes are reported."""
 
+import inspect
 import re
 import shutil
 import subprocess
 import sys
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rscan as rs
@@ -76,7 +80,7 @@ def test_stubtest_finds_nothing(tmp_path):
     assert text == "", text
 
 
-@pytest.mark.parametrize("program", ["garch.py", "powers.py"])
+@pytest.mark.parametrize("program", ["garch.py", "powers.py", "results.py"])
 def test_programs_run(program, tmp_path):
     done = subprocess.run([sys.executable, PROGRAMS / program], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and "True" in done.stdout, done.stderr
@@ -95,6 +99,28 @@ def test_dir_lists_what_users_mean_to_see():
     assert all(hasattr(rs, name) for name in shown) and len(shown) < len(rs.__all__)
     assert {"dvector", "scan", "exp", "pi", "linalg", "print", "fft", "jit"} <= set(shown) and rs.jit is rs.compile
     assert not {"ubtensor5s", "derivatives", "inputs", "ops", "annotations", "_native"} & set(shown)
+
+
+@pytest.mark.parametrize("name", ["scan", "loop", "function", "compile", "grad", "value_and_grad", "jacobian", "hessian", "vmap", "shared"])
+def test_signatures_say_what_is_taken(name):
+    function = getattr(rs, name)
+    signature = inspect.signature(function)
+    names = {"Operand": rs.typing.Operand, "np": np, "Sequence": Sequence, "Iterable": Iterable, "Mapping": Mapping, "Callable": Callable}
+    for parameter in signature.parameters.values():
+        assert parameter.annotation not in ("Any", parameter.empty) or parameter.name in ("mode", "args", "named"), parameter
+        eval(parameter.annotation, vars(typing) | vars(rs) | names)
+    assert signature.return_annotation != "Any"
+    signature.bind(lambda x: x)
+
+
+def test_dir_lists_words_of_theano_to_whom_uses_them():
+    program = "import rscan as rs; a = dir(rs); import rscan.theano; b = dir(rs); print(sorted(set(b) - set(a)), set(a) - set(b))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    more, fewer = done.stdout.strip().rsplit(" ", 1)
+    words = {"bit_and", "alloc", "eq", "neg", "consider_constant", "Lop", "print_", "set_subtensor"}
+    assert fewer == "set()" and words <= set(eval(more)), done.stderr
+    assert all(hasattr(rs, name) and name in rs.__all__ for name in eval(more))
+    assert rs.interop.__name__ == "rscan.interop"
 
 
 def test_modules_do_not_hide_among_the_functions():

@@ -53,17 +53,42 @@ def _transform(name: str, returns: str = "Compiled[_P, Any]") -> Patch:
     return ({"fn": "Callable[_P, Any]"}, returns, f"rscan.transforms:{name}")
 
 
+def _of_first(name: str, form: str) -> list[Patch]:
+    """The forms that take a function whose first argument is of a known type, and differentiate by it, as they do without `argnums`."""
+    kinds = {"Variable": "NDArray[Any]", "dict[_K, Variable]": "dict[_K, NDArray[Any]]", "list[Variable]": "list[NDArray[Any]]"}
+    given = {"argnums": "", "has_aux": "", "wrt": "", "block_size": ""}
+    return [
+        (
+            {"fn": f"Callable[Concatenate[{kind}, _Q], Variable]", **given},
+            f"Compiled[Concatenate[{kind}, _Q], {form.format(made)}]",
+            f"rscan.transforms:{name}",
+        )
+        for kind, made in kinds.items()
+    ]
+
+
 _FIXED = {"return_list": "Literal[False]", "init": ""}
+#: What describes one output.
+_ONE = "Variable | float | NDArray[Any] | dict[str, Any]"
+_OTHERS = "list[Any] | tuple[Any, ...] | None"
 _STEPS: list[Patch] = [
     ({"fn": "Callable[..., Variable | tuple[Variable, until]]", **_FIXED}, "tuple[Variable, OrderedUpdates]"),
     ({"fn": "Callable[..., _Several]", **_FIXED}, "tuple[list[Variable], OrderedUpdates]"),
+    ({"fn": "Callable[..., Any]", "return_list": "bool", "init": ""}, "tuple[Any, OrderedUpdates]"),
+]
+#: A step without annotations matches every kind of step: what is looped over tells the result where it can, before the step is looked at.
+_SCAN: list[Patch] = [
+    ({"fn": "Callable[..., Any]", "outputs_info": _ONE, **_FIXED}, "tuple[Variable, OrderedUpdates]"),
+    ({"fn": "Callable[..., Any]", "outputs_info": f"*, {_ONE}", **_FIXED}, "tuple[Variable, OrderedUpdates]"),
+    ({"fn": "Callable[..., Variable | tuple[Variable, until]]", "outputs_info": _OTHERS, **_FIXED}, "tuple[Variable, OrderedUpdates]"),
+    ({"fn": "Callable[..., _Several]", "outputs_info": _OTHERS, **_FIXED}, "tuple[list[Variable], OrderedUpdates]"),
     ({"fn": "Callable[..., Any]", "return_list": "bool", "init": ""}, "tuple[Any, OrderedUpdates]"),
 ]
 
 #: Per function what takes the place of its parameters' types, and what it then returns; "" leaves a parameter out. Parameters that a
 #: function does not have are passed over.
 OVERLOADS: dict[str, list[Patch]] = {
-    "grad": [*_like("wrt", "grad"), _transform("_grad_of")],
+    "grad": [*_like("wrt", "grad"), *_of_first("_grad_of", "{}"), _transform("_grad_of")],
     "vjp": [*_like("wrt", "vjp"), _transform("_vjp_of", "Any")],
     "Lop": _like("wrt", "Lop"),
     "jvp": [*_like("outputs", "jvp"), _transform("_jvp_of", "Any")],
@@ -86,19 +111,22 @@ OVERLOADS: dict[str, list[Patch]] = {
         ({"fn": "None"}, "Callable[[Callable[_P, Any]], Compiled[_P, Any]]"),
     ],
     "value_and_grad": [
+        *_of_first("value_and_grad", "tuple[NDArray[Any], {}]"),
         ({"fn": "Compiled[_P, Any]"}, "Compiled[_P, tuple[Any, Any]]"),
         ({"fn": "Callable[_P, Any]"}, "Compiled[_P, tuple[Any, Any]]"),
     ],
     "vmap": [({"f": "Callable[_P, _R]"}, "Callable[_P, _R]")],
-    "scan": [*_STEPS, ({}, "Any")],
+    "scan": [*_SCAN, ({}, "Any")],
     "map": _STEPS,
     "reduce": _STEPS,
     "foldl": _STEPS,
     "foldr": _STEPS,
     "loop": [
-        ({"step": "Callable[..., Mapping[str, Any]]"}, "Loop"),
+        ({"step": "Callable[..., Any]", "init": "dict[str, Any]"}, "Loop"),
+        ({"step": "Callable[..., Any]", "init": "*, dict[str, Any]"}, "Loop"),
+        ({"step": "Callable[..., Mapping[str, Any]]", "init": "Operand | Taps | None"}, "Loop"),
         ({"step": "Callable[..., Variable]", "init": "Operand | Taps | None"}, "LoopOutput"),
-        ({"init": "dict[str, Any] | list[Any] | tuple[Any, ...]"}, "Loop"),
+        ({"init": "list[Any] | tuple[Any, ...]"}, "Loop"),
         ({}, "Any"),
     ],
     "constant": [({"value": "Operand"}, "Variable")],
@@ -114,13 +142,14 @@ HEADER = '''"""{doc} Made by tools/stubs.py."""
 
 PREAMBLE = """import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, ParamSpec, TextIO, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, TextIO, TypeVar, overload
 
 from numpy.typing import NDArray
 
 from .typing import Operand
 
 _P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
 _R = TypeVar("_R")
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound=Variable)
@@ -333,19 +362,20 @@ def _annotations(function: Any) -> dict[str, str]:
 
 def _parameters(function: Any, changes: dict[str, str]) -> str:
     """The parameters of a function, some with other types. Where None is no value of such a type, there is no default of None, nor
-    any default before it."""
+    any default before it; `*, type` is a parameter that is given by name, as all that follow are."""
     out: list[str] = []
     annotations, kinds = _annotations(function), inspect.Parameter
     for name, parameter in inspect.signature(function).parameters.items():
         if changes.get(name) == "":
             continue
         prefix = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in out):
+        change, by_name = changes.get(name, "").removeprefix("*, "), changes.get(name, "").startswith("*, ")
+        if (by_name or parameter.kind is parameter.KEYWORD_ONLY) and not any(text.startswith("*") for text in out):
             out.append("*")
-        annotation = changes.get(name) or annotations.get(name, "Any")
+        annotation = change or annotations.get(name, "Any")
         default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
         if name in changes and default == " = None" and "None" not in annotation:
-            default, out = "", [text.partition(" = ")[0] for text in out]
+            default, out = "", out if by_name else [text.partition(" = ")[0] for text in out]
         out.append(f"{prefix}{name}: {annotation}{default}")
     return ", ".join(out)
 

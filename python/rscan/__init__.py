@@ -1,6 +1,7 @@
 """Symbolic loops: differentiated, optimised and run as native code."""
 
 from importlib import import_module as _import_module
+from sys import modules as _modules
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -10,6 +11,7 @@ from .variable import Variable, as_variable, constant  # first: the functions ne
 from . import errors, linalg, random, typing
 from ._instead import of_numpy as _of_numpy
 from ._native import __version__
+from ._signatures import described as _described
 from .checkpoints import scan_checkpoints
 from .compile import Compiled, compile
 from .compile import compile as jit
@@ -60,7 +62,7 @@ from .verify import numeric_grad, verify_grad
 from .vmap import vmap
 
 if _TYPE_CHECKING:
-    from . import fft, ode, onnx, optim, special, stats  # noqa: F401
+    from . import fft, interop, ode, onnx, optim, special, stats  # noqa: F401
 
 globals().update(_CONSTRUCTORS)
 print = print_  # not in __all__: it would hide Python's own
@@ -162,6 +164,10 @@ __all__ = [
     *_functions,
 ]
 
+for _function in (scan, loop, function, compile, shared, value_and_grad, vmap, hvp, fori, associative_scan, grad, jacobian, hessian):
+    _described(_function)
+del _function
+
 # Modules are imported by their names (`from rscan.explain import Explanation`); as attributes they would stand among the functions,
 # and some have the name of a function of NumPy.
 for _name, _value in list(globals().items()):
@@ -181,15 +187,22 @@ _OTHER_WORDS = {
 }  # fmt: skip
 
 
+#: Theano's words for what has a name of NumPy's, or one that says more: completion shows them to programs that use the facade.
+_THEANOS = {
+    "Lop", "Rop", "alloc", "bit_and", "bit_or", "bit_xor", "consider_constant", "disconnected_grad", "div", "eq", "fill", "floordiv", "ge",
+    "gt", "inc_subtensor", "int_div", "join", "le", "lt", "max_and_argmax", "mul", "ne", "neg", "print_", "psi", "set_subtensor", "sgn",
+    "shift_left", "shift_right", "sqr", "sub", "switch", "true_div",
+}  # fmt: skip
+
+
 def __dir__() -> list[str]:
     """What users mean to see."""
-    shown = [name for name in __all__ if name in _USUAL or name not in _CONSTRUCTORS]
-    shown = [name for name in shown if name not in _OTHER_WORDS]
-    return sorted([*shown, "onnx", "e", "inf", "nan", "newaxis", "pi", "print"])
+    hidden = set(_CONSTRUCTORS) - _USUAL | _OTHER_WORDS | (set() if "rscan.theano" in _modules else _THEANOS)
+    return sorted([*(name for name in __all__ if name not in hidden), "interop", "onnx", "e", "inf", "nan", "newaxis", "pi", "print"])
 
 
 #: Modules that are imported when they are first asked for.
-_LATER = ("fft", "ode", "onnx", "optim", "special", "stats")
+_LATER = ("fft", "interop", "ode", "onnx", "optim", "special", "stats")
 
 
 def __getattr__(name: str) -> _Any:

@@ -195,3 +195,32 @@ _MODULES: dict[str, tuple[Any, dict[str, str], str]] = {
     "rscan.special": ("scipy.special", SPECIAL, _SCIPY),
     "rscan.stats": ("scipy.stats", STATS, _SCIPY),
 }
+
+
+# What to do where a variable is taken for its value, by how it was asked for it.
+
+#: By `float(x)`.
+OF_FLOAT = ["functions of `math` and float() take numbers: rs.exp(x), rs.log(x), … take variables, as np.exp(x) and np.log(x) do"]
+
+#: By `table[x]` of a list, and by `range(n)`.
+OF_INDEX = [
+    "rs.constant(table)[i] reads a table, and rs.stack(items)[i] a list of variables",
+    "what is done n times is a loop: rs.loop(step, init=…, n_steps=n), or rs.fori(0, n, body, init)",
+]
+
+_OF_ARRAY = [
+    "rs.stack([a, b]) makes an array of variables, where np.array([a, b]) wants numbers",
+    "rs.constant(table)[x] reads a table, where table[x] of NumPy's wants numbers",
+]
+
+
+def of_array(module: str) -> list[str]:
+    """By NumPy's `asarray`, in a module."""
+    library, _, rest = module.partition(".")
+    if library != "scipy":
+        return _OF_ARRAY
+    ours = {"stats": "rs.stats has log-densities: rs.stats.norm.logpdf(x)", "special": "rs.special has its functions"}
+    ours |= {"linalg": "rs.linalg has its functions"}
+    ours |= {"optimize": "rs.optim and rscan.interop.scipy minimise", "integrate": "rs.ode solves differential equations"}
+    known = ours.get(rest.partition(".")[0], "rs.stats, rs.special, rs.linalg, rs.optim and rs.ode take variables")
+    return [f"SciPy computes with numbers; {known}"]

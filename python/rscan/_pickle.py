@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
+from .errors import RscanError
 from .variable import Variable, wrap
 
 
@@ -30,9 +31,15 @@ def to_text(variables: Sequence[Variable], leaves: Sequence[Variable]) -> str:
     return _native.to_text([v._v for v in variables], [v._v for v in leaves])
 
 
-def from_text(text: str, leaves: Sequence[Variable], family: type[Variable]) -> list[Variable]:
-    """The expressions of a text."""
-    return [wrap(v, family) for v in _native.from_text(text, [v._v for v in leaves])]
+def from_text(text: str, leaves: Sequence[Variable], family: type[Variable], version: str = "") -> list[Variable]:
+    """The expressions of a text that this version of rscan wrote, or another one: then errors say so."""
+    try:
+        return [wrap(v, family) for v in _native.from_text(text, [v._v for v in leaves])]
+    except RscanError as error:
+        if version != _native.__version__:
+            error.notes.append(f"it was pickled by rscan {version or 'of an earlier version'}, and is read by {_native.__version__}")
+            error.helps.append("pickles are for one version of rscan: files of rs.save are read by later ones, too")
+        raise
 
 
 def reduce_variable(v: Variable) -> Any:
@@ -47,7 +54,7 @@ def reduce_variable(v: Variable) -> Any:
         assert native.shared is not None
         return _shared, (type(v), native.shared.get(), native.name, native.shape), state
     leaves = leaves_of([v])
-    return _expression, (v._family, to_text([v], leaves), leaves, native.name), state
+    return _expression, (v._family, to_text([v], leaves), leaves, native.name, _native.__version__), state
 
 
 def _constant(family: type[Variable], value: Any, name: str | None) -> Variable:
@@ -66,8 +73,8 @@ def _shared(cls: Any, value: Any, name: str | None, shape: Sequence[int | None])
     return adopt_shared(cls, _native.Shared(value, name, 0, shape))
 
 
-def _expression(family: type[Variable], text: str, leaves: Sequence[Variable], name: str | None) -> Variable:
-    (out,) = from_text(text, leaves, family)
+def _expression(family: type[Variable], text: str, leaves: Sequence[Variable], name: str | None, version: str = "") -> Variable:
+    (out,) = from_text(text, leaves, family, version)
     if name is not None and all(out is not leaf for leaf in leaves):
         out.name = name
     return out

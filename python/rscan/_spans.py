@@ -1,7 +1,8 @@
-"""Where the user wrote something: the nearest line outside this package, and outside NumPy, which may have called it."""
+"""Where the user wrote something: the nearest line outside this package and the libraries that call functions they are given."""
 
 from __future__ import annotations
 
+import os
 import sys
 from types import FrameType
 
@@ -9,9 +10,31 @@ from . import _native
 
 _known: dict[tuple[str, int, str], int] = {}
 
+#: Libraries that call rscan, or functions of rscan's, for the user.
+_LIBRARIES = {"rscan", "numpy", "scipy", "pandas", "polars", "sklearn", "joblib"}
+
+#: Whether the lines of a file are no user's, by the file and the library that its names belong to.
+_skipped: dict[tuple[str, str], bool] = {}
+
 
 def _is_ours(frame: FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] in ("rscan", "numpy")
+    place = (frame.f_code.co_filename, frame.f_globals.get("__name__", "").partition(".")[0])
+    found = _skipped.get(place)
+    if found is None:
+        found = _skipped[place] = place[1] in _LIBRARIES or _comes_with_python(*place) or frame.f_globals.get("__package__") == "rscan"
+    return found
+
+
+def _comes_with_python(file: str, library: str) -> bool:
+    """True for the standard library, and for the scripts that installing a package makes of its commands."""
+    if file.startswith("<frozen "):
+        return True
+    if not os.path.isabs(file):
+        return False
+    folder = os.path.dirname(file)
+    if library == "__main__" and (folder == os.path.dirname(sys.executable) or folder.endswith(".exe")):
+        return True
+    return folder.startswith(os.path.dirname(os.__file__)) and "-packages" not in folder
 
 
 def frame_outside(depth: int = 1) -> FrameType | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import runpy
 import sys
@@ -40,19 +41,23 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="the same for programs")
     explain = commands.add_parser("explain", help="explain an error code, such as E0103")
     explain.add_argument("code", nargs="?", help="the code; without it, a list of all")
+    explain.add_argument("--json", action="store_true", help="the same for programs")
     run = commands.add_parser("run", help="run a program; an error of rscan is shown without the frames of the library")
     run.add_argument("--theano", action="store_true", help="`import theano` in the program is rscan.theano")
     run.add_argument("program", help="a Python file")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program gets")
     show = commands.add_parser("show", help="draw the functions and variables that a program makes")
-    show.add_argument("file", help="a Python file, FILE:NAME for one of its names, or a pickled function")
+    show.add_argument("file", help="a Python file, FILE:NAME for one of its names, a file of rs.save, or a pickled function")
+    show.add_argument("--json", action="store_true", help="the texts by the names of functions and variables")
     form = show.add_mutually_exclusive_group()
     for name, text in {"svg": "a picture", "dot": "for Graphviz", "mermaid": "for Markdown", "text": "the text form (the default)"}.items():
         form.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=text)
     show.add_argument("--optimised", action="store_true", help="the graph as it runs, not as it was written")
+    show.add_argument("--both", dest="optimised", action="store_const", const="both", help="as it was written, and as it runs beside it")
     show.add_argument("-o", "--output", help="the file to write; standard output")
     inspect = commands.add_parser("inspect", help="say what is in a file that rs.save wrote")
     inspect.add_argument("file", help="the file")
+    inspect.add_argument("--json", action="store_true", help="the same for programs")
     onnx = commands.add_parser("onnx", help="write a function of a file that rs.save wrote as a model of ONNX")
     onnx.add_argument("file", help="the file")
     onnx.add_argument("output", help="the model to write")
@@ -68,16 +73,20 @@ def _explain(options: Any) -> int:
 
     code = options.code
     if code is None:
-        numbers = [f"E{n:04d}" for n in range(10_000)]
-        for page in filter(None, map(error_page, numbers)):
-            print(page.splitlines()[0].lstrip("# "))
+        pages = filter(None, map(error_page, (f"E{n:04d}" for n in range(10_000))))
+        heads = [page.splitlines()[0].lstrip("# ") for page in pages]
+        print(json.dumps(dict(head.split(": ", 1) for head in heads), indent=2) if options.json else "\n".join(heads))
         return 0
     code = code.upper() if code[:1] in "eE" else f"E{code:0>4}"
     found = error_page(code)
     if found is None:
         print(f"there is no error code {code}; `rscan explain` lists all", file=sys.stderr)
         return 1
-    print(found.rstrip())
+    title, _, text = found.rstrip().partition("\n")
+    if options.json:
+        print(json.dumps({"code": code, "title": title.partition(": ")[2], "text": text.strip()}, indent=2))
+    else:
+        print(found.rstrip())
     return 0
 
 
@@ -86,11 +95,31 @@ def _inspect(options: Any) -> int:
     from .saving import load
 
     try:
-        print(load(options.file).describe(), end="")
+        module = load(options.file)
+        print(json.dumps(_contents(module), indent=2) if options.json else module.describe().rstrip("\n"))
     except (OSError, RscanError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _contents(module: Any) -> dict[str, Any]:
+    """The functions and shared variables of a file, as plain dicts."""
+
+    def types(variables: Any) -> list[dict[str, Any]]:
+        return [{"name": v.name, "dtype": v.dtype, "shape": list(v.static_shape)} for v in variables]
+
+    functions = {
+        name: {
+            "inputs": types(slot.variable for slot in f.inputs),
+            "outputs": types(f.outputs),
+            "updates": [variable.name for variable, _ in f.updates],
+            "doc": f.doc,
+        }
+        for name, f in module.items()
+    }
+    shared = {name: {"dtype": v.dtype, "shape": list(v.get_value().shape)} for name, v in module.shared.items()}
+    return {"functions": functions, "shared": shared}
 
 
 def _onnx(options: Any) -> int:
@@ -165,15 +194,21 @@ def _show(options: Any) -> int:
     if not os.path.isfile(path):
         print(f"rscan show: there is no file {path!r}", file=sys.stderr)
         return 2
-    found = _things_of(path)
+    try:
+        found = _things_of(path)
+    except _Unreadable as error:
+        print(f"rscan show: {error}", file=sys.stderr)
+        return 1
     things = [v for key, v in found.items() if not name or key == name]
     if not things:
         print(f"rscan show: {path} makes no function or variable{f' named {name!r}' if name else ''}", file=sys.stderr)
         return 1
-    if options.format == "svg" and len(things) > 1:
+    if options.format == "svg" and len(things) > 1 and not options.json:
         print(f"rscan show: {path} makes {', '.join(found)}; name one: {path}:{next(iter(found))}", file=sys.stderr)
         return 1
-    text = "\n".join(drawn(thing, options.format or "text", options.optimised) for thing in things)
+    texts = [drawn(thing, options.format or "text", options.optimised) for thing in things]
+    names = [key for key in found if not name or key == name]
+    text = json.dumps(dict(zip(names, texts, strict=True)), indent=2) if options.json else "\n".join(texts)
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -189,12 +224,33 @@ def _things_of(path: str) -> dict[str, Any]:
     from .variable import Variable
 
     if not path.endswith(".py"):
-        import pickle
-
-        with open(path, "rb") as file:
-            return {os.path.basename(path): pickle.load(file)}
+        return _things_of_file(path)
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     made = runpy.run_path(path, run_name="__main__")
     named = {key: value for key, value in made.items() if not key.startswith("_")}
     functions = {key: v for key, v in named.items() if isinstance(v, Function) or (isinstance(v, Compiled) and v.n_variants)}
     return functions or {key: v for key, v in named.items() if isinstance(v, Variable) and v._v.kind == "apply"}
+
+
+class _Unreadable(Exception):
+    """A file that holds nothing that can be drawn."""
+
+
+def _things_of_file(path: str) -> dict[str, Any]:
+    """The functions of a file that `rs.save` wrote, or what a pickle holds."""
+    import pickle
+
+    from .errors import RscanError
+    from .saving import load
+
+    with open(path, "rb") as file:
+        start = file.read(1)
+    try:
+        if start != b"\x80":  # how pickles begin
+            return dict(load(path))
+        with open(path, "rb") as file:
+            return {os.path.basename(path): pickle.load(file)}
+    except RscanError as error:
+        raise _Unreadable(f"{path} is no file of rs.save, no pickle and no .py file: {error.title}") from None
+    except Exception as error:  # what unpickling says depends on the bytes
+        raise _Unreadable(f"{path} cannot be unpickled: {type(error).__name__}: {error}") from None

@@ -15,14 +15,16 @@ import numpy as np
 
 from . import _tree
 from ._pickle import Made
+from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
 from .dtypes import as_array, is_foreign, short, what_to_do
-from .errors import RscanTypeError
+from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
 from .function import Function, function
 from .inputs import tensor
 from .session import CompiledSession
+from .updates import OrderedUpdates
 from .variable import DTYPES, Variable, as_variable, is_weak, weak_dtype
 
 __all__ = ["Compiled", "compile"]
@@ -65,10 +67,10 @@ class Compiled(Made, Generic[P, R]):
     {'sum': np.float64(5.0), 'largest': np.float64(4.0)}
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None) -> None:
+    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None, progress: Any = None) -> None:
         self._fn = fn
-        self._device = device
-        self._recipe = (type(self), (fn, name, device))
+        self._device, self._progress = device, teller(progress)
+        self._recipe = (type(self), (fn, name, device, progress is True))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         self._variants: dict[Any, tuple[Function, _Results]] = {}
@@ -115,7 +117,11 @@ class Compiled(Made, Generic[P, R]):
             given = [given[i] if type(i) is int else i.value for i in order]
         double = config.floatX == "float64"
         arrays = [v if type(v) in _TAKEN or (double and type(v) is float) else _array(v, "?") for v in given]
-        return out.of(compiled(*arrays))
+        try:
+            return out.of(compiled(*arrays))
+        except RscanError as error:
+            self._advise(error, args, named)
+            raise
 
     def _general(self, args: tuple[Any, ...], named: dict[str, Any], kind: Any) -> Any:
         """A call with arguments of any kind; the next one with such arguments is quick."""
@@ -126,7 +132,26 @@ class Compiled(Made, Generic[P, R]):
         compiled, out = self._variant(arrays, tree, static, names)
         if kind is not None:
             self._quick[config.floatX, kind] = compiled, out, self._order(args, named)
-        return out.of(compiled(*arrays))
+        try:
+            return out.of(compiled(*arrays))
+        except RscanError as error:
+            self._advise(error, args, named)
+            raise
+
+    def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Adds to an error of shapes in a loop what is said where the shapes are known while the function is traced."""
+        in_loop = any(note.startswith("in step ") for note in error.notes)
+        if not (isinstance(error, ScanTypeError) or (in_loop and isinstance(error, ShapeError))):
+            return
+        leaves, tree, static, names = self._flat(args, named)
+        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        inputs = [tensor(a.dtype.name, a.shape, n) for a, n in zip(arrays, names, strict=True)]
+        try:
+            self._result(inputs, tree, static)
+        except RscanError as traced:
+            error.helps += [help for help in traced.helps if help not in error.helps]
+        except Exception:  # the function's own, of shapes that it did not expect to know: the first error is the one to report
+            return
 
     def _order(self, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any] | None:
         """Where the inputs of a variant stand among the leaves of its arguments."""
@@ -191,14 +216,41 @@ class Compiled(Made, Generic[P, R]):
                 text = f"argument `{names[i]}` of {self._name}() is {short(value)}"
                 raise RscanTypeError(text, code="E0508", labels=[(here(), ""), (of_function(self._fn), "")], helps=advice)
 
-    def _traced(self, args: Any, named: Any, static: tuple[tuple[int, Any], ...], names: list[str]) -> Any:
-        """What the function gives for variables. An exception in it says which arguments are None: they are passed on as they are."""
+    def _no_value(self, result: Any) -> RscanTypeError:
+        """The error of a function that returns nothing that could be computed."""
+        what, help = "None", "is its `return` missing?"
+        if result is not None:
+            what, help = "the updates of a loop", "rs.scan returns two things: outputs, updates = rs.scan(…)"
+        labels = [(of_function(self._fn), "the function")]
+        return RscanTypeError(f"{self._name}() returned {what}", code="E0508", labels=labels, helps=[help])
+
+    def _result(self, inputs: list[Variable], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
+        """What the function gives for variables. An exception in it says which arguments are None or tuples of numbers: they are passed
+        on as they are."""
+        fixed, values = dict(static), iter(inputs)
+        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
+        bound = self._signature.bind_partial()
+        bound.arguments.update(arguments)
         try:
-            return self._fn(*args, **named)
+            return self._fn(*bound.args, **bound.kwargs)
         except (TypeError, AttributeError) as error:
-            for name in (names[i] for i, value in static if value is None):
-                error.add_note(f"argument `{name}` of {self._name}() is None, which the function gets as it is: pass an array or a number")
+            for note in self._misunderstood(tree, static):
+                error.add_note(note)
             raise
+
+    def _misunderstood(self, tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> list[str]:
+        """What may have been meant otherwise of the arguments."""
+        names = _tree.paths(tree)
+        notes = [
+            f"argument `{names[i]}` of {self._name}() is None, which the function gets as it is: pass an array or a number"
+            for i, value in static
+            if value is None
+        ]
+        for name, part in zip(tree.keys, tree.children, strict=True):
+            plain = part.cls is tuple and part.kind == "list" and all(child.kind is None for child in part.children)
+            if plain and self._signature.parameters[name].kind is not inspect.Parameter.VAR_POSITIONAL:
+                notes.append(f"argument `{name}` of {self._name}() is a tuple, which the function gets as one: np.array(…) makes an array")
+        return notes
 
     def _variant(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         key = (tree, static, tuple((a.dtype.name, a.ndim) for a in arrays))
@@ -219,17 +271,14 @@ class Compiled(Made, Generic[P, R]):
 
     def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
-        fixed, values = dict(static), iter(inputs)
-        total = len(inputs) + len(fixed)
-        arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(total)]))
-        bound = self._signature.bind_partial()
-        bound.arguments.update(arguments)
-        paths = _tree.paths(tree)
-        result = self._traced(bound.args, bound.kwargs, static, paths)
+        result = self._result(inputs, tree, static)
+        if result is None or isinstance(result, OrderedUpdates):
+            raise self._no_value(result)
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
-        compiled = function(inputs, variables, name=self._name, on_unused_input="ignore", device=self._device)
+        options = {"on_unused_input": "ignore", "device": self._device, "progress": self._progress}
+        compiled = function(inputs, variables, name=self._name, **options)
         if getattr(self._fn, "__doc__", None):
             compiled._say(inspect.getdoc(self._fn), {})
         return compiled, _Results(out, kept, len(outputs))
@@ -280,11 +329,14 @@ class _Default:
         self.value = value
 
 
-def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None) -> Any:
+def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None, progress: Any = None) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device: as `rs.function` takes it.
+    numbers where they have no axes, in the structure that the function returns. device, progress: as `rs.function` takes them.
+
+    errors: calls raise `RscanTypeError` (E0508) for arguments that are no arrays, what tracing the function raises, and what calls of
+    `rs.function` raise.
 
     >>> @rs.compile
     ... def poly(x, power=2):
@@ -295,9 +347,10 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, de
     np.float64(9.0)
     """
     if fn is None:
-        return lambda f: compile(f, name=name, device=device)
+        return lambda f: compile(f, name=name, device=device, progress=progress)
     if isinstance(fn, Compiled):
-        return fn if device in (None, fn._device) else Compiled(fn._fn, name or fn._name, device)
+        same = device in (None, fn._device) and progress is None
+        return fn if same else type(fn)(fn._fn, name or fn._name, device or fn._device, fn._progress if progress is None else progress)
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name, device)
+    return Compiled(fn, name, device, progress)

@@ -12,7 +12,10 @@ import time
 from typing import Any
 
 #: Libraries that rscan works with where they are installed.
-OTHERS = ("scipy", "pandas", "polars", "xarray", "jax", "torch", "pytensor", "pymc", "nutpie", "scikit-learn", "arviz", "matplotlib")
+OTHERS = (
+    "scipy", "pandas", "polars", "xarray", "jax", "torch", "pytensor", "pymc", "nutpie", "scikit-learn", "arviz", "matplotlib", "onnx",
+    "onnxruntime", "dask", "ray", "numba", "cloudpickle",
+)  # fmt: skip
 
 #: A loop on scalars, one on wide rows, one with a product, each with its gradient; prints the engine of the second.
 _PROGRAM = """

@@ -77,11 +77,17 @@ def _holds_mask(value: Any) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """True for what another library calls an array: it has `__array__` or `__dlpack__`, and is neither NumPy's nor ours."""
+    """True for arrays that are neither NumPy's nor ours: they have `__array__` or `__dlpack__`, or are buffers of Python's."""
     cls = type(value)
-    if not (hasattr(cls, "__array__") or hasattr(cls, "__dlpack__")) or isinstance(value, (np.ndarray, np.generic)):
+    if not (hasattr(cls, "__array__") or hasattr(cls, "__dlpack__")):
+        return _is_buffer(value)
+    if isinstance(value, (np.ndarray, np.generic)):
         return False
     return not hasattr(cls, "_family")  # which variables have
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value, (memoryview, getattr(sys.modules.get("array"), "array", memoryview)))
 
 
 def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
@@ -105,14 +111,15 @@ def as_array(value: Any, dtype: str | None = None) -> np.ndarray:
 def _taken(value: Any) -> np.ndarray:
     """An array of another library. What holds numbers as objects, as tables of several nullable columns do, is made of numbers."""
     try:
-        array = np.asarray(value) if hasattr(type(value), "__array__") else np.from_dlpack(value)
+        array = np.from_dlpack(value) if hasattr(type(value), "__dlpack__") and not hasattr(type(value), "__array__") else np.asarray(value)
     except (TypeError, RuntimeError, BufferError, ValueError) as error:  # on another device, or part of a gradient of its library's
         raise ValueError(f"{described(value)} does not give its numbers: {error}") from None
     if array.dtype != object:
         return array
     numbers = np.asarray(array.tolist())
     if numbers.dtype == object:
-        raise ValueError(f"{described(value)} holds something that is no number, or has missing values")
+        advice = "".join(f": {text}" for text in what_to_do(value))
+        raise ValueError(f"{described(value)} holds something that is no number, or has missing values{advice}")
     return numbers
 
 
@@ -160,6 +167,8 @@ _ADVICE |= {"S": _ADVICE["U"], "T": _ADVICE["U"]}
 
 def what_to_do(value: Any, array: np.ndarray | None = None) -> list[str]:
     """Advice about a value that is not one yet, or about the array of another dtype that it became."""
+    if value is None and array is not None:
+        return ["pass an array or a number"]
     if hasattr(value, "__next__"):
         return ["it gives its values one by one, and only once: pass list(…) of it"]
     kinds = [(name, getattr(dtype, "kind", "f")) for name, dtype in getattr(getattr(value, "dtypes", None), "items", list)()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -79,7 +80,7 @@ def _details(error: RscanError) -> list[str]:
     lines = []
     if error.labels:
         file, line, _ = error.labels[0]
-        lines.append(f"  --> {os.path.basename(file)}:{line}")
+        lines.append(f"  --> {_called(file)}:{line}")
         lines += _source(error.labels)
     lines += [f"   = note: {note}" for note in error.notes]
     lines += [f"   = help: {help}" for help in error.helps]
@@ -90,8 +91,21 @@ def _details(error: RscanError) -> list[str]:
 _TEXTS: dict[tuple[str, int], str] = {}
 
 
+#: What is shown of a line.
+_WIDEST = 120
+
+
 def _line(file: str, line: int) -> str:
-    return (_TEXTS.get((file, line)) or linecache.getline(file, line)).rstrip()
+    text = (_TEXTS.get((file, line)) or linecache.getline(file, line)).rstrip()
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1].rstrip() + "…"
+
+
+def _called(file: str) -> str:
+    """What a file is called: its name, or, in a notebook, the number of its cell."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", None)
+    found = cells.get(file) if isinstance(cells, dict) else None
+    return os.path.basename(file) if found is None else f"cell [{found}]"
 
 
 def _source(labels: list[Label]) -> list[str]:
@@ -104,10 +118,10 @@ def _source(labels: list[Label]) -> list[str]:
             known.append(remark)
     rows = [(file, line, _line(file, line), "; ".join(words)) for (file, line), words in remarks.items()]
     gutter = max(len(str(row[1])) for row in rows)
-    width = min(110, max((len(row[2]) for row in rows if row[3]), default=0))
+    width = max((len(row[2]) for row in rows if row[3]), default=0)
     out = []
     for file, line, text, remark in rows:
-        elsewhere = "" if file == home else f" ({os.path.basename(file)})"
+        elsewhere = "" if file == home else f" ({_called(file)})"
         out.append(f"{line:>{gutter}} | {text:<{width}}   {remark}{elsewhere}".rstrip())
     return out
 

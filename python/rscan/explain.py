@@ -130,7 +130,7 @@ class PassNote:
         return f"{self.name}: {self.place}: {'' if self.done else 'not done: '}{self.text}"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Explanation:
     """What became of a function: its loops, outer ones first; what its passes did, and how often their rules were applied.
 
@@ -160,6 +160,8 @@ class Explanation:
         lines = [f"{head}: {count}{on}", *map(str, self.loops), *map(str, self.places), *map(str, self.passes)]
         times = [f"{name}: {rule}: {n} {'time' if n == 1 else 'times'}" for name, rule, n in self.rules]
         return "\n".join([*lines, *times])
+
+    __repr__ = __str__
 
 
 def explain(function: _native.Function, name: str | None) -> Explanation:

@@ -11,6 +11,7 @@ import numpy as np
 from . import _native, _tree
 from ._calling import RESULT, Bound, Caller, In
 from ._pickle import from_text, leaves_of, to_text
+from ._progress import teller
 from ._redirect import part
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
@@ -19,6 +20,7 @@ from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInp
 from .profile import Profile
 from .session import Session
 from .shared import SharedVariable
+from .updates import OrderedUpdates
 from .variable import Variable, as_variable, is_weak, wrap
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ def function(
     profile: bool | str = False,
     excluding: Iterable[str] = (),
     device: str | None = None,
+    progress: Any = None,
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
@@ -76,6 +79,11 @@ def function(
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()`
     lists them; else `rs.config.device`.
+    progress: True for a bar on stderr while calls take long, or a callable: `progress(done, steps, seconds)` is called ten times a
+    second at most, with the steps of the outermost loop that runs and how many there are (None: nobody knows), then its `close()`.
+
+    errors: `MissingInputError` (E0501), `UnusedInputError` (E0507) and `RscanTypeError` (E0508) of inputs and outputs; calls raise
+    `RscanTypeError` (E0504) for arguments that do not fit, and what the program finds: `ShapeError`, `RscanIndexError`, `LinAlgError`.
 
     >>> x, y = rs.dscalars("x y")
     >>> f = rs.function([x, y], {"sum": x + y, "product": x * y})
@@ -90,10 +98,10 @@ def function(
     passes, device = chosen_passes(excluding), device or config.device
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
     if isinstance(outputs, (Variable, Out)):
-        return Function(*args, device)
+        return Function(*args, device, progress)
     from ._structured import Structured, is_structure
 
-    return (Structured if is_structure(outputs) else Function)(*args, device)
+    return (Structured if is_structure(outputs) else Function)(*args, device, progress)
 
 
 class Function(Caller, Generic[R]):
@@ -120,6 +128,7 @@ class Function(Caller, Generic[R]):
     _quick = True
     #: Accepted, and without effect: arguments that fit are never converted, and looking at them takes no time.
     trust_input = False
+    _progress: Any = None
 
     if TYPE_CHECKING:
 
@@ -138,8 +147,10 @@ class Function(Caller, Generic[R]):
         profile: Any = False,
         passes: tuple[str, list[str]] | None = None,
         device: str | None = None,
+        progress: Any = None,
     ) -> None:
         self.name = name
+        self._progress = teller(progress)
         self._passes = passes
         self._device = None if device == "cpu" else device
         self.inputs = [item if isinstance(item, In) else In(_input(item)) for item in _listed(inputs)]
@@ -184,16 +195,18 @@ class Function(Caller, Generic[R]):
             self._passes,
             self._device,
         )
+        if self._progress is not None:
+            self._native.set_progress(self._progress)
 
     def __getstate__(self) -> dict[str, Any]:
         """Expressions travel as one text over inputs, replaced and shared variables."""
         values = [*self.outputs, *(value for _, value in self.updates), *(new for _, new in self._givens)]
         leaves = leaves_of(values, [*(slot.variable for slot in self.inputs), *(old for old, _ in self._givens)])
         family = next((v._family for v in values), Variable)
-        state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs")}
+        state = {key: value for key, value in self.__dict__.items() if key not in ("_native", "outputs", "_progress")}
         state["updates"] = [shared for shared, _ in self.updates]
         state["_givens"] = [old for old, _ in self._givens]
-        return {**state, "_program": (to_text(values, leaves), leaves, family)}
+        return {**state, "_program": (to_text(values, leaves), leaves, family, _native.__version__)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         values = from_text(*state.pop("_program"))
@@ -299,6 +312,13 @@ def _structure(outputs: Any) -> tuple[bool, list[Any] | None, list[Variable]]:
     """Whether there is one output alone, the keys of a dict, and the outputs."""
     if outputs is None:
         return False, None, []
+    if isinstance(outputs, OrderedUpdates) or (isinstance(outputs, tuple) and any(isinstance(v, OrderedUpdates) for v in outputs)):
+        raise RscanTypeError(
+            "the outputs of a function are variables, not the updates of a loop",
+            code="E0508",
+            labels=[(here(), "")],
+            helps=["rs.scan returns two things: outputs, updates = rs.scan(…), and rs.function(…, outputs, updates=updates)"],
+        )
     if isinstance(outputs, Mapping):
         return False, list(outputs), [_output(v) for v in outputs.values()]
     if isinstance(outputs, (list, tuple)):

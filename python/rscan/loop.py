@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from ._spans import here, of_function
 from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
-from .scan import _loop_name, check_arguments, check_step, settle_weak, steps_of, truncation
+from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
 from .updates import OrderedUpdates, until
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, known_as, wrap
 
@@ -215,6 +216,8 @@ def loop(
     lengths: how many steps each row of the states takes part in (integers, for their leading axes); afterwards it keeps its states, and
     other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
 
+    errors: those of `rs.scan`, with the names of states.
+
     Returns a `Loop`, or the variable itself where the step returns one value without a name.
 
     >>> x = np.array([1.0, 2.0, 3.0])
@@ -245,17 +248,10 @@ def loop(
     )
     ragged = None if lengths is None and mask is None else Ragged(lengths, mask, plan)
     settle_weak(plan)
-    with hints(step, [slot.value for slot in call.sequences], len(plan.states), call.over.named or call.init.named):
-        placeholders = plan.open()
-        args, named = call.arguments(placeholders, plan.family, _window(window, call.span))
-        check_arguments(step, args, named, call.span)
-        with entered(wrap(placeholders.index, plan.family)):
-            value = step(*args, **named)
-        returned = _returned.read(value, step, call.span, _is_structure)
-        outputs = call.outputs(returned.outputs)
-        until = None if returned.until is None else returned.until.condition
-        flat = outputs.flat if ragged is None else ragged.kept(plan, placeholders, outputs.flat)
-        result = finish(plan, placeholders, Made(flat, returned.updates, until))
+    made = functools.partial(call.made, plan, ragged, _window(window, call.span))
+    named = call.over.named or call.init.named
+    with hints(step, [slot.value for slot in call.sequences], len(plan.states), named, functools.partial(made, swap=True)):
+        outputs, result = made()
     return outputs.rows(result, reverse, plan.family)
 
 
@@ -292,8 +288,12 @@ class _Group:
         flat = [_tree.flatten(item, lambda v: isinstance(v, Taps)) for item in items]
         self.leaves = [leaf for leaves, _ in flat for leaf in leaves]
         self.trees = [tree for _, tree in flat]
-        names = [str(k) if self.named else f"{what}[{k}]" for k in self.keys]
-        self.names = [n for tree, prefix in zip(self.trees, names, strict=True) for n in _tree.paths(tree, prefix)]
+        self.names = self.paths([str(k) for k in self.keys] if self.named else [])
+
+    def paths(self, prefixes: list[str]) -> list[str]:
+        """A name for each leaf, of what its argument is called; by its place where nothing calls it."""
+        names = [*prefixes[: len(self.keys)], *(f"{self.what}[{k}]" for k in self.keys[len(prefixes) :])]
+        return [n for tree, prefix in zip(self.trees, names, strict=True) for n in _tree.paths(tree, prefix)]
 
     def arguments(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """What the step gets, given the value of each leaf."""
@@ -310,6 +310,7 @@ class _Call:
         self.step, self.span = step, span
         self.over, self.init, self.given = (_Group(v, w, span) for v, w in ((over, "over"), (init, "init"), (given, "given")))
         self._apart()
+        self._named_after_parameters()
         self.sequences = [self._slot(leaf, name, [0]) for leaf, name in zip(self.over.leaves, self.over.names, strict=True)]
         self.states = [self._slot(leaf, name, [-1]) for leaf, name in zip(self.init.leaves, self.init.names, strict=True)]
         self.rest = [v if is_weak(v) else self._variable(v) for v in self.given.leaves]
@@ -329,6 +330,16 @@ class _Call:
                     )
                 seen[key] = group.what
 
+    def _named_after_parameters(self) -> None:
+        """States whose initial values have no names have those of the step's parameters."""
+        signature = signature_of(self.step)
+        if signature is None or self.init.named:
+            return
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        taken = self.over.keys if self.over.named else []
+        parameters = [p.name for p in signature.parameters.values() if p.kind in kinds and p.name not in taken]
+        self.init.names = self.init.paths(parameters[0 if self.over.named else len(self.over.keys) :])
+
     def _variable(self, value: Any) -> Variable:
         if isinstance(value, Variable) or is_operand(value):
             return as_variable(value)
@@ -343,17 +354,33 @@ class _Call:
     def _slot(self, leaf: Any, name: str, default: list[int]) -> Slot:
         value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)
         weak = value if is_weak(value) and default == [-1] else None
-        parameter = name if "[" not in name else None
+        own = value.name if isinstance(value, Variable) and not self.init.named and default == [-1] else None
+        parameter = None if "[" in name or own else name
         return Slot(self._variable(value), offsets, parameter, weak).spread()
 
-    def arguments(self, placeholders: Placeholders, family: type[Variable], window: int | None) -> tuple[list[Any], dict[str, Any]]:
+    def made(self, plan: Plan, ragged: Ragged | None, window: int | None, swap: bool = False) -> tuple[_Outputs, Result]:
+        """Calls the step and makes the loop. swap: the states come before the rows of sequences."""
+        placeholders = plan.open()
+        args, named = self.arguments(placeholders, plan.family, window, swap)
+        check_arguments(self.step, args, named, self.span)
+        with entered(wrap(placeholders.index, plan.family)):
+            value = self.step(*args, **named)
+        returned = _returned.read(value, self.step, self.span, _is_structure)
+        outputs = self.outputs(returned.outputs)
+        until = None if returned.until is None else returned.until.condition
+        flat = outputs.flat if ragged is None else ragged.kept(plan, placeholders, outputs.flat)
+        return outputs, finish(plan, placeholders, Made(flat, returned.updates, until))
+
+    def arguments(
+        self, placeholders: Placeholders, family: type[Variable], window: int | None, swap: bool = False
+    ) -> tuple[list[Any], dict[str, Any]]:
         """What the step is called with."""
         index = wrap(placeholders.index, family)
         args: list[Any] = []
         named: dict[str, Any] = {}
         states = [[_cut(wrap(v, family), index, window) for v in slot] for slot in placeholders.states]
         sequences = [[wrap(v, family) for v in slot] for slot in placeholders.sequences]
-        for group, slots in ((self.over, sequences), (self.init, states)):
+        for group, slots in ((self.init, states), (self.over, sequences)) if swap else ((self.over, sequences), (self.init, states)):
             more, by_name = group.arguments([slot[0] if len(slot) == 1 else tuple(slot) for slot in slots])
             args += more
             named.update(by_name)

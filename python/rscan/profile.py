@@ -81,6 +81,9 @@ class Profile:
         """The same as plain dicts and lists."""
         return {"name": self.name, "calls": self.calls, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
 
+    #: The name that pandas and others have for it.
+    to_dict = as_dict
+
     def __str__(self) -> str:
         lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
         for loop in self.loops:
@@ -93,3 +96,5 @@ class Profile:
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
             lines.append(f"  {loop.around:12.6f} s                around these")
         return "\n".join(lines)
+
+    __repr__ = __str__

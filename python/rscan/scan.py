@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -64,6 +65,9 @@ def scan(
     strict: a shared variable that is used must be among the non_sequences.
     return_list: a list also of one output.
     mode, allow_gc: accepted for programs that have them; the engine chooses.
+
+    errors: `ScanError` (E0105 to E0129) where arguments or what the step returned do not go together, `ScanTypeError` (E0101 to E0103)
+    where a state changes its type.
 
     With `init` instead of outputs_info, this is `rs.loop`, with its names and its result.
 
@@ -190,12 +194,13 @@ def settle_weak(plan: Plan) -> None:
             slot.spread()
 
 
-def run(scan_plan: ScanPlan) -> Result:
-    """Calls the step and makes the loop."""
+def run(scan_plan: ScanPlan, swap: bool = False) -> Result:
+    """Calls the step and makes the loop. swap: the step's states come before the rows of sequences."""
     plan, fn = scan_plan.plan, scan_plan.fn
-    with hints(fn, [slot.value for slot in plan.sequences], len(plan.states)):
+    with hints(fn, [slot.value for slot in plan.sequences], len(plan.states), swapped=functools.partial(run, scan_plan, True)):
         placeholders = plan.open()
-        args = [wrap(v, plan.family) for slot in (*placeholders.sequences, *placeholders.states) for v in slot]
+        given = [placeholders.states, placeholders.sequences] if swap else [placeholders.sequences, placeholders.states]
+        args = [wrap(v, plan.family) for slots in given for slot in slots for v in slot]
         args += scan_plan.rest
         check_arguments(fn, args, {}, plan.span)
         with entered(wrap(placeholders.index, plan.family)):
@@ -354,6 +359,7 @@ def check_arguments(fn: Any, args: list[Any], named: dict[str, Any], span: int) 
             code="E0122",
             labels=[(span, f"this passes {_count(len(passed), 'argument')}"), (of_function(fn), f"the step takes {signature}")],
             notes=[f"passed are, in this order: {', '.join(passed) or 'nothing'}"],
+            helps=[f"passed by name: {', '.join(named)}; the step has parameters of these names"] if named else (),
         ) from None
 
 

@@ -139,6 +139,8 @@ def shared(
 
     Extents may change from one value to the next, except those that `shape` fixes.
 
+    errors: `RscanTypeError` (E0805) for what is no array of numbers; `set_value` raises it (E0506) for values that lose something.
+
     >>> s = rs.shared(np.zeros(2), name="s")
     >>> step = rs.function([], s.sum(), updates={s: s + 1})
     >>> step(), step()

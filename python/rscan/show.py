@@ -44,11 +44,11 @@ class Picture(str):
         return {"text/plain": str(self), **({kinds[self.kind]: str(self)} if self.kind in kinds else {})}
 
 
-def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = LIMIT) -> Picture:
+def show(x: Any, format: str = "svg", *, optimised: bool | str = False, limit: int = LIMIT) -> Picture:
     """A picture of variables or of a compiled function: loops are boxes with their states, taps and the user's lines.
 
     format: 'svg' (which notebooks show, and `.save("f.svg")` writes), 'dot' for Graphviz, 'mermaid' for Markdown, or 'text'.
-    optimised: the graph of a function as it runs, not as it was written.
+    optimised: the graph of a function as it runs, not as it was written; "both" beside each other.
     limit: at most so many boxes, those nearest to the outputs.
 
     >>> x = rs.dscalar("x")
@@ -66,23 +66,26 @@ def show(x: Any, format: str = "svg", *, optimised: bool = False, limit: int = L
     return Picture(drawn(x, format, optimised, limit), format)
 
 
-def drawn(x: Any, format: str, optimised: bool = False, limit: int = LIMIT) -> str:
+def drawn(x: Any, format: str, optimised: bool | str = False, limit: int = LIMIT) -> str:
     """The text of a picture."""
     from . import _drawing, _graphs
 
-    text = graph_text(x, optimised)
+    texts = {"as written": False, "as it runs": True} if optimised == "both" else {"": bool(optimised)}
+    parts = {title: graph_text(x, how) for title, how in texts.items()}
     if format == "text":
-        return text
-    graphs = [_graphs.shortened(graph, limit) for graph in _graphs.read(text)]
-    joined = graphs[0] if len(graphs) == 1 else _side_by_side(graphs)
+        return "\n".join(f"# {title}\n{text}" if title else text for title, text in parts.items())
+    named = [(title, graph) for title, text in parts.items() for graph in _graphs.read(text)]
+    titles = [title or f"variant {i}" for i, (title, _) in enumerate(named)]
+    graphs = [_graphs.shortened(graph, limit) for _, graph in named]
+    joined = graphs[0] if len(graphs) == 1 else _side_by_side(graphs, titles)
     title = getattr(x, "name", None) or getattr(x, "__name__", None) or "graph"
     if format == "svg":
         return _drawing.svg(joined, str(title))
     return _drawing.dot(joined, str(title)) if format == "dot" else _drawing.mermaid(joined)
 
 
-def _side_by_side(graphs: list[Graph]) -> Graph:
+def _side_by_side(graphs: list[Graph], titles: list[str]) -> Graph:
     """Several functions as one picture: each in a box."""
     from ._graphs import Graph, Loop
 
-    return Graph([Loop(f"variant {i}", f"variant {i}", kind="loop", body=g) for i, g in enumerate(graphs)])
+    return Graph([Loop(f"part {i}", title, kind="loop", body=g) for i, (title, g) in enumerate(zip(titles, graphs, strict=True))])

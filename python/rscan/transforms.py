@@ -184,6 +184,8 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     same kind. has_aux: `fn` returns (value, anything), and so does the result: ((value, anything), gradient).
     Made once per function: later calls with the same function return the same object.
 
+    errors: those of `grad`.
+
     >>> f = rs.value_and_grad(lambda p, x: rs.sum((p["a"] * x - 1.0) ** 2))
     >>> f({"a": 1.0}, np.array([1.0, 2.0]))
     (np.float64(1.0), {'a': np.float64(4.0)})
@@ -259,6 +261,9 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
 
         rs.grad(lambda x: rs.sum(x**2))(np.ones(3))     # an array
         rs.grad(rs.sum(x**2), x)                        # a variable
+
+    errors: `GradientError` (E0401) of what is no float scalar (`NonScalarCostError`) or by what is no float; `DisconnectedInputError`
+    (E0402); E0403 where an op has no gradient.
 
     >>> rs.grad(lambda x: rs.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])

@@ -16,6 +16,7 @@ its own class.
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _methods, _native
+from . import _instead, _methods, _native
 from ._methods import Methods
 from ._spans import here
 from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, to_array, weak_dtype  # noqa: F401
@@ -273,18 +274,19 @@ class Variable(Methods):
         )
 
     def __float__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so float() cannot give one", "E0802")
+        raise _needs_value(self, "has no value yet, so float() cannot give one", "E0802", *_instead.OF_FLOAT)
 
     def __int__(self) -> NoReturn:
         raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
 
     def __index__(self) -> NoReturn:
-        help = "functions of rs take variables, as rs.linspace(0, 1, n) and x[n] do; rs.fori and rs.loop(n_steps=n) count to one"
-        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", help)
+        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        help = "get_value() gives the value of a shared variable" if self._v.kind == "shared" else None
-        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802", help)
+        if self._v.kind == "shared":
+            raise _needs_value(self, "is a variable, not its value", "E0802", "get_value() gives the value of a shared variable")
+        helps = _instead.of_array(sys._getframe(1).f_globals.get("__name__", ""))
+        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802", *helps)
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -475,9 +477,9 @@ def _holds_variable(value: Any) -> bool:
     return isinstance(value, Variable)
 
 
-def _needs_value(x: Variable, text: str, code: str, help: str | None = None) -> RscanTypeError:
+def _needs_value(x: Variable, text: str, code: str, *helps: str) -> RscanTypeError:
     labels = [(here(), ""), (x._v.span, "made here")]
-    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=[help] if help else ())
+    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=helps)
 
 
 from . import ops as _ops  # noqa: E402  (the functions need the class, and its methods the functions)

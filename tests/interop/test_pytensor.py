@@ -61,3 +61,17 @@ def test_in_a_model_of_pymc():
     expected = -0.5 * np.sum((y - 1) ** 2) - 0.5 * 0.01 - np.log(10) - 0.5 * np.log(2 * np.pi)
     np.testing.assert_allclose(model.compile_logp()(at), expected)
     np.testing.assert_allclose(model.compile_dlogp()(at), np.sum(y - 1) - 0.01)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pymc_samples_the_posterior_in_closed_form():
+    """Of a normal mean with known variance and a normal prior: mean Σy/(n + 1/100), variance 1/(n + 1/100)."""
+    pm = pytest.importorskip("pymc", reason="pymc is not installed")
+    y = np.random.default_rng(0).normal(1.5, 1.0, 50)
+    density = wrap(lambda mu, y: -0.5 * rs.sum((y - mu) ** 2))
+    with pm.Model():
+        mu = pm.Normal("mu", 0, 10)
+        pm.Potential("likelihood", density(mu, pt.constant(y)))
+        drawn = pm.sample(400, tune=200, chains=2, cores=1, random_seed=1, progressbar=False, compute_convergence_checks=False)
+    found, precision = drawn.posterior["mu"].values, 50 + 0.01
+    assert abs(found.mean() - y.sum() / precision) < 0.05 and abs(found.std() * precision**0.5 - 1) < 0.25

@@ -83,3 +83,24 @@ def test_least_squares_and_roots():
 def test_a_constant_direction_has_slope_zero():
     f = objective(lambda p: p["a"] ** 2, {"a": 3.0, "unused": [1.0, 2.0]})
     assert f(f.x0)[1].tolist() == [6, 0, 0] and f.hess(f.x0)[0, 0] == 2
+
+
+def test_arguments_as_scipy_takes_them():
+    """One that is no tuple is passed as it is."""
+    y = np.array([1.0, 2.0, 4.0])
+
+    def cost(p, y):
+        return rs.sum((y - p) ** 2)
+
+    bare, tuple_ = objective(cost, 0.5, args=y), objective(cost, 0.5, args=(y,))
+    assert bare.fun([0.5]) == tuple_.fun([0.5]) == ((y - 0.5) ** 2).sum()
+    values, jac = residuals(lambda p, y: p * y, 2.0, y)
+    np.testing.assert_array_equal(values([2.0]), 2 * y)
+    np.testing.assert_array_equal(jac([2.0])[:, 0], y)
+
+
+def test_a_cost_that_is_no_scalar_is_shown_at_the_users_lines():
+    f = objective(lambda p, y: y * p, 0.5, args=(np.ones(3),))
+    with pytest.raises(rs.NonScalarCostError) as caught:
+        f(f.x0)
+    assert all(file == __file__ for file, _, _ in caught.value.labels)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rscan.interop.sklearn import LoopRegressor
+from rscan.interop.sklearn import LoopClassifier, LoopRegressor
 
 
 class Linear(LoopRegressor):
@@ -42,7 +42,18 @@ class Smoother(LoopRegressor):
         return super().loss(params, X, y) + self.penalty * rs.sum(params["w"] ** 2)
 
 
-@parametrize_with_checks([Linear()])
+class Logistic(LoopClassifier):
+    """One score per row of two classes, else one per class."""
+
+    def initial(self, X, y):
+        classes = len(np.unique(y))
+        return {"w": np.zeros((X.shape[1], classes) if classes > 2 else X.shape[1]), "b": np.zeros(classes) if classes > 2 else 0.0}
+
+    def forward(self, params, X):
+        return X @ params["w"] + params["b"]
+
+
+@parametrize_with_checks([Linear(), Logistic()])
 def test_their_own_checks(estimator, check):
     check(estimator)
 
@@ -65,3 +76,35 @@ def test_a_loop_is_fitted():
 def test_a_subclass_that_says_nothing_is_told_what_to_write():
     with pytest.raises(NotImplementedError, match="write `initial"):
         LoopRegressor().fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_classifier_finds_what_theirs_finds(classes):
+    datasets, linear = pytest.importorskip("sklearn.datasets"), pytest.importorskip("sklearn.linear_model")
+    X, y = datasets.load_iris(return_X_y=True)
+    X, y = X[y < classes, :2], np.array(["a", "b", "c"])[y[y < classes]]
+    if classes == 2:
+        X = X[:, 1:]  # one column alone does not separate them
+
+    class Penalised(Logistic):
+        def loss(self, params, X, y):
+            return super().loss(params, X, y) + 0.5 * rs.sum(params["w"] ** 2) / X.shape[0]
+
+    ours = Penalised(max_iter=1000).fit(X, y)
+    theirs = linear.LogisticRegression(tol=1e-10, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    assert ours.classes_.tolist() == theirs.classes_.tolist() and (ours.predict(X) == theirs.predict(X)).all()
+
+
+def test_pipelines_and_pickles():
+    import pickle
+
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(0).standard_normal((60, 2)) * [1.0, 30.0]
+    for model, y in ((Logistic(), X[:, 0] > 0), (Linear(), X[:, 0] + 1.0)):
+        fitted = make_pipeline(StandardScaler(), model).fit(X, y)
+        copied = pickle.loads(pickle.dumps(fitted))
+        np.testing.assert_array_equal(copied.predict(X), fitted.predict(X))
+        assert fitted.score(X, y) > 0.99

@@ -17,7 +17,7 @@ pub use crate::expr::vmap::{row, vmap};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};
-pub use crate::ir::{Arg, AsWritten, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Site, Value};
+pub use crate::ir::{Arg, AsWritten, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Site, Value, Walked};
 pub use crate::module::{
     self, Module, Passed, Port, Returns, Signature, Typed, load_params, params_from_bytes, params_to_bytes, save_params,
 };

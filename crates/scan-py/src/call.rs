@@ -2,6 +2,7 @@
 
 use crate::array::{copied, descr, from_scalar, lent, plain, read_numpy, to_numpy};
 use crate::errors::{carry, guard, guard_py, to_py};
+use crate::progress::Telling;
 use crate::shared::Shared;
 use crate::var::{Var, unwrap, unwrap_pairs};
 use numpy::PyArrayDescr;
@@ -9,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple, PyType};
 use scan_core::dispatch;
 use scan_core::prelude::{
-    self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LARGE_MEMORY, LoopInfo, LoopTimes, PassOptions, Type,
+    self as core, Array, DType, EvalCx, FunctionSpec, Keep, Kind, LARGE_MEMORY, LoopInfo, LoopTimes, PassOptions, Profile, Type,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// A compiled function. Calls may come from many threads.
@@ -28,6 +29,8 @@ pub struct Function {
     lock: Lock,
     /// True where shared variables are written.
     updates: bool,
+    /// Who is told how far calls have come.
+    pub progress: OnceLock<Py<PyAny>>,
 }
 
 /// Pass, place, whether something was done, and what or why not.
@@ -74,7 +77,7 @@ impl Function {
             let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, engine, passes };
             let inner = Arc::new(core::Function::new(spec)?);
             let lock = Lock::new(&inner);
-            Ok(Function { inner, name, slots, outputs: types, lock, updates: writes })
+            Ok(Function { inner, name, slots, outputs: types, lock, updates: writes, progress: OnceLock::new() })
         })
     }
     /// Runs with one array per input, each of its input's dtype.
@@ -85,6 +88,11 @@ impl Function {
             let outs = self.run(py, &values, false, self.accept())?.0;
             PyList::new(py, outs.into_iter().map(|a| to_numpy(py, a)).collect::<PyResult<Vec<_>>>()?)
         })
+    }
+    /// While calls run, `callback(done, steps, seconds)` is called ten times a second at most: the steps of the outermost loop that runs, and how many
+    /// it has (None: it ends by its condition, or no loop runs). Its `close()`, where it has one, is called once a call is over. Said once.
+    fn set_progress(&self, callback: Py<PyAny>) -> bool {
+        self.progress.set(callback).is_ok()
     }
     /// Positions of inputs on which nothing depends.
     #[getter]
@@ -166,6 +174,10 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
+fn rows_of(profile: Option<Box<Profile>>) -> Vec<Times> {
+    profile.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())
+}
+
 /// Makes memory that a NumPy array can have of what is large and somebody else sees, too: afterwards, when shared variables are written,
 /// it would be too late for it to fail.
 pub fn own(outs: &mut [Array]) {
@@ -199,6 +211,9 @@ impl Function {
     /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,
     /// but for calls that are over before anybody could use it. Ctrl-C stops the call.
     pub fn run(&self, py: Python<'_>, values: &[Array], profile: bool, accept: Accept<'_>) -> PyResult<(Vec<Array>, Vec<Times>)> {
+        if let Some(callback) = self.progress.get() {
+            return self.run_telling(py, callback, values, profile, accept);
+        }
         let (result, rows) = if !profile && self.lock.may_be_kept(values) {
             let poll = || {
                 self.lock.missed();
@@ -208,20 +223,48 @@ impl Function {
         } else {
             py.detach(|| {
                 let poll = || Python::attach(|py| py.check_signals()).map_err(|e| carry(Kind::Interrupted, e));
-                let mut cx = EvalCx::with_poll(&poll);
-                cx.profile = profile.then(Default::default);
-                let start = Instant::now();
-                let result = self.inner.call_if(&mut cx, values, accept);
-                let took = start.elapsed();
-                self.lock.took(took);
-                if let Some(outside) = cx.profile.as_mut().and_then(|p| p.loops.first_mut()) {
-                    (outside.calls, outside.total) = (1, took);
-                }
-                (result, cx.profile)
+                self.run_in(EvalCx::with_poll(&poll), values, profile, accept)
             })
         };
         let outs = result.map_err(|e| to_py(py, &e))?;
-        Ok((outs, rows.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())))
+        Ok((outs, rows_of(rows)))
+    }
+
+    /// The same, where a callable is told how far the call has come.
+    fn run_telling(
+        &self,
+        py: Python<'_>,
+        callback: &Py<PyAny>,
+        values: &[Array],
+        profile: bool,
+        accept: Accept<'_>,
+    ) -> PyResult<(Vec<Array>, Vec<Times>)> {
+        let (result, rows) = py.detach(|| {
+            let telling = Telling::new(callback);
+            let poll = || Python::attach(|py| py.check_signals().and_then(|()| telling.tell(py))).map_err(|e| carry(Kind::Interrupted, e));
+            let (result, rows) = self.run_in(EvalCx::with_poll(&poll).telling(&telling.walked), values, profile, accept);
+            let closed = Python::attach(|py| telling.close(py)).map_err(|e| carry(Kind::Interrupted, e));
+            (result.and_then(|outs| closed.map(|()| outs)), rows)
+        });
+        Ok((result.map_err(|e| to_py(py, &e))?, rows_of(rows)))
+    }
+
+    fn run_in(
+        &self,
+        mut cx: EvalCx,
+        values: &[Array],
+        profile: bool,
+        accept: Accept<'_>,
+    ) -> (core::Result<Vec<Array>>, Option<Box<Profile>>) {
+        cx.profile = profile.then(Default::default);
+        let start = Instant::now();
+        let result = self.inner.call_if(&mut cx, values, accept);
+        let took = start.elapsed();
+        self.lock.took(took);
+        if let Some(outside) = cx.profile.as_mut().and_then(|p| p.loops.first_mut()) {
+            (outside.calls, outside.total) = (1, took);
+        }
+        (result, cx.profile)
     }
 }
 

@@ -9,6 +9,7 @@ mod errors;
 mod gradient;
 mod loops;
 mod module;
+mod progress;
 mod reflect;
 mod reserve;
 mod session;

@@ -6,6 +6,7 @@
 | `jax`, `torch`, `pytensor` | a function of rscan as a differentiable function of theirs; by the last one, of PyMC |
 | `nutpie` | a log-density to be sampled |
 | `numba` | compiled functions of numbers as arguments of `njit` functions |
-| `sklearn` | a base for estimators whose loss is a loop |
+| `sklearn` | bases for regressors and classifiers whose loss is a loop |
+| `pandas` | a function of rscan as one of columns and tables that keeps their labels |
 | `arviz` | draws as what ArviZ takes |
 """

@@ -19,6 +19,13 @@ def from_draws(draws: Any, *, sample_stats: Mapping[str, Any] | None = None, **o
     """Draws as ArviZ's data: a structure of arrays (a dict, a dataclass, what `unravel` gave), each (chain, draw, …).
 
     sample_stats: arrays (chain, draw). options: what `arviz.from_dict` takes: coords, dims.
+
+    errors: `ShapeError` (E0809) where draws have no axes of chains and draws.
+
+    >>> from rscan.interop.arviz import from_draws
+    >>> found = from_draws({"mu": np.zeros((2, 100)), "w": np.zeros((2, 100, 3))})
+    >>> found.posterior["w"].shape
+    (2, 100, 3)
     """
     leaves, tree = _tree.flatten(draws, lambda v: isinstance(v, np.ndarray))
     posterior = {name or "x": np.asarray(leaf) for name, leaf in zip(_tree.paths(tree), leaves, strict=True)}

@@ -18,6 +18,14 @@ def wrap(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     It runs on the host. Its results have the shapes that they have for arguments of ones: those may not depend on values. Forward mode
     and second derivatives are not there. `vmap` runs it row after row: `rs.vmap` inside `fn` runs all rows at once.
+
+    errors: JAX reports what `fn` raises while it runs; a second derivative is a `ValueError` of `pure_callback`.
+
+    >>> import jax
+    >>> from rscan.interop.jax import wrap
+    >>> f = wrap(lambda x: rs.sum(x**2))
+    >>> jax.grad(f)(np.array([1.0, 2.0], "float32")).tolist()
+    [2.0, 4.0]
     """
     made = differentiable(fn)
 

@@ -28,6 +28,17 @@ def model(
 
     params: where chains begin, each moved by normal numbers of width `jitter`. expand: of the parameters of a draw, a dict of what is
     recorded; by default the parameters under their names. Values travel as numbers of float64.
+
+    errors: `NonScalarCostError` (E0401), when it is sampled, where `logp` gives no float scalar.
+
+    >>> from rscan.interop.nutpie import model
+    >>> normal = model(lambda p: -0.5 * p["mu"] ** 2, {"mu": 0.0})
+    >>> normal.n_dim
+    1
+    >>> import nutpie
+    >>> draws = nutpie.sample(normal, draws=500, tune=300, chains=2, seed=1, progress_bar=False)
+    >>> abs(float(draws.posterior["mu"].mean())) < 0.3
+    True
     """
     f = objective(logp, params, args)
 

@@ -16,7 +16,14 @@ __all__ = ["RscanOp", "wrap"]
 
 
 class RscanOp(Op):
-    """`fn`, a function of variables or what `@rs.compile` made, as an op."""
+    """`fn`, a function of variables or what `@rs.compile` made, as an op.
+
+    >>> import pytensor.tensor as pt
+    >>> from rscan.interop.pytensor import RscanOp
+    >>> total = RscanOp(lambda x: rs.sum(x**2))
+    >>> total(pt.as_tensor([1.0, 2.0])).eval().item()
+    5.0
+    """
 
     made: Differentiable
 
@@ -78,5 +85,14 @@ _DISCONNECTED = _disconnected()
 
 
 def wrap(fn: Callable[..., Any]) -> RscanOp:
-    """`fn` as an op: called with tensors it gives tensors."""
+    """`fn` as an op: called with tensors it gives tensors.
+
+    >>> import pytensor
+    >>> import pytensor.tensor as pt
+    >>> from rscan.interop.pytensor import wrap
+    >>> x = pt.dvector("x")
+    >>> slope = pytensor.grad(wrap(lambda x: rs.sum(x**2))(x), x)
+    >>> slope.eval({x: [1.0, 2.0]}).tolist()
+    [2.0, 4.0]
+    """
     return RscanOp(fn)

@@ -30,10 +30,10 @@ class Objective:
     (5.0, array([2., 4.]), array([1., 2.]))
     """
 
-    def __init__(self, cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> None:
+    def __init__(self, cost: Callable[..., Any], params: Any, args: Any = ()) -> None:
         self._vector = Vector(params)
         self.x0: np.ndarray = self._vector.start
-        leaves, tree = _tree.flatten(list(args), _is_leaf)
+        leaves, tree = _tree.flatten(list(args) if isinstance(args, tuple) else [args], _is_leaf)
         self._data = [_array(leaf, name) for leaf, name in zip(leaves, _tree.paths(tree, "args"), strict=True)]
         self._inputs = [tensor(a.dtype.name, a.shape, name) for a, name in zip(self._data, _tree.paths(tree, "args"), strict=True)]
         self._x = tensor("float64", self.x0.shape, "x")
@@ -99,10 +99,11 @@ class Objective:
         return list(self._vector.names)
 
 
-def objective(cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> Objective:
+def objective(cost: Callable[..., Any], params: Any, args: Any = ()) -> Objective:
     """The cost `cost(params, *args)`, a float scalar, as a function of one vector.
 
-    params: where to begin: numbers, arrays, and dicts, lists, tuples and dataclasses of these. args: arrays, which are copied once.
+    params: where to begin: numbers, arrays, and dicts, lists, tuples and dataclasses of these. args: a tuple of arrays, which
+    are copied once; what is no tuple is one argument, as SciPy has it.
 
     >>> from rscan.interop.scipy import objective
     >>> f = objective(lambda p: (p["a"] - 1.0) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 2.0})
@@ -117,7 +118,7 @@ def objective(cost: Callable[..., Any], params: Any, args: tuple[Any, ...] = ())
     return Objective(cost, params, args)
 
 
-def residuals(fn: Callable[..., Any], params: Any, args: tuple[Any, ...] = ()) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def residuals(fn: Callable[..., Any], params: Any, args: Any = ()) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """What `least_squares` and `root` want of `fn(params, *args)`, a vector: its values and its Jacobian as functions of one vector.
 
     >>> from rscan.interop.scipy import residuals

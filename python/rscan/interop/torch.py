@@ -17,6 +17,13 @@ def wrap(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, a function of variables or what `@rs.compile` made, as a function of tensors: an `autograd.Function`.
 
     Tensors on another device are copied to the host, and results stay there. Second derivatives are not there.
+
+    >>> import torch
+    >>> from rscan.interop.torch import wrap
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> wrap(lambda x: rs.sum(x**2))(x).backward()
+    >>> x.grad
+    tensor([2., 4.])
     """
     made = differentiable(fn)
 

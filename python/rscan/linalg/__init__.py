@@ -1,5 +1,7 @@
 """Products of matrices and linear algebra: `rs.linalg.solve`, `rs.linalg.qr`, … The products are also in `rscan` itself."""
 
+from typing import TYPE_CHECKING
+
 from .._instead import public
 from . import products
 from .arrays import cross, diagonal, tensorinv, tensorsolve, vecdot
@@ -18,4 +20,5 @@ __all__ = [
     "vdot", "vecdot", "vector_norm",
 ]  # fmt: skip
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)

@@ -17,7 +17,7 @@ mod whole;
 
 pub use batch::{Batched, Batching};
 pub use graph::{AsWritten, Def, Graph, Node, NodeId, Value};
-pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site};
+pub use op::{Arg, Attr, Attrs, EvalCx, ExternOp, Op, OpDef, Outs, Site, Walked};
 pub use scan::{Keep, NonSeq, NonSeqId, Offsets, Scan, Seq, SeqId, State, StateId, Tag};
 pub use view::{Coord, View, Viewed};
 pub use whole::Whole;

@@ -11,6 +11,7 @@ use crate::base::{Diagnostic, Kind, Result};
 use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Dim, Type, memory};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -695,8 +696,20 @@ pub struct EvalCx<'a> {
     left: Option<u64>,
     /// Since the last look at the clock within an op.
     work: usize,
+    /// Loops that run, each in a step of the one before; where the outermost one is, told to whoever wants to know.
+    loops: u32,
+    walked: Option<&'a Cell<Walked>>,
     /// Filled where there is one.
     pub profile: Option<Box<Profile>>,
+}
+
+/// Where the outermost loop of an evaluation is: steps that are done, of at most so many; none of none where no loop runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// Steps that are done.
+    pub done: usize,
+    /// Steps that the loop has at most.
+    pub steps: usize,
 }
 
 /// Simple operations of an op between two looks at the clock.
@@ -708,11 +721,36 @@ const POLL: Duration = Duration::from_millis(10);
 impl<'a> EvalCx<'a> {
     /// An evaluation that cannot be stopped.
     pub fn new() -> EvalCx<'static> {
-        EvalCx { poll: None, last: Instant::now(), ticks: 0, work: 0, left: None, profile: None }
+        EvalCx { poll: None, last: Instant::now(), ticks: 0, work: 0, loops: 0, walked: None, left: None, profile: None }
     }
     /// An evaluation that asks `poll` every 10 ms whether to go on.
     pub fn with_poll(poll: &'a dyn Fn() -> Result<()>) -> EvalCx<'a> {
-        EvalCx { poll: Some(poll), last: Instant::now(), ticks: 0, work: 0, left: None, profile: None }
+        EvalCx { poll: Some(poll), ..EvalCx::new() }
+    }
+    /// The same, which tells how far it has come. `poll` may look there.
+    #[must_use]
+    pub fn telling(self, walked: &'a Cell<Walked>) -> EvalCx<'a> {
+        EvalCx { walked: Some(walked), ..self }
+    }
+    /// What `run` gives, which is a loop of at most n steps.
+    pub fn in_loop<T>(&mut self, n: usize, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.tell(self.loops == 0, Walked { done: 0, steps: n });
+        self.loops += 1;
+        let out = run(self);
+        self.loops -= 1;
+        self.tell(self.loops == 0, Walked::default());
+        out
+    }
+    /// So many steps of a loop are done.
+    pub fn reached(&self, done: usize) {
+        if let Some(walked) = self.walked {
+            self.tell(self.loops == 1, Walked { done, ..walked.get() });
+        }
+    }
+    fn tell(&self, outermost: bool, walked: Walked) {
+        if let Some(cell) = self.walked.filter(|_| outermost) {
+            cell.set(walked);
+        }
     }
     /// Runs what is one operation to the profile, whatever it consists of.
     pub fn as_one<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {

@@ -49,11 +49,17 @@ fn singular(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
 
 /// That of a matrix whose inverse may have been asked for by a gradient.
 pub(super) fn singular_maybe_of_slogdet(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
-    singular(op, batch, idx).note("the gradient of `slogdet` is the inverse: of a singular matrix there is none, while `det` has one")
+    singular(op, batch, idx)
+        .note("it may be the gradient of `slogdet` that asks for this inverse: `det` has a gradient of singular matrices, too")
+        .help("a small multiple of the identity makes it regular: a + 1e-6 * eye(n)")
 }
 
-fn not_positive(op: &str, batch: usize, idx: usize) -> Box<Diagnostic> {
-    Diagnostic::new(Kind::Linalg, "E0602", format!("`{op}`: {} is not positive definite", which(batch, idx)))
+/// The error of a matrix `a` without a Cholesky factor. NaN comes from elsewhere, so it is what the message speaks of.
+fn not_positive(op: &str, batch: usize, idx: usize, a: &[f64]) -> Box<Diagnostic> {
+    let (matrix, of_nan) = (which(batch, idx), a.iter().any(|x| x.is_nan()));
+    let what = if of_nan { "holds NaN" } else { "is not positive definite" };
+    let made = Diagnostic::new(Kind::Linalg, "E0602", format!("`{op}`: {matrix} {what}"));
+    if of_nan { made.help("look for what made it NaN: the matrix is what this was given") } else { made }
 }
 
 /// Applies a function to each matrix of `n · m` elements, in f64; the results follow each other.
@@ -109,7 +115,7 @@ impl OpDef for Solve {
         let systems = Systems::of(ins)?;
         let solved = systems.each(|batch, i, a, b| {
             self.solve(cx, systems.n, a, b, systems.columns)?.ok_or_else(|| match self.kind {
-                MatrixKind::Positive => not_positive("solve", batch, i),
+                MatrixKind::Positive => not_positive("solve", batch, i, a),
                 _ => singular("solve", batch, i),
             })
         })?;
@@ -231,7 +237,7 @@ impl OpDef for Cholesky {
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let (a, n) = (&ins[0], square("cholesky", &ins[0])?);
-        let l = each(a, n * n, |batch, i, a| cholesky(cx, n, a)?.ok_or_else(|| not_positive("cholesky", batch, i)))?;
+        let l = each(a, n * n, |batch, i, a| cholesky(cx, n, a)?.ok_or_else(|| not_positive("cholesky", batch, i, a)))?;
         Ok(one(Array::new(a.shape(), memory::joined(&l)).cast(a.dtype().to_float())))
     }
     /// `ā = Φ(s + sᵀ)` with `s = l⁻ᵀ·Φ(lᵀ·l̄)·l⁻¹`.

@@ -22,7 +22,7 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     let shapes = Shapes::new(scan, ins);
     kept::foresee(scan, n, |id| scan.states[id].row.dtype.size() * count(&buffers[id.0 as usize].extents(&scan.states[id], &shapes)))?;
     let at = Cell::new(0);
-    let steps = timed(scan, cx, |cx| kept::laid_out(scan, &at, || steps(scan, cx, ins, &mut buffers, n, &at)).and_then(|ran| ran))?;
+    let steps = timed(scan, n, cx, |cx| kept::laid_out(scan, &at, || steps(scan, cx, ins, &mut buffers, n, &at)).and_then(|ran| ran))?;
     if steps == 0 {
         learn_shapes(scan, cx, ins, &mut buffers);
     }
@@ -30,17 +30,18 @@ pub fn run(scan: &Scan, cx: &mut EvalCx, ins: &[Array]) -> Result<Outs<Array>> {
     Ok(rows.chain([Array::scalar(steps as i64)]).collect())
 }
 
-/// Runs a loop; the profile is told how long that took, and how many steps ran.
+/// Runs a loop of at most n steps; the profile is told how long that took, and how many ran.
 ///
 /// # Errors
 /// Those of the run.
 pub fn timed<E>(
     scan: &Scan,
+    n: usize,
     cx: &mut EvalCx,
     run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
 ) -> std::result::Result<usize, E> {
     let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
-    let ran = run(cx);
+    let ran = cx.in_loop(n, run);
     if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
         profile.leave(start, *ran.as_ref().unwrap_or(&0));
     }
@@ -66,6 +67,7 @@ fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n:
         }
         steps += 1;
         at.set(steps);
+        cx.reached(steps);
         if steps == 1 && n > 1 {
             kept::foresee(scan, n, |id| buffers[id.0 as usize].row_bytes())?;
         }

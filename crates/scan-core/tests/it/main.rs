@@ -15,6 +15,7 @@ mod mutations;
 mod nested;
 mod peak_memory;
 mod products;
+mod progress;
 mod random_graphs;
 mod released;
 mod sessions;

@@ -241,8 +241,12 @@ impl<'a> Bound<'a> {
                     return Err(Halt::Refused);
                 }
             }
-            Kind::Loop(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k)).map_err(|h| h.map(|e| self.blame(e)))?),
-            Kind::For(inner) => drop(timed(inner.scan, cx, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e)))?),
+            Kind::Loop(inner) => {
+                timed(inner.scan, inner.count.at(k), cx, |cx| inner.run(cx, k)).map_err(|h| h.map(|e| self.blame(e)))?;
+            }
+            Kind::For(inner) => {
+                timed(inner.scan, inner.count.at(k), cx, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
+            }
         }
         Ok(())
     }

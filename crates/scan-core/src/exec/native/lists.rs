@@ -125,6 +125,7 @@ impl Lists {
             let ran = segment.step(cx, *done, &mut scratch);
             stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
             *done += 1;
+            cx.reached(*done);
         }
         Ok(stopped)
     }

@@ -230,7 +230,7 @@ impl NativeLoop {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
-        let steps = step::timed(scan, cx, |cx| {
+        let steps = step::timed(scan, n, cx, |cx| {
             let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
             let room = room(scan, windows, n);
             foresee(scan, windows, flow, n)?;
@@ -267,7 +267,7 @@ impl NativeLoop {
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let mut refused = false;
-        let steps = step::timed(scan, cx, |cx| -> Result<usize> {
+        let steps = step::timed(scan, n, cx, |cx| -> Result<usize> {
             let ran = lists.run(scan, cx, ins, flow, &mut held, [n, room])?;
             refused = ran.is_none();
             Ok(ran.unwrap_or(0))

@@ -215,6 +215,7 @@ impl Ready {
             let now = if *done > first { &later } else { &operands };
             let (lanes, at) = (self.plan.lanes, *done as i64);
             *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
+            cx.reached(*done);
         }
         Ok(stopped[0].get() != 0)
     }

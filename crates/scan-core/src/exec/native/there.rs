@@ -192,6 +192,7 @@ impl There {
                 stopped = truth_at(&memories.place(stop, *done), stop.dtype);
             }
             *done += 1;
+            cx.reached(*done);
         }
         if laid.space.status()?.taken {
             return Err(Halt::Refused);

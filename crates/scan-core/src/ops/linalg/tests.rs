@@ -143,7 +143,11 @@ fn errors_say_what_is_wrong() {
     let two = Array::new(&[2, 1, 1], vec![1.0, -1.0]);
     let e = run_error(Cholesky {}, &[two]);
     assert_eq!((e.code, e.title.as_str()), ("E0602", "`cholesky`: matrix 1 of the batch is not positive definite"));
-    assert_eq!(run_error(Cholesky {}, &[Array::new(&[1, 1], vec![f64::NAN])]).code, "E0602");
+    let nan = Array::new(&[1, 1], vec![f64::NAN]);
+    let e = run_error(Cholesky {}, std::slice::from_ref(&nan));
+    assert_eq!((e.code, e.title.as_str(), e.helps.len()), ("E0602", "`cholesky`: the matrix holds NaN", 1));
+    let e = run_error(solve(MatrixKind::Positive), &[nan, Array::vector(&[1.0])]);
+    assert_eq!((e.code, e.title.as_str()), ("E0602", "`solve`: the matrix holds NaN"));
     assert_eq!(run_error(Inverse {}, std::slice::from_ref(&zero)).code, "E0601");
     let flat = Array::zeros(DType::F64, &[2, 3]);
     for op in [Op::from(Inverse {}), Op::from(Cholesky {}), Op::from(SLogDet {})] {

@@ -1,0 +1,60 @@
+"""What `help`, editors and the reference show of functions that take many kinds of arguments: types where annotations leave them open."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+_WRT = "Variable | list[Variable] | tuple[Variable, ...]"
+_ARGNUMS = "int | str | tuple[int | str, ...]"
+_STRUCTURE = "Operand | dict[str, Any] | list[Any] | tuple[Any, ...]"
+
+#: By the names of functions: of parameters and, as `return`, of the result.
+WORDS: dict[str, dict[str, str]] = {
+    "scan": {
+        "sequences": "Operand | dict[str, Any] | list[Any] | None",
+        "outputs_info": "Operand | dict[str, Any] | list[Any] | None",
+        "non_sequences": "Operand | list[Operand] | None",
+        "n_steps": "int | Variable | None",
+        "profile": "bool | str",
+        "init": _STRUCTURE,
+        "return": "tuple[Variable | list[Variable] | None, OrderedUpdates]",
+    },
+    "loop": {
+        "over": _STRUCTURE + " | Taps",
+        "init": _STRUCTURE + " | Taps",
+        "n_steps": "int | Variable | None",
+        "given": _STRUCTURE,
+        "non_sequences": _STRUCTURE,
+        "lengths": "Operand | None",
+        "mask": "Operand | None",
+        "return": "Loop | LoopOutput",
+    },
+    "function": {
+        "inputs": "Variable | In | list[Variable | In]",
+        "outputs": "Variable | list[Variable] | dict[str, Variable] | None",
+        "updates": "dict[SharedVariable, Operand] | list[tuple[SharedVariable, Operand]] | None",
+        "givens": "dict[Variable, Operand] | list[tuple[Variable, Operand]] | None",
+        "no_default_updates": "bool | list[SharedVariable]",
+        "progress": "bool | Callable[[int, int | None, float], Any] | None",
+        "return": "Function",
+    },
+    "compile": {"progress": "bool | Callable[[int, int | None, float], Any] | None", "return": "Compiled"},
+    "shared": {"value": "Operand", "dtype": "str | np.dtype | None"},
+    "value_and_grad": {"argnums": _ARGNUMS, "wrt": _ARGNUMS + " | None"},
+    "vmap": {"in_axes": "int | None | tuple[Any, ...] | dict[str, Any]", "out_axes": "int | tuple[Any, ...] | dict[str, Any]"},
+    "hvp": {"primals": "tuple[Any, ...]", "tangents": "tuple[Any, ...]", "return": "tuple[Any, Any]"},
+    "fori": {"lower": "int | Variable", "upper": "int | Variable", "init": _STRUCTURE, "return": _STRUCTURE},
+    "associative_scan": {"elems": _STRUCTURE, "return": _STRUCTURE},
+    "grad": {"cost": "Variable | Callable[..., Variable]", "return": _WRT + " | Compiled"},
+    "jacobian": {"expression": "Variable | Callable[..., Variable]", "return": _WRT + " | Compiled"},
+    "hessian": {"cost": "Variable | Callable[..., Variable]", "return": _WRT + " | Compiled"},
+}
+
+
+def described(function: Callable[..., Any]) -> None:
+    """Gives a function the signature that is shown."""
+    own, words = inspect.signature(function), WORDS[function.__name__]
+    shown = [p.replace(annotation=words.get(p.name, p.annotation)) for p in own.parameters.values()]
+    function.__signature__ = own.replace(parameters=shown, return_annotation=words.get("return", own.return_annotation))  # type: ignore[attr-defined]

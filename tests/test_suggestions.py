@@ -1,0 +1,229 @@
+"""What errors suggest, applied: each wrong program says what to do, and the program that does it runs."""
+
+import functools
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rscan as rs
+
+XS = np.array([1.0, 2.0, 3.0])
+
+
+def scanned(step, **arguments):
+    return rs.scan(step, **arguments)[0].eval()
+
+
+#: The wrong program, words of its advice, the program that follows it, and what that gives.
+ADVICE = {
+    "JAX's order": (
+        lambda: rs.loop(lambda h, x: rs.concatenate([h, x[None]])[1:], over=XS, init=np.zeros(2)),
+        r"step\(x, carry\)",
+        lambda: rs.loop(lambda x, h: rs.concatenate([h, x[None]])[1:], over=XS, init=np.zeros(2))[-1].eval(),
+        [2.0, 3.0],
+    ),
+    "a table": (
+        lambda: rs.compile(lambda i: XS[i])(1),
+        r"rs\.constant\(table\)\[",
+        lambda: rs.compile(lambda i: rs.constant(XS)[i])(1),
+        2.0,
+    ),
+    "a list of variables": (
+        lambda: rs.compile(lambda x, i: [x, 2 * x][i])(1.5, 1),
+        r"rs\.stack\(items\)\[i\]",
+        lambda: rs.compile(lambda x, i: rs.stack([x, 2 * x])[i])(1.5, 1),
+        3.0,
+    ),
+    "NumPy's array of variables": (
+        lambda: rs.compile(lambda x: np.array([x[0], x[2]]))(XS),
+        r"rs\.stack\(\[a, b\]\)",
+        lambda: rs.compile(lambda x: rs.stack([x[0], x[2]]))(XS),
+        [1.0, 3.0],
+    ),
+    "math": (
+        lambda: rs.compile(lambda x: __import__("math").sqrt(x))(4.0),
+        r"rs\.exp\(x\)",
+        lambda: rs.compile(lambda x: rs.sqrt(x))(4.0),
+        2.0,
+    ),
+    "range": (
+        lambda: rs.compile(lambda x, n: [x := x * 2 for _ in range(n)])(1.0, 3),
+        r"rs\.fori\(0, n, body, init\)",
+        lambda: rs.compile(lambda x, n: rs.fori(0, n, lambda i, v: v * 2, x))(1.0, 3),
+        8.0,
+    ),
+    "and, or": (
+        lambda: rs.compile(lambda x: (x == 1) or (x == 2))(XS),
+        r"& \| ~",
+        lambda: rs.compile(lambda x: (x == 1) | (x == 2))(XS),
+        [True, True, False],
+    ),
+    "if": (
+        lambda: rs.compile(lambda x: x if x > 0 else -x)(-2.0),
+        r"rs\.where\(condition, a, b\)",
+        lambda: rs.compile(lambda x: rs.where(x > 0, x, -x))(-2.0),
+        2.0,
+    ),
+    "writing in place": (
+        lambda: rs.compile(lambda x: x.__setitem__(0, 5.0))(XS),
+        r"x\.at\[index\]\.set\(value\)",
+        lambda: rs.compile(lambda x: x.at[0].set(5.0))(XS),
+        [5.0, 2.0, 3.0],
+    ),
+    "several sequences for one": (
+        lambda: rs.loop(lambda x: 2 * x, over=[1, 2, 3]),
+        r"np\.array\(…\)",
+        lambda: rs.loop(lambda x: 2 * x, over=np.array([1, 2, 3])).eval(),
+        [2, 4, 6],
+    ),
+    "a condition among the outputs": (
+        lambda: scanned(lambda h: (h + 1, h > 1), outputs_info=0, n_steps=9),
+        r"rs\.until\(condition\)",
+        lambda: scanned(lambda h: (h + 1, rs.until(h > 1)), outputs_info=0, n_steps=9),
+        [1, 2, 3],
+    ),
+    "scan unpacked": (
+        lambda: rs.function([], rs.scan(lambda x: 2 * x, sequences=XS)),
+        r"outputs, updates = rs\.scan\(…\)",
+        lambda: rs.function([], rs.scan(lambda x: 2 * x, sequences=XS)[0])(),
+        [2.0, 4.0, 6.0],
+    ),
+    "integers": (lambda: rs.grad(lambda x: x * x)(3), r"2\.0 for 2", lambda: rs.grad(lambda x: x * x)(3.0), 6.0),
+    "dtypes of states": (
+        lambda: rs.loop(lambda x, h: h + x, over=XS, init=np.zeros((), "int64")),
+        "give the initial state dtype float64",
+        lambda: rs.loop(lambda x, h: h + x, over=XS, init=np.zeros((), "float64"))[-1].eval(),
+        6.0,
+    ),
+    "a shared variable's value": (
+        lambda: np.asarray(rs.shared(XS)),
+        r"get_value\(\)",
+        lambda: rs.shared(XS).get_value(),
+        XS,
+    ),
+    "a scalar as a sequence": (
+        lambda: rs.scan(lambda x, c: x * c, sequences=[XS, rs.constant(2.0)]),
+        "non_sequences",
+        lambda: scanned(lambda x, c: x * c, sequences=[XS], non_sequences=[rs.constant(2.0)]),
+        [2.0, 4.0, 6.0],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ADVICE)
+def test_advice_that_is_followed_runs(case):
+    wrong, words, right, expected = ADVICE[case]
+    with pytest.raises((rs.RscanError, TypeError), match=words):
+        wrong()
+    np.testing.assert_array_equal(right(), expected)
+
+
+def test_steps_that_fit_neither_way_get_no_advice_about_the_order():
+    with pytest.raises(rs.RscanError) as caught:
+        rs.loop(lambda a, b: rs.outer(a, b), over=np.ones((3, 2)), init=np.zeros(2))
+    assert "JAX" not in str(caught.value)
+
+
+def test_advice_is_looked_for_once_in_loops_of_loops():
+    """Each loop would call its step again, and with it all loops within."""
+    calls = []
+
+    def nested(h, depth):
+        calls.append(depth)
+        if depth == 0:
+            return rs.concatenate([h, h])
+        return rs.loop(lambda x, h: nested(h, depth - 1), over=np.ones((2, 3)), init=h)[-1]
+
+    with pytest.raises(rs.ScanTypeError):
+        nested(rs.zeros(3), 6)
+    assert len(calls) < 40
+
+
+def test_a_tuple_where_an_array_is_meant():
+    with pytest.raises(TypeError) as caught:
+        rs.compile(lambda x: x @ x)((1.0, 2.0))
+    assert caught.value.__notes__ == ["argument `x` of <lambda>() is a tuple, which the function gets as one: np.array(…) makes an array"]
+    assert rs.compile(lambda x: x @ x)(np.array((1.0, 2.0))) == 5
+    with pytest.raises(TypeError) as caught:
+        rs.compile(lambda *xs: xs @ xs)(1.0, 2.0)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_advice_never_hides_the_error():
+    """The function is traced once more with the shapes of the call; what it raises then is not what was asked for."""
+    traced = []
+
+    @rs.compile
+    def f(xs, w):
+        traced.append(xs.static_shape)
+        if xs.static_shape[0] is not None:
+            raise KeyError("of the function itself")
+        return rs.loop(lambda x, h: rs.tanh(x @ w + h), over=xs, init=rs.zeros(3))[-1]
+
+    with pytest.raises(rs.ShapeError) as caught:
+        f(np.ones((5, 2)), np.ones((4, 3)))
+    assert caught.value.code == "E0208" and traced == [(None, None), (5, 2)]
+    with pytest.raises(rs.ShapeError):
+        f(np.ones((5, 3)), np.ones((4, 3)))
+
+
+def test_functions_of_scipy_on_variables():
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    with pytest.raises(rs.RscanTypeError, match=r"rs\.stats\.norm\.logpdf\(x\)") as caught:
+        rs.compile(lambda x: stats.norm.logpdf(x))(0.5)
+    assert {Path(file).name for file, _, _ in caught.value.labels} == {Path(__file__).name}
+    assert rs.compile(lambda x: rs.stats.norm.logpdf(x))(0.5) == pytest.approx(stats.norm.logpdf(0.5), rel=1e-14)
+
+
+class TestLines:
+    """Lines of the standard library and of scripts are no user's."""
+
+    def test_of_the_standard_library(self):
+        x = rs.dvector("x")
+        caught = []
+
+        def fail():
+            try:
+                functools.reduce(rs.add, [x, "text"])
+            except rs.RscanError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+        assert [Path(file).name for file, _, _ in caught[0].labels] == [Path(__file__).name]
+
+    def test_none_where_there_is_no_user(self):
+        f = rs.function([rs.dvector("x")], rs.constant(1.0), on_unused_input="ignore")
+        caught = []
+
+        def kept(args):
+            caught.append(args.exc_value)
+
+        before, threading.excepthook = threading.excepthook, kept
+        try:
+            thread = threading.Thread(target=f, args=("text",))
+            thread.start()
+            thread.join()
+        finally:
+            threading.excepthook = before
+        assert {Path(file).name for file, _, _ in caught[0].labels} == {Path(__file__).name}
+
+    def test_of_scripts(self, tmp_path):
+        script = Path(sys.executable).with_name("rscan")
+        if not script.exists():
+            pytest.skip("the script is not installed")
+        (tmp_path / "x.rscan").write_text("no file of rscan's")
+        done = subprocess.run([script, "inspect", tmp_path / "x.rscan"], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "sys.exit" not in done.stderr and "-->" not in done.stderr
+
+    def test_long_ones_are_cut(self):
+        x = rs.tensor("float64", [3], "x")
+        with pytest.raises(rs.ShapeError) as caught:
+            x + rs.zeros(4) + 0.0 + 1.0 + 2.0 + 3.0 + 4.0 + 5.0 + 6.0 + 7.0 + 8.0 + 9.0 + 10.0 + 11.0 + 12.0 + 13.0 + 14.0 + 15.0 + 16.0
+        line = next(text for text in str(caught.value).splitlines() if "| " in text)
+        assert "x + rs.zeros(4)" in line and line.endswith("…") and len(line) < 130
