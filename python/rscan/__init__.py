@@ -179,25 +179,17 @@ del _name, _value
 _USUAL = {prefix + kind for prefix in ("", "d", "f", "i", "l") for kind in ("scalar", "vector", "matrix")}
 _USUAL |= {"scalars", "vectors", "matrices", "tensor3", "dtensor3"}
 
-#: Theano's words for what has NumPy's names, too.
-_OTHER_WORDS = {
-    "DISCONNECTED", "Lop", "Rop", "alloc", "bit_and", "bit_or", "bit_xor", "consider_constant", "disconnected_grad", "div", "eq",
-    "floordiv", "ge", "gt", "inc_subtensor", "int_div", "join", "le", "lt", "max_and_argmax", "mul", "ne", "neg", "print_",
-    "scan_checkpoints", "set_subtensor", "shift_left", "shift_right", "sqr", "sub", "switch", "true_div",
-}  # fmt: skip
-
-
 #: Theano's words for what has a name of NumPy's, or one that says more: completion shows them to programs that use the facade.
 _THEANOS = {
-    "Lop", "Rop", "alloc", "bit_and", "bit_or", "bit_xor", "consider_constant", "disconnected_grad", "div", "eq", "fill", "floordiv", "ge",
-    "gt", "inc_subtensor", "int_div", "join", "le", "lt", "max_and_argmax", "mul", "ne", "neg", "print_", "psi", "set_subtensor", "sgn",
-    "shift_left", "shift_right", "sqr", "sub", "switch", "true_div",
+    "DISCONNECTED", "Lop", "Rop", "alloc", "bit_and", "bit_or", "bit_xor", "consider_constant", "disconnected_grad", "div", "eq", "fill",
+    "floordiv", "ge", "gt", "inc_subtensor", "int_div", "join", "le", "lt", "max_and_argmax", "mul", "ne", "neg", "print_", "psi",
+    "scan_checkpoints", "set_subtensor", "sgn", "shift_left", "shift_right", "sqr", "sub", "switch", "true_div",
 }  # fmt: skip
 
 
 def __dir__() -> list[str]:
     """What users mean to see."""
-    hidden = set(_CONSTRUCTORS) - _USUAL | _OTHER_WORDS | (set() if "rscan.theano" in _modules else _THEANOS)
+    hidden = set(_CONSTRUCTORS) - _USUAL | (set() if "rscan.theano" in _modules else _THEANOS)
     return sorted([*(name for name in __all__ if name not in hidden), "interop", "onnx", "e", "inf", "nan", "newaxis", "pi", "print"])
 
 
