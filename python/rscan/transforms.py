@@ -170,11 +170,12 @@ def _cost(value: Any, fn: Callable[..., Any]) -> Variable:
     return as_variable(value)
 
 
-def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], device: str | None) -> Transformed:
+def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], given: Callable[..., Any]) -> Transformed:
+    """What a transform makes of a plain function, for where it was `given`: its device and its static arguments."""
     name = f"{what}({getattr(fn, '__name__', 'fn')})"
     function = functools.wraps(fn)(transform)
     function.__dict__.pop("_value_and_grad", None)
-    return Transformed(function, name, device)
+    return Transformed(function, name, _device(given), given._static if isinstance(given, Compiled) else ())
 
 
 def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, wrt: Any = None) -> Compiled:
@@ -194,7 +195,7 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     key = (tuple(argnums) if isinstance(argnums, (tuple, list)) else argnums, has_aux)
     cache = _cache_of(fn)
     if key not in cache:
-        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux), _device(fn))
+        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux), fn)
     return cache[key]
 
 
@@ -240,7 +241,7 @@ def _grad_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) ->
         value, gradients = both(*args, **named)
         return (gradients, value[1]) if has_aux else gradients
 
-    return _made(_plain(fn), "grad", alone, _device(fn))
+    return _made(_plain(fn), "grad", alone, fn)
 
 
 def grad(cost: Any, *args: Any, **named: Any) -> Any:
@@ -270,7 +271,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
-    device, fn = _device(fn), _plain(fn)
+    given, fn = fn, _plain(fn)
 
     def rows(*args: Any, **named: Any) -> Any:
         call = _Call(fn, args, named, _listed(argnums))
@@ -280,7 +281,7 @@ def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
         built = tree.build(iter(found))
         return call.settled((built, aux) if has_aux else built)
 
-    return _made(fn, "jacobian", rows, device)
+    return _made(fn, "jacobian", rows, given)
 
 
 def _rows(y: Variable, variables: list[Variable], block_size: int | None) -> list[Variable]:
