@@ -215,8 +215,8 @@ def _problem(func: Any, y0: Any, args: tuple[Any, ...], numbers: dict[str, Any])
 def dense(
     func: Callable[..., Any], y0: Any, t0: Any, t1: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8, max_steps: int = 10_000
 ) -> Callable[[Any], Any]:
-    """The solution of `dy/dt = func(y, t, *args)` with `y(t0) = y0` as a function of times up to t1: of a time, or of a vector of them along
-    a new first axis. NaN before t0, behind t1, and where `max_steps` did not suffice.
+    """The solution of `dy/dt = func(y, t, *args)` with `y(t0) = y0` as a function of times up to t1: of a time, or of a vector of them
+    along a new first axis. NaN before t0, behind t1, and where `max_steps` did not suffice.
 
     The steps are those of `tsit5` from t0 to t1, whatever the times are. From the last one before a time it takes one more to it, so that
     errors are those of steps.
