@@ -46,6 +46,18 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, Variable)
 
 
+def _form(transform: Callable[..., Any], fn: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A transform of a function; of options that it has not, an error."""
+    own = inspect.signature(transform).parameters
+    wrong = next((name for name in named if name not in own), None)
+    if wrong is not None:
+        helps = ["rs.compile(f, static=…) makes arguments static, of transforms too"] if wrong.startswith("static") else []
+        text = f"this form of the transform, of a function, has no option {wrong!r}"
+        notes = [f"it has {', '.join(list(own)[1:])}"]
+        raise RscanTypeError(text, code="E0508", labels=[(here(), "")], notes=notes, helps=helps)
+    return transform(fn, *args, **named)
+
+
 def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function of variables itself."""
     return fn._fn if isinstance(fn, Compiled) else fn
@@ -267,7 +279,7 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
     >>> rs.function([x], rs.grad(x**3, x))(2.0)
     array(12.)
     """
-    return _grad_of(cost, *args, **named) if _is_function(cost) else derivatives.grad(cost, *args, **named)
+    return _form(_grad_of, cost, args, named) if _is_function(cost) else derivatives.grad(cost, *args, **named)
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
@@ -307,7 +319,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian_of(expression, *args, **named) if _is_function(expression) else derivatives.jacobian(expression, *args, **named)
+    return _form(_jacobian_of, expression, args, named) if _is_function(expression) else derivatives.jacobian(expression, *args, **named)
 
 
 def _hessian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
@@ -328,7 +340,7 @@ def hessian(cost: Any, *args: Any, **named: Any) -> Any:
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    return _hessian_of(cost, *args, **named) if _is_function(cost) else derivatives.hessian(cost, *args, **named)
+    return _form(_hessian_of, cost, args, named) if _is_function(cost) else derivatives.hessian(cost, *args, **named)
 
 
 def _pushed(fn: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -399,7 +411,7 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, tangent
     (np.float64(9.0), np.float64(6.0))
     """
-    return _jvp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.jvp(outputs, *args, **named)
+    return _form(_jvp_of, outputs, args, named) if _is_function(outputs) else derivatives.jvp(outputs, *args, **named)
 
 
 def _jvp_of(fn: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
@@ -428,7 +440,7 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, pull(1.0)
     (np.float64(9.0), (np.float64(6.0),))
     """
-    return _vjp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
+    return _form(_vjp_of, outputs, args, named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
 
 
 def _pulled(fn: Callable[..., Any], has_aux: bool, device: str | None) -> tuple[Transformed, Transformed]:
