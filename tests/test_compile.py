@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
@@ -254,3 +255,46 @@ class TestQuickCalls:
         with rs.config.override(floatX="float32"):
             assert f({"a": 1.0}).dtype == "float32"
         assert f({"a": 1.0}).dtype == "float64"
+
+
+def test_static_arguments():
+    @rs.compile(static=("n", "square"))
+    def f(x, n, square=False):
+        for _ in range(n):
+            x = x * x if square else 2 * x
+        return rs.sum(x)
+
+    x = np.array([1.0, 3.0])
+    assert (f(x, 2), f(x, 2, square=True), f(x, n=0), f.n_variants) == (16, 82, 4, 3)
+    assert f(x, 2) == 16 and f(2 * x, 2) == 32 and f.n_variants == 3
+    assert f(x, True) == 8 and f.n_variants == 4  # Not the variant of 1, which is equal.
+    np.testing.assert_array_equal(rs.grad(f)(x, 3), [8, 8])
+    value, slope = rs.value_and_grad(f)(x, 1, True)
+    assert value == 10 and slope.tolist() == [2, 6]
+    np.testing.assert_array_equal(rs.hessian(f)(x, 1, square=True), 2 * np.eye(2))
+    np.testing.assert_array_equal(rs.jacobian(f)(x, n=2), [4, 4])
+    np.testing.assert_array_equal(rs.jvp(lambda x: f(x, 2), (x,), (x,))[1], 16)
+    v = rs.dvector("v")
+    assert f(v, 2).eval({v: x}) == 16
+    assert f.lower(x, 1)(x) == [8]
+    names = rs.compile(lambda x, kind: x + 1 if kind == ("a", 1) else x - 1, static="kind")
+    assert (names(1.0, ("a", 1)), names(1.0, ("a", 2))) == (2, 0)
+    again = pickle.loads(pickle.dumps(rs.compile(_times, static="n")))
+    assert again(2.0, 3) == 8.0
+    assert rs.compile(rs.compile(_times), static="n")(2.0, 3) == 8.0
+
+
+def _times(x, n):
+    return x**2 if n == 2 else x * x * x if n == 3 else x
+
+
+def test_wrong_static_arguments():
+    with pytest.raises(rs.RscanTypeError, match="has no argument 'y' to be static"):
+        rs.compile(lambda x: x, static="y")
+    with pytest.raises(rs.RscanTypeError, match="got list for a static argument, which is hashable"):
+        rs.compile(lambda x, n: x, static="n")(1.0, [1])
+    with pytest.raises(rs.RscanTypeError, match=r"rs\.compile\(static=") as caught:
+        rs.compile(lambda x, n: sum(x for _ in range(n)))(1.0, 3)
+    assert caught.value.code == "E0802"
+    with pytest.raises(rs.RscanTypeError, match=r"rs\.compile\(static="):
+        rs.compile(lambda x, flag: x if flag else 2 * x)(1.0, True)

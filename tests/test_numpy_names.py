@@ -216,50 +216,6 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
-@pytest.mark.parametrize("endpoint", [True, False])
-def test_numbers_of_points_that_are_variables(name, endpoint):
-    n = rs.lscalar("n")
-    for ends in ((0.1, 2.0), (np.array([0.1, -1.0]), np.array([0.7, -3.0]))):
-        f = rs.function([n], getattr(rs, name)(*ends, n, endpoint))
-        for k in (0, 1, 2, 3, 9):
-            expected = getattr(np, name)(*ends, k, endpoint=endpoint)
-            got = f(k)
-            assert got.shape == expected.shape
-            np.testing.assert_allclose(got, expected, rtol=1e-14)
-            if k > 1 and endpoint and name != "logspace":
-                np.testing.assert_array_equal(got[-1], ends[1])
-        with pytest.raises(rs.errors.AssertionFailedError, match="the number of points is negative"):
-            f(-1)
-    x = rs.dscalar("x")
-    slope = rs.function([x, n], rs.grad(rs.sum(getattr(rs, name)(1.0, x, n, endpoint) ** 2), x))
-    cost = lambda v: np.sum(getattr(np, name)(1.0, v, 5, endpoint=endpoint) ** 2)
-    np.testing.assert_allclose(slope(1.5, 5), (cost(1.5 + 1e-6) - cost(1.5 - 1e-6)) / 2e-6, rtol=1e-6)
-    for wrong in (2.5, -1, rs.dscalar(), rs.lvector()):
-        with pytest.raises(rs.RscanTypeError, match="number of points"):
-            getattr(rs, name)(0.1, 1.0, wrong)
-
-
-def test_values_that_do_not_fit_are_errors():
-    x, q, i = rs.dvector("x"), rs.dvector("q"), rs.lvector("i")
-    values = np.array([3.0, 1.0, 2.0])
-    for f in (rs.quantile, rs.percentile, rs.nanquantile, rs.nanpercentile):
-        whole = 1.0 if "quantile" in f.__name__ else 100.0
-        g = rs.function([x, q], f(x, q))
-        np.testing.assert_array_equal(g(values, [0.0, whole]), [1.0, 3.0])
-        for wrong in (-0.01 * whole, 1.01 * whole, np.nan):
-            with pytest.raises(rs.errors.AssertionFailedError, match=r"quantiles are numbers in \[0, 1\]"):
-                g(values, [0.0, wrong])
-    one, several = rs.function([x, i], rs.insert(x, i[0], 9.0)), rs.function([x, i], rs.insert(x, i, 9.0))
-    for place in (-3, -1, 0, 2, 3):
-        np.testing.assert_array_equal(one(values, [place]), np.insert(values, place, 9.0))
-        np.testing.assert_array_equal(several(values, [place, 1]), np.insert(values, [place, 1], 9.0))
-    for place in (-9, -4, 4, 99):
-        for g in (one, several):
-            with pytest.raises(rs.errors.AssertionFailedError, match="a position lies outside the axis"):
-                g(values, [place, 1])
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_like_numpy(name):
     build, arrays = CASES[name]

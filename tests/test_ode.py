@@ -125,3 +125,37 @@ ERRORS = {
 def test_errors(name):
     with pytest.raises(rs.RscanError):
         ERRORS[name]()
+
+
+def test_dense_output():
+    """Times that the steps were not chosen for, forwards and backwards: SciPy's solution, its slopes, and NaN outside."""
+    f = lambda y, t, k: -k * y * rs.cos(t) + t
+    at = np.array([0.0, 0.1, 0.37, 1.0, 1.99, 2.0, 3.0, -0.1])
+    for ends in ((0.0, 2.0), (2.0, 0.0)):
+        k, t = rs.dscalar("k"), rs.dvector("t")
+        solution = rs.ode.dense(f, np.array([1.0, -0.5]), *ends, k)
+        got = rs.function([k, t], solution(t))(1.3, at)
+        expected = scipy.integrate.solve_ivp(
+            lambda t, y: -1.3 * y * np.cos(t) + t, ends, [1.0, -0.5], rtol=1e-12, atol=1e-12, dense_output=True
+        ).sol(at[:6]).T  # fmt: skip
+        np.testing.assert_allclose(got[:6], expected, rtol=1e-6, atol=1e-7)
+        assert np.isnan(got[6:]).all()
+        alone = rs.function([k, t], solution(t[2]))(1.3, at)
+        np.testing.assert_array_equal(alone, got[2])
+        cost = lambda k, y, a=ends[0], b=ends[1]: rs.ode.dense(f, y, a, b, k)(np.array([0.37, 1.5]))
+        rs.verify_grad(cost, [np.array(1.3), np.array(1.0)], rel_tol=1e-5)
+    t = rs.dscalar("t")
+    slope = rs.function([t], rs.grad(rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0)(t), t))
+    np.testing.assert_allclose([slope(v) for v in (0.3, 1.7)], -np.exp([-0.3, -1.7]), rtol=1e-6)
+
+
+def test_dense_output_of_structures_and_of_too_few_steps():
+    spring = lambda s, t: {"x": s["v"], "v": -s["x"]}
+    found = rs.eval(rs.ode.dense(spring, {"x": 1.0, "v": 0.0}, 0.0, 6.0)([0.5, 5.0]))
+    np.testing.assert_allclose(found["x"], np.cos([0.5, 5.0]), rtol=1e-6)
+    few = rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0, max_steps=2)(np.linspace(0, 2, 5)).eval()
+    assert few[0] == 1 and np.isnan(few[1:]).any() and np.isnan(few[-1])
+    with pytest.raises(rs.RscanTypeError, match="a time or a vector of times"):
+        rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0)(np.ones((2, 2)))
+    with pytest.raises(rs.RscanTypeError, match="function of a derivative"):
+        rs.ode.dense(3, 1.0, 0.0, 2.0)

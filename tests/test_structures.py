@@ -125,3 +125,15 @@ def test_names_in_files_and_models(tmp_path):
     f.save(tmp_path / "f.rscan")
     found = rs.load(tmp_path / "f.rscan").f(1.0)
     assert list(found) == ["h", "c.c[0]", "c.c[1]"] and [float(v) for v in found.values()] == [1.0, 2.0, 3.0]
+
+
+def test_scan_and_map_say_who_takes_structures():
+    """Their dicts are Theano's, of taps."""
+    x = rs.dvector("x")
+    with pytest.raises(rs.ScanError, match=r"rs\.loop takes structures as states"):
+        rs.scan(lambda s: s, outputs_info=State(x[0], x[1]), n_steps=2)
+    with pytest.raises(rs.ScanError, match=r"rs\.loop takes structures as states"):
+        rs.map(lambda p: p.h, State(x, x))
+    with pytest.raises(rs.ScanError, match=r"rs\.vmap maps a function over a dict of rows"):
+        rs.map(lambda p: p["a"], {"a": x})
+    np.testing.assert_array_equal(rs.vmap(lambda p: 2 * p["a"])({"a": X}).eval(), 2 * X)

@@ -228,3 +228,13 @@ def test_compiled_functions_are_traced_once_and_plain_ones_each_time():
     assert rs.jvp(f, (X,), (V,), has_aux=True)[2].keys() == {"twice"} and len(rs.vjp(f, X, has_aux=True)) == 3
     single = rs.compile(cost)
     assert [rs.jvp(single, (a,), (a,))[1].dtype for a in (X, X.astype("float32"))] == ["float64", "float32"]
+
+
+def test_options_that_a_transform_has_not():
+    for call in (rs.grad, rs.jacobian, rs.hessian):
+        with pytest.raises(rs.RscanTypeError, match=r"has no option 'static_argnums'(.|\n)*rs\.compile\(f, static=…\)"):
+            call(cubes, static_argnums=1)
+    with pytest.raises(rs.RscanTypeError, match="has no option 'wrt'"):
+        rs.jvp(cubes, wrt=X)
+    with pytest.raises(rs.RscanTypeError, match="has no option 'wrt'"):
+        rs.vjp(cubes, X, wrt=X)

@@ -67,12 +67,21 @@ class Compiled(Made, Generic[P, R]):
     {'sum': np.float64(5.0), 'largest': np.float64(4.0)}
     """
 
-    def __init__(self, fn: Callable[..., Any], name: str | None = None, device: str | None = None, progress: Any = None) -> None:
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        device: str | None = None,
+        progress: Any = None,
+        static: tuple[str, ...] = (),
+    ) -> None:
         self._fn = fn
         self._device, self._progress = device, teller(progress)
-        self._recipe = (type(self), (fn, name, device, progress is True))
+        self._recipe = (type(self), (fn, name, device, progress is True, static))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
+        #: Arguments that the function gets as they are.
+        self._static = static
         self._variants: dict[Any, tuple[Function, _Results]] = {}
         #: Variants by the types of arguments: the way of calls in a loop, as optimisers make them. With each, where its inputs stand among
         #: the leaves of the arguments, or the value of an argument that is left out; None where they are the leaves in order.
@@ -108,7 +117,7 @@ class Compiled(Made, Generic[P, R]):
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The values for these arguments. Called with variables, the expression itself."""
         given: list[Any] = []
-        kind = kind_of(args, named, given)
+        kind = None if self._static else kind_of(args, named, given)
         found = None if kind is None else self._quick.get((config.floatX, kind))
         if found is None:
             return self._general(args, named, kind)
@@ -201,7 +210,8 @@ class Compiled(Made, Generic[P, R]):
         except TypeError as error:
             raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=[(here(), ""), (of_function(self._fn), "")]) from None
         bound.apply_defaults()
-        leaves, tree = _tree.flatten(dict(bound.arguments), _is_leaf)
+        given = {name: _Static(value) if name in self._static else value for name, value in bound.arguments.items()}
+        leaves, tree = _tree.flatten(given, _is_leaf)
         names = _tree.paths(tree)
         static = tuple((i, v) for i, v in enumerate(leaves) if not _is_value(v))
         self._refuse_iterators(static, names)
@@ -227,7 +237,7 @@ class Compiled(Made, Generic[P, R]):
     def _result(self, inputs: list[Variable], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
         """What the function gives for variables. An exception in it says which arguments are None or tuples of numbers: they are passed
         on as they are."""
-        fixed, values = dict(static), iter(inputs)
+        values, fixed = iter(inputs), {i: v.value if isinstance(v, _Static) else v for i, v in static}
         arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
         bound = self._signature.bind_partial()
         bound.arguments.update(arguments)
@@ -258,11 +268,10 @@ class Compiled(Made, Generic[P, R]):
             found = self._variants.get(key)
         except TypeError:
             bad = next(v for _, v in static if not _hashable(v))
-            raise RscanTypeError(
-                f"{self._name}() got {type(bad).__name__}, which is neither a number, an array, nor a structure of these",
-                code="E0508",
-                labels=[(here(), "")],
-            ) from None
+            text = f"{self._name}() got {type(bad).__name__}, which is neither a number, an array, nor a structure of these"
+            if isinstance(bad, _Static):
+                text = f"{self._name}() got {type(bad.value).__name__} for a static argument, which is hashable: a number, a text, a tuple"
+            raise RscanTypeError(text, code="E0508", labels=[(here(), "")]) from None
         if found is None:
             with self._lock:
                 found = self._variants.get(key) or self._trace(arrays, tree, static, names)
@@ -282,6 +291,19 @@ class Compiled(Made, Generic[P, R]):
         if getattr(self._fn, "__doc__", None):
             compiled._say(inspect.getdoc(self._fn), {})
         return compiled, _Results(out, kept, len(outputs))
+
+
+class _Static:
+    """The value of a static argument. Numbers of different types are different values."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and type(self.value) is type(other.value) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 #: Functions take these as they are, where the types are those of the variant.
@@ -329,11 +351,20 @@ class _Default:
         self.value = value
 
 
-def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, device: str | None = None, progress: Any = None) -> Any:
+def compile(
+    fn: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    device: str | None = None,
+    progress: Any = None,
+    static: str | tuple[str, ...] = (),
+) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
     numbers where they have no axes, in the structure that the function returns. device, progress: as `rs.function` takes them.
+    static: the name of an argument, or several, that the function gets as they are, to use in `range(n)` or `if flag:`. For each value it
+    is traced anew. What `rs.grad` and others make of the function has them, too.
 
     errors: calls raise `RscanTypeError` (E0508) for arguments that are no arrays, what tracing the function raises, and what calls of
     `rs.function` raise.
@@ -347,10 +378,23 @@ def compile(fn: Callable[..., Any] | None = None, *, name: str | None = None, de
     np.float64(9.0)
     """
     if fn is None:
-        return lambda f: compile(f, name=name, device=device, progress=progress)
+        return lambda f: compile(f, name=name, device=device, progress=progress, static=static)
+    names = (static,) if isinstance(static, str) else tuple(static)
     if isinstance(fn, Compiled):
-        same = device in (None, fn._device) and progress is None
-        return fn if same else type(fn)(fn._fn, name or fn._name, device or fn._device, fn._progress if progress is None else progress)
+        if device in (None, fn._device) and progress is None and names in ((), fn._static):
+            return fn
+        tells = fn._progress if progress is None else progress
+        return type(fn)(fn._fn, name or fn._name, device or fn._device, tells, _checked(names or fn._static, fn._fn))
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name, device, progress)
+    return Compiled(fn, name, device, progress, _checked(names, fn))
+
+
+def _checked(static: tuple[Any, ...], fn: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of arguments."""
+    own = inspect.signature(fn).parameters
+    wrong = next((name for name in static if name not in own), None)
+    if wrong is not None:
+        notes = [f"its arguments are {', '.join(own)}"]
+        raise RscanTypeError(f"the function has no argument {wrong!r} to be static", code="E0508", labels=[(here(), "")], notes=notes)
+    return static

@@ -16,7 +16,7 @@ import numpy as np
 from ._args import one_axis, whole
 from ._spans import here
 from .dtypes import as_array
-from .errors import RscanIndexError, RscanTypeError, UnsupportedError
+from .errors import RscanIndexError, RscanTypeError, RscanValueError, UnsupportedError
 from .ops_elementwise import cast
 from .ops_shape import broadcast_like, expand_dims, ravel, squeeze
 from .variable import Variable, apply, apply_all, as_variable, elementwise, extent, is_weak, operands, weak_constant
@@ -393,8 +393,9 @@ def nonzero(x: Any) -> tuple[Variable, ...]:
     return tuple(apply_all("nonzero", {}, [v if v.ndim else expand_dims(v, 0)]))
 
 
-def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
-    """Elements (or slices along an axis) at these positions.
+def take(x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Variable:
+    """Elements (or slices along an axis) at these positions. Those outside are an error (E0202) when it runs; with `mode="wrap"` they are
+    counted on from the other end, with "clip" they are the nearest ones.
 
     >>> rs.take([10, 20, 30], [2, 0]).eval()
     array([30, 10])
@@ -405,7 +406,19 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Variable:
     if not (isinstance(indices, (list, tuple)) and not indices):
         positions = as_variable(indices)
         indices = cast(positions, "int64") if positions.dtype == "bool" else indices
+    if mode != "raise":
+        indices = _inside(as_variable(indices), extent(v, one_axis(axis, v.ndim)), mode)
     return v[(slice(None),) * one_axis(axis, v.ndim) + (indices,)]
+
+
+def _inside(positions: Variable, n: Any, mode: str) -> Variable:
+    """Positions from 0 to n − 1."""
+    places = cast(positions, "int64")
+    if mode == "wrap":
+        return places % n
+    if mode == "clip":
+        return elementwise("minimum", elementwise("maximum", places, 0), as_variable(n) - 1)
+    raise RscanValueError(f"the modes of take are 'raise', 'wrap' and 'clip', not {mode!r}", code="E0809", labels=[(here(), "")])
 
 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Variable:

@@ -19,8 +19,10 @@ from .ops import (
     concatenate,
     expand_dims,
     logical_and,
+    logical_or,
     maximum,
     minimum,
+    searchsorted,
     sign,
     sqrt,
     stop_gradient,
@@ -31,7 +33,7 @@ from .scan import scan
 from .updates import until
 from .variable import Variable, as_variable
 
-__all__ = ["euler", "odeint", "rk4", "tsit5"]
+__all__ = ["dense", "euler", "odeint", "rk4", "tsit5"]
 
 __getattr__, __dir__ = public(__name__, __all__)
 
@@ -106,31 +108,39 @@ def _scales(y: list[Variable], other: list[Variable], rtol: Any, atol: Any) -> l
     return [atol + rtol * maximum(abs(v), abs(w)) for v, w in zip(y, other, strict=True)]
 
 
+def _steps(
+    f: _Slope, rtol: Any, atol: Any, max_steps: int, t0: Variable, t1: Variable, h: Variable, state: list[Variable]
+) -> list[Variable]:
+    """The rows of the steps from one time to another: the time, what is left, the size of the next step, whether it was the last, the
+    values, and their slopes. A step that was too long leaves all but the size as it was."""
+    n, direction = len(state) // 2, sign(t1 - t0)
+
+    def step(t: Variable, left: Variable, h: Variable, _: Variable, *values: Variable) -> Any:
+        y, k1 = list(values[:n]), list(values[n:])
+        last = abs(h) >= abs(left)
+        size = where(last, left, direction * abs(h))
+        new, k7, errors = _tsit5_step(f, y, k1, t, size)
+        error = stop_gradient(_size(errors, _scales(y, new, rtol, atol)))
+        good = error <= 1
+        factor = where(good, minimum(0.9 * maximum(error, 1e-10) ** -0.2, 10.0), maximum(0.9 * maximum(error, 1.0) ** -0.2, 0.2))
+        factor = where(error >= 0, factor, 0.2)
+        proposed = abs(size) * factor
+        following = where(logical_and(last, good), maximum(proposed, abs(h)), proposed)
+        done = logical_and(last, good)
+        kept = [where(good, a, b) for a, b in zip((*new, *k7), values, strict=True)]
+        remaining = where(good, left - size, left)
+        return [where(good, t + size, t), remaining, stop_gradient(following), done, *kept], until(done)
+
+    rows, _ = scan(step, outputs_info=[t0, t1 - t0, h, as_variable(False), *state], n_steps=max_steps, name="tsit5")
+    found: list[Variable] = rows
+    return found
+
+
 def _adaptive(f: _Slope, rtol: Any, atol: Any, max_steps: int, n: int) -> Callable[..., list[Variable]]:
     """The step of the loop over times: states are the values, their slopes, and the size of the next step."""
 
     def interval(t0: Variable, t1: Variable, *state: Variable) -> list[Variable]:
-        y, slope, h = list(state[:n]), list(state[n : 2 * n]), state[2 * n]
-        direction = sign(t1 - t0)
-
-        def step(t: Variable, left: Variable, h: Variable, _: Variable, *values: Variable) -> Any:
-            y, k1 = list(values[:n]), list(values[n:])
-            last = abs(h) >= abs(left)
-            size = where(last, left, direction * abs(h))
-            new, k7, errors = _tsit5_step(f, y, k1, t, size)
-            error = stop_gradient(_size(errors, _scales(y, new, rtol, atol)))
-            good = error <= 1
-            factor = where(good, minimum(0.9 * maximum(error, 1e-10) ** -0.2, 10.0), maximum(0.9 * maximum(error, 1.0) ** -0.2, 0.2))
-            factor = where(error >= 0, factor, 0.2)
-            proposed = abs(size) * factor
-            following = where(logical_and(last, good), maximum(proposed, abs(h)), proposed)
-            done = logical_and(last, good)
-            kept = [where(good, a, b) for a, b in zip((*new, *k7), values, strict=True)]
-            remaining = where(good, left - size, left)
-            return [where(good, t + size, t), remaining, stop_gradient(following), done, *kept], until(done)
-
-        start = [t0, t1 - t0, h, as_variable(False), *y, *slope]
-        rows, _ = scan(step, outputs_info=start, n_steps=max_steps, name="tsit5")
+        rows = _steps(f, rtol, atol, max_steps, t0, t1, state[2 * n], list(state[: 2 * n]))
         ends = [row[-1] for row in rows]
         # Where the steps did not suffice there is no solution.
         values = [where(ends[3], v, np.nan).astype(v.dtype) for v in ends[4 : 4 + n]]
@@ -169,21 +179,14 @@ def odeint(
     >>> rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 0.5, 1.0], 2.0).eval().round(6)
     array([1.      , 0.367879, 0.135335])
     """
-    if not callable(func) or isinstance(func, Variable):
-        raise RscanTypeError(f"odeint takes the function of a derivative, not {func!r}", code="E0809", labels=[(here(), "")])
     methods = ("tsit5", "rk4", "euler")
     if method not in methods:
         raise RscanValueError(f"there are the methods {', '.join(methods)}, not {method!r}", code="E0809", labels=[(here(), "")])
-    for number, what in ((steps, "steps"), (max_steps, "max_steps")):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-            raise RscanValueError(f"{what} is a number of steps, at least 1, not {number!r}", code="E0809", labels=[(here(), "")])
-    leaves, tree = _tree.flatten(y0, lambda v: isinstance(v, (Variable, np.ndarray)))
-    y = [v if v.dtype.startswith("float") else cast(v, "float64") for v in map(as_variable, leaves)]
+    f, y, tree = _problem(func, y0, args, {"steps": steps, "max_steps": max_steps})
     times = as_variable(t)
     times = times if times.dtype.startswith("float") else cast(times, "float64")
     if times.ndim != 1:
         raise RscanTypeError(f"odeint takes a vector of times, got {times!r}", code="E0809", labels=[(here(), "")])
-    f = _slope_of(func, tree, y, args)
     if method != "tsit5":
         step = _fixed(f, _euler if method == "euler" else _rk4, int(steps))
         found, _ = scan(step, sequences=[times[:-1], times[1:]], outputs_info=y, name=method, return_list=True)
@@ -195,6 +198,60 @@ def odeint(
         found, _ = scan(interval, sequences=[times[:-1], times[1:]], outputs_info=[*y, *slope, h], name="odeint", return_list=True)
     rows = [concatenate([expand_dims(v, 0), r], 0) for v, r in zip(y, found, strict=False)]
     return tree.build(iter(rows))
+
+
+def _problem(func: Any, y0: Any, args: tuple[Any, ...], numbers: dict[str, Any]) -> tuple[_Slope, list[Variable], _tree.Tree]:
+    """The function of the slopes, the values in the beginning, and their structure."""
+    if not callable(func) or isinstance(func, Variable):
+        raise RscanTypeError(f"odeint takes the function of a derivative, not {func!r}", code="E0809", labels=[(here(), "")])
+    for what, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise RscanValueError(f"{what} is a number of steps, at least 1, not {number!r}", code="E0809", labels=[(here(), "")])
+    leaves, tree = _tree.flatten(y0, lambda v: isinstance(v, (Variable, np.ndarray)))
+    y = [v if v.dtype.startswith("float") else cast(v, "float64") for v in map(as_variable, leaves)]
+    return _slope_of(func, tree, y, args), y, tree
+
+
+def dense(
+    func: Callable[..., Any], y0: Any, t0: Any, t1: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8, max_steps: int = 10_000
+) -> Callable[[Any], Any]:
+    """The solution of `dy/dt = func(y, t, *args)` with `y(t0) = y0` as a function of times up to t1: of a time, or of a vector of them
+    along a new first axis. NaN before t0, behind t1, and where `max_steps` did not suffice.
+
+    The steps are those of `tsit5` from t0 to t1, whatever the times are. From the last one before a time it takes one more to it, so that
+    errors are those of steps.
+
+        solution = rs.ode.dense(lambda y, t, k: -k * y, 1.0, 0.0, 2.0, k)
+        solution(1.5), solution(np.linspace(0, 2, 100))
+
+    >>> rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0)([0.0, 0.5, 1.0]).eval().round(6)
+    array([1.      , 0.606531, 0.367879])
+    """
+    f, y, tree = _problem(func, y0, args, {"max_steps": max_steps})
+    begin, end = cast(t0, "float64"), cast(t1, "float64")
+    slope = f(y, begin)
+    h, direction = _first_step(y, slope, end - begin, rtol, atol), sign(end - begin)
+    rows = _steps(f, rtol, atol, int(max_steps), begin, end, h, [*y, *slope])
+    first = [begin, *y, *slope]
+    times, *states = [concatenate([expand_dims(v, 0), r], 0) for v, r in zip(first, [rows[0], *rows[4:]], strict=True)]
+
+    def at(time: Variable) -> list[Variable]:
+        place = maximum(searchsorted(times * direction, time * direction, "right") - 1, 0)
+        before, near = [v[place] for v in states], times[place]
+        found, _, _ = _tsit5_step(f, before[: len(y)], before[len(y) :], near, time - near)
+        outside = logical_or((time - begin) * direction < 0, (time - times[-1]) * direction > 0)
+        return [where(outside, np.nan, v).astype(v.dtype) for v in found]
+
+    def solution(time: Any) -> Any:
+        wanted = cast(time, "float64")
+        if wanted.ndim == 0:
+            return tree.build(iter(at(wanted)))
+        if wanted.ndim != 1:
+            raise RscanTypeError(f"a solution takes a time or a vector of times, got {wanted!r}", code="E0809", labels=[(here(), "")])
+        found, _ = scan(lambda one: at(one), sequences=wanted, name="dense", return_list=True)
+        return tree.build(iter(found))
+
+    return solution
 
 
 def _fixed(f: _Slope, method: Callable[..., list[Variable]], steps: int) -> Callable[..., list[Variable]]:

@@ -13,7 +13,7 @@ from .errors import RscanTypeError, RscanValueError
 from .indexing import nonzero
 from .ops_create import arange, diag, linspace, tri, zeros
 from .ops_elementwise import cast, where
-from .ops_shape import broadcast_arrays, broadcast_to, expand_dims, ravel, size, stack
+from .ops_shape import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, size, stack
 from .variable import Variable, as_variable, dtype_name, elementwise, extent, operands
 
 __all__ = [
@@ -62,20 +62,21 @@ asanyarray = asarray
 
 
 def _spaced(start: Any, stop: Any, num: Any, endpoint: bool) -> Variable:
-    return linspace(start, stop, num, endpoint)
+    points: Variable = linspace(start, stop, num, endpoint)
+    return points
 
 
-def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Variable:
+def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Variable:
     """Numbers with evenly spaced logarithms, from base**start to base**stop.
 
     >>> rs.logspace(0, 2, 3).eval()
     array([  1.,  10., 100.])
     """
-    out = elementwise("pow", base, _spaced(start, stop, num, endpoint))
+    out = moveaxis(elementwise("pow", base, _spaced(start, stop, num, endpoint)), 0, axis)
     return out if dtype is None else cast(out, dtype)
 
 
-def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Variable:
     """Numbers with a constant ratio, from start to stop, which have the same sign.
 
     >>> rs.geomspace(1, 100, 3).eval()
@@ -90,6 +91,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     out = where(elementwise("eq", number, 0), first, out)
     if endpoint:
         out = where(elementwise("eq", number, elementwise("maximum", cast(num, "int64") - 1, 1)), last, out)
+    out = moveaxis(out, 0, axis)
     return out if dtype is None else cast(out, dtype)
 
 

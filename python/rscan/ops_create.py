@@ -12,7 +12,7 @@ from .config import config
 from .errors import RscanTypeError
 from .ops_control import assert_
 from .ops_elementwise import cast, where
-from .ops_shape import broadcast_like, broadcast_to, expand_dims
+from .ops_shape import broadcast_like, broadcast_to, expand_dims, moveaxis
 from .variable import Variable, apply, as_variable, dtype_name, elementwise, extents, operands, static_value
 
 __all__ = [
@@ -115,10 +115,13 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Va
     return apply("arange", {}, *[cast(v, dtype) for v in parts])
 
 
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None) -> Variable:
+def linspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
     """`num` evenly spaced numbers from start to stop, which is the last one unless `endpoint` is False.
 
-    `num` is a number or an integer variable. Of arrays: along a new first axis. Integers are the largest ones below.
+    `num` is a number or an integer variable. Of arrays: along a new axis. Integers are the largest ones below. With
+    `retstep` a pair with the distance of two neighbours.
 
     >>> rs.linspace(0, 1, 5).eval()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -134,9 +137,13 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype:
     if endpoint:
         ends = elementwise("logical_and", elementwise("gt", numbers, 0), elementwise("eq", numbers, count - 1))
         out = where(ends, last, out)
-    if dtype is None:
+    if dtype is not None:
+        out = cast(elementwise("floor", out) if dtype_name(dtype)[0] in "iu" else out, dtype)
+    out = moveaxis(out, 0, axis)
+    if not retstep:
         return out
-    return cast(elementwise("floor", out) if dtype_name(dtype)[0] in "iu" else out, dtype)
+    alone = elementwise("le", count - 1 if endpoint else count, 0)
+    return out, where(alone, np.nan, width).astype(width.dtype)
 
 
 def _count(num: Any, what: str) -> Variable:

@@ -192,18 +192,19 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     return found if dtype is None else cast(found, dtype)
 
 
-def average(x: Any, axis: Any = None, weights: Any = None) -> Variable:
-    """The mean over axes, weighted by an array of x's shape, or of the extent of one axis.
+def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The mean over axes, weighted by an array of x's shape, or of the extent of one axis; with `returned` a pair with the sums of weights.
 
     >>> rs.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
     array(3.75)
     """
-    if weights is None:
-        return mean(x, axis)
-    v, w = as_variable(x), as_variable(weights)
+    v = as_variable(x)
+    w = as_variable(1 if weights is None else weights)
     if w.ndim == 1 and v.ndim > 1 and axis is not None:
         w = expand_dims(w, tuple(a for a in range(v.ndim) if a != one_axis(axis, v.ndim)))
-    return sum(v * w, axis) / sum(broadcast_like(w, v), axis)
+    total = sum(broadcast_like(w, v), axis, keepdims=keepdims)
+    found = mean(v, axis, keepdims=keepdims) if weights is None else sum(v * w, axis, keepdims=keepdims) / total
+    return (found, cast(total, found.dtype)) if returned else found
 
 
 def var(

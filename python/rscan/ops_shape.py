@@ -250,19 +250,22 @@ def fliplr(x: Any) -> Variable:
     return flip(x, 1)
 
 
-def rot90(x: Any, k: int = 1) -> Variable:
-    """A matrix turned by k quarters, from the first axis towards the second.
+def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Variable:
+    """A matrix turned by k quarters, from the first of two axes towards the second.
 
     >>> rs.rot90([[1, 2], [3, 4]]).eval()
     array([[2, 4],
            [1, 3]])
     """
     v = at_least(x, 2, "rot90")
+    if len(axes_of(tuple(axes), v.ndim)) != 2:
+        raise RscanValueError(f"rot90 turns two axes, not {axes!r}", code="E0809", labels=[(here(), "")])
+    a, b = (one_axis(axis, v.ndim) for axis in axes)
     turns = {
         0: lambda m: m,
-        1: lambda m: flip(swapaxes(m, 0, 1), 0),
-        2: lambda m: flip(m, (0, 1)),
-        3: lambda m: flip(swapaxes(m, 0, 1), 1),
+        1: lambda m: flip(swapaxes(m, a, b), a),
+        2: lambda m: flip(m, (a, b)),
+        3: lambda m: flip(swapaxes(m, a, b), b),
     }
     return turns[operator.index(k) % 4](v)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _returned
+from . import _returned, _tree
 from ._cases import cases_of
 from ._hints import hints
 from ._spans import here, of_function
@@ -273,7 +273,9 @@ class _Arguments:
     def variable(self, value: Any, what: str) -> Variable:
         if isinstance(value, Variable) or is_operand(value):
             return self.dialect.convert(value)
-        raise self.fail(f"{what} takes variables, arrays and numbers, got {value!r}")
+        structure = _tree.is_dataclass(value) or isinstance(value, (Mapping, list, tuple))
+        helps = ["rs.loop takes structures as states and arguments; rs.vmap maps a function over the rows of one"] if structure else []
+        raise self.fail(f"{what} takes variables, arrays and numbers, got {value!r}", *helps)
 
     def taps(self, value: Any, what: str) -> list[int]:
         items = [value] if isinstance(value, (int, np.integer)) else value
@@ -286,7 +288,8 @@ class _Arguments:
         unknown = [k for k in item if k not in allowed]
         if unknown:
             keys = " and ".join(f"`{k}`" for k in allowed[:2])
-            more = ["rs.loop takes sequences and states by name"] if all(isinstance(k, str) for k in item) else []
+            names = all(isinstance(k, str) for k in item)
+            more = ["rs.loop takes sequences and states by name; rs.vmap maps a function over a dict of rows"] if names else []
             raise self.fail(f"{what} has the unknown key {unknown[0]!r}", f"its keys are {keys}", *more)
 
     def sequence(self, item: Any, i: int) -> Slot:

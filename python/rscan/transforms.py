@@ -46,6 +46,18 @@ def _is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, Variable)
 
 
+def _form(transform: Callable[..., Any], fn: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A transform of a function; of options that it has not, an error."""
+    own = inspect.signature(transform).parameters
+    wrong = next((name for name in named if name not in own), None)
+    if wrong is not None:
+        helps = ["rs.compile(f, static=…) makes arguments static, of transforms too"] if wrong.startswith("static") else []
+        text = f"this form of the transform, of a function, has no option {wrong!r}"
+        notes = [f"it has {', '.join(list(own)[1:])}"]
+        raise RscanTypeError(text, code="E0508", labels=[(here(), "")], notes=notes, helps=helps)
+    return transform(fn, *args, **named)
+
+
 def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function of variables itself."""
     return fn._fn if isinstance(fn, Compiled) else fn
@@ -170,11 +182,12 @@ def _cost(value: Any, fn: Callable[..., Any]) -> Variable:
     return as_variable(value)
 
 
-def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], device: str | None) -> Transformed:
+def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], given: Callable[..., Any]) -> Transformed:
+    """What a transform makes of a plain function, for where it was `given`: its device and its static arguments."""
     name = f"{what}({getattr(fn, '__name__', 'fn')})"
     function = functools.wraps(fn)(transform)
     function.__dict__.pop("_value_and_grad", None)
-    return Transformed(function, name, device)
+    return Transformed(function, name, _device(given), given._static if isinstance(given, Compiled) else ())
 
 
 def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, wrt: Any = None) -> Compiled:
@@ -196,7 +209,7 @@ def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = Fal
     key = (tuple(argnums) if isinstance(argnums, (tuple, list)) else argnums, has_aux)
     cache = _cache_of(fn)
     if key not in cache:
-        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux), _device(fn))
+        cache[key] = _made(_plain(fn), "value_and_grad", _with_gradient(_plain(fn), argnums, has_aux), fn)
     return cache[key]
 
 
@@ -242,7 +255,7 @@ def _grad_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) ->
         value, gradients = both(*args, **named)
         return (gradients, value[1]) if has_aux else gradients
 
-    return _made(_plain(fn), "grad", alone, _device(fn))
+    return _made(_plain(fn), "grad", alone, fn)
 
 
 def grad(cost: Any, *args: Any, **named: Any) -> Any:
@@ -271,11 +284,11 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
     >>> rs.function([x], rs.grad(x**3, x))(2.0)
     array(12.)
     """
-    return _grad_of(cost, *args, **named) if _is_function(cost) else derivatives.grad(cost, *args, **named)
+    return _form(_grad_of, cost, args, named) if _is_function(cost) else derivatives.grad(cost, *args, **named)
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
-    device, fn = _device(fn), _plain(fn)
+    given, fn = fn, _plain(fn)
 
     def rows(*args: Any, **named: Any) -> Any:
         call = _Call(fn, args, named, _listed(argnums))
@@ -285,7 +298,7 @@ def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
         built = tree.build(iter(found))
         return call.settled((built, aux) if has_aux else built)
 
-    return _made(fn, "jacobian", rows, device)
+    return _made(fn, "jacobian", rows, given)
 
 
 def _rows(y: Variable, variables: list[Variable], block_size: int | None) -> list[Variable]:
@@ -311,7 +324,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian_of(expression, *args, **named) if _is_function(expression) else derivatives.jacobian(expression, *args, **named)
+    return _form(_jacobian_of, expression, args, named) if _is_function(expression) else derivatives.jacobian(expression, *args, **named)
 
 
 def _hessian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
@@ -332,7 +345,7 @@ def hessian(cost: Any, *args: Any, **named: Any) -> Any:
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    return _hessian_of(cost, *args, **named) if _is_function(cost) else derivatives.hessian(cost, *args, **named)
+    return _form(_hessian_of, cost, args, named) if _is_function(cost) else derivatives.hessian(cost, *args, **named)
 
 
 def _pushed(fn: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
@@ -403,7 +416,7 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, tangent
     (np.float64(9.0), np.float64(6.0))
     """
-    return _jvp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.jvp(outputs, *args, **named)
+    return _form(_jvp_of, outputs, args, named) if _is_function(outputs) else derivatives.jvp(outputs, *args, **named)
 
 
 def _jvp_of(fn: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
@@ -432,7 +445,7 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
     >>> value, pull(1.0)
     (np.float64(9.0), (np.float64(6.0),))
     """
-    return _vjp_of(outputs, *args, **named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
+    return _form(_vjp_of, outputs, args, named) if _is_function(outputs) else derivatives.vjp(outputs, *args, **named)
 
 
 def _pulled(fn: Callable[..., Any], has_aux: bool, device: str | None) -> tuple[Transformed, Transformed]:

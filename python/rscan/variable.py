@@ -271,6 +271,7 @@ class Variable(Methods):
             "has no truth value before the function runs",
             "E0801",
             f"use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not{compared}",
+            _STATIC,
         )
 
     def __float__(self) -> NoReturn:
@@ -280,7 +281,7 @@ class Variable(Methods):
         raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
 
     def __index__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX)
+        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX, _STATIC)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         if self._v.kind == "shared":
@@ -477,9 +478,14 @@ def _holds_variable(value: Any) -> bool:
     return isinstance(value, Variable)
 
 
-def _needs_value(x: Variable, text: str, code: str, *helps: str) -> RscanTypeError:
+_STATIC = "an argument that decides how the function is written: rs.compile(static=…) passes it as it is"
+
+
+def _needs_value(x: Variable, text: str, code: str, *helps: str | None) -> RscanTypeError:
     labels = [(here(), ""), (x._v.span, "made here")]
-    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=helps)
+    # What is computed is no argument.
+    fit = [help for help in helps if help and (help != _STATIC or (x._v.kind == "input" and x.ndim == 0))]
+    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=fit)
 
 
 from . import ops as _ops  # noqa: E402  (the functions need the class, and its methods the functions)

@@ -9,10 +9,10 @@ from .._spans import here
 from ..errors import RscanValueError
 from ..indexing import diagonal
 from ..ops_create import eye, zeros_like
-from ..ops_elementwise import cast
+from ..ops_elementwise import cast, where
 from ..ops_reduce import sum as _sum
 from ..ops_shape import swapaxes
-from ..variable import Variable, apply, apply_all
+from ..variable import Variable, apply, apply_all, as_variable
 from .products import pair
 
 __all__ = [
@@ -42,14 +42,18 @@ def solve(a: Any, b: Any, assume: str = "general") -> Variable:
     return apply("solve", {"kind": assume}, left, right)
 
 
-def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0) -> Variable:
-    """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a.
+def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0, unit_diagonal: bool = False) -> Variable:
+    """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a; with `unit_diagonal` its
+    diagonal is not read either, and counts as ones.
 
     >>> rs.linalg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True).eval()
     array([1., 2.])
     """
     if not (isinstance(trans, (int, str)) and trans in (0, 1, 2, "N", "T", "C")):
         raise RscanValueError(f"trans is 0, 1, 2, 'N', 'T' or 'C', not {trans!r}", code="E0809", labels=[(here(), "")])
+    if unit_diagonal:
+        square = as_variable(a)
+        a = where(eye(square.shape[-1], dtype="bool"), 1, square)
     if trans not in (0, "N"):
         a, lower = swapaxes(a, -1, -2), not lower
     return solve(a, b, "lower" if lower else "upper")
