@@ -187,7 +187,7 @@ def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], give
     name = f"{what}({getattr(fn, '__name__', 'fn')})"
     function = functools.wraps(fn)(transform)
     function.__dict__.pop("_value_and_grad", None)
-    return Transformed(function, name, _device(given), given._static if isinstance(given, Compiled) else ())
+    return Transformed(function, name, _device(given), static=given._static if isinstance(given, Compiled) else ())
 
 
 def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, wrt: Any = None) -> Compiled:
