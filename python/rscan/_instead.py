@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,8 @@ def missing(module: str, name: str, theirs: Any, table: dict[str, str], otherwis
     plain = f"module '{module}' has no attribute '{name}'"
     if name.startswith("_"):
         return AttributeError(plain)
+    if isinstance(theirs, str) and theirs.startswith("numpy"):
+        theirs = import_module(theirs)
     if not isinstance(theirs, str) and hasattr(theirs, name):
         return AttributeError(f"{plain}, which {theirs.__name__} has: {table.get(name, _PYTHON)}")
     text = table.get(name, otherwise)
@@ -188,10 +191,11 @@ def public(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callabl
     return absent, lambda: sorted(names)
 
 
-_MODULES: dict[str, tuple[Any, dict[str, str], str]] = {
-    "rscan.linalg": (np.linalg, LINALG, ""),
-    "rscan.random": (np.random, RANDOM, ""),
-    "rscan.fft": (np.fft, {"test": "np's own: tests know arrays"}, ""),
+#: By names, since some of NumPy's modules take time to import.
+_MODULES: dict[str, tuple[str, dict[str, str], str]] = {
+    "rscan.linalg": ("numpy.linalg", LINALG, ""),
+    "rscan.random": ("numpy.random", RANDOM, ""),
+    "rscan.fft": ("numpy.fft", {"test": "np's own: tests know arrays"}, ""),
     "rscan.special": ("scipy.special", SPECIAL, _SCIPY),
     "rscan.stats": ("scipy.stats", STATS, _SCIPY),
 }

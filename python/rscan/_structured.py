@@ -11,6 +11,7 @@ from ._quick import builder
 from .compile import _is_leaf
 from .function import Function, Out
 from .session import Session
+from .updates import OrderedUpdates
 
 
 def is_structure(outputs: Any) -> bool:
@@ -20,6 +21,8 @@ def is_structure(outputs: Any) -> bool:
     if _tree.is_dataclass(outputs) or hasattr(outputs, "_fields"):
         return True
     items = outputs.values() if isinstance(outputs, Mapping) else outputs if isinstance(outputs, (list, tuple)) else ()
+    if any(isinstance(item, OrderedUpdates) for item in items):
+        return False
     return any(item is None or (not _is_output(item) and _is_inner(item)) for item in items)
 
 

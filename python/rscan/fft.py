@@ -12,7 +12,7 @@ and `rs.vmap`, are those of linear functions.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,8 @@ __all__ = [
     "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)
 
 #: A complex array.
 Pair = tuple[Variable, Variable]

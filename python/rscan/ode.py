@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,8 @@ from .variable import Variable, as_variable
 
 __all__ = ["dense", "euler", "odeint", "rk4", "tsit5"]
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)
 
 #: Derivatives of all values of a state, given the values and the time.
 _Slope = Callable[[list[Variable], Variable], list[Variable]]

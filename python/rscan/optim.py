@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,7 +36,8 @@ __all__ = [
     "lion", "momentum", "piecewise_constant", "rmsprop", "scale", "sgd", "warmup_cosine",
 ]  # fmt: skip
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)
 
 #: A number, a variable, or a function of the number of updates made before.
 Schedule = Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,7 +54,8 @@ __all__ = [
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)
 
 
 # Gamma functions.

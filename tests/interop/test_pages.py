@@ -9,11 +9,11 @@ import pytest
 import rscan as rs
 
 PAGE = executed.ROOT / "docs" / "interop.md"
-PROGRAMS = re.findall(r"^```py\n(import (\w+).*?)^```", PAGE.read_text(), re.M | re.S)
+PROGRAMS = re.findall(r"^```py\n((?:import|from) (\w+).*?)^```", PAGE.read_text(), re.M | re.S)
 
 
 def test_every_program_of_the_page_begins_with_what_it_needs():
-    assert {name for _, name in PROGRAMS} == {"jax", "torch", "pymc", "nutpie"}
+    assert {name for _, name in PROGRAMS} == {"jax", "torch", "pymc", "nutpie", "numba"}
     assert len(PROGRAMS) == PAGE.read_text().count("```py\n")
 
 

@@ -1,5 +1,7 @@
 """Random numbers: pure functions of a key, and streams that hand out keys."""
 
+from typing import TYPE_CHECKING
+
 from .._instead import public
 from .counts import bernoulli, binomial, categorical, choice, geometric, integers, multinomial, permutation, poisson
 from .draws import (
@@ -30,4 +32,5 @@ __all__ = [
     "normal", "pareto", "permutation", "poisson", "split", "student_t", "truncated_normal", "uniform", "weibull",
 ]  # fmt: skip
 
-__getattr__, __dir__ = public(__name__, __all__)
+if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
+    __getattr__, __dir__ = public(__name__, __all__)
