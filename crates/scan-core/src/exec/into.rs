@@ -11,7 +11,7 @@ use crate::types::{Array, View, ViewMut};
 impl Function {
     /// Runs with arguments where they lie, and writes the results into the caller's memory.
     ///
-    /// Arguments are not copied, but for functions with ops of users, which may keep what they are given, and on devices. Nothing keeps an
+    /// Arguments of 1 KiB or more are not copied, but for functions with ops of users, which may keep what they are given, and on devices. Nothing keeps an
     /// argument's memory after the call. Each result is copied once, from where the engine made it. Where the call fails the memory for results
     /// is as it was, and shared variables too.
     ///

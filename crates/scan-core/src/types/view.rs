@@ -7,6 +7,9 @@ use crate::bail;
 use crate::base::Result;
 use crate::dispatch;
 
+/// Arguments of fewer bytes are copied.
+const COPIED: usize = 1024;
+
 /// An argument where it lies: dtype, extents, and elements in row-major order.
 ///
 /// A number is a scalar, a slice a vector; [`View::new`] is anything else. With the feature `ndarray` its views are arguments where they are in
@@ -81,9 +84,10 @@ impl<'a> View<'a> {
     pub fn copied(&self) -> Array {
         self.elements.array(&self.shape)
     }
-    /// An array that reads the elements where they lie.
+    /// An array that reads the elements where they lie, or has a copy of few: plans keep integers that extents hang on.
     pub(crate) fn lent(&self, loan: &Loan<'a>) -> Array {
-        self.elements.lent(loan, &self.shape)
+        let bytes = count(&self.shape) * self.dtype().size();
+        if bytes < COPIED { self.copied() } else { self.elements.lent(loan, &self.shape) }
     }
 }
 
