@@ -45,7 +45,6 @@ fn steps_in_the_callers_memory_take_none_and_make_the_rows_of_the_whole_call() {
 }
 
 /// A GRU, whose step is a list of products and kernels.
-#[cfg(feature = "jit")]
 const GRU: &str = "fn gru(xs: f64[n0, 16], h0: f64[64], wz: f64[16, 64], wr: f64[16, 64], wh: f64[16, 64], uz: f64[64, 64], ur: f64[64, 64], uh: f64[64, 64]) {
   %0 = expand[axes=[0]](h0)
   %1 = dim[axis=0](xs)
@@ -80,8 +79,6 @@ const GRU: &str = "fn gru(xs: f64[n0, 16], h0: f64[64], wz: f64[16, 64], wr: f64
   return %20
 }";
 
-/// Machine code: the vm takes memory for its registers.
-#[cfg(feature = "jit")]
 #[test]
 fn steps_of_a_list_in_the_callers_memory_take_none() {
     let ((f, graph), cx, mut random) = (function(GRU).unwrap(), &mut EvalCx::new(), Random(7));

@@ -242,10 +242,12 @@ impl<'a> Bound<'a> {
                 }
             }
             Kind::Loop(inner) => {
-                timed(inner.scan, inner.count.at(k), cx, |cx| inner.run(cx, k)).map_err(|h| h.map(|e| self.blame(e)))?;
+                let n = inner.count.at(k);
+                timed(inner.scan, n, cx, |cx| inner.run(cx, k, n)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
             Kind::For(inner) => {
-                timed(inner.scan, inner.count.at(k), cx, |cx| inner.run(cx, k, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
+                let n = inner.count.at(k);
+                timed(inner.scan, n, cx, |cx| inner.run(cx, k, n, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
         }
         Ok(())
@@ -354,9 +356,8 @@ impl LoopRun<'_> {
         if self.failed.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool)) { Err(Halt::Refused) } else { Ok(()) }
     }
 
-    /// All steps; how many ran.
-    fn run(&self, cx: &mut EvalCx, k: &Steps) -> std::result::Result<usize, Halt> {
-        let n = self.count.at(k);
+    /// All n steps; how many ran.
+    fn run(&self, cx: &mut EvalCx, k: &Steps, n: usize) -> std::result::Result<usize, Halt> {
         let (mut done, mut stops) = (0, false);
         self.stopped.iter().chain(&self.failed).for_each(|spot| clear(&spot.at(k), 1));
         while done < n && !stops {
@@ -373,9 +374,8 @@ impl LoopRun<'_> {
 }
 
 impl ForRun<'_> {
-    /// All steps; how many ran.
-    fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
-        let n = self.count.at(k);
+    /// All n steps; how many ran.
+    fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
         let ran = self.steps(cx, k, n, scratch);
         k[self.level] = 0;
         if let (Some(spot), Ok(n)) = (&self.ran, &ran) {

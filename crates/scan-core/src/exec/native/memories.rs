@@ -46,7 +46,7 @@ impl Steady {
 
 /// The rows of states, as long as they do not move.
 pub struct HeldRows<'a> {
-    /// The first buffers, and all others: one step of a few states takes no memory.
+    /// The first buffers, and all others: one step of a few states takes no memory. No `SmallVec`, which would fix the lifetime.
     few: [&'a [Cell<u8>]; 4],
     more: Vec<&'a [Cell<u8>]>,
     /// How each buffer is used.

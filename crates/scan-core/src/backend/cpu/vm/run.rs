@@ -17,6 +17,9 @@ thread_local! {
     static FILE: Cell<Vec<Line>> = const { Cell::new(vec![]) };
 }
 
+/// A call of a program of so many places takes no memory for them.
+const PLACES: usize = 128;
+
 /// An operand of this call, as addresses.
 struct Extent {
     at: isize,
@@ -71,7 +74,7 @@ pub unsafe fn run(kernel: &Kernel, program: &Program, frame: &Frame) -> usize {
 
 /// Runs all steps for one chunk of lanes after the other.
 unsafe fn blocks(kernel: &Kernel, program: &Program, frame: &Frame, file: *mut u8) -> usize {
-    let mut places: SmallVec<[*mut u8; 64]> = program.offsets.iter().map(|&o| file.wrapping_add(o)).collect();
+    let mut places: SmallVec<[*mut u8; PLACES]> = program.offsets.iter().map(|&o| file.wrapping_add(o)).collect();
     let mut moving: SmallVec<[(Place, isize); 16]> = SmallVec::new();
     let mut ran = 0;
     // SAFETY: operands and their strides have an entry each; slots lie in the file; fills are slots.
@@ -167,7 +170,7 @@ unsafe fn steps_of_one(program: &Program, places: &[*mut u8], moving: &[(Place, 
     let mut calls: SmallVec<[Bound; 32]> = program.calls.iter().map(bind).collect();
     let mut moves: SmallVec<[(*mut *mut u8, isize); 32]> = SmallVec::new();
     if frame.steps > 1 {
-        let mut strides: SmallVec<[isize; 64]> = SmallVec::from_elem(0, places.len());
+        let mut strides: SmallVec<[isize; PLACES]> = SmallVec::from_elem(0, places.len());
         moving.iter().for_each(|m| strides[m.0 as usize] = m.1);
         for (bound, call) in calls.iter_mut().zip(&program.calls) {
             for (at, place) in bound.at.iter_mut().zip([call.to, call.args[0], call.args[1], call.args[2]]) {
