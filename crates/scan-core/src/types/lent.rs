@@ -61,6 +61,7 @@ impl<T: Element> AsRef<[T]> for Lent<T> {
 #[cfg(test)]
 mod tests {
     use super::lend;
+    use crate::types::View;
 
     #[test]
     fn arrays_of_a_loan_read_where_the_memory_lies_and_own_what_they_keep() {
@@ -74,6 +75,16 @@ mod tests {
         });
         drop(memory);
         assert_eq!((kept.0.to_f64_vec(), kept.1.to_f64_vec()), (vec![2.0, 3.0], vec![1.0, 2.0, 3.0]));
+    }
+
+    /// A plan may keep the integers that its extents hang on, after the call.
+    #[test]
+    fn arguments_of_few_bytes_are_copied() {
+        let memory = vec![1.0; 128];
+        let lent = lend(|loan| [View::from(&memory[..]), View::from(&memory[1..])].map(|view| view.lent(loan).data().is_foreign()));
+        assert_eq!(lent, [true, false]);
+        let number = 3i64;
+        assert_eq!(lend(|loan| View::from(&number).lent(loan)).item_i64(), Some(3), "it outlives the loan");
     }
 
     #[test]
