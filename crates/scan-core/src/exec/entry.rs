@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// let f = Arc::new(Function::new(FunctionSpec { inputs: vec![x, y], outputs, ..Default::default() })?);
 /// let entry = EntryPoint::new(f, vec![])?;
 /// assert_eq!(entry.params(), [DType::F64, DType::F64]);
-/// assert!(entry.list_address() != 0 && entry.last_error().is_none());
+/// assert!(entry.list_address()? != 0 && entry.last_error().is_none());
 /// # Ok(())
 /// # }
 /// ```
