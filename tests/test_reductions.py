@@ -47,6 +47,26 @@ def test_axes_with_others_between(monkeypatch, shape, axes, kind, keepdims):
     agree(monkeypatch, looped(lambda x: getattr(rs, kind)(rs.abs(x) * x, axis=axes, keepdims=keepdims)), x)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["sum", "prod"])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 9, 34])
+def test_rows_of_a_state_are_reduced_several_at_once(monkeypatch, n, kind, dtype):
+    """Rows of up to 64 elements are written out, longer ones are walked side by side, four at most; -0 stays what the law makes of it."""
+    for m in (17, 24, 33, 64, 65, 100, 257, 600):
+        x, w = 1 + numbers(n, m, dtype=dtype) / 1000, numbers(m, dtype=dtype, seed=1) / 10
+        x[:, ::3] = -0.0
+
+        def build(x, w):
+            def step(h):
+                rows = getattr(rs, kind)(h * w, axis=1)
+                return {"h": h[::-1] * 0.5 + rows[:, None], "rows": rows, "columns": getattr(rs, kind)(h * w, axis=0)}
+
+            out = rs.loop(step, init={"h": x}, n_steps=3)
+            return out["h"], out["rows"], out["columns"]
+
+        agree(monkeypatch, build, x.astype(dtype), w)
+
+
 def test_the_first_zero_and_the_first_nan_of_several_axes_win(monkeypatch):
     x = np.full((3, 4, 5), -1.0)
     x[2, :, 0], x[0, :, 3], x[1, 2, 1:3] = 0.0, -0.0, np.nan

@@ -24,9 +24,9 @@ pub(super) fn long(axes: &Axes, fold: Fold) -> Option<usize> {
 }
 
 impl Axes {
-    /// The elements `from ..` along an axis cut into blocks of so many elements, all of them places of a result in which a block has so
-    /// many elements. The axis of the blocks comes before their own.
-    fn blocks(&self, axis: usize, from: usize, [blocks, n]: [usize; 2], apart: usize) -> Axes {
+    /// The elements `from ..` along an axis cut into blocks of so many elements; the results of a block begin so many elements behind those
+    /// of the one before. The axis of the blocks comes before their own.
+    pub fn blocks(&self, axis: usize, from: usize, [blocks, n]: [usize; 2], apart: usize) -> Axes {
         let (mut extents, mut reduced) = (self.extents.clone(), self.reduced.clone());
         extents[axis] = n;
         extents.insert(axis, blocks);

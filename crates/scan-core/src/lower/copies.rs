@@ -47,17 +47,25 @@ enum Along {
 
 impl Copies {
     pub fn new(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: Option<usize>, copies: usize) -> Lowered<Copies> {
-        Copies::made(fusion, axes, lanes, along.map(|a| (a, 0)), copies)
+        Copies::made(fusion, axes, lanes, along.map(|a| (a, 0)), (None, copies))
     }
     /// Of the elements from one on.
     pub fn behind(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: (usize, usize), copies: usize) -> Lowered<Copies> {
-        Copies::made(fusion, axes, lanes, Some(along), copies)
+        Copies::made(fusion, axes, lanes, Some(along), (None, copies))
     }
-    /// Once, the lanes being elements of the reduced axis from one on.
-    pub fn cut(fusion: &Fusion, axes: &Axes, lanes: usize, from: usize) -> Lowered<Copies> {
-        Copies::made(fusion, axes, Some(lanes), Some((lanes, from)), 1)
+    /// Once for each place along an axis, or once, the lanes being elements of the reduced axis from one on.
+    pub fn cut(fusion: &Fusion, axes: &Axes, (lanes, from): (usize, usize), along: Option<usize>) -> Lowered<Copies> {
+        let copies = along.map_or(1, |axis| axes.extents[axis]);
+        Copies::made(fusion, axes, Some(lanes), along.map(|a| (a, 0)), (Some((lanes, from)), copies))
     }
-    fn made(fusion: &Fusion, axes: &Axes, lanes: Option<usize>, along: Option<(usize, usize)>, copies: usize) -> Lowered<Copies> {
+    /// `along`: the axis whose elements the copies are, and the first of them. `cut`: an axis that is walked from an element on.
+    fn made(
+        fusion: &Fusion,
+        axes: &Axes,
+        lanes: Option<usize>,
+        along: Option<(usize, usize)>,
+        (cut, copies): (Option<(usize, usize)>, usize),
+    ) -> Lowered<Copies> {
         if copies * fusion.graph.nodes().len() > LARGE {
             return refuse("a reduction of large expressions");
         }
@@ -71,7 +79,8 @@ impl Copies {
                 let value = match shared[leaf].filter(|_| stride == 0) {
                     Some(value) => value,
                     None => {
-                        let places = along.map_or(0, |(_, from)| (from + copy) as isize * stride);
+                        let skipped = cut.map_or(0, |(axis, from)| from as isize * axes.operands[leaf].1[axis]);
+                        let places = skipped + along.map_or(0, |(_, from)| (from + copy) as isize * stride);
                         let (n, by) = match (axes.gathers(leaf, lanes), axes.lane(leaf, lanes)) {
                             (Some(apart), _) => (2, Along::Gathered(apart)),
                             (None, lane) => (if lane == Lane::Unit { 2 } else { 1 }, Along::Lane(lane)),

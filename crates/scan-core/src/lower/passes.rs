@@ -15,6 +15,12 @@ use smallvec::SmallVec;
 
 /// A reduction of so many elements is written out in the kernel.
 const UNROLLED: usize = 16;
+/// Where its lanes are places of the result: partial results that leave the registers cost more than instructions.
+const WIDE_UNROLLED: usize = 64;
+/// And so many nodes of such a kernel.
+const NODES: usize = 256;
+/// So many places of the result have their rows summed by one kernel: each addition waits for the one before of the same place.
+const BESIDE: usize = 4;
 /// So many sums are carried in eight partial ones each by one walk: they should find room in registers.
 const SUMS: usize = 2;
 /// Elements of eight partial sums: longer ones are halved by the law.
@@ -98,7 +104,7 @@ impl<'a> Plan<'a> {
         let sums = folds.iter().filter(|fold| in_eights(**fold)).count();
         match reduced[..] {
             [] => self.unrolled(folds, lanes, None),
-            [r] if n <= UNROLLED => self.unrolled(folds, lanes, Some(r)),
+            [r] if n <= UNROLLED || lanes.is_some() && n <= WIDE_UNROLLED && n * self.fusion.graph.nodes().len() <= NODES => self.unrolled(folds, lanes, Some(r)),
             [r] if sums == folds.len() && sums <= SUMS && n <= BLOCK => self.eights(folds, lanes, r),
             _ if sums > 0 => refuse("a sum of many elements in the law's order"),
             _ => self.chain(folds, lanes, reduced[reduced.len() - 1]),
@@ -239,9 +245,41 @@ impl<'a> Plan<'a> {
         let index = first.then(|| self.temporary(DType::I64, row * count));
         for (from, width, steps) in [(0, row, n / row), (n / row * row, n % row, 1)] {
             let fills = if from == 0 { row * count } else { 0 };
-            self.rows(fold, (lanes, from, width), steps, (partial, index, row), fills)?;
+            match self.last_kept().filter(|_| in_eights(fold)) {
+                Some(axis) => self.rows_beside(fold, (axis, lanes), (from, width, steps), (partial, row), fills)?,
+                None => self.rows(fold, (lanes, from, width), steps, (partial, index, row), (fills, None))?,
+            }
         }
         self.joined(fold, (partial, index), (row, count))
+    }
+
+    /// The innermost axis of several places of the result.
+    fn last_kept(&self) -> Option<usize> {
+        (0..self.axes.extents.len()).rev().find(|&a| !self.axes.reduced[a] && self.axes.extents[a] > 1)
+    }
+    /// As [`Plan::rows`], several places along a kept axis at once.
+    fn rows_beside(
+        &mut self,
+        fold: Fold,
+        (axis, lanes): (usize, usize),
+        (from, width, steps): (usize, usize, usize),
+        (partial, row): (Of, usize),
+        mut filled: usize,
+    ) -> Lowered<()> {
+        let (n, out) = (self.axes.extents[axis], self.axes.operands.len() - 1);
+        let (fusion, apart) = (self.fusion, self.stride(out, Some(axis)).unsigned_abs());
+        let lanes = if lanes > axis { lanes + 1 } else { lanes };
+        for (at, [blocks, copies]) in [(0, [n / BESIDE, BESIDE]), (n / BESIDE * BESIDE, [1, n % BESIDE])] {
+            if blocks * copies > 0 {
+                let axes = self.axes.blocks(axis, at, [blocks, copies], copies * apart);
+                let mut part = Plan::new(fusion, &axes);
+                let beside = Beside { axis: axis + 1, first: at * apart * row };
+                part.rows(fold, (lanes, from, width), steps, (partial, None, row), (filled, Some(beside)))?;
+                filled = 0;
+                self.passes.extend(part.passes);
+            }
+        }
+        Ok(())
     }
 
     /// Elements `from ..` of the reduced axis into the partial results, so many of them at each step.
@@ -251,20 +289,27 @@ impl<'a> Plan<'a> {
         (lanes, from, width): (usize, usize, usize),
         steps: usize,
         (partial, index, row): (Of, Option<Of>, usize),
-        filled: usize,
+        (filled, beside): (usize, Option<Beside>),
     ) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
-        let outer = self.others(&[Some(lanes)]);
+        let copied = beside.map(|b| b.axis);
+        let outer = self.others(&[Some(lanes), copied]);
         let along: Vec<isize> = self.along_axes(out, &outer).iter().map(|s| s * row as isize).collect();
-        let graph = Copies::cut(self.fusion, self.axes, lanes, from)?;
+        let graph = Copies::cut(self.fusion, self.axes, (lanes, from), copied)?;
         let mut k = graph.lower_by(self, |operand| self.stride(operand, Some(lanes)) * row as isize, &outer)?;
         let mut fills = vec![];
         match (fold, index) {
             (Fold::By(kind, dtype), None) => {
-                let (operand, carry, now) = k.carry((partial, 0, Lane::Unit, 0, along), dtype);
-                let next = k.step(kind, dtype, now, k.values[0])?;
-                k.lowering.builder.set_next(carry, next);
-                fills.push(Fill { operand, bits: unit(kind, dtype), count: filled });
+                let begins = beside.map_or(0, |b| b.first as isize);
+                for (copy, value) in k.values.clone().into_iter().enumerate() {
+                    let first = begins + copy as isize * self.stride(out, copied) * row as isize;
+                    let (operand, carry, now) = k.carry((partial, first, Lane::Unit, 0, along.clone()), dtype);
+                    let next = k.step(kind, dtype, now, value)?;
+                    k.lowering.builder.set_next(carry, next);
+                    if copy == 0 {
+                        fills.push(Fill { operand, bits: unit(kind, dtype), count: filled });
+                    }
+                }
             }
             (fold, index) => {
                 let (Some(index), (largest, dtype)) = (index, sought(fold)) else { return refuse("an index") };
@@ -321,6 +366,15 @@ impl<'a> Plan<'a> {
         let nest = Nest { kernel, lanes, steps, first, outer: outer.into(), strides, fills };
         self.passes.push(Pass { nest, operands });
     }
+}
+
+/// Places of the result whose rows a kernel sums at once.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// The axis along which they are.
+    axis: usize,
+    /// The first element of the partial results.
+    first: usize,
 }
 
 /// A sum, or product, in eight partial ones of each place.

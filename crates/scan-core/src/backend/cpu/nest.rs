@@ -3,7 +3,7 @@
 use super::code::{Code, Frame, Memory, Places, Ready};
 use super::spot::{Spot, Steps};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -13,8 +13,8 @@ pub struct NestRun<'a> {
     nest: &'a Nest,
     /// The first element of each operand at the first steps.
     ptrs: SmallVec<[*mut u8; 12]>,
-    /// Operands that move with the loops around, and by how many bytes from one step of each to the next.
-    along: SmallVec<[(usize, [isize; LEVELS]); 4]>,
+    /// By how many bytes operands move from one step of each of the loops around to the next, and which do: many are elements of one array.
+    along: Moving,
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
     uses: SmallVec<[Use; 16]>,
@@ -30,6 +30,9 @@ pub struct NestRun<'a> {
 
 /// A call that is made so often is made ready.
 const AGAIN: usize = 4;
+
+/// Bytes that operands move by, and the operands.
+type Moving = SmallVec<[([isize; LEVELS], SmallVec<[usize; 4]>); 2]>;
 
 /// The addresses of operands, on the stack where they are not very many.
 type Addresses = SmallVec<[*mut u8; 64]>;
@@ -54,7 +57,7 @@ impl<'a> NestRun<'a> {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
-            along: operands.iter().map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]).collect(),
+            along: moving(operands),
             steps: nest.strides.iter().map(|s| s.step).collect(),
             uses,
             moves: moves(nest),
@@ -98,8 +101,9 @@ impl<'a> NestRun<'a> {
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
         let mut ptrs = Addresses::from_slice(&self.ptrs);
         let ptrs = &mut ptrs[..];
-        for (operand, along) in &self.along {
-            ptrs[*operand] = ptrs[*operand].wrapping_offset(along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum());
+        for (along, operands) in &self.along {
+            let moved = along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
+            operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(moved));
         }
         if from > 0 {
             self.go_on(ptrs, from);
@@ -148,6 +152,18 @@ impl<'a> NestRun<'a> {
             }
         }
     }
+}
+
+/// The operands that move with the loops around, by how.
+fn moving(operands: &[Spot]) -> Moving {
+    let mut all = Moving::new();
+    for (k, strides) in operands.iter().map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]) {
+        match all.iter_mut().find(|(known, _)| *known == strides) {
+            Some((_, alike)) => alike.push(k),
+            None => all.push((strides, smallvec![k])),
+        }
+    }
+    all
 }
 
 /// Per outer axis and operand: bytes from a place to the next, where that axis goes on and those inside begin again.
