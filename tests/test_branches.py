@@ -315,3 +315,30 @@ def test_structures_are_chosen_item_by_item_and_functions_are_refused():
     assert [v.tolist() for v in g(0)] == [2.0, [0, 1, 2]]
     with pytest.raises(rs.RscanError, match="values of its branches, not functions"):
         rs.ifelse(c > 0, lambda: 1.0, lambda: 2.0)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_lists_leave_errors_of_what_no_branch_needs_to_the_law(monkeypatch, shared):
+    """What does not depend on the step, and what branches of two conditions need, is computed in any case: if it fails, the loop is the
+    evaluator's, of the optimised step. It was the whole call's as it is written, whose log(1 + exp(h)) rounds otherwise."""
+
+    def step(u, h, w, n):
+        rows = rs.loop(lambda s: {"s": s * 0.5}, init={"s": u if shared else rs.constant(0.5)}, n_steps=n)["s"]
+        far = rs.sum(rs.broadcast_to(rows, (3,)))
+        a = rs.ifelse(u > 5, h * far, h + rs.cast(rows.shape[0], "float64"))
+        b = rs.ifelse(u > 6, a - rs.sin(far * a), a) if shared else a
+        return {"h": w @ rs.tanh(rs.log(1 + rs.exp(b)))}
+
+    random = np.random.default_rng(3)
+    args = random.normal(size=300), random.normal(size=40), random.normal(size=(40, 40)) / 6
+    found = []
+    for engine in ENGINES:
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+        u, h0, w, n = rs.dvector("u"), rs.dvector("h0"), rs.dmatrix("w"), rs.lscalar("n")
+        out = rs.loop(lambda u, h: step(u, h, w, n), over=u, init={"h": h0})
+        f = rs.function([u, h0, w, n], out["h"])
+        found.append([f(*args, 0), f(*args, 1), f(np.full(3, 7.0), *args[1:], 1)])
+        with pytest.raises(rs.errors.RscanError, match="E0201"):
+            f(np.full(3, 7.0), *args[1:], 0)
+    for got in found[1:]:
+        assert [a.tobytes() for a in got] == [a.tobytes() for a in found[0]]

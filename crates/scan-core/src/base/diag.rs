@@ -105,6 +105,10 @@ impl Diagnostic {
     pub fn internal(title: impl Into<String>) -> Box<Self> {
         Self::new(Kind::Internal, "E9999", title)
     }
+    /// True for what the values of a call cause: the same computations in another order may report something else, or nothing.
+    pub fn of_values(&self) -> bool {
+        !matches!(self.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Device | Kind::Internal)
+    }
     /// Adds a source line with a remark. Unknown spans are left out.
     pub fn label(mut self: Box<Self>, span: Span, text: impl Into<String>) -> Box<Self> {
         if span != Span::NONE {

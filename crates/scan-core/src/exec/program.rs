@@ -4,7 +4,7 @@ use super::fit::Fit;
 use super::native::{self, Engine};
 use crate::backend::cpu::{Isa, team};
 use crate::bail;
-use crate::base::{Diagnostic, Kind, Result};
+use crate::base::{Diagnostic, Result};
 use crate::eval::{self, Walk};
 use crate::ir::{EvalCx, Graph};
 use crate::rewrite::{Options, Report, optimise};
@@ -74,7 +74,7 @@ impl Program {
 
     /// True for an error that passes may have brought forward or put off.
     fn decides_again(&self, e: &Diagnostic) -> bool {
-        !self.has_effects && !matches!(e.kind, Kind::Interrupted | Kind::Callback | Kind::Memory | Kind::Device | Kind::Internal)
+        !self.has_effects && e.of_values()
     }
 
     /// The device that it runs on, where it is not the processor.

@@ -27,15 +27,16 @@ const LITTLE: usize = 256;
 /// What a function like tanh counts as.
 const FUNCTION: usize = 8;
 
-/// A step without `ifelse`.
+/// A step without `ifelse`, and whether it computes what may fail although only a branch needs it: what several branches need, and what
+/// does not depend on the step.
 ///
 /// # Errors
 /// Where branches differ in their extents, or users' operations stand beside them.
-pub(super) fn looped(scan: &Scan, body: &Graph) -> Lowered<Graph> {
+pub(super) fn looped(scan: &Scan, body: &Graph) -> Lowered<(Graph, bool)> {
     let kinds = Kinds::new(scan, body);
     let choice = |n: &Node| matches!(n.op, Op::IfElse(_));
     if !kinds.nodes(body).any(choice) {
-        return Ok(body.clone());
+        return Ok((body.clone(), false));
     }
     if kinds.nodes(body).filter(|n| choice(n)).any(|n| known_shape(body, n.ins[1]).ok() != known_shape(body, n.ins[2]).ok()) {
         return refuse("it has branches of different extents");
@@ -44,7 +45,10 @@ pub(super) fn looped(scan: &Scan, body: &Graph) -> Lowered<Graph> {
     if kinds.nodes(body).any(|n| matches!(n.op, Op::Extern(_))) {
         return refuse("it has branches beside operations of users");
     }
-    Branches::new(body, &kinds).made().map_err(|e: Box<Diagnostic>| Refusal(e.title.clone()))
+    let branches = Branches::new(body, &kinds);
+    let eager = branches.eager();
+    let made = branches.made().map_err(|e: Box<Diagnostic>| Refusal(e.title.clone()))?;
+    Ok((made, eager))
 }
 
 /// A branch of the choices of a group: the first (true) or the second.
@@ -115,6 +119,23 @@ impl<'a> Branches<'a> {
                 wanted[v.idx()] = Some(all);
             }
         }
+    }
+
+    /// True where something that may fail is computed in any case, and no step may need it.
+    fn eager(&self) -> bool {
+        let from = self.from;
+        let mut sure = vec![false; from.n_values()];
+        from.results().iter().for_each(|v| sure[v.idx()] = true);
+        let mut eager = false;
+        for (id, node) in from.nodes().enumerate().rev().filter(|n| self.live[n.0.idx()]) {
+            if node.outs.iter().any(|v| sure[v.idx()]) {
+                let needed = if matches!(node.op, Op::IfElse(_)) { &node.ins[..1] } else { &node.ins[..] };
+                needed.iter().for_each(|v| sure[v.idx()] = true);
+            } else {
+                eager |= self.sides[id.idx()].is_none() && node.op.def().fallible(from, &node.ins);
+            }
+        }
+        eager
     }
 
     fn made(mut self) -> Result<Graph> {

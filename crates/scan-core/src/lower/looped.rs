@@ -79,7 +79,10 @@ impl Planner<'_> {
         }
         match &inner.form {
             Form::Kernel(kernel) => self.looped_kernel(node, inner, kernel, steps, &mut around)?,
-            Form::List(plan, slots) => self.looped_list(node, inner, (plan, slots), steps, &mut around)?,
+            Form::List(plan, slots) => {
+                self.eager |= plan.eager;
+                self.looped_list(node, inner, (plan, slots), steps, &mut around)?
+            }
         }
         Ok(true)
     }

@@ -135,6 +135,8 @@ pub struct MixedLoop {
     pub stop: Option<Place>,
     /// The step has effects, which no second run may repeat.
     pub impure: bool,
+    /// It computes what only a branch needs and what may fail: where it does, the law tells whether that counts.
+    pub eager: bool,
 }
 
 /// So many runs of elements at most are written one by one where an index names them.
@@ -170,12 +172,16 @@ pub(super) fn listed(
         Some(body) => ready(&body)?,
         None => body,
     };
-    let body = inner::found(scan, &branches::looped(scan, &body)?, level)?;
+    let (body, eager) = branches::looped(scan, &body)?;
+    if eager && body.whole().impure {
+        return refuse("what only a branch needs may fail beside effects");
+    }
+    let body = inner::found(scan, &body, level)?;
     let kinds = Kinds::new(scan, &body);
     if kinds.nodes(&body).any(|n| n.outs.iter().all(|&v| kinds.of(v) != Kind::Step) && matches!(&n.op, Op::Extern(e) if !e.0.pure())) {
         return refuse("it has effects that do not depend on the step");
     }
-    Planner::new(scan, &body, &kinds, level)?.plan()
+    Planner { eager, ..Planner::new(scan, &body, &kinds, level)? }.plan()
 }
 
 /// A step on its way to a list.
@@ -192,6 +198,8 @@ pub(super) struct Planner<'a> {
     pub(super) rows: FxHashMap<Value, StateId>,
     /// In so many loops the loop stands.
     pub(super) level: usize,
+    /// As [`MixedLoop::eager`].
+    pub(super) eager: bool,
 }
 
 /// The slot of the number of the step.
@@ -210,6 +218,7 @@ impl<'a> Planner<'a> {
             windows: vec![],
             rows: FxHashMap::default(),
             level,
+            eager: false,
         };
         let params = body.params();
         planner.put(params[Scan::STEP], At::Slot(STEP))?;
@@ -295,7 +304,8 @@ impl<'a> Planner<'a> {
         self.places(&body.results()[own..])?;
         let before = self.before()?;
         let impure = body.whole().impure;
-        let mut plan = MixedLoop { before, items: self.items, arena: 0, windows: self.windows, in_place, writes, stop, impure };
+        let (items, windows, eager) = (self.items, self.windows, self.eager);
+        let mut plan = MixedLoop { before, items, arena: 0, windows, in_place, writes, stop, impure, eager };
         plan.write_rows(scan, &self.slots, self.level);
         Ok((plan, self.slots))
     }

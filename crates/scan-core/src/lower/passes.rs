@@ -104,7 +104,9 @@ impl<'a> Plan<'a> {
         let sums = folds.iter().filter(|fold| in_eights(**fold)).count();
         match reduced[..] {
             [] => self.unrolled(folds, lanes, None),
-            [r] if n <= UNROLLED || lanes.is_some() && n <= WIDE_UNROLLED && n * self.fusion.graph.nodes().len() <= NODES => self.unrolled(folds, lanes, Some(r)),
+            [r] if n <= UNROLLED || lanes.is_some() && n <= WIDE_UNROLLED && n * self.fusion.graph.nodes().len() <= NODES => {
+                self.unrolled(folds, lanes, Some(r))
+            }
             [r] if sums == folds.len() && sums <= SUMS && n <= BLOCK => self.eights(folds, lanes, r),
             _ if sums > 0 => refuse("a sum of many elements in the law's order"),
             _ => self.chain(folds, lanes, reduced[reduced.len() - 1]),

@@ -140,7 +140,7 @@ fn one(case: &Case, random: &mut Random, outcomes: &mut Vec<String>) -> std::res
     let Case { graph, given, door } = case;
     let programs = programs(graph).map_err(|e| Fault { stage: "compile", text: format!("{}: {}", e.code, e.title) })?;
     let types: Vec<Type> = graph.params().iter().map(|&p| graph.ty(p).clone()).collect();
-    let mut needed = FxHashSet::default();
+    let mut needed = Needed::default();
     lines(graph, graph.results(), &mut needed);
     at_the_door(door, &given[..door.inputs().len()], random)?;
     for _ in 0..CALLS {
@@ -150,7 +150,7 @@ fn one(case: &Case, random: &mut Random, outcomes: &mut Vec<String>) -> std::res
         }
         let laws = [call(&programs[0].1, &args)?, call(&programs[3].1, &args)?];
         outcomes.push(laws[0].as_ref().map_or_else(|e| e.code.to_string(), |_| "answered".to_string()));
-        let idle = laws[0].as_ref().is_err_and(|e| e.labels.first().is_some_and(|l| !needed.contains(&l.span)));
+        let idle = laws[0].as_ref().is_err_and(|e| needed.lacks(e));
         for (k, (name, program)) in programs.iter().enumerate() {
             let whole = call(program, &args)?;
             let parts = small::blocks_of_two(|| small::parts_of(2, || call(program, &args))).0?;
@@ -216,9 +216,28 @@ fn step_of(e: &Diagnostic) -> Vec<&String> {
     e.notes.iter().filter(|n| n.starts_with("in step")).collect()
 }
 
+/// What results certainly need by value.
+#[derive(Default)]
+struct Needed {
+    /// Lines.
+    lines: FxHashSet<Span>,
+    /// By the line of a loop, the names of its states.
+    states: FxHashMap<Span, FxHashSet<Arc<str>>>,
+}
+
+impl Needed {
+    /// True for an error of what no result needs. The row of a state may be no node of the loop's body: its error is at the loop's line.
+    fn lacks(&self, e: &Diagnostic) -> bool {
+        let Some(span) = e.labels.first().map(|l| l.span) else { return false };
+        let names = self.states.get(&span).filter(|_| e.code == "E0102");
+        let state = |names: &FxHashSet<Arc<str>>| names.iter().any(|name| e.title.starts_with(&format!("state `{name}` ")));
+        !self.lines.contains(&span) || names.is_some_and(|names| !state(names))
+    }
+}
+
 /// Adds the lines of what results certainly need by value; true per value that they need. What is computed for its shape alone, or for a
 /// branch that may not be taken, passes may leave out, with the errors that only its values tell.
-fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<bool> {
+fn lines(graph: &Graph, results: &[Value], needed: &mut Needed) -> Vec<bool> {
     let mut live = vec![false; graph.n_values()];
     results.iter().for_each(|v| live[v.idx()] = true);
     for (_, node) in graph.nodes().enumerate().rev() {
@@ -226,10 +245,12 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut FxHashSet<Span>) -> Vec<
         if !asked.contains(&true) {
             continue;
         }
-        needed.insert(node.span);
+        needed.lines.insert(node.span);
         match &node.op {
             Op::Scan(scan) => {
-                inputs_of(scan, most_steps(graph, node, scan), asked, needed).into_iter().for_each(|k| live[node.ins[k].idx()] = true);
+                let (inputs, names) = inputs_of(scan, most_steps(graph, node, scan), asked, needed);
+                needed.states.entry(node.span).or_default().extend(names);
+                inputs.into_iter().for_each(|k| live[node.ins[k].idx()] = true);
             }
             Op::IfElse(_) => live[node.ins[0].idx()] = true,
             op => {
@@ -247,9 +268,9 @@ fn most_steps(graph: &Graph, node: &Node, scan: &Scan) -> i64 {
     rows.min().map_or(i64::MAX, |n| n as i64)
 }
 
-/// Inputs of a loop of at most so many steps whose values the states that are asked for need; adds the lines of its body. What a step
-/// writes for a step after the last one is not needed.
-fn inputs_of(scan: &Scan, n_steps: i64, mut asked: Vec<bool>, needed: &mut FxHashSet<Span>) -> Vec<usize> {
+/// Inputs of a loop of at most so many steps whose values the states that are asked for need, and the names of these and of the states that
+/// they need; adds the lines of its body. What a step writes for a step after the last one is not needed.
+fn inputs_of(scan: &Scan, n_steps: i64, mut asked: Vec<bool>, needed: &mut Needed) -> (Vec<usize>, Vec<Arc<str>>) {
     let body = &scan.body;
     loop {
         let mut results: Vec<Value> = scan.until_result().map(|at| body.results()[at]).into_iter().collect();
@@ -268,7 +289,8 @@ fn inputs_of(scan: &Scan, n_steps: i64, mut asked: Vec<bool>, needed: &mut FxHas
                 .ids()
                 .filter(|&id| asked[scan.state_output(id)] || read_rows(id).next().is_some())
                 .filter_map(|id| scan.init_input(id));
-            return [Scan::N_STEPS].into_iter().chain(seqs).chain(captured).chain(inits).collect();
+            let names = scan.states.enumerate().filter(|(id, _)| asked[scan.state_output(*id)]).filter_map(|(_, s)| s.name.clone());
+            return ([Scan::N_STEPS].into_iter().chain(seqs).chain(captured).chain(inits).collect(), names.collect());
         }
         asked = more;
     }

@@ -68,16 +68,16 @@ impl Lists {
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let rows = HeldRows::new(held);
             let ran = match there {
-                Some(there) => {
-                    let begun = self.begin(0, &mut begun[0], scan, cx, ins, [n, n, done])?;
+                Some(there) => self.begin(0, &mut begun[0], scan, cx, ins, [n, n, done]).map_err(Halt::from).and_then(|begun| {
                     let memories = begun.memories(scan, ins, &flow.feed, &rows);
                     self.lists[0].segment_there(cx, there, &mut laid, &memories, &mut done, end)
-                }
+                }),
                 None => self.segment((scan, cx, ins, &flow.feed, &rows), &mut begun, &own, &mut done, [n, end]),
             };
             stopped = match ran {
                 Ok(stopped) => stopped,
                 Err(Halt::Refused) => return Ok(None),
+                Err(Halt::Failed(e)) if self.lists.iter().any(|list| list.left_to_law(&e)) => return Ok(None),
                 Err(Halt::Failed(e)) => return Err(e),
             };
             flow.leave(cx, held, self.windows(), [done, n])?;

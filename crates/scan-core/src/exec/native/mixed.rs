@@ -194,7 +194,7 @@ impl Mixed {
     /// Prepares a plan.
     pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
         let pieces: Vec<Piece> = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
-        let mut guarded = false;
+        let mut guarded = plan.eager;
         pieces.iter().for_each(|p| p.each(&mut |p| guarded |= p.part.guards()));
         let before = Before::new(scan, &plan.before);
         let device = if let Engine::Device(device) = kernels.engine { Some(device) } else { None };
@@ -239,6 +239,10 @@ impl Mixed {
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
+    }
+    /// True where an error may be of what no step needs: the law tells.
+    pub fn left_to_law(&self, e: &Diagnostic) -> bool {
+        self.plan.eager && e.of_values()
     }
     /// True where a loop in the step runs as often as an integer says: not by these parts, where it runs not at all.
     pub fn counts(&self) -> bool {
