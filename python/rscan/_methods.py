@@ -123,8 +123,8 @@ class Methods:
     def nonzero(self) -> tuple[Variable, ...]:
         return ops.nonzero(self)
 
-    def astype(self, dtype: Any) -> Variable:
-        return ops.cast(self, dtype)
+    def astype(self, dtype: Any, *, copy: bool = True) -> Variable:
+        return ops.astype(self, dtype, copy=copy)
 
     def copy(self) -> Variable:
         return ops.copy(self)

@@ -21,14 +21,20 @@ __all__ = [
 def cast(x: Any, dtype: Any) -> Variable:
     """The same elements as another dtype. Floats lose their fraction on the way to integers; a number is True unless it is 0.
 
-    >>> rs.astype([1.7, 2.2], "int64").eval()
+    >>> rs.cast([1.7, 2.2], "int64").eval()
     array([1, 2])
     """
     v, name = as_variable(x), dtype_name(dtype)
     return v if v.dtype == name else apply("cast", {"dtype": name}, v)
 
 
-astype = cast
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Variable:
+    """`cast` under NumPy's name. Variables are never changed in place, whatever `copy` says.
+
+    >>> rs.astype([1.7, 2.2], "int64").eval()
+    array([1, 2])
+    """
+    return cast(x, dtype)
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:

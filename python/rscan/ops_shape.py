@@ -427,8 +427,10 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
         v, axis = ravel(v), 0
     at = one_axis(axis, v.ndim)
     count = as_variable(repeats)
-    if count.ndim == 1:
+    if count.ndim == 1 and count.static_shape != (1,):
         return _repeat_each(v, count, at)
+    if count.ndim == 1:
+        repeats = count = count[0]
     n = v.shape
     value = static_value(repeats)
     times = int(value) if value is not None else count
@@ -440,8 +442,6 @@ def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
     numbers = static_value(count)
     if numbers is None:
         return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
-    if len(numbers) == 1:
-        return repeat(v, int(numbers[0]), axis)
     if v.static_shape[axis] not in (None, len(numbers)):
         text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
         raise ShapeError(text, code="E0812", labels=[(here(), "")])
@@ -453,11 +453,12 @@ def _places(count: Variable, n: Any) -> Variable:
     from .indexing import write
     from .ops_control import assert_
     from .ops_create import zeros
-    from .ops_reduce import cumsum
+    from .ops_reduce import cumsum, sum
 
     checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
+    checked = assert_(checked, elementwise("ge", checked, 0), message="repeat: a number of repeats is negative")
     ends = cumsum(checked)
-    begun = write(zeros([ends[-1] + 1], "int64"), ends[:-1], as_variable(1), "inc")
+    begun = write(zeros([sum(checked) + 1], "int64"), ends[:-1], as_variable(1), "inc")
     return cumsum(begun)[:-1]
 
 

@@ -159,24 +159,32 @@ def svdvals(a: Any) -> Variable:
     return svd(a, compute_uv=False)
 
 
-def _rcond(rcond: Any, rtol: Any, what: str) -> float:
-    """The share of the largest singular value that counts as nothing; below 0 for the usual one."""
+def _rcond(rcond: Any, rtol: Any, dtype: str) -> float | Variable:
+    """The share of the largest singular value that counts as nothing, of all matrices or of each; below 0 for the usual one."""
     given = rcond if rcond is not None else rtol
-    if given is None or (isinstance(given, (int, float, np.number)) and given >= 0):
-        return -1.0 if given is None else float(given)
-    raise RscanValueError(f"rcond of {what} is a number known now that is not negative, not {given!r}", code="E0809", labels=[(here(), "")])
+    if given is None:
+        return -1.0
+    if not isinstance(given, (int, float, np.number)):
+        return cast(given, dtype)
+    if not given >= 0:
+        raise RscanValueError(f"rcond of pinv is not negative, got {given!r}", code="E0809", labels=[(here(), "")])
+    return float(given)
 
 
-def pinv(a: Any, rcond: float | None = None, *, rtol: float | None = None) -> Variable:
+def pinv(a: Any, rcond: Any = None, *, rtol: Any = None) -> Variable:
     """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
 
-    It has gradients where the rank does not change, whether or not singular values are equal: of any order, up to the third where
-    `rcond` is given, which may count values as 0 that are not.
+    `rcond`, or `rtol`, may be a variable or an array, a number per matrix; such ones below the default count as that. There are gradients
+    where the rank does not change, whether or not singular values are equal: of any order, up to the third where `rcond` is given, which
+    may count values as 0 that are not.
 
     >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
     array([[0.5, 0. ]])
     """
-    share, v = _rcond(rcond, rtol, "pinv"), _floats(a, "pinv")
+    v = _floats(a, "pinv")
+    share = _rcond(rcond, rtol, v.dtype)
+    if isinstance(share, Variable):
+        return moving(v, share)
     found = apply("pinv", {"rcond": share}, v)
     return found if share <= 0 else apply("grad_to", {}, found, moving(v, share), as_variable(True))
 
@@ -222,7 +230,8 @@ def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
             rtol = larger * float(np.finfo(v.dtype).eps)
         # A zero joins for matrices without rows.
         least = concatenate([s, zeros([*s.shape[:-1], 1], s.dtype)], -1)
-        tol = _max(least, -1, keepdims=True) * rtol
+        share = as_variable(rtol, v.dtype if isinstance(rtol, (int, float)) else None)
+        tol = _max(least, -1, keepdims=True) * (expand_dims(share, -1) if share.ndim else share)
     else:
         tol = as_variable(tol)
         tol = expand_dims(tol, -1) if tol.ndim else tol
