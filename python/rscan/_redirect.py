@@ -28,7 +28,8 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS:
         options.setdefault("axis", 0)
-        return getattr(ops, _REDUCTIONS[name])(*inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")})
+        known = {k: v for k, v in options.items() if k != "dtype" or name in ("add", "multiply")}
+        return getattr(ops, _REDUCTIONS[name])(*inputs, **known)
     if method == "outer":
         raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
     function = getattr(ops, name, None)

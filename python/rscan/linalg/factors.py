@@ -124,12 +124,20 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
     return eigh(a, UPLO).eigenvalues
 
 
-def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def _whole(v: Variable, hermitian: bool) -> Variable:
+    """The symmetric matrix of which the lower half is given, where that is meant."""
+    if not hermitian:
+        return v
+    lower = apply("tri", {"lower": True, "k": 0}, v)
+    return lower + swapaxes(apply("tri", {"lower": True, "k": -1}, v), -1, -2)
+
+
+def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
 
     Unlike NumPy's, it gives the reduced form. With `full_matrices=True` U and Vh are square; what that adds is orthonormal, else
     arbitrary, and its gradient is E0601. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular
-    values that are not 0.
+    values that are not 0. With `hermitian` a is symmetric, and its lower half is read.
 
         u, s, vh = rs.linalg.svd(a)
 
@@ -137,7 +145,7 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     >>> s.round(6)
     array([3., 2.])
     """
-    v = _floats(a, "svd")
+    v = _whole(_floats(a, "svd"), hermitian)
     u, s, vh = apply_all("svd", {}, [v])
     m, n = v.static_shape[-2:]
     if full_matrices and compute_uv and (m is None or m != n):
@@ -171,17 +179,17 @@ def _rcond(rcond: Any, rtol: Any, dtype: str) -> float | Variable:
     return float(given)
 
 
-def pinv(a: Any, rcond: Any = None, *, rtol: Any = None) -> Variable:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Variable:
     """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
 
     `rcond`, or `rtol`, may be a variable or an array, a number per matrix; such ones below the default count as that. There are gradients
     where the rank does not change, whether or not singular values are equal: of any order, up to the third where `rcond` is given, which
-    may count values as 0 that are not.
+    may count values as 0 that are not. With `hermitian` a is symmetric, and its lower half is read.
 
     >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
     array([[0.5, 0. ]])
     """
-    v = _floats(a, "pinv")
+    v = _whole(_floats(a, "pinv"), hermitian)
     share = _rcond(rcond, rtol, v.dtype)
     if isinstance(share, Variable):
         return moving(v, share)
@@ -212,8 +220,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
     return x, residuals, matrix_rank(left, rtol=rcond), svdvals(left)
 
 
-def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
-    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one.
+def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Variable:
+    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one; `rtol` in place of
+    the first two factors. With `hermitian` a is symmetric, and its lower half is read.
 
     >>> rs.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).eval()
     array(1)
@@ -222,7 +231,7 @@ def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     if v.ndim < 2:
         return cast(elementwise("ne", _sum(cast(elementwise("ne", v, 0), "int64")), 0), "int64")
-    s = svdvals(v)
+    s = svdvals(_whole(v, hermitian))
     if tol is None:
         if rtol is None:
             m, n = v.shape[-2:]
