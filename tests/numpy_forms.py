@@ -238,7 +238,7 @@ FORMS: list[Any] = [
     ),
     ("round around", ["m.{}(x, 2)", "m.{}(x, decimals=-1)", "m.{}(x * 100, -2)", "m.{}(x, 0)"], [(2, 3)], NUMBERS),
     (
-        "full_like ones_like zeros_like empty_like",
+        "full_like ones_like zeros_like",
         [
             "m.{}(x, *([3] if '{}' == 'full_like' else []), dtype='int32') * 0",
             "m.{}(x, *([3] if '{}' == 'full_like' else []), shape=(4, 2)) * 0",
