@@ -41,12 +41,14 @@ def betaln(a: Any, b: Any) -> Variable:
     """
     x, y = _floats(a, b)
     large = _stirlings(x, y)
-    p, q = where(large, x, 1.0), where(large, y, STIRLING)
-    n, least = p + q, minimum(p, q)
+    # By comparing: of two that are equal minimum and maximum share the slopes.
+    least, most = where(x < y, x, y), where(x < y, y, x)
+    p, q = where(large, least, 1.0), where(large, most, STIRLING)
+    n = p + q
     # Where both are large the logarithms of the gamma functions are, and their difference is not.
-    share = least * log(least / n) + maximum(p, q) * log1p(-least / n)
+    share = p * log(p / n) + q * log1p(-p / n)
     far = share - 0.5 * log(p * (q / n) / (2 * math.pi)) + beyond_stirling(p) + beyond_stirling(q) - beyond_stirling(n)
-    c, d = where(large, 1.0, minimum(x, y)), where(large, 1.0, maximum(x, y))
+    c, d = where(large, 1.0, least), where(large, 1.0, most)
     return where(large, far, gammaln(c) + where(c + d > d, gammaln(d) - gammaln(c + d), 0.0))
 
 

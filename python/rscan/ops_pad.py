@@ -119,7 +119,7 @@ def pad(
     if mode not in _MODES or reflect_type not in ("even", "odd"):
         what = f"reflect_type is 'even' or 'odd', not {reflect_type!r}"
         what = what if mode in _MODES else f"pad has the modes {', '.join(_MODES)}, not {mode!r}"
-        helps = [] if isinstance(mode, str) else ["rs.concatenate joins what a function makes of x with x"]
+        helps: list[str] = [] if isinstance(mode, str) else ["rs.concatenate joins what a function makes of x with x"]
         raise RscanValueError(what, code="E0809", labels=[(here(), "")], helps=helps)
     given = stat_length if mode in _STATISTICS else end_values if mode == "linear_ramp" else 0 if mode == "empty" else constant_values
     widths, values = _pairs(pad_width, v.ndim, "pad_width"), _pairs(given, v.ndim, "what stands there")

@@ -229,10 +229,10 @@ def rel_entr(x: Any, y: Any) -> Variable:
     c, d = where(both, a, 1.0), where(both, b, 1.0)
     # Near 1 the quotient is rounded, and it may be too large for a number, or too small.
     ratio, least = c / d, float(np.finfo(c.dtype).tiny)
-    near, far = abs(c - d) < 0.5 * d, logical_or(ratio < least, ratio > 1 / least)
+    near, far = abs(c - d) < 0.5 * d, logical_and(c > 0, logical_or(ratio < least, ratio > 1 / least))
     apart = c * log1p(where(near, (c - d) / d, 0.0))
     found = where(near, apart, xlogy(c, where(logical_or(near, far), 1.0, ratio)))
-    found = where(logical_and(far, c > 0), c * (log(where(c > 0, c, 1.0)) - log(d)), found)
+    found = where(far, c * (log(where(far, c, 1.0)) - log(d)), found)
     return where(both, found, where(logical_and(a == 0, b == 0), 0.0, np.inf)).astype(found.dtype)
 
 
