@@ -90,3 +90,13 @@ def test_mirrors_far_outside(mode, odd):
         for width in (1, 2, 5, 11):
             expected = np.pad(x, (width, width + 1), mode, reflect_type=kind)
             same(run(lambda v, w=width: rs.pad(v, (w, w + 1), mode, reflect_type=kind), x), expected)
+
+
+def test_numpys_names_of_arguments():
+    x = rs.dmatrix("x")
+    f = rs.function([x], [np.sum(a=x, axis=0), np.clip(a=x, a_min=1, a_max=2), np.reshape(x, shape=(3, 2)), np.sort(a=x, kind="stable")])
+    for got, expected in zip(f(X), [X.sum(0), np.clip(X, 1, 2), X.reshape(3, 2), np.sort(X)], strict=True):
+        same(got, expected)
+    with pytest.raises(rs.RscanTypeError, match=r"np\.round of variables: .*'out'") as caught:
+        np.round(x, out=np.ones(2))
+    assert caught.value.code == "E0809" and "docs/absent.md" in str(caught.value)

@@ -444,7 +444,7 @@ ERRORS = {
     "cov": (lambda x: rs.cov(rs.tensor3()), TypeError),
     "cumulative_sum": (lambda x: rs.cumulative_sum(x), ValueError),
     "fill_diagonal": (lambda x: rs.fill_diagonal(x, 0, wrap=True), TypeError),
-    "trim_zeros": (lambda x: rs.trim_zeros(x), ValueError),
+    "trim_zeros": (lambda x: rs.trim_zeros(x, "a"), ValueError),
     "lexsort": (lambda x: rs.lexsort([]), TypeError),
     "ix_": (lambda x: rs.ix_(x), TypeError),
     "put_along_axis": (lambda x: rs.put_along_axis(x, x[0], 0, 1), TypeError),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .ops import abs, exp, gammaln, log, log1p, logical_and, logical_not, logical_or, maximum, minimum, stop_gradient, where
+from .ops import abs, exp, gammaln, ifelse, log, log1p, logical_and, logical_not, logical_or, maximum, minimum, stop_gradient, where
 from .ops import any as _any
 from .ops_elementwise import cast
 from .ops_math import _floats
@@ -40,21 +40,35 @@ def betaln(a: Any, b: Any) -> Variable:
     np.float64(-2.484907)
     """
     x, y = _floats(a, b)
-    large = _stirlings(x, y)
     # By comparing: of two that are equal minimum and maximum share the slopes.
     least, most = where(x < y, x, y), where(x < y, y, x)
-    p, q = where(large, least, 1.0), where(large, most, STIRLING)
+    near = lambda p, q: gammaln(p) + where(p + q > q, gammaln(q) - gammaln(p + q), 0.0)
+    return where_large(_stirlings(x, y, large_of(x)), _far_betaln, near, least, most)
+
+
+def _far_betaln(p: Variable, q: Variable) -> Variable:
+    """Where the logarithms of gamma functions are large and their difference is not."""
     n = p + q
-    # Where both are large the logarithms of the gamma functions are, and their difference is not.
     share = p * log(p / n) + q * log1p(-p / n)
-    far = share - 0.5 * log(p * (q / n) / (2 * math.pi)) + beyond_stirling(p) + beyond_stirling(q) - beyond_stirling(n)
-    c, d = where(large, 1.0, least), where(large, 1.0, most)
-    return where(large, far, gammaln(c) + where(c + d > d, gammaln(d) - gammaln(c + d), 0.0))
+    return share - 0.5 * log(p * (q / n) / (2 * math.pi)) + beyond_stirling(p) + beyond_stirling(q) - beyond_stirling(n)
 
 
-def _stirlings(p: Variable, q: Variable) -> Variable:
+def large_of(x: Variable) -> float:
+    """From where on logarithms of gamma functions are so large that their sums lose digits."""
+    return 1000.0 if x.dtype == "float64" else STIRLING
+
+
+def where_large(large: Variable, far: Any, near: Any, *given: Variable) -> Variable:
+    """`far` of what is given where that is large, else `near`: each computed of 10 in place of what is not its own, and `far` only if
+    something is large."""
+    usual = near(*(where(large, STIRLING, v) for v in given))
+    found = far(*(where(large, v, STIRLING) for v in given))
+    return where(large, ifelse(_any(large), found, usual), usual)
+
+
+def _stirlings(p: Variable, q: Variable, large: float) -> Variable:
     """Where beta functions are computed by Stirling's formula."""
-    return logical_and(maximum(p, q) >= STIRLING, minimum(p, q) >= float(np.finfo(p.dtype).tiny) ** 0.25)
+    return logical_and(maximum(p, q) >= large, minimum(p, q) >= float(np.finfo(p.dtype).tiny) ** 0.25)
 
 
 #: Parameters from which on a logarithm of the gamma function is Stirling's formula, and up to which there are values: the numbers of terms
@@ -91,7 +105,7 @@ def log_gamma_front(p: Variable, v: Variable) -> Variable:
 
 def log_beta_front(p: Variable, q: Variable, v: Variable, w: Variable) -> Variable:
     """p·log(v) + q·log(w) − betaln(p, q), likewise; w is 1 − v."""
-    large = _stirlings(p, q)
+    large = _stirlings(p, q, STIRLING)
     a, b, x, y = (where(large, one, 1.0) for one in (p, q, v, w))
     apart, n = x * b - y * a, a + b
     far = a * log_less(x * (n / a), apart / a) + b * log_less(y * (n / b), -apart / b) + 0.5 * log(a * (b / n) / (2 * math.pi))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def _of_lists(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
     return f"{left}->{terms[-1]}" if len(given) % 2 else left, tuple(given[: len(given) // 2 * 2 : 2])
 
 
-_NUMBERED = string.ascii_uppercase + string.ascii_lowercase
+_NUMBERED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 #: Letters for the axes of `...`, which no user writes.
 _DOTS = "αβγδεζηθικλμνξοπρστυφχψω"

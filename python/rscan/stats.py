@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import linalg
-from ._incomplete import STIRLING, beyond_stirling, incomplete_beta, log_beta_front, log_gamma_front
+from ._incomplete import beyond_stirling, incomplete_beta, large_of, log_beta_front, log_gamma_front, where_large
 from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
@@ -149,34 +149,28 @@ _POSITIVE = lambda *_: (0.0, np.inf)
 _UNIT = lambda *_: (0.0, 1.0)
 
 
-def _instead(large: Variable, far: Callable[..., Variable], near: Callable[..., Variable], *given: Variable) -> Variable:
-    """One formula where parameters are large, and another where they are not: each computed of 10 in place of what is not its own."""
-    inside = [where(large, v, STIRLING) for v in given]
-    return where(large, far(*inside), near(*(where(large, STIRLING, v) for v in given)))
-
-
 def _log_gamma(y: Variable, a: Variable) -> Variable:
     # Of large a the terms are large and their sum is not.
     far = lambda y, a: log_gamma_front(a, y) - log(y)
-    return _instead(logical_and(a >= STIRLING, y > 0), far, lambda y, a: xlogy(a - 1, y) - y - gammaln(a), y, a)
+    return where_large(logical_and(a >= large_of(a), y > 0), far, lambda y, a: xlogy(a - 1, y) - y - gammaln(a), y, a)
 
 
 def _log_inverse_gamma(y: Variable, a: Variable) -> Variable:
     far = lambda y, a: log_gamma_front(a, 1 / y) - log(y)
-    return _instead(a >= STIRLING, far, lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, y, a)
+    return where_large(a >= large_of(a), far, lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, y, a)
 
 
 def _log_1_square(y: Variable) -> Variable:
     """log(1 + y²), whose square may be too large for a number."""
-    far = abs(y) > 1e8
-    return where(far, 2 * log(where(far, abs(y), 1.0)), log1p(where(far, 1.0, y) ** 2))
+    size = abs(y)
+    return where_large(size > 1e8, lambda y: 2 * log(y), lambda y: log1p(y * y), size)
 
 
 def _log_t(y: Variable, df: Variable) -> Variable:
     # The logarithms of gamma functions of large df are large, and their difference is not.
     far = lambda z: z * log1p(0.5 / z) - 0.5 + beyond_stirling(z + 0.5) - beyond_stirling(z) - _HALF_LOG_2PI
     near = lambda z: gammaln(z + 0.5) - gammaln(z) - 0.5 * log(2 * math.pi * z)
-    return _instead(df / 2 >= STIRLING, far, near, df / 2) - (df + 1) / 2 * _log_1_square(y / elementwise("sqrt", df))
+    return where_large(df >= large_of(df), far, near, df / 2) - (df + 1) / 2 * _log_1_square(y / elementwise("sqrt", df))
 
 
 def _t_cdf(y: Variable, df: Variable) -> Variable:
@@ -209,10 +203,10 @@ def _log_von_mises(y: Variable, k: Variable) -> Variable:
 
 def _log_beta(y: Variable, a: Variable, b: Variable) -> Variable:
     near = lambda y, a, b: xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b)
-    large = logical_and(maximum(a, b) >= STIRLING, logical_and(y > 0, y < 1))
+    large = logical_and(maximum(a, b) >= large_of(a), logical_and(y > 0, y < 1))
     there = where(large, y, 0.5)
     far = lambda a, b: log_beta_front(a, b, there, 1 - there) - log(there) - log1p(-there)
-    return _instead(large, far, lambda a, b: near(where(large, 0.5, y), a, b), a, b)
+    return where_large(large, far, lambda a, b: near(where(large, 0.5, y), a, b), a, b)
 
 
 def _log_f(y: Variable, m: Variable, n: Variable) -> Variable:
@@ -221,36 +215,34 @@ def _log_f(y: Variable, m: Variable, n: Variable) -> Variable:
         return log_beta_front(m / 2, n / 2, 1 / (1 + 1 / odds), 1 / (1 + odds)) - log(y)
 
     def near(y: Variable, m: Variable, n: Variable) -> Variable:
-        odds = y * (m / n)
-        vast, ratio = odds > 1e30, log(m / n)
-        there = where(vast, 1.0, y)
-        usual = xlogy(m / 2 - 1, there) + m / 2 * ratio - (m + n) / 2 * log1p(there * (m / n))
-        return where(vast, -(n / 2 + 1) * log(where(vast, y, 1.0)) - n / 2 * ratio, usual) - betaln(m / 2, n / 2)
+        ratio = log(m / n)
+        usual = lambda y: xlogy(m / 2 - 1, y) + m / 2 * ratio - (m + n) / 2 * log1p(y * (m / n))
+        return where_large(y * (m / n) > 1e30, lambda y: -(n / 2 + 1) * log(y) - n / 2 * ratio, usual, y) - betaln(m / 2, n / 2)
 
     between = logical_and(y * (m / n) > 1e-30, y * (m / n) < 1e30)
-    return _instead(logical_and(maximum(m, n) >= 2 * STIRLING, between), far, near, y, m, n)
+    return where_large(logical_and(maximum(m, n) >= large_of(m), between), far, near, y, m, n)
 
 
 def _log_poisson(k: Variable, mu: Variable) -> Variable:
     far = lambda k, mu: log_gamma_front(k, mu) - log(k)
-    return _instead(k >= STIRLING, far, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, k, mu)
+    return where_large(k >= large_of(k), far, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, k, mu)
 
 
 def _log_binomial(k: Variable, n: Variable, p: Variable) -> Variable:
     others, proper = n - k, logical_and(p > 0, p < 1)
-    large = logical_and(proper, logical_and(maximum(k, others) >= STIRLING, minimum(k, others) >= 1))
+    large = logical_and(proper, logical_and(maximum(k, others) >= large_of(n), minimum(k, others) >= 1))
     share, own = where(large, p, 0.5), where(large, 0.5, p)
     far = lambda a, b: log_beta_front(a, b, share, 1 - share) + log(a + b) - log(a) - log(b)
     near = lambda a, b: gammaln(a + b + 1) - gammaln(a + 1) - gammaln(b + 1) + xlogy(a, own) + xlog1py(b, -own)
-    return _instead(large, far, near, k, others)
+    return where_large(large, far, near, k, others)
 
 
 def _log_negative_binomial(k: Variable, n: Variable, p: Variable) -> Variable:
-    large = logical_and(logical_and(p > 0, p < 1), logical_and(maximum(k, n) >= STIRLING, k >= 1))
+    large = logical_and(logical_and(p > 0, p < 1), logical_and(maximum(k, n) >= large_of(n), k >= 1))
     share, own = where(large, p, 0.5), where(large, 0.5, p)
     far = lambda k, n: log_beta_front(n, k, share, 1 - share) - log(k)
     near = lambda k, n: gammaln(k + n) - gammaln(k + 1) - gammaln(n) + n * log(own) + xlog1py(k, -own)
-    return _instead(large, far, near, k, n)
+    return where_large(large, far, near, k, n)
 
 
 def _log_narrow(a: Variable, b: Variable) -> Variable:
