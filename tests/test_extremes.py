@@ -167,3 +167,25 @@ def test_small_divergences():
     x, y = rs.dscalars("x", "y")
     value, by_y = rs.function([x, y], [rs.special.kl_div(x, y), rs.grad(rs.special.kl_div(x, y), y)])(1.0, 1.0 + 2.0**-30)
     assert value == pytest.approx(2.0**-61, rel=1e-8) and by_y == pytest.approx(2.0**-30, rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["t", "gamma", "beta", "f", "poisson", "binom", "truncnorm"])
+def test_rows_and_steps_with_large_and_small_parameters(name):
+    """One formula goes for some of the elements, another for the others: in rows, steps and derivatives as alone."""
+    points = {
+        "t": [(0.7, 1e10), (0.7, 3.0), (1e200, 3.0)], "gamma": [(1001000.0, 1e6), (2.0, 0.5)], "beta": [(0.4, 1e5, 2e5), (0.4, 0.5, 2.0)],
+        "f": [(1.001, 1e6, 1e5), (0.5, 1.0, 3.0)], "poisson": [(1000999.0, 1e6), (2.0, 9.0)], "binom": [(5e5, 1e6, 0.5), (2.0, 7.0, 0.3)],
+        "truncnorm": [(0.5, 0.5, 0.5001), (0.5, -1.0, 2.0)],
+    }[name]  # fmt: skip
+    columns = [np.array(column) for column in zip(*points, strict=True)]
+    f = density(name)
+    inputs = [rs.dvector() for _ in columns]
+    value = f(*inputs)
+    together = rs.function(inputs, [value, rs.grad(rs.sum(value), inputs[-1])], on_unused_input="ignore")(*columns)
+    alone = [rs.dscalar() for _ in columns]
+    one = rs.function(alone, [f(*alone), rs.grad(f(*alone), alone[-1])], on_unused_input="ignore")
+    np.testing.assert_allclose(together, np.transpose([one(*point) for point in points]), rtol=1e-13)
+    rows = rs.function(inputs, rs.vmap(f)(*inputs), on_unused_input="ignore")(*columns)
+    steps = rs.function(inputs, rs.loop(lambda *v: f(*v), over=tuple(inputs)), on_unused_input="ignore")(*columns)
+    np.testing.assert_allclose(rows, together[0], rtol=1e-13)
+    np.testing.assert_allclose(steps, together[0], rtol=1e-13)
