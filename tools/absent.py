@@ -24,7 +24,8 @@ or after the compiled function.
 ARGUMENTS = """
 ## Arguments of NumPy's functions
 
-Of functions that are there some arguments are not: these are errors (E0809) when the expression is written.
+Of functions that are there some arguments are not: these are errors when the expression is written (E0809; where an argument has no such
+name, a TypeError).
 
 | arguments | instead |
 |---|---|

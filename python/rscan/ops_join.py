@@ -10,17 +10,19 @@ import numpy as np
 from ._args import at_least, axes_of, one_axis, whole
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError, ShapeError
-from .indexing import nonzero, take
+from .indexing import nonzero, take, write
 from .ops_control import assert_
 from .ops_create import arange, zeros
 from .ops_elementwise import cast
 from .ops_reduce import any as _any
-from .ops_reduce import argsort
+from .ops_reduce import argsort, cumsum
+from .ops_reduce import sum as _sum
 from .ops_shape import atleast_1d, broadcast_to, concatenate, each, expand_dims, moveaxis, ravel, reshape, split
 from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
 
 __all__ = [
-    "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "resize", "rollaxis",
+    "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "repeat", "resize",
+    "rollaxis",
     "trim_zeros", "unstack", "vsplit",
 ]  # fmt: skip
 
@@ -260,6 +262,47 @@ def resize(a: Any, new_shape: Any) -> Variable:
     for n in shape:
         total = total * cast(n, "int64")
     return reshape(take(v, arange(total) % extent(v, 0)), shape) if v.static_shape != (0,) else zeros(shape, v.dtype)
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
+    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
+
+    >>> rs.repeat([1, 2], 2).eval()
+    array([1, 1, 2, 2])
+    """
+    v = as_variable(x)
+    if axis is None:
+        v, axis = ravel(v), 0
+    at = one_axis(axis, v.ndim)
+    count = as_variable(repeats)
+    if count.ndim == 1 and count.static_shape != (1,):
+        return _repeat_each(v, count, at)
+    if count.ndim == 1:
+        repeats = count = count[0]
+    n = v.shape
+    value = static_value(repeats)
+    times = int(value) if value is not None else count
+    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
+    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
+
+
+def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
+    numbers = static_value(count)
+    if numbers is None:
+        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
+    if v.static_shape[axis] not in (None, len(numbers)):
+        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
+        raise ShapeError(text, code="E0812", labels=[(here(), "")])
+    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
+
+
+def _places(count: Variable, n: Any) -> Variable:
+    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
+    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
+    checked = assert_(checked, elementwise("ge", checked, 0), message="repeat: a number of repeats is negative")
+    ends = cumsum(checked)
+    begun = write(zeros([_sum(checked) + 1], "int64"), ends[:-1], as_variable(1), "inc")
+    return cumsum(begun)[:-1]
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:

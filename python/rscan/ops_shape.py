@@ -12,12 +12,12 @@ from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
 from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError
 from .ops_elementwise import cast
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, extents, operands, result_dtype, static_value
+from .variable import Variable, apply, as_variable, dtype_name, extent, extents, operands, result_dtype
 
 __all__ = [
     "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
     "expand_dims", "flatten", "flip", "fliplr", "flipud", "hstack", "join", "moveaxis", "ndim", "permute_dims", "ravel",
-    "repeat", "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
+    "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
 ]  # fmt: skip
 
 
@@ -443,52 +443,6 @@ def tile(x: Any, reps: Any) -> Variable:
     pairs = [item for pair in zip(counts, extents_before, strict=True) for item in pair]
     wide = broadcast_to(expand_dims(v, tuple(range(0, 2 * v.ndim, 2))), pairs)
     return reshape(wide, [c * n for c, n in zip(counts, extents_before, strict=True)])
-
-
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
-    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
-
-    >>> rs.repeat([1, 2], 2).eval()
-    array([1, 1, 2, 2])
-    """
-    v = as_variable(x)
-    if axis is None:
-        v, axis = ravel(v), 0
-    at = one_axis(axis, v.ndim)
-    count = as_variable(repeats)
-    if count.ndim == 1 and count.static_shape != (1,):
-        return _repeat_each(v, count, at)
-    if count.ndim == 1:
-        repeats = count = count[0]
-    n = v.shape
-    value = static_value(repeats)
-    times = int(value) if value is not None else count
-    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
-    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
-
-
-def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
-    numbers = static_value(count)
-    if numbers is None:
-        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
-    if v.static_shape[axis] not in (None, len(numbers)):
-        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
-        raise ShapeError(text, code="E0812", labels=[(here(), "")])
-    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
-
-
-def _places(count: Variable, n: Any) -> Variable:
-    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
-    from .indexing import write
-    from .ops_control import assert_
-    from .ops_create import zeros
-    from .ops_reduce import cumsum, sum
-
-    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
-    checked = assert_(checked, elementwise("ge", checked, 0), message="repeat: a number of repeats is negative")
-    ends = cumsum(checked)
-    begun = write(zeros([sum(checked) + 1], "int64"), ends[:-1], as_variable(1), "inc")
-    return cumsum(begun)[:-1]
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
