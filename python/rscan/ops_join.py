@@ -22,8 +22,7 @@ from .variable import Variable, apply, as_variable, elementwise, extent, extents
 
 __all__ = [
     "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "repeat", "resize",
-    "rollaxis",
-    "trim_zeros", "unstack", "vsplit",
+    "rollaxis", "trim_zeros", "unstack", "vsplit",
 ]  # fmt: skip
 
 
