@@ -191,7 +191,7 @@ accept-numpy: $(VENV)/built $(VENV)/installed  ## NumPy's functions over dtypes 
 accept-mapped: $(VENV)/built $(VENV)/installed  ## 300 random loops for many rows, beside Python's loops over rows and steps: the same bits
 	PYTHONPATH=python:tests $(PY) -m mapped_loops 300
 
-accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's functions beside array_api_strict, which BENCH_PYTHON has to have
+accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's functions and operators, as eager arrays, beside array_api_strict, which BENCH_PYTHON has to have
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m array_api
 
 accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it

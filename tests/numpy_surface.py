@@ -12,6 +12,7 @@ import warnings
 
 import numpy as np
 from helpers import DTYPES
+from numpy_forms import FORMS
 
 import rscan as rs
 
@@ -189,7 +190,7 @@ OWN_ERRORS = {"median", "nanmedian", "nanquantile", "nanpercentile", "quantile",
 
 def table():
     """Name, call, shapes and dtypes."""
-    for kinds, of in ((KINDS, ""), (LINALG, "linalg.")):
+    for kinds, of in ((KINDS, ""), (LINALG, "linalg."), (FORMS, "")):
         for names, calls, shapes, dtypes in kinds:
             for name in words(names):
                 for call in calls:

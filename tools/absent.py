@@ -21,6 +21,24 @@ variables a `NotImplementedError`. What the tables of SciPy's modules do not nam
 or after the compiled function.
 """
 
+ARGUMENTS = """
+## Arguments of NumPy's functions
+
+Of functions that are there some arguments are not: these are errors when the expression is written (E0809; where an argument has no such
+name, a TypeError).
+
+| arguments | instead |
+|---|---|
+| `out` of every function | take the result: variables are computed, not written into |
+| `like`, `subok`, `device` | results are rscan's variables; devices are chosen by rs.function(…, device=…) |
+| `order` of fields in `sort`, `argsort`, `partition` | sort by rs.lexsort of several arrays |
+| a function as `mode` of `pad` | rs.concatenate of x and what the function makes of it |
+| `weights` of `quantile` and `percentile` by methods other than `inverted_cdf` | NumPy has none either |
+| names of rules as `bins` of `histogram` | np.histogram_bin_edges of known data, or a number of bins |
+| `max`, `min` with `where` and without `initial` | say what the value is where there are no elements |
+| `casting` that loses digits | rs.cast of the arrays, or casting="unsafe" |
+"""
+
 
 def section() -> str:
     """The text."""
@@ -30,7 +48,7 @@ def section() -> str:
     for title, theirs, ours, table in numpys:
         out.append(_table(title, {**_absent(theirs, ours), **table}))
     out += [_table("scipy.special", _instead.SPECIAL), _table("scipy.stats", _instead.STATS)]
-    return "\n".join(out)
+    return "\n".join([*out, ARGUMENTS.rstrip()])
 
 
 def _absent(theirs: ModuleType, ours: ModuleType) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .ops import abs, exp, gammaln, log, log1p, logical_and, logical_not, logical_or, maximum, minimum, stop_gradient, where
+from .ops import abs, exp, gammaln, ifelse, log, log1p, logical_and, logical_not, logical_or, maximum, minimum, stop_gradient, where
 from .ops import any as _any
 from .ops_elementwise import cast
 from .ops_math import _floats
@@ -40,24 +40,52 @@ def betaln(a: Any, b: Any) -> Variable:
     np.float64(-2.484907)
     """
     x, y = _floats(a, b)
-    return gammaln(x) + gammaln(y) - gammaln(x + y)
+    # By comparing: of two that are equal minimum and maximum share the slopes.
+    least, most = where(x < y, x, y), where(x < y, y, x)
+    near = lambda p, q: gammaln(p) + where(p + q > q, gammaln(q) - gammaln(p + q), 0.0)
+    return where_large(_stirlings(x, y, large_of(x)), _far_betaln, near, least, most)
+
+
+def _far_betaln(p: Variable, q: Variable) -> Variable:
+    """Where the logarithms of gamma functions are large and their difference is not."""
+    n = p + q
+    share = p * log(p / n) + q * log1p(-p / n)
+    return share - 0.5 * log(p * (q / n) / (2 * math.pi)) + beyond_stirling(p) + beyond_stirling(q) - beyond_stirling(n)
+
+
+def large_of(x: Variable) -> float:
+    """From where on logarithms of gamma functions are so large that their sums lose digits."""
+    return 1000.0 if x.dtype == "float64" else STIRLING
+
+
+def where_large(large: Variable, far: Any, near: Any, *given: Variable) -> Variable:
+    """`far` of what is given where that is large, else `near`: each computed of 10 in place of what is not its own, and `far` only if
+    something is large."""
+    usual = near(*(where(large, STIRLING, v) for v in given))
+    found = far(*(where(large, v, STIRLING) for v in given))
+    return where(large, ifelse(_any(large), found, usual), usual)
+
+
+def _stirlings(p: Variable, q: Variable, large: float) -> Variable:
+    """Where beta functions are computed by Stirling's formula."""
+    return logical_and(maximum(p, q) >= large, minimum(p, q) >= float(np.finfo(p.dtype).tiny) ** 0.25)
 
 
 #: Parameters from which on a logarithm of the gamma function is Stirling's formula, and up to which there are values: the numbers of terms
 #: grow as their roots.
-_STIRLING, _LARGEST = 10.0, 1e10
+STIRLING, _LARGEST = 10.0, 1e10
 
 
-def _beyond_stirling(x: Variable) -> Variable:
+def beyond_stirling(x: Variable) -> Variable:
     """What the logarithm of the gamma function has more than (x − ½)·log(x) − x + ½·log(2π)."""
-    large = x >= _STIRLING
-    far, near = where(large, x, _STIRLING), where(large, 1.0, x)
+    large = x >= STIRLING
+    far, near = where(large, x, STIRLING), where(large, 1.0, x)
     y = 1 / (far * far)
     series = 1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - y * (691 / 360360 - y / 156)))))
     return where(large, series / far, gammaln(near) - ((near - 0.5) * log(near) - near + 0.5 * math.log(2 * math.pi)))
 
 
-def _log_less(ratio: Variable, x: Variable) -> Variable:
+def log_less(ratio: Variable, x: Variable) -> Variable:
     """log(ratio) − x for a ratio of 1 + x; near 0 it is −x²/2."""
     near = abs(x) < 0.1
     small = where(near, x, 0.0)
@@ -67,21 +95,21 @@ def _log_less(ratio: Variable, x: Variable) -> Variable:
     return where(near, small * small * series, log(where(near, 1.0, ratio)) - where(near, 0.0, x))
 
 
-def _log_gamma_front(p: Variable, v: Variable) -> Variable:
+def log_gamma_front(p: Variable, v: Variable) -> Variable:
     """p·log(v) − v − gammaln(p). Of large p the terms are large and their sum is not."""
-    large = p >= _STIRLING
-    a, x, b, y = where(large, p, _STIRLING), where(large, v, _STIRLING), where(large, 1.0, p), where(large, 1.0, v)
-    far = a * _log_less(x / a, (x - a) / a) + 0.5 * log(a / (2 * math.pi)) - _beyond_stirling(a)
+    large = p >= STIRLING
+    a, x, b, y = where(large, p, STIRLING), where(large, v, STIRLING), where(large, 1.0, p), where(large, 1.0, v)
+    far = a * log_less(x / a, (x - a) / a) + 0.5 * log(a / (2 * math.pi)) - beyond_stirling(a)
     return where(large, far, b * log(y) - y - gammaln(b))
 
 
-def _log_beta_front(p: Variable, q: Variable, v: Variable, w: Variable) -> Variable:
+def log_beta_front(p: Variable, q: Variable, v: Variable, w: Variable) -> Variable:
     """p·log(v) + q·log(w) − betaln(p, q), likewise; w is 1 − v."""
-    large = logical_and(maximum(p, q) >= _STIRLING, minimum(p, q) >= float(np.finfo(p.dtype).tiny) ** 0.25)
+    large = _stirlings(p, q, STIRLING)
     a, b, x, y = (where(large, one, 1.0) for one in (p, q, v, w))
     apart, n = x * b - y * a, a + b
-    far = a * _log_less(x * (n / a), apart / a) + b * _log_less(y * (n / b), -apart / b) + 0.5 * log(a * (b / n) / (2 * math.pi))
-    far = far - _beyond_stirling(a) - _beyond_stirling(b) + _beyond_stirling(n)
+    far = a * log_less(x * (n / a), apart / a) + b * log_less(y * (n / b), -apart / b) + 0.5 * log(a * (b / n) / (2 * math.pi))
+    far = far - beyond_stirling(a) - beyond_stirling(b) + beyond_stirling(n)
     c, d, s, t = (where(large, 1.0, one) for one in (p, q, v, w))
     s, t = where(large, 0.5, s), where(large, 0.5, t)
     # Where s is small t is rounded, and log1p(-s) is not.
@@ -145,7 +173,7 @@ def _incomplete_gamma(a: Any, x: Any) -> tuple[Variable, Variable, Variable]:
     inside = logical_and(logical_and(valid, p <= _LARGEST), logical_and(v > 0, elementwise("isfinite", v)))
     p, v = where(inside, p, 1.0), where(inside, v, 1.0)
     small = v < p + 1
-    log_front = _log_gamma_front(p, v)
+    log_front = log_gamma_front(p, v)
     lower = exp(log_front) * _series(where(small, p, 1.0), where(small, v, 0.5))
     pb, vb = where(small, 1.0, p), where(small, 3.0, v)
     numerator = lambda n, p, v: (n * (p - n), n * maximum(abs(p - n), 1.0))
@@ -175,7 +203,7 @@ def gammainc(a: Any, x: Any) -> Variable:
 
 
 def gammaincc(a: Any, x: Any) -> Variable:
-    """The regularised upper incomplete gamma function: 1 − gammainc(a, x), exact where that is small.
+    """The regularised upper incomplete gamma function: 1 − gammainc(a, x), exact where that is small because x is larger than a.
 
     >>> rs.special.gammaincc(1.0, 1.0).eval().round(6)
     np.float64(0.367879)
@@ -214,7 +242,7 @@ def incomplete_beta(a: Any, b: Any, x: Any, rest: Any) -> Variable:
     p2, q2 = where(mirrored, q1, p1), where(mirrored, p1, q1)
     v2, w2 = where(mirrored, w1, v1), where(mirrored, v1, w1)
     fraction = _fraction(_beta_numerator, lambda n, p, q, v: v * 0 + 1, v2 * 0 + 1, [p2, q2, v2], "betainc")
-    found = exp(_log_beta_front(p2, q2, v2, w2)) / (p2 * fraction)
+    found = exp(log_beta_front(p2, q2, v2, w2)) / (p2 * fraction)
     found = where(mirrored, 1 - found, found)
     ends = where(v == 0, _beta_begins(p, q, v), 1 - _beta_begins(q, p, w))
     outside = where(logical_and(valid, logical_or(v == 0, w == 0)), ends, np.nan)

@@ -53,7 +53,7 @@ NUMPY: dict[str, str] = {
     **_each("histogram2d histogramdd", "rs.digitize each axis, then rs.bincount of rs.ravel_multi_index"),
     **_each("mask_indices", "rs.nonzero of the mask, rs.tril_indices, rs.triu_indices"),
     **_each("packbits unpackbits", "shift and mask: (x[:, None] >> rs.arange(8)) & 1"),
-    **_each("frexp nextafter spacing", "the bits of floats are not there; rs.log2 and rs.floor give an exponent"),
+    **_each("frexp", "the bits of floats are not there; rs.log2 and rs.floor give an exponent"),
     "emath": _COMPLEX,
     "einsum_path": "rs.einsum chooses the order by itself",
     "row_stack": "rs.vstack",

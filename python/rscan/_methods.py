@@ -57,17 +57,17 @@ class Methods:
     def argmin(self, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
         return ops.argmin(self, axis, out, keepdims)
 
-    def cumsum(self, axis: int | None = None) -> Variable:
-        return ops.cumsum(self, axis)
+    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Variable:
+        return ops.cumsum(self, axis, dtype)
 
-    def cumprod(self, axis: int | None = None) -> Variable:
-        return ops.cumprod(self, axis)
+    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Variable:
+        return ops.cumprod(self, axis, dtype)
 
-    def sort(self, axis: int | None = -1) -> Variable:
-        return ops.sort(self, axis)
+    def sort(self, axis: int | None = -1, kind: str | None = None) -> Variable:
+        return ops.sort(self, axis, kind)
 
-    def argsort(self, axis: int | None = -1) -> Variable:
-        return ops.argsort(self, axis)
+    def argsort(self, axis: int | None = -1, kind: str | None = None) -> Variable:
+        return ops.argsort(self, axis, kind)
 
     def partition(self, kth: Any, axis: int | None = -1) -> Variable:
         return ops.partition(self, kth, axis)
@@ -90,11 +90,11 @@ class Methods:
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
         return ops.diagonal(self, offset, axis1, axis2)
 
-    def reshape(self, *shape: Any) -> Variable:
-        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+    def reshape(self, *shape: Any, order: str = "C") -> Variable:
+        return ops.reshape(self, shape[0] if len(shape) == 1 else shape, order)
 
-    def ravel(self) -> Variable:
-        return ops.ravel(self)
+    def ravel(self, order: str = "C") -> Variable:
+        return ops.ravel(self, order)
 
     def flatten(self) -> Variable:
         return ops.ravel(self)
@@ -111,8 +111,8 @@ class Methods:
     def repeat(self, repeats: Any, axis: int | None = None) -> Variable:
         return ops.repeat(self, repeats, axis)
 
-    def take(self, indices: Any, axis: int | None = None) -> Variable:
-        return ops.take(self, indices, axis)
+    def take(self, indices: Any, axis: int | None = None, mode: str = "raise") -> Variable:
+        return ops.take(self, indices, axis, mode=mode)
 
     def clip(self, min: Any = None, max: Any = None) -> Variable:
         return ops.clip(self, min, max)
@@ -123,8 +123,8 @@ class Methods:
     def nonzero(self) -> tuple[Variable, ...]:
         return ops.nonzero(self)
 
-    def astype(self, dtype: Any) -> Variable:
-        return ops.cast(self, dtype)
+    def astype(self, dtype: Any, *, copy: bool = True) -> Variable:
+        return ops.astype(self, dtype, copy=copy)
 
     def copy(self) -> Variable:
         return ops.copy(self)

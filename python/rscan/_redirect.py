@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS:
         options.setdefault("axis", 0)
-        return getattr(ops, _REDUCTIONS[name])(*inputs, **{k: v for k, v in options.items() if k in ("axis", "keepdims", "dtype")})
+        known = {k: v for k, v in options.items() if k != "dtype" or name in ("add", "multiply")}
+        return getattr(ops, _REDUCTIONS[name])(*inputs, **known)
     if method == "outer":
         raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
     function = getattr(ops, name, None)
@@ -64,4 +66,23 @@ def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
         table = LINALG if home is linalg else NUMPY
         helps = [table[function.__name__]] if function.__name__ in table else []
         raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)
-    return ours(*args, **options)
+    try:
+        return ours(*args, **_in_our_words(function, ours, options) if options else {})
+    except TypeError as error:
+        if isinstance(error, RscanTypeError) or "argument" not in str(error):
+            raise
+        text = f"np.{function.__name__} of variables: {error}"
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=[_ARGUMENTS]) from None
+
+
+_ARGUMENTS = "docs/absent.md lists the arguments of NumPy's that are not there"
+
+
+def _in_our_words(function: Any, ours: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Named arguments by the names that parameters at their places have here: `np.sum(a=x)` is `rs.sum(x=x)`."""
+    try:
+        theirs, own = (list(inspect.signature(f).parameters) for f in (function, ours))
+    except ValueError:
+        return options
+    names = {t: o for t, o in zip(theirs, own, strict=False) if t not in own and o not in theirs}
+    return {names.get(name, name): value for name, value in options.items()}

@@ -315,25 +315,25 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None)
     return irfftn(a, s, axes, norm)
 
 
-def fftfreq(n: Any, d: Any = 1.0) -> Variable:
-    """The frequencies of the elements of `fft`, for samples at a distance d.
+def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Variable:
+    """The frequencies of the elements of `fft`, for samples at a distance d, as float64 or as `dtype` says.
 
     >>> rs.fft.fftfreq(4).eval()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
     size = _count(n)
     places = concatenate([arange(0, (size - 1) // 2 + 1), arange(-(size // 2), 0)])
-    return cast(places, "float64") / (size * d)
+    return cast(cast(places, "float64") / (size * d), "float64" if dtype is None else dtype)
 
 
-def rfftfreq(n: Any, d: Any = 1.0) -> Variable:
-    """The frequencies of the elements of `rfft`.
+def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Variable:
+    """The frequencies of the elements of `rfft`, as `fftfreq`.
 
     >>> rs.fft.rfftfreq(4).eval()
     array([0.  , 0.25, 0.5 ])
     """
     size = _count(n)
-    return cast(arange(0, size // 2 + 1), "float64") / (size * d)
+    return cast(cast(arange(0, size // 2 + 1), "float64") / (size * d), "float64" if dtype is None else dtype)
 
 
 def _rolled(x: Any, axes: Any, back: bool) -> Any:

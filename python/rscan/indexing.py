@@ -421,14 +421,16 @@ def _inside(positions: Variable, n: Any, mode: str) -> Variable:
     raise RscanValueError(f"the modes of take are 'raise', 'wrap' and 'clip', not {mode!r}", code="E0809", labels=[(here(), "")])
 
 
-def take_along_axis(x: Any, indices: Any, axis: int) -> Variable:
-    """The elements whose positions along an axis are given, for each place of the other axes.
+def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Variable:
+    """The elements whose positions along an axis (None: of the flattened array) are given, for each place of the other axes.
 
     >>> rs.take_along_axis([[1, 2], [3, 4]], [[1], [0]], 1).eval()
     array([[2],
            [3]])
     """
     v, idx = as_variable(x), as_variable(indices)
+    if axis is None:
+        v, axis = v.reshape(-1), 0
     at = one_axis(axis, v.ndim)
     if idx.ndim != v.ndim:
         raise RscanIndexError(

@@ -34,8 +34,8 @@ def _holds_variable(value: Any) -> bool:
     return isinstance(value, Variable) or (isinstance(value, (list, tuple)) and any(map(_holds_variable, value)))
 
 
-def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0) -> Variable:
-    """A variable of a number, an array, or nested lists of numbers, arrays and variables.
+def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0, *, order: str | None = "K") -> Variable:
+    """A variable of a number, an array, or nested lists of numbers, arrays and variables. (`copy` and `order` have no effect.)
 
     rs.array([[x, 0.0], [y, 1.0]])
 
@@ -49,7 +49,7 @@ def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0) -> V
     return expand_dims(v, tuple(range(missing))) if missing > 0 else v
 
 
-def asarray(a: Any, dtype: Any = None, copy: Any = None) -> Variable:
+def asarray(a: Any, dtype: Any = None, copy: Any = None, *, order: str | None = None) -> Variable:
     """`array` under NumPy's other name.
 
     >>> rs.asanyarray([1, 2], dtype="float32").eval()

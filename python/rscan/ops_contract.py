@@ -29,18 +29,18 @@ def einsum(subscripts: Any, *arrays: Any, optimize: Any = True, dtype: Any = Non
 
     Letters that the result lacks are summed over; a letter twice in one array takes its diagonal; `...` stands for axes that broadcast. Two
     arrays at a time are contracted, as products of matrices, the pair first that leaves the smallest array and costs least (of extents that
-    are not known all count as equal). `optimize=False`: from left to right.
+    are not known all count as equal), whatever path `optimize` names; `optimize=False`: from left to right. Lists of integers may stand
+    for letters: behind each array those of its axes, and last those of the result.
 
         rs.einsum("bij,bjk->bik", a, b)
+        rs.einsum(a, [0, 1], b, [1, 2], [0, 2])
 
     >>> rs.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 2))).eval()
     array([[3., 3.],
            [3., 3.]])
     """
     if not isinstance(subscripts, str):
-        raise RscanValueError(
-            "einsum takes its letters as one string first", code="E0809", labels=[(here(), "")], helps=['rs.einsum("ij,jk->ik", a, b)']
-        )
+        subscripts, arrays = _of_lists([subscripts, *arrays])
     items = operands([as_variable(a) for a in arrays])
     common = result_dtype(*items) if dtype is None else dtype
     items = [cast(v, common) for v in items]
@@ -58,6 +58,21 @@ def einsum(subscripts: Any, *arrays: Any, optimize: Any = True, dtype: Any = Non
         v, term = _sum(v, tuple(gone), dtype=common if v.dtype != "bool" else None), "".join(c for c in term if c in out)
     return transpose(v, [term.index(c) for c in out]) if term != out else v
 
+
+def _of_lists(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The letters of arrays that are each followed by a list of numbers, and of the list behind them; and the arrays."""
+    lists = [*given[1::2], *([given[-1]] if len(given) % 2 else [])]
+    fits = lambda i: i is Ellipsis or (isinstance(i, (int, np.integer)) and 0 <= i < len(_NUMBERED))
+    if len(given) < 2 or not all(isinstance(term, (list, tuple)) and all(map(fits, term)) for term in lists):
+        text = "einsum takes its letters as one string first, or a list of integers from 0 to 51 behind each array"
+        helps = ['rs.einsum("ij,jk->ik", a, b)', "rs.einsum(a, [0, 1], b, [1, 2], [0, 2])"]
+        raise RscanValueError(text, code="E0809", labels=[(here(), "")], helps=helps)
+    terms = ["".join("..." if i is Ellipsis else _NUMBERED[i] for i in term) for term in lists]
+    left = ",".join(terms[: len(given) // 2])
+    return f"{left}->{terms[-1]}" if len(given) % 2 else left, tuple(given[: len(given) // 2 * 2 : 2])
+
+
+_NUMBERED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 #: Letters for the axes of `...`, which no user writes.
 _DOTS = "αβγδεζηθικλμνξοπρστυφχψω"

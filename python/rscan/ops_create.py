@@ -21,14 +21,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
     """An array of one value.
 
     >>> rs.full((2, 2), 7).eval()
     array([[7, 7],
            [7, 7]])
     """
-    return broadcast_to(as_variable(value, dtype), shape)
+    return broadcast_to(as_variable(fill_value, dtype), shape)
 
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
@@ -49,32 +49,33 @@ def ones(shape: Any, dtype: Any = None) -> Variable:
     return full(shape, 1, dtype_name(dtype, config.floatX))
 
 
-def full_like(x: Any, value: Any, dtype: Any = None) -> Variable:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
     """An array of one value, with the shape of x and, unless told otherwise, its dtype.
 
     >>> rs.full_like([1.0, 2.0], 3).eval()
     array([3., 3.])
     """
     like = as_variable(x)
-    return broadcast_like(as_variable(value, dtype_name(dtype, like.dtype)), like)
+    value = as_variable(fill_value, dtype_name(dtype, like.dtype))
+    return broadcast_like(value, like) if shape is None else broadcast_to(value, shape)
 
 
-def zeros_like(x: Any, dtype: Any = None) -> Variable:
-    """Zeros with the shape and dtype of x.
+def zeros_like(x: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
+    """Zeros with the shape and dtype of x, unless told otherwise.
 
     >>> rs.empty_like(np.zeros(2, "float32")).eval().dtype
     dtype('float32')
     """
-    return full_like(x, 0, dtype)
+    return full_like(x, 0, dtype, shape=shape)
 
 
-def ones_like(x: Any, dtype: Any = None) -> Variable:
-    """Ones with the shape and dtype of x.
+def ones_like(x: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
+    """Ones with the shape and dtype of x, unless told otherwise.
 
     >>> rs.ones_like([1.5, 2.5]).eval()
     array([1., 1.])
     """
-    return full_like(x, 1, dtype)
+    return full_like(x, 1, dtype, shape=shape)
 
 
 empty = zeros
@@ -157,14 +158,14 @@ def _count(num: Any, what: str) -> Variable:
     return assert_(count, elementwise("le", 0, count), message=f"{what}: the number of points is negative")
 
 
-def eye(n: Any, m: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     """A matrix with ones where column − row = k.
 
     >>> rs.eye(2, 3).eval()
     array([[1., 0., 0.],
            [0., 1., 0.]])
     """
-    return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *extents([n, n if m is None else m, k]))
+    return apply("eye", {"dtype": dtype_name(dtype, config.floatX)}, *extents([N, N if M is None else M, k]))
 
 
 def identity(n: Any, dtype: Any = None) -> Variable:
@@ -210,7 +211,7 @@ def triu(x: Any, k: int = 0) -> Variable:
     return apply("tri", {"lower": False, "k": whole(k, "k")}, at_least(x, 2, "triu"))
 
 
-def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = None) -> Variable:
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Variable:
     """A matrix with ones at and below the k-th diagonal.
 
     >>> rs.tri(3).eval()
@@ -218,4 +219,4 @@ def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = None) -> Variable:
            [1., 1., 0.],
            [1., 1., 1.]])
     """
-    return tril(ones((n, n if m is None else m), dtype), k)
+    return tril(ones((N, N if M is None else M), dtype), k)

@@ -21,14 +21,20 @@ __all__ = [
 def cast(x: Any, dtype: Any) -> Variable:
     """The same elements as another dtype. Floats lose their fraction on the way to integers; a number is True unless it is 0.
 
-    >>> rs.astype([1.7, 2.2], "int64").eval()
+    >>> rs.cast([1.7, 2.2], "int64").eval()
     array([1, 2])
     """
     v, name = as_variable(x), dtype_name(dtype)
     return v if v.dtype == name else apply("cast", {"dtype": name}, v)
 
 
-astype = cast
+def astype(x: Any, dtype: Any, *, copy: bool = True) -> Variable:
+    """`cast` under NumPy's name. Variables are never changed in place, whatever `copy` says.
+
+    >>> rs.astype([1.7, 2.2], "int64").eval()
+    array([1, 2])
+    """
+    return cast(x, dtype)
 
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
@@ -47,12 +53,15 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
 switch = where
 
 
-def clip(x: Any, min: Any = None, max: Any = None) -> Variable:
-    """x, not less than min nor more than max. None leaves that side open.
+def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Variable:
+    """x, not less than min nor more than max, of which `a_min` and `a_max` are other names. None leaves that side open.
 
     >>> rs.clip([-1.0, 0.5, 3.0], 0, 1).eval()
     array([0. , 0.5, 1. ])
     """
+    if (min is not None and a_min is not None) or (max is not None and a_max is not None):
+        raise RscanTypeError("clip: a_min and min, a_max and max are names of one bound: give one", code="E0809", labels=[(here(), "")])
+    min, max = a_min if min is None else min, a_max if max is None else max
     if min is not None and max is not None:
         return elementwise("clip", x, min, max)
     if min is not None:

@@ -7,40 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from ._args import at_least, one_axis, whole
+from ._args import at_least, axes_of, one_axis, whole
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError, ShapeError
-from .indexing import nonzero, take
+from .indexing import nonzero, take, write
 from .ops_control import assert_
 from .ops_create import arange, zeros
 from .ops_elementwise import cast
-from .ops_reduce import argsort
-from .ops_shape import atleast_1d, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, split
+from .ops_reduce import any as _any
+from .ops_reduce import argsort, cumsum
+from .ops_reduce import sum as _sum
+from .ops_shape import atleast_1d, broadcast_to, concatenate, each, expand_dims, moveaxis, ravel, reshape, split
 from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
 
 __all__ = [
-    "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "resize", "rollaxis",
-    "trim_zeros", "unstack", "vsplit",
+    "append", "atleast_3d", "block", "column_stack", "concat", "delete", "dsplit", "dstack", "hsplit", "insert", "repeat", "resize",
+    "rollaxis", "trim_zeros", "unstack", "vsplit",
 ]  # fmt: skip
 
 
-def concat(arrays: Any, axis: int | None = 0) -> Variable:
+def concat(arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """`concatenate` under the array API's name.
 
     >>> rs.concat([[1], [2, 3]]).eval()
     array([1, 2, 3])
     """
-    return concatenate(arrays, axis)
+    return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
 
-def atleast_3d(x: Any) -> Variable:
-    """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1.
+def atleast_3d(*arrays: Any) -> Any:
+    """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1. Of several arrays a tuple.
 
     >>> rs.atleast_3d([1.0, 2.0]).eval().shape
     (1, 2, 1)
     """
-    v = as_variable(x)
-    return expand_dims(v, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(v.ndim, ()))
+    return each(lambda v: expand_dims(v, {0: (0, 1, 2), 1: (0, 2), 2: (2,)}.get(v.ndim, ())), arrays)
 
 
 def column_stack(tup: Any) -> Variable:
@@ -262,6 +263,47 @@ def resize(a: Any, new_shape: Any) -> Variable:
     return reshape(take(v, arange(total) % extent(v, 0)), shape) if v.static_shape != (0,) else zeros(shape, v.dtype)
 
 
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
+    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
+
+    >>> rs.repeat([1, 2], 2).eval()
+    array([1, 1, 2, 2])
+    """
+    v = as_variable(x)
+    if axis is None:
+        v, axis = ravel(v), 0
+    at = one_axis(axis, v.ndim)
+    count = as_variable(repeats)
+    if count.ndim == 1 and count.static_shape != (1,):
+        return _repeat_each(v, count, at)
+    if count.ndim == 1:
+        repeats = count = count[0]
+    n = v.shape
+    value = static_value(repeats)
+    times = int(value) if value is not None else count
+    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
+    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
+
+
+def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
+    numbers = static_value(count)
+    if numbers is None:
+        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
+    if v.static_shape[axis] not in (None, len(numbers)):
+        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
+        raise ShapeError(text, code="E0812", labels=[(here(), "")])
+    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
+
+
+def _places(count: Variable, n: Any) -> Variable:
+    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
+    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
+    checked = assert_(checked, elementwise("ge", checked, 0), message="repeat: a number of repeats is negative")
+    ends = cumsum(checked)
+    begun = write(zeros([_sum(checked) + 1], "int64"), ends[:-1], as_variable(1), "inc")
+    return cumsum(begun)[:-1]
+
+
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
     """With an axis moved before another.
 
@@ -277,19 +319,25 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
     return moveaxis(v, at, to - 1 if at < to else to)
 
 
-def trim_zeros(filt: Any, trim: str = "fb") -> Variable:
-    """A vector without the zeros in front ("f"), behind ("b"), or both.
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Variable:
+    """A vector without the zeros in front ("f"), behind ("b"), or both; an array without such slices along axes, all by default.
 
     >>> rs.trim_zeros([0, 1, 2, 0]).eval()
     array([1, 2])
     """
-    v = as_variable(filt)
-    if v.ndim != 1 or not isinstance(trim, str) or set(trim.lower()) - set("fb"):
-        raise RscanValueError("trim_zeros takes a vector, and 'f', 'b' or 'fb'", code="E0809", labels=[(here(), "")])
-    n = extent(v, 0)
-    some = concatenate([elementwise("ne", v, 0), as_variable(np.array([True]))])
-    first = apply("argreduce", {"kind": "max", "axis": 0}, cast(some, "int8"))
-    reverse = apply("flip", {"axis": 0}, elementwise("ne", v, 0))
-    last = apply("argreduce", {"kind": "max", "axis": 0}, cast(concatenate([reverse, as_variable(np.array([True]))]), "int8"))
-    low, high = operands((first if "f" in trim.lower() else 0, n - last if "b" in trim.lower() else n))
-    return v[low : elementwise("maximum", low, high)]
+    v = at_least(filt, 1, "trim_zeros")
+    if not isinstance(trim, str) or set(trim.lower()) - set("fb"):
+        raise RscanValueError("trim_zeros takes an array, and 'f', 'b' or 'fb'", code="E0809", labels=[(here(), "")])
+    bounds = [slice(None)] * v.ndim
+    for at in axes_of(axis, v.ndim):
+        others = tuple(k for k in range(v.ndim) if k != at)
+        bounds[at] = _occupied(_any(elementwise("ne", v, 0), others) if others else elementwise("ne", v, 0), trim.lower())
+    return v[tuple(bounds)]
+
+
+def _occupied(some: Variable, trim: str) -> slice:
+    """The part of an axis that is left without what is false in front, or behind."""
+    n, end = extent(some, 0), as_variable(np.array([True]))
+    count = lambda v: apply("argreduce", {"kind": "max", "axis": 0}, cast(concatenate([v, end]), "int8"))
+    low, high = operands((count(some) if "f" in trim else 0, n - count(apply("flip", {"axis": 0}, some)) if "b" in trim else n))
+    return slice(low, elementwise("maximum", low, high))

@@ -12,12 +12,13 @@ from .errors import RscanTypeError, RscanValueError, ShapeError
 from .indexing import take
 from .ops_control import assert_
 from .ops_create import arange
-from .ops_elementwise import cast, clip
+from .ops_elementwise import cast, clip, where
+from .ops_math import _floats
 from .ops_reduce import diff
 from .ops_shape import concatenate, moveaxis, ravel, reshape
-from .variable import Variable, as_variable, elementwise, extent, operands
+from .variable import Variable, apply, as_variable, elementwise, extent, operands
 
-__all__ = ["bitwise_count", "gradient", "i0", "kaiser", "put"]
+__all__ = ["bitwise_count", "gradient", "i0", "kaiser", "nextafter", "put", "spacing"]
 
 
 def bitwise_count(x: Any) -> Variable:
@@ -37,6 +38,52 @@ def bitwise_count(x: Any) -> Variable:
     for shift in (8, 16, 32):
         n = n + (n >> np.uint64(shift))
     return cast(n & np.uint64(0x7F), "uint8")
+
+
+def _neighbour(size: Variable, away: Variable) -> Variable:
+    """The float next to one that is not negative, away from 0 where that is wanted, else towards it.
+
+    (Rump, Zimmermann, Boldo and Melquiond, "Computing predecessor and successor in rounding to nearest": what is added or taken is rounded
+    to one unit of the last place. Small numbers are made large before, and the smallest ones have the distance of 0.)
+    """
+    info = np.finfo(size.dtype)
+    unit, least = float(info.epsneg), float(info.smallest_subnormal)
+    up = where(away, 1.0, -1.0).astype(size.dtype)
+    small, tiny = size < least / unit / unit / 2, size < least / unit
+    scaled = where(small, size / unit, size)
+    step = up * (unit * (1 + 2 * unit) * scaled)
+    found = where(small, (scaled + step) * unit, scaled + step)
+    found = where(tiny, size + up * least, found)
+    return where(elementwise("logical_and", size == np.inf, elementwise("logical_not", away)), float(info.max), found)
+
+
+def nextafter(x1: Any, x2: Any) -> Variable:
+    """The float next to x1 on the way to x2, which it is where both are equal; NaN where one is. Its slope is 1 by x1, and 0 by x2.
+
+    >>> rs.nextafter(1.0, 2.0).eval() - 1.0
+    np.float64(2.220446049250313e-16)
+    """
+    x, y = _floats(x1, x2)
+    up = x < y
+    size = elementwise("abs", x)
+    signed = elementwise("copysign", _neighbour(size, elementwise("eq", up, elementwise("gt", x, 0))), x)
+    least = as_variable(float(np.finfo(x.dtype).smallest_subnormal), x.dtype)
+    found = where(elementwise("eq", x, 0), elementwise("copysign", least, y), signed)
+    found = where(elementwise("isnan", x + y), x + y, where(elementwise("eq", x, y), y, found))
+    found = where(elementwise("logical_and", elementwise("isinf", x), elementwise("isinf", y)), where(x == y, y, signed), found)
+    return apply("grad_to", {}, found, x + 0 * y, as_variable(True))
+
+
+def spacing(x: Any) -> Variable:
+    """The distance of x to the float next to it, away from 0, with the sign of x; NaN of infinities. Its slope is 0.
+
+    >>> rs.spacing([1.0, -1.0]).eval()
+    array([ 2.22044605e-16, -2.22044605e-16])
+    """
+    v = as_variable(x)
+    v = v if v.dtype.startswith("float") else cast(v, "float64")
+    found = nextafter(v, where(v < 0, -np.inf, np.inf).astype(v.dtype)) - v
+    return where(elementwise("isinf", v), np.nan, found).astype(v.dtype)
 
 
 def i0(x: Any) -> Variable:

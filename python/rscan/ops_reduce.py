@@ -51,7 +51,10 @@ def _with(kind: str, x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
         # One more element, so that there is one.
         axes = axes_of(axis, v.ndim)
         rest = [a for a in range(v.ndim) if a not in axes]
-        rows = reshape(transpose(v, rest + axes), [*(v.shape[a] for a in rest), -1]) if 0 not in v.static_shape else None
+        count: Any = 1
+        for a in axes:
+            count = count * v.shape[a]
+        rows = reshape(transpose(v, rest + axes), [*(v.shape[a] for a in rest), count]) if 0 not in v.static_shape else None
         first = cast(initial, v.dtype)
         if rows is None:
             found = broadcast_to(first, [v.shape[a] for a in rest])
@@ -192,6 +195,10 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
     return found if dtype is None else cast(found, dtype)
 
 
+#: Where `mean` is an argument.
+_mean = mean
+
+
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """The mean over axes, weighted by an array of x's shape, or of the extent of one axis; with `returned` a pair with the sums of weights.
 
@@ -216,10 +223,11 @@ def var(
     keepdims: bool = False,
     *,
     where: Any = None,
+    mean: Any = None,
     correction: float | None = None,
 ) -> Variable:
     """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof, which
-    `correction` is another name of.
+    `correction` is another name of. `mean` is the mean, where it is known already, with its axes kept.
 
     >>> rs.var([[1.0, 3.0], [2.0, 8.0]], axis=1).eval()
     array([1., 9.])
@@ -230,7 +238,7 @@ def var(
         text = f"a variance is computed in float32 or float64, not in {dtype_name(dtype)}"
         raise RscanTypeError(text, code="E0806", labels=[(here(), "")])
     v = _float(x, dtype)
-    deviation = v - mean(v, axis, keepdims=True, where=where)
+    deviation = v - (_mean(v, axis, keepdims=True, where=where) if mean is None else mean)
     n = _how_many(v, axis, keepdims, where) - ddof
     n = elementwise("maximum", n, 0.0) if isinstance(n, Variable) else builtins.max(n, 0)
     return sum(deviation * deviation, axis, keepdims=keepdims, where=where) / n
@@ -253,14 +261,15 @@ def std(
     keepdims: bool = False,
     *,
     where: Any = None,
+    mean: Any = None,
     correction: float | None = None,
 ) -> Variable:
-    """The standard deviation over axes (of the elements where `where` is true).
+    """The standard deviation over axes (of the elements where `where` is true); arguments are those of `var`.
 
     >>> rs.std([1.0, 3.0], ddof=1).eval()
     array(1.41421356)
     """
-    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where, correction=correction))
+    return elementwise("sqrt", var(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
@@ -340,31 +349,47 @@ def _along(op: str, x: Any, axis: int | None, attrs: dict[str, Any] | None = Non
     return apply(op, {"axis": one_axis(axis, v.ndim), **(attrs or {})}, v)
 
 
-def cumsum(x: Any, axis: int | None = None) -> Variable:
-    """Sums of the elements up to each one, along an axis or flattened.
+def _cumulated(op: str, x: Any, axis: int | None, dtype: Any, out: None, attrs: dict[str, Any] | None = None) -> Variable:
+    no_out(out)
+    return _along(op, x, axis, attrs) if dtype is None else cast(_along(op, cast(x, dtype), axis, attrs), dtype)
+
+
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
+    """Sums of the elements up to each one, along an axis or flattened; integers are summed as 64-bit ones, unless `dtype` says otherwise.
 
     >>> rs.cumsum([[1, 2], [3, 4]], axis=0).eval()
     array([[1, 2],
            [4, 6]])
     """
-    return _along("cumsum", x, axis, {"reverse": False})
+    return _cumulated("cumsum", x, axis, dtype, out, {"reverse": False})
 
 
-def cumprod(x: Any, axis: int | None = None) -> Variable:
-    """Products of the elements up to each one, along an axis or flattened.
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
+    """Products of the elements up to each one, along an axis or flattened, as `cumsum`.
 
     >>> rs.cumprod([1.0, 2.0, 3.0]).eval()
     array([1., 2., 6.])
     """
-    return _along("cumprod", x, axis)
+    return _cumulated("cumprod", x, axis, dtype, out)
 
 
-def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
-    """Sorted along an axis, NaN last; descending: the other way round, NaN first. Sorting is stable, whatever `stable` says.
+def sort_kind(kind: Any, order: Any, kinds: tuple[Any, ...] = (None, "quicksort", "mergesort", "heapsort", "stable")) -> None:
+    """Checks the names of algorithms, of which there is one, and that there are no fields."""
+    if kind not in kinds or order is not None:
+        text = f"a kind of sorting is one of {kinds}, not {kind!r}"
+        text = text if kind not in kinds else f"there are no fields to sort by, got order={order!r}"
+        raise RscanValueError(text, code="E0809", labels=[(here(), "")])
+
+
+def sort(
+    x: Any, axis: int | None = -1, kind: str | None = None, order: None = None, *, descending: bool = False, stable: bool | None = None
+) -> Variable:
+    """Sorted along an axis, NaN last; descending: the other way round, NaN first. Sorting is stable, whatever `kind` and `stable` say.
 
     >>> rs.sort([3.0, 1.0, 2.0]).eval()
     array([1., 2., 3.])
     """
+    sort_kind(kind, order)
     found = _along("sort", x, axis)
     return _turned(found, axis) if descending else found
 
@@ -375,12 +400,15 @@ def _turned(v: Variable, axis: int | None) -> Variable:
     return v[(*before, builtins.slice(None, None, -1))]
 
 
-def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
+def argsort(
+    x: Any, axis: int | None = -1, kind: str | None = None, order: None = None, *, descending: bool = False, stable: bool | None = None
+) -> Variable:
     """The positions (int64) that sort along an axis; equal elements keep their order, when it is descending, too.
 
     >>> rs.argsort([3.0, 1.0, 2.0]).eval()
     array([1, 2, 0])
     """
+    sort_kind(kind, order)
     if not descending:
         return _along("argsort", x, axis)
     v = as_variable(x)

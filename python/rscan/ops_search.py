@@ -19,7 +19,7 @@ from .ops_shape import concatenate, expand_dims, flip
 from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, operands, static_value
 
 __all__ = [
-    "bincount", "cummax", "cummin", "digitize", "interp", "one_hot", "pad", "searchsorted", "segment_max", "segment_min",
+    "bincount", "cummax", "cummin", "digitize", "interp", "one_hot", "searchsorted", "segment_max", "segment_min",
     "segment_prod", "segment_sum", "top_k",
 ]  # fmt: skip
 
@@ -266,68 +266,3 @@ def _extreme(dtype: str, sign: int) -> Any:
         return sign > 0
     info = np.iinfo(dtype)
     return info.max if sign > 0 else info.min
-
-
-def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
-    """What is to be done before and behind each axis: one number, a pair, or a pair per axis."""
-    is_list = isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
-    items = list(given) if is_list else [given]
-    if not any(isinstance(i, (list, tuple)) or np.ndim(i) for i in items if not isinstance(i, Variable)):
-        items = [items]
-    pairs = [tuple(i) if isinstance(i, (list, tuple, np.ndarray)) else (i,) for i in items]
-    pairs = [p * 2 if len(p) == 1 else p for p in pairs] * (ndim if len(pairs) == 1 else 1)
-    if len(pairs) != ndim or any(len(p) != 2 for p in pairs):
-        text = f"{what} is a number, a pair, or a pair for each of {ndim} axes, not {given!r}"
-        raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
-    return [(a, b) for a, b in pairs]
-
-
-def _reached(mode: str, before: Any, n: Any, behind: Any) -> Variable:
-    """The positions on an axis of n elements that a padded axis shows."""
-    wide = arange(0 - before, n + behind)
-    if mode == "edge":
-        return elementwise("minimum", elementwise("maximum", wide, 0), n - 1)
-    if mode == "wrap":
-        return wide % n
-    turn = 1 if mode == "reflect" else 0
-    period = 2 * n - 2 * turn
-    period = elementwise("maximum", period, 1)
-    place = wide % period
-    return elementwise("minimum", place, period - 1 + turn - place)
-
-
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Variable:
-    """x with so many elements before and behind each axis.
-
-    `pad_width` is a number, a pair, or a pair per axis, and so is `constant_values`, which the mode `constant` puts there. The mode `edge`
-    repeats the first and the last element, `reflect` mirrors at them, `symmetric` behind them, `wrap` begins again at the other end.
-
-        rs.pad(x, 1)
-        rs.pad(rows, ((2, 0), (0, 0)), constant_values=np.nan)
-
-    >>> rs.pad([1.0, 2.0], (1, 2)).eval()
-    array([0., 1., 2., 0., 0.])
-    >>> rs.pad([1, 2, 3], 1, mode="reflect").eval()
-    array([2, 1, 2, 3, 2])
-    """
-    v = as_variable(x)
-    if mode not in ("constant", "edge", "reflect", "symmetric", "wrap"):
-        raise RscanValueError(
-            f"pad has the modes constant, edge, reflect, symmetric and wrap, not {mode!r}", code="E0809", labels=[(here(), "")]
-        )
-    widths, values = _pairs(pad_width, v.ndim, "pad_width"), _pairs(constant_values, v.ndim, "constant_values")
-    for axis, ((before, behind), constants) in enumerate(zip(widths, values, strict=True)):
-        if any(not isinstance(w, Variable) and whole(w, "pad_width") < 0 for w in (before, behind)):
-            raise RscanValueError("pad_width is not negative", code="E0809", labels=[(here(), "")])
-        if not isinstance(before, Variable) and not isinstance(behind, Variable) and before == behind == 0:
-            continue
-        if mode == "constant":
-            shape = v.shape
-            sides = [
-                full([*shape[:axis], width, *shape[axis + 1 :]], cast(value, v.dtype))
-                for width, value in zip((before, behind), constants, strict=True)
-            ]
-            v = concatenate([sides[0], v, sides[1]], axis)
-        else:
-            v = take(v, _reached(mode, before, extent(v, axis), behind), axis)
-    return v

@@ -12,9 +12,9 @@ from .errors import RscanTypeError, RscanValueError
 from .indexing import nonzero, take, take_along_axis
 from .ops_control import assert_
 from .ops_create import arange, zeros
-from .ops_elementwise import cast, where
+from .ops_elementwise import cast, clip, where
 from .ops_reduce import all as _all
-from .ops_reduce import argsort, cumsum, prod, sort
+from .ops_reduce import argsort, cumsum, prod, sort, sort_kind
 from .ops_reduce import sum as _sum
 from .ops_search import searchsorted, sums_at
 from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape, stack, transpose
@@ -90,21 +90,41 @@ def argwhere(a: Any) -> Variable:
     return found if v.ndim else found[:, :0]
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
-    """The positions along each axis of positions in the flattened array of a shape.
+def _in_order(order: str) -> bool:
+    """True where the last axis runs fastest, "C"; False where the first one does, "F"."""
+    if order not in ("C", "F"):
+        raise RscanValueError(f"order is 'C' or 'F', not {order!r}", code="E0809", labels=[(here(), "")])
+    return order == "C"
+
+
+def _checked(places: Variable, n: Any, what: str) -> Variable:
+    """Positions from 0 to n − 1; others are an error when the function runs."""
+    fits = elementwise("logical_and", elementwise("le", 0, places), elementwise("lt", places, n))
+    return assert_(places, fits, message=f"{what}: a position lies outside the array")
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Variable, ...]:
+    """The positions along each axis of positions in the flattened array of a shape: in rows, or with `order="F"` in columns. Those outside
+    are an error when the function runs.
 
     >>> rs.eval(rs.unravel_index([5, 1], (2, 3)))
     [array([1, 0]), array([2, 1])]
     """
-    left, found = as_variable(indices), []
-    for n in reversed(list(shape) if isinstance(shape, (tuple, list)) else [shape]):
+    rows, extents = _in_order(order), list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    total: Any = 1
+    for n in extents:
+        total = total * n
+    left, found = _checked(as_variable(indices), total, "unravel_index"), []
+    for n in reversed(extents) if rows else extents:
         found.append(left % n)
         left = left // n
-    return tuple(reversed(found))
+    return tuple(reversed(found)) if rows else tuple(found)
 
 
-def ravel_multi_index(multi_index: Any, dims: Any) -> Variable:
-    """The positions in the flattened array of a shape, given those along each axis. They are not checked.
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Variable:
+    """The positions in the flattened array of a shape, given those along each axis: in rows, or with `order="F"` in columns.
+
+    Those outside are an error when the function runs, or as `mode` says, one for all axes or one for each: they "wrap", or "clip".
 
     >>> rs.ravel_multi_index(([1, 0], [2, 1]), (2, 3)).eval()
     array([5, 1])
@@ -112,38 +132,52 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Variable:
     items, extents = list(multi_index), list(dims)
     if len(items) != len(extents):
         raise RscanValueError(f"{len(items)} positions for {len(extents)} axes", code="E0809", labels=[(here(), "")])
-    out = as_variable(items[0])
-    for place, n in zip(items[1:], extents[1:], strict=True):
+    modes = list(mode) if isinstance(mode, (tuple, list)) else [mode] * len(items)
+    fitted = [_fitted(as_variable(place), n, m) for place, n, m in zip(items, extents, modes, strict=True)]
+    pairs = list(zip(fitted, extents, strict=True))
+    pairs = pairs if _in_order(order) else pairs[::-1]
+    out = pairs[0][0]
+    for place, n in pairs[1:]:
         out = out * n + place
     return out
+
+
+def _fitted(place: Variable, n: Any, mode: str) -> Variable:
+    """Positions on an axis of n elements."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise RscanValueError(f"the modes of positions are raise, wrap and clip, not {mode!r}", code="E0809", labels=[(here(), "")])
+    if mode == "wrap":
+        return place % n
+    return clip(place, 0, n - 1) if mode == "clip" else _checked(place, n, "ravel_multi_index")
 
 
 # Partial orders. A whole sort is one: elements on either side of a place are sorted, too.
 
 
-def _places(kth: Any) -> None:
+def _places(kth: Any, kind: Any, order: Any) -> None:
+    sort_kind(kind, order, ("introselect",))
     for k in kth if isinstance(kth, (tuple, list)) else [kth]:
         if not isinstance(k, Variable):
             whole(k, "kth")
 
 
-def partition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Variable:
     """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted.
 
     >>> rs.partition([3.0, 1.0, 2.0], 1).eval()[1]
     np.float64(2.0)
     """
-    _places(kth)
+    _places(kth, kind, order)
     return sort(a, axis)
 
 
-def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Variable:
     """The positions (int64) that partition along an axis, as `partition` does.
 
     >>> rs.argpartition([3.0, 1.0, 2.0], 0).eval()[0]
     np.int64(1)
     """
-    _places(kth)
+    _places(kth, kind, order)
     return argsort(a, axis)
 
 
@@ -171,8 +205,8 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
 # Sets.
 
 
-def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
-    """True for elements that are among others.
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Variable:
+    """True for elements that are among others. (`assume_unique` and `kind` choose NumPy's algorithm; here is one.)
 
     >>> rs.isin([1, 2, 3], [2, 4]).eval()
     array([False,  True, False])
@@ -207,10 +241,11 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
     size: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """The distinct elements, sorted; the distinct slices along an axis, in the order of their first elements that differ.
+    """The distinct elements, sorted whatever `sorted` says; of slices along an axis in the order of their first elements that differ.
 
     NaN equal each other if `equal_nan`; slices with NaN differ from all others, as for NumPy. On request also the position of the first of
     each, the number of the distinct one that each element is, and how often each occurs.
@@ -336,15 +371,21 @@ def union1d(ar1: Any, ar2: Any) -> Variable:
     return unique(concatenate([ravel(as_variable(ar1)), ravel(as_variable(ar2))]))
 
 
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
-    """What is in both arrays, sorted, each once.
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """What is in both arrays, sorted, each once; with `return_indices` also where it is first in the one array and in the other.
 
     >>> rs.intersect1d([1, 2, 3], [2, 3, 4]).eval()
     array([2, 3])
     """
     a, b = operands((ar1, ar2))
-    values = unique(cast(a, np.result_type(a.dtype, b.dtype).name))
-    return values[isin(values, b)]
+    common = np.result_type(a.dtype, b.dtype).name
+    if not return_indices:
+        values = unique(cast(a, common))
+        return values[isin(values, b)]
+    (values, first), (others, second) = (unique(cast(v, common), return_index=True) for v in (a, b))
+    both = isin(values, others)
+    values = values[both]
+    return values, first[both], second[searchsorted(others, values)]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ._args import at_least, axes_of, one_axis
+from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
 from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError
 from .ops_elementwise import cast
-from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
+from .variable import Variable, apply, as_variable, dtype_name, extent, extents, operands, result_dtype
 
 __all__ = [
     "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
     "expand_dims", "flatten", "flip", "fliplr", "flipud", "hstack", "join", "moveaxis", "ndim", "permute_dims", "ravel",
-    "repeat", "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
+    "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
 ]  # fmt: skip
 
 
@@ -49,8 +49,8 @@ def size(x: Any, axis: int | None = None) -> Any:
     return v.size if axis is None else extent(v, one_axis(axis, v.ndim))
 
 
-def copy(x: Any) -> Variable:
-    """Another variable with the same elements.
+def copy(x: Any, order: str | None = "K") -> Variable:
+    """Another variable with the same elements. Memory is laid out by the compiler, whatever `order` says.
 
     >>> rs.copy([1.0, 2.0]).eval()
     array([1., 2.])
@@ -59,8 +59,16 @@ def copy(x: Any) -> Variable:
     return apply("transpose", {"perm": list(range(v.ndim))}, v)
 
 
-def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Variable:
-    """The same elements, in order, under other extents, of which one may be −1. Results share no memory, whatever `copy` says.
+def by_columns(order: Any) -> bool:
+    """False for "C" and what is that here, True for "F"."""
+    if order not in ("C", "F", "A", "K", None):
+        raise RscanValueError(f"order is 'C' or 'F', not {order!r}", code="E0809", labels=[(here(), "")])
+    return bool(order == "F")
+
+
+def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Variable:
+    """The same elements, in order, under other extents, of which one may be −1: row by row, or with `order="F"` column by column. Results
+    share no memory, whatever `copy` says.
 
     >>> rs.reshape(np.arange(6), (2, -1)).eval()
     array([[0, 1, 2],
@@ -68,16 +76,19 @@ def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Variable:
     """
     if isinstance(shape, Variable) and shape.ndim == 1:
         shape = list(shape)
+    if by_columns(order):
+        turned = list(shape)[::-1] if isinstance(shape, (tuple, list, np.ndarray)) else [shape]
+        return transpose(reshape(transpose(x), turned))
     return apply("reshape", {}, as_variable(x), *extents(shape))
 
 
-def ravel(x: Any) -> Variable:
-    """All elements as a vector.
+def ravel(x: Any, order: str = "C") -> Variable:
+    """All elements as a vector: row by row, or with `order="F"` column by column.
 
     >>> rs.ravel([[1, 2], [3, 4]]).eval()
     array([1, 2, 3, 4])
     """
-    v = as_variable(x)
+    v = transpose(x) if by_columns(order) else as_variable(x)
     return v if v.ndim == 1 else reshape(v, (-1,))
 
 
@@ -270,22 +281,35 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Variable:
     return turns[operator.index(k) % 4](v)
 
 
-def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
-    """Joined along an existing axis (None: flattened first).
+def common_dtype(arrays: list[Variable], dtype: Any, casting: str) -> str:
+    """What arrays become when they are joined: their common dtype, or the one that is asked for and may be had."""
+    if dtype is None:
+        return result_dtype(*arrays)
+    name = dtype_name(dtype)
+    for v in arrays:
+        if not np.can_cast(v.dtype, name, casting):  # type: ignore[arg-type]
+            helps = ['casting="unsafe"']
+            raise RscanTypeError(f"{v!r} does not become {name} by casting={casting!r}", code="E0809", labels=[(here(), "")], helps=helps)
+    return name
+
+
+def concatenate(arrays: Any, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
+    """Joined along an existing axis (None: flattened first), in their common dtype or as `dtype` says, where `casting` admits it.
 
     >>> rs.concatenate([[1.0, 2.0], [3.0]]).eval()
     array([1., 2., 3.])
     """
     if isinstance(arrays, Variable):
         arrays = list(arrays)
+    no_out(out)
     items = [as_variable(a) for a in arrays]
     if not items:
         raise RscanTypeError("nothing to join", code="E0809", labels=[(here(), "")])
     if axis is None:
         items, axis = [ravel(v) for v in items], 0
-    dtype = result_dtype(*items)
+    common = common_dtype(items, dtype, casting)
     at = one_axis(axis, items[0].ndim)
-    return apply("join", {"axis": at}, *[cast(v, dtype) for v in items])
+    return apply("join", {"axis": at}, *[cast(v, common) for v in items])
 
 
 def join(axis: int, *arrays: Any) -> Variable:
@@ -297,8 +321,8 @@ def join(axis: int, *arrays: Any) -> Variable:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0) -> Variable:
-    """Joined along a new axis.
+def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
+    """Joined along a new axis, as `concatenate` joins.
 
     >>> rs.stack([[1, 2], [3, 4]], axis=1).eval()
     array([[1, 3],
@@ -308,47 +332,51 @@ def stack(arrays: Any, axis: int = 0) -> Variable:
     if not items:
         raise RscanTypeError("nothing to stack", code="E0809", labels=[(here(), "")])
     at = one_axis(axis, items[0].ndim + 1)
-    return concatenate([expand_dims(v, at) for v in items], at)
+    return concatenate([expand_dims(v, at) for v in items], at, out, dtype=dtype, casting=casting)
 
 
-def atleast_1d(x: Any) -> Variable:
-    """A scalar as a vector of one element; others as they are.
+def each(function: Any, arrays: tuple[Any, ...]) -> Any:
+    """Of one array what a function gives, of several the tuple."""
+    found = tuple(function(as_variable(a)) for a in arrays)
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """A scalar as a vector of one element; others as they are. Of several arrays a tuple.
 
     >>> rs.atleast_1d(3.0).eval()
     array([3.])
     """
-    v = as_variable(x)
-    return expand_dims(v, 0) if v.ndim == 0 else v
+    return each(lambda v: expand_dims(v, 0) if v.ndim == 0 else v, arrays)
 
 
-def atleast_2d(x: Any) -> Variable:
-    """With new first axes until there are two.
+def atleast_2d(*arrays: Any) -> Any:
+    """With new first axes until there are two. Of several arrays a tuple.
 
     >>> rs.atleast_2d([1.0, 2.0]).eval()
     array([[1., 2.]])
     """
-    v = as_variable(x)
-    return expand_dims(v, tuple(range(2 - v.ndim))) if v.ndim < 2 else v
+    return each(lambda v: expand_dims(v, tuple(range(2 - v.ndim))) if v.ndim < 2 else v, arrays)
 
 
-def vstack(arrays: Any) -> Variable:
-    """Joined as rows.
+def vstack(arrays: Any, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
+    """Joined as rows, as `concatenate` joins.
 
     >>> rs.vstack([[1, 2], [3, 4]]).eval()
     array([[1, 2],
            [3, 4]])
     """
-    return concatenate([atleast_2d(a) for a in arrays], 0)
+    return concatenate([atleast_2d(a) for a in arrays], 0, dtype=dtype, casting=casting)
 
 
-def hstack(arrays: Any) -> Variable:
-    """Joined along the second axis, vectors along the first.
+def hstack(arrays: Any, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
+    """Joined along the second axis, vectors along the first, as `concatenate` joins.
 
     >>> rs.hstack([[1, 2], [3]]).eval()
     array([1, 2, 3])
     """
     items = [atleast_1d(a) for a in arrays]
-    return concatenate(items, 0 if items and items[0].ndim == 1 else 1)
+    return concatenate(items, 0 if items and items[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
@@ -376,16 +404,17 @@ def _sections(number: Any) -> int:
     return int(number)
 
 
-def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
-    """So many parts along an axis, the first ones longer where they cannot be equal.
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
+    """So many parts along an axis, the first ones longer where they cannot be equal; or cut at these positions.
 
     >>> rs.eval(rs.array_split(np.arange(5), 2))
     [array([0, 1, 2]), array([3, 4])]
     """
     v = as_variable(x)
     at = one_axis(axis, v.ndim)
-    n = extent(v, at)
-    sections = _sections(sections)
+    if not isinstance(indices_or_sections, (int, np.integer)):
+        return _cut(v, list(indices_or_sections), at)
+    n, sections = extent(v, at), _sections(indices_or_sections)
     ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
     return _cut(v, ends, at)
 
@@ -416,51 +445,6 @@ def tile(x: Any, reps: Any) -> Variable:
     return reshape(wide, [c * n for c, n in zip(counts, extents_before, strict=True)])
 
 
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
-    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
-
-    >>> rs.repeat([1, 2], 2).eval()
-    array([1, 1, 2, 2])
-    """
-    v = as_variable(x)
-    if axis is None:
-        v, axis = ravel(v), 0
-    at = one_axis(axis, v.ndim)
-    count = as_variable(repeats)
-    if count.ndim == 1:
-        return _repeat_each(v, count, at)
-    n = v.shape
-    value = static_value(repeats)
-    times = int(value) if value is not None else count
-    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
-    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
-
-
-def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
-    numbers = static_value(count)
-    if numbers is None:
-        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
-    if len(numbers) == 1:
-        return repeat(v, int(numbers[0]), axis)
-    if v.static_shape[axis] not in (None, len(numbers)):
-        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
-        raise ShapeError(text, code="E0812", labels=[(here(), "")])
-    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
-
-
-def _places(count: Variable, n: Any) -> Variable:
-    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
-    from .indexing import write
-    from .ops_control import assert_
-    from .ops_create import zeros
-    from .ops_reduce import cumsum
-
-    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
-    ends = cumsum(checked)
-    begun = write(zeros([ends[-1] + 1], "int64"), ends[:-1], as_variable(1), "inc")
-    return cumsum(begun)[:-1]
-
-
 def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
     """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other.
 
@@ -470,10 +454,14 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
     v = as_variable(x)
     if axis is None:
         return reshape(roll(ravel(v), shift, 0), v.shape)
-    if isinstance(axis, (tuple, list)):
-        shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axis)
-        for s, a in zip(shifts, axis, strict=True):
-            v = roll(v, s, a)
+    if isinstance(axis, (tuple, list)) or isinstance(shift, (tuple, list)):
+        axes, shifts = (list(a) if isinstance(a, (tuple, list)) else [a] for a in (axis, shift))
+        several = max(len(axes), len(shifts))
+        if not {len(axes), len(shifts)} <= {1, several}:
+            text = f"roll takes as many shifts as axes, got {len(shifts)} and {len(axes)}"
+            raise RscanValueError(text, code="E0809", labels=[(here(), "")])
+        for k in range(several):
+            v = roll(v, shifts[k % len(shifts)], axes[k % len(axes)])
         return v
     at = one_axis(axis, v.ndim)
     n = extent(v, at)

@@ -1,4 +1,4 @@
-"""Order statistics, reductions that leave NaN out, covariances, histograms, sums over intervals."""
+"""Reductions that leave NaN out, covariances, histograms, sums over intervals."""
 
 from __future__ import annotations
 
@@ -7,171 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ._args import at_least, axes_of, no_out, one_axis, whole
+from ._args import at_least, no_out, one_axis, whole
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError
-from .indexing import take, take_along_axis
-from .ops_control import assert_
+from .indexing import take_along_axis
 from .ops_create import linspace, zeros
 from .ops_elementwise import cast, where
-from .ops_reduce import _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sort, sum
+from .ops_elementwise import where as _where
+from .ops_reduce import _ddof, _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sum
 from .ops_search import searchsorted, sums_at
-from .ops_shape import atleast_1d, atleast_2d, broadcast_like, concatenate, expand_dims, moveaxis, ravel, reshape
-from .variable import Variable, as_variable, elementwise, extent, operands, static_value
+from .ops_shape import atleast_2d, broadcast_like, concatenate, expand_dims, ravel
+from .variable import Variable, as_variable, elementwise, extent, operands
 
 __all__ = [
-    "corrcoef", "cov", "cumulative_prod", "cumulative_sum", "ediff1d", "histogram", "histogram_bin_edges", "median", "nanargmax",
-    "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
-    "nanstd", "nansum", "nanvar", "percentile", "quantile", "trapezoid",
+    "corrcoef", "cov", "cumulative_prod", "cumulative_sum", "ediff1d", "histogram", "histogram_bin_edges", "nanargmax", "nanargmin",
+    "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "trapezoid",
 ]  # fmt: skip
-
-
-# Order statistics.
-
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-def _rows(x: Variable, axis: Any) -> tuple[Variable, list[int]]:
-    """The elements over axes along a last axis, and the axes."""
-    axes = axes_of(axis, x.ndim)
-    if not axes:
-        raise RscanTypeError("order statistics are taken over one axis at least", code="E0809", labels=[(here(), "")])
-    moved = moveaxis(x, tuple(axes), tuple(range(x.ndim - len(axes), x.ndim)))
-    if len(axes) == 1:
-        return moved, axes
-    count: Any = 1
-    for n in moved.shape[x.ndim - len(axes) :]:
-        count = count * n
-    return reshape(moved, [*moved.shape[: x.ndim - len(axes)], count]), axes
-
-
-def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skips_nan: bool) -> Variable:
-    v = _float(at_least(x, 0, "quantile"), None)
-    v = atleast_1d(v)
-    if method not in _METHODS:
-        text = f"quantiles are found by the methods {', '.join(_METHODS)}, not by {method!r}"
-        raise RscanValueError(text, code="E0809", labels=[(here(), "")])
-    share = as_variable(q, None if isinstance(q, Variable) else v.dtype)
-    known = static_value(share)
-    if share.ndim > 1 or (known is not None and not np.all((known >= 0) & (known <= 1))):
-        raise RscanValueError("quantiles are numbers in [0, 1], one or a vector of them", code="E0809", labels=[(here(), "")])
-    if known is None:
-        fits = elementwise("logical_and", elementwise("le", 0, share), elementwise("le", share, 1))
-        share = assert_(share, fits, message="quantiles are numbers in [0, 1]")
-    rows, axes = _rows(v, axis)
-    ordered = sort(rows, -1)
-    nan = elementwise("isnan", rows)
-    n = extent(rows, rows.ndim - 1)
-    count = sum(cast(elementwise("logical_not", nan), v.dtype), -1, keepdims=True) if skips_nan else cast(as_variable(n), v.dtype)
-    share = cast(share, v.dtype)
-    found = _at_share(ordered, expand_dims(share, tuple(range(rows.ndim - 1))) if share.ndim else share, count, method)
-    if not skips_nan:
-        found = where(sum(cast(nan, "int64"), -1, keepdims=True) > 0, np.nan, found)
-    out = moveaxis(found, -1, 0) if share.ndim else found[..., 0]
-    return expand_dims(out, tuple(a + share.ndim for a in axes)) if keepdims else out
-
-
-def _at_share(ordered: Variable, share: Variable, count: Variable, method: str) -> Variable:
-    """The elements of sorted rows at shares of the way from the first to the last of so many, along the last axis."""
-    place = share * (count - 1)
-    place = elementwise("maximum", place, 0.0)
-    if method == "nearest":
-        place = elementwise("round", place)
-    low, high = elementwise("floor", place), elementwise("ceil", place)
-    low, high = {"lower": (low, low), "higher": (high, high)}.get(method, (low, high))
-    at = [_elements(ordered, cast(p, "int64")) for p in (low, high)]
-    if method != "linear":
-        return (at[0] + at[1]) * 0.5 if method == "midpoint" else at[0]
-    part = place - low
-    # As NumPy: from the nearer end, so that both ends are met.
-    whole = elementwise("eq", part, 0)
-    step = where(whole, 0.0, at[1] - at[0])
-    return where(elementwise("lt", part, 0.5), at[0] + step * part, at[1] - step * (1 - part))
-
-
-def _elements(ordered: Variable, places: Variable) -> Variable:
-    """Elements of rows: the same of all, or of each its own."""
-    places = atleast_1d(places)
-    if ordered.ndim == 1 or all(n == 1 for n in places.static_shape[:-1]):
-        return take(ordered, ravel(places), axis=-1)
-    return take_along_axis(ordered, places, -1)
-
-
-def quantile(
-    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Variable:
-    """The elements at shares q, in [0, 1], of the way from the smallest to the largest, over axes; NaN where there is one.
-
-    Between two elements it is on the line through both, or as `method` says: "lower", "higher", "midpoint", "nearest". A vector of shares
-    gives a first axis. The gradient goes to the elements between which the quantile lies.
-
-        rs.quantile(x, [0.25, 0.75], axis=0)
-
-    >>> rs.quantile([1.0, 2.0, 3.0, 4.0], 0.5).eval()
-    array(2.5)
-    """
-    no_out(out)
-    return _quantile(x, q, axis, method, keepdims, False)
-
-
-def percentile(
-    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Variable:
-    """`quantile` of `q / 100`.
-
-    >>> rs.percentile([1.0, 2.0, 3.0], [25, 75]).eval()
-    array([1.5, 2.5])
-    """
-    no_out(out)
-    return _quantile(x, _hundredth(q), axis, method, keepdims, False)
-
-
-def _hundredth(q: Any) -> Any:
-    return q / 100 if isinstance(q, Variable) else np.true_divide(q, 100)
-
-
-def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
-    """The middle element over axes, or the mean of the two in the middle; NaN where there is one.
-
-    >>> rs.median([3.0, 1.0, 2.0, 10.0]).eval()
-    array(2.5)
-    """
-    no_out(out)
-    return _quantile(x, 0.5, axis, "midpoint", keepdims, False)
-
-
-def nanquantile(
-    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Variable:
-    """`quantile` of the elements that are not NaN; NaN where there are none.
-
-    >>> rs.nanquantile([np.nan, 1.0, 3.0], 0.5).eval()
-    array(2.)
-    """
-    no_out(out)
-    return _quantile(x, q, axis, method, keepdims, True)
-
-
-def nanpercentile(
-    x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
-) -> Variable:
-    """`percentile` of the elements that are not NaN; NaN where there are none.
-
-    >>> rs.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
-    array(2.)
-    """
-    no_out(out)
-    return _quantile(x, _hundredth(q), axis, method, keepdims, True)
-
-
-def nanmedian(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
-    """`median` of the elements that are not NaN; NaN where there are none.
-
-    >>> rs.nanmedian([np.nan, 1.0, 3.0]).eval()
-    array(2.)
-    """
-    no_out(out)
-    return _quantile(x, 0.5, axis, "midpoint", keepdims, True)
 
 
 # Without NaN.
@@ -186,45 +37,51 @@ def _instead(x: Any, value: float) -> tuple[Variable, Variable]:
     return where(nan, as_variable(value, v.dtype), v), nan
 
 
-def nansum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The sum of the elements that are not NaN.
+def nansum(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Variable:
+    """The sum of the elements that are not NaN, as `sum` takes it.
 
     >>> rs.nansum([np.nan, 1.0, 3.0]).eval()
     array(4.)
     """
-    return sum(_instead(x, 0)[0], axis, dtype, out, keepdims)
+    return sum(_instead(x, 0)[0], axis, dtype, out, keepdims, initial, where)
 
 
-def nanprod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The product of the elements that are not NaN.
+def nanprod(
+    x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Variable:
+    """The product of the elements that are not NaN, as `prod` takes it.
 
     >>> rs.nanprod([np.nan, 2.0, 3.0]).eval()
     array(6.)
     """
-    return prod(_instead(x, 1)[0], axis, dtype, out, keepdims)
+    return prod(_instead(x, 1)[0], axis, dtype, out, keepdims, initial, where)
 
 
-def nancumsum(x: Any, axis: int | None = None) -> Variable:
+def nancumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """`cumsum` with 0 for NaN.
 
     >>> rs.nancumsum([2.0, np.nan, 3.0]).eval()
     array([2., 2., 5.])
     """
-    return cumsum(_instead(x, 0)[0], axis)
+    return cumsum(_instead(x, 0)[0], axis, dtype, out)
 
 
-def nancumprod(x: Any, axis: int | None = None) -> Variable:
+def nancumprod(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """`cumprod` with 1 for NaN.
 
     >>> rs.nancumprod([2.0, np.nan, 3.0]).eval()
     array([2., 2., 6.])
     """
-    return cumprod(_instead(x, 1)[0], axis)
+    return cumprod(_instead(x, 1)[0], axis, dtype, out)
 
 
-def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: bool) -> Variable:
+def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: bool, initial: Any, where_: Any) -> Variable:
     no_out(out)
     v, nan = _instead(x, worst)
+    if initial is not None or where_ is not None:
+        return which(v, axis, keepdims=keepdims, initial=initial, where=where_)  # type: ignore[no-any-return]
     found = which(v, axis, keepdims=keepdims)
     if not v.dtype.startswith("float"):
         return found
@@ -232,22 +89,22 @@ def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: b
     return where(elementwise("gt", some, 0), found, np.nan)
 
 
-def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The largest of the elements that are not NaN; NaN where there are none.
+def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+    """The largest of the elements that are not NaN; NaN where there are none. Of `initial`, too, and where `where` is true, as `max`.
 
     >>> rs.nanmax([np.nan, 1.0, 3.0]).eval()
     array(3.)
     """
-    return _extreme(max, -np.inf, x, axis, out, keepdims)
+    return _extreme(max, -np.inf, x, axis, out, keepdims, initial, where)
 
 
-def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The smallest of the elements that are not NaN; NaN where there are none.
+def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
+    """The smallest of the elements that are not NaN; NaN where there are none. Of `initial`, too, and where `where` is true, as `min`.
 
     >>> rs.nanmin([np.nan, 1.0, 3.0]).eval()
     array(1.)
     """
-    return _extreme(min, np.inf, x, axis, out, keepdims)
+    return _extreme(min, np.inf, x, axis, out, keepdims, initial, where)
 
 
 def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
@@ -268,57 +125,89 @@ def nanargmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool 
     return argmin(_instead(x, np.inf)[0], axis, out, keepdims)
 
 
+def _counting(x: Any, dtype: Any, where_: Any) -> tuple[Variable, Variable]:
+    """Floats with 0 for what does not count, NaN or where that is false; and what that is."""
+    v, nan = _instead(_float(x, dtype), 0)
+    if where_ is None:
+        return v, nan
+    out = broadcast_like(elementwise("logical_not", cast(where_, "bool")), v)
+    return where(out, 0, v), elementwise("logical_or", nan, out)
+
+
 def _numbers(nan: Variable, dtype: str, axis: Any, keepdims: bool) -> Variable:
     return sum(cast(elementwise("logical_not", nan), dtype), axis, keepdims=keepdims)
 
 
-def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
-    """The mean of the elements that are not NaN; NaN where there are none.
+def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
+    """The mean of the elements (where `where` is true) that are not NaN; NaN where there are none.
 
     >>> rs.nanmean([np.nan, 1.0, 3.0]).eval()
     array(2.)
     """
     no_out(out)
-    v, nan = _instead(_float(x, dtype), 0)
+    v, nan = _counting(x, dtype, where)
     return sum(v, axis, keepdims=keepdims) / _numbers(nan, v.dtype, axis, keepdims)
 
 
-def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The variance of the elements that are not NaN; NaN where there are not more than ddof.
+def nanvar(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Variable:
+    """The variance of the elements that are not NaN; NaN where there are not more than ddof. Arguments are those of `var`.
 
     >>> rs.nanvar([np.nan, 1.0, 3.0]).eval()
     array(1.)
     """
     no_out(out)
-    v, nan = _instead(_float(x, dtype), 0)
-    middle = nanmean(_float(x, dtype), axis, keepdims=True)
+    v, nan = _counting(x, dtype, where)
+    n = _numbers(nan, v.dtype, axis, True)
     # A row of NaN alone has no middle, and its deviations, which are left out, must not be NaN in the gradient.
-    none = elementwise("eq", _numbers(nan, v.dtype, axis, True), 0)
-    deviation = where(nan, 0, v - where(none, 0, middle))
+    none = elementwise("eq", n, 0)
+    middle = sum(v, axis, keepdims=True) / _where(none, 1, n) if mean is None else mean
+    deviation = _where(nan, 0, v - middle)
     n = _numbers(nan, v.dtype, axis, keepdims)
-    found = sum(deviation * deviation, axis, keepdims=keepdims)
+    found, ddof = sum(deviation * deviation, axis, keepdims=keepdims), _ddof(ddof, correction)
     enough = elementwise("gt", n, ddof)
-    return where(enough, found / where(enough, n - ddof, 1), np.nan)
+    return _where(enough, found / _where(enough, n - ddof, 1), np.nan)
 
 
-def nanstd(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
-    """The standard deviation of the elements that are not NaN.
+def nanstd(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Variable:
+    """The standard deviation of the elements that are not NaN. Arguments are those of `var`.
 
     >>> rs.nanstd([np.nan, 1.0, 3.0]).eval()
     array(1.)
     """
-    return elementwise("sqrt", nanvar(x, axis, dtype, out, ddof, keepdims))
+    return elementwise("sqrt", nanvar(x, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 # Cumulation and differences.
 
 
-def _cumulative(op: Any, first: int, x: Any, axis: int | None, include_initial: bool) -> Variable:
+def _cumulative(op: Any, first: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Variable:
     v = at_least(x, 1, "a cumulative function")
     if axis is None and v.ndim > 1:
         raise RscanValueError("of more than one axis, say which: axis=…", code="E0809", labels=[(here(), "")])
     at = one_axis(0 if axis is None else axis, v.ndim)
-    found = op(v, at)
+    found: Variable = op(v, at, dtype)
     if not include_initial:
         return found
     shape = list(v.shape)
@@ -332,7 +221,7 @@ def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, includ
     >>> rs.cumulative_sum([1, 2, 3], include_initial=True).eval()
     array([0, 1, 3, 6])
     """
-    return _cumulative(cumsum, 0, x if dtype is None else cast(x, dtype), axis, include_initial)
+    return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
@@ -341,7 +230,7 @@ def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, inclu
     >>> rs.cumulative_prod([1, 2, 3]).eval()
     array([1, 2, 6])
     """
-    return _cumulative(cumprod, 1, x if dtype is None else cast(x, dtype), axis, include_initial)
+    return _cumulative(cumprod, 1, x, axis, dtype, include_initial)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
@@ -378,7 +267,15 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
 
 
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
 ) -> Variable:
     """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
 
@@ -391,7 +288,7 @@ def cov(
     v = _variables(m, rowvar)
     if y is not None:
         v = concatenate([v, _variables(y, rowvar)], 0)
-    v = _float(v, None)
+    v = _float(v, dtype)
     ddof = (0 if bias else 1) if ddof is None else whole(ddof, "ddof")
     weights = None
     for given in (fweights, aweights):
@@ -420,14 +317,14 @@ def _variables(m: Any, rowvar: bool) -> Variable:
     return rows if rowvar or v.ndim < 2 else rows.T
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Variable:
     """The correlations of variables, as `cov` takes them.
 
     >>> rs.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
     spread = elementwise("sqrt", take_along_axis(c, _diagonal(c), 1)[:, 0])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._args import whole
-from ._incomplete import betainc, betaln, gammainc, gammaincc
+from ._incomplete import STIRLING, betainc, betaln, beyond_stirling, gammainc, gammaincc, log_less
 from ._incomplete import floats as _float
 from ._instead import public
 from ._spans import here
@@ -111,7 +111,7 @@ def binom(n: Any, k: Any) -> Variable:
     x, y = _floats(n, k)
     inside = logical_and(y >= 0, y <= x)
     x1, y1 = where(inside, x, 1.0), where(inside, y, 0.0)
-    found = exp(gammaln(x1 + 1) - gammaln(y1 + 1) - gammaln(x1 - y1 + 1))
+    found = exp(-log1p(x1) - betaln(x1 - y1 + 1, y1 + 1))
     rounded = elementwise("round", found)
     # Of whole numbers they are whole; gradients are those of the smooth function.
     exact = logical_and(logical_and(x == elementwise("floor", x), y == elementwise("floor", y)), found < 1e10)
@@ -128,7 +128,11 @@ def poch(z: Any, m: Any) -> Variable:
     np.float64(12.0)
     """
     x, y = _floats(z, m)
-    return exp(gammaln(x + y) - gammaln(x))
+    large = logical_and(x >= STIRLING, x + y >= STIRLING)
+    a, b = where(large, x, STIRLING), where(large, y, 0.0)
+    far = (a + b - 0.5) * log1p(b / a) + b * (log(a) - 1) + beyond_stirling(a + b) - beyond_stirling(a)
+    c, d = where(large, 1.0, x), where(large, 1.0, y)
+    return exp(where(large, far, gammaln(c + d) - gammaln(c)))
 
 
 def multigammaln(a: Any, d: int) -> Variable:
@@ -222,7 +226,13 @@ def rel_entr(x: Any, y: Any) -> Variable:
     """
     a, b = _floats(x, y)
     both = logical_and(a >= 0, b > 0)
-    found = xlogy(where(both, a, 1.0), where(both, a, 1.0) / where(both, b, 1.0))
+    c, d = where(both, a, 1.0), where(both, b, 1.0)
+    # Near 1 the quotient is rounded, and it may be too large for a number, or too small.
+    ratio, least = c / d, float(np.finfo(c.dtype).tiny)
+    near, far = abs(c - d) < 0.5 * d, logical_and(c > 0, logical_or(ratio < least, ratio > 1 / least))
+    apart = c * log1p(where(near, (c - d) / d, 0.0))
+    found = where(near, apart, xlogy(c, where(logical_or(near, far), 1.0, ratio)))
+    found = where(far, c * (log(where(far, c, 1.0)) - log(d)), found)
     return where(both, found, where(logical_and(a == 0, b == 0), 0.0, np.inf)).astype(found.dtype)
 
 
@@ -234,7 +244,10 @@ def kl_div(x: Any, y: Any) -> Variable:
     """
     a, b = _floats(x, y)
     found = rel_entr(a, b)
-    return where(found < np.inf, found - a + b, np.inf).astype(found.dtype)
+    near = abs(b - a) < 0.1 * a
+    c, d = where(near, a, 1.0), where(near, b, 1.0)
+    found = where(found < np.inf, found - a + b, np.inf)
+    return where(near, -c * log_less(d / c, (d - c) / c), found).astype(a.dtype)
 
 
 def logit(p: Any) -> Variable:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import linalg
-from ._incomplete import incomplete_beta
+from ._incomplete import beyond_stirling, incomplete_beta, large_of, log_beta_front, log_gamma_front, where_large
 from ._instead import public
 from ._spans import here
 from .errors import RscanTypeError, UnsupportedError
 from .indexing import diagonal, take_along_axis
-from .ops import abs, cos, exp, floor, gammaln, log, log1p, log_sigmoid, logical_and, sum, where, xlogy
+from .ops import abs, exp, floor, gammaln, log, log1p, log_sigmoid, logical_and, maximum, minimum, sin, sum, where, xlogy
 from .ops_elementwise import cast
 from .ops_shape import expand_dims
 from .special import betainc, betaln, gammainc, gammaincc, i0e, log_ndtr, ndtr, ndtri, xlog1py
@@ -83,7 +83,7 @@ class Distribution:
     def _outside(self, y: Variable, shapes: list[Variable]) -> tuple[Variable, Any, Any]:
         low, high = self._support(*shapes)
         there = logical_and(elementwise("ge", y, low), elementwise("le", y, high))
-        return (logical_and(there, y == floor(y)) if self._discrete else there), low, high
+        return logical_and(there, y == floor(y) if self._discrete else elementwise("isfinite", y)), low, high
 
     def _log_at(self, x: Any, args: Any, named: Any) -> Variable:
         y, shapes, scale = self._standard(x, args, named)
@@ -149,8 +149,28 @@ _POSITIVE = lambda *_: (0.0, np.inf)
 _UNIT = lambda *_: (0.0, 1.0)
 
 
+def _log_gamma(y: Variable, a: Variable) -> Variable:
+    # Of large a the terms are large and their sum is not.
+    far = lambda y, a: log_gamma_front(a, y) - log(y)
+    return where_large(logical_and(a >= large_of(a), y > 0), far, lambda y, a: xlogy(a - 1, y) - y - gammaln(a), y, a)
+
+
+def _log_inverse_gamma(y: Variable, a: Variable) -> Variable:
+    far = lambda y, a: log_gamma_front(a, 1 / y) - log(y)
+    return where_large(a >= large_of(a), far, lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, y, a)
+
+
+def _log_1_square(y: Variable) -> Variable:
+    """log(1 + y²), whose square may be too large for a number."""
+    size = abs(y)
+    return where_large(size > 1e8, lambda y: 2 * log(y), lambda y: log1p(y * y), size)
+
+
 def _log_t(y: Variable, df: Variable) -> Variable:
-    return gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * log(df * math.pi) - (df + 1) / 2 * log1p(y * y / df)
+    # The logarithms of gamma functions of large df are large, and their difference is not.
+    far = lambda z: z * log1p(0.5 / z) - 0.5 + beyond_stirling(z + 0.5) - beyond_stirling(z) - _HALF_LOG_2PI
+    near = lambda z: gammaln(z + 0.5) - gammaln(z) - 0.5 * log(2 * math.pi * z)
+    return where_large(df >= large_of(df), far, near, df / 2) - (df + 1) / 2 * _log_1_square(y / elementwise("sqrt", df))
 
 
 def _t_cdf(y: Variable, df: Variable) -> Variable:
@@ -178,15 +198,60 @@ def _laplace_cdf(y: Variable) -> Variable:
 
 def _log_von_mises(y: Variable, k: Variable) -> Variable:
     # The logarithm of i0e has a corner at 0, which |k| takes away.
-    return k * (cos(y) - 1) - math.log(2 * math.pi) - (log(i0e(k)) + (abs(k) - k))
+    return -2 * k * sin(0.5 * y) ** 2 - math.log(2 * math.pi) - (log(i0e(k)) + (abs(k) - k))
 
 
 def _log_beta(y: Variable, a: Variable, b: Variable) -> Variable:
-    return xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b)
+    near = lambda y, a, b: xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b)
+    large = logical_and(maximum(a, b) >= large_of(a), logical_and(y > 0, y < 1))
+    there = where(large, y, 0.5)
+    far = lambda a, b: log_beta_front(a, b, there, 1 - there) - log(there) - log1p(-there)
+    return where_large(large, far, lambda a, b: near(where(large, 0.5, y), a, b), a, b)
 
 
 def _log_f(y: Variable, m: Variable, n: Variable) -> Variable:
-    return xlogy(m / 2, m) + xlogy(n / 2, n) + xlogy(m / 2 - 1, y) - (m + n) / 2 * log(n + m * y) - betaln(m / 2, n / 2)
+    def far(y: Variable, m: Variable, n: Variable) -> Variable:
+        odds = y * (m / n)
+        return log_beta_front(m / 2, n / 2, 1 / (1 + 1 / odds), 1 / (1 + odds)) - log(y)
+
+    def near(y: Variable, m: Variable, n: Variable) -> Variable:
+        ratio = log(m / n)
+        usual = lambda y: xlogy(m / 2 - 1, y) + m / 2 * ratio - (m + n) / 2 * log1p(y * (m / n))
+        return where_large(y * (m / n) > 1e30, lambda y: -(n / 2 + 1) * log(y) - n / 2 * ratio, usual, y) - betaln(m / 2, n / 2)
+
+    between = logical_and(y * (m / n) > 1e-30, y * (m / n) < 1e30)
+    return where_large(logical_and(maximum(m, n) >= large_of(m), between), far, near, y, m, n)
+
+
+def _log_poisson(k: Variable, mu: Variable) -> Variable:
+    far = lambda k, mu: log_gamma_front(k, mu) - log(k)
+    return where_large(k >= large_of(k), far, lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, k, mu)
+
+
+def _log_binomial(k: Variable, n: Variable, p: Variable) -> Variable:
+    others, proper = n - k, logical_and(p > 0, p < 1)
+    large = logical_and(proper, logical_and(maximum(k, others) >= large_of(n), minimum(k, others) >= 1))
+    share, own = where(large, p, 0.5), where(large, 0.5, p)
+    far = lambda a, b: log_beta_front(a, b, share, 1 - share) + log(a + b) - log(a) - log(b)
+    near = lambda a, b: gammaln(a + b + 1) - gammaln(a + 1) - gammaln(b + 1) + xlogy(a, own) + xlog1py(b, -own)
+    return where_large(large, far, near, k, others)
+
+
+def _log_negative_binomial(k: Variable, n: Variable, p: Variable) -> Variable:
+    large = logical_and(logical_and(p > 0, p < 1), logical_and(maximum(k, n) >= large_of(n), k >= 1))
+    share, own = where(large, p, 0.5), where(large, 0.5, p)
+    far = lambda k, n: log_beta_front(n, k, share, 1 - share) - log(k)
+    near = lambda k, n: gammaln(k + n) - gammaln(k + 1) - gammaln(n) + n * log(own) + xlog1py(k, -own)
+    return where_large(large, far, near, k, n)
+
+
+def _log_narrow(a: Variable, b: Variable) -> Variable:
+    """The logarithm of the normal probability between two numbers that are near each other, by the density in the middle."""
+    middle, width = (a + b) / 2, b - a
+    square, w = middle * middle, width * width
+    sixth = square**3 - 15 * square * square + 45 * square - 15
+    bend = w * ((square - 1) / 24 + w * ((square * square - 6 * square + 3) / 1920 + w * sixth / 322560))
+    return log(width) - 0.5 * square - _HALF_LOG_2PI + log1p(bend)
 
 
 def _log_truncated(y: Variable, a: Variable, b: Variable) -> Variable:
@@ -196,7 +261,9 @@ def _log_truncated(y: Variable, a: Variable, b: Variable) -> Variable:
     # Nothing is cut off at -inf, where the slope of log_ndtr is infinite.
     cut = low > -np.inf
     below = log_ndtr(where(cut, low, elementwise("minimum", high, 0.0) - 1.0))
-    mass = log_ndtr(high) + where(cut, log1p(-exp(below - log_ndtr(high))), 0.0)
+    narrow = (high - low) * (1 + abs(low)) < 0.05
+    mass = log_ndtr(high) + where(cut, log1p(-exp(below - where(narrow, below + 1.0, log_ndtr(high)))), 0.0)
+    mass = where(narrow, _log_narrow(where(narrow, low, 0.0), where(narrow, high, 0.01)), mass)
     return -0.5 * y * y - _HALF_LOG_2PI - mass
 
 
@@ -208,16 +275,15 @@ def _log_lognormal(y: Variable, s: Variable) -> Variable:
 norm: Continuous = _Normal("norm", "", lambda y: -0.5 * y * y - _HALF_LOG_2PI, _ALL, 0.0, ndtr)
 uniform: Continuous = Continuous("uniform", "", lambda y: y * 0, _UNIT, 0.5, lambda y: y)
 expon: Continuous = Continuous("expon", "", lambda y: -y, _POSITIVE, 1.0, lambda y: -elementwise("expm1", -y))
-gamma: Continuous = Continuous("gamma", "a", lambda y, a: xlogy(a - 1, y) - y - gammaln(a), _POSITIVE, 1.0, lambda y, a: gammainc(a, y))
+gamma: Continuous = Continuous("gamma", "a", _log_gamma, _POSITIVE, 1.0, lambda y, a: gammainc(a, y))
 beta: Continuous = Continuous("beta", "a b", _log_beta, _UNIT, 0.5, lambda y, a, b: betainc(a, b, y))
 chi2: Continuous = Continuous(
-    "chi2", "df", lambda y, k: xlogy(k / 2 - 1, y) - y / 2 - gammaln(k / 2) - k * (0.5 * math.log(2)), _POSITIVE, 1.0,
-    lambda y, k: gammainc(k / 2, y / 2),
-)  # fmt: skip
+    "chi2", "df", lambda y, k: _log_gamma(y / 2, k / 2) - math.log(2), _POSITIVE, 1.0, lambda y, k: gammainc(k / 2, y / 2)
+)
 t: Continuous = Continuous("t", "df", _log_t, _ALL, 0.0, _t_cdf)
 f: Continuous = Continuous("f", "dfn dfd", _log_f, _POSITIVE, 1.0, _f_cdf)
 cauchy: Continuous = Continuous(
-    "cauchy", "", lambda y: -math.log(math.pi) - log1p(y * y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi
+    "cauchy", "", lambda y: -math.log(math.pi) - _log_1_square(y), _ALL, 0.0, lambda y: 0.5 + elementwise("atan", y) / math.pi
 )
 laplace: Continuous = Continuous("laplace", "", lambda y: -abs(y) - math.log(2), _ALL, 0.0, _laplace_cdf)
 logistic: Continuous = Continuous(
@@ -230,10 +296,10 @@ halfnorm: Continuous = Continuous(
     "halfnorm", "", lambda y: -0.5 * y * y + 0.5 * math.log(2 / math.pi), _POSITIVE, 1.0, lambda y: elementwise("erf", y * math.sqrt(0.5))
 )
 halfcauchy: Continuous = Continuous(
-    "halfcauchy", "", lambda y: math.log(2 / math.pi) - log1p(y * y), _POSITIVE, 1.0, lambda y: 2 / math.pi * elementwise("atan", y)
+    "halfcauchy", "", lambda y: math.log(2 / math.pi) - _log_1_square(y), _POSITIVE, 1.0, lambda y: 2 / math.pi * elementwise("atan", y)
 )
 invgamma: Continuous = Continuous(
-    "invgamma", "a", lambda y, a: -(a + 1) * log(y) - gammaln(a) - 1 / y, lambda a: (np.finfo("float64").tiny, np.inf), 1.0,
+    "invgamma", "a", _log_inverse_gamma, lambda a: (np.finfo("float64").tiny, np.inf), 1.0,
     lambda y, a: gammaincc(a, 1 / y),
 )  # fmt: skip
 pareto: Continuous = Continuous("pareto", "b", lambda y, b: log(b) - (b + 1) * log(y), lambda b: (1.0, np.inf), 2.0, lambda y, b: 1 - y**-b)
@@ -252,19 +318,18 @@ bernoulli: Discrete = Discrete(
     "bernoulli", "p", lambda k, p: xlogy(k, p) + xlog1py(1 - k, -p), _UNIT, 0.0, lambda k, p: where(k < 1, 1 - p, 1.0)
 )
 poisson: Discrete = Discrete(
-    "poisson", "mu", lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu, _POSITIVE, 0.0, lambda k, mu: gammaincc(k + 1, mu)
+    "poisson", "mu", _log_poisson, _POSITIVE, 0.0, lambda k, mu: gammaincc(k + 1, mu)
 )
 geom: Discrete = Discrete(
     "geom", "p", lambda k, p: log(p) + xlog1py(k - 1, -p), lambda p: (1.0, np.inf), 1.0, lambda k, p: -elementwise("expm1", k * log1p(-p))
 )
 binom: Discrete = Discrete(
-    "binom", "n p", lambda k, n, p: gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p),
-    lambda n, p: (0.0, n), 0.0, lambda k, n, p: where(k < n, betainc(elementwise("maximum", n - k, 0.5), k + 1, 1 - p), 1.0),
+    "binom", "n p", _log_binomial, lambda n, p: (0.0, n), 0.0,
+    lambda k, n, p: where(k < n, betainc(elementwise("maximum", n - k, 0.5), k + 1, 1 - p), 1.0),
 )  # fmt: skip
 nbinom: Discrete = Discrete(
-    "nbinom", "n p", lambda k, n, p: gammaln(k + n) - gammaln(k + 1) - gammaln(n) + n * log(p) + xlog1py(k, -p), _POSITIVE, 0.0,
-    lambda k, n, p: betainc(n, k + 1, p),
-)  # fmt: skip
+    "nbinom", "n p", _log_negative_binomial, _POSITIVE, 0.0, lambda k, n, p: betainc(n, k + 1, p)
+)
 randint: Discrete = Discrete(
     "randint", "low high", lambda k, low, high: -log(high - low) + k * 0, lambda low, high: (low, high - 1), lambda low, high: low
 )

@@ -124,12 +124,20 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
     return eigh(a, UPLO).eigenvalues
 
 
-def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+def _whole(v: Variable, hermitian: bool) -> Variable:
+    """The symmetric matrix of which the lower half is given, where that is meant."""
+    if not hermitian:
+        return v
+    lower = apply("tri", {"lower": True, "k": 0}, v)
+    return lower + swapaxes(apply("tri", {"lower": True, "k": -1}, v), -1, -2)
+
+
+def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """`a = U @ diag(S) @ Vh`: the singular values S descend, the columns of U and the rows of Vh are orthonormal, min(m, n) of them.
 
     Unlike NumPy's, it gives the reduced form. With `full_matrices=True` U and Vh are square; what that adds is orthonormal, else
     arbitrary, and its gradient is E0601. Gradients as for `eigh`, singular values in place of eigenvalues; those of U and Vh want singular
-    values that are not 0.
+    values that are not 0. With `hermitian` a is symmetric, and its lower half is read.
 
         u, s, vh = rs.linalg.svd(a)
 
@@ -137,7 +145,7 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     >>> s.round(6)
     array([3., 2.])
     """
-    v = _floats(a, "svd")
+    v = _whole(_floats(a, "svd"), hermitian)
     u, s, vh = apply_all("svd", {}, [v])
     m, n = v.static_shape[-2:]
     if full_matrices and compute_uv and (m is None or m != n):
@@ -159,24 +167,32 @@ def svdvals(a: Any) -> Variable:
     return svd(a, compute_uv=False)
 
 
-def _rcond(rcond: Any, rtol: Any, what: str) -> float:
-    """The share of the largest singular value that counts as nothing; below 0 for the usual one."""
+def _rcond(rcond: Any, rtol: Any, dtype: str) -> float | Variable:
+    """The share of the largest singular value that counts as nothing, of all matrices or of each; below 0 for the usual one."""
     given = rcond if rcond is not None else rtol
-    if given is None or (isinstance(given, (int, float, np.number)) and given >= 0):
-        return -1.0 if given is None else float(given)
-    raise RscanValueError(f"rcond of {what} is a number known now that is not negative, not {given!r}", code="E0809", labels=[(here(), "")])
+    if given is None:
+        return -1.0
+    if not isinstance(given, (int, float, np.number)):
+        return cast(given, dtype)
+    if not given >= 0:
+        raise RscanValueError(f"rcond of pinv is not negative, got {given!r}", code="E0809", labels=[(here(), "")])
+    return float(given)
 
 
-def pinv(a: Any, rcond: float | None = None, *, rtol: float | None = None) -> Variable:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Variable:
     """The pseudo-inverse: singular values up to `rcond` of the largest count as 0, by default max(m, n) times the precision of the dtype.
 
-    It has gradients where the rank does not change, whether or not singular values are equal: of any order, up to the third where
-    `rcond` is given, which may count values as 0 that are not.
+    `rcond`, or `rtol`, may be a variable or an array, a number per matrix; such ones below the default count as that. There are gradients
+    where the rank does not change, whether or not singular values are equal: of any order, up to the third where `rcond` is given, which
+    may count values as 0 that are not. With `hermitian` a is symmetric, and its lower half is read.
 
     >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
     array([[0.5, 0. ]])
     """
-    share, v = _rcond(rcond, rtol, "pinv"), _floats(a, "pinv")
+    v = _whole(_floats(a, "pinv"), hermitian)
+    share = _rcond(rcond, rtol, v.dtype)
+    if isinstance(share, Variable):
+        return moving(v, share)
     found = apply("pinv", {"rcond": share}, v)
     return found if share <= 0 else apply("grad_to", {}, found, moving(v, share), as_variable(True))
 
@@ -204,8 +220,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
     return x, residuals, matrix_rank(left, rtol=rcond), svdvals(left)
 
 
-def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
-    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one.
+def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Variable:
+    """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one; `rtol` in place of
+    the first two factors. With `hermitian` a is symmetric, and its lower half is read.
 
     >>> rs.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).eval()
     array(1)
@@ -214,7 +231,7 @@ def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
     v = v if v.dtype.startswith("float") else cast(v, "float64")
     if v.ndim < 2:
         return cast(elementwise("ne", _sum(cast(elementwise("ne", v, 0), "int64")), 0), "int64")
-    s = svdvals(v)
+    s = svdvals(_whole(v, hermitian))
     if tol is None:
         if rtol is None:
             m, n = v.shape[-2:]
@@ -222,7 +239,8 @@ def matrix_rank(a: Any, tol: Any = None, *, rtol: Any = None) -> Variable:
             rtol = larger * float(np.finfo(v.dtype).eps)
         # A zero joins for matrices without rows.
         least = concatenate([s, zeros([*s.shape[:-1], 1], s.dtype)], -1)
-        tol = _max(least, -1, keepdims=True) * rtol
+        share = as_variable(rtol, v.dtype if isinstance(rtol, (int, float)) else None)
+        tol = _max(least, -1, keepdims=True) * (expand_dims(share, -1) if share.ndim else share)
     else:
         tol = as_variable(tol)
         tol = expand_dims(tol, -1) if tol.ndim else tol

@@ -80,8 +80,8 @@ def cho_solve(c_and_lower: Any, b: Any) -> Variable:
     return solve_triangular(c, first, lower=bool(lower), trans=1 if lower else 0)
 
 
-def cholesky(a: Any) -> Variable:
-    """The lower triangular l with l·lᵀ = a; only the lower half of a is read.
+def cholesky(a: Any, /, *, upper: bool = False) -> Variable:
+    """The lower triangular l with l·lᵀ = a; only the lower half of a is read. With `upper`: its transpose, of the upper half of a.
 
     >>> rs.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).eval()
     array([[2., 0.],
@@ -92,7 +92,8 @@ def cholesky(a: Any) -> Variable:
     ...     print(error.code)
     E0602
     """
-    return apply("cholesky", {}, square(a, "cholesky"))
+    v = square(a, "cholesky")
+    return swapaxes(apply("cholesky", {}, swapaxes(v, -1, -2)), -1, -2) if upper else apply("cholesky", {}, v)
 
 
 def inv(a: Any) -> Variable:
@@ -134,13 +135,13 @@ def matrix_transpose(a: Any) -> Variable:
     return swapaxes(a, -1, -2)
 
 
-def trace(a: Any, offset: int = 0) -> Variable:
-    """The sum of a diagonal of matrices, those of the last two axes.
+def trace(a: Any, offset: int = 0, dtype: Any = None) -> Variable:
+    """The sum of a diagonal of matrices, those of the last two axes; of `dtype`, as `rs.sum` takes it.
 
     >>> rs.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).eval()
     array(5.)
     """
-    return _sum(diagonal(at_least(a, 2, "trace"), offset, -2, -1), -1)
+    return _sum(diagonal(at_least(a, 2, "trace"), offset, -2, -1), -1, dtype=dtype)
 
 
 def matrix_power(a: Any, n: int) -> Variable:

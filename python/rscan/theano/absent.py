@@ -22,7 +22,6 @@ INSTEAD = {
     "optimisations written by users": "replace variables with theano.clone before the function is compiled",
     "variables of any Python type": "pass such values to the Python function that builds the graph",
     "factorisations": "there are eigh, svd, qr, cholesky; eigenvalues of other matrices are complex",
-    "Fourier transforms": "multiply by the matrix of cosines and sines, or write an Op with perform and grad",
 }
 
 #: Functions and classes, per module and feature.
@@ -57,7 +56,6 @@ MODULES = {
     "gpuarray": "arrays on a GPU",
     "sandbox.cuda": "arrays on a GPU",
     "typed_list": "typed lists",
-    "tensor.fft": "Fourier transforms",
     "tensor.nnet.conv": "convolutions of images",
     "tensor.nnet.abstract_conv": "convolutions of images",
     "tensor.nnet.neighbours": "convolutions of images",

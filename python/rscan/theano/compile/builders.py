@@ -8,6 +8,7 @@ from ... import _native
 from ..._spans import here
 from ...errors import RscanTypeError, RscanValueError, UnsupportedError
 from ...variable import apply_all, wrap
+from ..gof.cotangents import fitting
 from ..gradient import Lop
 from ..graph_tools import replaced
 from ..variable import TensorVariable, as_tensor_variable
@@ -72,8 +73,8 @@ class OpFromGraph:
         given = [o.zeros_like() if c is None else wrap(c, TensorVariable) for o, c in zip(outs, cotangents, strict=True)]  # type: ignore[attr-defined]
         args = (ins, outs, given) if self._with_outputs else (ins, given)
         if callable(self._override):
-            found = list(self._override(*args))
+            found = self._override(*args)
         else:
             usual = Lop(replaced(self.outputs, dict(zip(self.inputs, ins, strict=True))), ins, given, disconnected_inputs="ignore")
             found = [u if o in ("default", None) else o(*args) for o, u in zip(self._override, usual, strict=True)]
-        return [g.astype(v.dtype)._v if isinstance(g, TensorVariable) else None for g, v in zip(found, ins, strict=True)]
+        return fitting(self.name or "OpFromGraph", found, ins)

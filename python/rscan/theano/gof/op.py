@@ -13,6 +13,7 @@ from ...errors import RscanTypeError, RscanValueError
 from ...variable import apply_all, wrap
 from ..type import TensorType
 from ..variable import TensorVariable
+from .cotangents import fitting
 from .utils import MethodNotDefined
 
 
@@ -85,11 +86,7 @@ class Op:
         outs: list[Any] = [wrap(v, TensorVariable) for v in outputs]
         given: list[Any] = [v.zeros_like() if c is None else wrap(c, TensorVariable) for v, c in zip(outs, cotangents, strict=True)]
         found = self.L_op(ins, outs, given) if hasattr(self, "L_op") else self.grad(ins, given)  # type: ignore[attr-defined]
-        if len(found) != len(ins):
-            return [None] * len(found)  # the core says how many there have to be
-        return [
-            g.astype(v.dtype)._v if isinstance(g, TensorVariable) and v.dtype[0] == "f" else None for g, v in zip(found, ins, strict=True)
-        ]
+        return fitting(str(self), found, ins)
 
     def __str__(self) -> str:
         props = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__props__ or ())

@@ -17,6 +17,7 @@ from . import (
     create,
     elemwise,
     extra_ops,
+    fft,
     linalg,
     nlinalg,
     nnet,

@@ -5,7 +5,7 @@ from typing import Any
 from ..absent import absent_in as absent_in
 from ..config import config as config
 from ..gradient import Lop as Lop, Rop as Rop, consider_constant as consider_constant, disconnected_grad as disconnected_grad, grad as grad, hessian as hessian, jacobian as jacobian, verify_grad as verify_grad
-from . import _ties as _ties, arrays as arrays, basic as basic, create as create, elemwise as elemwise, extra_ops as extra_ops, linalg as linalg, nlinalg as nlinalg, nnet as nnet, opt as opt, raw_random as raw_random, shared_randomstreams as shared_randomstreams, signal as signal, slinalg as slinalg, subtensor as subtensor, type as type, type_other as type_other, xlogx as xlogx
+from . import _ties as _ties, arrays as arrays, basic as basic, create as create, elemwise as elemwise, extra_ops as extra_ops, fft as fft, linalg as linalg, nlinalg as nlinalg, nnet as nnet, opt as opt, raw_random as raw_random, shared_randomstreams as shared_randomstreams, signal as signal, slinalg as slinalg, subtensor as subtensor, type as type, type_other as type_other, xlogx as xlogx
 from ._ties import clip as clip, max as max, maximum as maximum, min as min, minimum as minimum
 from .arrays import addbroadcast as addbroadcast, all as all, any as any, argmax as argmax, argmin as argmin, argsort as argsort, atleast_1d as atleast_1d, batched_dot as batched_dot, batched_tensordot as batched_tensordot, bincount as bincount, concatenate as concatenate, cumprod as cumprod, cumsum as cumsum, diagonal as diagonal, diff as diff, dimshuffle as dimshuffle, dot as dot, flatten as flatten, flip as flip, horizontal_stack as horizontal_stack, join as join, logsumexp as logsumexp, max_and_argmax as max_and_argmax, mean as mean, moveaxis as moveaxis, norm as norm, outer as outer, patternbroadcast as patternbroadcast, prod as prod, ptp as ptp, repeat as repeat, reshape as reshape, roll as roll, shape as shape, shape_padaxis as shape_padaxis, shape_padleft as shape_padleft, shape_padright as shape_padright, sort as sort, specify_shape as specify_shape, split as split, squeeze as squeeze, stack as stack, stacklists as stacklists, std as std, sum as sum, swapaxes as swapaxes, tensordot as tensordot, tile as tile, to_one_hot as to_one_hot, transpose as transpose, unbroadcast as unbroadcast, var as var, vertical_stack as vertical_stack
 from .basic import _shared as _shared, shared as shared
@@ -82,7 +82,6 @@ dtensor7: TensorType
 dvector: TensorType
 e: float
 fcol: TensorType
-fft: Any
 float_dtypes: tuple[Any, ...]
 fmatrix: TensorType
 frow: TensorType
@@ -239,6 +238,7 @@ __all__ = [
     'basic',
     'linalg',
     'extra_ops',
+    'fft',
     'nlinalg',
     'nnet',
     'opt',
