@@ -19,7 +19,7 @@ from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
-from .dtypes import as_array, is_foreign, short, what_to_do
+from .dtypes import as_array, is_foreign, no_array, short, what_to_do
 from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
 from .function import Function, function
 from .inputs import tensor
@@ -208,7 +208,8 @@ class Compiled(Made, Generic[P, R]):
         try:
             bound = self._signature.bind(*args, **named)
         except TypeError as error:
-            raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=[(here(), ""), (of_function(self._fn), "")]) from None
+            labels, notes = [(here(), ""), (of_function(self._fn), "")], [f"its arguments are {', '.join(self._signature.parameters)}"]
+            raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=labels, notes=notes) from None
         bound.apply_defaults()
         given = {name: _Static(value) if name in self._static else value for name, value in bound.arguments.items()}
         leaves, tree = _tree.flatten(given, _is_leaf)
@@ -337,7 +338,7 @@ def _array(value: Any, name: str) -> np.ndarray:
     try:
         array = as_array(value)
     except ValueError as error:
-        raise RscanTypeError(f"argument `{name}` is no array: {error}", code="E0508", labels=[(here(), "")]) from None
+        raise no_array(f"argument `{name}` is no array", error, "E0508") from None
     if array.dtype.name not in DTYPES:
         text = f"argument `{name}` is an array of {array.dtype}"
         raise RscanTypeError(text, code="E0508", labels=[(here(), "")], helps=what_to_do(value, array))

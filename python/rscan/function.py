@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -16,7 +17,7 @@ from ._redirect import part
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
-from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
+from .errors import MissingInputError, RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .profile import Profile
 from .session import Session
 from .shared import SharedVariable
@@ -186,6 +187,14 @@ class Function(Caller, Generic[R]):
         return list(dict.fromkeys([*(slot.name for slot in self.inputs if slot.name), *(str(name) for name in results)]))
 
     def _compile(self) -> None:
+        try:
+            self._translate()
+        except MissingInputError as error:
+            if re.search(r"`[^`]*\[t[^`]*\]`", error.title):
+                error.helps = ["it is a value of a loop's step, and leaves the loop by being returned from the step"]
+            raise
+
+    def _translate(self) -> None:
         self._native = _native.Function(
             [slot.variable._v for slot in self.inputs],
             [v._v for v in self.outputs],

@@ -174,7 +174,8 @@ def _normal(item: Any) -> Any:
         item = operator_index(item, "an index")
     v = as_variable(item)
     if v.dtype.startswith("float"):
-        raise RscanIndexError(f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")])
+        text = f"an index is made of integers or truth values, not {v.dtype}"
+        raise RscanIndexError(text, code="E0803", labels=[(here(), "")], helps=['rs.cast(i, "int64") makes integers of floats'])
     if v.ndim == 0 and v.dtype == "bool":
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     return v
@@ -196,6 +197,10 @@ def _width(item: Any) -> int:
     return item.ndim if isinstance(item, Variable) and item.dtype == "bool" else 1
 
 
+def _many(n: int, one: str, more: str) -> str:
+    return f"{n} {one if n == 1 else more}"
+
+
 def _fill(x: Variable, items: list[Any]) -> list[Any]:
     """The items with `...` written out and full slices for the axes that are not mentioned."""
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
@@ -204,9 +209,10 @@ def _fill(x: Variable, items: list[Any]) -> list[Any]:
     missing = x.ndim - sum(map(_width, items))
     if missing < 0:
         raise RscanIndexError(
-            f"{x.ndim - missing} indices for {x.ndim} axes: {x!r}",
+            f"{_many(x.ndim - missing, 'index', 'indices')} for {_many(x.ndim, 'axis', 'axes')}: {x!r}",
             code="E0803",
             labels=[(here(), ""), (x._v.span, "made here")],
+            helps=[] if x.ndim else ["a scalar has no elements; where an array was meant, pass one: np.array([…])"],
         )
     rest: list[Any] = [slice(None)] * missing
     if not dots:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from . import _tree
 from ._instead import public
+from ._signatures import described, misspelt
 from ._spans import here, of_function
 from .errors import RscanTypeError, RscanValueError
 from .ops import (
@@ -168,6 +169,7 @@ def odeint(
     atol: Any = 1.4e-8,
     max_steps: int = 10_000,
     steps: int = 1,
+    **unknown: Never,
 ) -> Any:
     """The solution of `dy/dt = func(y, t, *args)` with `y(t[0]) = y0` at the times t, along a new first axis. y may be a structure.
 
@@ -180,6 +182,8 @@ def odeint(
     >>> rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 0.5, 1.0], 2.0).eval().round(6)
     array([1.      , 0.367879, 0.135335])
     """
+    if unknown:
+        raise misspelt(odeint, unknown)
     methods = ("tsit5", "rk4", "euler")
     if method not in methods:
         raise RscanValueError(f"there are the methods {', '.join(methods)}, not {method!r}", code="E0809", labels=[(here(), "")])
@@ -199,6 +203,9 @@ def odeint(
         found, _ = scan(interval, sequences=[times[:-1], times[1:]], outputs_info=[*y, *slope, h], name="odeint", return_list=True)
     rows = [concatenate([expand_dims(v, 0), r], 0) for v, r in zip(y, found, strict=False)]
     return tree.build(iter(rows))
+
+
+described(odeint)
 
 
 def _problem(func: Any, y0: Any, args: tuple[Any, ...], numbers: dict[str, Any]) -> tuple[_Slope, list[Variable], _tree.Tree]:
@@ -279,6 +286,7 @@ def _slope_of(func: Callable[..., Any], tree: _tree.Tree, like: list[Variable], 
                 f"the derivative of a state, {tree.describe()}, has its structure, not {found.describe()}",
                 code="E0809",
                 labels=[(here(), ""), (of_function(func), "the function")],
+                helps=["rs.stack([…]) makes one array of several derivatives"] if tree.kind is None else [],
             )
         leaves = _tree.aligned(given, tree)
         return [

@@ -209,7 +209,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
 def _vectors(a: Any, v: Any, what: str) -> tuple[Variable, Variable]:
     x, y = pair(a, v)
     if x.ndim != 1 or y.ndim != 1:
-        raise RscanValueError(f"{what} takes vectors, got {x!r} and {y!r}", code="E0809", labels=[(here(), "")])
+        helps = ["of images: sum(k[i, j] * x[i : i + h, j : j + w] …), see docs/numpy.md"] if x.ndim > 1 else []
+        raise RscanValueError(f"{what} takes vectors, got {x!r} and {y!r}", code="E0809", labels=[(here(), "")], helps=helps)
     if 0 in (x.static_shape[0], y.static_shape[0]):
         raise RscanValueError(f"{what} takes vectors with elements", code="E0809", labels=[(here(), "")])
     return x, y

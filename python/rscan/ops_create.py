@@ -32,7 +32,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Variable:
 
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
-    """An array of zeros, of `config.floatX` by default.
+    """An array of zeros, of `config.floatX` (float64) by default: `dtype=x.dtype`, or `zeros_like`, in a float32 model.
 
     >>> rs.empty((2, 3)).eval().shape
     (2, 3)

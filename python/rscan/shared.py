@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .dtypes import as_array, described, to_array, what_to_do
+from .dtypes import as_array, described, no_array, to_array, what_to_do
 from .errors import RscanTypeError
 from .variable import DTYPES, Variable, is_weak, known_as, weak_dtype, wrap
 
@@ -108,7 +108,13 @@ class SharedVariable(Variable):
         self._shared.set(self._fitting(value))
 
     def _fitting(self, value: Any) -> np.ndarray:
-        array = as_array(value)
+        try:
+            array = as_array(value)
+        except ValueError as error:
+            raise no_array(f"{self!r} cannot hold {described(value)}", error, "E0506") from None
+        if array.dtype.kind not in "biuf":
+            text = f"{self!r} cannot hold {described(value)}: its dtype is {array.dtype}"
+            raise RscanTypeError(text, code="E0506", labels=[(here(), ""), (self._v.span, "made here")], helps=what_to_do(value, array))
         if array.dtype.name == self.dtype:
             return array
         if isinstance(value, (np.ndarray, np.generic)):

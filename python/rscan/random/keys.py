@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._args import whole
 from .._spans import here
 from ..errors import RscanTypeError, RscanValueError
 from ..function import evaluate
@@ -51,4 +52,4 @@ def split(key: Any, num: int = 2) -> tuple[Variable, ...]:
     >>> bool((one.eval() == two.eval()).all())
     False
     """
-    return tuple(fold_in(key, i) for i in range(num))
+    return tuple(fold_in(key, i) for i in range(whole(num, "the number of keys")))
