@@ -62,6 +62,8 @@ class Compiled(Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself.
 
+    errors: calls raise those of `compile`; `lower` and `session` the same.
+
     >>> f = rs.compile(lambda x: {"sum": rs.sum(x), "largest": rs.max(x)})
     >>> f(np.array([1.0, 4.0]))
     {'sum': np.float64(5.0), 'largest': np.float64(4.0)}
@@ -172,13 +174,19 @@ class Compiled(Made, Generic[P, R]):
         return None if order == list(range(count[0])) else order
 
     def lower(self, *args: Any, **named: Any) -> Function:
-        """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
+        """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments.
+
+        errors: those of a call: `RscanTypeError` (E0508) for arguments that are no arrays.
+        """
         leaves, tree, static, names = self._flat(args, named)
         return self._variant([_array(v, n) for v, n in zip(leaves, names, strict=True)], tree, static, names)[0]
 
     def session(self, *args: Any, **named: Any) -> CompiledSession:
         """The function step by step (docs/sessions.md). The arguments are those of a call; of sequences, the rows that have come already,
-        which may be none: `np.empty((0, 3))`."""
+        which may be none: `np.empty((0, 3))`.
+
+        errors: those of a call: `RscanTypeError` (E0508) for what are no arrays; `UnsupportedError` (E0531) for what has no steps.
+        """
         leaves, tree, static, names = self._flat(args, named)
         arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
         compiled, out = self._variant(arrays, tree, static, names)

@@ -29,6 +29,8 @@ __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
 class Taps:
     """A sequence or an initial state with the rows that the step sees of it.
 
+    errors: `ScanError` (E0121) for offsets that are no integers.
+
     >>> t = rs.taps(np.zeros(5), -2, -1)
     >>> t.offsets
     [-2, -1]
@@ -49,6 +51,8 @@ def taps(value: Any, *offsets: int) -> Taps:
 
     Of a sequence, offsets may have any sign. Of an initial state they are negative, and it has one row per past step that the
     oldest offset reaches, the oldest first.
+
+    errors: `ScanError` (E0121) for offsets that are no integers.
 
     >>> def step(y):
     ...     before, now = y

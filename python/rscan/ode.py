@@ -179,6 +179,9 @@ def odeint(
 
         rs.ode.odeint(lambda y, t, k: -k * y, 1.0, np.linspace(0, 2, 5), k)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `max_steps`, `method` or `steps` out of range; `ScanTypeError` (E0101) for a state that changes its rank.
+
     >>> rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 0.5, 1.0], 2.0).eval().round(6)
     array([1.      , 0.367879, 0.135335])
     """
@@ -231,6 +234,9 @@ def dense(
 
         solution = rs.ode.dense(lambda y, t, k: -k * y, 1.0, 0.0, 2.0, k)
         solution(1.5), solution(np.linspace(0, 2, 100))
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` of another kind; `RscanValueError` (E0809) for
+    `max_steps` out of range.
 
     >>> rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0)([0.0, 0.5, 1.0]).eval().round(6)
     array([1.      , 0.606531, 0.367879])
@@ -300,6 +306,9 @@ def _slope_of(func: Callable[..., Any], tree: _tree.Tree, like: list[Variable], 
 def euler(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
     """`odeint` by Euler's method.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `steps` out of range.
+
     >>> rs.ode.euler(lambda y, t: -y, 1.0, [0.0, 1.0], steps=4).eval()
     array([1.        , 0.31640625])
     """
@@ -309,6 +318,9 @@ def euler(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1)
 def rk4(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
     """`odeint` by the classical method of Runge and Kutta, of order 4.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `steps` out of range.
+
     >>> rs.ode.rk4(lambda y, t: -y, 1.0, [0.0, 1.0], steps=10).eval().round(6)
     array([1.     , 0.36788])
     """
@@ -317,6 +329,9 @@ def rk4(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -
 
 def tsit5(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8, max_steps: int = 10_000) -> Any:
     """`odeint` by Tsitouras' method of order 5, with steps of adapted sizes.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `max_steps` out of range; `RscanIndexError` (E0202) for an index outside its axis.
 
     >>> rs.ode.tsit5(lambda y, t: -y, 1.0, [0.0, 1.0]).eval().round(6)
     array([1.      , 0.367879])

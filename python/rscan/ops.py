@@ -12,8 +12,10 @@ from . import (
     ops_join,
     ops_math,
     ops_numeric,
+    ops_pieces,
     ops_polynomial,
     ops_reduce,
+    ops_samples,
     ops_search,
     ops_select,
     ops_sets,
@@ -34,8 +36,10 @@ from .ops_elementwise import *  # noqa: F403
 from .ops_join import *  # noqa: F403
 from .ops_math import *  # noqa: F403
 from .ops_numeric import *  # noqa: F403
+from .ops_pieces import *  # noqa: F403
 from .ops_polynomial import *  # noqa: F403
 from .ops_reduce import *  # noqa: F403
+from .ops_samples import *  # noqa: F403
 from .ops_search import *  # noqa: F403
 from .ops_select import *  # noqa: F403
 from .ops_sets import *  # noqa: F403
@@ -44,8 +48,8 @@ from .ops_statistics import *  # noqa: F403
 
 #: Modules whose names `rscan` exports.
 MODULES = (
-    _rows, ops_elementwise, ops_math, ops_reduce, ops_statistics, ops_search, ops_sets, ops_shape, ops_join, ops_create, ops_build,
-    ops_numeric, ops_contract, ops_polynomial, ops_select, ops_control, indexing,
+    _rows, ops_elementwise, ops_math, ops_reduce, ops_statistics, ops_samples, ops_search, ops_sets, ops_shape, ops_pieces, ops_join,
+    ops_create, ops_build, ops_numeric, ops_contract, ops_polynomial, ops_select, ops_control, indexing,
 )  # fmt: skip
 
 #: Names that `rscan` exports.

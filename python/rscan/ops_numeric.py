@@ -23,6 +23,8 @@ __all__ = ["bitwise_count", "gradient", "i0", "kaiser", "put"]
 def bitwise_count(x: Any) -> Variable:
     """How many bits of the absolute value of integers are 1, as uint8.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` of another kind.
+
     >>> rs.bitwise_count([1, 7, -8]).eval()
     array([1, 3, 1], dtype=uint8)
     """
@@ -42,6 +44,8 @@ def bitwise_count(x: Any) -> Variable:
 def i0(x: Any) -> Variable:
     """The modified Bessel function of the first kind and order 0; `rs.special` has its relatives.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.i0([0.0, 1.0]).eval().round(6)
     array([1.      , 1.266066])
     """
@@ -52,6 +56,9 @@ def i0(x: Any) -> Variable:
 
 def kaiser(M: Any, beta: Any) -> Variable:
     """Kaiser's window.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `M` of another kind; `ShapeError` (E0201) where shapes do
+    not broadcast.
 
     >>> rs.kaiser(3, 0.0).eval()
     array([1., 1., 1.])
@@ -68,6 +75,9 @@ def kaiser(M: Any, beta: Any) -> Variable:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Variable:
     """The array with values at positions of the flattened array; values are repeated where there are fewer. Unlike NumPy's it gives a
     changed copy, and where a position occurs twice its value is one of them.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ind` or `mode` of another kind; `RscanIndexError` (E0202)
+    for an index outside its axis.
 
     >>> rs.put([[1, 2], [3, 4]], [0, -1], [8, 9]).eval()
     array([[8, 2],
@@ -93,6 +103,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     `varargs` are the distances of samples: one number for all axes, or for each axis a number or the vector of places. Of several axes it
     gives a tuple.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis`, `f` or `varargs` of another kind; `RscanValueError`
+    (E0809) for `edge_order` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not
+    broadcast; `AssertionFailedError` (E0301), when it runs, for another number of places than of samples.
 
     >>> rs.gradient([1.0, 4.0, 9.0]).eval()
     array([3., 4., 5.])

@@ -75,6 +75,9 @@ def sum(
 
     `initial` is added; only elements where `where` is true count.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.sum(np.ones((2, 3), "float32"), axis=1).eval()
     array([3., 3.], dtype=float32)
     >>> rs.sum([1, 2, 3], where=[True, False, True]).eval()
@@ -89,6 +92,9 @@ def prod(
 ) -> Variable:
     """The product over axes (all by default), and with `initial`, of the elements where `where` is true.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.prod([2, 3, 4]).eval()
     array(24)
     """
@@ -98,6 +104,9 @@ def prod(
 
 def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for
+    `where` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.amax([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([3., 4.])
@@ -109,6 +118,9 @@ def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for
+    `where` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.amin([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([1., 2.])
     """
@@ -119,6 +131,9 @@ def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
     """True where some element over axes (of those where `where` is true) is not 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.any([[True, False], [False, False]], axis=1).eval()
     array([ True, False])
     """
@@ -128,6 +143,9 @@ def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, wher
 
 def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
     """True where no element over axes (of those where `where` is true) is 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.all([[True, False], [True, True]], axis=1).eval()
     array([False,  True])
@@ -143,6 +161,9 @@ amin = min
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """The largest minus the smallest element.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanValueError` (E0203) where there are no elements.
+
     >>> rs.ptp([1.0, 4.0, 3.0]).eval()
     array(3.)
     """
@@ -151,6 +172,9 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """How many elements are not 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.count_nonzero([[0, 1], [2, 3]], axis=0).eval()
     array([1, 2])
@@ -183,6 +207,9 @@ def _how_many(x: Variable, axis: Any, keepdims: bool, where: Any) -> Any:
 def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
     """The mean over axes (all by default) of the elements (where `where` is true); integers are averaged as float64.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.mean([[1, 2], [3, 4]], axis=0).eval()
     array([2., 3.])
     """
@@ -194,6 +221,9 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims
 
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """The mean over axes, weighted by an array of x's shape, or of the extent of one axis; with `returned` a pair with the sums of weights.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
     array(3.75)
@@ -220,6 +250,9 @@ def var(
 ) -> Variable:
     """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof, which
     `correction` is another name of.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.var([[1.0, 3.0], [2.0, 8.0]], axis=1).eval()
     array([1., 9.])
@@ -257,6 +290,9 @@ def std(
 ) -> Variable:
     """The standard deviation over axes (of the elements where `where` is true).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` or `correction` of another kind, (E0806) for a dtype
+    that is not there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.std([1.0, 3.0], ddof=1).eval()
     array(1.41421356)
     """
@@ -265,6 +301,9 @@ def std(
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """log Σ exp(x) over axes, without overflow.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.logsumexp([1000.0, 1000.0]).eval()
     array(1000.69314718)
@@ -276,6 +315,9 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 def softmax(x: Any, axis: int = -1) -> Variable:
     """exp(x) / Σ exp(x) along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.softmax([0.0, 0.0]).eval()
     array([0.5, 0.5])
     """
@@ -285,6 +327,9 @@ def softmax(x: Any, axis: int = -1) -> Variable:
 
 def log_softmax(x: Any, axis: int = -1) -> Variable:
     """x − logsumexp(x) along an axis.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
 
     >>> rs.log_softmax([0.0, 0.0]).eval()
     array([-0.69314718, -0.69314718])
@@ -306,6 +351,9 @@ def _arg(kind: str, x: Any, axis: int | None, keepdims: bool) -> Variable:
 def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position (int64) of the first largest element along an axis, or in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.argmax([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
     array([1, 0])
     """
@@ -316,6 +364,9 @@ def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position (int64) of the first smallest element along an axis, or in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.argmin([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
     array([0, 1])
     """
@@ -325,6 +376,9 @@ def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 
 def max_and_argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Variable, Variable]:
     """The largest element and its position.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanValueError` (E0203) where there are no elements.
 
     >>> rs.eval(rs.max_and_argmax([1.0, 4.0, 3.0]))
     [array(4.), array(1)]
@@ -343,6 +397,9 @@ def _along(op: str, x: Any, axis: int | None, attrs: dict[str, Any] | None = Non
 def cumsum(x: Any, axis: int | None = None) -> Variable:
     """Sums of the elements up to each one, along an axis or flattened.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.cumsum([[1, 2], [3, 4]], axis=0).eval()
     array([[1, 2],
            [4, 6]])
@@ -353,6 +410,9 @@ def cumsum(x: Any, axis: int | None = None) -> Variable:
 def cumprod(x: Any, axis: int | None = None) -> Variable:
     """Products of the elements up to each one, along an axis or flattened.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.cumprod([1.0, 2.0, 3.0]).eval()
     array([1., 2., 6.])
     """
@@ -361,6 +421,9 @@ def cumprod(x: Any, axis: int | None = None) -> Variable:
 
 def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
     """Sorted along an axis, NaN last; descending: the other way round, NaN first. Sorting is stable, whatever `stable` says.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.sort([3.0, 1.0, 2.0]).eval()
     array([1., 2., 3.])
@@ -377,6 +440,9 @@ def _turned(v: Variable, axis: int | None) -> Variable:
 
 def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool | None = None) -> Variable:
     """The positions (int64) that sort along an axis; equal elements keep their order, when it is descending, too.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.argsort([3.0, 1.0, 2.0]).eval()
     array([1, 2, 0])
@@ -404,6 +470,9 @@ def _between(v: Variable, axis: int, prepend: Any, append: Any) -> Variable:
 
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
     """Differences of neighbours along an axis, n times; of x with other arrays, or numbers, before and behind it.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `n` or `axis` of another kind, (E0206) for arrays that
+    do not fit each other; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.diff([1.0, 4.0, 9.0]).eval()
     array([3., 5.])

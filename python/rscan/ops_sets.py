@@ -30,6 +30,8 @@ __all__ = [
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
     """True where all elements are close, as `isclose` says.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()
     array(True)
     """
@@ -40,6 +42,8 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     """True where shapes and all elements are equal; NaN equals itself if `equal_nan`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.array_equal([1, 2], [1, 2]).eval()
     array(True)
@@ -63,6 +67,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
 def array_equiv(a1: Any, a2: Any) -> Variable:
     """True where all elements are equal, broadcast to one shape.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.array_equiv([1, 1], [[1], [1]]).eval()
     array(True)
     """
@@ -72,6 +78,8 @@ def array_equiv(a1: Any, a2: Any) -> Variable:
 def flatnonzero(a: Any) -> Variable:
     """The positions of elements that are not 0, in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.flatnonzero([0, 3, 0, 4]).eval()
     array([1, 3])
     """
@@ -80,6 +88,8 @@ def flatnonzero(a: Any) -> Variable:
 
 def argwhere(a: Any) -> Variable:
     """The positions of elements that are not 0: a row for each.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.argwhere([0, 3, 0, 4]).eval()
     array([[1],
@@ -93,6 +103,8 @@ def argwhere(a: Any) -> Variable:
 def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
     """The positions along each axis of positions in the flattened array of a shape.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.eval(rs.unravel_index([5, 1], (2, 3)))
     [array([1, 0]), array([2, 1])]
     """
@@ -105,6 +117,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Variable, ...]:
 
 def ravel_multi_index(multi_index: Any, dims: Any) -> Variable:
     """The positions in the flattened array of a shape, given those along each axis. They are not checked.
+
+    errors: `RscanValueError` (E0809) for `multi_index` or `dims` out of range; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.ravel_multi_index(([1, 0], [2, 1]), (2, 3)).eval()
     array([5, 1])
@@ -130,6 +144,9 @@ def _places(kth: Any) -> None:
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
     """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `kth` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.partition([3.0, 1.0, 2.0], 1).eval()[1]
     np.float64(2.0)
     """
@@ -140,6 +157,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
 def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
     """The positions (int64) that partition along an axis, as `partition` does.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `kth` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.argpartition([3.0, 1.0, 2.0], 0).eval()[0]
     np.int64(1)
     """
@@ -149,6 +169,9 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Variable:
 
 def lexsort(keys: Any, axis: int = -1) -> Variable:
     """The positions (int64) that sort by several keys: the last one first, the others where those behind them are equal.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `keys` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
 
     >>> rs.lexsort(([1, 0, 0], [2, 2, 1])).eval()
     array([2, 1, 0])
@@ -173,6 +196,8 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Variable:
     """True for elements that are among others.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.isin([1, 2, 3], [2, 4]).eval()
     array([False,  True, False])
@@ -219,6 +244,9 @@ def unique(
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
 
         values, counts = rs.unique(x, return_counts=True)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` or `size` of another kind; `RscanValueError` (E0809)
+    for `size` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.unique([3, 1, 3], size=3, fill_value=-1).eval()
     array([ 1,  3, -1])
@@ -291,6 +319,8 @@ def _padded(
 def unique_values(x: Any) -> Variable:
     """The distinct elements, sorted.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.unique_values([3, 1, 3]).eval()
     array([1, 3])
     """
@@ -299,6 +329,8 @@ def unique_values(x: Any) -> Variable:
 
 def unique_counts(x: Any) -> tuple[Variable, Variable]:
     """The distinct elements, sorted, and how often each occurs.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(list(rs.unique_counts([3, 1, 3])))
     [array([1, 3]), array([1, 2])]
@@ -310,6 +342,8 @@ def unique_counts(x: Any) -> tuple[Variable, Variable]:
 def unique_inverse(x: Any) -> tuple[Variable, Variable]:
     """The distinct elements, sorted, and the number of the one that each element is.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.eval(list(rs.unique_inverse([3, 1, 3])))
     [array([1, 3]), array([1, 0, 1])]
     """
@@ -319,6 +353,8 @@ def unique_inverse(x: Any) -> tuple[Variable, Variable]:
 
 def unique_all(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
     """The distinct elements, sorted, where each is first, the number of the one that each element is, and how often each is there.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(list(rs.unique_all([3, 1, 3])))
     [array([1, 3]), array([1, 0]), array([1, 0, 1]), array([1, 2])]
@@ -330,6 +366,8 @@ def unique_all(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
 def union1d(ar1: Any, ar2: Any) -> Variable:
     """What is in one of two arrays, sorted, each once.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.union1d([1, 2], [2, 3]).eval()
     array([1, 2, 3])
     """
@@ -338,6 +376,8 @@ def union1d(ar1: Any, ar2: Any) -> Variable:
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """What is in both arrays, sorted, each once.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.intersect1d([1, 2, 3], [2, 3, 4]).eval()
     array([2, 3])
@@ -350,6 +390,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """What is in the first array and not in the second, sorted, each once.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.setdiff1d([1, 2, 3], [2]).eval()
     array([1, 3])
     """
@@ -359,6 +401,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """What is in one of two arrays and not in the other, sorted, each once.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.setxor1d([1, 2], [2, 3]).eval()
     array([1, 3])

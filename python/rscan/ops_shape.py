@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from typing import Any
-
-import numpy as np
 
 from ._args import at_least, axes_of, one_axis
 from ._spans import here
 from .errors import AxisError, RscanTypeError, RscanValueError, ShapeError
 from .ops_elementwise import cast
-from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
+from .variable import Variable, apply, as_variable, extent, extents, operands, result_dtype
 
 __all__ = [
-    "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
+    "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
     "expand_dims", "flatten", "flip", "fliplr", "flipud", "hstack", "join", "moveaxis", "ndim", "permute_dims", "ravel",
-    "repeat", "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
+    "reshape", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "transpose", "vstack",
 ]  # fmt: skip
 
 
 def shape(x: Any) -> tuple[Any, ...]:
     """The extents: ints where known, else symbolic int64 scalars.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(rs.shape(np.zeros((2, 3))))
     [array(2), array(3)]
@@ -33,6 +32,8 @@ def shape(x: Any) -> tuple[Any, ...]:
 def ndim(x: Any) -> int:
     """The number of axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.ndim(rs.dmatrix("x"))
     2
     """
@@ -41,6 +42,9 @@ def ndim(x: Any) -> int:
 
 def size(x: Any, axis: int | None = None) -> Any:
     """The number of elements, or one extent.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.eval(rs.size(np.zeros((2, 3))))
     array(6)
@@ -52,6 +56,8 @@ def size(x: Any, axis: int | None = None) -> Any:
 def copy(x: Any) -> Variable:
     """Another variable with the same elements.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.copy([1.0, 2.0]).eval()
     array([1., 2.])
     """
@@ -61,6 +67,9 @@ def copy(x: Any) -> Variable:
 
 def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Variable:
     """The same elements, in order, under other extents, of which one may be −1. Results share no memory, whatever `copy` says.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind; `ShapeError` (E0204) where the
+    numbers of elements differ.
 
     >>> rs.reshape(np.arange(6), (2, -1)).eval()
     array([[0, 1, 2],
@@ -74,6 +83,8 @@ def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Variable:
 def ravel(x: Any) -> Variable:
     """All elements as a vector.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.ravel([[1, 2], [3, 4]]).eval()
     array([1, 2, 3, 4])
     """
@@ -83,6 +94,8 @@ def ravel(x: Any) -> Variable:
 
 def flatten(x: Any, ndim: int = 1) -> Variable:
     """With the axes from ndim − 1 on merged into one.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.flatten(np.arange(6).reshape(2, 3)).eval()
     array([0, 1, 2, 3, 4, 5])
@@ -98,6 +111,9 @@ def flatten(x: Any, ndim: int = 1) -> Variable:
 
 def transpose(x: Any, axes: Any = None) -> Variable:
     """With axes permuted; in reverse order by default.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).eval().shape
     (4, 2, 3)
@@ -118,6 +134,9 @@ permute_dims = transpose
 def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     """With two axes exchanged.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis1` or `axis2` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
+
     >>> rs.swapaxes([[1, 2], [3, 4]], 0, 1).eval()
     array([[1, 3],
            [2, 4]])
@@ -131,6 +150,9 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     """With axes moved to other places; the rest keep their order.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `source` or `destination` of another kind; `AxisError`
+    (E0810) for an axis that is not there.
 
     >>> rs.moveaxis(np.zeros((2, 3, 4)), 0, -1).eval().shape
     (3, 4, 2)
@@ -149,6 +171,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 def expand_dims(x: Any, axis: Any) -> Variable:
     """With new axes of extent 1 at these positions of the result.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.expand_dims([1.0, 2.0], 1).eval()
     array([[1.],
            [2.]])
@@ -161,6 +186,9 @@ def expand_dims(x: Any, axis: Any) -> Variable:
 
 def squeeze(x: Any, axis: Any = None) -> Variable:
     """Without axes of extent 1: these, or all that are known to be 1.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.squeeze([[1.0, 2.0]]).eval()
     array([1., 2.])
@@ -184,6 +212,9 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
 def broadcast_to(x: Any, shape: Any) -> Variable:
     """Repeated along new axes and axes of extent 1 to a shape.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast; `RscanValueError` (E0222) for extents that are negative or no scalars.
+
     >>> rs.broadcast_to([1.0, 2.0], (2, 2)).eval()
     array([[1., 2.],
            [1., 2.]])
@@ -196,6 +227,8 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 def broadcast_like(x: Any, like: Any) -> Variable:
     """Broadcast to the shape of another.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.broadcast_like(1.0, np.zeros(3)).eval()
     array([1., 1., 1.])
     """
@@ -204,6 +237,8 @@ def broadcast_like(x: Any, like: Any) -> Variable:
 
 def broadcast_arrays(*arrays: Any) -> list[Variable]:
     """All broadcast to their common shape.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.eval(rs.broadcast_arrays([1, 2], [[3], [4]]))
     [array([[1, 2],
@@ -221,6 +256,9 @@ def broadcast_arrays(*arrays: Any) -> list[Variable]:
 def flip(x: Any, axis: Any = None) -> Variable:
     """With the elements along axes (all by default) in reverse order.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.flip([1, 2, 3]).eval()
     array([3, 2, 1])
     """
@@ -233,6 +271,8 @@ def flip(x: Any, axis: Any = None) -> Variable:
 def flipud(x: Any) -> Variable:
     """Reversed along the first axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.flipud([[1, 2], [3, 4]]).eval()
     array([[3, 4],
            [1, 2]])
@@ -243,6 +283,8 @@ def flipud(x: Any) -> Variable:
 def fliplr(x: Any) -> Variable:
     """Reversed along the second axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.fliplr([[1, 2], [3, 4]]).eval()
     array([[2, 1],
            [4, 3]])
@@ -252,6 +294,9 @@ def fliplr(x: Any) -> Variable:
 
 def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Variable:
     """A matrix turned by k quarters, from the first of two axes towards the second.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axes` of another kind; `RscanValueError` (E0809)
+    for `axes` out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.rot90([[1, 2], [3, 4]]).eval()
     array([[2, 4],
@@ -273,6 +318,9 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Variable:
 def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
     """Joined along an existing axis (None: flattened first).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
+
     >>> rs.concatenate([[1.0, 2.0], [3.0]]).eval()
     array([1., 2., 3.])
     """
@@ -291,6 +339,9 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Variable:
 def join(axis: int, *arrays: Any) -> Variable:
     """`concatenate` with the axis first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0206) for arrays that do not fit
+    each other; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.join(0, [1.0], [2.0, 3.0]).eval()
     array([1., 2., 3.])
     """
@@ -299,6 +350,9 @@ def join(axis: int, *arrays: Any) -> Variable:
 
 def stack(arrays: Any, axis: int = 0) -> Variable:
     """Joined along a new axis.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
 
     >>> rs.stack([[1, 2], [3, 4]], axis=1).eval()
     array([[1, 3],
@@ -314,6 +368,8 @@ def stack(arrays: Any, axis: int = 0) -> Variable:
 def atleast_1d(x: Any) -> Variable:
     """A scalar as a vector of one element; others as they are.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.atleast_1d(3.0).eval()
     array([3.])
     """
@@ -323,6 +379,8 @@ def atleast_1d(x: Any) -> Variable:
 
 def atleast_2d(x: Any) -> Variable:
     """With new first axes until there are two.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.atleast_2d([1.0, 2.0]).eval()
     array([[1., 2.]])
@@ -334,6 +392,8 @@ def atleast_2d(x: Any) -> Variable:
 def vstack(arrays: Any) -> Variable:
     """Joined as rows.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` of another kind.
+
     >>> rs.vstack([[1, 2], [3, 4]]).eval()
     array([[1, 2],
            [3, 4]])
@@ -344,141 +404,10 @@ def vstack(arrays: Any) -> Variable:
 def hstack(arrays: Any) -> Variable:
     """Joined along the second axis, vectors along the first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` of another kind.
+
     >>> rs.hstack([[1, 2], [3]]).eval()
     array([1, 2, 3])
     """
     items = [atleast_1d(a) for a in arrays]
     return concatenate(items, 0 if items and items[0].ndim == 1 else 1)
-
-
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
-    """Parts along an axis: so many equal ones, or cut at these positions.
-
-    >>> rs.eval(rs.split(np.arange(6), 3))
-    [array([0, 1]), array([2, 3]), array([4, 5])]
-    """
-    v = as_variable(x)
-    at = one_axis(axis, v.ndim)
-    if isinstance(indices_or_sections, (int, np.integer)):
-        n, parts = v.static_shape[at], _sections(indices_or_sections)
-        if n is not None and n % parts:
-            raise ShapeError(f"{n} elements do not split into {parts} equal parts", code="E0812", labels=[(here(), "")])
-        if n is None:
-            even = apply("eq", {}, *operands((extent(v, at) % parts, 0)))
-            v = apply("assert", {"message": f"axis {at} does not split into {parts} equal parts"}, v, even)
-        return _cut(v, [extent(v, at) * i // parts for i in range(1, parts)], at)
-    return _cut(v, list(indices_or_sections), at)
-
-
-def _sections(number: Any) -> int:
-    if int(number) < 1:
-        raise RscanValueError(f"an array splits into 1 part or more, not {number}", code="E0809", labels=[(here(), "")])
-    return int(number)
-
-
-def array_split(x: Any, sections: int, axis: int = 0) -> list[Variable]:
-    """So many parts along an axis, the first ones longer where they cannot be equal.
-
-    >>> rs.eval(rs.array_split(np.arange(5), 2))
-    [array([0, 1, 2]), array([3, 4])]
-    """
-    v = as_variable(x)
-    at = one_axis(axis, v.ndim)
-    n = extent(v, at)
-    sections = _sections(sections)
-    ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
-    return _cut(v, ends, at)
-
-
-def _least(a: int, b: Variable) -> Variable:
-    return apply("minimum", {}, *operands((a, b)))
-
-
-def _cut(x: Variable, ends: list[Any], axis: int) -> list[Variable]:
-    bounds = [None, *ends, None]
-    before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in itertools.pairwise(bounds)]
-
-
-def tile(x: Any, reps: Any) -> Variable:
-    """Repeated as a whole, so often along each axis.
-
-    >>> rs.tile([1, 2], 2).eval()
-    array([1, 2, 1, 2])
-    """
-    v = as_variable(x)
-    counts = list(reps) if isinstance(reps, (tuple, list, np.ndarray)) else [reps]
-    v = expand_dims(v, tuple(range(max(0, len(counts) - v.ndim))))
-    counts = [1] * (v.ndim - len(counts)) + counts
-    extents_before = v.shape
-    pairs = [item for pair in zip(counts, extents_before, strict=True) for item in pair]
-    wide = broadcast_to(expand_dims(v, tuple(range(0, 2 * v.ndim, 2))), pairs)
-    return reshape(wide, [c * n for c, n in zip(counts, extents_before, strict=True)])
-
-
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
-    """Each element so often in a row, along an axis or flattened; an array gives a number per element.
-
-    >>> rs.repeat([1, 2], 2).eval()
-    array([1, 1, 2, 2])
-    """
-    v = as_variable(x)
-    if axis is None:
-        v, axis = ravel(v), 0
-    at = one_axis(axis, v.ndim)
-    count = as_variable(repeats)
-    if count.ndim == 1:
-        return _repeat_each(v, count, at)
-    n = v.shape
-    value = static_value(repeats)
-    times = int(value) if value is not None else count
-    wide = broadcast_to(expand_dims(v, at + 1), [*n[: at + 1], times, *n[at + 1 :]])
-    return reshape(wide, [*n[:at], n[at] * times, *n[at + 1 :]])
-
-
-def _repeat_each(v: Variable, count: Variable, axis: int) -> Variable:
-    numbers = static_value(count)
-    if numbers is None:
-        return v[(slice(None),) * axis + (_places(count, v.shape[axis]),)]
-    if len(numbers) == 1:
-        return repeat(v, int(numbers[0]), axis)
-    if v.static_shape[axis] not in (None, len(numbers)):
-        text = f"{len(numbers)} numbers of repeats for an extent of {v.static_shape[axis]}"
-        raise ShapeError(text, code="E0812", labels=[(here(), "")])
-    return v[(slice(None),) * axis + (np.repeat(np.arange(len(numbers)), numbers),)]
-
-
-def _places(count: Variable, n: Any) -> Variable:
-    """Each of n positions i as often as `count[i]` says: one more wherever the next one begins."""
-    from .indexing import write
-    from .ops_control import assert_
-    from .ops_create import zeros
-    from .ops_reduce import cumsum
-
-    checked = assert_(cast(count, "int64"), elementwise("eq", count.shape[0], n), message="repeat: a number per element")
-    ends = cumsum(checked)
-    begun = write(zeros([ends[-1] + 1], "int64"), ends[:-1], as_variable(1), "inc")
-    return cumsum(begun)[:-1]
-
-
-def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
-    """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other.
-
-    >>> rs.roll([1, 2, 3], 1).eval()
-    array([3, 1, 2])
-    """
-    v = as_variable(x)
-    if axis is None:
-        return reshape(roll(ravel(v), shift, 0), v.shape)
-    if isinstance(axis, (tuple, list)):
-        shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axis)
-        for s, a in zip(shifts, axis, strict=True):
-            v = roll(v, s, a)
-        return v
-    at = one_axis(axis, v.ndim)
-    n = extent(v, at)
-    if isinstance(n, int) and n == 0:
-        return v
-    first = n - shift % (n if isinstance(n, int) else apply("maximum", {}, *operands((n, 1))))
-    before = (slice(None),) * at
-    return concatenate([v[(*before, slice(first, None))], v[(*before, slice(None, first))]], at)

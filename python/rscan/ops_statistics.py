@@ -1,28 +1,26 @@
-"""Order statistics, reductions that leave NaN out, covariances, histograms, sums over intervals."""
+"""Order statistics, reductions that leave NaN out, cumulative functions."""
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import numpy as np
 
-from ._args import at_least, axes_of, no_out, one_axis, whole
+from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError
 from .indexing import take, take_along_axis
 from .ops_control import assert_
-from .ops_create import linspace, zeros
+from .ops_create import zeros
 from .ops_elementwise import cast, where
 from .ops_reduce import _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sort, sum
-from .ops_search import searchsorted, sums_at
-from .ops_shape import atleast_1d, atleast_2d, broadcast_like, concatenate, expand_dims, moveaxis, ravel, reshape
-from .variable import Variable, as_variable, elementwise, extent, operands, static_value
+from .ops_shape import atleast_1d, broadcast_like, concatenate, expand_dims, moveaxis, ravel, reshape
+from .variable import Variable, as_variable, elementwise, extent, static_value
 
 __all__ = [
-    "corrcoef", "cov", "cumulative_prod", "cumulative_sum", "ediff1d", "histogram", "histogram_bin_edges", "median", "nanargmax",
+    "cumulative_prod", "cumulative_sum", "ediff1d", "median", "nanargmax",
     "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile",
-    "nanstd", "nansum", "nanvar", "percentile", "quantile", "trapezoid",
+    "nanstd", "nansum", "nanvar", "percentile", "quantile",
 ]  # fmt: skip
 
 
@@ -107,6 +105,9 @@ def quantile(
 
         rs.quantile(x, [0.25, 0.75], axis=0)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `q`
+    or `method` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.quantile([1.0, 2.0, 3.0, 4.0], 0.5).eval()
     array(2.5)
     """
@@ -118,6 +119,9 @@ def percentile(
     x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Variable:
     """`quantile` of `q / 100`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `q`
+    or `method` out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.percentile([1.0, 2.0, 3.0], [25, 75]).eval()
     array([1.5, 2.5])
@@ -133,6 +137,9 @@ def _hundredth(q: Any) -> Any:
 def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
     """The middle element over axes, or the mean of the two in the middle; NaN where there is one.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanIndexError` (E0202) for an index outside its axis.
+
     >>> rs.median([3.0, 1.0, 2.0, 10.0]).eval()
     array(2.5)
     """
@@ -144,6 +151,8 @@ def nanquantile(
     x: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False
 ) -> Variable:
     """`quantile` of the elements that are not NaN; NaN where there are none.
+
+    errors: those of `quantile`.
 
     >>> rs.nanquantile([np.nan, 1.0, 3.0], 0.5).eval()
     array(2.)
@@ -157,6 +166,8 @@ def nanpercentile(
 ) -> Variable:
     """`percentile` of the elements that are not NaN; NaN where there are none.
 
+    errors: those of `percentile`.
+
     >>> rs.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
     array(2.)
     """
@@ -166,6 +177,8 @@ def nanpercentile(
 
 def nanmedian(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
     """`median` of the elements that are not NaN; NaN where there are none.
+
+    errors: those of `median`.
 
     >>> rs.nanmedian([np.nan, 1.0, 3.0]).eval()
     array(2.)
@@ -189,6 +202,8 @@ def _instead(x: Any, value: float) -> tuple[Variable, Variable]:
 def nansum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
     """The sum of the elements that are not NaN.
 
+    errors: those of `sum`.
+
     >>> rs.nansum([np.nan, 1.0, 3.0]).eval()
     array(4.)
     """
@@ -197,6 +212,8 @@ def nansum(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdi
 
 def nanprod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
     """The product of the elements that are not NaN.
+
+    errors: those of `prod`.
 
     >>> rs.nanprod([np.nan, 2.0, 3.0]).eval()
     array(6.)
@@ -207,6 +224,8 @@ def nanprod(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 def nancumsum(x: Any, axis: int | None = None) -> Variable:
     """`cumsum` with 0 for NaN.
 
+    errors: those of `cumsum`.
+
     >>> rs.nancumsum([2.0, np.nan, 3.0]).eval()
     array([2., 2., 5.])
     """
@@ -215,6 +234,8 @@ def nancumsum(x: Any, axis: int | None = None) -> Variable:
 
 def nancumprod(x: Any, axis: int | None = None) -> Variable:
     """`cumprod` with 1 for NaN.
+
+    errors: those of `cumprod`.
 
     >>> rs.nancumprod([2.0, np.nan, 3.0]).eval()
     array([2., 2., 6.])
@@ -235,6 +256,8 @@ def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: b
 def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
     """The largest of the elements that are not NaN; NaN where there are none.
 
+    errors: those of `max`.
+
     >>> rs.nanmax([np.nan, 1.0, 3.0]).eval()
     array(3.)
     """
@@ -243,6 +266,8 @@ def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -
 
 def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Variable:
     """The smallest of the elements that are not NaN; NaN where there are none.
+
+    errors: those of `min`.
 
     >>> rs.nanmin([np.nan, 1.0, 3.0]).eval()
     array(1.)
@@ -253,6 +278,8 @@ def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False) -
 def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position of the first largest element that is not NaN; 0 where there is none.
 
+    errors: those of `argmax`.
+
     >>> rs.nanargmax([np.nan, 1.0, 3.0]).eval()
     array(2)
     """
@@ -261,6 +288,8 @@ def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 def nanargmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position of the first smallest element that is not NaN; 0 where there is none.
+
+    errors: those of `argmin`.
 
     >>> rs.nanargmin([np.nan, 1.0, 3.0]).eval()
     array(1)
@@ -275,6 +304,8 @@ def _numbers(nan: Variable, dtype: str, axis: Any, keepdims: bool) -> Variable:
 def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Variable:
     """The mean of the elements that are not NaN; NaN where there are none.
 
+    errors: those of `mean`.
+
     >>> rs.nanmean([np.nan, 1.0, 3.0]).eval()
     array(2.)
     """
@@ -285,6 +316,8 @@ def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepd
 
 def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """The variance of the elements that are not NaN; NaN where there are not more than ddof.
+
+    errors: those of `var`.
 
     >>> rs.nanvar([np.nan, 1.0, 3.0]).eval()
     array(1.)
@@ -303,6 +336,8 @@ def nanvar(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: 
 
 def nanstd(x: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Variable:
     """The standard deviation of the elements that are not NaN.
+
+    errors: those of `std`.
 
     >>> rs.nanstd([np.nan, 1.0, 3.0]).eval()
     array(1.)
@@ -329,6 +364,9 @@ def _cumulative(op: Any, first: int, x: Any, axis: int | None, include_initial: 
 def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
     """`cumsum` along an axis; with `include_initial`, a 0 comes first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind, (E0806) for a dtype that is
+    not there; `RscanValueError` (E0809) for `x` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.cumulative_sum([1, 2, 3], include_initial=True).eval()
     array([0, 1, 3, 6])
     """
@@ -337,6 +375,9 @@ def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, includ
 
 def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
     """`cumprod` along an axis; with `include_initial`, a 1 comes first.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind, (E0806) for a dtype that is
+    not there; `RscanValueError` (E0809) for `x` out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.cumulative_prod([1, 2, 3]).eval()
     array([1, 2, 6])
@@ -347,150 +388,11 @@ def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, inclu
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
     """Differences of neighbours of the flattened array, with something put before and behind them.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.ediff1d([1, 4, 9], to_begin=0).eval()
     array([0, 3, 5])
     """
     steps = diff(ravel(as_variable(ary)))
     parts = [*([] if to_begin is None else [ravel(cast(to_begin, steps.dtype))]), steps]
     return concatenate([*parts, *([] if to_end is None else [ravel(cast(to_end, steps.dtype))])])
-
-
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
-    """The integral along an axis by the trapezoidal rule, over places x or with distance dx.
-
-    rs.trapezoid(rs.sin(t), t)
-
-    >>> rs.trapezoid([1.0, 2.0, 3.0], dx=0.5).eval()
-    array(2.)
-    """
-    v = _float(at_least(y, 1, "trapezoid"), None)
-    at = one_axis(axis, v.ndim)
-    before = (builtins.slice(None),) * at
-    if x is not None:
-        places = as_variable(x)
-        dx = diff(places) if places.ndim == 1 else diff(places, axis=at)
-        dx = expand_dims(dx, tuple(i for i in range(v.ndim) if i != at)) if places.ndim == 1 else dx
-    pairs = v[(*before, builtins.slice(1, None))] + v[(*before, builtins.slice(None, -1))]
-    return sum(pairs * dx, at) * 0.5
-
-
-# Covariances.
-
-
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
-) -> Variable:
-    """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
-
-    Divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights` count observations, `aweights` weigh them.
-
-    >>> rs.cov([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
-    v = _variables(m, rowvar)
-    if y is not None:
-        v = concatenate([v, _variables(y, rowvar)], 0)
-    v = _float(v, None)
-    ddof = (0 if bias else 1) if ddof is None else whole(ddof, "ddof")
-    weights = None
-    for given in (fweights, aweights):
-        if given is not None:
-            weights = cast(given, v.dtype) if weights is None else weights * cast(given, v.dtype)
-    if weights is None:
-        n, w = extent(v, 1), None
-        total: Any = cast(as_variable(n), v.dtype)
-        middle = sum(v, 1, keepdims=True) / total
-        freedom = total - ddof
-    else:
-        w = weights
-        total = sum(w)
-        middle = sum(v * w, 1, keepdims=True) / total
-        freedom = total - ddof if aweights is None else total - ddof * sum(w * cast(aweights, v.dtype)) / total
-    deviation = v - middle
-    found = (deviation if w is None else deviation * w) @ deviation.T / elementwise("maximum", freedom, 0.0)
-    return found[0, 0] if found.static_shape == (1, 1) else found
-
-
-def _variables(m: Any, rowvar: bool) -> Variable:
-    v = as_variable(m)
-    if v.ndim > 2:
-        raise RscanTypeError(f"cov takes a vector or a matrix, got {v!r}", code="E0809", labels=[(here(), "")])
-    rows = atleast_2d(v)
-    return rows if rowvar or v.ndim < 2 else rows.T
-
-
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Variable:
-    """The correlations of variables, as `cov` takes them.
-
-    >>> rs.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
-    c = cov(x, y, rowvar)
-    if c.ndim == 0:
-        return c / c
-    spread = elementwise("sqrt", take_along_axis(c, _diagonal(c), 1)[:, 0])
-    found = c / expand_dims(spread, 1) / expand_dims(spread, 0)
-    return elementwise("minimum", elementwise("maximum", found, -1.0), 1.0)
-
-
-def _diagonal(c: Variable) -> Variable:
-    from .ops_create import arange
-
-    return expand_dims(arange(extent(c, 0)), 1)
-
-
-# Histograms.
-
-
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Variable:
-    """The edges of bins: so many of equal width from the smallest to the largest element, or over a range; or those that are given.
-
-    >>> rs.histogram_bin_edges([0.0, 1.0, 4.0], bins=2).eval()
-    array([0., 2., 4.])
-    """
-    v = ravel(as_variable(a))
-    if isinstance(bins, str):
-        raise RscanValueError("bins are a number or their edges", code="E0809", labels=[(here(), "")])
-    if not isinstance(bins, (int, np.integer)):
-        edges = as_variable(bins)
-        if edges.ndim != 1:
-            raise RscanValueError(f"bins are a number known now or a vector of edges, not {edges!r}", code="E0809", labels=[(here(), "")])
-        return edges
-    if bins < 1:
-        raise RscanValueError(f"a histogram has 1 bin or more, not {bins}", code="E0809", labels=[(here(), "")])
-    floats = _float(v, None)
-    if range is None:
-        empty = elementwise("eq", extent(v, 0), 0)
-        low = min(concatenate([floats, broadcast_like(as_variable(np.inf, floats.dtype), zeros([1]))]))
-        high = max(concatenate([floats, broadcast_like(as_variable(-np.inf, floats.dtype), zeros([1]))]))
-        low, high = where(empty, 0.0, low), where(empty, 1.0, high)
-    else:
-        if not isinstance(range, (tuple, list)) or len(range) != 2:
-            raise RscanValueError(f"a range is a pair of numbers, not {range!r}", code="E0809", labels=[(here(), "")])
-        low, high = operands((range[0], range[1]))
-    flat = elementwise("eq", low, high)
-    return linspace(where(flat, low - 0.5, low), where(flat, high + 0.5, high), int(bins) + 1)
-
-
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Variable, Variable]:
-    """How many elements are in each bin, or the sum of their weights, and the edges of the bins. The last edge belongs to the last bin.
-
-    counts, edges = rs.histogram(x, bins=20, range=(0, 1))
-
-    >>> rs.eval(rs.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3]))
-    [array([0, 2, 1]), array([0, 1, 2, 3])]
-    """
-    v = ravel(as_variable(a))
-    edges = histogram_bin_edges(v, bins, range)
-    n = extent(edges, 0) - 1
-    place = searchsorted(edges, v, "right") - 1
-    place = where(elementwise("eq", v, edges[-1]), n - 1, place)
-    inside = elementwise("logical_and", elementwise("ge", place, 0), elementwise("lt", place, n))
-    w = as_variable(1) if weights is None else ravel(as_variable(weights))
-    # What is outside goes to one more bin, which is cut off.
-    counts = sums_at(broadcast_like(w, place), where(inside, place, n), n + 1)[:-1]
-    if density:
-        counts = counts / diff(edges) / sum(counts)
-    return counts, edges

@@ -40,6 +40,9 @@ def save(
     The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
     shared variables the value now.
 
+    errors: `RscanTypeError` (E0809) for what is no path or function; `RscanValueError` (E0926) where there is nothing to save, (E0925) for
+    `docs` of what is not there; `FileError` (E0921) where it cannot be written.
+
     >>> x, w = rs.dvector("x"), rs.shared(2.0, "w")
     >>> scale = rs.function([x], w * x)
     >>> count = rs.function([], w, updates={w: w + 1})
@@ -116,6 +119,9 @@ def load(path: Path, *, ops: Sequence[Any] | Mapping[str, Any] = (), device: str
     functions of arrays, by the names that the file has of them. What `rs.Print` made prints again, and needs nothing.
 
     Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
+
+    errors: `RscanTypeError` (E0809) for what is no path or no op; `FileNotFoundError` and its like; `ParseError` (E0922) for another
+    file.
 
     >>> x = rs.dscalar("x")
     >>> rs.function([x], x + 1, name="up").save("model.rscan")
@@ -198,6 +204,8 @@ def _existing(path: Any) -> str:
 class Module(Mapping[str, Function]):
     """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for.
 
+    errors: `RscanTypeError` (E0809) where it is not made by `load`; `AttributeError` and `KeyError` for functions that are not there.
+
     >>> total = rs.shared(1.0, "total")
     >>> rs.save("model.rscan", up=rs.function([], [], updates={total: total + 1}))
     >>> m = rs.load("model.rscan")
@@ -243,7 +251,10 @@ class Module(Mapping[str, Function]):
         return self._native.describe()
 
     def save(self, path: Path) -> None:
-        """Writes its functions, with the values that the shared variables have now."""
+        """Writes its functions, with the values that the shared variables have now.
+
+        errors: those of `save`: `RscanTypeError` (E0809) for what is no path, `FileError` (E0921) where it cannot be written.
+        """
         save(path, dict(self))
 
     def _made(self, name: str) -> Function:
@@ -277,6 +288,9 @@ class Module(Mapping[str, Function]):
 def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]) -> None:
     """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names.
 
+    errors: `RscanTypeError` (E0809) for what is no path or has no value; `RscanValueError` (E0926) for what has no name; `FileError`
+    (E0921) where it cannot be written.
+
     >>> rs.save_params("w.safetensors", [rs.shared([1.0, 2.0], "w"), rs.shared(0.5, "b")])
     >>> sorted(rs.load_params("w.safetensors"))
     ['b', 'w']
@@ -304,6 +318,8 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 def load_params(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a safetensors file by name, whoever wrote it.
+
+    errors: `RscanTypeError` (E0809) for what is no path; `FileNotFoundError` and its like; `ParseError` (E0922) for what is no such file.
 
     >>> rs.save_params("w.safetensors", {"w": np.eye(2)})
     >>> rs.load_params("w.safetensors")["w"]

@@ -45,6 +45,8 @@ class _Note:
 class SharedVariable(Variable):
     """A variable with a value, which functions read, and write where they update it.
 
+    errors: `RscanTypeError` (E0809) where it is not made by `shared`; `set_value` raises (E0506) for values that do not fit.
+
     >>> s = rs.shared(1.0, name="s")
     >>> s.set_value(2.5)
     >>> s.get_value()
@@ -104,7 +106,10 @@ class SharedVariable(Variable):
         return self._shared.get()
 
     def set_value(self, value: Any, borrow: bool = False) -> None:
-        """Replaces the value by a copy. dtype and number of axes stay as they are; numbers and lists adapt if they survive."""
+        """Replaces the value by a copy. dtype and number of axes stay as they are; numbers and lists adapt if they survive.
+
+        errors: `RscanTypeError` (E0506) for a value of another number of axes, or that its dtype does not hold.
+        """
         self._shared.set(self._fitting(value))
 
     def _fitting(self, value: Any) -> np.ndarray:

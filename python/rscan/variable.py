@@ -417,6 +417,8 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
 
     Python numbers become int64, bool or `config.floatX` unless `dtype` says otherwise.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
+
     >>> rs.as_variable([1, 2]).dtype, rs.as_variable(1.5).ndim
     ('int64', 0)
     """
@@ -433,6 +435,8 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
 
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Variable:
     """A constant variable of a number or array.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
 
     >>> c = rs.constant([1.0, 2.0], name="c")
     >>> (c * 2).eval()

@@ -31,6 +31,9 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **unknown: 
     rounded otherwise in products and sums. Rows of a loop may stop at different steps. What needs rows of different lengths side by side
     is computed row after row.
 
+    errors: `RscanTypeError` (E0508) for what is no function; calls raise `ShapeError` (E0128) where `in_axes` does not fit, and
+    `RscanValueError` (E0129) for updates.
+
     >>> dots = rs.compile(rs.vmap(lambda a, b: rs.sum(a * b), in_axes=(0, None)))
     >>> dots(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
