@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .errors import RscanTypeError, RscanValueError
 from .function import Function
 from .printing import printer
 from .shared import SharedVariable, adopt_shared
-from .variable import Variable, wrap
+from .variable import wrap
 
 Path = str | os.PathLike[str]
 
@@ -58,7 +58,7 @@ def save(
     unknown = next((name for name in docs or {} if name not in everything), None)
     if unknown is not None:
         raise RscanValueError(f"`docs` speaks of {unknown!r}, which is not saved", code="E0925", labels=[(here(), "")])
-    _native.save([_said(name, f, (docs or {}).get(name)) for name, f in everything.items()], _path(path))
+    _native.save([_said(name, f, (docs or {}).get(name)) for name, f in everything.items()], path_of(path))
 
 
 def _said(name: str, f: Any, docs: Docs | None) -> tuple[Any, ...]:
@@ -130,7 +130,7 @@ def load(path: Path, *, ops: Sequence[Any] | Mapping[str, Any] = (), device: str
     (array(2.), ['up'])
     """
     find = _finder(ops)
-    with open(_path(path), "rb") as file:
+    with open(path_of(path), "rb") as file:
         data = file.read()
     return Module(_native.load(data, find), device)
 
@@ -188,16 +188,16 @@ def _of_callable(function: Any, key: str, types: Any) -> _native.UserOp:
     return _native.extern(key, True, lambda _: types, evaluate)
 
 
-def _path(path: Any) -> str:
+def path_of(path: Any) -> str:
     try:
         return os.fsdecode(path)
     except TypeError:
         raise RscanTypeError(f"a path is a text or an os.PathLike, not {path!r}", code="E0809", labels=[(here(), "")]) from None
 
 
-def _existing(path: Any) -> str:
+def existing(path: Any) -> str:
     """The path of a file that can be opened; of others Python's own error says why: FileNotFoundError, PermissionError."""
-    with open(path := _path(path), "rb"):
+    with open(path := path_of(path), "rb"):
         return path
 
 
@@ -280,50 +280,3 @@ class Module(Mapping[str, Function]):
         ]
         made._say(doc, {port: text for port, text in of_ports if text is not None})
         return made
-
-
-# Weights alone.
-
-
-def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]) -> None:
-    """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names.
-
-    errors: `RscanTypeError` (E0809) for what is no path or has no value; `RscanValueError` (E0926) for what has no name; `FileError`
-    (E0921) where it cannot be written.
-
-    >>> rs.save_params("w.safetensors", [rs.shared([1.0, 2.0], "w"), rs.shared(0.5, "b")])
-    >>> sorted(rs.load_params("w.safetensors"))
-    ['b', 'w']
-    """
-    pairs = list(params.items()) if isinstance(params, Mapping) else [(v.name, v) for v in params]
-    arrays: dict[str, np.ndarray] = {}
-    for i, (name, value) in enumerate(pairs):
-        if not isinstance(name, str) or not name:
-            raise RscanValueError(
-                f"number {i} of what is to be saved has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"]
-            )
-        if name in arrays:
-            raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
-        arrays[name] = _array(name, value)
-    _native.save_params(_path(path), arrays)
-
-
-def _array(name: str, value: Any) -> np.ndarray:
-    if isinstance(value, SharedVariable):
-        return value.get_value(borrow=True)
-    if isinstance(value, Variable):
-        raise RscanTypeError(f"`{name}` is an expression, which has no value", code="E0809", labels=[(here(), "")])
-    return np.asarray(value)
-
-
-def load_params(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by name, whoever wrote it.
-
-    errors: `RscanTypeError` (E0809) for what is no path; `FileNotFoundError` and its like; `ParseError` (E0922) for what is no such file.
-
-    >>> rs.save_params("w.safetensors", {"w": np.eye(2)})
-    >>> rs.load_params("w.safetensors")["w"]
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    return dict(_native.load_params(_existing(path)))
