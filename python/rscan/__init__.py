@@ -49,10 +49,9 @@ from .inputs import tensor
 from .loop import Loop, LoopOutput, Taps, loop, taps
 from .ops import *  # noqa: F403
 from .ops import __all__ as _functions
-from .params import load_params, save_params
 from .printing import Print, debugprint, pp, print_
 from .random import RandomStream
-from .saving import Module, load, save
+from .saving import Module, load, load_params, save, save_params
 from .scan import foldl, foldr, map, reduce, scan
 from .session import Session, step_all
 from .shared import SharedVariable, shared

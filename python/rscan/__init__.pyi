@@ -14,10 +14,9 @@ from .errors import AxisError as AxisError, DeviceError as DeviceError, Disconne
 from .folds import associative_scan as associative_scan, fori as fori
 from .function import Function as Function, Out as Out, evaluate as _eval
 from .loop import Loop as Loop, LoopOutput as LoopOutput, Taps as Taps, taps as taps
-from .params import load_params as load_params, save_params as save_params
 from .printing import Print as Print, pp as pp, print_ as _print, print_ as print_
 from .random.stream import RandomStream as RandomStream
-from .saving import Module as Module, load as load, save as save
+from .saving import Module as Module, load as load, load_params as load_params, save as save, save_params as save_params
 from .session import Session as Session, step_all as step_all
 from .shared import SharedVariable as SharedVariable
 from .show import show as show

@@ -176,6 +176,8 @@ class Function(Caller, Generic[R]):
 
     def _complete(self) -> None:
         self._describe()
+        if self.profile is not None:
+            self.profile.measures(self._native)
         strict = [slot.strict for slot in self.inputs]
         self._install(self._native, *self._form, self._free_names(), strict, self.profile, self._quick)
 

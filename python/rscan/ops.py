@@ -15,7 +15,6 @@ from . import (
     ops_pieces,
     ops_polynomial,
     ops_reduce,
-    ops_samples,
     ops_search,
     ops_select,
     ops_sets,
@@ -39,7 +38,6 @@ from .ops_numeric import *  # noqa: F403
 from .ops_pieces import *  # noqa: F403
 from .ops_polynomial import *  # noqa: F403
 from .ops_reduce import *  # noqa: F403
-from .ops_samples import *  # noqa: F403
 from .ops_search import *  # noqa: F403
 from .ops_select import *  # noqa: F403
 from .ops_sets import *  # noqa: F403
@@ -48,7 +46,7 @@ from .ops_statistics import *  # noqa: F403
 
 #: Modules whose names `rscan` exports.
 MODULES = (
-    _rows, ops_elementwise, ops_math, ops_reduce, ops_statistics, ops_samples, ops_search, ops_sets, ops_shape, ops_pieces, ops_join,
+    _rows, ops_elementwise, ops_math, ops_reduce, ops_statistics, ops_search, ops_sets, ops_shape, ops_pieces, ops_join,
     ops_create, ops_build, ops_numeric, ops_contract, ops_polynomial, ops_select, ops_control, indexing,
 )  # fmt: skip
 
