@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import inspect
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _tree
-from ._spans import frame_outside
 from .errors import RscanError
 from .updates import until
 from .variable import Variable
@@ -20,9 +18,6 @@ _CARRIES = {"carry", "state", "acc", "accumulator", "hidden", "prev", "previous"
 
 #: Errors of shapes and types, which arguments in another order may not have.
 _MISFITS = {"E0101", "E0102", "E0103", "E0104", "E0105", "E0106", "E0201", "E0202", "E0203", "E0204", "E0208", "E0222", "E0810", "E0122"}
-
-#: What the result of a loop has that nothing else gives, by the names under which outputs hide it.
-_OWN = {"last": "the values after the last step", "steps": "the number of steps that ran"}
 
 #: Whether this thread tries such an order: loops within the step then try none, which would double the time with each of them.
 _trying = threading.local()
@@ -84,16 +79,6 @@ def of_state(before: _tree.Tree, after: _tree.Tree, keys: list[Any]) -> list[str
     if before.kind == "list" and after.kind is None:
         return ["a list is a structure of several states: np.array([…]) makes one array of numbers"]
     return []
-
-
-def hidden(names: Iterable[Any]) -> None:
-    """Warns of outputs in whose place the result would have something that nothing else gives."""
-    for name in names:
-        frame = frame_outside() if name in _OWN else None
-        if frame is not None:
-            text = f"the output `{name}` of the loop hides `{name}` of its result, {_OWN[name]}: give it another name to reach both"
-            registry = frame.f_globals.setdefault("__warningregistry__", {})
-            warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry)
 
 
 def _more(error: RscanError, loop: bool) -> None:

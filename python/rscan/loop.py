@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _returned, _tree
 from ._groups import Group
-from ._hints import hidden, hints, of_state, of_value
+from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
@@ -66,8 +66,8 @@ def taps(value: Any, *offsets: int) -> Taps:
 class Loop:
     """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`).
 
-    An output that is named as something else here (`steps`, `values`, …) comes first; of `last` and `steps`, which are then out of
-    reach, a warning says so.
+    An output that is named as something else here comes first, and hides it: what is called `last` or `steps` leaves no way to the values
+    after the last step, or to the number of steps.
 
     >>> out = rs.loop(lambda x: {"double": 2 * x}, over={"x": np.array([1.0, 2.0])})
     >>> out.keys(), out["double"].eval()
@@ -466,7 +466,6 @@ class _Outputs:
             out._last = functools.partial(_first, last)
             return known_as(out)
         values = {key: built[key] for key in self.order}
-        hidden(values)
         only = next(iter(values.values())) if self.alone and len(values) == 1 else None
         if only is not None and _tree.is_dataclass(only):
             names = [f.name for f in dataclasses.fields(only) if f.init]
