@@ -37,7 +37,7 @@ GROUPS = {
     "Variables": ["variable", "inputs", "typing"],
     "Elementwise functions": ["_rows", "ops_elementwise"],
     "Reductions and sorting": ["ops_reduce", "ops_search"],
-    "Shapes, indices, creation": ["ops_shape", "indexing", "ops_create", "ops_control"],
+    "Shapes, indices, creation": ["ops_shape", "ops_pieces", "indexing", "ops_create", "ops_control"],
     "Errors": ["errors"],
 }
 

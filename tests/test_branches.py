@@ -335,7 +335,7 @@ def test_lists_leave_errors_of_what_no_branch_needs_to_the_law(monkeypatch, shar
     for engine in ENGINES:
         monkeypatch.setenv("RSCAN_ENGINE", engine)
         u, h0, w, n = rs.dvector("u"), rs.dvector("h0"), rs.dmatrix("w"), rs.lscalar("n")
-        out = rs.loop(lambda u, h: step(u, h, w, n), over=u, init={"h": h0})
+        out = rs.loop(lambda u, h, w=w, n=n: step(u, h, w, n), over=u, init={"h": h0})
         f = rs.function([u, h0, w, n], out["h"])
         found.append([f(*args, 0), f(*args, 1), f(np.full(3, 7.0), *args[1:], 1)])
         with pytest.raises(rs.errors.RscanError, match="E0201"):

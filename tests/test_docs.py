@@ -20,6 +20,15 @@ def test_programs(section, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_pages_begin_with_their_imports(page):
+    """Who copies the first program of a page has what it uses."""
+    first = re.search(r"(?ms)^```python\n(.*?)^```$", page.read_text())
+    for module, name in (("numpy", "np"), ("rscan", "rs")):
+        if first and re.search(rf"\b{name}\.", first[1]):
+            assert f"import {module} as {name}" in first[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
     prose = re.sub(r"(?ms)^```.*?^```$", "", page.read_text())
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose):

@@ -1,5 +1,6 @@
 """Every public name has an example in its docstring, and every example gives what it says."""
 
+import builtins
 import doctest
 import importlib.util
 import inspect
@@ -70,13 +71,68 @@ def test_examples_give_what_they_say(title, tmp_path, monkeypatch):
     assert not said, "\n".join(said)
 
 
-@pytest.mark.parametrize("name", ["scan", "loop", "function", "compile", "shared", "grad", "value_and_grad"])
-def test_errors_are_named_with_codes_that_exist(name):
-    _, _, said = getattr(rs, name).__doc__.partition("    errors: ")
-    text = said.partition("\n\n")[0]
-    assert text
-    assert all(rs.error_page(code) for code in re.findall(r"E\d{4}", text))
-    assert all(hasattr(rs, error) for error in re.findall(r"`(\w+Error)`", text))
+#: What has no errors to name, and why: functions, classes and, as `Class.method`, methods.
+CANNOT_FAIL = {
+    **dict.fromkeys(["Loop", "LoopOutput", "Device", "optim.Optimizer"], "made by functions that name theirs"),
+    **dict.fromkeys(["typing.HasArray", "typing.HasDLPack"], "a type"),
+    "Variable": "operators and methods are functions that name theirs",
+    "Out": "keeps what it is given; `function` looks at it",
+    "devices": "lists what there is",
+    "error_page": "gives None for an unknown code",
+    "optim.constant_schedule": "gives what it was given",
+    **dict.fromkeys(["Loop.keys", "Loop.values", "Loop.items"], "lists outputs"),
+    **dict.fromkeys(["Function.text", "Function.explain", "Function.get_shared"], "tells what there is"),
+    **dict.fromkeys(["In.default", "In.describe"], "tells what there is"),
+    "Session.copy": "copies what there is",
+    "SharedVariable.get_value": "copies what there is",
+    "RandomStream.key": "counts",
+    "Module.describe": "tells what there is",
+}
+
+
+def public_callables() -> dict[str, object]:
+    """Functions, classes and the methods of classes; exceptions are errors themselves."""
+    found: dict[str, object] = {}
+    for name, value in ((name, value) for group in GROUPS.values() for name, value in group.items()):
+        if inspect.isclass(value) and issubclass(value, BaseException):
+            continue
+        found[name] = value
+        if inspect.isclass(value):
+            methods = {n: m for n, m in vars(value).items() if n[0] != "_" and isinstance(m, (types.FunctionType, staticmethod))}
+            found |= {f"{name}.{n}": m for n, m in methods.items() if m.__doc__}
+    return found
+
+
+CALLABLES = public_callables()
+
+
+def errors_of(value: object) -> str:
+    """What a docstring says of errors."""
+    said = re.search(r"(?ms)^errors: (.*?)(?:\n\n|\Z|^>>> )", inspect.cleandoc(value.__doc__ or ""))
+    return " ".join(said[1].split()) if said else ""
+
+
+def test_every_public_callable_names_its_errors():
+    silent = [name for name, value in CALLABLES.items() if name not in CANNOT_FAIL and not errors_of(value)]
+    assert not silent, f"no errors in the docstring of {', '.join(silent)}"
+    needless = [name for name in CANNOT_FAIL if name not in CALLABLES or errors_of(CALLABLES[name])]
+    assert not needless, f"these need no reason: {needless}"
+
+
+@pytest.mark.parametrize("title", GROUPS)
+def test_errors_are_named_with_codes_that_exist(title):
+    """Classes with codes, classes of Python's, or those of another function."""
+    for name in (n for n, v in CALLABLES.items() if any(n.partition(".")[0] == m.partition(".")[0] for m in GROUPS[title])):
+        text = errors_of(CALLABLES[name])
+        if not text:
+            continue
+        assert all(rs.error_page(code) for code in re.findall(r"E\d{4}", text)), name
+        classes = re.findall(r"`(\w+(?:Error|Interrupt))`", text)
+        assert all(hasattr(rs, c) or hasattr(rs.errors, c) or hasattr(builtins, c) for c in classes), name
+        others = [n.removeprefix("rs.") for n in re.findall(r"those of `([\w.]+)`", text)]
+        home = name.rpartition(".")[0]
+        assert all(f"{home}.{n}" in CALLABLES or n in CALLABLES or n.partition(".")[0] in rs.__all__ for n in others), name
+        assert classes or others or "what " in text, name
 
 
 def test_a_wrong_example_is_found():

@@ -318,9 +318,8 @@ class Both:
 
 
 def test_outputs_come_before_methods_of_their_name():
-    out = rs.loop(
-        lambda values, items, last: dict(values=values + 1, items=items, last=last), init=dict(values=1.0, items=2.0, last=3.0), n_steps=2
-    )
+    init = dict(values=1.0, items=2.0, last=3.0)
+    out = rs.loop(lambda values, items, last: dict(values=values + 1, items=items, last=last), init=init, n_steps=2)
     assert rs.eval(out.values).tolist() == [2, 3] and rs.eval(out.items).tolist() == [2, 2] and rs.eval(out["last"]).tolist() == [3, 3]
     assert [rs.eval(v).tolist() for v in out] == [[2, 3], [2, 2], [3, 3]] and len(out) == 3 and "items" in out
     assert out.keys() == ["values", "items", "last"] and "values=" in repr(out)

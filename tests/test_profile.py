@@ -79,6 +79,23 @@ def test_nested_loops_and_gradients_have_entries_of_their_own():
     assert found["grad of outer"] == 2
 
 
+def test_what_loops_store():
+    """Rows that are returned, and the tape of a gradient; of the last row alone nothing."""
+    x, w = rs.dmatrix("x"), rs.dmatrix("w")
+    rows = rs.loop(lambda x, h: rs.tanh(x + h @ w), over=x, init=rs.zeros(4), name="rnn")
+    last = rs.function([x, w], rows.last, profile=True)
+    slope = rs.function([x, w], rs.grad(rs.sum(rows[:] ** 2), w), profile=True)
+    for f in (last, slope):
+        f(np.ones((10, 4)), np.eye(4))
+    assert last.profile.loops[1].stored == 0
+    (forward,) = [loop for loop in slope.profile.loops if loop.name == "rnn"]
+    assert forward.stored >= 4 * 8 and f", stores {forward.stored} bytes per step" in str(slope.profile)
+    assert slope.profile.as_dict()["loops"][1]["stored"] is not None and f"{forward.stored} bytes per step" in slope.profile._repr_html_()
+    copy = pickle.loads(pickle.dumps(slope))
+    copy(np.ones((10, 4)), np.eye(4))
+    assert [loop.stored for loop in copy.profile.loops] == [loop.stored for loop in slope.profile.loops]
+
+
 def test_a_failing_call_leaves_the_profile_as_it_was():
     i, x = rs.lscalar("i"), rs.dvector("x")
     f = rs.function([i, x], x[i], profile=True)

@@ -33,6 +33,15 @@ def test_every_page_and_every_public_name_is_there(site):
     assert all(f'id="rscan.{name}"' in reference for name in ("scan", "loop", "linalg.solve", "interop.scipy.objective"))
 
 
+def test_readers_choose_light_or_dark(site):
+    """The switch of the theme, with colours of programs and of results of notebooks for both."""
+    for page in ("index.html", "tutorial.html", "api/loops.html"):
+        assert 'class="theme-toggle"' in (site / page).read_text()
+    styles = "".join(style.read_text() for style in (site / "_static").rglob("*.css"))
+    assert all(f'[data-theme="{theme}"]' in styles or f"[data-theme={theme}]" in styles for theme in ("light", "dark"))
+    assert "[data-theme=dark] .highlight" in styles.replace('"', "") and "--mystnb-source-bg-color" in styles
+
+
 def test_local_links_lead_somewhere(site):
     for page in site.rglob("*.html"):
         for target, anchor in re.findall(r'(?:href|src)="([^"#:?]*)(?:\?[^"#]*)?(?:#([^"]*))?"', page.read_text()):

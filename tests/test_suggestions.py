@@ -86,6 +86,138 @@ ADVICE = {
         lambda: scanned(lambda h: (h + 1, rs.until(h > 1)), outputs_info=0, n_steps=9),
         [1, 2, 3],
     ),
+    "unpacking": (
+        lambda: rs.compile(lambda p: (lambda a, b: a * b)(*p))(XS[1:]),
+        r"a, b = \(x\[i\] for i in range\(2\)\)",
+        lambda: rs.compile(lambda p: (lambda a, b: a * b)(*(p[i] for i in range(2))))(XS[1:]),
+        6.0,
+    ),
+    "enumerate": (
+        lambda: rs.compile(lambda x: sum(i * v for i, v in enumerate(x)))(XS),
+        r"over=\(rs\.arange\(x\.shape\[0\]\), x\) what enumerate is",
+        lambda: rs.compile(lambda x: rs.loop(lambda i, v, s: s + i * v, over=(rs.arange(x.shape[0]), x), init=0.0).last)(XS),
+        8.0,
+    ),
+    "NumPy's zeros of a variable's shape": (
+        lambda: rs.compile(lambda x: x + np.zeros(x.shape))(XS),
+        r"rs\.zeros\(x\.shape\)",
+        lambda: rs.compile(lambda x: x + rs.zeros(x.shape))(XS),
+        [1.0, 2.0, 3.0],
+    ),
+    "a scalar for a vector": (
+        lambda: rs.compile(lambda x: x[0])(2.0),
+        r"1 index for 0 axes[^$]*pass one: np\.array\(\[…\]\)",
+        lambda: rs.compile(lambda x: x[0])(np.array([2.0])),
+        2.0,
+    ),
+    "floats as an index": (
+        lambda: rs.compile(lambda x, i: x[i])(XS, np.array([2.0])),
+        r'rs\.cast\(i, "int64"\)',
+        lambda: rs.compile(lambda x, i: x[rs.cast(i, "int64")])(XS, np.array([2.0])),
+        [3.0],
+    ),
+    "rows of different lengths": (
+        lambda: rs.compile(rs.sum)([[1.0, 2.0], [3.0]]),
+        r"its rows have different lengths[^$]*rs\.loop\(…, lengths=n\)",
+        lambda: rs.loop(lambda x, s: s + x, over=np.array([[1.0, 3.0], [2.0, 0.0]]), init=np.zeros(2), lengths=[2, 1]).last.eval(),
+        [3.0, 3.0],
+    ),
+    "lengths that are floats": (
+        lambda: rs.loop(lambda x, s: s + x, over=np.ones((2, 2)), init=np.zeros(2), lengths=[2.0, 1.0]),
+        r'np\.asarray\(lengths, "int64"\)',
+        lambda: rs.loop(lambda x, s: s + x, over=np.ones((2, 2)), init=np.zeros(2), lengths=np.asarray([2.0, 1.0], "int64")).last.eval(),
+        [2.0, 1.0],
+    ),
+    "a number of steps that is a float": (
+        lambda: rs.loop(lambda h: 2 * h, init=1.0, n_steps=3.0),
+        r"int\(n\)",
+        lambda: rs.loop(lambda h: 2 * h, init=1.0, n_steps=int(3.0)).last.eval(),
+        8.0,
+    ),
+    "the number of the step": (
+        lambda: rs.loop(lambda x, t, s: {"s": s + t * x}, over={"x": XS}, init={"s": 0.0}),
+        r"give `t` in `over`[^$]*over=rs\.arange\(n\)",
+        lambda: rs.loop(lambda x, t, s: {"s": s + t * x}, over={"x": XS, "t": rs.arange(3)}, init={"s": 0.0}).last.s.eval(),
+        8.0,
+    ),
+    "a range of Python's": (
+        lambda: rs.loop(lambda i, s: s + i, over=range(3), init=0),
+        r"rs\.arange\(n\)",
+        lambda: rs.loop(lambda i, s: s + i, over=rs.arange(3), init=0).last.eval(),
+        3,
+    ),
+    "a state that grows": (
+        lambda: rs.loop(lambda x, p: rs.append(p, x), over=XS, init=rs.zeros(0)),
+        r"\.at\[t\]\.set\(…\)`\n.*over=rs\.arange\(n\)",
+        lambda: rs.loop(lambda t, x, p: p.at[t].set(x), over=(rs.arange(3), XS), init=rs.zeros(3)).last.eval(),
+        [1.0, 2.0, 3.0],
+    ),
+    "nothing to loop over": (
+        lambda: rs.loop(lambda h: 2 * h, init=1.0),
+        r"pass over=x, .* or n_steps=n",
+        lambda: rs.loop(lambda h: 2 * h, init=1.0, n_steps=3).last.eval(),
+        8.0,
+    ),
+    "JAX's pair with None": (
+        lambda: rs.loop(lambda x, h: (h + x, None), over=XS, init=0.0),
+        r"it is `return carry`",
+        lambda: rs.loop(lambda x, h: h + x, over=XS, init=0.0).last.eval(),
+        6.0,
+    ),
+    "a condition beside a dict": (
+        lambda: rs.loop(lambda h: ({"h": h + 1}, h > 1), init={"h": 0.0}, n_steps=9),
+        r"only rs\.until\(condition\)",
+        lambda: rs.loop(lambda h: ({"h": h + 1}, rs.until(h > 1)), init={"h": 0.0}, n_steps=9).h.eval(),
+        [1.0, 2.0, 3.0],
+    ),
+    "a list of numbers as a state": (
+        lambda: rs.loop(lambda x, h: {"h": h + x}, over={"x": XS}, init={"h": [0.0, 0.0]}),
+        r"np\.array\(\[…\]\) makes one array",
+        lambda: rs.loop(lambda x, h: {"h": h + x}, over={"x": XS}, init={"h": np.array([0.0, 0.0])}).last.h.eval(),
+        [6.0, 6.0],
+    ),
+    "a float64 array in a float32 loop": (
+        lambda: rs.loop(lambda h: h + rs.ones(2), init=np.zeros(2, "float32"), n_steps=2),
+        r"float64 unless told",
+        lambda: rs.loop(lambda h: h + rs.ones(2, dtype=h.dtype), init=np.zeros(2, "float32"), n_steps=2).last.eval(),
+        [2.0, 2.0],
+    ),
+    "scan's name in loop": (
+        lambda: rs.loop(lambda x: 2 * x, sequences=XS),
+        r"`sequences`[^$]*is called `over` here",
+        lambda: rs.loop(lambda x: 2 * x, over=XS).eval(),
+        [2.0, 4.0, 6.0],
+    ),
+    "a misspelt argument": (
+        lambda: rs.vmap(lambda x: 2 * x, inaxes=0),
+        r"is called `in_axes` here",
+        lambda: rs.vmap(lambda x: 2 * x, in_axes=0)(XS).eval(),
+        [2.0, 4.0, 6.0],
+    ),
+    "SciPy's args": (
+        lambda: rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 1.0], args=(0.0,)),
+        r"is called `\*args` here",
+        lambda: rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 1.0], 0.0).eval(),
+        [1.0, 1.0],
+    ),
+    "derivatives in a list": (
+        lambda: rs.ode.odeint(lambda y, t: [y[1], 0.0], np.zeros(2), [0.0, 1.0]),
+        r"rs\.stack\(\[…\]\) makes one array",
+        lambda: rs.ode.odeint(lambda y, t: rs.stack([y[1], 0.0]), np.zeros(2), [0.0, 1.0]).eval(),
+        [[0.0, 0.0], [0.0, 0.0]],
+    ),
+    "mapped over a number": (
+        lambda: rs.vmap(rs.add)(XS, 1.0),
+        r"in_axes=\(0, None\)",
+        lambda: rs.vmap(rs.add, in_axes=(0, None))(XS, 1.0).eval(),
+        [2.0, 3.0, 4.0],
+    ),
+    "text in a shared variable": (
+        lambda: rs.shared(1.0, "w").set_value("2"),
+        r"E0506[^$]*text is no number: np\.asarray\(x, dtype=float\)",
+        lambda: rs.shared(np.asarray("2", dtype=float), "w").get_value(),
+        2.0,
+    ),
     "scan unpacked": (
         lambda: rs.function([], rs.scan(lambda x: 2 * x, sequences=XS)),
         r"outputs, updates = rs\.scan\(…\)",
@@ -120,6 +252,44 @@ def test_advice_that_is_followed_runs(case):
     with pytest.raises((rs.RscanError, TypeError), match=words):
         wrong()
     np.testing.assert_array_equal(right(), expected)
+
+
+def test_a_value_of_a_step_that_leaves_it():
+    kept = []
+    rs.loop(lambda x, h: (kept.append(x + 1), h + x)[1], over=XS, init=0.0)
+    with pytest.raises(rs.MissingInputError, match="leaves the loop by being returned from the step"):
+        rs.function([], kept[0])
+
+
+def test_a_format_of_numbers_wants_a_value():
+    x = rs.dscalar("x")
+    with pytest.raises(rs.RscanTypeError, match=r"cannot be written as '\.2f'[^$]*rs\.Print"):
+        f"{x:.2f}"
+    assert f"{x}" == str(x)
+
+
+def test_missing_arguments_are_told_with_those_that_there_are():
+    with pytest.raises(rs.RscanTypeError, match=r"missing a required argument: 'y'[^$]*its arguments are theta, y"):
+        rs.compile(lambda theta, y: theta * y)(1.0, Y=2.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "meant"), [(rs, "cumsums", "cumsum"), (rs.linalg, "chol", None), (rs.linalg, "choleski", "cholesky")]
+)
+def test_misspelt_names(module, name, meant):
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    assert (f"did you mean `{meant}`" in str(caught.value)) == (meant is not None)
+
+
+def test_keys_are_counted_by_integers():
+    with pytest.raises(rs.RscanTypeError, match=r"the number of keys is an integer, not 2\.5"):
+        rs.random.split(rs.random.key(0), 2.5)
+
+
+def test_images_are_no_vectors():
+    with pytest.raises(rs.RscanValueError, match=r"docs/numpy\.md"):
+        rs.convolve(np.ones((3, 3)), np.ones((2, 2)))
 
 
 def test_steps_that_fit_neither_way_get_no_advice_about_the_order():

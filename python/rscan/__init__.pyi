@@ -25,7 +25,7 @@ from .updates import ForgottenUpdatesWarning as ForgottenUpdatesWarning, Ordered
 from .variable import Variable as Variable
 from .verify import numeric_grad as numeric_grad, verify_grad as verify_grad
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TextIO
+from typing import Never, TextIO
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TextIO, TypeVar, overload

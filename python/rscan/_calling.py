@@ -33,6 +33,8 @@ class _MISSING:
 class In:
     """An input with a default value, or a name of its own for keyword arguments.
 
+    errors: `RscanTypeError` (E0809) for what is no variable; `UnsupportedError` (E0813) for an `update`.
+
     >>> x, y = rs.dscalars("x y")
     >>> f = rs.function([x, rs.In(y, value=10.0)], x + y)
     >>> f(1.0)
@@ -275,7 +277,10 @@ class Bound(Caller):
         return self.function.profile
 
     def bind(self, *args: Any, **named: Any) -> Bound:
-        """The same with more arguments fixed: the first ones of those that are left, and those with these names."""
+        """The same with more arguments fixed: the first ones of those that are left, and those with these names.
+
+        errors: `RscanTypeError` (E0504) for arguments that do not fit, (E0508) for unknown ones.
+        """
         left = [i for i in range(len(self.function.inputs)) if i not in self._fixed]
         return Bound(self.function, {**self._fixed, **{left[i]: value for i, value in self._fixed_by(args, named).items()}})
 

@@ -22,6 +22,8 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
     ) -> Any:
         """What fn gives for each row of the sequences. Returns (outputs, updates).
 
+        errors: those of `scan`.
+
         >>> squares, updates = rs.map(lambda x: x**2, sequences=np.array([1.0, 2.0]))
         >>> squares.eval()
         array([1., 4.])
@@ -39,6 +41,8 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
     ) -> Any:
         """The last value of fn(row, accumulator, …), starting from outputs_info. Returns (value or values, updates).
 
+        errors: those of `scan`.
+
         >>> total, updates = rs.reduce(lambda x, total: total + x, np.array([1.0, 2.0, 3.0]), rs.constant(0.0))
         >>> rs.eval(total)
         array(6.)
@@ -53,6 +57,8 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
     ) -> Any:
         """`reduce` from the first row to the last.
 
+        errors: those of `scan`.
+
         >>> value, updates = rs.foldl(lambda x, value: 10 * value + x, np.array([1, 2, 3]), rs.constant(0))
         >>> rs.eval(value)
         array(123)
@@ -63,6 +69,8 @@ def cases_of(scan: Loop) -> tuple[Loop, Loop, Loop, Loop]:
         fn: Callable[..., Any], sequences: Any, outputs_info: Any, non_sequences: Any = None, mode: Any = None, name: str | None = None
     ) -> Any:
         """`reduce` from the last row to the first.
+
+        errors: those of `scan`.
 
         >>> value, updates = rs.foldr(lambda x, value: 10 * value + x, np.array([1, 2, 3]), rs.constant(0))
         >>> rs.eval(value)

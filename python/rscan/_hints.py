@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from . import _tree
 from .errors import RscanError
+from .updates import until
 from .variable import Variable
 
 #: What first parameters are called where the state is meant to come first.
@@ -28,19 +30,66 @@ def hints(
     states: int,
     named: bool = False,
     swapped: Callable[[], Any] | None = None,
+    loop: bool = False,
 ) -> Iterator[None]:
     """Errors of a loop, with advice where its step seems to take arguments in JAX's order, or a tuple seems to be meant as one array.
 
-    swapped: makes the loop with the states before the rows of sequences.
+    swapped: makes the loop with the states before the rows of sequences. loop: `rs.loop` makes it, and not `rs.scan`.
     """
     try:
         yield
     except RscanError as error:
+        _more(error, loop)
         if error.code == "E0118" and not named and len(sequences) > 1 and all(x.ndim == 0 for x in sequences):
             error.helps = ["a tuple or list holds several sequences: np.array(…) or rs.stack(…) makes one sequence of the numbers"]
         elif sequences and states and not named and (_carry_first(step) or _fits(swapped, error)):
             error.helps.append("rows of sequences come first, then states: step(x, carry), where JAX has step(carry, x)")
         raise
+
+
+def of_value(value: Any) -> list[str]:
+    """Advice about what is no value of a loop."""
+    if value is None:
+        return ["leave out what has no value, in the step's result as in `init`"]
+    if isinstance(value, until):
+        return ["return the condition last, beside the outputs: return {…}, rs.until(condition)"]
+    return ["numbers that are counted are an array: rs.arange(n)"] if isinstance(value, range) else []
+
+
+#: What parameters are called that are meant to be the number of the step.
+_COUNTERS = {"t", "i", "k", "n", "idx", "index", "step", "time"}
+
+
+def of_arguments(signature: inspect.Signature, passed: int, named: Sequence[str] | dict[str, Any]) -> list[str]:
+    """Advice about a step that does not take what the loop passes."""
+    wanted = [p for p in signature.parameters.values() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    missing = [p.name for p in wanted[passed:] if p.name not in named]
+    helps = [f"passed by name: {', '.join(named)}; the step has parameters of these names"] if named else []
+    if named and missing:
+        helps.append(f"give `{missing[0]}` in `over`, `init` or `given`, or take it from the parameters of the step")
+    if _COUNTERS.intersection(missing):
+        helps.append("the number of the step is a sequence: over=rs.arange(n)")
+    return helps
+
+
+def of_state(before: _tree.Tree, after: _tree.Tree, keys: list[Any]) -> list[str]:
+    """Advice about a state whose structure changes."""
+    if after.kind == "dict" and set(keys) <= set(after.keys):
+        return ["return {…} with further outputs in it; after it only rs.until(condition), if the loop can end early"]
+    if before.kind == "list" and after.kind is None:
+        return ["a list is a structure of several states: np.array([…]) makes one array of numbers"]
+    return []
+
+
+def _more(error: RscanError, loop: bool) -> None:
+    """Says what there is to do beside what the core knows."""
+    if error.code == "E0110" and loop:
+        error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
+    remarks = " ".join(remark for _, _, remark in error.labels)
+    if error.code == "E0103" and not error.notes and "float32" in remarks and "float64" in remarks:
+        error.helps.append("rs.zeros, rs.ones and rs.eye are float64 unless told: dtype=x.dtype, or rs.config.floatX = 'float32'")
+    if error.code == "E0102" and any(".at[t]" in help for help in error.helps):
+        error.helps.append("t, the number of the step, is a sequence: over=rs.arange(n)")
 
 
 def _carry_first(step: Callable[..., Any]) -> bool:

@@ -36,6 +36,8 @@ def _together(*args: Any) -> list[Variable]:
 def betaln(a: Any, b: Any) -> Variable:
     """The logarithm of the beta function.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.betaln(2.0, 3.0).eval().round(6)
     np.float64(-2.484907)
     """
@@ -193,6 +195,8 @@ def gammainc(a: Any, x: Any) -> Variable:
 
     By its series and its continued fraction, in loops that end where all elements and their slopes are exact. NaN for a above 10¹⁰.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.gammainc(1.0, 1.0).eval().round(6)
     np.float64(0.632121)
     """
@@ -204,6 +208,8 @@ def gammainc(a: Any, x: Any) -> Variable:
 
 def gammaincc(a: Any, x: Any) -> Variable:
     """The regularised upper incomplete gamma function: 1 − gammainc(a, x), exact where that is small because x is larger than a.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.gammaincc(1.0, 1.0).eval().round(6)
     np.float64(0.367879)
@@ -251,6 +257,8 @@ def incomplete_beta(a: Any, b: Any, x: Any, rest: Any) -> Variable:
 
 def betainc(a: Any, b: Any, x: Any) -> Variable:
     """The regularised incomplete beta function, for a, b > 0 and x in [0, 1], by its continued fraction. NaN for a or b above 10¹⁰.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.betainc(2.0, 3.0, 0.5).eval().round(6)
     np.float64(0.6875)

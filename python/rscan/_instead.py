@@ -172,8 +172,16 @@ def missing(module: str, name: str, theirs: Any, table: dict[str, str], otherwis
         theirs = import_module(theirs)
     if not isinstance(theirs, str) and hasattr(theirs, name):
         return AttributeError(f"{plain}, which {theirs.__name__} has: {table.get(name, _PYTHON)}")
-    text = table.get(name, otherwise)
+    text = table.get(name) or _alike(module, name) or otherwise
     return AttributeError(f"{plain}: {text}" if text else plain)
+
+
+def _alike(module: str, name: str) -> str:
+    """The names of a module that one may be a slip of."""
+    import difflib  # errors alone need it
+
+    found = difflib.get_close_matches(name, dir(import_module(module)), 3, 0.75)
+    return f"did you mean {' or '.join(f'`{own}`' for own in found)}?" if found else ""
 
 
 def of_numpy(name: str) -> AttributeError:
@@ -206,10 +214,20 @@ _MODULES: dict[str, tuple[str, dict[str, str], str]] = {
 #: By `float(x)`.
 OF_FLOAT = ["functions of `math` and float() take numbers: rs.exp(x), rs.log(x), … take variables, as np.exp(x) and np.log(x) do"]
 
-#: By `table[x]` of a list, and by `range(n)`.
+#: By `f"{x:.2f}"`.
+OF_FORMAT = 'rs.Print("text")(x) prints the value while the function runs; f"{x}" is the expression'
+
+#: By `for row in x`, `a, b = x`, `zip(x, y)` and `enumerate(x)`.
+OF_ITERATION = [
+    "a, b = (x[i] for i in range(2)) takes two elements; where the function is given variables, rs.tensor(dtype, shape=(2,)) has an extent",
+    "rs.loop(step, over=x) goes through the rows; over=(x, y) is what zip is, over=(rs.arange(x.shape[0]), x) what enumerate is",
+]
+
+#: By `table[x]` of a list, by `range(n)`, and by NumPy's functions that take extents.
 OF_INDEX = [
     "rs.constant(table)[i] reads a table, and rs.stack(items)[i] a list of variables",
     "what is done n times is a loop: rs.loop(step, init=…, n_steps=n), or rs.fori(0, n, body, init)",
+    "arrays of extents that are variables are made by rs.zeros(x.shape), rs.ones, rs.full, rs.arange(n), rs.random.normal(key, x.shape)",
 ]
 
 _OF_ARRAY = [

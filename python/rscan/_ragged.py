@@ -60,7 +60,7 @@ class Ragged:
             v = as_variable(lengths)
             if v.dtype.startswith(("int", "uint")):
                 return cast(v, "int64")
-        raise self._fail(f"lengths are integers, one for each row, not {lengths!r}")
+        raise self._fail(f"lengths are integers, one for each row, not {lengths!r}", 'np.asarray(lengths, "int64") makes integers of them')
 
     def _truths(self, mask: Any) -> Variable:
         if is_operand(mask) or isinstance(mask, (Variable, list, tuple)):
@@ -69,8 +69,8 @@ class Ragged:
                 return cast(v, "bool")
         raise self._fail(f"a mask has True or False for each step, and each row, not {mask!r}")
 
-    def _fail(self, text: str) -> ScanError:
-        return ScanError(text, code="E0121", labels=[(self.span, "")])
+    def _fail(self, text: str, *helps: str) -> ScanError:
+        return ScanError(text, code="E0121", labels=[(self.span, "")], helps=helps)
 
 
 def _rows(slot: Slot) -> Variable:

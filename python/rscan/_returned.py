@@ -84,12 +84,10 @@ class _Reader:
 
     def unreadable(self, value: Any) -> ScanError:
         notes = (f"the step returned {_shape_of(value)}", f"accepted are: {ARRANGEMENTS}")
-        return self.fail(
-            "E0123",
-            "what the step returned cannot be read",
-            "outputs are variables or a list of them, updates a dictionary or pairs (shared variable, new value)",
-            notes=notes,
-        )
+        helps = ["outputs are variables or a list of them, updates a dictionary or pairs (shared variable, new value)"]
+        if isinstance(value, (list, tuple)) and any(item is None for item in value):
+            helps.append("leave None out: where JAX has `return carry, None` it is `return carry`")
+        return self.fail("E0123", "what the step returned cannot be read", *helps, notes=notes)
 
 
 def is_value(value: Any) -> bool:

@@ -24,6 +24,10 @@ ALIASES = {
 }  # fmt: skip
 
 
+#: Rows that floats have no meaning for.
+_OF_INTEGERS = ("bit_and", "bit_or", "bit_xor", "invert", "shift_left", "shift_right")
+
+
 def _row(row: dict[str, Any]) -> Callable[..., Variable]:
     """The function of a row of the table."""
     name, args = row["name"], row["args"]
@@ -44,11 +48,14 @@ def _doc(row: dict[str, Any]) -> str:
     """What the table says of a row, and its example."""
     name = row["name"]
     kind = f"The result has {row['rule']}" if "dtype" in row["rule"] else f"The result is {row['rule']}"
+    refused = ", (E0230) for floats" if name in _OF_INTEGERS else ""
     domain = "" if row["domain"] == "all" else f" Defined for {row['domain']}."
     text = f"""{name}({", ".join(row["args"])}): {row["doc"]}
 
-Elementwise: shapes broadcast. {kind}.{domain} `ShapeError` where shapes do not broadcast, `RscanTypeError` for what is no
-number or array, and for a wrong number of arguments.
+Elementwise: shapes broadcast. {kind}.{domain}
+
+errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for a wrong number of arguments{refused}; `ShapeError` (E0201)
+where shapes do not broadcast.
 """
     given, found = EXAMPLES.get(name, ("", ""))
     return f"{text}\n>>> rs.{name}({given}).eval()\n{found}\n" if given else text

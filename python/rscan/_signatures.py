@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from ._spans import here
+from .errors import RscanTypeError
 
 _WRT = "Variable | list[Variable] | tuple[Variable, ...]"
 _ARGNUMS = "int | str | tuple[int | str, ...]"
@@ -53,8 +56,29 @@ WORDS: dict[str, dict[str, str]] = {
 }
 
 
+#: What arguments are called elsewhere, and here.
+_ELSEWHERE = {
+    "loop": {"sequences": "over", "xs": "over", "outputs_info": "init", "carry": "init", "length": "n_steps", "steps": "n_steps"},
+    "scan": {"over": "sequences", "xs": "sequences", "carry": "outputs_info", "length": "n_steps", "steps": "n_steps"},
+    "odeint": {"args": "*args", "t_eval": "t", "t_span": "t", "fun": "func"},
+}
+
+
+def misspelt(function: Callable[..., Any], given: Mapping[str, Any]) -> RscanTypeError:
+    """The error of keywords that a function does not have: which ones may be meant."""
+    import difflib  # errors alone need it
+
+    known, name = list(inspect.signature(function).parameters), next(iter(given))
+    alike = next(iter(difflib.get_close_matches(name, known, 1)), None)
+    meant = _ELSEWHERE.get(function.__name__, {}).get(name, alike)
+    text = f"{function.__name__}() has no argument `{name}`"
+    helps = [] if meant is None else [f"it is called `{meant}` here"]
+    return RscanTypeError(text, code="E0809", labels=[(here(), "")], notes=[f"its arguments are {', '.join(known)}"], helps=helps)
+
+
 def described(function: Callable[..., Any]) -> None:
-    """Gives a function the signature that is shown."""
-    own, words = inspect.signature(function), WORDS[function.__name__]
-    shown = [p.replace(annotation=words.get(p.name, p.annotation)) for p in own.parameters.values()]
+    """Gives a function the signature that is shown: without `**unknown`, which takes keywords that it does not have."""
+    own, words = inspect.signature(function), WORDS.get(function.__name__, {})
+    parameters = [p for p in own.parameters.values() if p.name != "unknown"]
+    shown = [p.replace(annotation=words.get(p.name, p.annotation)) for p in parameters]
     function.__signature__ = own.replace(parameters=shown, return_annotation=words.get("return", own.return_annotation))  # type: ignore[attr-defined]

@@ -91,6 +91,15 @@ def paths(tree: Tree, prefix: str = "") -> list[str]:
     return out
 
 
+def dotted(tree: Tree, prefix: str = "") -> list[Any]:
+    """A name per leaf, parts joined by dots: `h`, `h.x`, `h.0`. The key itself where it is no text."""
+    if tree.kind is None:
+        return [prefix]
+    steps = tree.keys or [str(i) for i in range(len(tree.children))]
+    steps = [f"{prefix}.{step}" if prefix and isinstance(step, str) else step for step in steps]
+    return [name for step, child in zip(steps, tree.children, strict=True) for name in dotted(child, step)]
+
+
 def same(a: Tree, b: Tree) -> bool:
     """True for structures with the same leaves in the same places; dicts in any order, lists and tuples alike."""
     if a.kind != b.kind or set(a.keys) != set(b.keys) or len(a.children) != len(b.children):

@@ -35,6 +35,8 @@ def scan_checkpoints(
 
     Arguments are those of `scan`. With padding=False, T must be a multiple of N; else the run fails.
 
+    errors: those of `scan`; `ScanError` (E0124) for a `save_every_N` that is no positive integer.
+
     >>> rows, updates = rs.scan_checkpoints(lambda h: h + 1.0, outputs_info=rs.constant(0.0), n_steps=10, save_every_N=4)
     >>> rows.eval()
     array([ 4.,  8., 10.])

@@ -19,7 +19,7 @@ from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
 from .config import config
-from .dtypes import as_array, is_foreign, short, what_to_do
+from .dtypes import as_array, is_foreign, no_array, short, what_to_do
 from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
 from .function import Function, function
 from .inputs import tensor
@@ -61,6 +61,8 @@ else:
 class Compiled(Made, Generic[P, R]):
     """A function of arrays, numbers and structures of these (dicts, lists, tuples, dataclasses). Other arguments, such as
     strings and None, are passed on as they are, and each value of theirs is compiled for itself.
+
+    errors: calls raise those of `compile`; `lower` and `session` the same.
 
     >>> f = rs.compile(lambda x: {"sum": rs.sum(x), "largest": rs.max(x)})
     >>> f(np.array([1.0, 4.0]))
@@ -172,13 +174,19 @@ class Compiled(Made, Generic[P, R]):
         return None if order == list(range(count[0])) else order
 
     def lower(self, *args: Any, **named: Any) -> Function:
-        """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments."""
+        """The compiled function behind calls with such arguments; its inputs are the leaves of the arguments.
+
+        errors: those of a call: `RscanTypeError` (E0508) for arguments that are no arrays.
+        """
         leaves, tree, static, names = self._flat(args, named)
         return self._variant([_array(v, n) for v, n in zip(leaves, names, strict=True)], tree, static, names)[0]
 
     def session(self, *args: Any, **named: Any) -> CompiledSession:
         """The function step by step (docs/sessions.md). The arguments are those of a call; of sequences, the rows that have come already,
-        which may be none: `np.empty((0, 3))`."""
+        which may be none: `np.empty((0, 3))`.
+
+        errors: those of a call: `RscanTypeError` (E0508) for what are no arrays; `UnsupportedError` (E0531) for what has no steps.
+        """
         leaves, tree, static, names = self._flat(args, named)
         arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
         compiled, out = self._variant(arrays, tree, static, names)
@@ -208,7 +216,8 @@ class Compiled(Made, Generic[P, R]):
         try:
             bound = self._signature.bind(*args, **named)
         except TypeError as error:
-            raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=[(here(), ""), (of_function(self._fn), "")]) from None
+            labels, notes = [(here(), ""), (of_function(self._fn), "")], [f"its arguments are {', '.join(self._signature.parameters)}"]
+            raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=labels, notes=notes) from None
         bound.apply_defaults()
         given = {name: _Static(value) if name in self._static else value for name, value in bound.arguments.items()}
         leaves, tree = _tree.flatten(given, _is_leaf)
@@ -337,7 +346,7 @@ def _array(value: Any, name: str) -> np.ndarray:
     try:
         array = as_array(value)
     except ValueError as error:
-        raise RscanTypeError(f"argument `{name}` is no array: {error}", code="E0508", labels=[(here(), "")]) from None
+        raise no_array(f"argument `{name}` is no array", error, "E0508") from None
     if array.dtype.name not in DTYPES:
         text = f"argument `{name}` is an array of {array.dtype}"
         raise RscanTypeError(text, code="E0508", labels=[(here(), "")], helps=what_to_do(value, array))

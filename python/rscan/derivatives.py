@@ -95,6 +95,9 @@ def jvp(outputs: Any, wrt: Any, tangents: Any, disconnected_outputs: str = "igno
 def Lop(f: Any, wrt: Any, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = "raise") -> Any:
     """`vjp` under Theano's name.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `GradientError` (E0809) for `disconnected_inputs` out of range, (E0401)
+    for what has no derivative, (E0404) for vectors that do not fit; `DisconnectedInputError` (E0402) where nothing depends on it.
+
     >>> x = rs.dvector("x")
     >>> rs.function([x], rs.Lop(x**2, x, rs.ones_like(x)))([1.0, 2.0])
     array([2., 4.])
@@ -104,6 +107,9 @@ def Lop(f: Any, wrt: Any, eval_points: Any, consider_constant: Any = None, disco
 
 def Rop(f: Any, wrt: Any, eval_points: Any) -> Any:
     """`jvp` under Theano's name.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `GradientError` (E0401) for what has no derivative, (E0404) for vectors
+    that do not fit.
 
     >>> x = rs.dvector("x")
     >>> rs.function([x], rs.Rop(x**2, x, rs.ones_like(x)))([1.0, 2.0])

@@ -143,7 +143,7 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
         elif array.dtype == np.float64 and isinstance(value, (list, tuple)):
             array = array.astype(config.floatX)
     except (ValueError, OverflowError) as error:
-        raise RscanTypeError(f"{described(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
+        raise no_array(f"{described(value)} cannot become an array", error, "E0805") from None
     if array.dtype.name not in DTYPES:
         raise RscanTypeError(
             f"{described(value)} cannot become a variable: its dtype is {array.dtype}",
@@ -152,6 +152,15 @@ def to_array(value: Any, dtype: Any) -> np.ndarray:
             helps=what_to_do(value, array),
         )
     return array
+
+
+def no_array(text: str, error: Exception, code: str) -> RscanTypeError:
+    """The error of what NumPy makes no array of."""
+    why, helps = str(error), []
+    if "inhomogeneous" in why:
+        why = "its rows have different lengths"
+        helps = ["fill them up to one length; rs.loop(…, lengths=n) takes as many steps of each row as it has"]
+    return RscanTypeError(f"{text}: {why}", code=code, labels=[(here(), "")], helps=helps)
 
 
 #: What to do with arrays that hold no numbers of ours, by the kind of their dtype.

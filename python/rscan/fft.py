@@ -131,6 +131,9 @@ def _along(pair: Pair, n: Any, axis: Any, norm: str | None, inverse: bool) -> Pa
 def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair:
     """The transform of an array or a pair along an axis, of n elements: cut, or filled up with zeros.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a`, `n` or `axis` of another kind; `RscanValueError`
+    (E0809) for `a`, `n` or `norm` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> re, im = rs.fft.fft([1.0, 0.0, -1.0, 0.0])
     >>> re.eval(), im.eval()
     (array([0., 2., 0., 2.]), array([0., 0., 0., 0.]))
@@ -141,6 +144,8 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair:
 def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair:
     """The inverse of `fft`.
 
+    errors: those of `fft`.
+
     >>> re, im = rs.fft.ifft(rs.fft.fft([1.0, 2.0, 3.0]))
     >>> re.eval().round(9), im.eval().round(9) + 0
     (array([1., 2., 3.]), array([0., 0., 0.]))
@@ -150,6 +155,8 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair
 
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair:
     """The first half of `fft` of a real array, n // 2 + 1 elements; the others are their conjugates.
+
+    errors: those of `fft`.
 
     >>> re, im = rs.fft.rfft([1.0, 2.0, 3.0, 4.0])
     >>> re.eval(), im.eval()
@@ -165,6 +172,8 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
     """The real array of n elements whose `rfft` is given; n is 2 (m - 1) of m elements by default.
+
+    errors: those of `fft`.
 
     >>> rs.fft.irfft(rs.fft.rfft([1.0, 2.0, 3.0]), n=3).eval().round(9)
     array([1., 2., 3.])
@@ -182,6 +191,8 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Var
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Variable:
     """The transform, which is real, of n elements of which the first half is given; the others are their conjugates.
 
+    errors: those of `fft`.
+
     >>> rs.fft.hfft([1.0, 2.0, 3.0]).eval()
     array([ 8., -2.,  0., -2.])
     """
@@ -191,6 +202,8 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Vari
 
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Pair:
     """The inverse of `hfft`.
+
+    errors: those of `fft`.
 
     >>> re, im = rs.fft.ihfft([8.0, -2.0, 0.0, -2.0])
     >>> re.eval(), im.eval() + 0
@@ -227,6 +240,8 @@ def _over(pair: Pair, places: list[tuple[int, Any]], norm: str | None, inverse: 
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Pair:
     """`fft` along several axes, of s elements; all axes by default.
 
+    errors: those of `fft`.
+
     >>> re, im = rs.fft.fftn(np.eye(2))
     >>> re.eval()
     array([[2., 0.],
@@ -238,6 +253,8 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Pa
 
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Pair:
     """The inverse of `fftn`.
+
+    errors: those of `fft`.
 
     >>> re, im = rs.fft.ifftn(rs.fft.fftn(np.eye(2)))
     >>> re.eval()
@@ -251,6 +268,8 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> P
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Pair:
     """`rfft` along the last of several axes, `fft` along the others.
 
+    errors: those of `fft`.
+
     >>> re, im = rs.fft.rfftn(np.ones((2, 2)))
     >>> re.eval()
     array([[4., 0.],
@@ -263,6 +282,8 @@ def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> P
 
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Variable:
     """The inverse of `rfftn`.
+
+    errors: those of `fft`.
 
     >>> rs.fft.irfftn(rs.fft.rfftn(np.eye(2))).eval()
     array([[1., 0.],
@@ -278,6 +299,8 @@ def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> 
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Pair:
     """`fftn` along two axes.
 
+    errors: those of `fft`.
+
     >>> rs.fft.fft2(np.eye(2))[0].eval()
     array([[2., 0.],
            [0., 2.]])
@@ -287,6 +310,8 @@ def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -
 
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Pair:
     """`ifftn` along two axes.
+
+    errors: those of `fft`.
 
     >>> rs.fft.ifft2(rs.fft.fft2(np.eye(2)))[0].eval()
     array([[1., 0.],
@@ -298,6 +323,8 @@ def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) 
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Pair:
     """`rfftn` along two axes.
 
+    errors: those of `fft`.
+
     >>> rs.fft.rfft2(np.ones((2, 2)))[0].eval()
     array([[4., 0.],
            [0., 0.]])
@@ -307,6 +334,8 @@ def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) 
 
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Variable:
     """`irfftn` along two axes.
+
+    errors: those of `fft`.
 
     >>> rs.fft.irfft2(rs.fft.rfft2(np.eye(2))).eval()
     array([[1., 0.],
@@ -318,6 +347,9 @@ def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None)
 def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Variable:
     """The frequencies of the elements of `fft`, for samples at a distance d, as float64 or as `dtype` says.
 
+    errors: `RscanTypeError` (E0809) for `n` of another kind; `RscanValueError` (E0809) for `n` out of range; `ShapeError` (E0201) where
+    shapes do not broadcast.
+
     >>> rs.fft.fftfreq(4).eval()
     array([ 0.  ,  0.25, -0.5 , -0.25])
     """
@@ -328,6 +360,9 @@ def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Variable:
 
 def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Variable:
     """The frequencies of the elements of `rfft`, as `fftfreq`.
+
+    errors: `RscanTypeError` (E0809) for `n` of another kind; `RscanValueError` (E0809) for `n` out of range; `ShapeError` (E0201) where
+    shapes do not broadcast.
 
     >>> rs.fft.rfftfreq(4).eval()
     array([0.  , 0.25, 0.5 ])
@@ -350,6 +385,9 @@ def _rolled(x: Any, axes: Any, back: bool) -> Any:
 def fftshift(x: Any, axes: Any = None) -> Any:
     """With the element of frequency 0 in the middle; of a pair a pair.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.fft.fftshift([0, 1, 2, -2, -1]).eval()
     array([-2, -1,  0,  1,  2])
     """
@@ -358,6 +396,9 @@ def fftshift(x: Any, axes: Any = None) -> Any:
 
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of `fftshift`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.fft.ifftshift([-2, -1, 0, 1, 2]).eval()
     array([ 0,  1,  2, -2, -1])

@@ -36,6 +36,8 @@ def fori(lower: Any, upper: Any, body: Callable[[Variable, Any], Any], init: Any
     The value may be a structure of dicts, lists, tuples and dataclasses. Where `lower` is not below `upper` it is `init`. `i` is int64.
     `rs.loop` keeps every step's value, and can end early.
 
+    errors: `ScanError` (E0117) for bounds that are no integers, (E0105) where the structure changes, and those of `scan`.
+
     >>> rs.fori(1, 6, lambda i, product: product * i, 1).eval()
     array(120)
     """
@@ -76,6 +78,10 @@ def associative_scan(op: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     reverse: from the end, `[…, op(e2, e1), e2]`.
     blocks: elements, of which there are more, are taken in so many blocks side by side, which are then put together: twice the work in a
     `blocks`-th of the steps, and other roundings. Without it they are taken one after the other by a compiled loop, mostly the quickest.
+
+    errors: `RscanTypeError` (E0809) for `blocks` or `axis` of another kind; `AxisError` (E0810) for an axis that is not there; `ScanError`
+    (E0105) for a function that changes the structure, (E0118) for a sequence without an axis, (E0121) for arguments that a loop does not
+    take; `RscanValueError` (E0121) for `blocks` less than 1.
 
     >>> rs.associative_scan(rs.maximum, np.array([1.0, 3.0, 2.0, 5.0])).eval()
     array([1., 3., 3., 5.])

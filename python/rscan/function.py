@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -16,7 +17,7 @@ from ._redirect import part
 from ._spans import here
 from ._tracing import travelling_updates, wants_profile
 from .config import chosen_passes, config
-from .errors import RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
+from .errors import MissingInputError, RscanTypeError, RscanValueError, UnsupportedError, UnusedInputError
 from .profile import Profile
 from .session import Session
 from .shared import SharedVariable
@@ -110,6 +111,9 @@ class Function(Caller, Generic[R]):
     Arguments that are arrays of their input's dtype in C order are read where they lie; all others are converted first. Results
     are the caller's own. `f(…, out=array)` (a list or a dict of arrays where the function returns one) writes the results there.
 
+    errors: calls raise `RscanTypeError` (E0504) for arguments that do not fit, (E0508) for missing or unknown ones, and what the program
+    finds.
+
     >>> x = rs.dvector("x")
     >>> f = rs.function([x], x * 2, name="double")
     >>> f([1.0, 2.0])
@@ -172,6 +176,8 @@ class Function(Caller, Generic[R]):
 
     def _complete(self) -> None:
         self._describe()
+        if self.profile is not None:
+            self.profile.measures(self._native)
         strict = [slot.strict for slot in self.inputs]
         self._install(self._native, *self._form, self._free_names(), strict, self.profile, self._quick)
 
@@ -186,6 +192,14 @@ class Function(Caller, Generic[R]):
         return list(dict.fromkeys([*(slot.name for slot in self.inputs if slot.name), *(str(name) for name in results)]))
 
     def _compile(self) -> None:
+        try:
+            self._translate()
+        except MissingInputError as error:
+            if re.search(r"`[^`]*\[t[^`]*\]`", error.title):
+                error.helps = ["it is a value of a loop's step, and leaves the loop by being returned from the step"]
+            raise
+
+    def _translate(self) -> None:
         self._native = _native.Function(
             [slot.variable._v for slot in self.inputs],
             [v._v for v in self.outputs],
@@ -221,7 +235,10 @@ class Function(Caller, Generic[R]):
         self._complete()
 
     def bind(self, *args: Any, **named: Any) -> Bound:
-        """The function with some arguments fixed: the first ones, and those with these names. They are copied and converted once."""
+        """The function with some arguments fixed: the first ones, and those with these names. They are copied and converted once.
+
+        errors: `RscanTypeError` (E0504) for arguments that do not fit, (E0508) for unknown ones.
+        """
         if not self._quick:
             raise UnsupportedError("an input with an update cannot be fixed", code="E0813", labels=[(here(), "")])
         return Bound(self, self._fixed_by(args, named))
@@ -231,6 +248,8 @@ class Function(Caller, Generic[R]):
 
         Given are the inputs that are no sequences, in order or by name. Of a sequence with taps the rows before the first step are given,
         too; further rows of sequences are steps made at once.
+
+        errors: `UnsupportedError` (E0531) for what has no steps; `RscanValueError` (E0532) for inputs that are missing.
         """
         if not self._quick:
             raise UnsupportedError("a function with an input that has an update has no sessions", code="E0813", labels=[(here(), "")])
@@ -241,7 +260,10 @@ class Function(Caller, Generic[R]):
         return f"<rscan function {self.name or ''}({inputs})>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file, under its name or else as `f`, as `rs.save` does."""
+        """Writes it to a file, under its name or else as `f`, as `rs.save` does.
+
+        errors: those of `save`: `RscanTypeError` (E0809) for what is no path, `FileError` (E0921) where it cannot be written.
+        """
         from .saving import save
 
         save(path, {self.name or "f": self})
@@ -391,6 +413,8 @@ def _with_defaults(
 
 def evaluate(outputs: Any, inputs: Mapping[Any, Any] | None = None) -> Any:
     """The values of variables (one, a list, a dict or a structure), given those of the inputs, by variable or name.
+
+    errors: those of `function`, and of its call.
 
     >>> x = rs.dscalar("x")
     >>> rs.eval(x**2, {x: 3.0})

@@ -174,7 +174,8 @@ def _normal(item: Any) -> Any:
         item = operator_index(item, "an index")
     v = as_variable(item)
     if v.dtype.startswith("float"):
-        raise RscanIndexError(f"an index is made of integers or truth values, not {v.dtype}", code="E0803", labels=[(here(), "")])
+        text = f"an index is made of integers or truth values, not {v.dtype}"
+        raise RscanIndexError(text, code="E0803", labels=[(here(), "")], helps=['rs.cast(i, "int64") makes integers of floats'])
     if v.ndim == 0 and v.dtype == "bool":
         raise UnsupportedError("a single truth value is no index here", code="E0803", labels=[(here(), "")])
     return v
@@ -196,6 +197,10 @@ def _width(item: Any) -> int:
     return item.ndim if isinstance(item, Variable) and item.dtype == "bool" else 1
 
 
+def _many(n: int, one: str, more: str) -> str:
+    return f"{n} {one if n == 1 else more}"
+
+
 def _fill(x: Variable, items: list[Any]) -> list[Any]:
     """The items with `...` written out and full slices for the axes that are not mentioned."""
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
@@ -204,9 +209,10 @@ def _fill(x: Variable, items: list[Any]) -> list[Any]:
     missing = x.ndim - sum(map(_width, items))
     if missing < 0:
         raise RscanIndexError(
-            f"{x.ndim - missing} indices for {x.ndim} axes: {x!r}",
+            f"{_many(x.ndim - missing, 'index', 'indices')} for {_many(x.ndim, 'axis', 'axes')}: {x!r}",
             code="E0803",
             labels=[(here(), ""), (x._v.span, "made here")],
+            helps=[] if x.ndim else ["a scalar has no elements; where an array was meant, pass one: np.array([…])"],
         )
     rest: list[Any] = [slice(None)] * missing
     if not dots:
@@ -363,6 +369,9 @@ def _origin(place: Variable, what: str) -> tuple[Variable, Any]:
 def set_subtensor(place: Variable, value: Any) -> Variable:
     """`set_subtensor(x[i], v)`: x with v at i.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `place` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast.
+
     >>> x = rs.as_variable([1.0, 2.0, 3.0])
     >>> rs.set_subtensor(x[0], 10).eval()
     array([10.,  2.,  3.])
@@ -372,6 +381,9 @@ def set_subtensor(place: Variable, value: Any) -> Variable:
 
 def inc_subtensor(place: Variable, value: Any) -> Variable:
     """`inc_subtensor(x[i], v)`: x with v added at i.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `place` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast.
 
     >>> x = rs.as_variable([1.0, 2.0, 3.0])
     >>> rs.inc_subtensor(x[1:], 10).eval()
@@ -386,6 +398,8 @@ def inc_subtensor(place: Variable, value: Any) -> Variable:
 def nonzero(x: Any) -> tuple[Variable, ...]:
     """Per axis, the positions (int64) of the elements that are not 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.eval(list(rs.nonzero([0, 3, 4])))
     [array([1, 2])]
     """
@@ -396,6 +410,10 @@ def nonzero(x: Any) -> tuple[Variable, ...]:
 def take(x: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Variable:
     """Elements (or slices along an axis) at these positions. Those outside are an error (E0202) when it runs; with `mode="wrap"` they are
     counted on from the other end, with "clip" they are the nearest ones.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for
+    `mode` out of range; `AxisError` (E0810) for an axis that is not there; `RscanIndexError` (E0803) for what is no index;
+    `RscanIndexError` (E0202), when it runs, for an index outside its axis.
 
     >>> rs.take([10, 20, 30], [2, 0]).eval()
     array([30, 10])
@@ -424,6 +442,9 @@ def _inside(positions: Variable, n: Any, mode: str) -> Variable:
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Variable:
     """The elements whose positions along an axis (None: of the flattened array) are given, for each place of the other axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanIndexError` (E0803) for what is no index.
+
     >>> rs.take_along_axis([[1, 2], [3, 4]], [[1], [0]], 1).eval()
     array([[2],
            [3]])
@@ -450,6 +471,9 @@ def _counting(x: Variable, axis: int) -> Variable:
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """The elements whose positions along two axes differ by an offset; their axis is the last one.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `offset`, `axis2` or `axis1` of another kind; `AxisError`
+    (E0810) for an axis that is not there.
 
     >>> rs.diagonal([[1, 2], [3, 4]]).eval()
     array([1, 4])

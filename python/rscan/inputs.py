@@ -29,6 +29,8 @@ PLURALS = {kind: kind + "s" if kind != "matrix" else "matrices" for kind in KIND
 def tensor(dtype: Any = None, shape: Sequence[int | None] = (), name: str | None = None) -> Variable:
     """A variable of any dtype and shape; None is an extent that is not known before the run.
 
+    errors: `RscanTypeError` (E0809) for `shape` of another kind, (E0806) for a dtype that is not there.
+
     >>> x = rs.tensor("float32", (None, 3), name="x")
     >>> x.dtype, x.ndim, x.static_shape
     ('float32', 2, (None, 3))
@@ -68,7 +70,7 @@ def _constructor(word: str, kind: str, dtype: str | None) -> Callable[..., Varia
 
 shape: extents that are known, None being one that is not.
 
-`RscanTypeError` where the name is no text, or the shape has another number of axes.
+errors: `RscanTypeError` (E0809) where the name is no text, or the shape has another number of axes; (E0806) for a dtype that is not there.
 
 >>> x = rs.{word}("x")
 >>> x.name, x.dtype, x.static_shape
@@ -90,6 +92,8 @@ def _plural(word: str, one: Callable[..., Variable]) -> Callable[..., list[Varia
     function.__name__ = function.__qualname__ = word
     function.__module__ = "rscan"
     function.__doc__ = f"""Several of `{one.__name__}`: by names (`'a', 'b'` or `'a b'`) or by number.
+
+errors: `RscanTypeError` (E0809) for what are neither names nor a number.
 
 >>> [v.name for v in rs.{word}("a b")], len(rs.{word}(3))
 (['a', 'b'], 3)

@@ -6,19 +6,21 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from . import _returned, _tree
-from ._hints import hints
+from ._groups import Group
+from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
+from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
-from .updates import OrderedUpdates, until
+from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, known_as, wrap
 
 __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
@@ -26,6 +28,8 @@ __all__ = ["Loop", "LoopOutput", "Taps", "loop", "taps"]
 
 class Taps:
     """A sequence or an initial state with the rows that the step sees of it.
+
+    errors: `ScanError` (E0121) for offsets that are no integers.
 
     >>> t = rs.taps(np.zeros(5), -2, -1)
     >>> t.offsets
@@ -48,6 +52,8 @@ def taps(value: Any, *offsets: int) -> Taps:
     Of a sequence, offsets may have any sign. Of an initial state they are negative, and it has one row per past step that the
     oldest offset reaches, the oldest first.
 
+    errors: `ScanError` (E0121) for offsets that are no integers.
+
     >>> def step(y):
     ...     before, now = y
     ...     return now - before
@@ -60,7 +66,8 @@ def taps(value: Any, *offsets: int) -> Taps:
 class Loop:
     """The outputs of a loop, one row per step: by name (`out.h`, `out["h"]`) and in order (`out[0]`, `h, y = out`).
 
-    An output that is named as something else here (`steps`, `values`, …) comes first.
+    An output that is named as something else here comes first, and hides it: what is called `last` or `steps` leaves no way to the values
+    after the last step, or to the number of steps.
 
     >>> out = rs.loop(lambda x: {"double": 2 * x}, over={"x": np.array([1.0, 2.0])})
     >>> out.keys(), out["double"].eval()
@@ -199,6 +206,7 @@ def loop(
     strict: bool = False,
     lengths: Any = None,
     mask: Any = None,
+    **unknown: Never,
 ) -> Any:
     """Loops a step over rows of `over`, starting from `init`.
 
@@ -231,6 +239,8 @@ def loop(
            [1., 2.],
            [1., 3.]])
     """
+    if unknown:
+        raise misspelt(loop, unknown)
     given = given if given is not None else non_sequences
     call = _Call(step, over, init, given, here())
     plan = Plan(
@@ -250,7 +260,7 @@ def loop(
     settle_weak(plan)
     made = functools.partial(call.made, plan, ragged, _window(window, call.span))
     named = call.over.named or call.init.named
-    with hints(step, [slot.value for slot in call.sequences], len(plan.states), named, functools.partial(made, swap=True)):
+    with hints(step, [slot.value for slot in call.sequences], len(plan.states), named, functools.partial(made, swap=True), True):
         outputs, result = made()
     return outputs.rows(result, reverse, plan.family)
 
@@ -268,48 +278,16 @@ def _window(window: Any, span: int) -> int | None:
     return None if window is None else int(window)
 
 
-class _Group:
-    """`over`, `init` or `given`: named or ordered arguments, each a structure."""
-
-    def __init__(self, value: Any, what: str, span: int) -> None:
-        self.what = what
-        if value is None:
-            self.keys, items = [], []
-        elif isinstance(value, Mapping):
-            self.keys, items = list(value), list(value.values())
-            if not all(isinstance(k, str) for k in self.keys):
-                raise ScanError(f"the keys of {what} are names of parameters, not {self.keys!r}", code="E0121", labels=[(span, "")])
-        elif isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            self.keys, items = list(range(len(value))), list(value)
-        else:
-            self.keys, items = [0], [value]
-        self.named = isinstance(value, Mapping)
-        self.single = value is not None and not self.named and not (isinstance(value, (list, tuple)) and not hasattr(value, "_fields"))
-        flat = [_tree.flatten(item, lambda v: isinstance(v, Taps)) for item in items]
-        self.leaves = [leaf for leaves, _ in flat for leaf in leaves]
-        self.trees = [tree for _, tree in flat]
-        self.names = self.paths([str(k) for k in self.keys] if self.named else [])
-
-    def paths(self, prefixes: list[str]) -> list[str]:
-        """A name for each leaf, of what its argument is called; by its place where nothing calls it."""
-        names = [*prefixes[: len(self.keys)], *(f"{self.what}[{k}]" for k in self.keys[len(prefixes) :])]
-        return [n for tree, prefix in zip(self.trees, names, strict=True) for n in _tree.paths(tree, prefix)]
-
-    def arguments(self, values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """What the step gets, given the value of each leaf."""
-        leaves = iter(values)
-        built = [tree.build(leaves) for tree in self.trees]
-        return ([], dict(zip(self.keys, built, strict=True))) if self.named else (built, {})
-
-
 class _Call:
     """The arguments of a loop."""
 
     def __init__(self, step: Any, over: Any, init: Any, given: Any, span: int) -> None:
         check_step(step, span)
         self.step, self.span = step, span
-        self.over, self.init, self.given = (_Group(v, w, span) for v, w in ((over, "over"), (init, "init"), (given, "given")))
+        self.over, self.init, self.given = (Group(v, w, span, Taps) for v, w in ((over, "over"), (init, "init"), (given, "given")))
         self._apart()
+        #: What states without names are called by the step.
+        self.called: dict[Any, str] = {}
         self._named_after_parameters()
         self.sequences = [self._slot(leaf, name, [0]) for leaf, name in zip(self.over.leaves, self.over.names, strict=True)]
         self.states = [self._slot(leaf, name, [-1]) for leaf, name in zip(self.init.leaves, self.init.names, strict=True)]
@@ -338,18 +316,15 @@ class _Call:
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         taken = self.over.keys if self.over.named else []
         parameters = [p.name for p in signature.parameters.values() if p.kind in kinds and p.name not in taken]
-        self.init.names = self.init.paths(parameters[0 if self.over.named else len(self.over.keys) :])
+        own = parameters[0 if self.over.named else len(self.over.keys) :]
+        self.init.names = self.init.paths(own)
+        self.called = dict(zip(self.init.keys, own, strict=False))
 
     def _variable(self, value: Any) -> Variable:
         if isinstance(value, Variable) or is_operand(value):
             return as_variable(value)
-        helps = []
-        if value is None:
-            helps = ["leave out what has no value, in the step's result as in `init`"]
-        elif isinstance(value, until):
-            helps = ["return the condition last, beside the outputs: return {…}, rs.until(condition)"]
         text = f"a loop takes variables, arrays and numbers, got {value!r}"
-        raise ScanError(text, code="E0121", labels=[(self.span, "")], helps=helps)
+        raise ScanError(text, code="E0121", labels=[(self.span, "")], helps=of_value(value))
 
     def _slot(self, leaf: Any, name: str, default: list[int]) -> Slot:
         value, offsets = (leaf.value, leaf.offsets) if isinstance(leaf, Taps) else (leaf, default)
@@ -400,7 +375,7 @@ class _Call:
         missing = [k for k in init.keys if k not in items]
         if missing:
             there = ", ".join(map(str, items)) or "nothing"
-            raise self._fail(f"the step returns no value for the state `{missing[0]}`", f"it returns {there}")
+            raise self._fail(f"the step returns no value for the state `{self._called(missing[0])}`", f"it returns {there}")
         flat: list[tuple[int | None, Variable]] = []
         trees: dict[Any, _tree.Tree] = {}
         at = 0
@@ -428,14 +403,19 @@ class _Call:
         found = _flat_tree(value)
         if not _tree.same(tree, found):
             raise self._fail(
-                f"the state `{key}` changes its structure from one step to the next",
+                f"the state `{self._called(key)}` changes its structure from one step to the next",
                 f"it was {tree.describe()}, the step gives {found.describe()}",
+                *of_state(tree, found, self.init.keys),
             )
         return _tree.aligned(value, tree)
 
-    def _fail(self, title: str, note: str) -> ScanError:
+    def _called(self, key: Any) -> Any:
+        return self.called.get(key, key)
+
+    def _fail(self, title: str, note: str, *helps: str) -> ScanError:
         labels = [(self.span, ""), (of_function(self.step), "the step")]
-        return ScanError(title, code="E0105", labels=labels, notes=[note], helps=["a step returns a new value for every state in `init`"])
+        helps = helps or ("a step returns a new value for every state in `init`",)
+        return ScanError(title, code="E0105", labels=labels, notes=[note], helps=helps)
 
 
 def _flat_tree(value: Any) -> _tree.Tree:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
 from . import _tree
 from ._instead import public
+from ._signatures import described, misspelt
 from ._spans import here, of_function
 from .errors import RscanTypeError, RscanValueError
 from .ops import (
@@ -168,6 +169,7 @@ def odeint(
     atol: Any = 1.4e-8,
     max_steps: int = 10_000,
     steps: int = 1,
+    **unknown: Never,
 ) -> Any:
     """The solution of `dy/dt = func(y, t, *args)` with `y(t[0]) = y0` at the times t, along a new first axis. y may be a structure.
 
@@ -177,9 +179,14 @@ def odeint(
 
         rs.ode.odeint(lambda y, t, k: -k * y, 1.0, np.linspace(0, 2, 5), k)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `max_steps`, `method` or `steps` out of range; `ScanTypeError` (E0101) for a state that changes its rank.
+
     >>> rs.ode.odeint(lambda y, t, k: -k * y, 1.0, [0.0, 0.5, 1.0], 2.0).eval().round(6)
     array([1.      , 0.367879, 0.135335])
     """
+    if unknown:
+        raise misspelt(odeint, unknown)
     methods = ("tsit5", "rk4", "euler")
     if method not in methods:
         raise RscanValueError(f"there are the methods {', '.join(methods)}, not {method!r}", code="E0809", labels=[(here(), "")])
@@ -199,6 +206,9 @@ def odeint(
         found, _ = scan(interval, sequences=[times[:-1], times[1:]], outputs_info=[*y, *slope, h], name="odeint", return_list=True)
     rows = [concatenate([expand_dims(v, 0), r], 0) for v, r in zip(y, found, strict=False)]
     return tree.build(iter(rows))
+
+
+described(odeint)
 
 
 def _problem(func: Any, y0: Any, args: tuple[Any, ...], numbers: dict[str, Any]) -> tuple[_Slope, list[Variable], _tree.Tree]:
@@ -224,6 +234,9 @@ def dense(
 
         solution = rs.ode.dense(lambda y, t, k: -k * y, 1.0, 0.0, 2.0, k)
         solution(1.5), solution(np.linspace(0, 2, 100))
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` of another kind; `RscanValueError` (E0809) for
+    `max_steps` out of range.
 
     >>> rs.ode.dense(lambda y, t: -y, 1.0, 0.0, 2.0)([0.0, 0.5, 1.0]).eval().round(6)
     array([1.      , 0.606531, 0.367879])
@@ -279,6 +292,7 @@ def _slope_of(func: Callable[..., Any], tree: _tree.Tree, like: list[Variable], 
                 f"the derivative of a state, {tree.describe()}, has its structure, not {found.describe()}",
                 code="E0809",
                 labels=[(here(), ""), (of_function(func), "the function")],
+                helps=["rs.stack([…]) makes one array of several derivatives"] if tree.kind is None else [],
             )
         leaves = _tree.aligned(given, tree)
         return [
@@ -292,6 +306,9 @@ def _slope_of(func: Callable[..., Any], tree: _tree.Tree, like: list[Variable], 
 def euler(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
     """`odeint` by Euler's method.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `steps` out of range.
+
     >>> rs.ode.euler(lambda y, t: -y, 1.0, [0.0, 1.0], steps=4).eval()
     array([1.        , 0.31640625])
     """
@@ -301,6 +318,9 @@ def euler(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1)
 def rk4(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -> Any:
     """`odeint` by the classical method of Runge and Kutta, of order 4.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `steps` out of range.
+
     >>> rs.ode.rk4(lambda y, t: -y, 1.0, [0.0, 1.0], steps=10).eval().round(6)
     array([1.     , 0.36788])
     """
@@ -309,6 +329,9 @@ def rk4(func: Callable[..., Any], y0: Any, t: Any, *args: Any, steps: int = 1) -
 
 def tsit5(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: Any = 1.4e-8, atol: Any = 1.4e-8, max_steps: int = 10_000) -> Any:
     """`odeint` by Tsitouras' method of order 5, with steps of adapted sizes.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `func` or `t` of another kind; `RscanValueError` (E0809)
+    for `max_steps` out of range; `RscanIndexError` (E0202) for an index outside its axis.
 
     >>> rs.ode.tsit5(lambda y, t: -y, 1.0, [0.0, 1.0]).eval().round(6)
     array([1.      , 0.367879])

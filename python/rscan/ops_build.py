@@ -39,6 +39,9 @@ def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0, *, o
 
     rs.array([[x, 0.0], [y, 1.0]])
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ndmin` of another kind, (E0806) for a dtype that is not
+    there.
+
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.array([[x, 0], [0, x**2]]))(3.0)
     array([[3., 0.],
@@ -51,6 +54,8 @@ def array(object: Any, dtype: Any = None, copy: Any = None, ndmin: int = 0, *, o
 
 def asarray(a: Any, dtype: Any = None, copy: Any = None, *, order: str | None = None) -> Variable:
     """`array` under NumPy's other name.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
 
     >>> rs.asanyarray([1, 2], dtype="float32").eval()
     array([1., 2.], dtype=float32)
@@ -69,6 +74,9 @@ def _spaced(start: Any, stop: Any, num: Any, endpoint: bool) -> Variable:
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Variable:
     """Numbers with evenly spaced logarithms, from base**start to base**stop.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `num` or `axis` of another kind, (E0806) for a dtype that
+    is not there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.logspace(0, 2, 3).eval()
     array([  1.,  10., 100.])
     """
@@ -78,6 +86,9 @@ def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: 
 
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Variable:
     """Numbers with a constant ratio, from start to stop, which have the same sign.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `num` or `axis` of another kind, (E0806) for a dtype that
+    is not there; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.geomspace(1, 100, 3).eval()
     array([  1.,  10., 100.])
@@ -99,6 +110,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """The coordinates of a grid: an array for each vector, along whose axis it varies. `sparse` leaves other axes with extent 1.
 
     xs, ys = rs.meshgrid(x, y)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `indexing` out of range.
 
     >>> rs.eval(rs.meshgrid([1, 2], [3, 4]))
     [array([[1, 2],
@@ -125,6 +138,8 @@ def _shape(dimensions: Any) -> list[Any]:
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     """The positions along each axis of an array of a shape, along a new first axis.
 
+    errors: `RscanTypeError` (E0809) for `dimensions` of another kind, (E0806) for a dtype that is not there.
+
     >>> rs.eval(rs.indices((2, 2))[0])
     array([[0, 0],
            [1, 1]])
@@ -144,6 +159,8 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **named: Any) -> Any:
     """What a function gives for the positions along each axis of an array of a shape.
 
+    errors: `RscanTypeError` (E0809) for `shape` of another kind, (E0806) for a dtype that is not there.
+
     >>> rs.fromfunction(lambda i, j: 10 * i + j, (2, 2)).eval()
     array([[ 0.,  1.],
            [10., 11.]])
@@ -154,6 +171,8 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **named: Any)
 
 def ix_(*args: Any) -> tuple[Variable, ...]:
     """Vectors of positions (or truth values) as an index of all their combinations: `x[rs.ix_(rows, columns)]`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for arguments that do not fit.
 
     >>> x = rs.as_variable(np.arange(9).reshape(3, 3))
     >>> x[rs.ix_([0, 2], [1, 2])].eval()
@@ -170,6 +189,9 @@ def ix_(*args: Any) -> tuple[Variable, ...]:
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
     """The positions at and below the k-th diagonal of a matrix of n rows and m columns.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n`, `k` or `m` of another kind; `RscanValueError` (E0222)
+    for extents that are negative or no scalars.
+
     >>> rs.eval(rs.tril_indices(2))
     [array([0, 1, 1]), array([0, 0, 1])]
     """
@@ -179,6 +201,9 @@ def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
     """The positions at and above the k-th diagonal of a matrix of n rows and m columns.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n`, `k` or `m` of another kind; `RscanValueError` (E0222)
+    for extents that are negative or no scalars.
+
     >>> rs.eval(rs.triu_indices(2))
     [array([0, 0, 1]), array([0, 1, 1])]
     """
@@ -187,6 +212,8 @@ def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Variable, ...]:
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
     """`tril_indices` of a matrix.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arr` or `k` of another kind.
 
     >>> rs.eval(rs.tril_indices_from(np.zeros((2, 2))))
     [array([0, 1, 1]), array([0, 0, 1])]
@@ -198,6 +225,8 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
     """`triu_indices` of a matrix.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arr` or `k` of another kind.
+
     >>> rs.eval(rs.triu_indices_from(np.zeros((2, 2))))
     [array([0, 0, 1]), array([0, 1, 1])]
     """
@@ -208,6 +237,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Variable, ...]:
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
     """The positions on the diagonal of an array with so many axes of extent n.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ndim` of another kind, (E0222) for extents that are
+    negative or no scalars.
+
     >>> rs.eval(rs.diag_indices(2))
     [array([0, 1]), array([0, 1])]
     """
@@ -216,6 +248,8 @@ def diag_indices(n: Any, ndim: int = 2) -> tuple[Variable, ...]:
 
 def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
     """The positions on the diagonal of an array.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arr` of another kind.
 
     >>> rs.eval(rs.diag_indices_from(np.zeros((2, 2))))
     [array([0, 1]), array([0, 1])]
@@ -227,6 +261,8 @@ def diag_indices_from(arr: Any) -> tuple[Variable, ...]:
 def diagflat(v: Any, k: int = 0) -> Variable:
     """The square matrix with the flattened array on its k-th diagonal.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `k` of another kind.
+
     >>> rs.diagflat([1, 2]).eval()
     array([[1, 0],
            [0, 2]])
@@ -236,6 +272,9 @@ def diagflat(v: Any, k: int = 0) -> Variable:
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Variable:
     """a with `val` on its main diagonal. Unlike NumPy's it gives a changed copy: variables cannot be changed in place.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a`, `inplace` or `wrap` of another kind; `ShapeError`
+    (E0201) where shapes do not broadcast.
 
     >>> rs.fill_diagonal(np.zeros((2, 2)), 5).eval()
     array([[5., 0.],
@@ -253,6 +292,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = False
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Variable:
     """The powers of a vector as columns, the highest first unless `increasing`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` of another kind, (E0222) for extents that are negative
+    or no scalars.
 
     >>> rs.vander([2, 3], 3).eval()
     array([[4, 2, 1],
@@ -281,6 +323,8 @@ def _window(n: Any, *weights: float) -> Variable:
 def bartlett(M: Any) -> Variable:
     """Bartlett's window, a triangle.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars.
+
     >>> rs.bartlett(3).eval()
     array([0., 1., 0.])
     """
@@ -292,6 +336,8 @@ def bartlett(M: Any) -> Variable:
 def blackman(M: Any) -> Variable:
     """Blackman's window.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars.
+
     >>> rs.blackman(3).eval().round(3)
     array([-0.,  1., -0.])
     """
@@ -301,6 +347,8 @@ def blackman(M: Any) -> Variable:
 def hamming(M: Any) -> Variable:
     """Hamming's window.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars.
+
     >>> rs.hamming(3).eval()
     array([0.08, 1.  , 0.08])
     """
@@ -309,6 +357,8 @@ def hamming(M: Any) -> Variable:
 
 def hanning(M: Any) -> Variable:
     """Hann's window.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars.
 
     >>> rs.hanning(3).eval()
     array([0., 1., 0.])

@@ -35,6 +35,9 @@ def einsum(subscripts: Any, *arrays: Any, optimize: Any = True, dtype: Any = Non
         rs.einsum("bij,bjk->bik", a, b)
         rs.einsum(a, [0, 1], b, [1, 2], [0, 2])
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there; `RscanValueError` (E0809) for
+    `subscripts`, `arrays` or `optimize` out of range; `ShapeError` (E0812) for pieces that do not fit.
+
     >>> rs.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 2))).eval()
     array([[3., 3.],
            [3., 3.]])
@@ -204,6 +207,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
 
         rs.convolve(signal, kernel, "same")
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `a`, `v` or `mode` out of range.
+
     >>> rs.convolve([1.0, 2.0, 3.0], [1.0, 1.0]).eval()
     array([1., 3., 5., 3.])
     """
@@ -213,6 +218,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Variable:
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
     """The sums of products of a vector with another one that is moved along it. Modes as for `convolve`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `a`, `v` or `mode` out of range.
 
     >>> rs.correlate([1.0, 2.0, 3.0], [1.0, 1.0]).eval()
     array([3., 5.])
@@ -224,7 +231,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Variable:
 def _vectors(a: Any, v: Any, what: str) -> tuple[Variable, Variable]:
     x, y = pair(a, v)
     if x.ndim != 1 or y.ndim != 1:
-        raise RscanValueError(f"{what} takes vectors, got {x!r} and {y!r}", code="E0809", labels=[(here(), "")])
+        helps = ["of images: sum(k[i, j] * x[i : i + h, j : j + w] …), see docs/numpy.md"] if x.ndim > 1 else []
+        raise RscanValueError(f"{what} takes vectors, got {x!r} and {y!r}", code="E0809", labels=[(here(), "")], helps=helps)
     if 0 in (x.static_shape[0], y.static_shape[0]):
         raise RscanValueError(f"{what} takes vectors with elements", code="E0809", labels=[(here(), "")])
     return x, y
@@ -267,6 +275,9 @@ def _slid(x: Variable, y: Variable, mode: str, commutes: bool) -> Variable:
 def vecdot(x1: Any, x2: Any, axis: int = -1) -> Variable:
     """The sums of products along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1`, `x2` or `axis` of another kind; `AxisError` (E0810)
+    for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
     array([3, 7])
     """
@@ -278,6 +289,9 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Variable:
 def matvec(x1: Any, x2: Any) -> Variable:
     """Matrices times vectors, in the last two axes and the last one.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1` or `x2` of another kind; `ShapeError` (E0208) where
+    extents of a product differ.
+
     >>> rs.matvec([[1, 2], [3, 4]], [1, 1]).eval()
     array([3, 7])
     """
@@ -286,6 +300,9 @@ def matvec(x1: Any, x2: Any) -> Variable:
 
 def vecmat(x1: Any, x2: Any) -> Variable:
     """Vectors times matrices, in the last axis and the last two.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1` or `x2` of another kind; `ShapeError` (E0208) where
+    extents of a product differ.
 
     >>> rs.vecmat([1, 1], [[1, 2], [3, 4]]).eval()
     array([4, 6])
@@ -296,6 +313,9 @@ def vecmat(x1: Any, x2: Any) -> Variable:
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Variable:
     """The sum of a diagonal over two axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a`, `offset`, `axis2` or `axis1` of another kind, (E0806)
+    for a dtype that is not there; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.trace([[1, 2], [3, 4]]).eval()
     array(5)
     """
@@ -304,6 +324,9 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Variable:
     """The vector product along axes of extent 3; of vectors of 2 elements, the third element of it. An extent that is not known is 3.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for arguments of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0812) for pieces that do not fit.
 
     >>> rs.cross([1, 0, 0], [0, 1, 0]).eval()
     array([0, 0, 1])

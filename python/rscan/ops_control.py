@@ -19,6 +19,9 @@ def ifelse(condition: Any, a: Any, b: Any) -> Any:
     """a where the scalar condition is true, else b; only that one is computed. Of structures (dicts, lists, tuples, dataclasses) each
     item by item.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `condition`, `a` or `b` of another kind, (E0220) for
+    branches that differ.
+
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.ifelse(x > 0, rs.log(x), 0.0))(-1.0)
     array(0.)
@@ -61,6 +64,8 @@ def _is_item(value: Any) -> bool:
 def stop_gradient(x: Any) -> Variable:
     """x, through which no gradient flows.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.grad(x * rs.consider_constant(x), x))(3.0)
     array(3.)
@@ -75,6 +80,8 @@ consider_constant = stop_gradient
 def grad_clip(x: Any, low: float, high: float) -> Variable:
     """x; the gradient that flows through is clipped to [low, high].
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0406) for bounds that are not ordered.
+
     >>> x = rs.dscalar("x")
     >>> rs.function([x], rs.grad(rs.grad_clip(x, -1, 1) ** 2, x))(3.0)
     array(1.)
@@ -84,6 +91,9 @@ def grad_clip(x: Any, low: float, high: float) -> Variable:
 
 def assert_(x: Any, *conditions: Any, message: str = "an assertion does not hold") -> Variable:
     """x, where every condition is true everywhere when the function runs; else an error with the message.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AssertionFailedError` (E0301), when it runs, where a condition does
+    not hold.
 
     >>> x = rs.dscalar("x")
     >>> f = rs.function([x], rs.sqrt(rs.assert_(x, x >= 0, message="x is negative")))

@@ -24,6 +24,9 @@ __all__ = [
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
     """An array of one value.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind, (E0806) for a dtype that is not
+    there; `ShapeError` (E0201) where shapes do not broadcast; `RscanValueError` (E0222) for a negative extent.
+
     >>> rs.full((2, 2), 7).eval()
     array([[7, 7],
            [7, 7]])
@@ -32,7 +35,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Variable:
 
 
 def zeros(shape: Any, dtype: Any = None) -> Variable:
-    """An array of zeros, of `config.floatX` by default.
+    """An array of zeros, of `config.floatX` (float64) by default: `dtype=x.dtype`, or `zeros_like`, in a float32 model.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind, (E0806) for a dtype that is not
+    there; `RscanValueError` (E0222) for extents that are negative or no scalars.
 
     >>> rs.empty((2, 3)).eval().shape
     (2, 3)
@@ -43,6 +49,9 @@ def zeros(shape: Any, dtype: Any = None) -> Variable:
 def ones(shape: Any, dtype: Any = None) -> Variable:
     """An array of ones, of `config.floatX` by default.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind, (E0806) for a dtype that is not
+    there; `RscanValueError` (E0222) for extents that are negative or no scalars.
+
     >>> rs.ones(3, dtype="int32").eval()
     array([1, 1, 1], dtype=int32)
     """
@@ -51,6 +60,9 @@ def ones(shape: Any, dtype: Any = None) -> Variable:
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
     """An array of one value, with the shape of x and, unless told otherwise, its dtype.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there; `ShapeError` (E0201) where
+    shapes do not broadcast.
 
     >>> rs.full_like([1.0, 2.0], 3).eval()
     array([3., 3.])
@@ -63,6 +75,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, *, shape: Any = None) 
 def zeros_like(x: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
     """Zeros with the shape and dtype of x, unless told otherwise.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
+
     >>> rs.empty_like(np.zeros(2, "float32")).eval().dtype
     dtype('float32')
     """
@@ -71,6 +85,8 @@ def zeros_like(x: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
 
 def ones_like(x: Any, dtype: Any = None, *, shape: Any = None) -> Variable:
     """Ones with the shape and dtype of x, unless told otherwise.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
 
     >>> rs.ones_like([1.5, 2.5]).eval()
     array([1., 1.])
@@ -85,6 +101,8 @@ empty_like = zeros_like
 def fill(like: Any, value: Any) -> Variable:
     """`value` broadcast to the shape of `like`, in its own dtype.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.fill(np.zeros(3), 2.0).eval()
     array([2., 2., 2.])
     """
@@ -93,6 +111,9 @@ def fill(like: Any, value: Any) -> Variable:
 
 def alloc(value: Any, *shape: Any) -> Variable:
     """`value` broadcast to a shape.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast; `RscanValueError` (E0222) for extents that are negative or no scalars.
 
     >>> rs.alloc(1.0, 2, 3).eval()
     array([[1., 1., 1.],
@@ -103,6 +124,9 @@ def alloc(value: Any, *shape: Any) -> Variable:
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Variable:
     """start, start + step, … up to but without stop. Integers give int64.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars, (E0806) for a
+    dtype that is not there.
 
     >>> rs.arange(1, 10, 3).eval()
     array([1, 4, 7])
@@ -123,6 +147,9 @@ def linspace(
 
     `num` is a number or an integer variable. Of arrays: along a new axis. Integers are the largest ones below. With
     `retstep` a pair with the distance of two neighbours.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `num` or `axis` of another kind, (E0806) for a dtype that
+    is not there; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.linspace(0, 1, 5).eval()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -161,6 +188,9 @@ def _count(num: Any, what: str) -> Variable:
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
     """A matrix with ones where column − row = k.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n`, `m` or `k` of another kind, (E0806) for a dtype that
+    is not there; `RscanValueError` (E0222) for extents that are negative or no scalars.
+
     >>> rs.eye(2, 3).eval()
     array([[1., 0., 0.],
            [0., 1., 0.]])
@@ -171,6 +201,9 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Variable:
 def identity(n: Any, dtype: Any = None) -> Variable:
     """The square matrix with ones on its diagonal.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n` of another kind, (E0806) for a dtype that is not there;
+    `RscanValueError` (E0222) for extents that are negative or no scalars.
+
     >>> rs.identity(2).eval()
     array([[1., 0.],
            [0., 1.]])
@@ -180,6 +213,8 @@ def identity(n: Any, dtype: Any = None) -> Variable:
 
 def diag(x: Any, k: int = 0) -> Variable:
     """The k-th diagonal of a matrix, or the square matrix with a vector on it.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `k` of another kind.
 
     >>> rs.diag([1.0, 2.0]).eval()
     array([[1., 0.],
@@ -194,6 +229,8 @@ def diag(x: Any, k: int = 0) -> Variable:
 def tril(x: Any, k: int = 0) -> Variable:
     """With zeros above the k-th diagonal.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `k` of another kind.
+
     >>> rs.tril([[1, 2], [3, 4]]).eval()
     array([[1, 0],
            [3, 4]])
@@ -204,6 +241,8 @@ def tril(x: Any, k: int = 0) -> Variable:
 def triu(x: Any, k: int = 0) -> Variable:
     """With zeros below the k-th diagonal.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `k` of another kind.
+
     >>> rs.triu([[1, 2], [3, 4]]).eval()
     array([[1, 2],
            [0, 4]])
@@ -213,6 +252,9 @@ def triu(x: Any, k: int = 0) -> Variable:
 
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Variable:
     """A matrix with ones at and below the k-th diagonal.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n`, `k` or `m` of another kind, (E0806) for a dtype that
+    is not there; `RscanValueError` (E0222) for extents that are negative or no scalars.
 
     >>> rs.tri(3).eval()
     array([[1., 0., 0.],

@@ -21,6 +21,8 @@ __all__ = [
 def cast(x: Any, dtype: Any) -> Variable:
     """The same elements as another dtype. Floats lose their fraction on the way to integers; a number is True unless it is 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
+
     >>> rs.cast([1.7, 2.2], "int64").eval()
     array([1, 2])
     """
@@ -31,6 +33,8 @@ def cast(x: Any, dtype: Any) -> Variable:
 def astype(x: Any, dtype: Any, *, copy: bool = True) -> Variable:
     """`cast` under NumPy's name. Variables are never changed in place, whatever `copy` says.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
+
     >>> rs.astype([1.7, 2.2], "int64").eval()
     array([1, 2])
     """
@@ -39,6 +43,8 @@ def astype(x: Any, dtype: Any, *, copy: bool = True) -> Variable:
 
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """Elements of a where the condition is true, else of b. With the condition alone, the positions where it is true.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.switch([True, False], 1.0, 2.0).eval()
     array([1., 2.])
@@ -56,6 +62,8 @@ switch = where
 def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Variable:
     """x, not less than min nor more than max, of which `a_min` and `a_max` are other names. None leaves that side open.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.clip([-1.0, 0.5, 3.0], 0, 1).eval()
     array([0. , 0.5, 1. ])
     """
@@ -71,6 +79,8 @@ def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: 
 
 def round(x: Any, decimals: int = 0) -> Variable:
     """The nearest integer (or multiple of 10**-decimals), the even one where two are equally near. Integers stay integers.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `decimals` of another kind.
 
     >>> rs.round([1.234, 5.678], 1).eval()
     array([1.2, 5.7])
@@ -93,6 +103,8 @@ def _as_float(x: Any) -> Variable:
 def rint(x: Any) -> Variable:
     """The nearest integer, the even one where two are equally near, as a float.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.rint([1.4, 2.5]).eval()
     array([1., 2.])
     """
@@ -102,6 +114,8 @@ def rint(x: Any) -> Variable:
 def fabs(x: Any) -> Variable:
     """The absolute value, as a float.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.fabs([-1.5, 2.0]).eval()
     array([1.5, 2. ])
     """
@@ -110,6 +124,8 @@ def fabs(x: Any) -> Variable:
 
 def pow(x: Any, y: Any) -> Variable:
     """`xʸ`. Integers wrap; where both are integers, y is not negative, as for NumPy: else an error, now or when the function runs.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.pow([1.0, 2.0], 3).eval()
     array([1., 8.])
@@ -129,6 +145,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
     `copy` has no effect. It comes first, as for NumPy.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `copy` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast.
+
     >>> rs.nan_to_num([np.nan, 1.0]).eval()
     array([0., 1.])
     """
@@ -145,6 +164,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
     """True where |a − b| ≤ atol + rtol·|b|, and where a and b are equal; where both are NaN if `equal_nan`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).eval()
     array([ True, False])

@@ -14,10 +14,11 @@ from .indexing import nonzero, take, write
 from .ops_control import assert_
 from .ops_create import arange, zeros
 from .ops_elementwise import cast
+from .ops_pieces import split
 from .ops_reduce import any as _any
 from .ops_reduce import argsort, cumsum
 from .ops_reduce import sum as _sum
-from .ops_shape import atleast_1d, broadcast_to, concatenate, each, expand_dims, moveaxis, ravel, reshape, split
+from .ops_shape import atleast_1d, broadcast_to, concatenate, each, expand_dims, moveaxis, ravel, reshape
 from .variable import Variable, apply, as_variable, elementwise, extent, extents, operands, result_dtype, static_value
 
 __all__ = [
@@ -29,6 +30,9 @@ __all__ = [
 def concat(arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """`concatenate` under the array API's name.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
+
     >>> rs.concat([[1], [2, 3]]).eval()
     array([1, 2, 3])
     """
@@ -38,6 +42,8 @@ def concat(arrays: Any, axis: int | None = 0, *, dtype: Any = None, casting: str
 def atleast_3d(*arrays: Any) -> Any:
     """With new axes until there are three: a vector becomes 1 × n × 1, a matrix m × n × 1. Of several arrays a tuple.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.atleast_3d([1.0, 2.0]).eval().shape
     (1, 2, 1)
     """
@@ -46,6 +52,8 @@ def atleast_3d(*arrays: Any) -> Any:
 
 def column_stack(tup: Any) -> Variable:
     """Vectors as columns, and matrices, side by side.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `tup` of another kind.
 
     >>> rs.column_stack([[1, 2], [3, 4]]).eval()
     array([[1, 3],
@@ -58,6 +66,8 @@ def column_stack(tup: Any) -> Variable:
 def dstack(tup: Any) -> Variable:
     """Joined along the third axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `tup` of another kind.
+
     >>> rs.dstack([[1, 2], [3, 4]]).eval().shape
     (1, 2, 2)
     """
@@ -66,6 +76,9 @@ def dstack(tup: Any) -> Variable:
 
 def unstack(x: Any, *, axis: int = 0) -> tuple[Variable, ...]:
     """The parts of an array along an axis, whose extent is known.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
 
     >>> rs.eval(list(rs.unstack([[1, 2], [3, 4]])))
     [array([1, 2]), array([3, 4])]
@@ -81,6 +94,9 @@ def _split_at(x: Any, where: Any, axis: int, ndim: int, what: str) -> list[Varia
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     """`split` along the first axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ary` of another kind; `RscanValueError` (E0809) for
+    `indices_or_sections` out of range; `RscanIndexError` (E0803) for what is no index; `ShapeError` (E0812) for pieces that do not fit.
+
     >>> rs.eval(rs.vsplit([[1, 2], [3, 4]], 2))
     [array([[1, 2]]), array([[3, 4]])]
     """
@@ -89,6 +105,9 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     """`split` along the second axis, of vectors along the first.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ary` of another kind; `RscanValueError` (E0809) for
+    `indices_or_sections` out of range; `RscanIndexError` (E0803) for what is no index; `ShapeError` (E0812) for pieces that do not fit.
 
     >>> rs.eval(rs.hsplit([[1, 2], [3, 4]], 2))
     [array([[1],
@@ -102,6 +121,9 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Variable]:
     """`split` along the third axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ary` of another kind; `RscanValueError` (E0809) for
+    `indices_or_sections` out of range; `RscanIndexError` (E0803) for what is no index; `ShapeError` (E0812) for pieces that do not fit.
+
     >>> len(rs.dsplit(np.zeros((1, 1, 4)), 2))
     2
     """
@@ -112,6 +134,8 @@ def block(arrays: Any) -> Variable:
     """An array of blocks, given as nested lists: the innermost ones are joined along the last axis, those around them along the one before.
 
     rs.block([[a, b], [c, d]])
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `arrays` out of range.
 
     >>> rs.block([[np.eye(2), np.zeros((2, 1))]]).eval()
     array([[1., 0., 0.],
@@ -152,6 +176,9 @@ def _block(item: Any, depth: int, ndim: int, dtype: str) -> Variable:
 def append(arr: Any, values: Any, axis: int | None = None) -> Variable:
     """`values` behind an array along an axis; flattened without one.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.append([1, 2], [3]).eval()
     array([1, 2, 3])
     """
@@ -167,6 +194,10 @@ def _flat(arr: Any, axis: int | None) -> tuple[Variable, int]:
 
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Variable:
     """Without the elements (or slices along an axis) at these positions: a number, a slice, several positions, or truth values.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `obj` or `axis` of another kind; `RscanValueError` (E0809)
+    for `arr` or `obj` out of range; `AxisError` (E0810) for an axis that is not there; `RscanIndexError` (E0202), when it runs, for an
+    index outside its axis.
 
     >>> rs.delete([1, 2, 3], 1).eval()
     array([1, 3])
@@ -205,6 +236,10 @@ def _inside(place: Variable, n: Any) -> Variable:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Variable:
     """With values put in before these positions of the array as it was: a number, a slice, or several positions, from −n to n
     (others are E0301 when it runs).
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `obj` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for a position
+    outside the axis.
 
     >>> rs.insert([1, 2], 1, 9).eval()
     array([1, 9, 2])
@@ -251,6 +286,9 @@ def _insertable(place: Variable, n: Any) -> Variable:
 def resize(a: Any, new_shape: Any) -> Variable:
     """An array of another shape: the elements in order, from the beginning again where they do not suffice.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `new_shape` of another kind; `ShapeError` (E0204) where the
+    numbers of elements differ.
+
     >>> rs.resize([1, 2], (2, 3)).eval()
     array([[1, 2, 1],
            [2, 1, 2]])
@@ -265,6 +303,9 @@ def resize(a: Any, new_shape: Any) -> Variable:
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
     """Each element so often in a row, along an axis or flattened; an array gives a number per element.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0812) for another number of `repeats`.
 
     >>> rs.repeat([1, 2], 2).eval()
     array([1, 1, 2, 2])
@@ -307,6 +348,9 @@ def _places(count: Variable, n: Any) -> Variable:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
     """With an axis moved before another.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` or `start` of another kind; `AxisError` (E0810) for
+    an axis that is not there; `ShapeError` (E0812) for pieces that do not fit.
+
     >>> rs.rollaxis(np.zeros((2, 3, 4)), 2).eval().shape
     (4, 2, 3)
     """
@@ -321,6 +365,8 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Variable:
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Variable:
     """A vector without the zeros in front ("f"), behind ("b"), or both; an array without such slices along axes, all by default.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `filt` or `trim` out of range.
 
     >>> rs.trim_zeros([0, 1, 2, 0]).eval()
     array([1, 2])

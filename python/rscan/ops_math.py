@@ -1,4 +1,4 @@
-"""Elementwise functions of NumPy's that are composed of rows of the core's table."""
+"""Elementwise functions of NumPy's that are composed of rows of the core's table, and differences of neighbours."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from .config import config
 from .errors import RscanTypeError
 from .ops_control import stop_gradient
 from .ops_elementwise import _as_float, cast, round, where
-from .ops_reduce import all, cumsum, diff
-from .ops_shape import broadcast_like, concatenate
-from .variable import Variable, as_variable, elementwise, operands
+from .ops_reduce import all, cumsum
+from .ops_shape import broadcast_like, broadcast_to, concatenate, join
+from .variable import Variable, as_variable, elementwise, is_weak, operands
 
 __all__ = [
-    "angle", "around", "cbrt", "conj", "conjugate", "divmod", "float_power", "fmax", "fmin", "gcd", "heaviside", "imag", "iscomplex",
-    "isneginf", "isposinf", "isreal", "lcm", "ldexp", "logaddexp2", "modf", "positive", "real", "real_if_close", "sinc", "unwrap",
+    "angle", "around", "cbrt", "conj", "conjugate", "diff", "divmod", "float_power", "fmax", "fmin", "gcd", "heaviside", "imag",
+    "iscomplex", "isneginf", "isposinf", "isreal", "lcm", "ldexp", "logaddexp2", "modf", "positive", "real", "real_if_close",
+    "sinc", "unwrap",
 ]  # fmt: skip
 
 
 def cbrt(x: Any) -> Variable:
     """The cube root, of negative numbers, too.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.cbrt([8.0, -27.0]).eval()
     array([ 2., -3.])
@@ -50,6 +53,8 @@ def _floats(x1: Any, x2: Any) -> tuple[Variable, Variable]:
 def heaviside(x1: Any, x2: Any) -> Variable:
     """0 where x1 is negative, 1 where it is positive, x2 where it is 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.heaviside([-1.0, 0.0, 2.0], 0.5).eval()
     array([0. , 0.5, 1. ])
     """
@@ -60,6 +65,8 @@ def heaviside(x1: Any, x2: Any) -> Variable:
 
 def sinc(x: Any) -> Variable:
     """sin(πx) / (πx), 1 at 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.sinc([0.0, 0.5]).eval()
     array([1.        , 0.63661977])
@@ -82,6 +89,8 @@ def _without_nan(row: str, x1: Any, x2: Any) -> Variable:
 def fmax(x1: Any, x2: Any) -> Variable:
     """The larger of two numbers; of NaN and a number, the number.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.fmax([np.nan, 1.0], [2.0, 0.0]).eval()
     array([2., 1.])
     """
@@ -90,6 +99,8 @@ def fmax(x1: Any, x2: Any) -> Variable:
 
 def fmin(x1: Any, x2: Any) -> Variable:
     """The smaller of two numbers; of NaN and a number, the number.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.fmin([np.nan, 1.0], [2.0, 0.0]).eval()
     array([2., 0.])
@@ -100,6 +111,8 @@ def fmin(x1: Any, x2: Any) -> Variable:
 def float_power(x1: Any, x2: Any) -> Variable:
     """`x1 ** x2` in double precision.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.float_power([2, 3], 2).eval()
     array([4., 9.])
     """
@@ -108,6 +121,8 @@ def float_power(x1: Any, x2: Any) -> Variable:
 
 def logaddexp2(x1: Any, x2: Any) -> Variable:
     """log₂(2^x1 + 2^x2), without overflow.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.logaddexp2(3.0, 3.0).eval()
     array(4.)
@@ -119,6 +134,9 @@ def logaddexp2(x1: Any, x2: Any) -> Variable:
 
 def ldexp(x1: Any, x2: Any) -> Variable:
     """`x1 · 2^x2`, x2 integers.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x2` of another kind; `ShapeError` (E0201) where shapes do
+    not broadcast.
 
     >>> rs.ldexp([1.0, 3.0], [2, 1]).eval()
     array([4., 6.])
@@ -136,6 +154,8 @@ def ldexp(x1: Any, x2: Any) -> Variable:
 def modf(x: Any) -> tuple[Variable, Variable]:
     """The fractional and the whole parts, both with the sign of x.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.eval(rs.modf([1.5, -2.25]))
     [array([ 0.5 , -0.25]), array([ 1., -2.])]
     """
@@ -148,6 +168,8 @@ def modf(x: Any) -> tuple[Variable, Variable]:
 
 def divmod(x1: Any, x2: Any) -> tuple[Variable, Variable]:
     """`x1 // x2` and `x1 % x2`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(rs.divmod(7, 3))
     [array(2), array(1)]
@@ -166,6 +188,9 @@ def _integers(x1: Any, x2: Any, what: str) -> tuple[Variable, Variable]:
 
 def gcd(x1: Any, x2: Any) -> Variable:
     """The greatest common divisor of integers, not negative; that of 0 and 0 is 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1` or `x2` of another kind; `ShapeError` (E0201) where
+    shapes do not broadcast.
 
     >>> rs.gcd(12, [8, 18]).eval()
     array([4, 6])
@@ -189,6 +214,9 @@ def gcd(x1: Any, x2: Any) -> Variable:
 def lcm(x1: Any, x2: Any) -> Variable:
     """The least common multiple of integers, not negative; 0 where one is 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1` or `x2` of another kind; `ShapeError` (E0201) where
+    shapes do not broadcast.
+
     >>> rs.lcm(4, [6, 10]).eval()
     array([12, 20])
     """
@@ -201,6 +229,8 @@ def lcm(x1: Any, x2: Any) -> Variable:
 def isneginf(x: Any) -> Variable:
     """True for −∞.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.isneginf([-np.inf, 1.0]).eval()
     array([ True, False])
     """
@@ -210,6 +240,8 @@ def isneginf(x: Any) -> Variable:
 def isposinf(x: Any) -> Variable:
     """True for ∞.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.isposinf([np.inf, 1.0]).eval()
     array([ True, False])
     """
@@ -218,6 +250,8 @@ def isposinf(x: Any) -> Variable:
 
 def positive(x: Any) -> Variable:
     """x itself.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.conj([1.0, 2.0]).eval()
     array([1., 2.])
@@ -234,6 +268,8 @@ real_if_close = positive
 def imag(x: Any) -> Variable:
     """Zeros: there are no complex numbers.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.imag([1.0, 2.0]).eval()
     array([0., 0.])
     """
@@ -244,6 +280,8 @@ def imag(x: Any) -> Variable:
 def isreal(x: Any) -> Variable:
     """True everywhere: there are no complex numbers.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.isreal([1.0, 2.0]).eval()
     array([ True,  True])
     """
@@ -253,6 +291,8 @@ def isreal(x: Any) -> Variable:
 def iscomplex(x: Any) -> Variable:
     """False everywhere: there are no complex numbers.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.iscomplex([1.0, 2.0]).eval()
     array([False, False])
     """
@@ -261,6 +301,8 @@ def iscomplex(x: Any) -> Variable:
 
 def angle(x: Any, deg: bool = False) -> Variable:
     """The angle in the complex plane: π, or 180°, of negative numbers, else 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.angle([-1.0, 1.0]).eval()
     array([3.14159265, 0.        ])
@@ -275,6 +317,9 @@ around = round
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * float(np.pi)) -> Variable:
     """Angles without jumps: multiples of the period are added where neighbours differ by more than half of it (or `discont`).
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p` or `axis` of another kind, (E0206) for arrays that do
+    not fit each other; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.unwrap([0.0, 3.0, 6.0, 9.0 - 2 * np.pi]).eval()
     array([0., 3., 6., 9.])
@@ -293,3 +338,35 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * flo
     first = v[(*before, builtins.slice(None, 1))]
     rest = v[(*before, builtins.slice(1, None))] + cast(cumsum(correction, at), v.dtype)
     return concatenate([first, rest], at)
+
+
+def _between(v: Variable, axis: int, prepend: Any, append: Any) -> Variable:
+    """An array between two others, each of them an array of as many axes or a number."""
+    parts = []
+    for part in (prepend, v, append):
+        if part is None:
+            continue
+        value = as_variable(part, v.dtype if is_weak(part) else None)
+        one = [1 if k == axis else v.shape[k] for k in range(v.ndim)]
+        parts.append(broadcast_to(value, one) if value.ndim == 0 else value)
+    return v if len(parts) == 1 else join(axis, *parts)
+
+
+def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
+    """Differences of neighbours along an axis, n times; of x with other arrays, or numbers, before and behind it.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `n` or `axis` of another kind, (E0206) for arrays that
+    do not fit each other; `AxisError` (E0810) for an axis that is not there.
+
+    >>> rs.diff([1.0, 4.0, 9.0]).eval()
+    array([3., 5.])
+    """
+    v = at_least(x, 1, "diff")
+    if n < 0:
+        raise RscanTypeError(f"n counts the differences, got {n}", code="E0809", labels=[(here(), "")])
+    v = _between(v, one_axis(axis, v.ndim), prepend, append)
+    before = (builtins.slice(None),) * one_axis(axis, v.ndim)
+    for _ in range(n):
+        later, earlier = v[(*before, builtins.slice(1, None))], v[(*before, builtins.slice(None, -1))]
+        v = elementwise("ne", later, earlier) if v.dtype == "bool" else later - earlier
+    return v

@@ -13,8 +13,7 @@ from .indexing import take
 from .ops_control import assert_
 from .ops_create import arange
 from .ops_elementwise import cast, clip, where
-from .ops_math import _floats
-from .ops_reduce import diff
+from .ops_math import _floats, diff
 from .ops_shape import concatenate, moveaxis, ravel, reshape
 from .variable import Variable, apply, as_variable, elementwise, extent, operands
 
@@ -23,6 +22,8 @@ __all__ = ["bitwise_count", "gradient", "i0", "kaiser", "nextafter", "put", "spa
 
 def bitwise_count(x: Any) -> Variable:
     """How many bits of the absolute value of integers are 1, as uint8.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` of another kind.
 
     >>> rs.bitwise_count([1, 7, -8]).eval()
     array([1, 3, 1], dtype=uint8)
@@ -60,6 +61,8 @@ def _neighbour(size: Variable, away: Variable) -> Variable:
 def nextafter(x1: Any, x2: Any) -> Variable:
     """The float next to x1 on the way to x2, which it is where both are equal; NaN where one is. Its slope is 1 by x1, and 0 by x2.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.nextafter(1.0, 2.0).eval() - 1.0
     np.float64(2.220446049250313e-16)
     """
@@ -77,6 +80,8 @@ def nextafter(x1: Any, x2: Any) -> Variable:
 def spacing(x: Any) -> Variable:
     """The distance of x to the float next to it, away from 0, with the sign of x; NaN of infinities. Its slope is 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.spacing([1.0, -1.0]).eval()
     array([ 2.22044605e-16, -2.22044605e-16])
     """
@@ -89,6 +94,8 @@ def spacing(x: Any) -> Variable:
 def i0(x: Any) -> Variable:
     """The modified Bessel function of the first kind and order 0; `rs.special` has its relatives.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.i0([0.0, 1.0]).eval().round(6)
     array([1.      , 1.266066])
     """
@@ -99,6 +106,9 @@ def i0(x: Any) -> Variable:
 
 def kaiser(M: Any, beta: Any) -> Variable:
     """Kaiser's window.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `M` of another kind; `ShapeError` (E0201) where shapes do
+    not broadcast.
 
     >>> rs.kaiser(3, 0.0).eval()
     array([1., 1., 1.])
@@ -115,6 +125,9 @@ def kaiser(M: Any, beta: Any) -> Variable:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> Variable:
     """The array with values at positions of the flattened array; values are repeated where there are fewer. Unlike NumPy's it gives a
     changed copy, and where a position occurs twice its value is one of them.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `ind` or `mode` of another kind; `RscanIndexError` (E0202)
+    for an index outside its axis.
 
     >>> rs.put([[1, 2], [3, 4]], [0, -1], [8, 9]).eval()
     array([[8, 2],
@@ -140,6 +153,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     `varargs` are the distances of samples: one number for all axes, or for each axis a number or the vector of places. Of several axes it
     gives a tuple.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis`, `f` or `varargs` of another kind; `RscanValueError`
+    (E0809) for `edge_order` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not
+    broadcast; `AssertionFailedError` (E0301), when it runs, for another number of places than of samples.
 
     >>> rs.gradient([1.0, 4.0, 9.0]).eval()
     array([3., 4., 5.])

@@ -110,6 +110,9 @@ def pad(
         rs.pad(x, 1)
         rs.pad(rows, ((2, 0), (0, 0)), constant_values=np.nan)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `pad_width` or `constant_values` of another kind;
+    `RscanValueError` (E0809) for `pad_width` or `mode` out of range; `RscanIndexError` (E0202) for an index outside its axis.
+
     >>> rs.pad([1.0, 2.0], (1, 2)).eval()
     array([0., 1., 2., 0., 0.])
     >>> rs.pad([1, 2, 3], 1, mode="reflect").eval()

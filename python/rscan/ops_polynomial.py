@@ -32,6 +32,8 @@ def polyval(p: Any, x: Any) -> Variable:
 
     rs.polyval([2.0, 0.0, 1.0], x)                  # 2·x² + 1
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p` of another kind.
+
     >>> rs.polyval([1.0, 2.0, 3.0], 2.0).eval()
     array(11.)
     """
@@ -65,6 +67,8 @@ def _aligned(a1: Any, a2: Any, what: str) -> tuple[Variable, Variable]:
 def polyadd(a1: Any, a2: Any) -> Variable:
     """The sum of two polynomials.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a1` or `a2` of another kind.
+
     >>> rs.polyadd([1, 2], [1, 0, 0]).eval()
     array([1, 1, 2])
     """
@@ -74,6 +78,8 @@ def polyadd(a1: Any, a2: Any) -> Variable:
 
 def polysub(a1: Any, a2: Any) -> Variable:
     """The difference of two polynomials.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a1` or `a2` of another kind.
 
     >>> rs.polysub([1, 2], [1, 1]).eval()
     array([0, 1])
@@ -85,6 +91,9 @@ def polysub(a1: Any, a2: Any) -> Variable:
 def polymul(a1: Any, a2: Any) -> Variable:
     """The product of two polynomials.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a1` or `a2` of another kind; `RscanValueError` (E0809) for
+    `a1` or `a2` out of range.
+
     >>> rs.polymul([1, 1], [1, -1]).eval()
     array([ 1,  0, -1])
     """
@@ -93,6 +102,9 @@ def polymul(a1: Any, a2: Any) -> Variable:
 
 def polyder(p: Any, m: int = 1) -> Variable:
     """The m-th derivative of a polynomial.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p` or `m` of another kind; `RscanValueError` (E0809) for
+    `m` out of range.
 
     >>> rs.polyder([1.0, 2.0, 3.0]).eval()
     array([2., 2.])
@@ -108,6 +120,9 @@ def polyder(p: Any, m: int = 1) -> Variable:
 
 def polyint(p: Any, m: int = 1, k: Any = 0) -> Variable:
     """The m-th antiderivative of a polynomial, with constants k: one, or one for each integration.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p` or `m` of another kind, (E0206) for arrays that do not
+    fit each other; `RscanValueError` (E0809) for `m` out of range.
 
     >>> rs.polyint([2.0, 2.0]).eval()
     array([1., 2., 0.])
@@ -125,6 +140,8 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Variable:
 
 def poly(seq_of_zeros: Any) -> Variable:
     """The coefficients of the polynomial with these roots, a vector of known extent, and 1 as its highest.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.poly([1.0, 2.0]).eval()
     array([ 1., -3.,  2.])
@@ -146,6 +163,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     y may be a matrix, a column for each polynomial; `w` weighs the distances. There are gradients to x, y and w.
 
         slope, offset = rs.polyfit(x, y, 1)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `y` or `deg` of another kind; `RscanValueError`
+    (E0809) for `deg`, `full` or `rcond` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes
+    do not broadcast; `ShapeError` (E0812) for vectors that do not fit.
 
     >>> rs.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).eval().round(6)
     array([2., 1.])

@@ -166,6 +166,9 @@ def quantile(
 
         rs.quantile(x, [0.25, 0.75], axis=0)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `q`
+    or `method` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.quantile([1.0, 2.0, 3.0, 4.0], 0.5).eval()
     array(2.5)
     >>> rs.quantile([1.0, 2.0, 3.0, 4.0], 0.3, method="hazen").eval().round(6)
@@ -188,6 +191,9 @@ def percentile(
 ) -> Variable:
     """`quantile` of `q / 100`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `q`
+    or `method` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.percentile([1.0, 2.0, 3.0], [25, 75]).eval()
     array([1.5, 2.5])
     """
@@ -201,6 +207,9 @@ def _hundredth(q: Any) -> Any:
 
 def median(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
     """The middle element over axes, or the mean of the two in the middle; NaN where there is one.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanIndexError` (E0202) for an index outside its axis.
 
     >>> rs.median([3.0, 1.0, 2.0, 10.0]).eval()
     array(2.5)
@@ -222,6 +231,8 @@ def nanquantile(
 ) -> Variable:
     """`quantile` of the elements that are not NaN; NaN where there are none.
 
+    errors: those of `quantile`.
+
     >>> rs.nanquantile([np.nan, 1.0, 3.0], 0.5).eval()
     array(2.)
     """
@@ -242,6 +253,8 @@ def nanpercentile(
 ) -> Variable:
     """`percentile` of the elements that are not NaN; NaN where there are none.
 
+    errors: those of `percentile`.
+
     >>> rs.nanpercentile([np.nan, 1.0, 3.0], 50).eval()
     array(2.)
     """
@@ -251,6 +264,8 @@ def nanpercentile(
 
 def nanmedian(x: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Variable:
     """`median` of the elements that are not NaN; NaN where there are none.
+
+    errors: those of `median`.
 
     >>> rs.nanmedian([np.nan, 1.0, 3.0]).eval()
     array(2.)

@@ -9,11 +9,11 @@ from ._args import at_least, axes_of, no_out, one_axis
 from ._spans import here
 from .errors import RscanTypeError, RscanValueError
 from .ops_elementwise import cast
-from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, join, ravel, reshape, transpose
-from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent, is_weak
+from .ops_shape import broadcast_like, broadcast_to, concatenate, expand_dims, ravel, reshape, transpose
+from .variable import Variable, apply, as_variable, dtype_name, elementwise, extent
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum", "diff",
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "average", "count_nonzero", "cumprod", "cumsum",
     "log_softmax", "logsumexp", "max", "max_and_argmax", "mean", "min", "prod", "ptp", "softmax", "sort", "std", "sum", "var",
 ]  # fmt: skip
 
@@ -78,6 +78,9 @@ def sum(
 
     `initial` is added; only elements where `where` is true count.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.sum(np.ones((2, 3), "float32"), axis=1).eval()
     array([3., 3.], dtype=float32)
     >>> rs.sum([1, 2, 3], where=[True, False, True]).eval()
@@ -92,6 +95,9 @@ def prod(
 ) -> Variable:
     """The product over axes (all by default), and with `initial`, of the elements where `where` is true.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.prod([2, 3, 4]).eval()
     array(24)
     """
@@ -101,6 +107,9 @@ def prod(
 
 def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for
+    `where` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.amax([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([3., 4.])
@@ -112,6 +121,9 @@ def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The smallest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for
+    `where` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.amin([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([1., 2.])
     """
@@ -122,6 +134,9 @@ def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
 def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
     """True where some element over axes (of those where `where` is true) is not 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.any([[True, False], [False, False]], axis=1).eval()
     array([ True, False])
     """
@@ -131,6 +146,9 @@ def any(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, wher
 
 def all(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, where: Any = None) -> Variable:
     """True where no element over axes (of those where `where` is true) is 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.all([[True, False], [True, True]], axis=1).eval()
     array([False,  True])
@@ -146,6 +164,9 @@ amin = min
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """The largest minus the smallest element.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanValueError` (E0203) where there are no elements.
+
     >>> rs.ptp([1.0, 4.0, 3.0]).eval()
     array(3.)
     """
@@ -154,6 +175,9 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """How many elements are not 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.count_nonzero([[0, 1], [2, 3]], axis=0).eval()
     array([1, 2])
@@ -186,6 +210,9 @@ def _how_many(x: Variable, axis: Any, keepdims: bool, where: Any) -> Any:
 def mean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
     """The mean over axes (all by default) of the elements (where `where` is true); integers are averaged as float64.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.mean([[1, 2], [3, 4]], axis=0).eval()
     array([2., 3.])
     """
@@ -201,6 +228,9 @@ _mean = mean
 
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """The mean over axes, weighted by an array of x's shape, or of the extent of one axis; with `returned` a pair with the sums of weights.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.average([1.0, 2.0, 6.0], weights=[1, 1, 2]).eval()
     array(3.75)
@@ -228,6 +258,9 @@ def var(
 ) -> Variable:
     """The variance over axes (of the elements where `where` is true): the sum of squared deviations, divided by n − ddof, which
     `correction` is another name of. `mean` is the mean, where it is known already, with its axes kept.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.var([[1.0, 3.0], [2.0, 8.0]], axis=1).eval()
     array([1., 9.])
@@ -266,6 +299,9 @@ def std(
 ) -> Variable:
     """The standard deviation over axes (of the elements where `where` is true); arguments are those of `var`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` or `correction` of another kind, (E0806) for a dtype
+    that is not there; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.std([1.0, 3.0], ddof=1).eval()
     array(1.41421356)
     """
@@ -274,6 +310,9 @@ def std(
 
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
     """log Σ exp(x) over axes, without overflow.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.logsumexp([1000.0, 1000.0]).eval()
     array(1000.69314718)
@@ -285,6 +324,9 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
 def softmax(x: Any, axis: int = -1) -> Variable:
     """exp(x) / Σ exp(x) along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.softmax([0.0, 0.0]).eval()
     array([0.5, 0.5])
     """
@@ -294,6 +336,9 @@ def softmax(x: Any, axis: int = -1) -> Variable:
 
 def log_softmax(x: Any, axis: int = -1) -> Variable:
     """x − logsumexp(x) along an axis.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
 
     >>> rs.log_softmax([0.0, 0.0]).eval()
     array([-0.69314718, -0.69314718])
@@ -315,6 +360,9 @@ def _arg(kind: str, x: Any, axis: int | None, keepdims: bool) -> Variable:
 def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position (int64) of the first largest element along an axis, or in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.argmax([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
     array([1, 0])
     """
@@ -325,6 +373,9 @@ def argmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position (int64) of the first smallest element along an axis, or in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.argmin([[1.0, 4.0], [3.0, 2.0]], axis=1).eval()
     array([0, 1])
     """
@@ -334,6 +385,9 @@ def argmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = F
 
 def max_and_argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Variable, Variable]:
     """The largest element and its position.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanValueError` (E0203) where there are no elements.
 
     >>> rs.eval(rs.max_and_argmax([1.0, 4.0, 3.0]))
     [array(4.), array(1)]
@@ -357,6 +411,9 @@ def _cumulated(op: str, x: Any, axis: int | None, dtype: Any, out: None, attrs: 
 def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """Sums of the elements up to each one, along an axis or flattened; integers are summed as 64-bit ones, unless `dtype` says otherwise.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.cumsum([[1, 2], [3, 4]], axis=0).eval()
     array([[1, 2],
            [4, 6]])
@@ -366,6 +423,9 @@ def cumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 def cumprod(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """Products of the elements up to each one, along an axis or flattened, as `cumsum`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.cumprod([1.0, 2.0, 3.0]).eval()
     array([1., 2., 6.])
@@ -386,6 +446,9 @@ def sort(
 ) -> Variable:
     """Sorted along an axis, NaN last; descending: the other way round, NaN first. Sorting is stable, whatever `kind` and `stable` say.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.sort([3.0, 1.0, 2.0]).eval()
     array([1., 2., 3.])
     """
@@ -405,6 +468,9 @@ def argsort(
 ) -> Variable:
     """The positions (int64) that sort along an axis; equal elements keep their order, when it is descending, too.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.argsort([3.0, 1.0, 2.0]).eval()
     array([1, 2, 0])
     """
@@ -416,32 +482,3 @@ def argsort(
     at = -1 if axis is None else axis
     last = v.shape[one_axis(at, v.ndim)] - 1
     return last - _turned(_along("argsort", _turned(v, at), at), at)
-
-
-def _between(v: Variable, axis: int, prepend: Any, append: Any) -> Variable:
-    """An array between two others, each of them an array of as many axes or a number."""
-    parts = []
-    for part in (prepend, v, append):
-        if part is None:
-            continue
-        value = as_variable(part, v.dtype if is_weak(part) else None)
-        one = [1 if k == axis else v.shape[k] for k in range(v.ndim)]
-        parts.append(broadcast_to(value, one) if value.ndim == 0 else value)
-    return v if len(parts) == 1 else join(axis, *parts)
-
-
-def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Variable:
-    """Differences of neighbours along an axis, n times; of x with other arrays, or numbers, before and behind it.
-
-    >>> rs.diff([1.0, 4.0, 9.0]).eval()
-    array([3., 5.])
-    """
-    v = at_least(x, 1, "diff")
-    if n < 0:
-        raise RscanTypeError(f"n counts the differences, got {n}", code="E0809", labels=[(here(), "")])
-    v = _between(v, one_axis(axis, v.ndim), prepend, append)
-    before = (builtins.slice(None),) * one_axis(axis, v.ndim)
-    for _ in range(n):
-        later, earlier = v[(*before, builtins.slice(1, None))], v[(*before, builtins.slice(None, -1))]
-        v = elementwise("ne", later, earlier) if v.dtype == "bool" else later - earlier
-    return v

@@ -32,6 +32,9 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Vari
 
         rs.searchsorted(rs.cumsum(weights), u)          # draws by their probabilities
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `side` out of range; `RscanIndexError`
+    (E0803) for what is no index; `RscanIndexError` (E0202), when it runs, for an index outside its axis.
+
     >>> rs.searchsorted([1.0, 2.0, 4.0], [2.0, 3.0]).eval()
     array([1, 2])
     """
@@ -49,6 +52,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Variable:
     With `right` it is i where `bins[i-1] < x <= bins[i]`. Bins ascend or descend.
 
         rs.digitize(x, [0.0, 1.0, 10.0])                # 0 below 0, 3 from 10 on
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `bins` of another kind.
 
     >>> rs.digitize([0.2, 6.4, 3.0], [0.0, 1.0, 2.5, 4.0]).eval()
     array([1, 4, 3])
@@ -75,6 +80,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     are taken modulo it. There are gradients to x, xp and fp.
 
         rs.interp(t, [0.0, 1.0, 3.0], [0.0, 2.0, -1.0])
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `xp` or `fp` of another kind; `ShapeError` (E0201) where
+    shapes do not broadcast; `RscanIndexError` (E0202) for an index outside its axis.
 
     >>> rs.interp([1.5, 4.0], [1.0, 2.0, 3.0], [10.0, 20.0, 30.0]).eval()
     array([15., 30.])
@@ -119,6 +127,9 @@ def cummax(x: Any, axis: int | None = None) -> Variable:
 
         rs.cummax([1, 3, 2, 5])                         # 1, 3, 3, 5
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.cummax([1.0, 3.0, 2.0]).eval()
     array([1., 3., 3.])
     """
@@ -132,6 +143,9 @@ def cummin(x: Any, axis: int | None = None) -> Variable:
 
         rs.cummin([3, 1, 2, 0])                         # 3, 1, 1, 0
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.cummin([3.0, 1.0, 2.0]).eval()
     array([3., 1., 1.])
     """
@@ -144,6 +158,9 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Variable, Variable]:
     NaN comes first; equal elements keep their order. The values have a gradient.
 
         values, positions = rs.top_k(scores, 3)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `k` or `axis` of another kind; `RscanValueError`
+    (E0809) for `x` or `k` out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.eval(rs.top_k([1.0, 4.0, 3.0], 2))
     [array([4., 3.]), array([1, 2])]
@@ -165,6 +182,9 @@ def one_hot(x: Any, num_classes: Any, dtype: Any = None, axis: int = -1) -> Vari
 
         rs.one_hot([0, 2], 3)                           # [[1, 0, 0], [0, 0, 1]]
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0806) for a dtype that is not
+    there; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.one_hot([0, 2], 3).eval()
     array([[1., 0., 0.],
            [0., 0., 1.]])
@@ -181,6 +201,9 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Variable:
     There are `minlength` results at least.
 
         rs.bincount([0, 2, 2])                          # 1, 0, 2
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x`, `minlength` or `weights` of another kind; `ShapeError`
+    (E0201) where shapes do not broadcast.
 
     >>> rs.bincount([0, 1, 1, 3], minlength=5).eval()
     array([1, 2, 0, 1, 0])
@@ -214,6 +237,9 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
 
         rs.segment_sum([1.0, 2.0, 4.0], [0, 1, 0], 2)   # 5, 2
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `data`, `segment_ids` or `num_segments` of another kind;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for an index outside its axis.
+
     >>> rs.segment_sum([1.0, 2.0, 3.0], [0, 1, 0], 2).eval()
     array([4., 2.])
     """
@@ -229,6 +255,9 @@ def sums_at(rows: Variable, ids: Variable, length: Any) -> Variable:
 def segment_prod(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
     """The products of rows with the same number, as `segment_sum`; 1 where there are none.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `data`, `segment_ids` or `num_segments` of another kind;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for an index outside its axis.
+
     >>> rs.segment_prod([2.0, 3.0, 4.0], [0, 2, 0], 3).eval()
     array([8., 1., 3.])
     """
@@ -241,6 +270,9 @@ def segment_max(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
 
     NaN is larger than all. The gradient goes to the row that gave the element, of equal ones as with `rs.maximum`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `data`, `segment_ids` or `num_segments` of another kind;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for an index outside its axis.
+
     >>> rs.segment_max([2.0, 3.0, 4.0], [0, 2, 0], 3).eval()
     array([  4., -inf,   3.])
     """
@@ -250,6 +282,9 @@ def segment_max(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
 
 def segment_min(data: Any, segment_ids: Any, num_segments: Any) -> Variable:
     """The smallest of rows with the same number, as `segment_max`; where there are none the largest number of the dtype.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `data`, `segment_ids` or `num_segments` of another kind;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0202), when it runs, for an index outside its axis.
 
     >>> rs.segment_min([2, 3, 4], [0, 1, 0], 2).eval()
     array([2, 3])

@@ -25,6 +25,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Variable:
 
     rs.select([x < 0, x < 1], [0.0, x**2], default=1.0)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `condlist` of another kind; `RscanValueError` (E0809) for
+    `condlist` or `choicelist` out of range; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> x = rs.as_variable([-2.0, 0.5, 3.0])
     >>> rs.select([x < 0, x < 1], [0.0, x], 1.0).eval()
     array([0. , 0.5, 1. ])
@@ -51,6 +54,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **named: Any) ->
 
         rs.piecewise(x, [x < 0, x >= 0], [lambda x: -x, lambda x: x**2])
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `condlist` or `funclist` out of range;
+    `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.piecewise([-1.0, 2.0], [rs.as_variable([-1.0, 2.0]) < 0], [0.0, 1.0]).eval()
     array([0., 1.])
     """
@@ -71,6 +77,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     """Elements of the arrays whose numbers are given.
 
     A number without an array is an error, or is taken modulo ("wrap") or to the nearest ("clip").
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `RscanValueError` (E0809) for
+    `choices` or `mode` out of range; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    a number that is none of the arrays.
 
     >>> rs.choose([0, 1], [[1, 2], [3, 4]]).eval()
     array([1, 4])
@@ -98,6 +108,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
 def compress(condition: Any, a: Any, axis: int | None = None) -> Variable:
     """The elements (or slices along an axis) where a vector of truth values is true.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there; `RscanIndexError` (E0202) for an index outside its axis.
+
     >>> rs.compress([True, False, True], [1, 2, 3]).eval()
     array([1, 3])
     """
@@ -111,6 +124,8 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Variable:
 def extract(condition: Any, arr: Any) -> Variable:
     """The elements where the condition is true, as a vector.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanIndexError` (E0202) for an index outside its axis.
+
     >>> rs.extract([True, False, True], [1, 2, 3]).eval()
     array([1, 3])
     """
@@ -119,6 +134,10 @@ def extract(condition: Any, arr: Any) -> Variable:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Variable:
     """The array with values at positions along an axis, for each place of the other axes. Unlike NumPy's it gives a changed copy.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arr`, `indices` or `axis` of another kind; `AxisError`
+    (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast; `RscanIndexError` (E0803) for what is no
+    index; `RscanTypeError` (E0804) for values of another dtype.
 
     >>> rs.put_along_axis([[1, 2], [3, 4]], [[0], [1]], 9, 1).eval()
     array([[9, 2],
@@ -138,6 +157,9 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Var
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **named: Any) -> Any:
     """What a function of a vector gives for all vectors along an axis; its results lie along that axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.apply_along_axis(lambda row: row / rs.sum(row), 1, [[1.0, 3.0], [2.0, 2.0]]).eval()
     array([[0.25, 0.75],
            [0.5 , 0.5 ]])
@@ -156,6 +178,8 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Variable:
     """What a function of an array and an axis gives, for one axis after the other; axes that it leaves away are kept with extent 1.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.apply_over_axes(rs.sum, np.ones((2, 3)), [0, 1]).eval()
     array([[6.]])

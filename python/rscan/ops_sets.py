@@ -30,6 +30,8 @@ __all__ = [
 def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Variable:
     """True where all elements are close, as `isclose` says.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9]).eval()
     array(True)
     """
@@ -40,6 +42,8 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
     """True where shapes and all elements are equal; NaN equals itself if `equal_nan`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.array_equal([1, 2], [1, 2]).eval()
     array(True)
@@ -63,6 +67,8 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Variable:
 def array_equiv(a1: Any, a2: Any) -> Variable:
     """True where all elements are equal, broadcast to one shape.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.array_equiv([1, 1], [[1], [1]]).eval()
     array(True)
     """
@@ -72,6 +78,8 @@ def array_equiv(a1: Any, a2: Any) -> Variable:
 def flatnonzero(a: Any) -> Variable:
     """The positions of elements that are not 0, in the flattened array.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.flatnonzero([0, 3, 0, 4]).eval()
     array([1, 3])
     """
@@ -80,6 +88,8 @@ def flatnonzero(a: Any) -> Variable:
 
 def argwhere(a: Any) -> Variable:
     """The positions of elements that are not 0: a row for each.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.argwhere([0, 3, 0, 4]).eval()
     array([[1],
@@ -107,6 +117,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Variable,
     """The positions along each axis of positions in the flattened array of a shape: in rows, or with `order="F"` in columns. Those outside
     are an error when the function runs.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.eval(rs.unravel_index([5, 1], (2, 3)))
     [array([1, 0]), array([2, 1])]
     """
@@ -125,6 +137,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     """The positions in the flattened array of a shape, given those along each axis: in rows, or with `order="F"` in columns.
 
     Those outside are an error when the function runs, or as `mode` says, one for all axes or one for each: they "wrap", or "clip".
+
+    errors: `RscanValueError` (E0809) for `multi_index` or `dims` out of range; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.ravel_multi_index(([1, 0], [2, 1]), (2, 3)).eval()
     array([5, 1])
@@ -164,6 +178,9 @@ def _places(kth: Any, kind: Any, order: Any) -> None:
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Variable:
     """What is smaller than the k-th smallest element before it, what is larger behind it, along an axis: in fact all is sorted.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `kth` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.partition([3.0, 1.0, 2.0], 1).eval()[1]
     np.float64(2.0)
     """
@@ -174,6 +191,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Variable:
     """The positions (int64) that partition along an axis, as `partition` does.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `kth` or `axis` of another kind; `AxisError` (E0810) for an
+    axis that is not there.
+
     >>> rs.argpartition([3.0, 1.0, 2.0], 0).eval()[0]
     np.int64(1)
     """
@@ -183,6 +203,9 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
 
 def lexsort(keys: Any, axis: int = -1) -> Variable:
     """The positions (int64) that sort by several keys: the last one first, the others where those behind them are equal.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `keys` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
 
     >>> rs.lexsort(([1, 0, 0], [2, 2, 1])).eval()
     array([2, 1, 0])
@@ -207,6 +230,8 @@ def lexsort(keys: Any, axis: int = -1) -> Variable:
 
 def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Variable:
     """True for elements that are among others. (`assume_unique` and `kind` choose NumPy's algorithm; here is one.)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.isin([1, 2, 3], [2, 4]).eval()
     array([False,  True, False])
@@ -254,6 +279,9 @@ def unique(
     smallest element) stands behind them, which occurs 0 times. With a size it can be used under `vmap` and as the state of a loop.
 
         values, counts = rs.unique(x, return_counts=True)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` or `size` of another kind; `RscanValueError` (E0809)
+    for `size` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.unique([3, 1, 3], size=3, fill_value=-1).eval()
     array([ 1,  3, -1])
@@ -326,6 +354,8 @@ def _padded(
 def unique_values(x: Any) -> Variable:
     """The distinct elements, sorted.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.unique_values([3, 1, 3]).eval()
     array([1, 3])
     """
@@ -334,6 +364,8 @@ def unique_values(x: Any) -> Variable:
 
 def unique_counts(x: Any) -> tuple[Variable, Variable]:
     """The distinct elements, sorted, and how often each occurs.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(list(rs.unique_counts([3, 1, 3])))
     [array([1, 3]), array([1, 2])]
@@ -345,6 +377,8 @@ def unique_counts(x: Any) -> tuple[Variable, Variable]:
 def unique_inverse(x: Any) -> tuple[Variable, Variable]:
     """The distinct elements, sorted, and the number of the one that each element is.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.eval(list(rs.unique_inverse([3, 1, 3])))
     [array([1, 3]), array([1, 0, 1])]
     """
@@ -354,6 +388,8 @@ def unique_inverse(x: Any) -> tuple[Variable, Variable]:
 
 def unique_all(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
     """The distinct elements, sorted, where each is first, the number of the one that each element is, and how often each is there.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(list(rs.unique_all([3, 1, 3])))
     [array([1, 3]), array([1, 0]), array([1, 0, 1]), array([1, 2])]
@@ -365,6 +401,8 @@ def unique_all(x: Any) -> tuple[Variable, Variable, Variable, Variable]:
 def union1d(ar1: Any, ar2: Any) -> Variable:
     """What is in one of two arrays, sorted, each once.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.union1d([1, 2], [2, 3]).eval()
     array([1, 2, 3])
     """
@@ -373,6 +411,8 @@ def union1d(ar1: Any, ar2: Any) -> Variable:
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """What is in both arrays, sorted, each once; with `return_indices` also where it is first in the one array and in the other.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.intersect1d([1, 2, 3], [2, 3, 4]).eval()
     array([2, 3])
@@ -391,6 +431,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """What is in the first array and not in the second, sorted, each once.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.setdiff1d([1, 2, 3], [2]).eval()
     array([1, 3])
     """
@@ -400,6 +442,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Variable:
     """What is in one of two arrays and not in the other, sorted, each once.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.setxor1d([1, 2], [2, 3]).eval()
     array([1, 3])

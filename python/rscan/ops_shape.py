@@ -1,8 +1,7 @@
-"""Functions that rearrange elements: reshaping, axes, joining, repeating."""
+"""Functions that rearrange elements: reshaping, axes, joining."""
 
 from __future__ import annotations
 
-import itertools
 import operator
 from typing import Any
 
@@ -15,14 +14,16 @@ from .ops_elementwise import cast
 from .variable import Variable, apply, as_variable, dtype_name, extent, extents, operands, result_dtype
 
 __all__ = [
-    "array_split", "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
+    "atleast_1d", "atleast_2d", "broadcast_arrays", "broadcast_like", "broadcast_to", "concatenate", "copy",
     "expand_dims", "flatten", "flip", "fliplr", "flipud", "hstack", "join", "moveaxis", "ndim", "permute_dims", "ravel",
-    "reshape", "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "vstack",
+    "reshape", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "transpose", "vstack",
 ]  # fmt: skip
 
 
 def shape(x: Any) -> tuple[Any, ...]:
     """The extents: ints where known, else symbolic int64 scalars.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.eval(rs.shape(np.zeros((2, 3))))
     [array(2), array(3)]
@@ -33,6 +34,8 @@ def shape(x: Any) -> tuple[Any, ...]:
 def ndim(x: Any) -> int:
     """The number of axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.ndim(rs.dmatrix("x"))
     2
     """
@@ -41,6 +44,9 @@ def ndim(x: Any) -> int:
 
 def size(x: Any, axis: int | None = None) -> Any:
     """The number of elements, or one extent.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.eval(rs.size(np.zeros((2, 3))))
     array(6)
@@ -51,6 +57,8 @@ def size(x: Any, axis: int | None = None) -> Any:
 
 def copy(x: Any, order: str | None = "K") -> Variable:
     """Another variable with the same elements. Memory is laid out by the compiler, whatever `order` says.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.copy([1.0, 2.0]).eval()
     array([1., 2.])
@@ -70,6 +78,9 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     """The same elements, in order, under other extents, of which one may be −1: row by row, or with `order="F"` column by column. Results
     share no memory, whatever `copy` says.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind; `ShapeError` (E0204) where the
+    numbers of elements differ.
+
     >>> rs.reshape(np.arange(6), (2, -1)).eval()
     array([[0, 1, 2],
            [3, 4, 5]])
@@ -85,6 +96,8 @@ def reshape(x: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 def ravel(x: Any, order: str = "C") -> Variable:
     """All elements as a vector: row by row, or with `order="F"` column by column.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.ravel([[1, 2], [3, 4]]).eval()
     array([1, 2, 3, 4])
     """
@@ -94,6 +107,8 @@ def ravel(x: Any, order: str = "C") -> Variable:
 
 def flatten(x: Any, ndim: int = 1) -> Variable:
     """With the axes from ndim − 1 on merged into one.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.flatten(np.arange(6).reshape(2, 3)).eval()
     array([0, 1, 2, 3, 4, 5])
@@ -109,6 +124,9 @@ def flatten(x: Any, ndim: int = 1) -> Variable:
 
 def transpose(x: Any, axes: Any = None) -> Variable:
     """With axes permuted; in reverse order by default.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).eval().shape
     (4, 2, 3)
@@ -129,6 +147,9 @@ permute_dims = transpose
 def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     """With two axes exchanged.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis1` or `axis2` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
+
     >>> rs.swapaxes([[1, 2], [3, 4]], 0, 1).eval()
     array([[1, 3],
            [2, 4]])
@@ -142,6 +163,9 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
     """With axes moved to other places; the rest keep their order.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `source` or `destination` of another kind; `AxisError`
+    (E0810) for an axis that is not there.
 
     >>> rs.moveaxis(np.zeros((2, 3, 4)), 0, -1).eval().shape
     (3, 4, 2)
@@ -160,6 +184,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
 def expand_dims(x: Any, axis: Any) -> Variable:
     """With new axes of extent 1 at these positions of the result.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.expand_dims([1.0, 2.0], 1).eval()
     array([[1.],
            [2.]])
@@ -172,6 +199,9 @@ def expand_dims(x: Any, axis: Any) -> Variable:
 
 def squeeze(x: Any, axis: Any = None) -> Variable:
     """Without axes of extent 1: these, or all that are known to be 1.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
 
     >>> rs.squeeze([[1.0, 2.0]]).eval()
     array([1., 2.])
@@ -195,6 +225,9 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
 def broadcast_to(x: Any, shape: Any) -> Variable:
     """Repeated along new axes and axes of extent 1 to a shape.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `shape` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast; `RscanValueError` (E0222) for extents that are negative or no scalars.
+
     >>> rs.broadcast_to([1.0, 2.0], (2, 2)).eval()
     array([[1., 2.],
            [1., 2.]])
@@ -207,6 +240,8 @@ def broadcast_to(x: Any, shape: Any) -> Variable:
 def broadcast_like(x: Any, like: Any) -> Variable:
     """Broadcast to the shape of another.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.broadcast_like(1.0, np.zeros(3)).eval()
     array([1., 1., 1.])
     """
@@ -215,6 +250,8 @@ def broadcast_like(x: Any, like: Any) -> Variable:
 
 def broadcast_arrays(*arrays: Any) -> list[Variable]:
     """All broadcast to their common shape.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.eval(rs.broadcast_arrays([1, 2], [[3], [4]]))
     [array([[1, 2],
@@ -232,6 +269,9 @@ def broadcast_arrays(*arrays: Any) -> list[Variable]:
 def flip(x: Any, axis: Any = None) -> Variable:
     """With the elements along axes (all by default) in reverse order.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `AxisError` (E0810) for an axis
+    that is not there.
+
     >>> rs.flip([1, 2, 3]).eval()
     array([3, 2, 1])
     """
@@ -244,6 +284,8 @@ def flip(x: Any, axis: Any = None) -> Variable:
 def flipud(x: Any) -> Variable:
     """Reversed along the first axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.flipud([[1, 2], [3, 4]]).eval()
     array([[3, 4],
            [1, 2]])
@@ -254,6 +296,8 @@ def flipud(x: Any) -> Variable:
 def fliplr(x: Any) -> Variable:
     """Reversed along the second axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.fliplr([[1, 2], [3, 4]]).eval()
     array([[2, 1],
            [4, 3]])
@@ -263,6 +307,9 @@ def fliplr(x: Any) -> Variable:
 
 def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Variable:
     """A matrix turned by k quarters, from the first of two axes towards the second.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axes` of another kind; `RscanValueError` (E0809)
+    for `axes` out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.rot90([[1, 2], [3, 4]]).eval()
     array([[2, 4],
@@ -296,6 +343,9 @@ def common_dtype(arrays: list[Variable], dtype: Any, casting: str) -> str:
 def concatenate(arrays: Any, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """Joined along an existing axis (None: flattened first), in their common dtype or as `dtype` says, where `casting` admits it.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
+
     >>> rs.concatenate([[1.0, 2.0], [3.0]]).eval()
     array([1., 2., 3.])
     """
@@ -315,6 +365,9 @@ def concatenate(arrays: Any, axis: int | None = 0, out: None = None, *, dtype: A
 def join(axis: int, *arrays: Any) -> Variable:
     """`concatenate` with the axis first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind, (E0206) for arrays that do not fit
+    each other; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.join(0, [1.0], [2.0, 3.0]).eval()
     array([1., 2., 3.])
     """
@@ -323,6 +376,9 @@ def join(axis: int, *arrays: Any) -> Variable:
 
 def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """Joined along a new axis, as `concatenate` joins.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` or `axis` of another kind; `AxisError` (E0810) for
+    an axis that is not there.
 
     >>> rs.stack([[1, 2], [3, 4]], axis=1).eval()
     array([[1, 3],
@@ -344,6 +400,8 @@ def each(function: Any, arrays: tuple[Any, ...]) -> Any:
 def atleast_1d(*arrays: Any) -> Any:
     """A scalar as a vector of one element; others as they are. Of several arrays a tuple.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.atleast_1d(3.0).eval()
     array([3.])
     """
@@ -353,6 +411,8 @@ def atleast_1d(*arrays: Any) -> Any:
 def atleast_2d(*arrays: Any) -> Any:
     """With new first axes until there are two. Of several arrays a tuple.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.atleast_2d([1.0, 2.0]).eval()
     array([[1., 2.]])
     """
@@ -361,6 +421,8 @@ def atleast_2d(*arrays: Any) -> Any:
 
 def vstack(arrays: Any, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """Joined as rows, as `concatenate` joins.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` of another kind.
 
     >>> rs.vstack([[1, 2], [3, 4]]).eval()
     array([[1, 2],
@@ -372,101 +434,10 @@ def vstack(arrays: Any, *, dtype: Any = None, casting: str = "same_kind") -> Var
 def hstack(arrays: Any, *, dtype: Any = None, casting: str = "same_kind") -> Variable:
     """Joined along the second axis, vectors along the first, as `concatenate` joins.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `arrays` of another kind.
+
     >>> rs.hstack([[1, 2], [3]]).eval()
     array([1, 2, 3])
     """
     items = [atleast_1d(a) for a in arrays]
     return concatenate(items, 0 if items and items[0].ndim == 1 else 1, dtype=dtype, casting=casting)
-
-
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
-    """Parts along an axis: so many equal ones, or cut at these positions.
-
-    >>> rs.eval(rs.split(np.arange(6), 3))
-    [array([0, 1]), array([2, 3]), array([4, 5])]
-    """
-    v = as_variable(x)
-    at = one_axis(axis, v.ndim)
-    if isinstance(indices_or_sections, (int, np.integer)):
-        n, parts = v.static_shape[at], _sections(indices_or_sections)
-        if n is not None and n % parts:
-            raise ShapeError(f"{n} elements do not split into {parts} equal parts", code="E0812", labels=[(here(), "")])
-        if n is None:
-            even = apply("eq", {}, *operands((extent(v, at) % parts, 0)))
-            v = apply("assert", {"message": f"axis {at} does not split into {parts} equal parts"}, v, even)
-        return _cut(v, [extent(v, at) * i // parts for i in range(1, parts)], at)
-    return _cut(v, list(indices_or_sections), at)
-
-
-def _sections(number: Any) -> int:
-    if int(number) < 1:
-        raise RscanValueError(f"an array splits into 1 part or more, not {number}", code="E0809", labels=[(here(), "")])
-    return int(number)
-
-
-def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Variable]:
-    """So many parts along an axis, the first ones longer where they cannot be equal; or cut at these positions.
-
-    >>> rs.eval(rs.array_split(np.arange(5), 2))
-    [array([0, 1, 2]), array([3, 4])]
-    """
-    v = as_variable(x)
-    at = one_axis(axis, v.ndim)
-    if not isinstance(indices_or_sections, (int, np.integer)):
-        return _cut(v, list(indices_or_sections), at)
-    n, sections = extent(v, at), _sections(indices_or_sections)
-    ends = [i * (n // sections) + (min(i, n % sections) if isinstance(n, int) else _least(i, n % sections)) for i in range(1, sections)]
-    return _cut(v, ends, at)
-
-
-def _least(a: int, b: Variable) -> Variable:
-    return apply("minimum", {}, *operands((a, b)))
-
-
-def _cut(x: Variable, ends: list[Any], axis: int) -> list[Variable]:
-    bounds = [None, *ends, None]
-    before = (slice(None),) * axis
-    return [x[(*before, slice(a, b))] for a, b in itertools.pairwise(bounds)]
-
-
-def tile(x: Any, reps: Any) -> Variable:
-    """Repeated as a whole, so often along each axis.
-
-    >>> rs.tile([1, 2], 2).eval()
-    array([1, 2, 1, 2])
-    """
-    v = as_variable(x)
-    counts = list(reps) if isinstance(reps, (tuple, list, np.ndarray)) else [reps]
-    v = expand_dims(v, tuple(range(max(0, len(counts) - v.ndim))))
-    counts = [1] * (v.ndim - len(counts)) + counts
-    extents_before = v.shape
-    pairs = [item for pair in zip(counts, extents_before, strict=True) for item in pair]
-    wide = broadcast_to(expand_dims(v, tuple(range(0, 2 * v.ndim, 2))), pairs)
-    return reshape(wide, [c * n for c, n in zip(counts, extents_before, strict=True)])
-
-
-def roll(x: Any, shift: Any, axis: Any = None) -> Variable:
-    """Moved along an axis (or flattened) by a number of places; what leaves at one end enters at the other.
-
-    >>> rs.roll([1, 2, 3], 1).eval()
-    array([3, 1, 2])
-    """
-    v = as_variable(x)
-    if axis is None:
-        return reshape(roll(ravel(v), shift, 0), v.shape)
-    if isinstance(axis, (tuple, list)) or isinstance(shift, (tuple, list)):
-        axes, shifts = (list(a) if isinstance(a, (tuple, list)) else [a] for a in (axis, shift))
-        several = max(len(axes), len(shifts))
-        if not {len(axes), len(shifts)} <= {1, several}:
-            text = f"roll takes as many shifts as axes, got {len(shifts)} and {len(axes)}"
-            raise RscanValueError(text, code="E0809", labels=[(here(), "")])
-        for k in range(several):
-            v = roll(v, shifts[k % len(shifts)], axes[k % len(axes)])
-        return v
-    at = one_axis(axis, v.ndim)
-    n = extent(v, at)
-    if isinstance(n, int) and n == 0:
-        return v
-    first = n - shift % (n if isinstance(n, int) else apply("maximum", {}, *operands((n, 1))))
-    before = (slice(None),) * at
-    return concatenate([v[(*before, slice(first, None))], v[(*before, slice(None, first))]], at)

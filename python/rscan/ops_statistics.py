@@ -14,7 +14,8 @@ from .indexing import take_along_axis
 from .ops_create import linspace, zeros
 from .ops_elementwise import cast, where
 from .ops_elementwise import where as _where
-from .ops_reduce import _ddof, _float, argmax, argmin, cumprod, cumsum, diff, max, min, prod, sum
+from .ops_math import diff
+from .ops_reduce import _ddof, _float, argmax, argmin, cumprod, cumsum, max, min, prod, sum
 from .ops_search import searchsorted, sums_at
 from .ops_shape import atleast_2d, broadcast_like, concatenate, expand_dims, ravel
 from .variable import Variable, as_variable, elementwise, extent, operands
@@ -42,6 +43,8 @@ def nansum(
 ) -> Variable:
     """The sum of the elements that are not NaN, as `sum` takes it.
 
+    errors: those of `sum`.
+
     >>> rs.nansum([np.nan, 1.0, 3.0]).eval()
     array(4.)
     """
@@ -53,6 +56,8 @@ def nanprod(
 ) -> Variable:
     """The product of the elements that are not NaN, as `prod` takes it.
 
+    errors: those of `prod`.
+
     >>> rs.nanprod([np.nan, 2.0, 3.0]).eval()
     array(6.)
     """
@@ -62,6 +67,8 @@ def nanprod(
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """`cumsum` with 0 for NaN.
 
+    errors: those of `cumsum`.
+
     >>> rs.nancumsum([2.0, np.nan, 3.0]).eval()
     array([2., 2., 5.])
     """
@@ -70,6 +77,8 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None, out: None = No
 
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Variable:
     """`cumprod` with 1 for NaN.
+
+    errors: those of `cumprod`.
 
     >>> rs.nancumprod([2.0, np.nan, 3.0]).eval()
     array([2., 2., 6.])
@@ -92,6 +101,8 @@ def _extreme(which: Any, worst: float, x: Any, axis: Any, out: None, keepdims: b
 def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The largest of the elements that are not NaN; NaN where there are none. Of `initial`, too, and where `where` is true, as `max`.
 
+    errors: those of `max`.
+
     >>> rs.nanmax([np.nan, 1.0, 3.0]).eval()
     array(3.)
     """
@@ -100,6 +111,8 @@ def nanmax(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 
 def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The smallest of the elements that are not NaN; NaN where there are none. Of `initial`, too, and where `where` is true, as `min`.
+
+    errors: those of `min`.
 
     >>> rs.nanmin([np.nan, 1.0, 3.0]).eval()
     array(1.)
@@ -110,6 +123,8 @@ def nanmin(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, i
 def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position of the first largest element that is not NaN; 0 where there is none.
 
+    errors: those of `argmax`.
+
     >>> rs.nanargmax([np.nan, 1.0, 3.0]).eval()
     array(2)
     """
@@ -118,6 +133,8 @@ def nanargmax(x: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 def nanargmin(x: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Variable:
     """The position of the first smallest element that is not NaN; 0 where there is none.
+
+    errors: those of `argmin`.
 
     >>> rs.nanargmin([np.nan, 1.0, 3.0]).eval()
     array(1)
@@ -141,6 +158,8 @@ def _numbers(nan: Variable, dtype: str, axis: Any, keepdims: bool) -> Variable:
 def nanmean(x: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Variable:
     """The mean of the elements (where `where` is true) that are not NaN; NaN where there are none.
 
+    errors: those of `mean`.
+
     >>> rs.nanmean([np.nan, 1.0, 3.0]).eval()
     array(2.)
     """
@@ -162,6 +181,8 @@ def nanvar(
     correction: float | None = None,
 ) -> Variable:
     """The variance of the elements that are not NaN; NaN where there are not more than ddof. Arguments are those of `var`.
+
+    errors: those of `var`.
 
     >>> rs.nanvar([np.nan, 1.0, 3.0]).eval()
     array(1.)
@@ -193,6 +214,8 @@ def nanstd(
 ) -> Variable:
     """The standard deviation of the elements that are not NaN. Arguments are those of `var`.
 
+    errors: those of `std`.
+
     >>> rs.nanstd([np.nan, 1.0, 3.0]).eval()
     array(1.)
     """
@@ -218,6 +241,9 @@ def _cumulative(op: Any, first: int, x: Any, axis: int | None, dtype: Any, inclu
 def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
     """`cumsum` along an axis; with `include_initial`, a 0 comes first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind, (E0806) for a dtype that is
+    not there; `RscanValueError` (E0809) for `x` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.cumulative_sum([1, 2, 3], include_initial=True).eval()
     array([0, 1, 3, 6])
     """
@@ -227,6 +253,9 @@ def cumulative_sum(x: Any, *, axis: int | None = None, dtype: Any = None, includ
 def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Variable:
     """`cumprod` along an axis; with `include_initial`, a 1 comes first.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `axis` of another kind, (E0806) for a dtype that is
+    not there; `RscanValueError` (E0809) for `x` out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.cumulative_prod([1, 2, 3]).eval()
     array([1, 2, 6])
     """
@@ -235,6 +264,8 @@ def cumulative_prod(x: Any, *, axis: int | None = None, dtype: Any = None, inclu
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Variable:
     """Differences of neighbours of the flattened array, with something put before and behind them.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.ediff1d([1, 4, 9], to_begin=0).eval()
     array([0, 3, 5])
@@ -248,6 +279,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Variable:
     """The integral along an axis by the trapezoidal rule, over places x or with distance dx.
 
     rs.trapezoid(rs.sin(t), t)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `y`, `axis` or `x` of another kind; `AxisError` (E0810) for
+    an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.trapezoid([1.0, 2.0, 3.0], dx=0.5).eval()
     array(2.)
@@ -280,6 +314,9 @@ def cov(
     """The covariances of variables: rows of a matrix (columns with `rowvar=False`), of a vector one; those of y are more.
 
     Divided by the number of observations less `ddof`: 1, or 0 with `bias`. `fweights` count observations, `aweights` weigh them.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `m`, `y` or `ddof` of another kind; `ShapeError` (E0201)
+    where shapes do not broadcast, (E0206) for arrays that do not fit each other.
 
     >>> rs.cov([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
     array([[ 1., -1.],
@@ -320,6 +357,9 @@ def _variables(m: Any, rowvar: bool) -> Variable:
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Variable:
     """The correlations of variables, as `cov` takes them.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `y` of another kind; `ShapeError` (E0206) for arrays
+    that do not fit each other.
+
     >>> rs.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).eval()
     array([[ 1., -1.],
            [-1.,  1.]])
@@ -343,6 +383,8 @@ def _diagonal(c: Variable) -> Variable:
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Variable:
     """The edges of bins: so many of equal width from the smallest to the largest element, or over a range; or those that are given.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `range` or `bins` out of range.
 
     >>> rs.histogram_bin_edges([0.0, 1.0, 4.0], bins=2).eval()
     array([0., 2., 4.])
@@ -375,6 +417,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     """How many elements are in each bin, or the sum of their weights, and the edges of the bins. The last edge belongs to the last bin.
 
     counts, edges = rs.histogram(x, bins=20, range=(0, 1))
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `bins` out of range; `ShapeError` (E0201)
+    where shapes do not broadcast; `RscanIndexError` (E0202) for an index outside its axis.
 
     >>> rs.eval(rs.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3]))
     [array([0, 2, 1]), array([0, 1, 2, 3])]

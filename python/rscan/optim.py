@@ -13,7 +13,6 @@ arrays, with variables variables: they are called in a Python loop as well as in
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,18 @@ import numpy as np
 
 from . import _tree
 from ._instead import public
+from ._schedules import (
+    constant_schedule,
+    cosine_decay,
+    exponential_decay,
+    linear_schedule,
+    piecewise_constant,
+    warmup_cosine,
+)
 from ._spans import here
 from .compile import Compiled, _is_leaf
 from .errors import RscanTypeError, RscanValueError
-from .ops import cast, cos, maximum, minimum, sign, sqrt, where, zeros_like
+from .ops import cast, maximum, sign, sqrt, where, zeros_like
 from .ops import clip as _clip
 from .ops import sum as _sum
 from .transforms import fitting
@@ -126,6 +133,9 @@ def _map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 def apply_updates(params: Any, updates: Any) -> Any:
     """Parameters with updates added, in the dtypes of the parameters.
 
+    errors: `RscanTypeError` (E0401) for parameters that are integers, (E0805) for what is no array; `RscanValueError` (E0809) for
+    structures that differ.
+
     >>> rs.optim.apply_updates({"w": 1.0}, {"w": -0.25})
     {'w': np.float64(0.75)}
     """
@@ -158,6 +168,8 @@ def _none(_: Any) -> tuple[()]:
 def chain(*parts: Optimizer) -> Optimizer:
     """One after the other, each with what the one before makes of the gradients: `chain(clip(1.0), adam(1e-3))`.
 
+    errors: `RscanTypeError` (E0809) for `parts` of another kind.
+
     >>> optimiser = rs.optim.chain(rs.optim.clip(1.0), rs.optim.sgd(0.5))
     >>> p, state = optimiser.step(np.array([10.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p
@@ -179,6 +191,8 @@ def chain(*parts: Optimizer) -> Optimizer:
 
 def scale(factor: Schedule) -> Optimizer:
     """Gradients times a factor, which may depend on the number of updates before.
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> part = rs.optim.scale(-0.5)
     >>> part.update(np.array([3.0]), part.init(np.zeros(1)))[0]
@@ -203,6 +217,8 @@ def _downhill(learning_rate: Schedule) -> Optimizer:
 def clip(limit: Any) -> Optimizer:
     """Gradients with elements between −limit and limit.
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> part = rs.optim.clip(1.0)
     >>> part.update(np.array([3.0, -0.5]), part.init(np.zeros(2)))[0]
     array([ 1. , -0.5])
@@ -212,6 +228,8 @@ def clip(limit: Any) -> Optimizer:
 
 def global_norm(tree: Any) -> Variable:
     """The root of the sum of all squares in a structure.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.optim.global_norm({"a": np.array([3.0]), "b": 4.0}).eval()
     array(5.)
@@ -225,6 +243,8 @@ def global_norm(tree: Any) -> Variable:
 
 def clip_by_global_norm(max_norm: Any) -> Optimizer:
     """Gradients that are shortened together where their norm, of all of them, is larger.
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> part = rs.optim.clip_by_global_norm(1.0)
     >>> part.update(np.array([3.0, 4.0]), part.init(np.zeros(2)))[0]
@@ -241,6 +261,8 @@ def clip_by_global_norm(max_norm: Any) -> Optimizer:
 
 def add_decayed_weights(weight_decay: Any) -> Optimizer:
     """Gradients plus the parameters times a factor.
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> part = rs.optim.add_decayed_weights(0.1)
     >>> updates, state = part.update(np.array([1.0]), part.init(np.array([2.0])), np.array([2.0]))
@@ -294,6 +316,8 @@ def _named(optimiser: Optimizer, name: str) -> Optimizer:
 def sgd(learning_rate: Schedule, momentum: Any = None, nesterov: bool = False) -> Optimizer:
     """Gradient descent, on request with momentum.
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> optimiser = rs.optim.sgd(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p
@@ -306,6 +330,8 @@ def sgd(learning_rate: Schedule, momentum: Any = None, nesterov: bool = False) -
 def momentum(learning_rate: Schedule, decay: Any = 0.9, nesterov: bool = False) -> Optimizer:
     """Gradient descent along a decaying sum of gradients; Nesterov's looks one update ahead.
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> optimiser = rs.optim.momentum(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p
@@ -316,6 +342,8 @@ def momentum(learning_rate: Schedule, decay: Any = 0.9, nesterov: bool = False) 
 
 def adam(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> Optimizer:
     """Adam (Kingma, Ba, "Adam: a method for stochastic optimization", 2015).
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> optimiser = rs.optim.adam(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
@@ -328,6 +356,8 @@ def adam(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-
 def adamw(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8, weight_decay: Any = 1e-4) -> Optimizer:
     """Adam with decay of the parameters beside it (Loshchilov, Hutter, "Decoupled weight decay regularization", 2019).
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> optimiser = rs.optim.adamw(0.1, weight_decay=0.5)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p.round(6)
@@ -338,6 +368,8 @@ def adamw(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e
 
 def adagrad(learning_rate: Schedule, initial: Any = 0.1, eps: Any = 1e-7) -> Optimizer:
     """Gradients over the root of the sum of all their squares so far (Duchi, Hazan, Singer, 2011).
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> optimiser = rs.optim.adagrad(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
@@ -355,6 +387,8 @@ def adagrad(learning_rate: Schedule, initial: Any = 0.1, eps: Any = 1e-7) -> Opt
 
 def rmsprop(learning_rate: Schedule, decay: Any = 0.9, eps: Any = 1e-8, momentum: Any = None, centered: bool = False) -> Optimizer:
     """Gradients over the root of a running mean of their squares; `centered` takes the square of the running mean of gradients from it.
+
+    errors: those of `apply_updates`, when it is used.
 
     >>> optimiser = rs.optim.rmsprop(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
@@ -382,6 +416,8 @@ def adadelta(learning_rate: Schedule = 1.0, rho: Any = 0.9, eps: Any = 1e-6) -> 
     """Gradients times the root of a running mean of squared updates, over that of squared gradients (Zeiler, "ADADELTA: an adaptive
     learning rate method", 2012).
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> optimiser = rs.optim.adadelta()
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p.round(6)
@@ -400,6 +436,8 @@ def adadelta(learning_rate: Schedule = 1.0, rho: Any = 0.9, eps: Any = 1e-6) -> 
 def lion(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.99, weight_decay: Any = 0.0) -> Optimizer:
     """Signs of means of gradients (Chen et al., "Symbolic discovery of optimization algorithms", 2023).
 
+    errors: those of `apply_updates`, when it is used.
+
     >>> optimiser = rs.optim.lion(0.1)
     >>> p, state = optimiser.step(np.array([4.0]), optimiser.init(np.array([1.0])), np.array([1.0]))
     >>> p
@@ -413,80 +451,3 @@ def lion(learning_rate: Schedule, b1: Any = 0.9, b2: Any = 0.99, weight_decay: A
     first = Optimizer(lambda params: _map(zeros_like, params), update)
     decays = isinstance(weight_decay, Variable) or weight_decay != 0
     return _named(chain(first, *([add_decayed_weights(weight_decay)] if decays else []), _downhill(learning_rate)), "lion")
-
-
-# Schedules: functions of the number of updates made before.
-
-
-def _float(count: Any) -> Variable:
-    return cast(count, "float64")
-
-
-def constant_schedule(value: Any) -> Callable[[Any], Variable]:
-    """Always the same.
-
-    >>> rs.optim.constant_schedule(0.1)(7).eval()
-    array(0.1)
-    """
-    return lambda count: as_variable(value, "float64")
-
-
-def linear_schedule(start: Any, end: Any, steps: int, begin: int = 0) -> Callable[[Any], Variable]:
-    """From `start` to `end` on a line, over so many updates from one on.
-
-    >>> rs.eval(rs.optim.linear_schedule(1.0, 0.0, 10)(rs.constant(5)))
-    array(0.5)
-    """
-    return lambda count: start + (end - start) * _clip((_float(count) - begin) / max(steps, 1), 0.0, 1.0)
-
-
-def exponential_decay(start: Any, steps: int, rate: Any, staircase: bool = False, end: Any = None) -> Callable[[Any], Variable]:
-    """`start · rate^(count / steps)`, in whole steps with `staircase`, not beyond `end`.
-
-    >>> rs.eval(rs.optim.exponential_decay(1.0, 10, 0.5)(rs.constant(20)))
-    array(0.25)
-    """
-
-    def at(count: Any) -> Variable:
-        from .ops import floor
-
-        turns = _float(count) / steps
-        value = start * as_variable(rate, "float64") ** (floor(turns) if staircase else turns)
-        return value if end is None else where(as_variable(rate) < 1, maximum(value, end), minimum(value, end))
-
-    return at
-
-
-def cosine_decay(start: Any, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
-    """From `start` to `end` on half a period of a cosine, over so many updates.
-
-    >>> rs.eval(rs.optim.cosine_decay(1.0, 10)(rs.constant(5)))
-    array(0.5)
-    """
-    return lambda count: end + (start - end) * 0.5 * (1 + cos(math.pi * _clip(_float(count) / max(steps, 1), 0.0, 1.0)))
-
-
-def warmup_cosine(start: Any, peak: Any, warmup: int, steps: int, end: Any = 0.0) -> Callable[[Any], Variable]:
-    """On a line from `start` to `peak` during `warmup` updates, then on a cosine to `end` at update `steps`.
-
-    >>> rs.eval(rs.optim.warmup_cosine(0.0, 1.0, 10, 100)(rs.constant(5)))
-    array(0.5)
-    """
-    rises, falls = linear_schedule(start, peak, warmup), cosine_decay(peak, steps - warmup, end)
-    return lambda count: where(_float(count) < warmup, rises(count), falls(count - warmup))
-
-
-def piecewise_constant(start: Any, factors: dict[int, Any]) -> Callable[[Any], Variable]:
-    """`start`, times each factor once its number of updates is reached.
-
-    >>> rs.eval(rs.optim.piecewise_constant(1.0, {10: 0.1})(rs.constant(20)))
-    array(0.1)
-    """
-
-    def at(count: Any) -> Variable:
-        value = as_variable(start, "float64")
-        for boundary, factor in sorted(factors.items()):
-            value = where(_float(count) >= boundary, value * factor, value)
-        return value
-
-    return at

@@ -23,6 +23,8 @@ def debugprint(x: Any, file: TextIO | str | None = None) -> str | None:
 
     x: a variable, several, or a compiled function. file: where to (standard output), or 'str' to return the text.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `file` of another kind.
+
     >>> x = rs.dscalar("x")
     >>> print(rs.debugprint(rs.exp(x) + 1, file="str"))
     fn f(x: f64) {
@@ -63,6 +65,8 @@ _INFIX = {
 
 def pp(x: Any, depth: int = 40) -> str:
     """An expression on one line, in infix form: `tanh(x @ W + b)`. What lies deeper than `depth` is `…`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> x = rs.dscalar("x")
     >>> rs.pp(rs.exp(x) + 1)
@@ -134,6 +138,9 @@ class Print:
     attributes: what else to print, names of NumPy attributes: `Print("h", ["shape", "dtype"])`.
     file: where to; standard output.
 
+    errors: `RscanTypeError` (E0809) for `attrs` that arrays do not have, and for a `file` that is none; (E0805) for what is no number or
+    array.
+
     >>> x = rs.dscalar("x")
     >>> f = rs.function([x], rs.Print("x is")(x) * 2)
     >>> f(1.0)
@@ -196,6 +203,8 @@ def printer(key: str) -> _native.UserOp | None:
 
 def print_(x: Any, message: str = "", file: TextIO | None = None) -> Variable:
     """x, printed whenever it is computed: in a loop once per step.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> x = rs.dscalar("x")
     >>> f = rs.function([x], rs.print(x, "x is") * 2)

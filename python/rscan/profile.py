@@ -1,4 +1,4 @@
-"""Where the time of a function's calls goes: per loop and, inside a loop, per operation of its step."""
+"""Where the time of a function's calls goes: per loop and, inside a loop, per operation of its step; and what loops store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import threading
 from collections import Counter
 from typing import Any
+
+from ._redirect import part
 
 #: Names of what stands outside all loops, and of loops that nobody named.
 OUTSIDE, UNNAMED = "outside loops", "loop"
@@ -23,6 +25,9 @@ class LoopProfile:
     seconds: float = 0.0
     #: Per operation: how often it was evaluated, and for how many seconds. A loop inside is the operation `scan`.
     ops: dict[str, tuple[int, float]] = dataclasses.field(default_factory=dict)
+    #: Bytes that each step stores in rows that the loop returns, its gradient's tape among them; None where it was compiled for rows of
+    #: several extents, or stands in what is not compiled.
+    stored: int | None = None
 
     @property
     def around(self) -> float:
@@ -47,12 +52,13 @@ class Profile:
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self.calls = 0
-        self.loops: list[LoopProfile] = []
+        self._loops: list[LoopProfile] = []
+        self._native: Any = None
         self._known: dict[tuple[str, int], LoopProfile] = {}
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
+        return {**{key: value for key, value in self.__dict__.items() if key != "_lock"}, "_native": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -69,8 +75,29 @@ class Profile:
                 seen[label] += 1
                 if key not in self._known:
                     self._known[key] = LoopProfile(label)
-                    self.loops.append(self._known[key])
+                    self._loops.append(self._known[key])
                 self._known[key].add(*numbers)
+
+    def measures(self, native: Any) -> None:
+        """Says which function of the core its loops belong to."""
+        self._native = native
+
+    @property
+    def loops(self) -> list[LoopProfile]:
+        """An entry per loop; the first is what stands outside all."""
+        if self._native is not None:
+            self._fill(self._native.loops())
+        return self._loops
+
+    def _fill(self, plans: list[Any]) -> None:
+        """What the loops store, of those whose names are as many in the plans as here."""
+        variant, stored = part("explain").Variant, dict[str, list[int | None]]()
+        for name, *_, variants, _compiled in plans:
+            stored.setdefault(name or UNNAMED, []).append(variant(*variants[0]).stored if len(variants) == 1 else None)
+        counts = Counter(label for label, _ in self._known)
+        for (label, i), loop in self._known.items():
+            if len(stored.get(label, ())) == counts[label]:
+                loop.stored = stored[label][i]
 
     def _repr_html_(self) -> str:
         from ._html import profile
@@ -91,6 +118,8 @@ class Profile:
             if loop.name != OUTSIDE:
                 per_step = loop.seconds / loop.steps * 1e6 if loop.steps else 0.0
                 head = f"{loop.name}: {loop.calls} runs, {loop.steps} steps, {loop.seconds:.6f} s, {per_step:.3f} us per step"
+                if loop.stored is not None:
+                    head += f", stores {loop.stored:,} bytes per step"
             lines.append(head)
             for op, (count, spent) in sorted(loop.ops.items(), key=lambda item: -item[1][1]):
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from . import _native
+from . import _native, _tree
 from ._calling import _MISSING, RESULT, Bound, In, convert, plain
 from ._spans import here
 from .dtypes import as_array
-from .errors import RscanTypeError, RscanValueError
+from .errors import RscanTypeError, RscanValueError, ShapeError
 from .function import Function
 from .printing import printer
 from .shared import SharedVariable, adopt_shared
@@ -39,6 +39,9 @@ def save(
 
     The file is the old one or the new one, whole, whatever happens meanwhile. Devices are not kept, and of default arguments that are
     shared variables the value now.
+
+    errors: `RscanTypeError` (E0809) for what is no path or function; `RscanValueError` (E0926) where there is nothing to save, (E0925) for
+    `docs` of what is not there; `FileError` (E0921) where it cannot be written.
 
     >>> x, w = rs.dvector("x"), rs.shared(2.0, "w")
     >>> scale = rs.function([x], w * x)
@@ -116,6 +119,9 @@ def load(path: Path, *, ops: Sequence[Any] | Mapping[str, Any] = (), device: str
     functions of arrays, by the names that the file has of them. What `rs.Print` made prints again, and needs nothing.
 
     Nothing of the file is executed but loops and operations of rscan: a file from somebody else can at worst compute nonsense.
+
+    errors: `RscanTypeError` (E0809) for what is no path or no op; `FileNotFoundError` and its like; `ParseError` (E0922) for another
+    file.
 
     >>> x = rs.dscalar("x")
     >>> rs.function([x], x + 1, name="up").save("model.rscan")
@@ -198,6 +204,8 @@ def _existing(path: Any) -> str:
 class Module(Mapping[str, Function]):
     """Functions from a file: `m.predict(x)` or, for every name, `m["predict"](x)`. Each is compiled when it is first asked for.
 
+    errors: `RscanTypeError` (E0809) where it is not made by `load`; `AttributeError` and `KeyError` for functions that are not there.
+
     >>> total = rs.shared(1.0, "total")
     >>> rs.save("model.rscan", up=rs.function([], [], updates={total: total + 1}))
     >>> m = rs.load("model.rscan")
@@ -243,7 +251,10 @@ class Module(Mapping[str, Function]):
         return self._native.describe()
 
     def save(self, path: Path) -> None:
-        """Writes its functions, with the values that the shared variables have now."""
+        """Writes its functions, with the values that the shared variables have now.
+
+        errors: those of `save`: `RscanTypeError` (E0809) for what is no path, `FileError` (E0921) where it cannot be written.
+        """
         save(path, dict(self))
 
     def _made(self, name: str) -> Function:
@@ -271,27 +282,83 @@ class Module(Mapping[str, Function]):
         return made
 
 
-# Weights alone.
+# Parameters alone: arrays and shared variables in dicts, lists and dataclasses, each with a name.
+
+_S = TypeVar("_S")
 
 
-def save_params(path: Path, params: Mapping[str, Any] | Iterable[SharedVariable]) -> None:
-    """Writes arrays, numbers or shared variables to a safetensors file: a dict by name, or shared variables, which have names.
+def save_params(path: Path, params: Any) -> None:
+    """Writes arrays, numbers and shared variables to a safetensors file.
 
-    >>> rs.save_params("w.safetensors", [rs.shared([1.0, 2.0], "w"), rs.shared(0.5, "b")])
+    params: a structure of dicts, lists, tuples and dataclasses, whose names are those of its parts, joined by dots: `layers.0.w`; or a list
+    of shared variables that have names. Files of other tools for safetensors are named so, too.
+
+    errors: `RscanTypeError` (E0809) for what is no path or has no value; `RscanValueError` (E0926) for what has no name, or one that is
+    taken; `FileError` (E0921) where it cannot be written.
+
+    >>> rs.save_params("w.safetensors", {"layers": [{"w": np.eye(2)}, {"w": np.ones(3)}], "rate": rs.shared(0.5)})
     >>> sorted(rs.load_params("w.safetensors"))
-    ['b', 'w']
+    ['layers.0.w', 'layers.1.w', 'rate']
     """
-    pairs = list(params.items()) if isinstance(params, Mapping) else [(v.name, v) for v in params]
-    arrays: dict[str, np.ndarray] = {}
+    pairs, _ = _named(params)
+    _native.save_params(_path(path), {name: _array(name, value) for name, value in pairs.items()})
+
+
+@overload
+def load_params(path: Path) -> dict[str, np.ndarray]: ...
+@overload
+def load_params(path: Path, like: _S) -> _S: ...
+def load_params(path: Path, like: Any = None) -> Any:
+    """The arrays of a safetensors file, whoever wrote it: by name, or in the structure of `like`.
+
+    like: a structure as `save_params` takes it, with the names and shapes of the file. Where it has shared variables, these get the values,
+    all or, after an error, none; where it has arrays or numbers, the result has the arrays of the file.
+
+    errors: `RscanTypeError` (E0809) for what is no path, (E0506) where a shared variable cannot hold the dtype; `FileNotFoundError` and its
+    like; `ParseError` (E0922) for another file; `RscanValueError` (E0925) for names that are missing or too many; `ShapeError` (E0809) for
+    other shapes.
+
+    >>> model = {"w": rs.shared(np.zeros((2, 2)), "w"), "b": np.zeros(2)}
+    >>> rs.save_params("w.safetensors", {"w": np.eye(2), "b": np.ones(2)})
+    >>> loaded = rs.load_params("w.safetensors", like=model)
+    >>> loaded["w"] is model["w"], model["w"].get_value(), loaded["b"]
+    (True, array([[1., 0.],
+           [0., 1.]]), array([1., 1.]))
+    """
+    arrays = dict(_native.load_params(_existing(path)))
+    if like is None:
+        return arrays
+    wanted, tree = _named(like)
+    _check(arrays, {name: _array(name, value) for name, value in wanted.items()}, _path(path))
+    fitting = {name: value._fitting(arrays[name]) for name, value in wanted.items() if isinstance(value, SharedVariable)}
+    for name, array in fitting.items():
+        wanted[name].set_value(array)
+    found = [wanted[name] if name in fitting else arrays[name] for name in wanted]
+    return list(found) if tree is None else tree.build(iter(found))
+
+
+def _named(params: Any) -> tuple[dict[str, Any], _tree.Tree | None]:
+    """Arrays and shared variables by their names, and the structure that they stand in; None for shared variables by their own names."""
+    items = list(params) if isinstance(params, Iterable) and not isinstance(params, (Mapping, Variable, str, np.ndarray)) else None
+    if items is not None and not hasattr(params, "_fields") and all(isinstance(v, SharedVariable) for v in items):
+        return _unique([(v.name, v) for v in items]), None
+    leaves, tree = _tree.flatten(params, lambda v: isinstance(v, (Variable, np.ndarray)))
+    return _unique(list(zip(_tree.dotted(tree), leaves, strict=True))), tree
+
+
+def _unique(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for i, (name, value) in enumerate(pairs):
         if not isinstance(name, str) or not name:
-            raise RscanValueError(
-                f"number {i} of what is to be saved has no name", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"]
-            )
-        if name in arrays:
-            raise RscanValueError(f"two arrays are called {name!r}", code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
-        arrays[name] = _array(name, value)
-    _native.save_params(_path(path), arrays)
+            raise _unnamed(f"number {i} of what is to be saved has no name")
+        if name in found:
+            raise _unnamed(f"two arrays are called {name!r}")
+        found[name] = value
+    return found
+
+
+def _unnamed(text: str) -> RscanValueError:
+    return RscanValueError(text, code="E0926", labels=[(here(), "")], helps=["pass a dict of names"])
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -299,15 +366,22 @@ def _array(name: str, value: Any) -> np.ndarray:
         return value.get_value(borrow=True)
     if isinstance(value, Variable):
         raise RscanTypeError(f"`{name}` is an expression, which has no value", code="E0809", labels=[(here(), "")])
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise RscanTypeError(f"`{name}` is no array of numbers: {value!r}", code="E0809", labels=[(here(), "")])
+    return array
 
 
-def load_params(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by name, whoever wrote it.
-
-    >>> rs.save_params("w.safetensors", {"w": np.eye(2)})
-    >>> rs.load_params("w.safetensors")["w"]
-    array([[1., 0.],
-           [0., 1.]])
-    """
-    return dict(_native.load_params(_existing(path)))
+def _check(arrays: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray], file: str) -> None:
+    """Refuses a file whose names or shapes are others."""
+    missing, more = [n for n in wanted if n not in arrays], [n for n in arrays if n not in wanted]
+    if missing or more:
+        kinds = [("the file lacks", missing), ("only the file has", more)]
+        notes = [f"{said}: {', '.join(names)}" for said, names in kinds if names]
+        text = f"the names of `{file}` are not those of `like`"
+        helps = ["rs.load_params(path) gives all arrays by name"]
+        raise RscanValueError(text, code="E0925", labels=[(here(), "")], notes=notes, helps=helps)
+    for name, array in wanted.items():
+        if arrays[name].shape != array.shape:
+            text = f"`{name}` has the shape {arrays[name].shape} in the file, and {array.shape} in `like`"
+            raise ShapeError(text, code="E0809", labels=[(here(), "")])

@@ -7,13 +7,14 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from . import _returned, _tree
 from ._cases import cases_of
-from ._hints import hints
+from ._hints import hints, of_arguments
+from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Made, Plan, Result, Slot, entered, finish, profiled
 from .errors import ScanError
@@ -47,6 +48,7 @@ def scan(
     return_list: bool = False,
     *,
     init: Any = _UNSET,
+    **unknown: Never,
 ) -> Any:
     """Loops a step over the rows of sequences. Returns (outputs, updates).
 
@@ -79,6 +81,8 @@ def scan(
     >>> rs.function([x], rs.grad(h[-1], x))([1.0, 2.0, 3.0])
     array([0.25, 0.5 , 1.  ])
     """
+    if unknown:
+        raise misspelt(scan, unknown)
     if init is not _UNSET:
         from .loop import loop_from_scan
 
@@ -362,7 +366,7 @@ def check_arguments(fn: Any, args: list[Any], named: dict[str, Any], span: int) 
             code="E0122",
             labels=[(span, f"this passes {_count(len(passed), 'argument')}"), (of_function(fn), f"the step takes {signature}")],
             notes=[f"passed are, in this order: {', '.join(passed) or 'nothing'}"],
-            helps=[f"passed by name: {', '.join(named)}; the step has parameters of these names"] if named else (),
+            helps=of_arguments(signature, len(args), named),
         ) from None
 
 
@@ -380,7 +384,11 @@ def steps_of(n_steps: Any, span: int) -> Variable:
         n_steps = n_steps[()]
     if not is_operand(n_steps):
         raise ScanError(f"n_steps must be an integer scalar, not {n_steps!r}", code="E0117", labels=[(span, "")])
-    return as_variable(n_steps)
+    v = as_variable(n_steps)
+    if v.ndim == 0 and v.dtype.startswith("float"):
+        helps = ['int(n) or rs.cast(n, "int64") makes an integer of it']
+        raise ScanError(f"n_steps must be an integer scalar, but it is {v.dtype}", code="E0117", labels=[(span, "")], helps=helps)
+    return v
 
 
 def truncation(value: Any, span: int) -> int | None:

@@ -27,6 +27,8 @@ class Session(_native.Session):
     does is seen outside; shared variables are read when it begins, and written by `commit`. It may be used from any thread, which then
     wait for each other.
 
+    errors: `RscanTypeError` (E0504) for arguments that do not fit, (E0532) for names that are no sequence.
+
     >>> x, h0 = rs.dvector("x"), rs.dscalar("h0")
     >>> f = rs.function([x, h0], rs.loop(lambda x, h: 0.5 * h + x, over=x, init=h0))
     >>> session = f.session(h0=1.0)
@@ -52,7 +54,10 @@ class Session(_native.Session):
 
     def run(self, *args: Any, **named: Any) -> Any:
         """Many steps: given the rows of each sequence, in order or by name, the rows of each result. It ends early where there are no more
-        steps. Without sequences it takes the number of steps."""
+        steps. Without sequences it takes the number of steps.
+
+        errors: `RscanTypeError` (E0504) for rows that do not fit, (E0532) for names that are no sequence.
+        """
         if not self._places:
             if named or len(args) != 1 or not isinstance(args[0], (int, np.integer)) or args[0] < 0:
                 raise self._bad("takes the number of steps, as it has no sequences")
@@ -107,7 +112,10 @@ class Session(_native.Session):
     __copy__ = copy
 
     def reset(self, *args: Any, **named: Any) -> Session:
-        """Begins anew, with the arguments that it began with but for those given here. Shared variables are read again."""
+        """Begins anew, with the arguments that it began with but for those given here. Shared variables are read again.
+
+        errors: `RscanTypeError` (E0504) for arguments that do not fit, (E0532) for too many.
+        """
         function = self.function
         given = {**self._given, **self._arguments(args, named)}
         values: list[np.ndarray | None] = []
@@ -157,6 +165,9 @@ def step_all(sessions: Iterable[Session], *args: Any, failed: dict[int, BaseExce
     A session that cannot make its step (it has ended, an op reports an error) is left as it was; all others make theirs. Then the first
     error is raised, unless `failed` is given: a dict that gets the errors by position. The rows of these sessions are zeros.
 
+    errors: `RscanTypeError` (E0532) for what are no sessions of one function, (E0504) for arguments that do not fit; `RscanValueError`
+    (E0532) where rows are not as many as sessions.
+
     >>> x, h0 = rs.dvector("x"), rs.dscalar("h0")
     >>> f = rs.function([x, h0], rs.loop(lambda x, h: 0.5 * h + x, over=x, init=h0))
     >>> sessions = [f.session(h0=h) for h in (0.0, 2.0, 4.0)]
@@ -189,11 +200,17 @@ class CompiledSession(Session):
         return first or super()._arguments(args, named)
 
     def step(self, *args: Any, **named: Any) -> Any:
-        """One step: the row of each result, given a row of each sequence in their order, or by name."""
+        """One step: the row of each result, given a row of each sequence in their order, or by name.
+
+        errors: `RscanTypeError` (E0504) for rows that do not fit.
+        """
         return self._build(super().step(*self._leaves(args, named)))
 
     def run(self, *args: Any, **named: Any) -> Any:
-        """Many steps: given the rows of each sequence, in order or by name, the rows of each result."""
+        """Many steps: given the rows of each sequence, in order or by name, the rows of each result.
+
+        errors: `RscanTypeError` (E0504) for rows that do not fit.
+        """
         return self._build(super().run(*(self._leaves(args, named) if self._places else args)))
 
     def _many(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _native
 from ._spans import here
-from .dtypes import as_array, described, to_array, what_to_do
+from .dtypes import as_array, described, no_array, to_array, what_to_do
 from .errors import RscanTypeError
 from .variable import DTYPES, Variable, is_weak, known_as, weak_dtype, wrap
 
@@ -44,6 +44,8 @@ class _Note:
 
 class SharedVariable(Variable):
     """A variable with a value, which functions read, and write where they update it.
+
+    errors: `RscanTypeError` (E0809) where it is not made by `shared`; `set_value` raises (E0506) for values that do not fit.
 
     >>> s = rs.shared(1.0, name="s")
     >>> s.set_value(2.5)
@@ -104,11 +106,20 @@ class SharedVariable(Variable):
         return self._shared.get()
 
     def set_value(self, value: Any, borrow: bool = False) -> None:
-        """Replaces the value by a copy. dtype and number of axes stay as they are; numbers and lists adapt if they survive."""
+        """Replaces the value by a copy. dtype and number of axes stay as they are; numbers and lists adapt if they survive.
+
+        errors: `RscanTypeError` (E0506) for a value of another number of axes, or that its dtype does not hold.
+        """
         self._shared.set(self._fitting(value))
 
     def _fitting(self, value: Any) -> np.ndarray:
-        array = as_array(value)
+        try:
+            array = as_array(value)
+        except ValueError as error:
+            raise no_array(f"{self!r} cannot hold {described(value)}", error, "E0506") from None
+        if array.dtype.kind not in "biuf":
+            text = f"{self!r} cannot hold {described(value)}: its dtype is {array.dtype}"
+            raise RscanTypeError(text, code="E0506", labels=[(here(), ""), (self._v.span, "made here")], helps=what_to_do(value, array))
         if array.dtype.name == self.dtype:
             return array
         if isinstance(value, (np.ndarray, np.generic)):

@@ -51,6 +51,8 @@ def show(x: Any, format: str = "svg", *, optimised: bool | str = False, limit: i
     optimised: the graph of a function as it runs, not as it was written; "both" beside each other.
     limit: at most so many boxes, those nearest to the outputs.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `format` out of range.
+
     >>> x = rs.dscalar("x")
     >>> print(rs.show(rs.exp(x), format="mermaid"))
     flowchart TD

@@ -64,6 +64,8 @@ if not TYPE_CHECKING:  # for whom a name that is misspelt must stay a mistake
 def gammasgn(x: Any) -> Variable:
     """The sign of the gamma function; 0 at its poles.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.gammasgn([1.0, -0.5]).eval()
     array([ 1., -1.])
     """
@@ -76,6 +78,8 @@ def gammasgn(x: Any) -> Variable:
 def gamma(x: Any) -> Variable:
     """The gamma function; NaN where it has a pole, but at 0, where it is infinite.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.gamma([1.0, 5.0]).eval().round(6)
     array([ 1., 24.])
     """
@@ -85,6 +89,8 @@ def gamma(x: Any) -> Variable:
 
 def factorial(x: Any) -> Variable:
     """x!, the gamma function of x + 1; 0 of negative numbers.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.factorial(5).eval().round(6)
     np.float64(120.0)
@@ -96,6 +102,8 @@ def factorial(x: Any) -> Variable:
 def beta(a: Any, b: Any) -> Variable:
     """The beta function of positive numbers.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.beta(2.0, 3.0).eval().round(6)
     np.float64(0.083333)
     """
@@ -104,6 +112,8 @@ def beta(a: Any, b: Any) -> Variable:
 
 def binom(n: Any, k: Any) -> Variable:
     """Binomial coefficients, as floats; 0 for k outside 0 … n.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.binom(5, 2).eval().round(6)
     np.float64(10.0)
@@ -124,6 +134,8 @@ comb = binom
 def poch(z: Any, m: Any) -> Variable:
     """z·(z + 1)·…·(z + m − 1) for positive z: Γ(z + m) / Γ(z).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.poch(3.0, 2.0).eval().round(6)
     np.float64(12.0)
     """
@@ -137,6 +149,8 @@ def poch(z: Any, m: Any) -> Variable:
 
 def multigammaln(a: Any, d: int) -> Variable:
     """The logarithm of the multivariate gamma function of dimension d.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `d` of another kind.
 
     >>> rs.special.multigammaln(3.0, 2).eval().round(6)
     np.float64(1.550195)
@@ -157,6 +171,8 @@ _EULER = (
 
 def zeta(x: Any, q: Any = 1.0) -> Variable:
     """Hurwitz's zeta function Σ (q + k)^−x, for x > 1 and q > 0; Riemann's without q. (Euler–Maclaurin with ten terms.)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.zeta(2.0).eval().round(6)
     np.float64(1.644934)
@@ -180,6 +196,8 @@ def zeta(x: Any, q: Any = 1.0) -> Variable:
 def polygamma(n: int, x: Any) -> Variable:
     """The n-th derivative of digamma, for x > 0 (n = 1 … 3 for all x).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `n` of another kind.
+
     >>> rs.special.polygamma(1, 1.0).eval().round(6)
     np.float64(1.644934)
     """
@@ -199,6 +217,8 @@ def polygamma(n: int, x: Any) -> Variable:
 def xlog1py(x: Any, y: Any) -> Variable:
     """x·log(1 + y), 0 where x is 0.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.xlog1py(0.0, -1.0).eval()
     array(0.)
     """
@@ -211,6 +231,8 @@ def xlog1py(x: Any, y: Any) -> Variable:
 def entr(x: Any) -> Variable:
     """−x·log(x), 0 at 0, −∞ of negative numbers.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.entr([0.5, 0.0]).eval().round(6)
     array([ 0.346574, -0.      ])
     """
@@ -220,6 +242,8 @@ def entr(x: Any) -> Variable:
 
 def rel_entr(x: Any, y: Any) -> Variable:
     """x·log(x/y) of positive numbers, 0 where x is 0 and y is not negative, else ∞.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.rel_entr(1.0, 2.0).eval().round(6)
     np.float64(-0.693147)
@@ -239,6 +263,8 @@ def rel_entr(x: Any, y: Any) -> Variable:
 def kl_div(x: Any, y: Any) -> Variable:
     """x·log(x/y) − x + y.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.kl_div(1.0, 2.0).eval().round(6)
     np.float64(0.306853)
     """
@@ -253,6 +279,8 @@ def kl_div(x: Any, y: Any) -> Variable:
 def logit(p: Any) -> Variable:
     """log(p / (1 − p)), the inverse of `expit`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.logit([0.5, 1.0]).eval()
     array([ 0., inf])
     """
@@ -266,6 +294,8 @@ def logit(p: Any) -> Variable:
 def ndtr(x: Any) -> Variable:
     """The probability of a standard normal number of at most x.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.ndtr(0.0).eval()
     array(0.5)
     """
@@ -274,6 +304,8 @@ def ndtr(x: Any) -> Variable:
 
 def log_ndtr(x: Any) -> Variable:
     """Its logarithm, exact far out on both sides.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.log_ndtr(-40.0).eval().round(3)
     np.float64(-804.608)
@@ -293,6 +325,8 @@ def log_ndtr(x: Any) -> Variable:
 
 def ndtri(p: Any) -> Variable:
     """The x with `ndtr(x) = p`, by Newton's method from below one half; derivatives up to the third.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.ndtri(0.975).eval().round(6)
     np.float64(1.959964)
@@ -342,6 +376,8 @@ def _bessel(x: Any, order: int) -> tuple[Variable, Variable]:
 def i0e(x: Any) -> Variable:
     """`i0(x)·exp(−|x|)`, which does not overflow.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.i0e(1.0).eval().round(6)
     np.float64(0.46576)
     """
@@ -350,6 +386,8 @@ def i0e(x: Any) -> Variable:
 
 def i0(x: Any) -> Variable:
     """The modified Bessel function of order 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.i0(1.0).eval().round(6)
     np.float64(1.266066)
@@ -361,6 +399,8 @@ def i0(x: Any) -> Variable:
 def i1e(x: Any) -> Variable:
     """`i1(x)·exp(−|x|)`, which does not overflow.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.special.i1e(1.0).eval().round(6)
     np.float64(0.20791)
     """
@@ -369,6 +409,8 @@ def i1e(x: Any) -> Variable:
 
 def i1(x: Any) -> Variable:
     """The modified Bessel function of order 1.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.special.i1(1.0).eval().round(6)
     np.float64(0.565159)

@@ -34,6 +34,8 @@ def _float(x: Any) -> Variable:
 class Distribution:
     """A distribution of one number with shape parameters, moved by `loc` and, where it is continuous, stretched by `scale`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.stats.norm.logpdf(0.0, 0.0, 1.0).eval().round(6)
     np.float64(-0.918939)
     >>> rs.stats.gamma.cdf(1.0, 2.0, scale=0.5).eval().round(6)
@@ -97,7 +99,10 @@ class Distribution:
         return self._inside(*shapes) if callable(self._inside) else self._inside
 
     def cdf(self, x: Any, *args: Any, **named: Any) -> Variable:
-        """The probability of at most x."""
+        """The probability of at most x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `UnsupportedError` (E0813) of a distribution that has none here.
+        """
         if self._cdf is None:
             raise UnsupportedError(f"{self.name} has no cdf here", code="E0813", labels=[(here(), "")])
         y, shapes, _ = self._standard(x, args, named)
@@ -112,11 +117,17 @@ class Continuous(Distribution):
     """A distribution with a density."""
 
     def logpdf(self, x: Any, *args: Any, **named: Any) -> Variable:
-        """The logarithm of the density at x."""
+        """The logarithm of the density at x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return self._log_at(x, args, named)
 
     def pdf(self, x: Any, *args: Any, **named: Any) -> Variable:
-        """The density at x."""
+        """The density at x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return exp(self._log_at(x, args, named))
 
 
@@ -126,11 +137,17 @@ class Discrete(Distribution):
     _discrete = True
 
     def logpmf(self, k: Any, *args: Any, **named: Any) -> Variable:
-        """The logarithm of the probability of k."""
+        """The logarithm of the probability of k.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return self._log_at(k, args, named)
 
     def pmf(self, k: Any, *args: Any, **named: Any) -> Variable:
-        """The probability of k."""
+        """The probability of k.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return exp(self._log_at(k, args, named))
 
 
@@ -338,24 +355,34 @@ randint: Discrete = Discrete(
 class dirichlet:
     """Vectors of positive numbers whose sum is 1, along the last axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.stats.dirichlet.logpdf([0.5, 0.5], [1.0, 1.0]).eval().round(6) + 0.0
     np.float64(0.0)
     """
 
     @staticmethod
     def logpdf(x: Any, alpha: Any) -> Variable:
-        """The logarithm of the density at the vectors x."""
+        """The logarithm of the density at the vectors x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         v, a = _float(x), _float(alpha)
         return sum(xlogy(a - 1, v), -1) - sum(gammaln(a), -1) + gammaln(sum(a, -1))
 
     @staticmethod
     def pdf(x: Any, alpha: Any) -> Variable:
-        """The density at the vectors x."""
+        """The density at the vectors x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return exp(dirichlet.logpdf(x, alpha))
 
 
 class multinomial:
     """How often each of several outcomes occurs in n trials, along the last axis.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.stats.multinomial.logpmf([1, 1], 2, [0.5, 0.5]).eval().round(6)
     np.float64(-0.693147)
@@ -363,19 +390,27 @@ class multinomial:
 
     @staticmethod
     def logpmf(x: Any, n: Any, p: Any) -> Variable:
-        """The logarithm of the probability of the counts x, which add up to n."""
+        """The logarithm of the probability of the counts x, which add up to n.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         k, q, total = _float(x), _float(p), _float(n)
         found = gammaln(total + 1) + sum(xlogy(k, q) - gammaln(k + 1), -1)
         return where(sum(k, -1) == total, found, -np.inf)
 
     @staticmethod
     def pmf(x: Any, n: Any, p: Any) -> Variable:
-        """The probability of the counts x."""
+        """The probability of the counts x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return exp(multinomial.logpmf(x, n, p))
 
 
 class categorical:
     """One of several outcomes, numbered from 0, with probabilities along the last axis.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.stats.categorical.logpmf(1, [0.25, 0.75]).eval().round(6)
     np.float64(-0.287682)
@@ -383,7 +418,10 @@ class categorical:
 
     @staticmethod
     def logpmf(k: Any, p: Any) -> Variable:
-        """The logarithm of the probability of outcome k."""
+        """The logarithm of the probability of outcome k.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `RscanIndexError` (E0202) for an outcome that is not there.
+        """
         q, place = log(_float(p)), cast(k, "int64")
         return q[place] if q.ndim == 1 else take_along_axis(q, expand_dims(place, -1), -1)[..., 0]
 
@@ -391,13 +429,18 @@ class categorical:
 class multivariate_normal:
     """Normal vectors, along the last axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `LinAlgError` (E0602) for a covariance that is not positive definite.
+
     >>> rs.stats.multivariate_normal.logpdf([0.0, 0.0], np.zeros(2), np.eye(2)).eval().round(6)
     np.float64(-1.837877)
     """
 
     @staticmethod
     def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Variable:
-        """The logarithm of the density at the vectors x, with a covariance matrix, by Cholesky's factor."""
+        """The logarithm of the density at the vectors x, with a covariance matrix, by Cholesky's factor.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `LinAlgError` (E0602) for a `cov` that is not positive definite.
+        """
         v, c = _float(x), _float(cov)
         deviation = v - mean
         n = deviation.shape[-1]
@@ -413,7 +456,10 @@ class multivariate_normal:
 
     @staticmethod
     def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Variable:
-        """The density at the vectors x."""
+        """The density at the vectors x.
+
+        errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return exp(multivariate_normal.logpdf(x, mean, cov))
 
 

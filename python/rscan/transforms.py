@@ -319,6 +319,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
 
     block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the largest
     array between allow.
+    errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> rs.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
@@ -340,6 +341,7 @@ def hessian(cost: Any, *args: Any, **named: Any) -> Any:
 
     `hessian(cost, wrt, consider_constant=None, disconnected_inputs="raise", *, block_size=None)` gives them for a variable, of shape
     `wrt.shape + wrt.shape`; of a list of variables, the block of each with itself. `block_size` as in `jacobian`.
+    errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> rs.hessian(lambda x: rs.sum(x**3))(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
@@ -411,6 +413,7 @@ def jvp(outputs: Any, *args: Any, **named: Any) -> Any:
         value, change = rs.jvp(f, (x,), (v,))
 
     A plain function is traced at each call, as JAX does; one made by `rs.compile` once for each kind of arguments. So do `vjp` and `hvp`.
+    errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> value, tangent = rs.jvp(lambda x: x**2, (3.0,), (1.0,))
     >>> value, tangent
@@ -440,6 +443,7 @@ def vjp(outputs: Any, *args: Any, **named: Any) -> Any:
 
         value, pull = rs.vjp(f, x)
         (slope,) = pull(1.0)
+    errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> value, pull = rs.vjp(lambda x: x**2, 3.0)
     >>> value, pull(1.0)
@@ -481,6 +485,7 @@ def hvp(fn: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     `primals` and `tangents` are tuples of all arguments, and so is the result.
 
         (hv,) = rs.hvp(f, (x,), (v,))
+    errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> rs.hvp(lambda x: rs.sum(x**3), (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),))
     (array([6., 0.]),)

@@ -23,6 +23,8 @@ class ForgottenUpdatesWarning(UserWarning):
 class until:
     """The condition that ends a loop: `return outputs, rs.until(condition)`. The step that meets it is the last one.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; the loop raises `ScanError` (E0108) for a condition that is no scalar.
+
     >>> rows, _ = rs.scan(lambda h: (2 * h, rs.until(h > 10)), outputs_info=rs.constant(1), n_steps=100)
     >>> rows.eval()
     array([ 2,  4,  8, 16, 32])
@@ -38,6 +40,8 @@ class until:
 class OrderedUpdates(dict[Any, Any]):
     """New values of shared variables, in the order in which they were given. Keys must be shared variables, and what is
     added must not contradict what is there.
+
+    errors: `ScanError` (E0115) for a key that is no shared variable, (E0123) for what are no pairs.
 
     >>> s = rs.shared(1.0, name="s")
     >>> updates = rs.OrderedUpdates({s: s + 1})
@@ -59,7 +63,10 @@ class OrderedUpdates(dict[Any, Any]):
         return self[key]
 
     def update(self, other: Any = (), /) -> None:  # type: ignore[override]
-        """Adds updates, given as a mapping or as pairs."""
+        """Adds updates, given as a mapping or as pairs.
+
+        errors: `ScanError` (E0126) for two values of one variable, (E0115) for a key that is no shared variable.
+        """
         for key, value in pairs(other):
             new = as_variable(value)
             if key in self and self[key]._v != new._v:

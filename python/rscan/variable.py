@@ -280,6 +280,11 @@ class Variable(Methods):
     def __int__(self) -> NoReturn:
         raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
 
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise _needs_value(self, f"has no value yet, so it cannot be written as {spec!r}", "E0802", _instead.OF_FORMAT)
+        return str(self)
+
     def __index__(self) -> NoReturn:
         raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX, _STATIC)
 
@@ -300,12 +305,7 @@ class Variable(Methods):
         if self.ndim == 0:
             raise RscanTypeError("a scalar cannot be iterated over", code="E0802", labels=[(here(), "")])
         if self._v.shape[0] is None:
-            raise _needs_value(
-                self,
-                "has a first axis of unknown extent and cannot be iterated over",
-                "E0802",
-                "take elements by index (x[0], x[1]), loop with rs.loop, or declare the extent: rs.tensor(dtype, shape=(3, None))",
-            )
+            raise _needs_value(self, "has a first axis of unknown extent and cannot be iterated over", "E0802", *_instead.OF_ITERATION)
         return (self[i] for i in range(self._v.shape[0]))
 
     def __contains__(self, item: Any) -> NoReturn:
@@ -417,6 +417,8 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
 
     Python numbers become int64, bool or `config.floatX` unless `dtype` says otherwise.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
+
     >>> rs.as_variable([1, 2]).dtype, rs.as_variable(1.5).ndim
     ('int64', 0)
     """
@@ -433,6 +435,8 @@ def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable
 
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Variable:
     """A constant variable of a number or array.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0806) for a dtype that is not there.
 
     >>> c = rs.constant([1.0, 2.0], name="c")
     >>> (c * 2).eval()

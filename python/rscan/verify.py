@@ -59,6 +59,8 @@ def verify_grad(
     each of `n_tests` tests. Tolerances: 1e-6 relative and 1e-8 absolute, in single precision 2e-2 and 2e-3.
     check_forward: also compare `jvp` and `vjp` in a random direction.
 
+    errors: `GradientCheckError` (E0407) where they differ; `RscanTypeError` (E0809) without a float output and a float input.
+
     >>> rs.verify_grad(lambda x: rs.sum(rs.sin(x)), [np.array([0.1, 0.2])]).ratio < 1
     True
     """
@@ -108,6 +110,8 @@ def numeric_grad(
     """The gradient of a function of arrays by central differences.
 
     Each entry is extrapolated from several step lengths (Richardson), of which the pair that agrees best counts.
+
+    errors: `ValueError` for values that are no numbers; what `f` raises.
 
     >>> rs.numeric_grad(lambda x: float((x**2).sum()), [np.array([1.0, 2.0])])[0].round(4)
     array([2., 4.])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Never
 
 from . import _native, _tree
 from ._pickle import Transformed
+from ._signatures import misspelt
 from ._spans import here
 from ._tracing import entered, loops_with_updates
 from .compile import _is_leaf, _is_value
@@ -18,7 +19,7 @@ from .variable import Variable, as_variable, wrap
 __all__ = ["vmap"]
 
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **unknown: Never) -> Callable[..., Any]:
     """The function that computes `f` for each row of its arguments, all rows at once, as `jax.vmap` does.
 
     in_axes: along which axis rows lie. One for all positional arguments, or a tuple of one for each; None for an argument that is
@@ -30,10 +31,15 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     rounded otherwise in products and sums. Rows of a loop may stop at different steps. What needs rows of different lengths side by side
     is computed row after row.
 
+    errors: `RscanTypeError` (E0508) for what is no function; calls raise `ShapeError` (E0128) where `in_axes` does not fit, and
+    `RscanValueError` (E0129) for updates.
+
     >>> dots = rs.compile(rs.vmap(lambda a, b: rs.sum(a * b), in_axes=(0, None)))
     >>> dots(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     """
+    if unknown:
+        raise misspelt(vmap, unknown)
     if not callable(f):
         raise RscanTypeError(f"vmap takes a function, not {f!r}", code="E0508", labels=[(here(), "")])
 
@@ -81,7 +87,8 @@ class _Call:
             return leaf
         value = as_variable(leaf)
         if not -value.ndim <= axis < value.ndim:
-            raise self._error(f"an argument of {value.ndim} axes has no axis {axis} to be mapped over")
+            text = f"an argument of {value.ndim} axes has no axis {axis} to be mapped over"
+            raise self._error(text, "in_axes=(0, None) maps over the first argument and passes the second one on as it is")
         rows = value if axis in (0, -value.ndim) else moveaxis(value, axis, 0)
         row = _native.row(rows._v, self.span)
         self.pairs.append((row, rows._v))
@@ -134,8 +141,8 @@ class _Call:
                 f"a function under vmap cannot update {names}: rows have no order", code="E0129", labels=[(self.span, "")]
             )
 
-    def _error(self, text: str) -> ShapeError:
-        return ShapeError(text, code="E0128", labels=[(self.span, "")])
+    def _error(self, text: str, *helps: str) -> ShapeError:
+        return ShapeError(text, code="E0128", labels=[(self.span, "")], helps=helps)
 
 
 def _axes_of(tree: _tree.Tree, axes: Any) -> list[int | None] | None:

@@ -16,7 +16,9 @@ __all__ = ["from_draws"]
 
 
 def from_draws(draws: Any, *, sample_stats: Mapping[str, Any] | None = None, **options: Any) -> Any:
-    """Draws as ArviZ's data: a structure of arrays (a dict, a dataclass, what `unravel` gave), each (chain, draw, …).
+    """Draws as ArviZ's data, an `InferenceData` or, from ArviZ 1.0 on, a `DataTree` of xarray.
+
+    draws: a structure of arrays (a dict, a dataclass, what `unravel` gave), each (chain, draw, …).
 
     sample_stats: arrays (chain, draw). options: what `arviz.from_dict` takes: coords, dims.
 

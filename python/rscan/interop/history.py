@@ -14,6 +14,8 @@ class History:
 
     writer: anything with `add_scalar(tag, value, step)`, as TensorBoard's writers have it; it gets each number.
 
+    errors: `ValueError` of `note` for what is no number.
+
     >>> from rscan.interop.history import History
     >>> history = History()
     >>> for step in range(3):
@@ -27,7 +29,10 @@ class History:
         self._noted: dict[str, list[tuple[int, float]]] = {}
 
     def note(self, step: int, **values: Any) -> None:
-        """Notes numbers, arrays of one element among them, for a step; a step may come again with other names."""
+        """Notes numbers, arrays of one element among them, for a step; a step may come again with other names.
+
+        errors: `ValueError` for what is no number.
+        """
         for name, value in values.items():
             array = np.asarray(value)
             if array.size != 1 or array.dtype.kind not in "biuf":
@@ -46,7 +51,10 @@ class History:
         return np.array([value for _, value in self._noted[name]])
 
     def steps(self, name: str) -> np.ndarray:
-        """The steps for which a name was noted."""
+        """The steps for which a name was noted.
+
+        errors: `KeyError` for a name that was not noted.
+        """
         return np.array([step for step, _ in self._noted[name]], "int64")
 
     def __len__(self) -> int:
@@ -59,14 +67,20 @@ class History:
         return {"writer": None, "_noted": self._noted}  # a writer has an open file
 
     def to_dataframe(self) -> Any:
-        """A table of pandas with a row per step and a column per name; NaN where a step has no number."""
+        """A table of pandas with a row per step and a column per name; NaN where a step has no number.
+
+        errors: `ImportError` without pandas.
+        """
         import pandas
 
         columns = {name: pandas.Series(dict(noted), dtype=float) for name, noted in self._noted.items()}
         return pandas.DataFrame(columns).sort_index().rename_axis("step")
 
     def plot(self, *names: str, ax: Any = None) -> Any:
-        """Draws names, all by default, over the steps; returns the axes of Matplotlib. Shows and writes nothing."""
+        """Draws names, all by default, over the steps; returns the axes of Matplotlib. Shows and writes nothing.
+
+        errors: `ImportError` without Matplotlib, `KeyError` for a name that was not noted.
+        """
         import matplotlib.pyplot
 
         ax = matplotlib.pyplot.subplots()[1] if ax is None else ax

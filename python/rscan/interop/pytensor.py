@@ -87,6 +87,8 @@ _DISCONNECTED = _disconnected()
 def wrap(fn: Callable[..., Any]) -> RscanOp:
     """`fn` as an op: called with tensors it gives tensors.
 
+    errors: what `fn` raises, when the graph is made or runs.
+
     >>> import pytensor
     >>> import pytensor.tensor as pt
     >>> from rscan.interop.pytensor import wrap

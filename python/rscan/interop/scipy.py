@@ -24,6 +24,8 @@ class Objective:
 
     x0: the vector of the parameters that it was made with. Values are floats, gradients arrays of float64 of x's shape.
 
+    errors: those of `objective`, when it is called.
+
     >>> from rscan.interop.scipy import objective
     >>> f = objective(lambda p: rs.sum(p**2), np.array([1.0, 2.0]))
     >>> f.fun(f.x0), f.jac(f.x0), f.unravel(f.x0)
@@ -70,27 +72,45 @@ class Objective:
         return float(value), slope
 
     def fun(self, x: Any) -> float:
-        """The value."""
+        """The value.
+
+        errors: `RscanTypeError` (E0504) for another number of parameters; what the program finds.
+        """
         return float(self._value(np.asarray(x, np.float64)))
 
     def jac(self, x: Any) -> np.ndarray:
-        """The gradient."""
+        """The gradient.
+
+        errors: `RscanTypeError` (E0504) for another number of parameters; what the program finds.
+        """
         return self(x)[1]
 
     def hess(self, x: Any) -> np.ndarray:
-        """The matrix of second derivatives."""
+        """The matrix of second derivatives.
+
+        errors: `RscanTypeError` (E0504) for another number of parameters; what the program finds.
+        """
         return self._hessian(np.asarray(x, np.float64))
 
     def hessp(self, x: Any, p: Any) -> np.ndarray:
-        """That matrix times a vector, without the matrix."""
+        """That matrix times a vector, without the matrix.
+
+        errors: `RscanTypeError` (E0504) for another number of parameters; what the program finds.
+        """
         return self._product(np.asarray(x, np.float64), np.asarray(p, np.float64))
 
     def ravel(self, params: Any) -> np.ndarray:
-        """The vector of parameters of the kind that it was made with."""
+        """The vector of parameters of the kind that it was made with.
+
+        errors: `ShapeError` (E0809) for another structure or other shapes.
+        """
         return self._vector.ravel(params)
 
     def unravel(self, x: Any) -> Any:
-        """The parameters of a vector; of rows of vectors, arrays with the rows in front."""
+        """The parameters of a vector; of rows of vectors, arrays with the rows in front.
+
+        errors: `ValueError` for fewer numbers than there are parameters.
+        """
         return self._vector.unravel(x)
 
     @property
@@ -104,6 +124,8 @@ def objective(cost: Callable[..., Any], params: Any, args: Any = ()) -> Objectiv
 
     params: where to begin: numbers, arrays, and dicts, lists, tuples and dataclasses of these. args: a tuple of arrays, which
     are copied once; what is no tuple is one argument, as SciPy has it.
+
+    errors: `RscanTypeError` (E0508) for what is no function; calls raise what `cost` raises, and `NonScalarCostError` (E0401).
 
     >>> from rscan.interop.scipy import objective
     >>> f = objective(lambda p: (p["a"] - 1.0) ** 2 + p["b"] ** 2, {"a": 0.0, "b": 2.0})
@@ -120,6 +142,8 @@ def objective(cost: Callable[..., Any], params: Any, args: Any = ()) -> Objectiv
 
 def residuals(fn: Callable[..., Any], params: Any, args: Any = ()) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """What `least_squares` and `root` want of `fn(params, *args)`, a vector: its values and its Jacobian as functions of one vector.
+
+    errors: `RscanTypeError` (E0508) for what is no function; calls raise what `fn` raises.
 
     >>> from rscan.interop.scipy import residuals
     >>> values, jac = residuals(lambda p, t: p * t - 1.0, 2.0, (np.array([1.0, 2.0]),))

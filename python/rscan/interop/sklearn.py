@@ -64,6 +64,8 @@ class LoopRegressor(RegressorMixin, _Fitted):
     `forward` is given variables, and may loop over the rows of X. `loss`, by default the mean of squares, may be overridden.
     Hyperparameters are arguments of `__init__`, as always. What was fitted is `params_`, the loss `loss_`, the iterations `n_iter_`.
 
+    errors: `ValueError` for what scikit-learn refuses; what `forward` and `loss` raise.
+
     >>> from rscan.interop.sklearn import LoopRegressor
     >>> class Linear(LoopRegressor):
     ...     def initial(self, X, y):
@@ -76,17 +78,26 @@ class LoopRegressor(RegressorMixin, _Fitted):
     """
 
     def loss(self, params: Any, X: Any, y: Any) -> Any:
-        """What is minimised, a float scalar: by default the mean of squares."""
+        """What is minimised, a float scalar: by default the mean of squares.
+
+        errors: what `forward` raises; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         return ((self.forward(params, X) - y) ** 2).mean()
 
     def fit(self, X: Any, y: Any) -> LoopRegressor:
-        """Fits the parameters to rows of X and values y."""
+        """Fits the parameters to rows of X and values y.
+
+        errors: `ValueError` for what scikit-learn refuses; what `initial`, `forward` and `loss` raise.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._minimised(X, np.asarray(y, np.float64))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predictions for the rows of X."""
+        """The predictions for the rows of X.
+
+        errors: `ValueError` before `fit`, and for what scikit-learn refuses; what `forward` raises.
+        """
         return self._forward(X)
 
 
@@ -112,14 +123,20 @@ class LoopClassifier(ClassifierMixin, _Fitted):
     classes_: np.ndarray
 
     def loss(self, params: Any, X: Any, y: Any) -> Any:
-        """What is minimised, a float scalar: by default the mean of the cross entropy. y: the numbers of the classes."""
+        """What is minimised, a float scalar: by default the mean of the cross entropy. y: the numbers of the classes.
+
+        errors: what `forward` raises; `ShapeError` (E0201) where shapes do not broadcast.
+        """
         scores = self.forward(params, X)
         if scores.ndim == 1:
             return (softplus(scores) - y * scores).mean()
         return -take_along_axis(log_softmax(scores, axis=-1), expand_dims(y, 1), axis=1).mean()
 
     def fit(self, X: Any, y: Any) -> LoopClassifier:
-        """Fits the parameters to rows of X and classes y."""
+        """Fits the parameters to rows of X and classes y.
+
+        errors: `ValueError` where there is one class alone, and for what scikit-learn refuses; what `initial`, `forward` and `loss` raise.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, numbers = np.unique(y, return_inverse=True)
@@ -129,16 +146,25 @@ class LoopClassifier(ClassifierMixin, _Fitted):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The scores of the rows of X."""
+        """The scores of the rows of X.
+
+        errors: `ValueError` before `fit`, and for what scikit-learn refuses; what `forward` raises.
+        """
         return self._forward(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Per row of X the probability of each class."""
+        """Per row of X the probability of each class.
+
+        errors: `ValueError` before `fit`, and for what scikit-learn refuses; what `forward` raises.
+        """
         scores = self._forward(X)
         scores = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
         return special.softmax(scores, axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row of X."""
+        """The most probable class of each row of X.
+
+        errors: `ValueError` before `fit`, and for what scikit-learn refuses; what `forward` raises.
+        """
         most = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[most]

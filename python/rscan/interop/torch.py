@@ -18,6 +18,8 @@ def wrap(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Tensors on another device are copied to the host, and results stay there. Second derivatives are not there.
 
+    errors: what `fn` raises, when it is called.
+
     >>> import torch
     >>> from rscan.interop.torch import wrap
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)

@@ -16,6 +16,9 @@ __all__ = ["cross", "diagonal", "tensorinv", "tensorsolve", "vecdot"]
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Variable:
     """The cross product of vectors of three elements along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1`, `x2` or `axis` of another kind; `AxisError` (E0810)
+    for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast, (E0812) for pieces that do not fit.
+
     >>> rs.linalg.cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]).eval()
     array([0., 0., 1.])
     """
@@ -31,6 +34,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Variable:
 def diagonal(x: Any, /, *, offset: int = 0) -> Variable:
     """The diagonals of the matrices in the last two axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` or `offset` of another kind.
+
     >>> rs.linalg.diagonal([[1, 2], [3, 4]], offset=1).eval()
     array([2])
     """
@@ -42,6 +47,9 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Variable:
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Variable:
     """The inner products of vectors along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x1`, `x2` or `axis` of another kind; `AxisError` (E0810)
+    for an axis that is not there; `ShapeError` (E0201) where shapes do not broadcast.
+
     >>> rs.linalg.vecdot([[1, 2], [3, 4]], [1, 1]).eval()
     array([3, 7])
     """
@@ -52,6 +60,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Variable:
 
 def tensorinv(a: Any, ind: int = 2) -> Variable:
     """The inverse of a for `tensordot(…, ind)`: the first `ind` axes are those of the rows of a matrix, the others those of its columns.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `RscanValueError` (E0809) for `a` or
+    `ind` out of range; `LinAlgError` (E0601) for a singular matrix, (E0603) for what is no square matrix.
 
     >>> rs.linalg.tensorinv(2.0 * np.eye(6).reshape(6, 2, 3), ind=1).eval().shape
     (2, 3, 6)
@@ -65,6 +76,9 @@ def tensorinv(a: Any, ind: int = 2) -> Variable:
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Variable:
     """The x with `tensordot(a, x, x.ndim) = b`. `axes` of a are moved behind the others first.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `RscanValueError` (E0809) for `a`
+    out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0204) where the numbers of elements differ.
 
     >>> rs.linalg.tensorsolve(2.0 * np.eye(6).reshape(6, 2, 3), np.ones(6)).eval()
     array([[0.5, 0.5, 0.5],

@@ -60,6 +60,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
         q, r = rs.linalg.qr(a)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `UnsupportedError` (E0813) for what is
+    not supported.
+
     >>> q, r = rs.eval(rs.linalg.qr([[3.0, 1.0], [4.0, 2.0]]))
     >>> (q @ r).round(6)
     array([[3., 1.],
@@ -104,6 +107,9 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
         values, vectors = rs.linalg.eigh(s)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `RscanValueError` (E0809) for `UPLO`
+    out of range; `LinAlgError` (E0603) for what is no square matrix.
+
     >>> values, vectors = rs.eval(rs.linalg.eigh([[2.0, 1.0], [1.0, 2.0]]))
     >>> values.round(6), vectors.shape
     (array([1., 3.]), (2, 2))
@@ -117,6 +123,9 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Variable:
     """The eigenvalues of a symmetric matrix in ascending order.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `RscanValueError` (E0809) for `UPLO`
+    out of range; `LinAlgError` (E0603) for what is no square matrix.
 
     >>> rs.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]).eval().round(6)
     array([1., 3.])
@@ -141,6 +150,8 @@ def svd(a: Any, full_matrices: bool = False, compute_uv: bool = True, hermitian:
 
         u, s, vh = rs.linalg.svd(a)
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind.
+
     >>> u, s, vt = rs.eval(rs.linalg.svd([[3.0, 0.0], [0.0, 2.0]]))
     >>> s.round(6)
     array([3., 2.])
@@ -160,6 +171,8 @@ def _filled(u: Variable) -> Variable:
 
 def svdvals(a: Any) -> Variable:
     """The singular values of a matrix, the largest first.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind.
 
     >>> rs.linalg.svdvals([[3.0, 0.0], [0.0, 2.0]]).eval().round(6)
     array([3., 2.])
@@ -186,6 +199,9 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     where the rank does not change, whether or not singular values are equal: of any order, up to the third where `rcond` is given, which
     may count values as 0 that are not. With `hermitian` a is symmetric, and its lower half is read.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `RscanValueError` (E0809) for `rcond`
+    or `rtol` out of range.
+
     >>> rs.linalg.pinv([[2.0], [0.0]]).eval().round(6) + 0.0
     array([[0.5, 0. ]])
     """
@@ -203,6 +219,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
     `rcond` as for `pinv`. The sums are always there; NumPy leaves them away where the rank is less than the number of columns.
 
         x, residuals, rank, values = rs.linalg.lstsq(a, b)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `b` of another kind; `RscanValueError` (E0809) for
+    `rcond` out of range; `ShapeError` (E0812) for pieces that do not fit; `UnsupportedError` (E0813) for what is not supported.
 
     >>> solution, *_ = rs.linalg.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
     >>> solution.eval().round(6)
@@ -223,6 +242,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Variable, Variabl
 def matrix_rank(a: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Variable:
     """How many singular values (int64) are above `tol`, by default max(m, n) times the precision times the largest one; `rtol` in place of
     the first two factors. With `hermitian` a is symmetric, and its lower half is read.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
 
     >>> rs.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).eval()
     array(1)
@@ -251,6 +272,9 @@ def multi_dot(arrays: Any) -> Variable:
     """The product of matrices, in the order that multiplies least: of the extents that are known, others counting as equal to each other.
 
     The first and the last may be vectors.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `arrays` out of range; `ShapeError`
+    (E0208) where extents of a product differ, (E0812) for pieces that do not fit.
 
     >>> rs.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]).eval()
     array([12., 12.])
@@ -299,6 +323,8 @@ def _in_order(given: list[Variable], parts: dict[tuple[int, int], int], i: int, 
 def block_diag(*arrays: Any) -> Variable:
     """The matrix with these matrices on its diagonal. Vectors are rows, numbers are matrices of one element.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0812) for pieces that do not fit.
+
     >>> rs.linalg.block_diag([[1]], [[2, 3]]).eval()
     array([[1, 0, 0],
            [0, 2, 3]])
@@ -328,6 +354,9 @@ def expm(a: Any) -> Variable:
     """The exponential of a matrix, by scaling, Padé's approximation and squaring.
 
     Matrices of a batch are squared as often as the largest needs.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `ShapeError` (E0208) where extents of
+    a product differ.
 
     >>> rs.linalg.expm([[0.0, 1.0], [0.0, 0.0]]).eval()
     array([[1., 1.],

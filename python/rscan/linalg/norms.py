@@ -24,6 +24,9 @@ __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Variable:
     """A norm of a vector or matrix along axes, as `numpy.linalg.norm`; the root of the sum of squares by default.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `ord`
+    out of range; `AxisError` (E0810) for an axis that is not there.
+
     >>> rs.linalg.norm([3.0, 4.0]).eval()
     array(5.)
     """
@@ -42,6 +45,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> V
 
 def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) -> Variable:
     """The norm (Σ|x|^ord)^(1/ord) along axes, with its limits at ±inf and 0.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axis` of another kind; `RscanValueError` (E0809) for `ord`
+    out of range; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.linalg.vector_norm([[3.0, 4.0], [6.0, 8.0]], axis=1).eval()
     array([ 5., 10.])
@@ -63,6 +69,9 @@ def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False) 
 
 def matrix_norm(x: Any, ord: Any = "fro", keepdims: bool = False) -> Variable:
     """A norm of the matrices in the last two axes: 'fro', 'nuc', 1, −1, 2, −2, inf or −inf.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `RscanValueError` (E0809) for `ord` out of range; `AxisError` (E0810)
+    for an axis that is not there.
 
     >>> rs.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]).eval()
     array(5.)
@@ -92,6 +101,9 @@ def cond(x: Any, p: Any = None) -> Variable:
     """How much relative errors of a right side may grow in the solution: the norm of a matrix times that of its inverse.
 
     By default, with 2, the largest singular value over the smallest; -2 is the reverse. Others are norms of `norm`.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `x` of another kind; `RscanValueError` (E0809) for `p` out
+    of range.
 
     >>> rs.linalg.cond([[2.0, 0.0], [0.0, 1.0]]).eval()
     array(2.)

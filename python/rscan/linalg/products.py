@@ -27,6 +27,9 @@ def pair(a: Any, b: Any) -> tuple[Variable, Variable]:
 def matmul(a: Any, b: Any) -> Variable:
     """The matrix product, as `numpy.matmul`: vectors are rows or columns, leading axes broadcast.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `b` of another kind; `ShapeError` (E0208) where
+    extents of a product differ.
+
     >>> rs.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0]).eval()
     array([3., 7.])
     """
@@ -44,6 +47,9 @@ def matmul(a: Any, b: Any) -> Variable:
 def dot(a: Any, b: Any) -> Variable:
     """The product as `numpy.dot`: scalars scale; else the last axis of a meets the last but one of b.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0208) where extents of a product differ, (E0812) for
+    pieces that do not fit.
+
     >>> rs.dot([1.0, 2.0], [3.0, 4.0]).eval()
     array(11.)
     """
@@ -57,6 +63,9 @@ def dot(a: Any, b: Any) -> Variable:
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     """The sum of products over axes of a and b: so many last and first ones, or a pair of lists of axes.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `axes` of another kind; `RscanValueError` (E0809) for `a`,
+    `b` or `axes` out of range; `ShapeError` (E0204) where the numbers of elements differ.
 
     >>> rs.tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).eval().shape
     (2, 4)
@@ -98,6 +107,9 @@ def _product(extents: list[Any]) -> Any:
 def batched_dot(a: Any, b: Any) -> Variable:
     """The product of each pair of items of a and b along their first axes.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `b` of another kind; `ShapeError` (E0201) where
+    shapes do not broadcast, (E0208) where extents of a product differ.
+
     >>> rs.batched_dot(np.ones((4, 2, 3)), np.ones((4, 3))).eval().shape
     (4, 2)
     """
@@ -116,6 +128,8 @@ def batched_dot(a: Any, b: Any) -> Variable:
 def outer(a: Any, b: Any) -> Variable:
     """The products of each element of a with each of b, both flattened.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array.
+
     >>> rs.outer([1, 2], [3, 4]).eval()
     array([[3, 4],
            [6, 8]])
@@ -125,6 +139,8 @@ def outer(a: Any, b: Any) -> Variable:
 
 def inner(a: Any, b: Any) -> Variable:
     """The sum of products over the last axes.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0812) for pieces that do not fit.
 
     >>> rs.inner([1.0, 2.0], [3.0, 4.0]).eval()
     array(11.)
@@ -138,6 +154,8 @@ def inner(a: Any, b: Any) -> Variable:
 def vdot(a: Any, b: Any) -> Variable:
     """The sum of products of all elements.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0208) where extents of a product differ.
+
     >>> rs.vdot([[1.0, 2.0]], [[3.0, 4.0]]).eval()
     array(11.)
     """
@@ -147,6 +165,8 @@ def vdot(a: Any, b: Any) -> Variable:
 
 def kron(a: Any, b: Any) -> Variable:
     """Every element of a times the array b; the one with fewer axes gets more of extent 1 in front.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array.
 
     >>> rs.kron([[1, 10]], [[1], [2]]).eval()
     array([[ 1, 10],

@@ -29,6 +29,10 @@ def square(a: Any, what: str) -> Variable:
 def solve(a: Any, b: Any, assume: str = "general") -> Variable:
     """x with a·x = b. `assume`: 'general', 'lower', 'upper', or 'positive' (definite, symmetric).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `b` of another kind; `RscanValueError` (E0809) for
+    `assume` out of range; `LinAlgError` (E0601) for a singular matrix, (E0603) for what is no square matrix; `LinAlgError` (E0604) for a
+    right side that does not fit.
+
     >>> rs.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).eval()
     array([1. , 0.5])
     """
@@ -45,6 +49,10 @@ def solve(a: Any, b: Any, assume: str = "general") -> Variable:
 def solve_triangular(a: Any, b: Any, lower: bool = False, trans: Any = 0, unit_diagonal: bool = False) -> Variable:
     """x with a·x = b for a triangular a, of which the other half is not read. `trans` takes the transpose of a; with `unit_diagonal` its
     diagonal is not read either, and counts as ones.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `b` of another kind; `RscanValueError` (E0809) for
+    `trans` out of range; `LinAlgError` (E0601) for a singular matrix, (E0603) for what is no square matrix; `LinAlgError` (E0604) for a
+    right side that does not fit.
 
     >>> rs.linalg.solve_triangular([[2.0, 0.0], [1.0, 1.0]], [2.0, 3.0], lower=True).eval()
     array([1., 2.])
@@ -63,6 +71,9 @@ def cho_solve(c_and_lower: Any, b: Any) -> Variable:
     """x with a·x = b, given `(c, lower)`: Cholesky's factor of a, and whether it is the lower one.
 
     x = rs.linalg.cho_solve((rs.linalg.cholesky(a), True), b)
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `b` of another kind; `RscanValueError` (E0809) for
+    `c_and_lower` out of range; `LinAlgError` (E0604) for a right side that does not fit.
 
     >>> c = rs.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]])
     >>> rs.linalg.cho_solve((c, True), [4.0, 9.0]).eval()
@@ -83,6 +94,9 @@ def cho_solve(c_and_lower: Any, b: Any) -> Variable:
 def cholesky(a: Any, /, *, upper: bool = False) -> Variable:
     """The lower triangular l with l·lᵀ = a; only the lower half of a is read. With `upper`: its transpose, of the upper half of a.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `LinAlgError` (E0602) for a matrix
+    that is not positive definite, (E0603) for what is no square matrix.
+
     >>> rs.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).eval()
     array([[2., 0.],
            [1., 2.]])
@@ -99,6 +113,9 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Variable:
 def inv(a: Any) -> Variable:
     """The inverse matrix.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `LinAlgError` (E0601) for a singular
+    matrix, (E0603) for what is no square matrix.
+
     >>> rs.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).eval()
     array([[0.5 , 0.  ],
            [0.  , 0.25]])
@@ -108,6 +125,9 @@ def inv(a: Any) -> Variable:
 
 def slogdet(a: Any) -> tuple[Variable, Variable]:
     """Sign and log of the absolute value of the determinant.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `LinAlgError` (E0603) for what is no
+    square matrix.
 
     >>> rs.eval(rs.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]]))
     [array(-1.), array(0.)]
@@ -119,6 +139,9 @@ def slogdet(a: Any) -> tuple[Variable, Variable]:
 def det(a: Any) -> Variable:
     """The determinant. Its gradient is there for singular matrices, too.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` of another kind; `LinAlgError` (E0603) for what is no
+    square matrix.
+
     >>> rs.linalg.det([[1.0, 2.0], [3.0, 4.0]]).eval().round(6)
     np.float64(-2.0)
     """
@@ -127,6 +150,8 @@ def det(a: Any) -> Variable:
 
 def matrix_transpose(a: Any) -> Variable:
     """With the last two axes exchanged.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array; `AxisError` (E0810) for an axis that is not there.
 
     >>> rs.matrix_transpose([[1, 2], [3, 4]]).eval()
     array([[1, 3],
@@ -138,6 +163,8 @@ def matrix_transpose(a: Any) -> Variable:
 def trace(a: Any, offset: int = 0, dtype: Any = None) -> Variable:
     """The sum of a diagonal of matrices, those of the last two axes; of `dtype`, as `rs.sum` takes it.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `offset` of another kind.
+
     >>> rs.linalg.trace([[1.0, 2.0], [3.0, 4.0]]).eval()
     array(5.)
     """
@@ -146,6 +173,9 @@ def trace(a: Any, offset: int = 0, dtype: Any = None) -> Variable:
 
 def matrix_power(a: Any, n: int) -> Variable:
     """A square matrix times itself; negative powers of the inverse.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `a` or `n` of another kind; `ShapeError` (E0208) where
+    extents of a product differ.
 
     >>> rs.linalg.matrix_power([[1, 1], [0, 1]], 3).eval()
     array([[1, 3],

@@ -21,6 +21,9 @@ def export(f: Function[Any], path: str | os.PathLike[str] | None = None, *, name
     Raises UnsupportedError E0927, at the user's line, for what ONNX cannot say: updates of shared variables, random draws, factorisations
     of matrices, users' ops (docs/onnx.md lists them). Needs the package `onnx`.
 
+    errors: `RscanTypeError` (E0809) for what is no function; `UnsupportedError` for what ONNX cannot say; `ImportError` without the package
+    `onnx`.
+
     >>> x = rs.dvector("x")
     >>> rows, _ = rs.scan(lambda x, h: rs.tanh(h + x), sequences=x, outputs_info=0.0)
     >>> f = rs.function([x], rows, name="cell")

@@ -58,6 +58,9 @@ __all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integ
 def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any = "int64") -> Variable:
     """Integers of [low, high), or of [0, low) without `high`, all equally likely. Arrays of bounds are less than 2⁵³ apart.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key;
+    `ShapeError` (E0201) where shapes do not broadcast; `RscanValueError` (E0701) for bounds that are not ordered.
+
     >>> rs.random.integers(rs.random.key(0), 0, 2, 1000).eval().max()
     np.int64(1)
     """
@@ -85,6 +88,10 @@ def _within(first: Variable, end: Variable, dtype: str) -> tuple[Variable, Varia
 def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> Variable:
     """True with probability p.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key, (E0806)
+    for a dtype that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    parameters out of their domain.
+
     >>> rs.random.bernoulli(rs.random.key(0), 0.5, 4).eval()
     array([ True,  True,  True, False])
     """
@@ -96,6 +103,10 @@ def bernoulli(key: Any, p: Any = 0.5, size: Any = None, dtype: Any = "bool") -> 
 
 def geometric(key: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
     """How many trials of probability p it takes until one succeeds: 1, 2, …
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key, (E0806)
+    for a dtype that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    parameters out of their domain.
 
     >>> rs.random.geometric(rs.random.key(0), 0.5, 10_000).eval().min()
     np.int64(1)
@@ -150,6 +161,10 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
     """Poisson with mean `lam`: by search below 10, above by rejection (Hörmann, "The transformed rejection method for generating Poisson
     random variables", 1993).
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key, (E0806)
+    for a dtype that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    parameters out of their domain.
+
     >>> rs.random.poisson(rs.random.key(0), [1.0, 100.0]).eval().shape
     (2,)
     """
@@ -180,6 +195,10 @@ def poisson(key: Any, lam: Any = 1.0, size: Any = None, dtype: Any = "int64") ->
 def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
     """How many of n trials of probability p succeed: by search where few do or few do not, else by transformed rejection (Hörmann, "The
     generation of binomial random variates", 1993).
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key, (E0806)
+    for a dtype that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    parameters out of their domain.
 
     >>> rs.random.binomial(rs.random.key(0), 10, 0.5, 1000).eval().mean().round()
     np.float64(5.0)
@@ -220,6 +239,9 @@ def binomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -
 def multinomial(key: Any, n: Any, p: Any, size: Any = None, dtype: Any = "int64") -> Variable:
     """How often each of several outcomes occurs in n trials, along the last axis, whose extent is known.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p` or `size` of another kind, (E0702) for what is no key,
+    (E0806) for a dtype that is not there; `AssertionFailedError` (E0301), when it runs, for parameters out of their domain.
+
     >>> rs.random.multinomial(rs.random.key(0), 10, [0.2, 0.8]).eval().sum()
     np.int64(10)
     """
@@ -245,6 +267,10 @@ def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, 
 
     `size` is the shape of the result, to which the other axes broadcast.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `p`, `axis` or `size` of another kind; `RscanValueError`
+    (E0809) for `p` or `logits` out of range; `AxisError` (E0810) for an axis that is not there; `ShapeError` (E0201) where shapes do not
+    broadcast.
+
     >>> rs.random.categorical(rs.random.key(0), p=[0.0, 1.0, 0.0], size=3).eval()
     array([1, 1, 1])
     """
@@ -267,6 +293,9 @@ def categorical(key: Any, logits: Any = None, axis: int = -1, size: Any = None, 
 def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
     """A random order of 0 … n-1; of an array: of its rows, or of its slices along an axis.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0702) for what is no key; `RscanValueError` (E0222) for extents that
+    are negative or no scalars.
+
     >>> np.sort(rs.random.permutation(rs.random.key(0), 4).eval())
     array([0, 1, 2, 3])
     """
@@ -279,6 +308,10 @@ def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
 
 def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0) -> Variable:
     """Elements of a vector (slices of an array along an axis), or of 0 … a-1. Without `replace`, none twice. `p`: their probabilities.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` or `p` of another kind, (E0702) for what is no key;
+    `ShapeError` (E0204) where the numbers of elements differ; `AssertionFailedError` (E0301), when it runs, for parameters out of their
+    domain.
 
     >>> rs.random.choice(rs.random.key(0), 3, 3, replace=False).eval().sum()
     np.int64(3)

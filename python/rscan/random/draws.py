@@ -84,6 +84,8 @@ def scaled(scale: Any, what: str) -> Any:
 def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: Any = None) -> Variable:
     """Uniform over [low, high); an error (E0301) where high is below low.
 
+    errors: those of `normal`.
+
     >>> rs.random.uniform(rs.random.key(0), 10_000, low=1.0, high=3.0).eval().mean().round(1)
     np.float64(2.0)
     """
@@ -104,6 +106,10 @@ def _width(low: Any, high: Any) -> Any:
 def normal(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Normal with mean `loc` and standard deviation `scale`.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind, (E0702) for what is no key, (E0806)
+    for a dtype that is not there; `ShapeError` (E0201) where shapes do not broadcast; `AssertionFailedError` (E0301), when it runs, for
+    parameters out of their domain.
+
     >>> rs.random.normal(rs.random.key(0), 10_000, loc=2.0).eval().mean().round(1)
     np.float64(2.0)
     """
@@ -118,6 +124,8 @@ def _exponential(key: Any, size: Any, dtype: Any) -> Variable:
 def exponential(key: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Exponential with mean `scale`.
 
+    errors: those of `normal`.
+
     >>> rs.random.exponential(rs.random.key(0), 10_000, scale=2.0).eval().mean().round(1)
     np.float64(2.0)
     """
@@ -131,6 +139,8 @@ def _positive(x: Variable) -> Variable:
 def gumbel(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Gumbel's distribution of largest values.
 
+    errors: those of `normal`.
+
     >>> rs.random.gumbel(rs.random.key(0), (2, 3)).eval().shape
     (2, 3)
     """
@@ -139,6 +149,8 @@ def gumbel(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
 
 def laplace(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Laplace's distribution: exponential on both sides of `loc`.
+
+    errors: those of `normal`.
 
     >>> rs.random.laplace(rs.random.key(0), 2, dtype="float32").eval().dtype
     dtype('float32')
@@ -151,6 +163,8 @@ def laplace(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype:
 def logistic(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """The logistic distribution.
 
+    errors: those of `normal`.
+
     >>> rs.random.logistic(rs.random.key(0), (2, 3)).eval().shape
     (2, 3)
     """
@@ -160,6 +174,8 @@ def logistic(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype
 
 def cauchy(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Cauchy's distribution.
+
+    errors: those of `normal`.
 
     >>> np.median(rs.random.cauchy(rs.random.key(0), 10_000, loc=3.0).eval()).round(1)
     np.float64(3.0)
@@ -171,6 +187,8 @@ def cauchy(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
 def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dtype: Any = None) -> Variable:
     """The exponential of a normal number.
 
+    errors: those of `normal`.
+
     >>> bool((rs.random.lognormal(rs.random.key(0), 100).eval() > 0).all())
     True
     """
@@ -179,6 +197,8 @@ def lognormal(key: Any, size: Any = None, mean: Any = 0.0, sigma: Any = 1.0, dty
 
 def pareto(key: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
     """Pareto's distribution with exponent b, of numbers of at least 1; NaN where b is not positive.
+
+    errors: those of `normal`.
 
     >>> rs.random.pareto(rs.random.key(0), 3.0, 4).eval().shape
     (4,)
@@ -190,6 +210,8 @@ def pareto(key: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
 def weibull(key: Any, concentration: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Weibull's distribution; NaN where the concentration is negative.
 
+    errors: those of `normal`.
+
     >>> rs.random.weibull(rs.random.key(0), 2.0, 3).eval().shape
     (3,)
     """
@@ -200,6 +222,8 @@ def weibull(key: Any, concentration: Any, size: Any = None, scale: Any = 1.0, dt
 
 def truncated_normal(key: Any, lower: Any, upper: Any, size: Any = None, dtype: Any = None) -> Variable:
     """Standard normal, given that it is between two numbers; NaN where the lower one is the larger.
+
+    errors: those of `normal`.
 
     >>> bool((abs(rs.random.truncated_normal(rs.random.key(0), -1.0, 1.0, 100).eval()) <= 1).all())
     True
@@ -268,6 +292,8 @@ def _moves_with(draws: Variable, a: Variable) -> Variable:
 def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Gamma with shape a, times `scale`; NaN where a is negative.
 
+    errors: those of `normal`.
+
     >>> rs.random.gamma(rs.random.key(0), 2.0, 10_000).eval().mean().round(1)
     np.float64(2.0)
     """
@@ -284,6 +310,8 @@ def gamma(key: Any, a: Any, size: Any = None, scale: Any = 1.0, dtype: Any = Non
 def chisquare(key: Any, df: Any, size: Any = None, dtype: Any = None) -> Variable:
     """χ² with df degrees of freedom.
 
+    errors: those of `normal`.
+
     >>> rs.random.chisquare(rs.random.key(0), 3.0, 10_000).eval().mean().round(1)
     np.float64(3.0)
     """
@@ -292,6 +320,8 @@ def chisquare(key: Any, df: Any, size: Any = None, dtype: Any = None) -> Variabl
 
 def student_t(key: Any, df: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None) -> Variable:
     """Student's t with df degrees of freedom, times `scale`, plus `loc`.
+
+    errors: those of `normal`.
 
     >>> rs.random.student_t(rs.random.key(0), 5.0, (2, 2)).eval().shape
     (2, 2)
@@ -304,6 +334,8 @@ def student_t(key: Any, df: Any, size: Any = None, loc: Any = 0.0, scale: Any = 
 def beta(key: Any, a: Any, b: Any, size: Any = None, dtype: Any = None) -> Variable:
     """Beta with parameters a and b.
 
+    errors: those of `normal`.
+
     >>> rs.random.beta(rs.random.key(0), 2.0, 3.0, 1000).eval().mean().round(1)
     np.float64(0.4)
     """
@@ -314,6 +346,9 @@ def beta(key: Any, a: Any, b: Any, size: Any = None, dtype: Any = None) -> Varia
 
 def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Variable:
     """Vectors of numbers whose sum is 1, along the last axis; NaN where a parameter is not positive. `size` counts vectors.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `alpha` or `size` of another kind, (E0702) for what is no
+    key, (E0806) for a dtype that is not there.
 
     >>> rs.random.dirichlet(rs.random.key(0), [1.0, 2.0]).eval().sum().round(6)
     np.float64(1.0)
@@ -328,6 +363,10 @@ def dirichlet(key: Any, alpha: Any, size: Any = None, dtype: Any = None) -> Vari
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, size: Any = None) -> Variable:
     """Normal vectors with this mean and covariance, along the last axis; `size` counts vectors. Batches of both broadcast.
+
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `size` of another kind; `ShapeError` (E0201) where shapes
+    do not broadcast, (E0208) where extents of a product differ; `LinAlgError` (E0602) for a matrix that is not positive definite;
+    `RscanTypeError` (E0702) for what is no key.
 
     >>> rs.random.multivariate_normal(rs.random.key(0), np.zeros(2), np.eye(2), 5).eval().shape
     (5, 2)

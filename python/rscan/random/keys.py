@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._args import whole
 from .._spans import here
 from ..errors import RscanTypeError, RscanValueError
 from ..function import evaluate
@@ -16,6 +17,8 @@ __all__ = ["fold_in", "key", "split"]
 
 def key(seed: int) -> Variable:
     """The key of a seed: a constant, uint64[2].
+
+    errors: `RscanTypeError` (E0809) for `seed` of another kind; `RscanValueError` (E0809) for `seed` out of range.
 
     >>> rs.random.key(0).eval().dtype
     dtype('uint64')
@@ -37,6 +40,9 @@ def key_array(seed: Any) -> np.ndarray:
 def fold_in(key: Any, n: Any) -> Variable:
     """Another key, of number n of a key. Different numbers give independent keys.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0222) for extents that are negative or no scalars, (E0702) for what
+    is no key.
+
     >>> key = rs.random.fold_in(rs.random.key(0), 7)
     >>> key.eval().shape, key.dtype
     ((2,), 'uint64')
@@ -47,8 +53,10 @@ def fold_in(key: Any, n: Any) -> Variable:
 def split(key: Any, num: int = 2) -> tuple[Variable, ...]:
     """Several independent keys of one.
 
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for `num` of another kind, (E0702) for what is no key.
+
     >>> one, two = rs.random.split(rs.random.key(0))
     >>> bool((one.eval() == two.eval()).all())
     False
     """
-    return tuple(fold_in(key, i) for i in range(num))
+    return tuple(fold_in(key, i) for i in range(whole(num, "the number of keys")))

@@ -31,6 +31,8 @@ class Stream:
 
     The values are fixed within one call of a function and new in the next. `seed(n)` begins again.
 
+    errors: `RscanTypeError` (E0809) for a seed that is no integer; draws raise those of `rs.random`.
+
     >>> stream = rs.random.Stream(seed=1)
     >>> x = stream.normal(3)
     >>> f = rs.function([], x)
@@ -50,7 +52,10 @@ class Stream:
         return self._key
 
     def seed(self, seed: int) -> None:
-        """Begins again with another seed."""
+        """Begins again with another seed.
+
+        errors: `RscanTypeError` (E0809) for what is no integer, `RscanValueError` (E0809) for one that is negative or too large.
+        """
         self._key.set_value(key_array(seed))
 
     def key(self) -> Variable:
