@@ -26,6 +26,7 @@ _EARLIER = "Python finds it earlier: "
 ELSEWHERE = {
     "E0119": _EARLIER + "E0126",
     "E0125": "a warning: TestForgotten in test_scan.py, and tests/facade/test_scan.py",
+    "E0130": "loops written in Rust: tests of the core",
     "E0207": _EARLIER + "E0804",
     "E0221": _EARLIER + "E0803 and E0810",
     "E0390": "Ctrl-C is Python's KeyboardInterrupt: tests/test_interrupts.py",

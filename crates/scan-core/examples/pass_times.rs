@@ -54,12 +54,11 @@ fn garch() -> Result<Graph> {
     let taps = step.sequence(&r, &[-1, 0], Some("r"))?;
     let start = Var::float("h0", 0);
     let h = step.state(&start, &[-1], Some("h"))?.remove(0);
-    let news = parameters[1].mul(&taps[0].square()?)?;
-    let h_t = parameters[0].add(&news)?.add(&parameters[2].mul(&h)?)?;
-    let term = h_t.log()?.add(&taps[1].square()?.div(&h_t)?)?;
+    let h_t = &parameters[0] + &parameters[1] * taps[0].square() + &parameters[2] * h;
+    let term = h_t.log() + taps[1].square() / &h_t;
     let out = step.finish(&[(Some(0), h_t), (None, term)], &[], None)?;
-    let loss = out.outputs[1].sum()?;
-    let slopes = grad(Some(&loss), &parameters, &GradOptions::default())?;
+    let loss = out.outputs[1].sum();
+    let slopes = grad_with(Some(&loss), &parameters, &GradOptions::default())?;
     let outputs = std::iter::once(loss).chain(slopes.into_iter().flatten()).collect();
     let inputs = [r, start].into_iter().chain(parameters).collect();
     let f = Function::new(FunctionSpec { inputs, outputs, passes: PassOptions::none(), ..Default::default() })?;

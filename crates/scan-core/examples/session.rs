@@ -60,19 +60,15 @@ fn main() -> Result<()> {
 
 /// What a program in Python would have saved.
 fn make() -> Result<Module> {
-    let (xs, inits) = (Var::float("xs", 1), ["mu", "v", "a"].map(|name| Var::float(name, 0)));
-    let mut step = LoopBuilder::new(LoopOptions::default())?;
-    let x = step.sequence(&xs, &[0], Some("x"))?.remove(0);
-    let mut state = |k: usize| Ok::<_, Box<Diagnostic>>(step.state(&inits[k], &[-1], inits[k].name().as_deref())?.remove(0));
-    let (mu, v, a) = (state(0)?, state(1)?, state(2)?);
-    let number = Var::number;
-    let e = x.sub(&mu)?;
-    let next_v = number(0.02).add(&number(0.1).mul(&e.square()?)?)?.add(&number(0.88).mul(&v)?)?;
-    let next_mu = mu.add(&number(0.05).mul(&e)?)?;
-    let next_a = a.mul(&number(0.9))?.add(&e.square()?.div(&next_v)?)?;
-    let outputs = step.finish(&[(Some(0), next_mu), (Some(1), next_v), (Some(2), next_a)], &[], None)?.outputs;
-    let inputs = std::iter::once(xs).chain(inits).collect();
+    let (xs, mu, v, a) = (vector("xs"), scalar("mu"), scalar("v"), scalar("a"));
+    let out = scan().over("x", &xs).init("mu", &mu).init("v", &v).init("a", &a).run(|s| {
+        let e = s.get("x") - s.get("mu");
+        let v = 0.02 + 0.1 * e.square() + 0.88 * s.get("v");
+        let a = 0.9 * s.get("a") + e.square() / &v;
+        (s.get("mu") + 0.05 * e, v, a)
+    });
+    let filter = function(&[&xs, &mu, &v, &a], &[&out.rows("mu"), &out.rows("v"), &out.rows("a")]).compile()?;
     let mut module = Module::new();
-    module.add("filter", Arc::new(Function::new(FunctionSpec { inputs, outputs, ..Default::default() })?))?;
+    module.add("filter", Arc::new(filter))?;
     Ok(module)
 }

@@ -1,31 +1,31 @@
 //! rscan's core: symbolic loops, differentiated and run. No Python anywhere.
 //!
-//! A step is written once, on placeholders; the loop around it is one node of a graph that has a gradient and can be called:
+//! A step is written once, as a closure on placeholders; the loop around it is one node of a graph that has a gradient and can be called:
 //!
 //! ```
 //! use scan_core::prelude::*;
 //!
 //! # fn main() -> Result<()> {
 //! // h[t] = tanh(w · h[t-1] + x[t]), loss = Σ h[t]²
-//! let (xs, w, h0) = (Var::float("xs", 1), Var::float("w", 0), Var::float("h0", 0));
-//! let mut step = LoopBuilder::new(LoopOptions::default())?;
-//! let x_t = step.sequence(&xs, &[0], Some("x"))?.remove(0);
-//! let h_tm1 = step.state(&h0, &[-1], Some("h"))?.remove(0);
-//! let h_t = w.mul(&h_tm1)?.add(&x_t)?.tanh()?;
-//! let h = step.finish(&[(Some(0), h_t)], &[], None)?.outputs.remove(0);
-//! let loss = h.square()?.sum()?;
+//! let (xs, w, h0) = (vector("xs"), scalar("w"), scalar("h0"));
+//! let out = scan().over("x", &xs).init("h", &h0).run(|s| (&w * s.get("h") + s.get("x")).tanh());
+//! let loss = out.rows("h").square().sum();
 //!
-//! let slope = grad(Some(&loss), &[w.clone()], &GradOptions::default())?.remove(0).expect("the loss depends on w");
-//! let f = Function::new(FunctionSpec { inputs: vec![xs, w, h0], outputs: vec![loss, slope], ..Default::default() })?;
+//! let f = function(&[&xs, &w, &h0], &[&loss, &loss.grad(&w)]).compile()?;
 //!
-//! let args = |w: f64| [Array::vector(&[0.5, -0.25, 1.0]), Array::scalar(w), Array::scalar(0.1)];
-//! let at = |w: f64| f.call(&mut EvalCx::new(), &args(w)).map(|out| (out[0].to_f64_vec()[0], out[1].to_f64_vec()[0]));
+//! let at = |w: f64| {
+//!     let out = f.run(&[Array::vector(&[0.5, -0.25, 1.0]), Array::scalar(w), Array::scalar(0.1)])?;
+//!     Result::Ok((out[0].to_f64_vec()[0], out[1].to_f64_vec()[0]))
+//! };
 //! let eps = 1e-6;
 //! let slope = (at(0.7 + eps)?.0 - at(0.7 - eps)?.0) / (2.0 * eps);
 //! assert!((at(0.7)?.1 - slope).abs() < 1e-8);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Operators keep errors until an expression ends ([`prelude::Var::ok`]). `docs/rust.md` is the guide: sequences, taps, conditions that end a loop,
+//! gradients, functions, files. [`prelude`] has all that a program needs.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -46,3 +46,12 @@ pub mod scan;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod types;
+
+/// The programs of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
+/// The program of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,14 +4,18 @@ pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::explain::{StateInfo, VariantInfo};
 pub use crate::exec::{
-    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on,
+    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on, function,
 };
+pub use crate::expr::arrays::{concat, stack};
+pub use crate::expr::closures::{Loop, NextStates, Scanned, Step, scan};
 pub use crate::expr::dag::LeafKind;
 pub use crate::expr::extract::substitute;
-pub use crate::expr::gradient::{grad, jvp, jvp_with, vjp};
+pub use crate::expr::gradient::{grad, grad_with, jvp, jvp_with, vjp};
 pub use crate::expr::loops::updates_of;
+pub use crate::expr::operators::Operand;
 pub use crate::expr::power::power;
 pub use crate::expr::splice::open_body;
+pub use crate::expr::sugar::{constant, integer, matrix, scalar, vector};
 pub use crate::expr::text::{from_text, to_text};
 pub use crate::expr::vmap::{row, vmap};
 pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};

@@ -14,15 +14,15 @@ fn module() -> Result<Module> {
     let x_t = step.sequence(&x, &[0], Some("x"))?.remove(0);
     let start = Var::constant(Array::zeros(DType::F64, &[2]), Span::NONE);
     let h = step.state(&start, &[-1], Some("h"))?.remove(0);
-    let next = w.mul(&h)?.add(&x_t)?.tanh()?;
-    let last = step.finish(&[(Some(0), next)], &[], None)?.outputs[0].row(-1)?;
-    let loss = last.sub(&y)?.square()?.sum()?;
-    let slope = grad(Some(&loss), &[w.clone()], &GradOptions::default())?.remove(0).expect("the loss depends on w");
-    let after = w.sub(&slope.mul(&Var::number(0.1))?)?;
+    let next = w.mul(&h).add(&x_t).tanh();
+    let last = step.finish(&[(Some(0), next)], &[], None)?.outputs[0].row(-1);
+    let loss = last.sub(&y).square().sum();
+    let slope = grad_with(Some(&loss), &[w.clone()], &GradOptions::default())?.remove(0).expect("the loss depends on w");
+    let after = w.sub(slope.mul(0.1));
     let train = FunctionSpec { inputs: vec![x.clone(), y], outputs: vec![loss], updates: vec![(w, after)], ..Default::default() };
     let predict = FunctionSpec { inputs: vec![x], outputs: vec![last], ..Default::default() };
     let flags = Var::input(Type::unknown(DType::Bool, 1), Some("flags"), Span::NONE);
-    let negate = FunctionSpec { outputs: vec![Var::number(0.5).gt(&flags.cast(DType::F64)?)?], inputs: vec![flags], ..Default::default() };
+    let negate = FunctionSpec { outputs: vec![Var::number(0.5).gt(flags.cast(DType::F64))], inputs: vec![flags], ..Default::default() };
     let mut module = Module::new();
     module.add("train", Arc::new(Function::new(train)?))?;
     module.add("predict", Arc::new(Function::new(predict)?))?;
@@ -39,8 +39,8 @@ fn count() -> Result<FunctionSpec> {
     let mut step = LoopBuilder::new(LoopOptions::default())?;
     let x_t = step.sequence(&x, &[0], Some("x"))?.remove(0);
     let sum = step.state(&total, &[-1], Some("sum"))?.remove(0);
-    let rows = step.finish(&[(Some(0), sum.add(&x_t)?)], &[], None)?.outputs.remove(0);
-    Ok(FunctionSpec { inputs: vec![x], outputs: vec![rows.clone()], updates: vec![(total, rows.row(-1)?)], ..Default::default() })
+    let rows = step.finish(&[(Some(0), sum.add(&x_t))], &[], None)?.outputs.remove(0);
+    Ok(FunctionSpec { inputs: vec![x], outputs: vec![rows.clone()], updates: vec![(total, rows.row(-1))], ..Default::default() })
 }
 
 /// `x · [0, 1, 2, 3][i]`.
@@ -48,7 +48,7 @@ fn pick() -> Result<FunctionSpec> {
     let (x, i) = (Var::float("x", 0), Var::input(Type::scalar(DType::I64), Some("i"), Span::NONE));
     let table = Var::constant(Array::vector(&[0.0, 1.0, 2.0, 3.0]), Span::NONE);
     let found = Var::apply1(scan_core::ir::op::Index { pattern: "i".into() }, &[table, i.clone()], Span::NONE)?;
-    Ok(FunctionSpec { outputs: vec![x.mul(&found)?], inputs: vec![x, i], ..Default::default() })
+    Ok(FunctionSpec { outputs: vec![x.mul(&found)], inputs: vec![x, i], ..Default::default() })
 }
 
 /// What `serve.c` prints, computed here.

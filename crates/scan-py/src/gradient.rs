@@ -37,7 +37,7 @@ pub fn grad(
 ) -> PyResult<Vec<Option<Var>>> {
     guard(py, || {
         let options = options(&consider_constant, &known_grads, span, passes)?;
-        core::grad(cost.as_ref().map(|c| &c.0), &unwrap(&wrt), &options).map(wrap_options)
+        core::grad_with(cost.as_ref().map(|c| &c.0), &unwrap(&wrt), &options).map(wrap_options)
     })
 }
 

@@ -72,6 +72,7 @@ impl Var {
             Some(LeafKind::Input) => "input",
             Some(LeafKind::Const(_)) => "const",
             Some(LeafKind::Shared(_)) => "shared",
+            Some(LeafKind::Failed(_)) => "failed",
             None => "apply",
         }
     }

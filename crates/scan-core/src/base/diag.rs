@@ -4,6 +4,12 @@ use super::span::{Place, Span, short};
 use std::fmt;
 
 /// What went wrong, at the grain at which callers catch errors.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(Kind::Shape.name(), "ShapeError");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A dtype or rank that does not fit.
@@ -77,6 +83,14 @@ pub struct Label {
 }
 
 /// An error with everything that the user needs to mend it.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let error = (scalar("x") + constant(Array::vector(&[1.0]))).matmul(&scalar("y")).ok().unwrap_err();
+/// assert_eq!(error.kind, Kind::Type);
+/// assert!(error.to_string().contains(error.code));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// Class of the error.
@@ -94,6 +108,16 @@ pub struct Diagnostic {
 }
 
 /// Results of this crate. Boxed: errors are rare, results are not.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// fn half(x: &Var) -> Result<Array> {
+///     (x / 2.0).eval()
+/// }
+/// assert_eq!(half(&Var::number(3.0))?, Array::scalar(1.5));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
 impl Diagnostic {

@@ -4,6 +4,14 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 /// A typed index.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut g = Graph::new();
+/// let x = g.param(Type::scalar(DType::F64), Some("x"));
+/// assert_eq!(x, Value::new(x.idx()));
+/// ```
 pub trait Id: Copy + Eq + std::hash::Hash + std::fmt::Debug {
     /// The id of position `idx`.
     fn new(idx: usize) -> Self;

@@ -4,6 +4,14 @@ use rustc_hash::FxHashMap;
 use std::sync::{Arc, LazyLock, RwLock};
 
 /// One place in the user's source. `Span::NONE` is "unknown".
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let span = Span::new("model.txt", 12, "step");
+/// assert_eq!(span.place().map(|p| p.line), Some(12));
+/// assert_eq!(Span::NONE.place(), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Span(u32);
 

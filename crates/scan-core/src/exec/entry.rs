@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # fn main() -> Result<()> {
 /// let (x, y) = (Var::float("x", 0), Var::float("y", 0));
-/// let outputs = vec![x.mul(&y)?];
+/// let outputs = vec![x.mul(&y)];
 /// let f = Arc::new(Function::new(FunctionSpec { inputs: vec![x, y], outputs, ..Default::default() })?);
 /// let entry = EntryPoint::new(f, vec![])?;
 /// assert_eq!(entry.params(), [DType::F64, DType::F64]);

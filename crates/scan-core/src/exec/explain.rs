@@ -6,6 +6,15 @@ use crate::ir::{Graph, Keep, Op, Scan};
 use std::fmt::{self, Display, Formatter};
 
 /// What is known of a loop of a function.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+/// let f = function(&[], &[&out.rows("h")]).passes(PassOptions::none()).compile()?;
+/// assert_eq!(f.loops()[0].name.as_deref(), Some("halves"));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LoopInfo {
     /// The user's name for it.
@@ -27,6 +36,15 @@ pub struct LoopInfo {
 }
 
 /// What is known of a state.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+/// let f = function(&[], &[&out.rows("h")]).passes(PassOptions::none()).compile()?;
+/// assert_eq!(f.loops()[0].states.len(), 1);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct StateInfo {
     /// The user's name for it.
@@ -38,6 +56,18 @@ pub struct StateInfo {
 }
 
 /// A loop for rows of certain types.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+/// let f = function(&[], &[&out.rows("h")]).engine(Engine::Vm).passes(PassOptions::none()).compile()?;
+/// f.run(&[])?;
+/// for variant in &f.loops()[0].variants {
+///     println!("{}: {:?}", variant.engine, variant.reason);
+/// }
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct VariantInfo {
     /// `jit`, `emit` or `vm` where the loop is one kernel; else what its steps are made of, or `eval`.

@@ -19,6 +19,16 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, MutexGuard, OnceLock, RwLock};
 
 /// What a function is made of.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(1.0), "w"));
+/// let spec = FunctionSpec { inputs: vec![x.clone()], updates: vec![(w.clone(), &w * &x)], ..FunctionSpec::default() };
+/// Function::new(spec)?.run(&[Array::scalar(3.0)])?;
+/// assert_eq!(w.eval()?, Array::scalar(3.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct FunctionSpec {
     /// Its name in prints.
@@ -38,6 +48,17 @@ pub struct FunctionSpec {
 }
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = vector("x");
+/// let f = function(&[&x], &[&x.sum(), &(&x * 2.0)]).compile()?;
+/// let out = f.call(&mut EvalCx::new(), &[Array::vector(&[1.0, 2.0])])?;
+/// assert_eq!(out, [Array::scalar(3.0), Array::vector(&[2.0, 4.0])]);
+/// assert_eq!(f.run(&[Array::scalar(1.0)]).unwrap_err().code, "E0504");
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct Function {
     program: Program,
     inputs: Vec<Var>,
@@ -64,8 +85,10 @@ impl Function {
     /// # Errors
     /// `E0501` for an output that depends on an input not given; `E0502` for two updates of one variable; `E0503` for an
     /// update of another dtype or rank; `E0505` for an input given twice; `E0115` for an update of something not shared;
-    /// `E0509` where the environment names a pass that does not exist.
+    /// `E0509` where the environment names a pass that does not exist; the first error of an expression that failed.
     pub fn new(spec: FunctionSpec) -> Result<Function> {
+        let pairs = spec.updates.iter().chain(&spec.givens).flat_map(|(a, b)| [a, b]);
+        Var::all_ok(spec.inputs.iter().chain(&spec.outputs).chain(pairs))?;
         let updated = updated(&spec.updates)?;
         let updated_leaves = spec.updates.iter().map(|u| u.0.clone()).collect();
         let values: Vec<Var> = spec.outputs.iter().chain(spec.updates.iter().map(|u| &u.1)).cloned().collect();
@@ -105,10 +128,10 @@ impl Function {
     /// As a call; what `accept` returns.
     pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         self.check(args)?;
-        memory::given(|| "the call".to_string(), || self.run(cx, args, accept))
+        memory::given(|| "the call".to_string(), || self.run_with(cx, args, accept))
     }
 
-    fn run(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
+    fn run_with(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         let _locks = self.lock_updates();
         let all = || {
             let mut all = Vec::with_capacity(args.len() + self.shared.len());

@@ -20,7 +20,7 @@ impl Function {
     ///
     /// # fn main() -> Result<()> {
     /// let (x, y) = (Var::float("x", 1), Var::float("y", 0));
-    /// let outputs = vec![x.mul(&y)?, x.sum()?];
+    /// let outputs = vec![x.mul(&y), x.sum()];
     /// let f = Function::new(FunctionSpec { inputs: vec![x, y], outputs, ..Default::default() })?;
     /// let (xs, mut scaled, mut sum) = ([1.0, 2.0, 3.0], [0.0; 3], 0.0);
     /// f.call_into(&[(&xs[..]).into(), (&10.0).into()], &mut [(&mut scaled[..]).into(), (&mut sum).into()])?;

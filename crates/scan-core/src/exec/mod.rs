@@ -1,5 +1,6 @@
 //! Functions: called with arrays.
 
+mod build;
 mod entry;
 pub mod explain;
 mod fit;
@@ -9,6 +10,7 @@ pub mod native;
 pub mod place;
 pub mod program;
 pub mod session;
+pub use build::function;
 pub use entry::EntryPoint;
 pub use explain::LoopInfo;
 pub use function::{Function, FunctionSpec};

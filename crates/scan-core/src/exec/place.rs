@@ -6,6 +6,12 @@ use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::{Graph, Node, Op};
 
 /// A device of this machine.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(devices()[0].name, "cpu");
+/// ```
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
     /// As functions ask for it: `cpu`, `wgpu:0`.
@@ -19,6 +25,14 @@ pub struct DeviceInfo {
 }
 
 /// A part of a function's plan on a device.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let f = function(&[], &[&Var::number(1.0).exp()]).engine(Engine::Vm).compile()?;
+/// assert!(f.places().is_empty(), "it runs on no device");
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Placed {
     /// The op's name.
@@ -34,6 +48,14 @@ pub struct Placed {
 }
 
 /// What this machine has: the processor, then adapters, real ones first. They are opened for it.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// for device in devices() {
+///     println!("{}: {}", device.name, device.about);
+/// }
+/// ```
 pub fn devices() -> Vec<DeviceInfo> {
     let cpu = DeviceInfo { name: "cpu".into(), about: "the processor".into(), software: false, lacks: vec![] };
     std::iter::once(cpu).chain(adapters()).collect()
@@ -72,6 +94,13 @@ fn lacks(device: DeviceRef) -> Vec<String> {
 }
 
 /// What functions run on that ask for a device: `cpu`, `cuda` (the first card), `wgpu` (the first adapter), `wgpu:1`.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(engine_on("cpu").is_ok());
+/// assert_eq!(engine_on("abacus").unwrap_err().code, "E0521");
+/// ```
 ///
 /// # Errors
 /// `E0521` where there is none of that name.

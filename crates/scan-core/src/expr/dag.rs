@@ -1,14 +1,25 @@
 //! The DAG of expressions: leaves and applications, shared by reference counts.
 
-use crate::base::{Result, Span};
+use crate::base::{Diagnostic, Result, Span};
 use crate::ir::Op;
 use crate::ir::op::{Arg, Outs};
 use crate::types::shared::Note;
-use crate::types::{Array, Dim, Shared, Type};
+use crate::types::{Array, DType, Dim, Shared, Type};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// An expression. Clones are the same expression; [`Var::key`] is its identity.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = vector("x");
+/// let y = (&x * 2.0).sum();
+/// assert_eq!((y.ty().rank(), y.ty().dtype), (0, DType::F64));
+/// let f = function(&[&x], &[&y]).compile()?;
+/// assert_eq!(f.run(&[Array::vector(&[1.0, 2.0])])?, [Array::scalar(6.0)]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone)]
 pub enum Var {
     /// An input, constant or shared variable.
@@ -18,6 +29,14 @@ pub enum Var {
 }
 
 /// What a leaf is.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(matches!(scalar("x").leaf_kind(), Some(LeafKind::Input)));
+/// assert!(matches!(Var::number(1.0).leaf_kind(), Some(LeafKind::Const(_))));
+/// assert!(scalar("x").exp().leaf_kind().is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub enum LeafKind {
     /// A value that the caller of a function gives, or a placeholder of a loop.
@@ -26,6 +45,8 @@ pub enum LeafKind {
     Const(Array),
     /// A value that lives between calls.
     Shared(Shared),
+    /// What an operator gives whose operands do not fit: the first error, which whatever ends the expression reports.
+    Failed(Box<Diagnostic>),
 }
 
 /// An expression without inputs.
@@ -76,14 +97,23 @@ impl Var {
     pub fn shared_as(shared: Shared, ty: Type, name: Option<&str>) -> Var {
         Var::leaf(LeafKind::Shared(shared), ty, name, Span::NONE)
     }
+    /// An expression that could not be made. No op has it as an input.
+    pub fn failed(error: Box<Diagnostic>, span: Span) -> Var {
+        Var::leaf(LeafKind::Failed(error.at(span)), Type::scalar(DType::F64), None, span)
+    }
+    /// What was made, or an expression that keeps the error.
+    pub fn deferred(made: Result<Var>, span: Span) -> Var {
+        made.unwrap_or_else(|error| Var::failed(error, span))
+    }
     fn leaf(kind: LeafKind, ty: Type, name: Option<&str>, span: Span) -> Var {
         Var::Leaf(Arc::new(Leaf { id: fresh(), kind, ty, span, name: Mutex::new(name.map(Into::into)) }))
     }
     /// The outputs of an op.
     ///
     /// # Errors
-    /// What the op's type inference reports, at `span`.
+    /// What the op's type inference reports, at `span`; the error of an input that failed.
     pub fn apply(op: impl Into<Op>, ins: &[Var], span: Span) -> Result<Outs<Var>> {
+        Var::all_ok(ins)?;
         let op = op.into();
         let args: Vec<Arg> = ins.iter().map(Var::arg).collect();
         let types = op.def().infer(&args).map_err(|e| e.at(span))?;
@@ -182,6 +212,36 @@ impl Var {
             },
         }
     }
+    /// The error that it keeps, if an operator failed.
+    pub fn failure(&self) -> Option<&Diagnostic> {
+        match self.leaf_kind() {
+            Some(LeafKind::Failed(error)) => Some(error),
+            _ => None,
+        }
+    }
+    /// Itself, or the error that it keeps: for programs that want to know at once.
+    ///
+    /// ```
+    /// use scan_core::prelude::*;
+    ///
+    /// let (x, m) = (Var::float("x", 1), Var::float("m", 2));
+    /// assert_eq!(x.matmul(&m).transpose().ok().unwrap().ty().rank(), 1);
+    /// assert_eq!(Var::number(2.0).matmul(&m).ok().unwrap_err().code, "E0208");
+    /// ```
+    ///
+    /// # Errors
+    /// The first error of the expression.
+    pub fn ok(self) -> Result<Var> {
+        Var::all_ok([&self])?;
+        Ok(self)
+    }
+    /// Nothing, or the error of the first expression that failed.
+    ///
+    /// # Errors
+    /// That one.
+    pub fn all_ok<'v>(vars: impl IntoIterator<Item = &'v Var>) -> Result<()> {
+        vars.into_iter().find_map(Var::failure).map_or(Ok(()), |error| Err(Box::new(error.clone())))
+    }
     /// The variable behind it, if it is shared.
     pub fn as_shared(&self) -> Option<&Shared> {
         match self.leaf_kind() {
@@ -194,6 +254,7 @@ impl Var {
         match (self.name(), self.owner()) {
             (Some(name), _) => name.to_string(),
             (None, Some((op, ..))) => format!("{}(…)", op.name()),
+            (None, None) if self.failure().is_some() => "an expression that failed".to_string(),
             (None, None) => "an unnamed input".to_string(),
         }
     }

@@ -48,7 +48,7 @@ impl Extract {
     /// The value of an expression; adds what is missing.
     ///
     /// # Errors
-    /// `E0501` for an input that nobody bound.
+    /// `E0501` for an input that nobody bound; the error of an expression that failed.
     pub fn value(&mut self, var: &Var) -> Result<Value> {
         let mut stack = vec![var.clone()];
         while let Some(top) = stack.last() {
@@ -97,6 +97,7 @@ impl Extract {
                 return Ok(());
             }
             Some(LeafKind::Input) if !self.open => return Err(missing_input(var)),
+            Some(LeafKind::Failed(error)) => return Err(error.clone()),
             _ => self.bind(var),
         };
         self.leaves.push((var.clone(), value));
@@ -140,6 +141,15 @@ pub fn ancestors_until(vars: &[Var], stop: &[Var]) -> Vec<Var> {
 
 /// The same outputs with some expressions replaced by others (simultaneously; replacements are not searched again).
 /// Loops are entered only through their inputs.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = scalar("x");
+/// let y = substitute(&[x.square()], &[(x, Var::number(3.0))])?;
+/// assert_eq!(y[0].eval()?, Array::scalar(9.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 ///
 /// # Errors
 /// What type inference reports for the new inputs.

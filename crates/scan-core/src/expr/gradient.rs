@@ -3,6 +3,7 @@
 use super::Var;
 use super::extract::{Extract, ancestors};
 use super::splice::splice;
+use super::sugar::here;
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::grad::{self, Seeds};
@@ -11,7 +12,18 @@ use crate::ir::{AsWritten, Value};
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
 
-/// Options of [`grad`] and [`vjp`].
+/// Options of [`grad_with`] and [`vjp`].
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Var::number(3.0);
+/// let inner = x.square();
+/// let options = GradOptions { consider_constant: vec![inner.clone()], ..GradOptions::default() };
+/// let slope = grad_with(Some(&(inner * &x)), &[x], &options)?.remove(0).unwrap();
+/// assert_eq!(slope.eval()?, Array::scalar(9.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct GradOptions {
     /// Expressions through which no gradient flows.
@@ -24,13 +36,82 @@ pub struct GradOptions {
     pub span: Span,
 }
 
+impl GradOptions {
+    /// Reports the first of these and of its own expressions that failed.
+    fn ok<'v>(&'v self, vars: impl Iterator<Item = &'v Var>) -> Result<()> {
+        let own = self.consider_constant.iter().chain(self.known_grads.iter().flat_map(|(y, ct)| [y, ct]));
+        Var::all_ok(vars.chain(own))
+    }
+}
+
+/// The gradient of a scalar cost with respect to each of `wrt`, in their order: an array of the shape and dtype of each. An integer has a
+/// float64 gradient of zeros.
+///
+/// Errors are kept in the result: `E0401` for a cost that is not a float scalar, `E0402` for an input that does not influence the cost
+/// ([`grad_with`] gives `None` there), `E0403` for an op without gradient.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (vector("x"), vector("w"));
+/// let cost = (&w * &x).square().sum();
+/// let slopes = grad(&cost, &[&w, &x]);
+/// let f = function(&[&x, &w], &[&slopes[0]]).compile()?;
+/// assert_eq!(f.run(&[Array::vector(&[1.0, 2.0]), Array::vector(&[3.0, 4.0])])?, [Array::vector(&[6.0, 32.0])]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+#[track_caller]
+pub fn grad(cost: &Var, wrt: &[&Var]) -> Vec<Var> {
+    let span = here();
+    let owned: Vec<Var> = wrt.iter().map(|&v| v.clone()).collect();
+    match grad_with(Some(cost), &owned, &GradOptions { span, ..GradOptions::default() }) {
+        Ok(found) => found.into_iter().zip(wrt).map(|(g, v)| g.unwrap_or_else(|| Var::failed(disconnected(cost, v, span), span))).collect(),
+        Err(error) => wrt.iter().map(|_| Var::failed(error.clone(), span)).collect(),
+    }
+}
+
+fn disconnected(cost: &Var, input: &Var, span: Span) -> Box<Diagnostic> {
+    let name = input.describe();
+    let title = format!("the cost does not depend on `{name}`, or only through operations without a derivative");
+    Diagnostic::new(Kind::Disconnected, "E0402", title)
+        .label(span, "the gradient is asked for here")
+        .label(cost.span(), "the cost")
+        .label(input.span(), format!("`{name}` is made here"))
+}
+
+impl Var {
+    /// The gradient of this scalar with respect to one variable: [`grad`] of one.
+    ///
+    /// ```
+    /// # use scan_core::prelude::*;
+    /// let x = scalar("x");
+    /// let f = function(&[&x], &[&x.square().grad(&x)]).compile()?;
+    /// assert_eq!(f.run(&[Array::scalar(3.0)])?, [Array::scalar(6.0)]);
+    /// # Ok::<(), Box<Diagnostic>>(())
+    /// ```
+    #[track_caller]
+    pub fn grad(&self, wrt: &Var) -> Var {
+        grad(self, &[wrt]).remove(0)
+    }
+}
+
 /// The gradient of a scalar cost (or, without one, of what `known_grads` says) with respect to each of `wrt`.
 /// An integer input has a float64 gradient of zeros. `None`: the input is not connected to the cost.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, y) = (scalar("x"), scalar("y"));
+/// let slopes = grad_with(Some(&x.square()), &[x, y], &GradOptions::default())?;
+/// assert!(slopes[0].is_some() && slopes[1].is_none());
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// `E0401` for a cost that is not a float scalar, `E0403` for an op without gradient.
-pub fn grad(cost: Option<&Var>, wrt: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+pub fn grad_with(cost: Option<&Var>, wrt: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
     let Some(cost) = cost else { return vjp(&[], &[], wrt, options) };
+    Var::all_ok([cost])?;
     let ty = cost.ty();
     if ty.rank() != 0 || !ty.dtype.is_float() {
         let what = if ty.rank() != 0 { "a scalar" } else { "a float" };
@@ -45,9 +126,20 @@ pub fn grad(cost: Option<&Var>, wrt: &[Var], options: &GradOptions) -> Result<Ve
 
 /// The cotangents of `wrt` given those of `outputs` (L-op). `None`: not connected.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = constant(Array::vector(&[1.0, 2.0]));
+/// let ct = constant(Array::vector(&[1.0, 10.0]));
+/// let found = vjp(&[x.square()], &[ct], &[x], &GradOptions::default())?;
+/// assert_eq!(found[0].as_ref().unwrap().eval()?, Array::vector(&[2.0, 40.0]));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// `E0403` for an op without gradient; `E0404` where a cotangent does not fit its output.
 pub fn vjp(outputs: &[Var], cotangents: &[Var], wrt: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+    options.ok(outputs.iter().chain(cotangents).chain(wrt))?;
     if outputs.len() != cotangents.len() {
         bail!(Gradient, "E0404", "{} outputs, but {} cotangents", outputs.len(), cotangents.len());
     }
@@ -121,6 +213,15 @@ fn seed(extract: &mut Extract, y: &Var, ct: &Var, span: Span) -> Result<(Value, 
 
 /// The tangents of `outputs` given those of `wrt` (R-op). `None`: not connected.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Var::number(3.0);
+/// let t = jvp(&[x.square()], &[x.clone()], &[Var::number(1.0)], Span::NONE)?;
+/// assert_eq!(t[0].as_ref().unwrap().eval()?, Array::scalar(6.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// As [`vjp`].
 pub fn jvp(outputs: &[Var], wrt: &[Var], tangents: &[Var], span: Span) -> Result<Vec<Option<Var>>> {
@@ -129,9 +230,18 @@ pub fn jvp(outputs: &[Var], wrt: &[Var], tangents: &[Var], span: Span) -> Result
 
 /// As [`jvp`], with options, of which `known_grads` has no meaning here.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Var::number(3.0);
+/// let options = GradOptions { consider_constant: vec![x.clone()], ..GradOptions::default() };
+/// assert!(jvp_with(&[x.square()], &[x], &[Var::number(1.0)], &options).is_ok());
+/// ```
+///
 /// # Errors
 /// As [`vjp`].
 pub fn jvp_with(outputs: &[Var], wrt: &[Var], tangents: &[Var], options: &GradOptions) -> Result<Vec<Option<Var>>> {
+    options.ok(outputs.iter().chain(wrt).chain(tangents))?;
     if wrt.len() != tangents.len() {
         bail!(Gradient, "E0404", "{} inputs, but {} tangents", wrt.len(), tangents.len());
     }

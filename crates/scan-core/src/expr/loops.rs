@@ -1,8 +1,9 @@
 //! Building a loop from a user's step: placeholders first, then what the step made of them.
 
 use super::Var;
+use super::capture::capture;
 use super::check;
-use super::extract::{Extract, ancestors_until, fold, substitute};
+use super::extract::{Extract, fold, substitute};
 use crate::bail;
 use crate::base::{IdxVec, Result, Span};
 use crate::ir::op::*;
@@ -11,10 +12,16 @@ use crate::ir::{Keep, Offsets, Op, Scan, Seq, State, Tag, Value};
 use crate::scalar::ElemOp;
 use crate::scan::taps::{sequence_cuts, slice_name, state_offsets};
 use crate::types::{Array, DType, Type};
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// How a loop runs.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let options = LoopOptions { n_steps: Some(Var::int(-1)), ..LoopOptions::default() };
+/// assert_eq!(LoopBuilder::new(options).err().unwrap().code, "E0111");
+/// ```
 #[derive(Clone, Default)]
 pub struct LoopOptions {
     /// Its name in prints and errors.
@@ -32,6 +39,16 @@ pub struct LoopOptions {
 }
 
 /// A loop under construction. With a constant `n_steps` of 1 there is no loop: the step sees the real slices.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(Var::int(4)), ..LoopOptions::default() })?;
+/// let x = step.state(&Var::number(1.0), &[-1], Some("x"))?.remove(0);
+/// let out = step.finish(&[(Some(0), x * 2.0)], &[], None)?;
+/// assert_eq!(out.outputs[0].eval()?, Array::vector(&[2.0, 4.0, 8.0, 16.0]));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct LoopBuilder {
     options: LoopOptions,
     n_steps: Option<Var>,
@@ -62,6 +79,16 @@ pub(super) struct StateSlot {
 }
 
 /// What a loop gives.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(Var::int(4)), ..LoopOptions::default() })?;
+/// let x = step.state(&Var::number(1.0), &[-1], Some("x"))?.remove(0);
+/// let out = step.finish(&[(Some(0), x * 2.0)], &[], None)?;
+/// assert_eq!(out.steps.eval()?, Array::scalar(4i64));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct LoopResult {
     /// One per output of the step, the rows of all steps stacked (initial rows are not among them).
     pub outputs: Vec<Var>,
@@ -80,6 +107,7 @@ impl LoopBuilder {
     /// # Errors
     /// `E0111` for a constant negative n_steps, `E0117` for one that is not an integer scalar.
     pub fn new(options: LoopOptions) -> Result<LoopBuilder> {
+        Var::all_ok(&options.n_steps)?;
         let step = Var::input(Type::scalar(DType::I64), Some("t"), options.span);
         let n_steps = options.n_steps.as_ref().map(|n| check::n_steps(n, options.span)).transpose()?;
         let constant = n_steps.as_ref().and_then(fold).and_then(|a| a.item_i64());
@@ -95,6 +123,7 @@ impl LoopBuilder {
     /// # Errors
     /// `E0118` where it has no axis to scan over, `E0116` without taps.
     pub fn sequence(&mut self, x: &Var, taps: &[i64], name: Option<&str>) -> Result<Vec<Var>> {
+        Var::all_ok([x])?;
         let name: Arc<str> = name.map(Into::into).unwrap_or_else(|| base_name(x, "x"));
         if x.ty().rank() == 0 {
             return Err(check::no_rows(&name, x, self.options.span));
@@ -122,6 +151,7 @@ impl LoopBuilder {
     /// # Errors
     /// `E0112` for a tap >= 0, `E0104` where rows are known to be missing, `E0116` for a tap listed twice.
     pub fn state(&mut self, initial: &Var, taps: &[i64], name: Option<&str>) -> Result<Vec<Var>> {
+        Var::all_ok([initial])?;
         let name: Arc<str> = name.map(Into::into).unwrap_or_else(|| base_name(initial, "state"));
         let (span, offsets) = state_offsets(taps, &name).map_err(|e| e.at(self.options.span))?;
         let init = if taps == [-1] {
@@ -174,6 +204,8 @@ impl LoopBuilder {
     /// `E0101` rank, `E0102` shape, `E0103` dtype of a state changes; `E0108` until is no bool scalar; `E0110` nothing tells the
     /// number of steps; `E0113` strict; `E0115` update of something that is not shared.
     pub fn finish(mut self, outputs: &[(Option<usize>, Var)], updates: &[(Var, Var)], until: Option<&Var>) -> Result<LoopResult> {
+        let parts = outputs.iter().map(|o| &o.1).chain(updates.iter().flat_map(|(leaf, value)| [leaf, value])).chain(until);
+        Var::all_ok(parts.chain(&self.passed))?;
         let mut outputs = outputs.to_vec();
         let mut updates = updates.to_vec();
         let mut until = until.cloned();
@@ -315,7 +347,7 @@ impl Assembly {
             extract.bind(leaf);
         }
         let all: Vec<Var> = outputs.iter().map(|o| &o.1).chain(updates.iter().map(|u| &u.1)).chain(until).cloned().collect();
-        let captured = capture(&mut extract, &all, builder);
+        let captured = capture(&mut extract, &all, &builder.step, &builder.fixed);
         check::strict(builder.options.strict, &captured, &builder.passed, builder.options.span)?;
         let results = all.iter().map(|v| extract.value(v)).collect::<Result<_>>()?;
         Ok(Assembly { extract, captured, results, until: until.is_some() })
@@ -363,6 +395,19 @@ fn value_after(init: &Var, last: &Var, span: Span) -> Result<Var> {
 
 /// Leaves of the shared variables that a loop updates, with their values after it: those of [`LoopResult::updates`], made anew of
 /// any output of the loop. Nothing for what no loop makes.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let w = Var::new_shared(Array::scalar(1.0), "w");
+/// let out = scan().steps(3).run(|s| {
+///     s.update(&w, &w * 2.0);
+///     s.output("w", &w * 1.0);
+/// });
+/// let steps = out.steps();
+/// assert_eq!(updates_of(&steps)?[0].0, w);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 ///
 /// # Errors
 /// Never for well-formed expressions.
@@ -413,55 +458,4 @@ fn shared_state(builder: &LoopBuilder, leaf: &Var) -> Result<(State, Option<Var>
         name: leaf.name(),
     };
     Ok((state, Some(init)))
-}
-
-/// Binds what the step uses but does not compute from the step's placeholders: expressions as a whole. What was passed as fixed
-/// comes first, in the order in which it was passed.
-fn capture(extract: &mut Extract, outputs: &[Var], builder: &LoopBuilder) -> Vec<Var> {
-    let all = ancestors_until(outputs, &builder.fixed);
-    let start = builder.step.key().0;
-    let fixed: FxHashSet<&Var> = builder.fixed.iter().collect();
-    let mut depends: FxHashSet<Var> = FxHashSet::default();
-    for var in &all {
-        let impure = matches!(var.owner(), Some((Op::Extern(e), ..)) if !e.0.pure());
-        let held = matches!(var.owner(), Some((Op::Hold(_), ..))) && var.key().0 < start;
-        let inner = var.owner().is_some_and(|(_, ins, _)| ins.iter().any(|v| depends.contains(v)));
-        if extract.get(var).is_some() || (((inner && !held) || impure) && !fixed.contains(var)) {
-            depends.insert(var.clone());
-        }
-    }
-    if depends.iter().any(is_choice) {
-        let eager = eager(&all, outputs);
-        let made_here = |v: &&Var| v.owner().is_some() && v.key().0 >= start && !fixed.contains(v);
-        depends.extend(all.iter().filter(|v| made_here(v) && !eager.contains(v)).cloned());
-    }
-    let users = all.iter().filter(|v| depends.contains(*v) && extract.get(v).is_none());
-    let mut used: Vec<Var> = users.filter_map(|v| v.owner().map(|o| o.1.to_vec())).flatten().chain(outputs.iter().cloned()).collect();
-    let needed = |v: &&Var| v.as_shared().is_none() || used.contains(v);
-    used.splice(0..0, builder.fixed.iter().filter(needed).cloned().collect::<Vec<_>>());
-    let mut captured = vec![];
-    for var in used {
-        if !depends.contains(&var) && var.const_value().is_none() && extract.get(&var).is_none() {
-            extract.bind(&var);
-            captured.push(var);
-        }
-    }
-    captured
-}
-
-fn is_choice(v: &Var) -> bool {
-    matches!(v.owner(), Some((Op::IfElse(_), ..)))
-}
-
-/// What is computed whichever branches are taken. The rest stays in the step, though it be the same at every one: outside of it would
-/// be computed, and might fail, what no step asks for.
-fn eager(all: &[Var], outputs: &[Var]) -> FxHashSet<Var> {
-    let mut found: FxHashSet<Var> = outputs.iter().cloned().collect();
-    for var in all.iter().rev() {
-        if let Some((_, ins, _)) = var.owner().filter(|_| found.contains(var)) {
-            let always = if is_choice(var) { 1 } else { ins.len() };
-            found.extend(ins[..always].iter().cloned());
-        }
-    }
-    found
 }

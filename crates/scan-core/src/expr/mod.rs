@@ -1,10 +1,14 @@
 //! Expressions as the user holds them: an immutable DAG, with names and lines kept at the door.
 
+pub mod arrays;
+mod capture;
 mod check;
+pub mod closures;
 pub mod dag;
 pub mod extract;
 pub mod gradient;
 pub mod loops;
+pub mod operators;
 pub mod power;
 pub mod splice;
 pub mod sugar;

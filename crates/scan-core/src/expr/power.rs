@@ -2,6 +2,7 @@
 
 use super::Var;
 use super::extract::fold;
+use super::operators::Operand;
 use super::sugar::here;
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::Op;
@@ -12,22 +13,36 @@ use crate::types::{Array, DType};
 const REFUSED: &str = "integers to negative integer powers are not allowed";
 
 impl Var {
-    /// `self` to the power of `exponent`, broadcast, as NumPy has it: where both are integers no exponent may be negative.
+    /// `self` to the power of `exponent`, as [`power`], at the caller's line.
     ///
-    /// # Errors
-    /// Where the types do not fit, and `E0301` for a negative exponent that is known now, both at the caller's line. What is known
-    /// only when a function runs is an assertion in front of the power.
+    /// ```
+    /// # use scan_core::prelude::*;
+    /// assert_eq!(Var::number(3.0).pow(2).eval()?, Array::scalar(9.0));
+    /// # Ok::<(), Box<Diagnostic>>(())
+    /// ```
     #[track_caller]
-    pub fn pow(&self, exponent: &Var) -> Result<Var> {
-        power(self, exponent, here())
+    pub fn pow(&self, exponent: impl Operand) -> Var {
+        let span = here();
+        Var::deferred(power(self, &exponent.beside(self.ty().dtype, span), span), span)
     }
 }
 
-/// As [`Var::pow`], at a given place.
+/// `base` to the power of `exponent`, broadcast, as NumPy has it: where both are integers no exponent may be negative.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, n) = (Var::int(2), Var::int(10));
+/// assert_eq!(power(&x, &n, Span::NONE)?.eval()?, Array::scalar(1024i64));
+/// assert_eq!(power(&x, &Var::int(-1), Span::NONE).unwrap_err().code, "E0301");
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 ///
 /// # Errors
-/// As there.
+/// Where the types do not fit, and `E0301` for a negative exponent that is known now. What is known only when a function runs is an
+/// assertion in front of the power.
 pub fn power(base: &Var, exponent: &Var, span: Span) -> Result<Var> {
+    Var::all_ok([base, exponent])?;
     let integers = !base.ty().dtype.promote(exponent.ty().dtype).is_float();
     let signed = exponent.ty().dtype.is_signed_int();
     let exponent = if integers && signed { not_negative(exponent, span)? } else { exponent.clone() };
@@ -62,29 +77,28 @@ mod tests {
     #[test]
     fn negative_exponents_that_are_known_are_refused_where_they_are_written() {
         let x = integers("x", 1);
-        let refused = x.pow(&Var::int(-1)).unwrap_err();
+        let refused = x.pow(Var::int(-1)).ok().unwrap_err();
         assert_eq!(
             (refused.code, refused.title.as_str()),
             ("E0301", "an assertion failed: integers to negative integer powers are not allowed")
         );
         assert!(refused.labels[0].span.place().unwrap().file.ends_with("power.rs"));
-        let folded = Var::int(1).sub(&Var::int(3)).unwrap();
-        assert_eq!(x.pow(&folded).unwrap_err().code, "E0301");
+        let folded = Var::int(1).sub(Var::int(3));
+        assert_eq!(x.pow(&folded).ok().unwrap_err().code, "E0301");
         // Nothing to refuse, and nothing to look at when it runs.
         for fine in [Var::int(2), Var::constant(Array::scalar(3u8), Span::NONE), Var::constant(Array::scalar(-1.0f32), Span::NONE)] {
-            let Some((Op::Elem(ElemOp::Pow), ins, _)) = x.pow(&fine).unwrap().owner().map(|(op, ins, i)| (op.clone(), ins.to_vec(), i))
-            else {
+            let Some((Op::Elem(ElemOp::Pow), ins, _)) = x.pow(&fine).owner().map(|(op, ins, i)| (op.clone(), ins.to_vec(), i)) else {
                 panic!("no power")
             };
             assert_eq!(ins, [x.clone(), fine]);
         }
-        Var::float("y", 0).pow(&Var::int(-1)).unwrap();
+        Var::float("y", 0).pow(Var::int(-1)).ok().unwrap();
     }
 
     #[test]
     fn exponents_that_are_known_later_are_looked_at_when_it_runs() {
         let (x, n) = (integers("x", 0), integers("n", 1));
-        let y = x.pow(&n).unwrap();
+        let y = x.pow(&n);
         let f = Function::new(FunctionSpec { inputs: vec![x, n], outputs: vec![y], ..FunctionSpec::default() }).unwrap();
         assert_eq!(f.call(&mut EvalCx::new(), &[Array::scalar(3i64), Array::vector(&[0i64, 2])]).unwrap(), [Array::vector(&[1i64, 9])]);
         let refused = f.call(&mut EvalCx::new(), &[Array::scalar(1i64), Array::vector(&[0i64, -2])]).unwrap_err();
@@ -97,7 +111,7 @@ mod tests {
         let mut b = LoopBuilder::new(LoopOptions::default()).unwrap();
         let row = b.sequence(&n, &[0], None).unwrap().remove(0);
         let state = b.state(&Var::int(2), &[-1], None).unwrap().remove(0);
-        let next = state.pow(&row).unwrap();
+        let next = state.pow(&row);
         let out = b.finish(&[(Some(0), next)], &[], None).unwrap().outputs.remove(0);
         let f = Function::new(FunctionSpec { inputs: vec![n], outputs: vec![out], ..FunctionSpec::default() }).unwrap();
         assert_eq!(f.call(&mut EvalCx::new(), &[Array::vector(&[3i64, 2, 0])]).unwrap(), [Array::vector(&[8i64, 64, 1])]);

@@ -31,6 +31,17 @@ pub fn splice(graph: &Graph, known: FxHashMap<Value, Var>, values: &[Value]) -> 
 
 /// The step of a loop as expressions: fresh leaves for the parameters of its body, and the results in terms of these.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let u = vector("u");
+/// let h = scan().over("u", &u).init("h", 0.0).run(|s| s.get("h") + s.get("u")).steps();
+/// let (op, ..) = h.owner().unwrap();
+/// let (params, results) = open_body(op.as_scan().unwrap())?;
+/// assert_eq!((params.len(), results.len()), (3, 1));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// An internal error where the body is malformed.
 pub fn open_body(scan: &Scan) -> Result<(Vec<Var>, Vec<Var>)> {

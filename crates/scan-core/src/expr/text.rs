@@ -10,9 +10,18 @@ use crate::ir::parse::parse;
 
 /// The outputs as the text of a function of `leaves`, which may be any expressions.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = scalar("x");
+/// assert!(to_text(&[x.square()], &[x], "f")?.contains("square"));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// `E0501` where an output depends on something else than leaves and constants.
 pub fn to_text(outputs: &[Var], leaves: &[Var], name: &str) -> Result<String> {
+    Var::all_ok(leaves)?;
     let mut extract = Extract::new(false);
     leaves.iter().for_each(|leaf| {
         extract.bind(leaf);
@@ -26,6 +35,18 @@ pub fn to_text(outputs: &[Var], leaves: &[Var], name: &str) -> Result<String> {
 }
 
 /// The results of a function in text form, applied to `leaves`.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Var::number(2.0);
+/// let text = to_text(&[scalar("x")], &[], "f");
+/// assert_eq!(text.unwrap_err().code, "E0501");
+/// let y = scalar("y");
+/// let back = from_text(&to_text(&[y.square()], &[y], "f")?, &[x])?;
+/// assert_eq!(back[0].eval()?, Array::scalar(4.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 ///
 /// # Errors
 /// `E0904` where their number is not that of the parameters; what the parser reports.

@@ -11,9 +11,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An expression for one row of an array, of which each row is one along the first axis: what a function under [`vmap`] is given.
 ///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(row(&matrix("m"), Span::NONE)?.ty().rank(), 1);
+/// assert_eq!(row(&scalar("x"), Span::NONE).unwrap_err().code, "E0128");
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
 /// # Errors
 /// `E0128` for a scalar.
 pub fn row(rows: &Var, span: Span) -> Result<Var> {
+    Var::all_ok([rows])?;
     if rows.ty().rank() == 0 {
         let title = format!("a value of type {} has no axis to be mapped over", rows.ty());
         return Err(Diagnostic::new(Kind::Shape, "E0128", title).at(span));
@@ -23,6 +32,16 @@ pub fn row(rows: &Var, span: Span) -> Result<Var> {
 
 /// The values of expressions for many rows: `rows` has the expressions of one row, as [`row`] gives them, with the arrays of all rows. Each
 /// result has a leading axis, or (false) is the same in every row.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let rows = constant(Array::new(&[2, 2], vec![1.0, 2.0, 3.0, 4.0]));
+/// let one = row(&rows, Span::NONE)?;
+/// let found = vmap(&[one.sum()], &[(one, rows)], Span::NONE)?;
+/// assert_eq!(found[0].0.eval()?, Array::vector(&[3.0, 7.0]));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 ///
 /// # Errors
 /// `E0128` where arrays have different numbers of rows, or there is none; what type inference reports.

@@ -14,6 +14,14 @@ crate::id! {
     /// A node of a graph.
     NodeId,
     /// A value of a graph: a parameter or an output of a node.
+    ///
+    /// ```
+    /// use scan_core::prelude::*;
+    ///
+    /// let mut g = Graph::new();
+    /// let x: Value = g.param(Type::scalar(DType::F64), Some("x"));
+    /// assert_eq!(g.name(x).map(|n| &**n), Some("x"));
+    /// ```
     Value,
 }
 
@@ -64,6 +72,13 @@ impl Origin {
 }
 
 /// Formulas of which a gradient is the derivative as they are written, not that of what the passes of these names make of them.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let options = GradOptions { as_written: AsWritten { formulas: true, products: false }, ..GradOptions::default() };
+/// assert!(grad_with(Some(&Var::number(1.0)), &[], &options).is_ok());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AsWritten {
     /// Those that overflow or cancel: `stabilise`.
@@ -73,6 +88,16 @@ pub struct AsWritten {
 }
 
 /// A function: parameters, nodes in topological order, results.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut g = Graph::new();
+/// let x = g.param(Type::scalar(DType::F64), Some("x"));
+/// let y = g.exp(x);
+/// g.set_results([y]);
+/// assert!(g.to_text("f").starts_with("fn f(x: f64)"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     nodes: IdxVec<NodeId, Node>,

@@ -17,9 +17,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Outputs of an op: nearly always one.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let outs: Outs<Var> = Var::apply(Op::DimOf(scan_core::ir::op::DimOf { axis: 0 }), &[vector("x")], Span::NONE)?;
+/// assert_eq!(outs.len(), 1);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub type Outs<T> = SmallVec<[T; 2]>;
 
 /// What is known of an input when types are inferred.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let arg = Var::int(3).arg();
+/// assert_eq!((arg.ty, arg.value), (Type::scalar(DType::I64), Some(Array::scalar(3i64))));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Arg {
     /// Its type.
@@ -39,6 +54,33 @@ impl Arg {
 }
 
 /// A node as its gradient rule sees it.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// struct Twice;
+/// impl ExternOp for Twice {
+///     fn key(&self) -> &str {
+///         "twice"
+///     }
+///     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+///         Ok(std::iter::once(ins[0].ty.clone()).collect())
+///     }
+///     fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {
+///         let doubled: Vec<f64> = ins[0].to_f64_vec().iter().map(|x| 2.0 * x).collect();
+///         Ok(std::iter::once(Array::new(ins[0].shape(), doubled)).collect())
+///     }
+///     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+///         let two = g.number(DType::F64, 2.0);
+///         Ok(vec![cts[0].map(|ct| g.mul(ct, two))])
+///     }
+/// }
+/// let (op, x) = (ExternRef(std::sync::Arc::new(Twice)), scalar("x"));
+/// let y = Var::apply1(Op::Extern(op), &[x.clone()], Span::NONE)?;
+/// let f = function(&[&x], &[&y, &y.grad(&x)]).compile()?;
+/// assert_eq!(f.run(&[Array::scalar(4.0)])?, [Array::scalar(8.0), Array::scalar(2.0)]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// Input values.
@@ -108,6 +150,14 @@ pub trait OpDef {
 }
 
 /// An attribute of an op, as text and Python see it.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = vector("x").softmax(0);
+/// let (op, ..) = x.owner().unwrap();
+/// assert_eq!(op.attrs()[0].1, Attr::Int(0));
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub enum Attr {
     /// A truth value.
@@ -322,6 +372,14 @@ macro_rules! table {
         pub struct $name { $($($(#[doc = $fdoc])+ pub $field: $ty),+)? })+
 
         /// An operation of a node.
+        ///
+        /// ```
+        /// use scan_core::prelude::*;
+        ///
+        /// let y = scalar("x").exp();
+        /// let (op, inputs, _) = y.owner().unwrap();
+        /// assert_eq!((op.name(), inputs.len()), ("exp", 1));
+        /// ```
         #[derive(Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Op {
             /// An elementwise function with NumPy's broadcasting.
@@ -556,6 +614,33 @@ table! {
 }
 
 /// An op whose meaning lives outside this crate.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// struct Twice;
+/// impl ExternOp for Twice {
+///     fn key(&self) -> &str {
+///         "twice"
+///     }
+///     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+///         Ok(std::iter::once(ins[0].ty.clone()).collect())
+///     }
+///     fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {
+///         let doubled: Vec<f64> = ins[0].to_f64_vec().iter().map(|x| 2.0 * x).collect();
+///         Ok(std::iter::once(Array::new(ins[0].shape(), doubled)).collect())
+///     }
+///     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+///         let two = g.number(DType::F64, 2.0);
+///         Ok(vec![cts[0].map(|ct| g.mul(ct, two))])
+///     }
+/// }
+/// let (op, x) = (ExternRef(std::sync::Arc::new(Twice)), scalar("x"));
+/// let y = Var::apply1(Op::Extern(op), &[x.clone()], Span::NONE)?;
+/// let f = function(&[&x], &[&y, &y.grad(&x)]).compile()?;
+/// assert_eq!(f.run(&[Array::scalar(4.0)])?, [Array::scalar(8.0), Array::scalar(2.0)]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub trait ExternOp: Send + Sync {
     /// The registered name: the op's identity in the text form.
     fn key(&self) -> &str;
@@ -609,6 +694,33 @@ impl Op {
 }
 
 /// A user's op by identity.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// struct Twice;
+/// impl ExternOp for Twice {
+///     fn key(&self) -> &str {
+///         "twice"
+///     }
+///     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
+///         Ok(std::iter::once(ins[0].ty.clone()).collect())
+///     }
+///     fn eval(&self, ins: &[Array]) -> Result<Outs<Array>> {
+///         let doubled: Vec<f64> = ins[0].to_f64_vec().iter().map(|x| 2.0 * x).collect();
+///         Ok(std::iter::once(Array::new(ins[0].shape(), doubled)).collect())
+///     }
+///     fn vjp(&self, g: &mut Graph, _: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+///         let two = g.number(DType::F64, 2.0);
+///         Ok(vec![cts[0].map(|ct| g.mul(ct, two))])
+///     }
+/// }
+/// let (op, x) = (ExternRef(std::sync::Arc::new(Twice)), scalar("x"));
+/// let y = Var::apply1(Op::Extern(op), &[x.clone()], Span::NONE)?;
+/// let f = function(&[&x], &[&y, &y.grad(&x)]).compile()?;
+/// assert_eq!(f.run(&[Array::scalar(4.0)])?, [Array::scalar(8.0), Array::scalar(2.0)]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone)]
 pub struct ExternRef(pub Arc<dyn ExternOp>);
 
@@ -688,6 +800,20 @@ impl std::fmt::Debug for NativeRef {
 }
 
 /// What an evaluation carries along: the caller's wish to stop, and to know where the time goes.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let asked = || Err(Diagnostic::new(Kind::Interrupted, "E0390", "asked to stop"));
+/// let endless = scan().init("x", 1.0).run(|s| {
+///     let x = s.get("x");
+///     s.until(x.lt(0.0));
+///     x
+/// });
+/// let f = function(&[], &[&endless.steps()]).engine(Engine::Eval).compile()?;
+/// assert_eq!(f.call(&mut EvalCx::with_poll(&asked), &[]).unwrap_err().code, "E0390");
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct EvalCx<'a> {
     poll: Option<&'a dyn Fn() -> Result<()>>,
     last: Instant,
@@ -704,6 +830,16 @@ pub struct EvalCx<'a> {
 }
 
 /// Where the outermost loop of an evaluation is: steps that are done, of at most so many; none of none where no loop runs.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let walked = std::cell::Cell::new(Walked::default());
+/// let x = scan().steps(5).init("x", 1.0).run(|s| s.get("x") * 2.0).last("x");
+/// function(&[], &[&x]).compile()?.call(&mut EvalCx::new().telling(&walked), &[])?;
+/// println!("{} of {}", walked.get().done, walked.get().steps);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walked {
     /// Steps that are done.

@@ -5,6 +5,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Times of one loop, or of what stands outside all loops.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut cx = EvalCx::new();
+/// cx.profile = Some(Box::default());
+/// let x = scan().steps(3).init("x", 1.0).run(|s| s.get("x") * 2.0).last("x");
+/// function(&[], &[&x]).engine(Engine::Eval).passes(PassOptions::none()).compile()?.call(&mut cx, &[])?;
+/// for times in &cx.profile.unwrap().loops {
+///     println!("{:?}: {} steps in {:?}", times.name, times.steps, times.total);
+/// }
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LoopTimes {
     /// The loop's name; loops without a name are told apart by their place among those that ran.
@@ -20,6 +33,17 @@ pub struct LoopTimes {
 }
 
 /// Times by loop, in the order in which loops first ran; the first entry is the function outside all loops.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let mut cx = EvalCx::new();
+/// cx.profile = Some(Box::default());
+/// let x = scan().steps(3).init("x", 1.0).run(|s| s.get("x") * 2.0).last("x");
+/// function(&[], &[&x]).engine(Engine::Eval).passes(PassOptions::none()).compile()?.call(&mut cx, &[])?;
+/// assert!(cx.profile.is_some());
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The entries.

@@ -40,6 +40,15 @@ pub struct Seq {
 }
 
 /// Which rows of a state's buffer the loop returns.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+/// let steps = out.steps();
+/// let (op, ..) = steps.owner().unwrap();
+/// assert!(op.as_scan().unwrap().states.iter().all(|state| state.keep == Keep::All));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Keep {
     /// The whole buffer, initial rows included.
@@ -114,6 +123,15 @@ pub struct NonSeq {
 /// Outputs: one buffer per state, then the number of steps that ran (i64 scalar).
 /// Parameters of the body: the step index (i64 scalar), sequence rows, state rows (per state in the order of `reads`),
 /// captured values. Results of the body: state rows (per state in the order of `writes`), then, with `until`, a bool scalar.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+/// let steps = out.steps();
+/// let scan = steps.owner().unwrap().0.as_scan().unwrap();
+/// assert_eq!((scan.name.as_deref(), scan.states.len(), scan.until), (Some("halves"), 1, false));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Scan {
     /// The user's name for the loop.

@@ -5,8 +5,8 @@
 use super::{Bin, Cmp, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Un};
 use crate::base::IdxVec;
 use crate::dispatch;
+use crate::types::Cast;
 use crate::types::DType;
-use crate::types::array::Cast;
 
 /// An operand of one call. Several may lie in one memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

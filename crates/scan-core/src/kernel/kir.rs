@@ -159,7 +159,7 @@ pub enum Op {
     Cmp(Cmp, Reg, Reg),
     /// The second where the first (bool) holds, else the third.
     Select(Reg, Reg, Reg),
-    /// Converted to the instruction's dtype by the rule of `types::array::Cast`.
+    /// Converted to the instruction's dtype by the rule of `types::Cast`.
     Convert(Reg),
     /// The same bits as the instruction's dtype, which has the same width: f32 and i32/u32, f64 and i64/u64.
     Bits(Reg),

@@ -197,7 +197,7 @@ impl Builder {
             _ => self.emit(Op::Select(cond, x, y), self.dtype(x)),
         }
     }
-    /// Converted by the rule of `types::array::Cast`.
+    /// Converted by the rule of `types::Cast`.
     pub fn convert(&mut self, x: Reg, dtype: DType) -> Reg {
         let from = self.dtype(x);
         match self.kernel.body[x].op {

@@ -2,6 +2,16 @@
 //!
 //! A module is written from functions and gives functions again; nothing of a machine is in its file, so each reader compiles for itself,
 //! a function when it is first asked for.
+//!
+//! ```
+//! use scan_core::prelude::*;
+//!
+//! let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+//! let mut module = module::Module::new();
+//! module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+//! assert_eq!(module.names().collect::<Vec<_>>(), ["scale"]);
+//! # Ok::<(), Box<Diagnostic>>(())
+//! ```
 
 mod container;
 mod describe;
@@ -38,6 +48,18 @@ pub const FORMAT: u32 = 1;
 /// Functions by name, and the shared variables that they read and update, by name.
 ///
 /// Calls may come from many threads, of different functions too: each sees the shared variables as they are between two calls.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// let loaded = Module::from_bytes(&module.to_bytes()?)?;
+/// loaded.set("w", Array::scalar(10.0))?;
+/// assert_eq!(loaded.call("scale", &[Array::scalar(3.0)])?, [Array::scalar(30.0)]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Default)]
 pub struct Module {
     functions: Table<Entry>,

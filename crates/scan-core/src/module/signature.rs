@@ -11,6 +11,17 @@ use crate::types::{Array, DType, Dim, Type};
 use serde::{Deserialize, Serialize};
 
 /// What a function takes and gives.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// let signature = module.signature("scale")?;
+/// assert_eq!((signature.inputs.len(), &signature.shared[..]), (1, &["w".to_string()][..]));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Signature {
     /// What it is, in words.
@@ -32,6 +43,17 @@ pub struct Signature {
 }
 
 /// An argument or a result.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// let port = &module.signature("scale")?.inputs[0];
+/// assert_eq!((port.name.as_deref(), &port.ty), (Some("x"), &Type::scalar(DType::F64)));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Its name, if it has one.
@@ -47,6 +69,16 @@ pub struct Port {
 }
 
 /// The form of results.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// assert_eq!(module.signature("scale")?.returns, Returns::List);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Returns {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::Span;
-use crate::expr::gradient::grad;
+use crate::expr::gradient::grad_with;
 use crate::expr::{GradOptions, LoopBuilder, LoopOptions};
 use crate::ir::{EvalCx, Op};
 use crate::types::{DType, Type};
@@ -21,12 +21,12 @@ fn train() -> (Function, Shared) {
     let mut step = LoopBuilder::new(LoopOptions::default()).unwrap();
     let x_t = step.sequence(&xs, &[0], Some("x")).unwrap().remove(0);
     let h_tm1 = step.state(&h0, &[-1], Some("h")).unwrap().remove(0);
-    let h_t = leaf.mul(&h_tm1).unwrap().add(&x_t).unwrap().tanh().unwrap();
+    let h_t = leaf.mul(&h_tm1).add(&x_t).tanh();
     let h = step.finish(&[(Some(0), h_t)], &[], None).unwrap().outputs.remove(0);
     let table = Var::constant(Array::new(&[20, 5], linspace(100)), Span::NONE);
-    let loss = h.sub(&table).unwrap().square().unwrap().sum().unwrap();
-    let slope = grad(Some(&loss), &[leaf.clone()], &GradOptions::default()).unwrap().remove(0).unwrap();
-    let after = leaf.sub(&slope.mul(&Var::number(0.01)).unwrap()).unwrap();
+    let loss = h.sub(&table).square().sum();
+    let slope = grad_with(Some(&loss), &[leaf.clone()], &GradOptions::default()).unwrap().remove(0).unwrap();
+    let after = leaf.sub(slope.mul(0.01));
     let spec = FunctionSpec { inputs: vec![xs, h0], outputs: vec![loss], updates: vec![(leaf, after)], ..Default::default() };
     (Function::new(spec).unwrap(), w)
 }
@@ -68,7 +68,7 @@ impl Module {
 fn functions_share_variables() {
     let (f, w) = train();
     let leaf = f.updated_leaves()[0].clone();
-    let spec = FunctionSpec { outputs: vec![leaf.mul(&Var::number(2.0)).unwrap()], ..Default::default() };
+    let spec = FunctionSpec { outputs: vec![leaf.mul(2.0)], ..Default::default() };
     let mut module = Module::new();
     module.add("train", Arc::new(f)).unwrap();
     module.add("double", Arc::new(Function::new(spec).unwrap())).unwrap();
@@ -125,8 +125,8 @@ fn modules_go_from_thread_to_thread() {
 #[test]
 fn types_of_rust_are_compared_once() {
     let (n, xs) = (Var::input(Type::scalar(DType::I64), Some("n"), Span::NONE), Var::float("xs", 1));
-    let twice = xs.mul(&Var::number(2.0)).unwrap();
-    let spec = FunctionSpec { inputs: vec![xs, n.clone()], outputs: vec![twice.sum().unwrap(), twice, n], ..Default::default() };
+    let twice = xs.mul(2.0);
+    let spec = FunctionSpec { inputs: vec![xs, n.clone()], outputs: vec![twice.sum(), twice, n], ..Default::default() };
     let mut module = Module::new();
     module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
     let f = module.typed::<(Vec<f64>, i64), (f64, Vec<f64>, i64)>("f").unwrap();
@@ -147,7 +147,7 @@ fn types_of_rust_are_compared_once() {
 #[test]
 fn arrays_of_ndarray_are_arguments_and_results() {
     let x = Var::float("x", 2);
-    let spec = FunctionSpec { inputs: vec![x.clone()], outputs: vec![x.add(&x).unwrap()], ..Default::default() };
+    let spec = FunctionSpec { inputs: vec![x.clone()], outputs: vec![x.add(&x)], ..Default::default() };
     let mut module = Module::new();
     module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();
     let f = module.typed::<(ndarray::Array2<f64>,), (ndarray::Array2<f64>,)>("f").unwrap();
@@ -220,8 +220,8 @@ fn what_python_prints_is_handed_on() {
     let x = Var::float("x", 1);
     let op = |key: &str| Op::Extern(prints::passing(key).unwrap());
     let shown = Var::apply1(op("print[\"x is\"]"), &[x.clone()], Span::NONE).unwrap();
-    let cost = shown.square().unwrap().sum().unwrap();
-    let slope = grad(Some(&cost), std::slice::from_ref(&x), &GradOptions::default()).unwrap().remove(0).unwrap();
+    let cost = shown.square().sum();
+    let slope = grad_with(Some(&cost), std::slice::from_ref(&x), &GradOptions::default()).unwrap().remove(0).unwrap();
     let mut module = Module::new();
     let spec = FunctionSpec { inputs: vec![x], outputs: vec![shown, slope], ..Default::default() };
     module.add("f", Arc::new(Function::new(spec).unwrap())).unwrap();

@@ -14,6 +14,17 @@ use std::sync::Arc;
 ///
 /// [`Typed::call`] copies borrowed arguments, [`Typed::call_into`] reads them where they lie. An [`Array`] is never copied: it keeps the vector that it was made of, or reads memory of any owner where it lies
 /// ([`Array::foreign`]), and a vector result is the function's memory itself.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// let scale = module.typed::<(f64,), (f64,)>("scale")?;
+/// assert_eq!(scale.call((3.0,))?, (6.0,));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub trait Passed: Sized {
     /// What a caller gives: a number, a slice, an array.
     type Given<'a>;
@@ -181,6 +192,17 @@ rows! {
 }
 
 /// A function whose arguments and results have been compared with Rust's types.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (x, w) = (scalar("x"), Var::new_shared(Array::scalar(2.0), "w"));
+/// let mut module = Module::new();
+/// module.add("scale", std::sync::Arc::new(function(&[&x], &[&(&w * &x)]).compile()?))?;
+/// let scale = module.typed::<(f64,), (f64,)>("scale")?;
+/// assert_eq!(scale.call((3.0,))?, (6.0,));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct Typed<A, R> {
     function: Arc<Function>,
     types: PhantomData<fn(A) -> R>,

@@ -6,6 +6,12 @@ use crate::base::Result;
 use std::collections::BTreeSet;
 
 /// How much is optimised.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(PassOptions::full().at(Level::FastCompile).runs("cse"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Level {
     /// Nothing.
@@ -18,6 +24,15 @@ pub enum Level {
 }
 
 /// Which passes run.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let options = PassOptions::full().excluding(&["cse"])?;
+/// assert!(!options.runs("cse"));
+/// function(&[], &[&Var::number(1.0)]).passes(options).compile()?;
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// How much.

@@ -24,6 +24,12 @@ pub enum Stage {
 }
 
 /// Whether a pass keeps every bit of every result.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(PASSES.iter().any(|pass| pass.exact == Exact::Yes));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exact {
     /// It does.
@@ -70,6 +76,12 @@ impl Pass {
 }
 
 /// All passes, in the order in which they run.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(PASSES.iter().any(|pass| pass.name == "cse"));
+/// ```
 pub static PASSES: &[Pass] = &[
     Pass {
         name: "cse",

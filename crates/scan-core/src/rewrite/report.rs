@@ -17,6 +17,14 @@ pub struct Entry {
 }
 
 /// What an optimisation did, for `explain`.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let f = function(&[], &[&Var::number(1.0).exp()]).compile()?;
+/// assert_eq!(f.report().failed().count(), 0);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Default, Debug)]
 pub struct Report {
     /// In the order in which it happened.

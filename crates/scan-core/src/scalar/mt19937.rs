@@ -24,6 +24,12 @@ pub fn seed(seed: u32) -> [u32; STATE] {
 }
 
 /// The state of `RandomState(seed)`, as the u32 vector that draws take.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(legacy_state(7).len(), 628);
+/// ```
 pub fn seed_state(number: u32) -> Array {
     Array::vector(&seed(number))
 }

@@ -3,7 +3,7 @@
 use super::table::{Bools, Outcome, Row, Rule, plain};
 use super::walk::Operands;
 use super::{Host, Int, Lanes, Term, math};
-use crate::types::array::Cast;
+use crate::types::Cast;
 use crate::types::{Array, Element};
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 

@@ -46,6 +46,13 @@ pub enum Bools {
 }
 
 /// A row of the elementwise table at run time.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let tanh: &Row = ELEMENTWISE.iter().find(|row| row.name == "tanh").unwrap();
+/// assert_eq!((tanh.args, tanh.differentiable), (&["x"][..], true));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// The op.
@@ -232,6 +239,12 @@ macro_rules! rows {
         pub enum ElemOp { $($(#[doc = $doc])+ $Op),+ }
 
         /// Every row, in table order.
+        ///
+        /// ```
+        /// use scan_core::prelude::*;
+        ///
+        /// assert!(ELEMENTWISE.iter().any(|row| row.name == "tanh"));
+        /// ```
         pub static ROWS: &[Row] = &[$(Row {
             op: ElemOp::$Op,
             name: plain(stringify!($name)),

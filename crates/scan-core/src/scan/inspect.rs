@@ -3,6 +3,15 @@
 //! Canonical order: n_steps, sequences, mit_mot, mit_sot, sit_sot, shared, nit_sot, other. Outer inputs hold all of these
 //! (a nit_sot's is its number of steps), inner inputs all but n_steps and nit_sot, inner outputs mit_mot, mit_sot, sit_sot,
 //! nit_sot, shared and then the stopping condition, outer outputs the same without it.
+//!
+//! ```
+//! use scan_core::prelude::*;
+//!
+//! let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+//! let steps = out.steps();
+//! let slots = inspect::slots(steps.owner().unwrap().0.as_scan().unwrap());
+//! assert_eq!(slots.iter().filter(|slot| slot.kind == inspect::Kind::SitSot).count(), 1);
+//! ```
 
 use crate::ir::{Graph, Scan, State, StateId, Tag, Value};
 use rustc_hash::FxHashSet;
@@ -222,10 +231,10 @@ mod tests {
         let us = b.sequence(&u, &[-1, 0], Some("u")).unwrap();
         let s = b.state(&s0, &[-1], Some("s")).unwrap().remove(0);
         let x = b.state(&x0, &[-1, -3], Some("x")).unwrap();
-        let free = us[0].mul(&count).unwrap();
-        let next_s = s.mul(&w).unwrap();
-        let next_x = x[0].add(&x[1]).unwrap().add(&us[1]).unwrap();
-        let after = count.add(&s).unwrap();
+        let free = us[0].mul(&count);
+        let next_s = s.mul(&w);
+        let next_x = x[0].add(&x[1]).add(&us[1]);
+        let after = count.add(&s);
         let outs = b.finish(&[(None, free), (Some(0), next_s), (Some(1), next_x)], &[(count, after)], None).unwrap().outputs;
         match outs[0].owner() {
             Some((Op::Scan(scan), ..)) => scan.clone(),

@@ -9,7 +9,7 @@ use super::random::Random;
 use crate::base::{Diagnostic, Id, Result, Span, small};
 use crate::exec::{Engine, Function, FunctionSpec, Program};
 use crate::expr::Var;
-use crate::expr::gradient::{GradOptions, grad};
+use crate::expr::gradient::{GradOptions, grad_with};
 use crate::ir::{EvalCx, Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::rewrite::Options;
 use crate::types::{Array, DType, Dim, Type};
@@ -76,11 +76,10 @@ fn forms(program: &program::Program) -> Result<Vec<Case>> {
     let looped = scanned(program, &leaves)?;
     let float = |v: &&Var| v.ty().dtype == DType::F64;
     let wrt: Vec<Var> = leaves.inputs.iter().chain(&leaves.shared).filter(float).cloned().collect();
-    let sums = looped.iter().filter(float).map(|v| v.mul(v)?.sum()).collect::<Result<Vec<Var>>>()?;
-    let cost = sums.iter().skip(1).try_fold(sums.first().cloned(), |sum, x| sum.map(|s| s.add(x)).transpose())?;
+    let cost = looped.iter().filter(float).map(|v| v.mul(v).sum()).reduce(|sum, x| sum + x);
     let mut forms = vec![looped.clone()];
     if let Some(cost) = cost.filter(|_| !wrt.is_empty()) {
-        let slopes = grad(Some(&cost), &wrt, &GradOptions::default())?;
+        let slopes = grad_with(Some(&cost), &wrt, &GradOptions::default())?;
         forms.push(looped.into_iter().chain(slopes.into_iter().flatten()).collect());
     }
     let inputs = &leaves.inputs;

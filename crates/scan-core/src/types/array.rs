@@ -4,7 +4,7 @@
 use super::buffer::Buffer;
 use super::shape::{Extents, count};
 use super::zeroed::Zero;
-use super::{DType, Row, RowMut, Type, memory};
+use super::{Cast, DType, Row, RowMut, Type, memory};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -127,6 +127,15 @@ macro_rules! dispatch {
 }
 
 /// A Rust type that arrays can hold.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// fn ones<T: Element + From<u8>>(n: usize) -> Array {
+///     Array::new(&[n], (0..n).map(|_| T::from(1)).collect())
+/// }
+/// assert_eq!(ones::<f32>(2).dtype(), f32::DTYPE);
+/// ```
 pub trait Element: Zero + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     /// Its dtype.
     const DTYPE: DType;
@@ -212,6 +221,14 @@ pub(crate) fn elements(dtype: DType, shape: &[usize]) -> usize {
 const WINDOW: usize = 2048;
 
 /// A row-major host array.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Array::new(&[2, 2], vec![1.0, 2.0, 3.0, 4.0]);
+/// assert_eq!((x.dtype(), x.shape(), x.row(1)), (DType::F64, &[2, 2][..], Array::vector(&[3.0, 4.0])));
+/// assert_eq!(Array::scalar(7i64).as_slice::<i64>(), [7]);
+/// ```
 #[derive(Debug)]
 pub struct Array {
     shape: Extents,
@@ -453,46 +470,5 @@ impl Hash for Array {
         if self.len() <= 64 {
             self.bits().hash(state);
         }
-    }
-}
-
-/// Conversion between element types: ints wrap, bool is `x != 0`, float to int truncates and
-/// saturates at the target's range with NaN giving 0 (NumPy leaves both undefined).
-pub trait Cast<B> {
-    /// The converted value.
-    fn cast(self) -> B;
-}
-
-macro_rules! casts {
-    ($($a:ty => $($b:ty),+;)+) => {$($(
-        impl Cast<$b> for $a { #[inline] fn cast(self) -> $b { self as $b } }
-    )+)+};
-}
-
-macro_rules! bool_casts {
-    ($($t:ty: $one:expr, $zero:expr);+ $(;)?) => {$(
-        impl Cast<bool> for $t { #[inline] fn cast(self) -> bool { self != $zero } }
-        impl Cast<$t> for bool { #[inline] fn cast(self) -> $t { if self { $one } else { $zero } } }
-    )+};
-}
-
-casts! {
-    i8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    i16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    i32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    u8 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    u16 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    u32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    u64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    f32 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-    f64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
-}
-
-bool_casts! { i8: 1, 0; i16: 1, 0; i32: 1, 0; i64: 1, 0; u8: 1, 0; u16: 1, 0; u32: 1, 0; u64: 1, 0; f32: 1.0, 0.0; f64: 1.0, 0.0 }
-
-impl Cast<bool> for bool {
-    fn cast(self) -> bool {
-        self
     }
 }

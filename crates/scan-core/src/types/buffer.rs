@@ -8,6 +8,12 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// From so many bytes on, memory is worth recycling: touching fresh pages for the first time costs as much as filling them.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(Array::zeros(DType::F64, &[LARGE_MEMORY / 8]).len() >= 1 << 14);
+/// ```
 pub const LARGE: usize = 1 << 17;
 
 /// From so many bytes on, large pages are worth asking for.
@@ -35,6 +41,15 @@ const KEPT_MEDIUM: (usize, usize) = (24, 4 << 20);
 static ADVISE: OnceLock<fn(usize, usize)> = OnceLock::new();
 
 /// Says who is told the address and the length in bytes of large memory that is new. Only the first one is.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// fn look(address: usize, bytes: usize) {
+///     println!("{bytes} bytes at {address:x}");
+/// }
+/// advise_with(look);
+/// ```
 pub fn advise_with(advise: fn(usize, usize)) {
     ADVISE.get_or_init(|| advise);
 }
@@ -312,6 +327,13 @@ fn keep<T: Element>(vector: Vec<T>) {
 }
 
 /// Gives all memory that is kept for later back to the system; the number of bytes.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// drop(Array::zeros(DType::F64, &[1 << 20]));
+/// println!("{} bytes given back", release_memory());
+/// ```
 pub fn release() -> usize {
     let of = |pool: &mut Pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes));
     let (medium, large) = (of(&mut pool(0)), of(&mut pool(LARGE)));
@@ -320,6 +342,12 @@ pub fn release() -> usize {
 }
 
 /// As [`release`], as far as nobody is about to keep or take memory: for allocators, which may be called in the midst of that.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// release_idle_memory();
+/// ```
 pub fn release_idle() {
     for pool in [&MEDIUM_POOL, &POOL] {
         let idle = pool.try_lock().ok().map(|mut pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes)));

@@ -17,6 +17,14 @@ impl Sym {
 }
 
 /// One extent of a type: `constant + Σ coefficient · symbol`. Arithmetic saturates: no array reaches the limits of 64 bits.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let n = Dim::fresh();
+/// assert_eq!(n.add(&Dim::known(1)).sub(&n), Dim::known(1));
+/// assert!(Dim::known(2).conflicts(&Dim::known(3)));
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Dim(Form);
 

@@ -1,6 +1,13 @@
 //! Element types and NumPy's promotion between them.
 
 /// The element type of an array. Complex types are not supported.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(DType::I32.promote(DType::F32), DType::F64);
+/// assert_eq!(DType::parse("float32"), Some(DType::F32));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DType {
     /// Truth values.

@@ -3,6 +3,13 @@
 //! Whoever needs it gets it, or does not go on: the thread unwinds, silently, with [`OutOfMemory`], up to [`attempt`]. That is called
 //! around the evaluation of each node, where the op and the user's line are known, around what lays out the memory of loops, and at the
 //! border of functions. So hundreds of places that make arrays need not hand an error on that they know nothing about.
+//!
+//! ```
+//! use scan_core::prelude::*;
+//!
+//! assert!(memory::possible(10, 8).is_ok());
+//! assert_eq!(memory::filled(1.0, 3), [1.0; 3]);
+//! ```
 
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -13,6 +20,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 
 /// Memory that was refused.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let refused = memory::possible(u128::MAX, 1).unwrap_err();
+/// assert_eq!(refused.diagnostic("an array").code, "E0392");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory {
     /// How many bytes were asked for.

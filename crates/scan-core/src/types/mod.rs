@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod buffer;
+pub mod cast;
 pub mod dim;
 pub mod dtype;
 #[allow(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod view;
 pub mod zeroed;
 
 pub use array::{Array, Element, Float};
+pub use cast::Cast;
 pub use dim::{Dim, Sym};
 pub use dtype::DType;
 pub use rows::{Row, RowMut};

@@ -6,11 +6,32 @@ use super::{Array, DType, memory};
 macro_rules! rows {
     ($($name:ident $t:ty),+) => {
         /// Elements in row-major order: of a row of a sequence, or of an argument.
+        ///
+        /// ```
+        /// use scan_core::prelude::*;
+        ///
+        /// let x = [1.0, 2.0];
+        /// assert_eq!(StepRow::from(&x[..]).kind(), (DType::F64, 2));
+        /// ```
         #[derive(Clone, Copy, Debug)]
         pub enum Row<'a> {
             $(#[doc = concat!("Of `", stringify!($t), "`.")] $name(&'a [$t])),+
         }
         /// Memory for the elements of a row of a result, or of a result.
+        ///
+        /// ```
+        /// use scan_core::prelude::*;
+        ///
+        /// let (u, h0) = (vector("u"), scalar("h0"));
+        /// let h = scan().over("u", &u).init("h", &h0).run(|s| 0.5 * s.get("h") + s.get("u")).rows("h");
+        /// let f = function(&[&u, &h0], &[&h]).compile()?;
+        /// let mut cx = EvalCx::new();
+        /// let mut session = f.session(&mut cx, &[None, Some(Array::scalar(0.0))])?;
+        /// let mut row = [0.0];
+        /// session.step_into(&mut cx, &[(&[3.0][..]).into()], &mut [StepRowMut::from(&mut row[..])])?;
+        /// assert_eq!(row, [3.0]);
+        /// # Ok::<(), Box<Diagnostic>>(())
+        /// ```
         #[derive(Debug)]
         pub enum RowMut<'a> {
             $(#[doc = concat!("Of `", stringify!($t), "`.")] $name(&'a mut [$t])),+

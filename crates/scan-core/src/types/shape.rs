@@ -14,6 +14,14 @@ pub type Extents = SmallVec<[usize; 4]>;
 pub type Dims = SmallVec<[Dim; 2]>;
 
 /// dtype and dims of a value.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let ty = Type::known(DType::F32, &[2, 3]);
+/// assert_eq!((ty.rank(), ty.to_string().as_str()), (2, "float32[2, 3]"));
+/// assert!(Type::unknown(DType::F32, 2).admits(DType::F32, &[5, 1]));
+/// ```
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Type {
     /// Element type.

@@ -6,10 +6,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 /// A handle to a value that functions read and update. Clones share the value.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let shared = Shared::new(Array::scalar(1.0), Type::scalar(DType::F64));
+/// let w = Var::shared(shared.clone(), Some("w"), Span::NONE);
+/// shared.set(Array::scalar(2.0));
+/// assert_eq!(w.eval()?, Array::scalar(2.0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone)]
 pub struct Shared(Arc<Inner>);
 
 /// Whatever a program wants to find again with a shared variable or an expression.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let w = Var::new_shared(Array::scalar(1.0), "w");
+/// let note: Note = std::sync::Arc::new("kept");
+/// w.set_note(Some(note));
+/// assert_eq!(w.note().unwrap().downcast_ref::<&str>(), Some(&"kept"));
+/// ```
 pub type Note = Arc<dyn Any + Send + Sync>;
 
 struct Inner {

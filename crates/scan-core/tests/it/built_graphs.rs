@@ -3,7 +3,7 @@
 use crate::sources::Random;
 use scan_core::eval;
 use scan_core::exec::{Function, FunctionSpec};
-use scan_core::expr::gradient::grad;
+use scan_core::expr::gradient::grad_with;
 use scan_core::expr::{GradOptions, LoopBuilder, LoopOptions, Var};
 use scan_core::ir::parse::parse;
 use scan_core::ir::verify::verify;
@@ -33,17 +33,17 @@ fn network(options: LoopOptions, until: bool) -> (Vec<Var>, Vec<Var>) {
     let mut b = LoopBuilder::new(options).unwrap();
     let taps = b.sequence(&u, &[0, -2], Some("u")).unwrap();
     let x = b.state(&x0, &[-3, -1], Some("x")).unwrap();
-    let inner = x[0].add(&x[1]).unwrap();
-    let next = w.matmul(&inner).unwrap().add(&taps[0].mul(&taps[1]).unwrap()).unwrap().tanh().unwrap();
-    let norm = next.square().unwrap().sum().unwrap();
-    let stop = norm.lt(&Var::number(1e-3)).unwrap();
+    let inner = x[0].add(&x[1]);
+    let next = w.matmul(&inner).add(taps[0].mul(&taps[1])).tanh();
+    let norm = next.square().sum();
+    let stop = norm.lt(1e-3);
     let done = b.finish(&[(Some(0), next), (None, norm)], &[], until.then_some(&stop)).unwrap();
-    let cost = done.outputs[0].square().unwrap().sum().unwrap().add(&done.outputs[1].row(-1).unwrap()).unwrap();
+    let cost = done.outputs[0].square().sum().add(done.outputs[1].row(-1));
     cost.set_name(Some("the cost"));
     let wrt = [w.clone(), u.clone(), x0.clone()];
-    let first: Vec<Var> = grad(Some(&cost), &wrt, &GradOptions::default()).unwrap().into_iter().flatten().collect();
-    let slope = first[0].square().unwrap().sum().unwrap();
-    let second: Vec<Var> = grad(Some(&slope), &wrt, &GradOptions::default()).unwrap().into_iter().flatten().collect();
+    let first: Vec<Var> = grad_with(Some(&cost), &wrt, &GradOptions::default()).unwrap().into_iter().flatten().collect();
+    let slope = first[0].square().sum();
+    let second: Vec<Var> = grad_with(Some(&slope), &wrt, &GradOptions::default()).unwrap().into_iter().flatten().collect();
     let inputs = [w, u, x0].into_iter().chain(n).collect();
     (inputs, [cost, done.steps].into_iter().chain(done.outputs).chain(first).chain(second).collect())
 }
@@ -81,7 +81,7 @@ fn a_loop_without_steps_round_trips_with_its_gradients() {
 #[test]
 fn lines_of_the_user_stand_in_the_text() {
     let x = Var::float("x", 1);
-    let y = x.exp().unwrap();
+    let y = x.exp();
     let line = line!() - 1;
     let text = function(&[&x], vec![y]).graph().to_text("f");
     assert!(text.contains(&format!("# built_graphs.rs:{line}")), "{text}");

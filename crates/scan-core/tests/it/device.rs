@@ -41,7 +41,7 @@ fn wave(engine: Engine, rank: usize) -> Function {
     let (h0, x, a, n) = (Var::float("h0", rank), Var::float("x", rank), Var::float("a", rank), int("n"));
     let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
     let h = step.state(&h0, &[-1], Some("h")).expect("a state").remove(0);
-    let next = h.mul(&x).and_then(|y| y.add(&a)).and_then(|y| y.tanh()).expect("a step");
+    let next = (h * &x + &a).tanh();
     let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
     function(engine, &[h0, x, a, n], &[rows])
 }

@@ -384,8 +384,8 @@ fn steps_that_do_not_run_do_not_fail() {
             let h = step.state(&h0, &[-1], Some("h"))?.remove(0);
             let k = step.state(&Var::int(0), &[-1], Some("k"))?.remove(0);
             let read = Var::apply1(index("i"), &[x.clone(), k.clone()], Span::NONE)?;
-            let (next, count) = (h.mul(&Var::number(2.0))?.add(&read)?, k.add(&Var::int(1))?);
-            let stop = count.gt(&limit.sub(&Var::int(1))?)?;
+            let (next, count) = (h.mul(2.0).add(&read), k.add(1));
+            let stop = count.gt(limit.sub(1));
             step.finish(&[(Some(0), next), (Some(1), count)], &[], Some(&stop))
         };
         let outputs = run().unwrap_or_else(|e| panic!("{}", e.title)).outputs;
@@ -409,9 +409,9 @@ fn branches_that_are_not_taken_do_not_fail() {
             let mut step = LoopBuilder::new(LoopOptions::default())?;
             let k_t = step.sequence(&k, &[0], Some("k"))?.remove(0);
             let read = |at: &Var| Var::apply1(index("i"), &[x.clone(), at.clone()], Span::NONE);
-            let (near, far) = (read(&k_t)?, read(&k_t.sub(&Var::int(10))?)?);
-            let inner = Var::apply1(IfElse {}, &[Var::int(12).gt(&k_t)?, far.mul(&far)?, Var::number(-1.0)], Span::NONE)?;
-            let out = Var::apply1(IfElse {}, &[Var::int(3).gt(&k_t)?, near, inner], Span::NONE)?;
+            let (near, far) = (read(&k_t)?, read(&k_t.sub(10))?);
+            let inner = Var::apply1(IfElse {}, &[Var::int(12).gt(&k_t), far.mul(&far), Var::number(-1.0)], Span::NONE)?;
+            let out = Var::apply1(IfElse {}, &[Var::int(3).gt(&k_t), near, inner], Span::NONE)?;
             step.finish(&[(None, out)], &[], None)
         };
         let outputs = run().unwrap_or_else(|e| panic!("{}", e.title)).outputs;

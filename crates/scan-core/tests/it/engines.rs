@@ -26,7 +26,7 @@ fn linear(engine: Engine, rank: usize) -> Function {
     let (h0, x, a, n) = (Var::float("h0", rank), Var::float("x", rank), Var::float("a", rank), int("n"));
     let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
     let h = step.state(&h0, &[-1], Some("h")).expect("a state").remove(0);
-    let next = h.mul(&x).and_then(|y| y.add(&a)).expect("a step");
+    let next = h * &x + &a;
     let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
     function(engine, &[h0, x, a, n], &[rows])
 }
@@ -123,8 +123,8 @@ fn loops_stop_at_the_step_that_says_so() {
         let zero = Var::constant(Array::scalar(0i64), Span::NONE);
         let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
         let k = step.state(&zero, &[-1], Some("k")).expect("a state").remove(0);
-        let next = k.add(&Var::constant(Array::scalar(1i64), Span::NONE)).expect("a step");
-        let stop = limit.sub(&Var::constant(Array::scalar(1i64), Span::NONE)).and_then(|most| next.gt(&most)).expect("a condition");
+        let next = k + 1;
+        let stop = next.gt(&limit - 1);
         let rows = step.finish(&[(Some(0), next)], &[], Some(&stop)).expect("a loop").outputs.remove(0);
         let f = function(engine, &[limit, n], &[rows]);
         let run = |limit: i64, n: i64| call(&f, &[Array::scalar(limit), Array::scalar(n)])[0].to_i64_vec();

@@ -2,6 +2,7 @@
 
 mod alone;
 mod built_graphs;
+mod closures;
 #[cfg(all(feature = "cuda", feature = "wgpu", feature = "testing"))]
 mod device;
 mod elements;
@@ -13,6 +14,7 @@ mod misfits;
 mod modules;
 mod mutations;
 mod nested;
+mod operators;
 mod peak_memory;
 mod products;
 mod progress;

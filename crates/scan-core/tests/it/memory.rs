@@ -15,10 +15,10 @@ fn function(engine: Engine, inputs: &[&Var], outputs: Vec<Var>, updates: Vec<(Va
 fn program(n: &Var, w: &Var, h: &Var) -> Vec<Var> {
     let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
     let before = step.state(h, &[-1], Some("h")).expect("a state").remove(0);
-    let after = w.mul(&before).and_then(|x| x.tanh()).expect("a row");
+    let after = (w * &before).tanh();
     let rows = step.finish(&[(Some(0), after)], &[], None).expect("a loop").outputs.remove(0);
-    let cost = rows.square().and_then(|x| x.sum()).expect("a cost");
-    let slope = grad(Some(&cost), &[w.clone()], &GradOptions::default()).expect("a gradient").remove(0).expect("connected");
+    let cost = rows.square().sum();
+    let slope = grad_with(Some(&cost), &[w.clone()], &GradOptions::default()).expect("a gradient").remove(0).expect("connected");
     vec![rows, slope]
 }
 
@@ -48,8 +48,8 @@ fn a_refused_call_writes_no_shared_variable_and_leaves_no_lock() {
     for engine in [Engine::Eval, Engine::Jit] {
         let total = Shared::new(Array::scalar(0.0), Type::scalar(DType::F64));
         let (leaf, x) = (Var::shared(total.clone(), Some("total"), Span::NONE), Var::float("x", 1));
-        let column = x.square().expect("a square");
-        let sum = column.sum().and_then(|s| leaf.add(&s)).expect("a sum");
+        let column = x.square();
+        let sum = &leaf + column.sum();
         let f = function(engine, &[&x], vec![column], vec![(leaf, sum)]);
         let call = |x: Vec<f64>| f.call(&mut EvalCx::new(), &[Array::new(&[x.len()], x)]);
         // Memory that is kept for later would serve as well.

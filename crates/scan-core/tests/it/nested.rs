@@ -4,11 +4,10 @@
 use crate::sources::Random;
 use scan_core::base::{Result, Span};
 use scan_core::exec::{Function, FunctionSpec};
-use scan_core::expr::gradient::grad;
+use scan_core::expr::gradient::grad_with;
 use scan_core::expr::{GradOptions, LoopBuilder, LoopOptions, Var};
 use scan_core::ir::parse::parse;
-use scan_core::ir::{EvalCx, Op, Scan};
-use scan_core::scalar::ElemOp;
+use scan_core::ir::{EvalCx, Scan};
 use scan_core::types::{Array, DType, Type};
 use std::time::Instant;
 
@@ -53,22 +52,18 @@ impl Nest {
     }
     fn inside(&self, depth: usize, x: &Var, level: &mut dyn FnMut() -> (Style, Option<i64>)) -> Result<Var> {
         if depth == 0 {
-            return x.mul(&self.w)?.tanh();
+            return Ok((x * &self.w).tanh());
         }
         let (style, steps) = level();
         let n_steps = Some(steps.map_or_else(|| self.n.clone(), Var::int));
         let mut b = LoopBuilder::new(LoopOptions { n_steps, ..LoopOptions::default() })?;
         let row = if style == Style::Rows { b.sequence(&self.rows, &[0], Some("u"))?.pop() } else { None };
         let h = b.state(x, &[-1], Some("h"))?.remove(0);
-        let from = row.as_ref().map_or(Ok(h.clone()), |u| h.add(u))?;
+        let from = row.as_ref().map_or_else(|| h.clone(), |u| &h + u);
         let made = self.inside(depth - 1, &from, level)?;
-        let next = if style == Style::Choice {
-            Var::apply1(Op::Elem(ElemOp::Where), &[h.lt(&self.x)?, made.mul(x)?, h], Span::NONE)?
-        } else {
-            made
-        };
-        let stop = if style == Style::Rows { Some(next.sum()?.gt(&Var::number(100.0))?) } else { None };
-        b.finish(&[(Some(0), next)], &[], stop.as_ref())?.outputs[0].row(-1)
+        let next = if style == Style::Choice { h.lt(&self.x).select(made * x, h) } else { made };
+        let stop = if style == Style::Rows { Some(next.sum().gt(100.0)) } else { None };
+        Ok(b.finish(&[(Some(0), next)], &[], stop.as_ref())?.outputs[0].row(-1))
     }
     fn inputs(&self) -> Vec<Var> {
         [&self.n, &self.rows, &self.x, &self.w].map(Var::clone).to_vec()
@@ -77,7 +72,7 @@ impl Nest {
     fn compiled(&self, slopes: bool) -> Result<Function> {
         let mut outputs = vec![self.end.clone()];
         if slopes {
-            let found = grad(Some(&self.end.sum()?), &[self.x.clone(), self.w.clone()], &GradOptions::default())?;
+            let found = grad_with(Some(&self.end.sum()), &[self.x.clone(), self.w.clone()], &GradOptions::default())?;
             outputs.extend(found.into_iter().flatten());
         }
         Function::new(FunctionSpec { inputs: self.inputs(), outputs, ..FunctionSpec::default() })

@@ -1,7 +1,6 @@
 //! Loops of which a few rows matter hold a few rows, however long they run.
 
 use crate::vm_allocations::peak;
-use scan_core::ir::op::Index;
 use scan_core::prelude::*;
 use scan_core::types::DType;
 
@@ -18,10 +17,9 @@ impl Wanted {
     fn of(self, rows: &Var) -> Var {
         match self {
             Wanted::Last => rows.row(-1),
-            Wanted::LastRows(k) => Var::apply1(Index { pattern: "s:".into() }, &[rows.clone(), Var::int(-k)], Span::NONE),
+            Wanted::LastRows(k) => rows.rows(-k..),
             Wanted::Sum => rows.sum(),
         }
-        .unwrap_or_else(|e| panic!("{}", e.title))
     }
 }
 
@@ -32,8 +30,8 @@ fn function(wanted: Wanted, lag: i64, until: bool) -> Function {
     let mut step = LoopBuilder::new(LoopOptions { n_steps: Some(n.clone()), ..Default::default() }).expect("a loop");
     let start = Var::constant(Array::zeros(DType::F64, if lag == 1 { &[][..] } else { &[3][..] }), Span::NONE);
     let x = step.state(&start, &[-lag], Some("x")).expect("a state").remove(0);
-    let next = a.mul(&x).and_then(|y| y.add(&Var::number(1.0))).expect("a step");
-    let stop = until.then(|| next.gt(&limit).expect("a condition"));
+    let next = &a * &x + 1.0;
+    let stop = until.then(|| next.gt(&limit));
     let rows = step.finish(&[(Some(0), next)], &[], stop.as_ref()).expect("a loop").outputs.remove(0);
     let output = wanted.of(&rows);
     let spec = FunctionSpec { inputs: vec![a, limit, n], outputs: vec![output], engine: Some(Engine::Auto), ..Default::default() };
@@ -67,7 +65,7 @@ fn wide() -> Function {
     let mut step = LoopBuilder::new(LoopOptions::default()).expect("a loop");
     let row = step.sequence(&x, &[0], Some("x")).expect("a sequence").remove(0);
     let h = step.state(&start, &[-1], Some("h")).expect("a state").remove(0);
-    let next = row.matmul(&w).and_then(|y| y.add(&h)).and_then(|y| y.tanh()).expect("a step");
+    let next = (row.matmul(&w) + &h).tanh();
     let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
     let spec = FunctionSpec {
         inputs: vec![x, w, start],
@@ -85,11 +83,11 @@ fn narrow() -> Function {
     let mut step = LoopBuilder::new(LoopOptions::default()).expect("a loop");
     let row = step.sequence(&x, &[0], Some("x")).expect("a sequence").remove(0);
     let h = step.state(&start, &[-1], Some("h")).expect("a state").remove(0);
-    let next = row.add(&h).and_then(|y| y.tanh()).expect("a step");
+    let next = (row + &h).tanh();
     let rows = step.finish(&[(Some(0), next)], &[], None).expect("a loop").outputs.remove(0);
     let spec = FunctionSpec {
         inputs: vec![x, w.clone(), start],
-        outputs: vec![rows.matmul(&w).expect("products")],
+        outputs: vec![rows.matmul(&w)],
         engine: Some(Engine::Auto),
         passes: PassOptions::full(),
         ..Default::default()

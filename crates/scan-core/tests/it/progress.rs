@@ -8,11 +8,10 @@ const STEPS: usize = 20_000_000;
 /// A loop of many steps, of which all rows are returned.
 fn halves(engine: Engine) -> Function {
     let start = Var::float("start", 0);
-    let number = |x: f64| Var::constant(Array::scalar(x), Span::NONE);
-    let n_steps = Some(Var::constant(Array::scalar(STEPS as i64), Span::NONE));
+    let n_steps = Some(Var::int(STEPS as i64));
     let mut step = LoopBuilder::new(LoopOptions { n_steps, ..LoopOptions::default() }).unwrap();
     let h = step.state(&start, &[-1], Some("h")).unwrap().remove(0);
-    let next = h.mul(&number(0.5)).unwrap().add(&number(1.0)).unwrap();
+    let next = h * 0.5 + 1.0;
     let outputs = step.finish(&[(Some(0), next)], &[], None).unwrap().outputs;
     Function::new(FunctionSpec { inputs: vec![start], outputs, engine: Some(engine), ..Default::default() }).unwrap()
 }

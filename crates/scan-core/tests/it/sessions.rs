@@ -12,11 +12,10 @@ fn garch(engine: Engine) -> Function {
     let mut step = LoopBuilder::new(LoopOptions::default()).unwrap();
     let x = step.sequence(&xs, &[0], Some("x")).unwrap().remove(0);
     let [mu, v, a] = [0, 1, 2].map(|k: usize| step.state(&inits[k], &[-1], Some(["mu", "v", "a"][k])).unwrap().remove(0));
-    let number = |x: f64| Var::constant(Array::scalar(x), Span::NONE);
-    let e = x.sub(&mu).unwrap();
-    let new_v = number(0.02).add(&number(0.1).mul(&e.square().unwrap()).unwrap()).unwrap().add(&number(0.88).mul(&v).unwrap()).unwrap();
-    let new_mu = mu.add(&number(0.05).mul(&e).unwrap()).unwrap();
-    let new_a = a.mul(&number(0.9)).unwrap().add(&e.square().unwrap().div(&new_v).unwrap()).unwrap();
+    let e = &x - &mu;
+    let new_v = 0.02 + 0.1 * e.square() + 0.88 * v;
+    let new_mu = mu + 0.05 * &e;
+    let new_a = a * 0.9 + e.square() / &new_v;
     let outs = step.finish(&[(Some(0), new_mu), (Some(1), new_v), (Some(2), new_a)], &[], None).unwrap().outputs;
     let inputs = std::iter::once(xs).chain(inits).collect();
     Function::new(FunctionSpec { inputs, outputs: outs, engine: Some(engine), ..Default::default() }).unwrap()

@@ -332,6 +332,56 @@ fn every_code_has_a_page_and_every_page_a_code() {
     report("error codes and their pages", offenders);
 }
 
+/// What prelude.rs exports: the path below `crate::`, and the name.
+fn exported() -> Vec<(String, String)> {
+    let text = read(&root().join(SRC).join("prelude.rs"));
+    let text: Vec<String> = text.lines().map(without_comment).collect();
+    let mut found = vec![];
+    for used in text.join(" ").split(';').filter_map(|u| u.trim().strip_prefix("pub use crate::").map(str::to_string)) {
+        let (path, names) = match used.split_once('{') {
+            Some((path, names)) => (path.trim_end_matches("::"), names.trim_end_matches('}')),
+            None => used.rsplit_once("::").expect("a path"),
+        };
+        let names = names.split(',').map(|n| word(n.trim()).to_string()).filter(|n| !n.is_empty());
+        found.extend(names.map(|name| (path.to_string(), name)));
+    }
+    found
+}
+
+/// The lines of documentation above a line.
+fn docs_above<'t>(lines: &[&'t str], at: usize) -> Vec<&'t str> {
+    let above = lines[..at].iter().rev().map(|l| l.trim());
+    above.take_while(|l| l.starts_with("///") || l.starts_with("#[")).filter(|l| l.starts_with("///")).collect()
+}
+
+/// True where some definition of this name below a path, or the head of a module of this name, has a code block.
+fn has_example(sources: &[Source], path: &str, name: &str) -> bool {
+    let (folder, module) = (word(path), if name == "self" { path } else { &format!("{path}::{name}") });
+    let module = module.replace("::", "/");
+    let heads = ["fn", "const fn", "struct", "enum", "trait", "type", "const", "static"].map(|kind| format!("pub {kind} {name}"));
+    // Ids are made by a macro, which lists their names.
+    let defines = |line: &str| {
+        let line = line.trim_start();
+        line == format!("{name},")
+            || heads.iter().any(|h| line.strip_prefix(h).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')))
+    };
+    sources.iter().filter(|s| s.path.split(['/', '.']).next() == Some(folder)).any(|source| {
+        let lines: Vec<&str> = source.text.lines().collect();
+        let is_module = source.path == format!("{module}.rs") || source.path == format!("{module}/mod.rs");
+        let head = || lines.iter().take_while(|l| l.starts_with("//!")).any(|l| l.contains("```"));
+        let item = |at: usize| defines(lines[at]) && docs_above(&lines, at).iter().any(|l| l.contains("```"));
+        (is_module && head()) || (0..lines.len()).any(item)
+    })
+}
+
+#[test]
+fn every_item_of_the_prelude_has_an_example() {
+    let (sources, exported) = (sources(), exported());
+    assert!(exported.len() > 100 && exported.contains(&("expr".into(), "Var".into())), "{exported:?}");
+    let missing = exported.iter().filter(|(path, name)| !has_example(&sources, path, name));
+    report("no example in the documentation of", missing.map(|(path, name)| format!("crate::{path}::{name}")).collect());
+}
+
 #[test]
 fn the_root_is_found() {
     assert!(root().join("Cargo.toml").exists() && files(SRC, "rs").len() > 20);

@@ -227,7 +227,7 @@ impl Text {
         }
     }
 
-    /// A register gets a value converted by the rule of `types::array::Cast`.
+    /// A register gets a value converted by the rule of `types::Cast`.
     pub fn converted(&mut self, from: DType, to: DType, reg: &str, x: &str) {
         match (from, to) {
             _ if from == to => self.copied(to, reg, x),

@@ -92,7 +92,7 @@ pub fn store(dtype: DType, at: &str, value: &str) -> String {
     }
 }
 
-/// A value converted by the rule of `types::array::Cast`.
+/// A value converted by the rule of `types::Cast`.
 pub fn convert(from: DType, to: DType, x: &str) -> String {
     match (from, to) {
         _ if from == to => x.to_string(),

@@ -10,6 +10,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What functions run on.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let x = Var::number(0.5).sin();
+/// let [vm, law] = [Engine::Vm, Engine::Eval].map(|engine| function(&[], &[&x]).engine(engine).compile().and_then(|f| f.run(&[])));
+/// assert_eq!(vm?, law?);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Engine {
     /// The vm at first, machine code for what has run long enough to pay for its compilation.

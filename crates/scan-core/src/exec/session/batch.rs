@@ -14,6 +14,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What many sessions made of a row each.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (u, h0) = (vector("u"), scalar("h0"));
+/// let h = scan().over("u", &u).init("h", &h0).run(|s| 0.5 * s.get("h") + s.get("u")).rows("h");
+/// let f = function(&[&u, &h0], &[&h]).compile()?;
+/// let mut cx = EvalCx::new();
+/// let mut begin = |h: f64| f.session(&mut EvalCx::new(), &[None, Some(Array::scalar(h))]);
+/// let mut both = [begin(0.0)?, begin(2.0)?];
+/// let stepped = Session::step_all(&mut cx, &mut both, &[Array::vector(&[1.0, 1.0])])?;
+/// assert_eq!((stepped.rows, stepped.failed.len()), (vec![Array::vector(&[1.0, 2.0])], 0));
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct Stepped {
     /// Per result an array with a row for each session, in their order; zeros for those that failed. Results that are the same at every step have
     /// a row for each session, too. Empty where all failed.

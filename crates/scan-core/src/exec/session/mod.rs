@@ -20,6 +20,16 @@ use crate::types::{Array, DType, Dim, Type};
 use std::sync::Arc;
 
 /// The step of a function, compiled once for all of its sessions.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (u, h0) = (vector("u"), scalar("h0"));
+/// let h = scan().over("u", &u).init("h", &h0).run(|s| 0.5 * s.get("h") + s.get("u")).rows("h");
+/// let f = function(&[&u, &h0], &[&h]).compile()?;
+/// assert_eq!(f.steps()?.states(), ["h"]);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct Steps {
     plan: Stepwise,
     before: Walk<Arc<Graph>>,

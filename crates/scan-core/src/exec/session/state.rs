@@ -12,6 +12,20 @@ use std::sync::Arc;
 
 /// A function that is given the rows of its sequences one by one. It keeps the states of the function's loops; nothing that it does is seen
 /// outside, shared variables included. Sessions of one function share its compiled step.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// let (u, h0) = (vector("u"), scalar("h0"));
+/// let h = scan().over("u", &u).init("h", &h0).run(|s| 0.5 * s.get("h") + s.get("u")).rows("h");
+/// let f = function(&[&u, &h0], &[&h]).compile()?;
+/// let mut cx = EvalCx::new();
+/// let mut session = f.session(&mut cx, &[None, Some(Array::scalar(0.0))])?;
+/// assert_eq!(session.step(&mut cx, &[Array::scalar(1.0)])?, [Array::scalar(1.0)]);
+/// assert_eq!(session.step(&mut cx, &[Array::scalar(1.0)])?, [Array::scalar(1.5)]);
+/// assert_eq!(session.len(), 2);
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub struct Session {
     pub(super) steps: Arc<Steps>,
     /// What was computed before the first step: initial rows, captured values, limits, results that are fixed.

@@ -1,4 +1,4 @@
-//! Conversions between dtypes, by the rule of `types::array::Cast`.
+//! Conversions between dtypes, by the rule of `types::Cast`.
 
 use super::body::machine;
 use crate::types::DType;

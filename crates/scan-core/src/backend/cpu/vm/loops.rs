@@ -3,7 +3,7 @@
 //! Where only bits matter, integers of one width share the loop of the unsigned one. A bool is a `u8`, 0 or 1.
 
 use super::super::isa::Isa;
-use crate::types::array::Cast;
+use crate::types::Cast;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
