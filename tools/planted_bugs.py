@@ -72,7 +72,7 @@ BUGS = [
      "lengths.is_empty()"),
     ("initial rows are among the outputs", LOOPS, "builder.rows(b, «s.0.span()», 0)", "0"),
     ("the update of a variable is its old value", LOOPS, "&[all, int(«-1»)]", "0"),
-    ("captured expressions that depend on the step are not seen", LOOPS, "(«(inner && !held)» || impure) && !fixed", "false"),
+    ("captured expressions that depend on the step are not seen", "expr/capture.rs", "(«(inner && !held)» || impure) && !fixed", "false"),
     ("a second cotangent replaces the first", REVERSE, "Some(&old) => «g.add(old, ct)»,", "{ let _ = old; ct }"),
     ("the buffer's type lacks the initial rows", INFER, "let all = «n.add(&Dim::known(state.span()))»;", "n.clone()"),
     ("cotangents of broadcast inputs are not summed", "ops/elemwise.rs", "let full = «g.sum_to(full, input)»;", "full"),
