@@ -105,7 +105,7 @@ def test_every_code_has_a_text_or_a_reason():
 )
 def test_settings_that_make_no_sense(name, value, allowed, tmp_path):
     (tmp_path / "program.py").write_text(HEAD + "rs.function([], rs.constant(1.0))\n")
-    environment = {**os.environ, name: value, "PYTHONPATH": str(Path(rs.__file__).parent.parent)}
+    environment = {**os.environ, name: value, "RSCAN_ENGINE": "", "PYTHONPATH": str(Path(rs.__file__).parent.parent)}
     done = subprocess.run([sys.executable, tmp_path / "program.py"], env=environment, capture_output=True, text=True, timeout=60)
     title = f'rscan.errors.RscanValueError: [E0511] {name} is "{value}"; it may be {allowed}'
     assert done.stderr.splitlines()[-3:] == [title, "  --> program.py:5", "5 | rs.function([], rs.constant(1.0))"]
