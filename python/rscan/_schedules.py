@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .ops import cast, clip, cos, maximum, minimum, where
+from .ops import cast, clip, cos, floor, maximum, minimum, where
 from .variable import Variable, as_variable
 
 __all__ = ["constant_schedule", "cosine_decay", "exponential_decay", "linear_schedule", "piecewise_constant", "warmup_cosine"]
@@ -46,8 +46,6 @@ def exponential_decay(start: Any, steps: int, rate: Any, staircase: bool = False
     """
 
     def at(count: Any) -> Variable:
-        from .ops import floor
-
         turns = _float(count) / steps
         value = start * as_variable(rate, "float64") ** (floor(turns) if staircase else turns)
         return value if end is None else where(as_variable(rate) < 1, maximum(value, end), minimum(value, end))

@@ -11,12 +11,11 @@ from typing import Any, Never
 import numpy as np
 
 from . import _returned, _tree
-from ._groups import Group
 from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Made, Placeholders, Plan, Result, Slot, entered, finish
+from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, entered, finish
 from .errors import ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation

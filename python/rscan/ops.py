@@ -12,7 +12,6 @@ from . import (
     ops_join,
     ops_math,
     ops_numeric,
-    ops_pad,
     ops_pieces,
     ops_polynomial,
     ops_quantiles,
@@ -37,7 +36,6 @@ from .ops_elementwise import *  # noqa: F403
 from .ops_join import *  # noqa: F403
 from .ops_math import *  # noqa: F403
 from .ops_numeric import *  # noqa: F403
-from .ops_pad import *  # noqa: F403
 from .ops_pieces import *  # noqa: F403
 from .ops_polynomial import *  # noqa: F403
 from .ops_quantiles import *  # noqa: F403
@@ -50,7 +48,7 @@ from .ops_statistics import *  # noqa: F403
 
 #: Modules whose names `rscan` exports.
 MODULES = (
-    _rows, ops_elementwise, ops_math, ops_reduce, ops_quantiles, ops_statistics, ops_search, ops_pad, ops_sets, ops_shape, ops_pieces,
+    _rows, ops_elementwise, ops_math, ops_reduce, ops_quantiles, ops_statistics, ops_search, ops_sets, ops_shape, ops_pieces,
     ops_join, ops_create, ops_build, ops_numeric, ops_contract, ops_polynomial, ops_select, ops_control, indexing,
 )  # fmt: skip
 

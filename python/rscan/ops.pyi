@@ -3,7 +3,7 @@
 
 from typing import Any
 from ._rows import *
-from . import _rows as _rows, indexing as __module, indexing as indexing, linalg as linalg, ops_build as ops_build, ops_contract as ops_contract, ops_control as ops_control, ops_create as ops_create, ops_elementwise as ops_elementwise, ops_join as ops_join, ops_math as ops_math, ops_numeric as ops_numeric, ops_pad as ops_pad, ops_pieces as ops_pieces, ops_polynomial as ops_polynomial, ops_quantiles as ops_quantiles, ops_reduce as ops_reduce, ops_search as ops_search, ops_select as ops_select, ops_sets as ops_sets, ops_shape as ops_shape, ops_statistics as ops_statistics
+from . import _rows as _rows, indexing as __module, indexing as indexing, linalg as linalg, ops_build as ops_build, ops_contract as ops_contract, ops_control as ops_control, ops_create as ops_create, ops_elementwise as ops_elementwise, ops_join as ops_join, ops_math as ops_math, ops_numeric as ops_numeric, ops_pieces as ops_pieces, ops_polynomial as ops_polynomial, ops_quantiles as ops_quantiles, ops_reduce as ops_reduce, ops_search as ops_search, ops_select as ops_select, ops_sets as ops_sets, ops_shape as ops_shape, ops_statistics as ops_statistics
 from ._comparing import compared as compared
 from ._redirect import from_numpy_function as from_numpy_function, from_ufunc as from_ufunc
 from .indexing import At as At, diagonal as diagonal, getitem as getitem, inc_subtensor as inc_subtensor, nonzero as nonzero, set_subtensor as set_subtensor, take as take, take_along_axis as take_along_axis
@@ -17,8 +17,7 @@ from .ops_elementwise import astype as astype, cast as cast, clip as clip, fabs 
 from .ops_join import append as append, atleast_3d as atleast_3d, block as block, column_stack as column_stack, concat as concat, delete as delete, dsplit as dsplit, dstack as dstack, hsplit as hsplit, insert as insert, repeat as repeat, resize as resize, rollaxis as rollaxis, trim_zeros as trim_zeros, unstack as unstack, vsplit as vsplit
 from .ops_math import angle as angle, cbrt as cbrt, conj as conj, conjugate as conjugate, diff as diff, divmod as divmod, float_power as float_power, fmax as fmax, fmin as fmin, gcd as gcd, heaviside as heaviside, imag as imag, iscomplex as iscomplex, isneginf as isneginf, isposinf as isposinf, isreal as isreal, lcm as lcm, ldexp as ldexp, logaddexp2 as logaddexp2, modf as modf, positive as positive, real as real, real_if_close as real_if_close, sinc as sinc, unwrap as unwrap
 from .ops_numeric import bitwise_count as bitwise_count, gradient as gradient, i0 as i0, kaiser as kaiser, nextafter as nextafter, put as put, spacing as spacing
-from .ops_pad import pad as pad
-from .ops_pieces import array_split as array_split, roll as roll, split as split, tile as tile
+from .ops_pieces import array_split as array_split, pad as pad, roll as roll, split as split, tile as tile
 from .ops_polynomial import poly as poly, polyadd as polyadd, polyder as polyder, polyfit as polyfit, polyint as polyint, polymul as polymul, polysub as polysub, polyval as polyval
 from .ops_quantiles import median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile, percentile as percentile, quantile as quantile
 from .ops_reduce import all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin, argsort as argsort, average as average, count_nonzero as count_nonzero, cumprod as cumprod, cumsum as cumsum, log_softmax as log_softmax, logsumexp as logsumexp, max as max, max_and_argmax as max_and_argmax, mean as mean, min as min, prod as prod, ptp as ptp, softmax as softmax, sort as sort, std as std, sum as sum, var as var
