@@ -153,6 +153,19 @@ def test_discrete(name):
         rs.verify_grad(lambda p: rs.sum(ours.logpmf(np.array([1.0]), *shapes[:-1], p)), [p], rel_tol=1e-5)
 
 
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_densities_have_the_dtype_of_what_they_are_given(name):
+    ours = getattr(rs.stats, name)
+    density = ours.logpmf if name in DISCRETE else ours.logpdf
+    x, numbers = rs.fvector("x"), [0.5] * len(ours.shapes)
+    assert density(x, *numbers).dtype == "float32"
+    assert density(x, *(rs.fscalar() for _ in numbers), 1.0).dtype == "float32"
+    assert density(x, *numbers, loc=np.float64(1.0)).dtype == "float64"
+    assert density(rs.dvector(), *(rs.fscalar() for _ in numbers)).dtype == "float64"
+    if name in CONTINUOUS:
+        assert density(x, *numbers, scale=2.0).dtype == "float32"
+
+
 def test_von_mises_and_vectors():
     at = np.array([-3.0, -1.0, 0.0, 2.0])
     np.testing.assert_allclose(run(lambda x: rs.stats.vonmises.logpdf(x, 2.2), at), scipy.stats.vonmises.logpdf(at, 2.2), rtol=1e-12)

@@ -31,6 +31,15 @@ def _float(x: Any) -> Variable:
     return v if v.dtype.startswith("float") else cast(v, "float64")
 
 
+def _floats(*xs: Any) -> list[Variable]:
+    """The values as floats; numbers of Python take the dtype that the arrays have in common, as they do in sums."""
+    numbers = [isinstance(x, (int, float)) and not isinstance(x, np.generic) for x in xs]
+    arrays = [_float(x) for x, number in zip(xs, numbers, strict=True) if not number]
+    dtype = np.result_type(*(v.dtype for v in arrays)) if arrays else np.dtype("float64")
+    left = iter(arrays)
+    return [as_variable(np.asarray(x, dtype)) if number else next(left) for x, number in zip(xs, numbers, strict=True)]
+
+
 class Distribution:
     """A distribution of one number with shape parameters, moved by `loc` and, where it is continuous, stretched by `scale`.
 
@@ -64,7 +73,7 @@ class Distribution:
     def __repr__(self) -> str:
         return f"rs.stats.{self.name}"
 
-    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Variable], Any, Any]:
+    def _given(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Any, Any]:
         """Shape parameters, place and scale."""
         names = [*self.shapes, "loc"] if self._discrete else [*self.shapes, "loc", "scale"]
         values = dict(zip(names, args, strict=False))
@@ -73,11 +82,11 @@ class Distribution:
         if wrong or len(args) > len(names) or any(s not in values for s in self.shapes):
             text = f"{self.name} takes x, {', '.join(names)}; loc{'' if self._discrete else ' and scale'} can be left away"
             raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
-        return [_float(values[s]) for s in self.shapes], values.get("loc", 0.0), values.get("scale", 1.0)
+        return [values[s] for s in self.shapes], values.get("loc", 0.0), values.get("scale", 1.0)
 
     def _standard(self, x: Any, args: Any, named: Any) -> tuple[Variable, list[Variable], Any]:
-        shapes, loc, scale = self._given(args, named)
-        v = _float(x)
+        given, loc, scale = self._given(args, named)
+        v, *shapes = _floats(x, *given)
         moved = v if isinstance(loc, (int, float)) and loc == 0 else v - loc
         stretched = moved if isinstance(scale, (int, float)) and scale == 1 else moved / scale
         return stretched, shapes, scale
@@ -92,8 +101,8 @@ class Distribution:
         there, _, _ = self._outside(y, shapes)
         found = self._log(where(there, y, self._inside_of(shapes)), *shapes)
         if not (isinstance(scale, (int, float)) and scale == 1):
-            found = found - log(_float(scale))
-        return where(there, found, where(elementwise("isnan", y), np.nan, -np.inf))
+            found = found - log(_floats(y, scale)[1])
+        return where(there, found, where(elementwise("isnan", y), y, -np.inf))
 
     def _inside_of(self, shapes: list[Variable]) -> Any:
         return self._inside(*shapes) if callable(self._inside) else self._inside

@@ -313,13 +313,12 @@ fn updated(updates: &[(Var, Var)]) -> Result<Vec<Shared>> {
         }
         let (old, new) = (leaf.ty(), value.ty());
         if old.dtype != new.dtype || old.rank() != new.rank() || old.dims.iter().zip(&new.dims).any(|(a, b)| a.conflicts(b)) {
-            return Err(Diagnostic::new(
-                Kind::Type,
-                "E0503",
-                format!("the update of `{}` has type {new}, the variable {old}", leaf.describe()),
-            )
-            .label(value.span(), "the new value is made here")
-            .label(leaf.span(), "the variable is made here"));
+            let text = format!("the update of `{}` has type {new}, the variable {old}", leaf.describe());
+            let error = Diagnostic::new(Kind::Type, "E0503", text)
+                .label(value.span(), "the new value is made here")
+                .label(leaf.span(), "the variable is made here");
+            let differs = old.dtype != new.dtype;
+            return Err(if differs { error.help(format!("rs.cast(value, \"{}\") has the variable's dtype", old.dtype)) } else { error });
         }
         out.push(shared.clone());
     }

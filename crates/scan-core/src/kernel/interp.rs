@@ -2,7 +2,7 @@
 //!
 //! A value is the bits of its element, zero-extended, as in `Op::Const`. Integers are computed in 128 bits and cut.
 
-use super::{Bin, Cmp, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Un};
+use super::{Bin, Cmp, Inst, Kernel, Mem, MemId, Op, Reg, Un};
 use crate::base::IdxVec;
 use crate::dispatch;
 use crate::types::Cast;
@@ -99,8 +99,8 @@ pub fn compute(inst: &Inst, from: DType, args: &[u64]) -> u64 {
 
 fn place(kernel: &Kernel, operand: &Operand, mem: MemId, lane: usize, t: usize) -> std::ops::Range<usize> {
     let size = kernel.mems[mem].dtype.size();
-    let along = if kernel.mems[mem].lane == Lane::Unit { lane * size } else { 0 };
-    let at = (operand.offset as isize + t as isize * operand.stride) as usize + along;
+    let along = kernel.mems[mem].lane.elements() * (lane * size) as isize;
+    let at = (operand.offset as isize + t as isize * operand.stride + along) as usize;
     at..at + size
 }
 
@@ -321,8 +321,9 @@ mod tests {
     /// s ← s + x[t], stored to y, until s exceeds 2.
     fn running_sum() -> Kernel {
         let mut k = Kernel::default();
+        use crate::kernel::Lane;
         for lane in [Lane::Unit, Lane::Uniform, Lane::Unit] {
-            k.mems.push(Mem { dtype: DType::F64, lane, stride: None, table: 0 });
+            k.mems.push(Mem::new(DType::F64, lane));
         }
         let x = k.body.push(inst(Op::Load(MemId(0)), DType::F64));
         let s = k.body.push(inst(Op::Carry(crate::kernel::CarryId(0)), DType::F64));

@@ -30,10 +30,27 @@ pub enum Lane {
     Uniform,
     /// Lane l has the element l places behind that of lane 0.
     Unit,
+    /// Lane l has the element l times so many places behind that of lane 0. Such an operand is only read.
+    Apart(i32),
+}
+
+impl Lane {
+    /// Elements from a lane's to that of the next.
+    pub fn elements(self) -> isize {
+        match self {
+            Lane::Uniform => 0,
+            Lane::Unit => 1,
+            Lane::Apart(n) => n as isize,
+        }
+    }
+    /// True where each lane has an element of its own.
+    pub fn varies(self) -> bool {
+        self != Lane::Uniform
+    }
 }
 
 /// An operand. Where it begins and how many bytes it moves from one step to the next (0 or negative allowed) is told by each call;
-/// the element of lane l at step t is at `pointer + t · stride + (l · size where Unit)`, aligned to its size.
+/// the element of lane l at step t is at `pointer + t · stride + l · lane.elements() · size`, aligned to its size.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Mem {
     /// Type of its elements. A bool is a byte, 0 or 1.
@@ -46,13 +63,21 @@ pub struct Mem {
     /// So many elements from there on are a table that [`Op::Gather`] reads from, and that nothing but stores [at](Store::at) a number write
     /// during a call; 0 where there is none.
     pub table: usize,
+    /// In every call its first element lies so many bytes behind that of another operand, which moves alike along lanes and steps: an engine may
+    /// find it by way of that one. Both are only read.
+    pub beside: Option<(MemId, i32)>,
 }
 
 impl Mem {
-    /// Bytes from the first element of lane 0 on that a step of so many lanes may touch.
-    pub fn row_bytes(&self, lanes: usize) -> usize {
-        let elements = if self.lane == Lane::Unit { lanes } else { self.table.max(1) };
-        elements * self.dtype.size()
+    /// Of which nothing else is known.
+    pub fn new(dtype: DType, lane: Lane) -> Mem {
+        Mem { dtype, lane, stride: None, table: 0, beside: None }
+    }
+    /// Bytes before and behind the begin of lane 0's first element that a step of so many lanes may touch.
+    pub fn row(&self, lanes: usize) -> (isize, isize) {
+        let size = self.dtype.size() as isize;
+        let last = self.lane.elements() * (lanes.max(1) as isize - 1);
+        (size * last.min(0), size * (last.max(0) + self.table.max(1) as isize))
     }
 }
 
@@ -224,8 +249,8 @@ impl Kernel {
         let mut varying: IdxVec<Reg, bool> = IdxVec::new();
         for inst in self.body.iter() {
             let own = match &inst.op {
-                Op::Load(m) => self.mems[*m].lane == Lane::Unit,
-                Op::Carry(c) => self.mems[self.carries[*c].mem].lane == Lane::Unit,
+                Op::Load(m) => self.mems[*m].lane.varies(),
+                Op::Carry(c) => self.mems[self.carries[*c].mem].lane.varies(),
                 op => op.uses().iter().any(|&r| varying[r]),
             };
             varying.push(own);

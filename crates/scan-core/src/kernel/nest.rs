@@ -102,11 +102,10 @@ impl Nest {
         if self.places() == 0 {
             return (0, filled);
         }
-        let row = mem.row_bytes(self.lanes) as isize;
         let own = &self.strides[operand];
         let steps = if of == Use::Carried { 0 } else { own.step * (self.steps as isize - 1) };
         let spans = std::iter::once(steps).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
-        let (low, high) = spans.fold((0, row), |(low, high), span| (low + span.min(0), high + span.max(0)));
+        let (low, high) = spans.fold(mem.row(self.lanes), |(low, high), span| (low + span.min(0), high + span.max(0)));
         (low, high.max(filled))
     }
 }

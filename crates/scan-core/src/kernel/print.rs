@@ -17,7 +17,7 @@ use std::fmt;
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, mem) in self.mems.enumerate() {
-            write!(f, "m{}: {}{}", id.0, mem.dtype.short(), if mem.lane == Lane::Unit { " per lane" } else { "" })?;
+            write!(f, "m{}: {}{}", id.0, mem.dtype.short(), per_lane(mem.lane))?;
             mem.stride.map_or(Ok(()), |stride| write!(f, " by {stride}"))?;
             writeln!(f)?;
         }
@@ -32,6 +32,14 @@ impl fmt::Display for Kernel {
             writeln!(f, "store m{}{at} <- r{}", store.mem.0, store.value.0)?;
         }
         self.stop.map_or(Ok(()), |stop| writeln!(f, "stop r{}", stop.0))
+    }
+}
+
+fn per_lane(lane: Lane) -> String {
+    match lane {
+        Lane::Uniform => String::new(),
+        Lane::Unit => " per lane".into(),
+        Lane::Apart(n) => format!(" per lane, {n} apart"),
     }
 }
 
@@ -84,8 +92,8 @@ mod tests {
     #[test]
     fn the_text_form() {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: F64, lane: Lane::Unit, stride: None, table: 0 });
-        k.mems.push(Mem { dtype: F64, lane: Lane::Uniform, stride: Some(-8), table: 0 });
+        k.mems.push(Mem::new(F64, Lane::Unit));
+        k.mems.push(Mem { stride: Some(-8), ..Mem::new(F64, Lane::Uniform) });
         k.carries.push(Carry { mem: MemId(1), next: Reg(3) });
         let ops = [
             (Op::Load(MemId(0)), F64),

@@ -53,7 +53,7 @@ impl Builder {
     }
     /// A new operand that moves by so many bytes a step, where that is known.
     pub fn mem_by(&mut self, dtype: DType, lane: Lane, stride: Option<i32>) -> MemId {
-        self.kernel.mems.push(Mem { dtype, lane, stride, table: 0 })
+        self.kernel.mems.push(Mem { stride, ..Mem::new(dtype, lane) })
     }
     /// A value that one step hands to the next, with what this step sees of it. Until [`set_next`](Builder::set_next) says
     /// otherwise it stays as it is.
@@ -69,13 +69,17 @@ impl Builder {
         debug_assert_eq!(self.kernel.mems[self.kernel.carries[carry].mem].dtype, self.dtype(next), "a carry keeps its dtype");
         self.kernel.carries[carry].next = next;
     }
+    /// Says that an operand lies so many bytes behind another one, and moves as that does.
+    pub fn set_beside(&mut self, mem: MemId, other: MemId, bytes: i32) {
+        self.kernel.mems[mem].beside = Some((other, bytes));
+    }
     /// The element of an operand.
     pub fn load(&mut self, mem: MemId) -> Reg {
         self.emit(Op::Load(mem), self.kernel.mems[mem].dtype)
     }
     /// A new operand that is a table of so many elements, and that moves by so many bytes a step where that is known.
     pub fn table(&mut self, dtype: DType, elements: usize, stride: Option<i32>) -> MemId {
-        self.kernel.mems.push(Mem { dtype, lane: Lane::Uniform, stride, table: elements })
+        self.kernel.mems.push(Mem { stride, table: elements, ..Mem::new(dtype, Lane::Uniform) })
     }
     /// The element of a table with this number (i64), the last where there is none such.
     pub fn gather(&mut self, table: MemId, index: Reg) -> Reg {

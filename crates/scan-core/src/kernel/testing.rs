@@ -1,8 +1,11 @@
 //! Random kernels with operands, for the tests of engines. A seed and the options tell the case.
 
+mod random;
+
 use super::interp::{self, Operand};
 use super::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 use crate::types::{DType, dtype::DTYPES};
+use random::Random;
 use std::ops::RangeInclusive;
 
 /// A kernel with what one call of it is given.
@@ -124,49 +127,6 @@ pub fn case(seed: u64, options: &Options) -> Case {
     gen_.case
 }
 
-/// Uniform random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-    fn within(&mut self, range: &RangeInclusive<usize>) -> usize {
-        range.start() + self.below(range.end() - range.start() + 1)
-    }
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
-    }
-
-    /// The bits of an element: mostly tame, sometimes an edge.
-    fn element(&mut self, dtype: DType) -> u64 {
-        let edge = self.one_in(8);
-        let tame = self.below(2001) as f64 / 250.0 - 4.0;
-        match dtype {
-            DType::Bool => self.next() & 1,
-            DType::F32 if edge => {
-                self.pick(&[0.0, -0.0, f32::INFINITY, f32::NAN, f32::MIN_POSITIVE / 3.0, f32::MAX, 0.5, -1e9]).to_bits() as u64
-            }
-            DType::F32 => (tame as f32).to_bits() as u64,
-            DType::F64 if edge => self.pick(&[0.0, -0.0, f64::NEG_INFINITY, f64::NAN, 1e-310, f64::MAX, -2.5, 1e19]).to_bits(),
-            DType::F64 => tame.to_bits(),
-            _ => {
-                let bits = if edge { self.pick(&[u64::MAX, 0, 1 << (8 * dtype.size() - 1)]) } else { self.next() >> self.below(64) };
-                bits & (u64::MAX >> (64 - 8 * dtype.size()))
-            }
-        }
-    }
-}
-
 /// Rows in one memory, of which row `t + r` (counted backwards where the stride is negative) is row r of step t.
 struct Rows {
     memory: usize,
@@ -200,11 +160,17 @@ impl Generator<'_> {
         if self.random.one_in(3) { Lane::Uniform } else { Lane::Unit }
     }
 
+    /// Of what is only read.
+    fn lane_read(&mut self) -> Lane {
+        if self.random.one_in(5) { Lane::Apart(self.random.pick(&[2, 3, 7, -1, -4])) } else { self.lane() }
+    }
+
     /// A new memory of as many rows as all steps together see, where each sees `span`.
     fn rows(&mut self, dtype: DType, lane: Lane, span: usize, signs: &[isize]) -> Rows {
         let (size, random) = (dtype.size(), &mut self.random);
-        let lead = random.below(3) * size;
-        let bytes = (if lane == Lane::Unit { self.case.lanes } else { 1 } + random.below(3)) * size;
+        let (before, behind) = Mem::new(dtype, lane).row(self.case.lanes);
+        let lead = random.below(3) * size + before.unsigned_abs();
+        let bytes = (behind - before).unsigned_abs() + random.below(3) * size;
         let sign = random.pick(signs);
         let count = if sign == 0 { span } else { self.case.steps - 1 + span };
         let elements = (lead + bytes * count) / size + random.below(2);
@@ -216,7 +182,7 @@ impl Generator<'_> {
 
     fn mem(&mut self, dtype: DType, lane: Lane, operand: Operand) -> MemId {
         self.case.operands.push(operand);
-        self.case.kernel.mems.push(Mem { dtype, lane, stride: None, table: 0 })
+        self.case.kernel.mems.push(Mem::new(dtype, lane))
     }
 
     /// Often tells the kernel how far an operand moves.
@@ -227,17 +193,34 @@ impl Generator<'_> {
         }
     }
 
+    /// Reads elements beside those of an operand, too, where there are such.
+    fn beside(&mut self, other: MemId) {
+        let (mem, operand) = (self.case.kernel.mems[other].clone(), self.case.operands[other.0 as usize]);
+        let bytes = self.random.pick(&[1, 2, -1]) * mem.dtype.size() as isize;
+        let (first, span) = (operand.offset as isize + bytes, operand.stride * (self.case.steps as isize - 1));
+        let (before, behind) = mem.row(self.case.lanes);
+        let ends = [first + span.min(0) + before, first + span.max(0) + behind];
+        if ends[0] >= 0 && ends[1] as usize <= self.case.memories[operand.memory].len() {
+            let new = self.mem(mem.dtype, mem.lane, Operand { offset: first as usize, ..operand });
+            self.case.kernel.mems[new] = Mem { beside: Some((other, bytes as i32)), ..mem };
+            self.push(Op::Load(new), self.case.kernel.mems[new].dtype);
+        }
+    }
+
     fn push(&mut self, op: Op, dtype: DType) -> Reg {
         self.case.kernel.body.push(Inst { op, dtype })
     }
 
     fn inputs(&mut self) {
         for _ in 0..1 + self.random.below(3) {
-            let (dtype, lane) = (self.dtype(), self.lane());
+            let (dtype, lane) = (self.dtype(), self.lane_read());
             let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
             let mem = self.mem(dtype, lane, rows.operand(0));
             self.know_stride(mem);
             self.push(Op::Load(mem), dtype);
+            if self.random.one_in(3) {
+                self.beside(mem);
+            }
         }
         for _ in 0..self.random.below(3) {
             let (dtype, lane) = (self.dtype(), self.lane());
@@ -481,6 +464,10 @@ mod tests {
         assert_eq!(kinds.len(), 1 + unary + binary + 2 + 11, "{kinds:?}");
         assert!(cases.iter().any(|c| c.expected().1 < c.steps), "some kernel stops early");
         assert!(cases.iter().any(|c| c.expected().0 != c.memories), "kernels write");
+        let mems = || cases.iter().flat_map(|c| c.kernel.mems.iter());
+        let share = |of: &dyn Fn(&Mem) -> bool| mems().filter(|m| of(m)).count() * 50 > mems().count();
+        assert!(share(&|m| matches!(m.lane, Lane::Apart(_))), "lanes lie apart");
+        assert!(share(&|m| m.beside.is_some()), "operands lie beside each other");
     }
 
     #[test]

@@ -21,6 +21,9 @@ fn check(kernel: &Kernel) -> Checked {
         known(kernel, r, inst).map_err(at)?;
         typed(kernel, inst).map_err(at)?;
     }
+    for id in kernel.mems.ids() {
+        ensure(is_beside(kernel, id), || format!("m{} does not lie beside another operand", id.0))?;
+    }
     let varying = kernel.varying();
     for (id, carry) in kernel.carries.enumerate() {
         handed_on(kernel, carry, &varying).map_err(|text| format!("c{}: {text}", id.0))?;
@@ -71,6 +74,19 @@ fn is_table(kernel: &Kernel, m: MemId) -> bool {
     mem.table > 0 && mem.lane == Lane::Uniform && !written
 }
 
+/// What lies beside another operand is as that one, which lies beside none; both are only read, and no tables.
+fn is_beside(kernel: &Kernel, m: MemId) -> bool {
+    let mem = &kernel.mems[m];
+    let Some((other, bytes)) = mem.beside else { return true };
+    let written = |m: MemId| kernel.stores.iter().any(|s| s.mem == m) || kernel.carries.iter().any(|c| c.mem == m);
+    let like = |of: &super::Mem| of.beside.is_none() && (of.dtype, of.lane, of.stride, of.table) == (mem.dtype, mem.lane, mem.stride, 0);
+    mem.table == 0
+        && (bytes.unsigned_abs() as usize).is_multiple_of(mem.dtype.size())
+        && kernel.mems.get(other).is_some_and(like)
+        && !written(m)
+        && !written(other)
+}
+
 /// The number of an element that is written is an integer, the same in all lanes, and of a table that does not move and is read by numbers.
 fn numbered(kernel: &Kernel, store: &Store, varying: &IdxVec<Reg, bool>) -> Checked {
     let Some(at) = store.at else { return Ok(()) };
@@ -115,6 +131,7 @@ fn written(kernel: &Kernel, mem: MemId, value: Reg, varying: &IdxVec<Reg, bool>)
         return Err("an operand or a value is missing".into());
     };
     ensure(mem.dtype == inst.dtype, || format!("{} goes to an operand of {}", inst.dtype, mem.dtype))?;
+    ensure(!matches!(mem.lane, Lane::Apart(_)), || "an operand whose lanes lie apart is written".into())?;
     ensure(mem.lane == Lane::Unit || !varying[value], || format!("a uniform operand is given r{}, which differs between lanes", value.0))
 }
 
@@ -126,8 +143,8 @@ mod tests {
 
     fn base() -> Kernel {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit, stride: None, table: 0 });
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride: None, table: 0 });
+        k.mems.push(Mem::new(DType::F64, Lane::Unit));
+        k.mems.push(Mem::new(DType::F64, Lane::Uniform));
         k.body.push(Inst { op: Op::Load(MemId(0)), dtype: DType::F64 });
         k.body.push(Inst { op: Op::Const(0), dtype: DType::F64 });
         k

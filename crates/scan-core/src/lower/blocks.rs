@@ -37,7 +37,7 @@ impl Axes {
             strides.insert(axis, if k == last { apart as isize } else { n as isize * stride });
             (first + from as isize * stride, strides)
         };
-        Axes { extents, reduced, operands: self.operands.iter().enumerate().map(cut).collect(), gathered: self.gathered }
+        Axes { extents, reduced, operands: self.operands.iter().enumerate().map(cut).collect(), read_apart: self.read_apart }
     }
 }
 
@@ -75,7 +75,7 @@ impl Plan<'_> {
                 match *of {
                     Of::Out(_) => (*of, *at) = (to, *at + first),
                     Of::Temporary(k) => *of = Of::Temporary(before + k),
-                    Of::Leaf(_) | Of::Numbers(_) => {}
+                    Of::Leaf(_) => {}
                 }
             }
             self.passes.push(pass);

@@ -3,7 +3,7 @@
 use super::fusions::Fusion;
 use super::nodes::Lowering;
 use super::passes::Plan;
-use super::schedule::{Apart, Axes, Of};
+use super::schedule::{Axes, Of};
 use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;
@@ -33,16 +33,7 @@ pub(super) struct Kerneled<'a> {
 pub(super) struct Copies {
     graph: Graph,
     /// Per parameter: the leaf, the elements before its first, and how it depends on the lane.
-    params: Vec<(usize, isize, Along)>,
-}
-
-/// How a parameter depends on the lane.
-#[derive(Clone, Copy)]
-enum Along {
-    /// As an operand does.
-    Lane(Lane),
-    /// Its elements are gathered.
-    Gathered(Apart),
+    params: Vec<(usize, isize, Lane)>,
 }
 
 impl Copies {
@@ -81,12 +72,9 @@ impl Copies {
                     None => {
                         let skipped = cut.map_or(0, |(axis, from)| from as isize * axes.operands[leaf].1[axis]);
                         let places = skipped + along.map_or(0, |(_, from)| (from + copy) as isize * stride);
-                        let (n, by) = match (axes.gathers(leaf, lanes), axes.lane(leaf, lanes)) {
-                            (Some(apart), _) => (2, Along::Gathered(apart)),
-                            (None, lane) => (if lane == Lane::Unit { 2 } else { 1 }, Along::Lane(lane)),
-                        };
-                        all.params.push((leaf, axes.operands[leaf].0 + places, by));
-                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(n)]), None)
+                        let lane = axes.lane(leaf, lanes);
+                        all.params.push((leaf, axes.operands[leaf].0 + places, lane));
+                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(if lane.varies() { 2 } else { 1 })]), None)
                     }
                 };
                 shared[leaf] = Some(value);
@@ -105,19 +93,9 @@ impl Copies {
     }
     pub fn lower_by<'a>(&'a self, plan: &Plan, step: impl Fn(usize) -> isize, outer: &[usize]) -> Lowered<Kerneled<'a>> {
         let mut k = Kerneled { lowering: Lowering::new(&self.graph, Layout::Lanes(2)), given: vec![], values: vec![] };
-        let mut numbers: Vec<(Apart, Reg)> = vec![];
-        for (&p, &(leaf, first, along)) in self.graph.params().iter().zip(&self.params) {
-            let dtype = self.graph.ty(p).dtype;
+        for (&p, &(leaf, first, lane)) in self.graph.params().iter().zip(&self.params) {
             let (step, outside) = (step(leaf), plan.along_axes(leaf, outer));
-            let value = match along {
-                Along::Lane(lane) => k.load((Of::Leaf(leaf), first, lane, step, outside), dtype),
-                Along::Gathered(apart) => {
-                    let known = numbers.iter().find(|n| n.0 == apart).map(|n| n.1);
-                    let by = known.unwrap_or_else(|| k.load((Of::Numbers(apart), 0, Lane::Unit, 0, vec![0; outer.len()]), DType::I64));
-                    numbers.extend(known.is_none().then_some((apart, by)));
-                    k.gathered((Of::Leaf(leaf), first - apart.before() as isize, Lane::Uniform, step, outside), dtype, apart, by)
-                }
-            };
+            let value = k.load_beside((Of::Leaf(leaf), first, lane, step, outside), self.graph.ty(p).dtype);
             let lanes = self.graph.ty(p).dims[0].value().unwrap_or(1);
             k.lowering.bind(p, Val::Regs(smallvec![lanes], vec![value]));
         }
@@ -140,11 +118,17 @@ impl Kerneled<'_> {
         let mem = self.mem(given, dtype);
         self.lowering.builder.load(mem)
     }
-    /// The elements of an operand with these numbers.
-    fn gathered(&mut self, given: Given, dtype: DType, apart: Apart, numbers: Reg) -> Reg {
-        let table = self.lowering.builder.table(dtype, apart.span(), None);
-        self.given.push(given);
-        self.lowering.builder.gather(table, numbers)
+    /// The same, of which other elements are read, too: found by way of these.
+    fn load_beside(&mut self, given: Given, dtype: DType) -> Reg {
+        let alike = |g: &Given| (g.0, g.2, g.3, &g.4) == (given.0, given.2, given.3, &given.4);
+        let other = self.given.iter().position(alike).map(|at| (MemId(at as u32), given.1 - self.given[at].1));
+        let mem = self.mem(given, dtype);
+        if let Some((other, elements)) = other
+            && let Ok(bytes) = i32::try_from(elements * dtype.size() as isize)
+        {
+            self.lowering.builder.set_beside(mem, other, bytes);
+        }
+        self.lowering.builder.load(mem)
     }
     pub fn store(&mut self, given: Given, value: Reg) {
         let mem = self.mem(given, self.lowering.builder.dtype(value));

@@ -5,10 +5,10 @@ use super::fusions::{Cuts, Fusion, Fusions};
 use super::mixed::{At, Item, Place, Planner, Work};
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
-use super::schedule::{Apart, Failure, Of, Pass, Schedule, schedule};
+use super::schedule::{Failure, Of, Pass, Schedule, schedule};
 use crate::ir::{Graph, NodeId, Value};
 use crate::kernel::LEVELS;
-use crate::types::{Array, DType};
+use crate::types::DType;
 use rustc_hash::FxHashMap;
 
 /// The parts of fusions with their schedules, by root.
@@ -21,8 +21,6 @@ pub(super) enum Root {
     Of(Value),
     /// A value with its axes in another order.
     Turned(Value, Vec<usize>),
-    /// The numbers of elements that are gathered.
-    Numbers(Apart),
 }
 
 impl Planner<'_> {
@@ -81,7 +79,6 @@ impl Planner<'_> {
                     Of::Leaf(leaf) => &leaves[leaf],
                     Of::Out(k) => &outs[k],
                     Of::Temporary(t) => &temporaries[t],
-                    Of::Numbers(apart) => &self.numbers(apart),
                 };
                 let place = Place { first: place.first + first, ..place.clone() };
                 if nest.writes(k) { made.push(place) } else { read.push(place) }
@@ -109,11 +106,6 @@ impl Planner<'_> {
             along: [0; LEVELS - 1],
         })
     }
-    /// The numbers of elements that are gathered.
-    fn numbers(&mut self, apart: Apart) -> Place {
-        let at = At::Before(self.root(Root::Numbers(apart)));
-        Place { at, first: 0, shape: std::iter::once(apart.lanes).collect(), dtype: DType::I64, along: [0; LEVELS - 1] }
-    }
     /// Where something lies among what is computed before the loop.
     fn root(&mut self, root: Root) -> usize {
         let known = self.roots.iter().position(|known| *known == root);
@@ -130,7 +122,6 @@ impl Planner<'_> {
             results.push(match root {
                 Root::Of(v) => v,
                 Root::Turned(v, perm) => before.transpose(v, &perm),
-                Root::Numbers(apart) => before.constant(Array::new(&[apart.lanes], apart.numbers())),
             });
         }
         before.set_results(results);

@@ -1,7 +1,7 @@
 //! How a fusion is walked: which axis becomes lanes, which the steps of a kernel, which are around it, and what a reduction keeps meanwhile.
 //!
 //! Lanes are an axis along which every operand has its elements beside each other, or one for all; what has not is transposed before the loop
-//! if it is the same in all steps, else gathered. A reduction has its lanes along an axis
+//! if it is the same in all steps, else its lanes are read apart from each other. A reduction has its lanes along an axis
 //! that is kept, where there is such a one: then a step adds a row to a row of sums. Else the reduced axis itself is cut into rows
 //! (`k mod 8` of the law's eight partial sums is the lane), and a last kernel reduces those.
 
@@ -40,32 +40,6 @@ pub(super) enum Of {
     Out(usize),
     /// A temporary.
     Temporary(usize),
-    /// Where the elements of so many lanes lie, so far apart: their numbers, counted from the lowest.
-    Numbers(Apart),
-}
-
-/// Elements of lanes that do not lie beside each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Apart {
-    /// Elements from one lane to the next.
-    pub stride: isize,
-    /// Lanes.
-    pub lanes: usize,
-}
-
-impl Apart {
-    /// The elements before the first lane's, counted from the lowest.
-    pub fn before(self) -> usize {
-        if self.stride < 0 { (self.lanes - 1) * self.stride.unsigned_abs() } else { 0 }
-    }
-    /// Elements from the lowest to the highest.
-    pub fn span(self) -> usize {
-        (self.lanes - 1) * self.stride.unsigned_abs() + 1
-    }
-    /// The number of each lane's element.
-    pub fn numbers(self) -> Vec<i64> {
-        (0..self.lanes).map(|lane| self.before() as i64 + lane as i64 * self.stride as i64).collect()
-    }
 }
 
 /// Why a fusion has no schedule.
@@ -86,10 +60,10 @@ impl From<super::Refusal> for Failure {
 
 /// From so many elements on a kept axis is worth being the lanes.
 const WIDE: usize = 8;
-/// Rather than elements of so many lanes are gathered, a reduction has its lanes along its own axis if that has so many elements.
-const GATHERED: usize = 32;
-/// The lanes of what is gathered have their numbers in an array: so many at most.
-const NUMBERS: usize = 4096;
+/// Rather than its lanes are read apart, a reduction has its lanes along its own axis if that has so many elements.
+const ACROSS: usize = 32;
+/// Bytes from the first lane's element to the last one's, where they lie apart: machine code has them as distances.
+const FAR: usize = 1 << 28;
 
 /// The axes of a walk with the strides of all operands, in elements.
 pub(super) struct Axes {
@@ -99,8 +73,8 @@ pub(super) struct Axes {
     pub reduced: Vec<bool>,
     /// Per leaf, then of the result: the first element, and a stride per axis.
     pub operands: Vec<(isize, Vec<isize>)>,
-    /// Leaves whose elements are gathered, a bit each.
-    pub gathered: u64,
+    /// Leaves whose lanes are read apart from each other, a bit each.
+    pub read_apart: u64,
 }
 
 impl Axes {
@@ -122,7 +96,7 @@ impl Axes {
         let kept: Extents = (0..rank).map(|i| if reduces(i) { 1 } else { fusion.whole[i] }).collect();
         let out: Vec<isize> = strides(&kept).iter().enumerate().map(|(i, &s)| if reduces(i) { 0 } else { s as isize }).collect();
         operands.push((out.iter().zip(&fusion.start).map(|(stride, &at)| stride * at as isize).sum(), out));
-        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands, gathered: 0 };
+        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands, read_apart: 0 };
         axes.merge();
         axes
     }
@@ -151,20 +125,14 @@ impl Axes {
     fn last(&self, reduced: bool) -> Option<usize> {
         (0..self.extents.len()).rev().find(|&a| self.reduced[a] == reduced)
     }
-    /// The first leaf that does not lie element beside element along an axis, and is not gathered.
+    /// The first leaf that does not lie element beside element along an axis, and is not read apart.
     fn apart(&self, axis: usize) -> Option<usize> {
-        let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && self.gathered >> k & 1 == 0;
+        let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && self.read_apart >> k & 1 == 0;
         self.operands[..self.operands.len() - 1].iter().enumerate().position(apart)
     }
     /// True where all leaves lie element beside element along an axis, or are the same.
     fn even(&self, axis: usize) -> bool {
         self.operands[..self.operands.len() - 1].iter().all(|(_, s)| matches!(s[axis], 0 | 1))
-    }
-    /// How the elements of a leaf lie that are gathered for lanes along an axis.
-    pub fn gathers(&self, leaf: usize, axis: Option<usize>) -> Option<Apart> {
-        let axis = axis.filter(|_| self.gathered >> leaf & 1 == 1)?;
-        let stride = self.operands[leaf].1[axis];
-        (!matches!(stride, 0 | 1)).then(|| Apart { stride, lanes: self.extents[axis] })
     }
     /// True where the result lies element beside element along an axis, or is the same.
     fn beside(&self, axis: usize) -> bool {
@@ -172,8 +140,11 @@ impl Axes {
     }
     /// How an operand depends on the lane, lanes being along an axis.
     pub fn lane(&self, operand: usize, axis: Option<usize>) -> Lane {
-        let unit = axis.is_some_and(|axis| self.operands[operand].1[axis] == 1);
-        if unit { Lane::Unit } else { Lane::Uniform }
+        match axis.map_or(0, |axis| self.operands[operand].1[axis]) {
+            0 => Lane::Uniform,
+            1 => Lane::Unit,
+            n => Lane::Apart(n as i32),
+        }
     }
     /// The number of places of the result.
     pub fn kept(&self) -> usize {
@@ -188,19 +159,20 @@ impl Axes {
 /// What stands in the way.
 pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> Result<Schedule, Failure> {
     let mut turned: Vec<Option<Vec<usize>>> = vec![None; fusion.leaves.len()];
-    let mut gathered = 0;
+    let mut read_apart = 0;
     let axes = loop {
-        let axes = Axes { gathered, ..Axes::new(fusion, shapes, &turned) };
+        let axes = Axes { read_apart, ..Axes::new(fusion, shapes, &turned) };
         let Some((by, lanes)) = chosen(fusion, &axes).filter(|(_, lanes)| axes.beside(*lanes)) else { break (axes, None) };
         let Some(leaf) = axes.apart(lanes) else { break (axes, Some((by, lanes))) };
         if let Some(perm) = turn(fusion, &shapes[leaf], &axes, leaf, lanes).filter(|_| steady[leaf] && turned[leaf].is_none()) {
             turned[leaf] = Some(perm);
             continue;
         }
-        let gathers = by == By::Kept && axes.extents[lanes] <= NUMBERS && leaf < 64 && fusion.element(leaf).size() >= 4;
+        let far = axes.operands[leaf].1[lanes].unsigned_abs().saturating_mul(8 * axes.extents[lanes]);
+        let reads = by == By::Kept && far <= FAR && leaf < 64 && fusion.element(leaf).size() >= 4;
         match axes.last(true).filter(|&a| by == By::Kept && axes.even(a)) {
-            Some(a) if !gathers || axes.extents[lanes] < WIDE || axes.extents[a] >= GATHERED => break (axes, Some((By::Reduced, a))),
-            _ if gathers => gathered |= 1 << leaf,
+            Some(a) if !reads || axes.extents[lanes] < WIDE || axes.extents[a] >= ACROSS => break (axes, Some((By::Reduced, a))),
+            _ if reads => read_apart |= 1 << leaf,
             _ => return Err(fusion.leaves[leaf].via.map_or(Failure::Never, Failure::Without)),
         }
     };

@@ -2,7 +2,7 @@
 
 use super::args::{expect_count, expect_int_scalar, extents, integer, one};
 use crate::bail;
-use crate::base::Result;
+use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::philox::{self, Key};
@@ -16,15 +16,20 @@ use crate::types::{Array, DType, Dim, Dims, Element, Type, memory};
 fn expect_key(op: &str, key: &Arg) -> Result<()> {
     let two = key.ty.rank() == 1 && !key.ty.dims[0].conflicts(&Dim::known(2));
     if key.ty.dtype != DType::U64 || !two {
-        bail!(Type, "E0702", "`{op}` needs a key, a uint64 vector of 2, got {}", key.ty);
+        return Err(no_key(op, &key.ty));
     }
     Ok(())
+}
+
+fn no_key(op: &str, given: &Type) -> Box<Diagnostic> {
+    let error = Diagnostic::new(Kind::Type, "E0702", format!("`{op}` needs a key, a uint64 vector of 2, got {given}"));
+    error.help("rs.random.key(seed) makes a key of an integer")
 }
 
 fn key_of(op: &str, x: &Array) -> Result<Key> {
     match x.as_slice::<u64>() {
         &[a, b] => Ok([a, b]),
-        _ => bail!(Type, "E0702", "`{op}` needs a key, a uint64 vector of 2, got {}", x.ty()),
+        _ => Err(no_key(op, &x.ty())),
     }
 }
 

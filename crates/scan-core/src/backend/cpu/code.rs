@@ -1,6 +1,7 @@
 //! A compiled kernel, and the one way to run it: with its operands' bounds checked.
 
-use crate::kernel::{Kernel, MemId, Use};
+use super::spot::Steps;
+use crate::kernel::{Kernel, LEVELS, MemId, Use};
 use crate::types::array::Data;
 use crate::types::{Array, DType, Element};
 use smallvec::SmallVec;
@@ -51,6 +52,9 @@ pub trait Code: Send + Sync {
     fn engine(&self) -> &'static str;
 }
 
+/// By how many bytes operands move from one step of each of the loops around to the next, and which do: many are elements of one array.
+pub type Moving = SmallVec<[([isize; LEVELS], SmallVec<[usize; 4]>); 2]>;
+
 /// A call of which everything but the pointers is decided.
 pub trait Ready {
     /// Runs all steps at all places, from these pointers on.
@@ -58,6 +62,17 @@ pub trait Ready {
     /// # Safety
     /// What [`Code::run_places`] demands, with pointers from which the call stays within the reach that it was made ready for.
     unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places);
+    /// The operands by whose pointers all others are found, where the call needs no more.
+    fn few(&self) -> Option<&[usize]> {
+        None
+    }
+    /// As [`run`](Ready::run), from the pointers of [`few`](Ready::few) on, those `along` moved to these steps; the moves are those of the places.
+    ///
+    /// # Safety
+    /// As there, with the pointers of the others that follow from these.
+    unsafe fn run_few(&self, _first: &[*mut u8], _along: &Moving, _at: &Steps, _moves: *const isize) {
+        unreachable!("a call that needs all pointers")
+    }
 }
 
 /// The places of counted loops around a kernel, in row-major order: one where there is no loop.
@@ -188,6 +203,11 @@ pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps
     let uses = Use::of(kernel);
     for ((id, operand), of) in kernel.mems.ids().zip(operands).zip(uses) {
         check(kernel, id, operand, of, lanes, steps);
+        if let Some((other, bytes)) = kernel.mems[id].beside {
+            let other = &operands[other.0 as usize];
+            let beside = operand.ptr() == other.ptr().wrapping_offset(bytes as isize) && operand.stride == other.stride;
+            assert!(beside, "operand {id:?} does not lie beside another as its kernel says");
+        }
     }
     true
 }
@@ -198,8 +218,8 @@ fn check(kernel: &Kernel, id: MemId, operand: &Operand, of: Use, lanes: usize, s
     let (carried, written) = (of == Use::Carried, of != Use::Read);
     assert!(!written || matches!(operand.memory, Memory::Write(_)), "operand {id:?} is written but only readable");
     let span = if carried { 0 } else { operand.stride.checked_mul(steps as isize - 1).expect("a stride that fits") };
-    let row = mem.row_bytes(lanes) as isize;
-    let (low, high) = (operand.offset as isize + span.min(0), operand.offset as isize + span.max(0) + row);
+    let (from, to) = mem.row(lanes);
+    let (low, high) = (operand.offset as isize + span.min(0) + from, operand.offset as isize + span.max(0) + to);
     assert!(mem.stride.is_none_or(|s| s as isize == operand.stride), "operand {id:?} does not move by {}", operand.stride);
     assert!(low >= 0 && high as usize <= operand.memory.len(), "operand {id:?} reaches from {low} to {high} of {}", operand.memory.len());
     let address = operand.memory.ptr().addr() + operand.offset;

@@ -1,6 +1,6 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory, Places, Ready};
+use super::code::{Code, Frame, Memory, Moving, Places, Ready};
 use super::spot::{Spot, Steps};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::{SmallVec, smallvec};
@@ -13,7 +13,7 @@ pub struct NestRun<'a> {
     nest: &'a Nest,
     /// The first element of each operand at the first steps.
     ptrs: SmallVec<[*mut u8; 12]>,
-    /// By how many bytes operands move from one step of each of the loops around to the next, and which do: many are elements of one array.
+    /// How operands move with the loops around.
     along: Moving,
     /// Bytes from one step of the kernel to the next.
     steps: SmallVec<[isize; 12]>,
@@ -24,15 +24,14 @@ pub struct NestRun<'a> {
     counts: Steps,
     /// The call of all steps, where the engine has it ready.
     ready: Option<Box<dyn Ready + 'a>>,
+    /// The pointers that are enough for it, and how they move.
+    few: Option<Box<(Vec<*mut u8>, Moving)>>,
     /// The memory of the operands.
     memory: PhantomData<&'a Cell<u8>>,
 }
 
 /// A call that is made so often is made ready.
 const AGAIN: usize = 4;
-
-/// Bytes that operands move by, and the operands.
-type Moving = SmallVec<[([isize; LEVELS], SmallVec<[usize; 4]>); 2]>;
 
 /// The addresses of operands, on the stack where they are not very many.
 type Addresses = SmallVec<[*mut u8; 64]>;
@@ -57,17 +56,21 @@ impl<'a> NestRun<'a> {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
-            along: moving(operands),
+            along: moving(operands.iter()),
             steps: nest.strides.iter().map(|s| s.step).collect(),
             uses,
             moves: moves(nest),
             counts,
             ready: None,
+            few: None,
             memory: PhantomData,
         };
+        check_beside(nest, &run.ptrs, operands);
         let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
         if calls >= AGAIN {
             run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
+            let few = run.ready.as_ref().and_then(|ready| ready.few()).filter(|_| nest.fills.is_empty());
+            run.few = few.map(|few| Box::new((few.iter().map(|&k| run.ptrs[k]).collect(), moving(few.iter().map(|&k| &operands[k])))));
         }
         run
     }
@@ -99,12 +102,16 @@ impl<'a> NestRun<'a> {
         let nest = self.nest;
         assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
+        if let (Some(ready), Some(few), true) = (&self.ready, &self.few, n == nest.steps) {
+            let (first, along) = &**few;
+            // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
+            // operands lie that are found by way of these.
+            unsafe { ready.run_few(first, along, at, self.moves.as_ptr()) };
+            return n;
+        }
         let mut ptrs = Addresses::from_slice(&self.ptrs);
         let ptrs = &mut ptrs[..];
-        for (along, operands) in &self.along {
-            let moved = along.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
-            operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(moved));
-        }
+        moved(ptrs, &self.along, at);
         if from > 0 {
             self.go_on(ptrs, from);
         }
@@ -154,10 +161,29 @@ impl<'a> NestRun<'a> {
     }
 }
 
+/// Panics where an operand does not lie beside another one as its kernel says: a fault of the planner.
+fn check_beside(nest: &Nest, ptrs: &[*mut u8], operands: &[Spot]) {
+    for (k, mem) in nest.kernel.mems.iter().enumerate() {
+        if let Some((other, bytes)) = mem.beside {
+            let other = other.0 as usize;
+            let same = nest.strides[k] == nest.strides[other] && operands[k].strides() == operands[other].strides();
+            assert!(same && ptrs[k] == ptrs[other].wrapping_offset(bytes as isize), "operand {k} does not lie beside operand {other}");
+        }
+    }
+}
+
+/// Moves addresses to these steps of the loops around.
+fn moved(ptrs: &mut [*mut u8], along: &Moving, at: &Steps) {
+    for (strides, operands) in along {
+        let by = strides.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
+        operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(by));
+    }
+}
+
 /// The operands that move with the loops around, by how.
-fn moving(operands: &[Spot]) -> Moving {
+fn moving<'a>(operands: impl Iterator<Item = &'a Spot<'a>>) -> Moving {
     let mut all = Moving::new();
-    for (k, strides) in operands.iter().map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]) {
+    for (k, strides) in operands.map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]) {
         match all.iter_mut().find(|(known, _)| *known == strides) {
             Some((_, alike)) => alike.push(k),
             None => all.push((strides, smallvec![k])),

@@ -236,8 +236,8 @@ impl Whole<'_> {
     fn run(&self, i: usize, carried: &[u64]) {
         let start = i * self.part;
         let (mut ptrs, mut strides) = (self.ptrs.clone(), self.strides.clone());
-        for (ptr, mem) in ptrs.iter_mut().zip(self.kernel.mems.iter()).filter(|(_, m)| m.lane == Lane::Unit) {
-            *ptr = ptr.wrapping_add(start * mem.dtype.size());
+        for (ptr, mem) in ptrs.iter_mut().zip(self.kernel.mems.iter()).filter(|(_, m)| m.lane.varies()) {
+            *ptr = ptr.wrapping_offset(mem.lane.elements() * (start * mem.dtype.size()) as isize);
         }
         let mut scratch: SmallVec<[u64; 16]> = SmallVec::from_slice(carried);
         scratch.resize(carried.len() + self.kernel.stores.len(), 0);

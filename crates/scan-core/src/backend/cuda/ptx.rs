@@ -266,8 +266,9 @@ impl Printer<'_> {
         let base = self.shape.base(mem);
         let Mem { dtype, lane, .. } = self.kernel.mems[mem];
         let word = self.text.param(base);
-        if lane == Lane::Unit {
-            self.text.line(format!("mad.lo.u32 {word}, {}, {}, {word};", self.lane, words(dtype)));
+        if lane.varies() {
+            let by = (lane.elements() as u32).wrapping_mul(words(dtype) as u32);
+            self.text.line(format!("mad.lo.u32 {word}, {}, {by}, {word};", self.lane));
         }
         for (a, at) in self.axes.clone().iter().enumerate() {
             let stride = self.text.param(strides + a);

@@ -47,7 +47,7 @@ fn a_card_says_what_it_computes() {
 /// y ← x + 1 of f32, each step a row further.
 fn successor() -> Kernel {
     let mut kernel = Kernel::default();
-    let mems = [(); 2].map(|()| kernel.mems.push(Mem { dtype: DType::F32, lane: Lane::Unit, stride: None, table: 0 }));
+    let mems = [(); 2].map(|()| kernel.mems.push(Mem::new(DType::F32, Lane::Unit)));
     let x = kernel.body.push(Inst { op: Op::Load(mems[0]), dtype: DType::F32 });
     let one = kernel.body.push(Inst { op: Op::Const(u64::from(1f32.to_bits())), dtype: DType::F32 });
     let value = kernel.body.push(Inst { op: Op::Bin(Bin::Add, x, one), dtype: DType::F32 });
@@ -89,7 +89,7 @@ fn an_assembler_takes_the_text() {
 fn many_operands_need_newer_drivers_and_more_are_refused() {
     let with = |n: usize| {
         let mut kernel = successor();
-        let mem = Mem { dtype: DType::F32, lane: Lane::Unit, stride: None, table: 0 };
+        let mem = Mem::new(DType::F32, Lane::Unit);
         (2..n).for_each(|_| {
             kernel.mems.push(mem.clone());
         });

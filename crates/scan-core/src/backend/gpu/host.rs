@@ -64,7 +64,7 @@ mod tests {
 
     fn calling(used: impl Fn(Reg, Reg) -> Op) -> Kernel {
         let mut k = Kernel::default();
-        k.mems.push(Mem { dtype: DType::F64, lane: Lane::Unit, stride: None, table: 0 });
+        k.mems.push(Mem::new(DType::F64, Lane::Unit));
         let f64 = |op| Inst { op, dtype: DType::F64 };
         let x = k.body.push(f64(Op::Load(MemId(0))));
         let c = k.body.push(Inst { op: Op::Cmp(crate::kernel::Cmp::Lt, x, x), dtype: DType::Bool });

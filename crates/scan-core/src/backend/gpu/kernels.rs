@@ -7,7 +7,7 @@ use crate::types::DType;
 use smallvec::{SmallVec, smallvec};
 
 fn mem(kernel: &mut Kernel, dtype: DType, lane: Lane) -> MemId {
-    kernel.mems.push(Mem { dtype, lane, stride: None, table: 0 })
+    kernel.mems.push(Mem::new(dtype, lane))
 }
 
 fn push(kernel: &mut Kernel, op: Op, dtype: DType) -> Reg {

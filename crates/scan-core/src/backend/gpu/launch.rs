@@ -218,10 +218,11 @@ impl Launch {
     fn check(&self, mem: MemId, base: &Base, steps: usize) {
         let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
         let carried = self.kernel.carries.iter().any(|c| c.mem == mem);
-        let row = words(kind.dtype) * kind.row_bytes(self.lanes) / kind.dtype.size();
+        let (before, behind) = kind.row(self.lanes);
+        let row = [before, behind].map(|bytes| in_words(bytes, kind.dtype.size(), words(kind.dtype)));
         let along = if carried { 0 } else { own.step * (steps as isize - 1) };
         let spans = std::iter::once(along).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
-        let (low, high) = spans.fold((0, row as isize), |(low, high), s| (low + s.min(0), high + s.max(0)));
+        let (low, high) = spans.fold((row[0], row[1]), |(low, high), s| (low + s.min(0), high + s.max(0)));
         // A card takes elements of two words where they begin at an even one.
         let even = |n: isize| n % words(kind.dtype) as isize == 0;
         assert!(even(base.at as isize) && even(own.step) && own.outer.iter().all(|&s| even(s)), "operand {} is not aligned", mem.0);

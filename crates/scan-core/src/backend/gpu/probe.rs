@@ -124,8 +124,7 @@ const QUESTIONS: &[Question] = &[
 
 fn question(dtype: DType, asked: &[Question]) -> Kernel {
     let mut kernel = Kernel::default();
-    let mems: Vec<MemId> =
-        (0..3 + asked.len()).map(|_| kernel.mems.push(Mem { dtype, lane: Lane::Unit, stride: Some(0), table: 0 })).collect();
+    let mems: Vec<MemId> = (0..3 + asked.len()).map(|_| kernel.mems.push(Mem { stride: Some(0), ..Mem::new(dtype, Lane::Unit) })).collect();
     let [x, y, z] = [0, 1, 2].map(|k| push(&mut kernel, Op::Load(mems[k]), dtype));
     for ((_, ask), &mem) in asked.iter().zip(&mems[3..]) {
         let value = ask(&mut kernel, [x, y, z], dtype);

@@ -142,12 +142,13 @@ impl Printer<'_> {
     fn address(&mut self, mem: MemId) {
         let strides = self.shape.strides(self.kernel, mem) + 1;
         let axes = (0..self.shape.parallel + self.shape.ordered).map(|a| format!(" + x{a} * p[{}]", strides + a));
-        let lanes = if self.kernel.mems[mem].lane == Lane::Unit { self.lanes(mem) } else { String::new() };
+        let lanes = if self.kernel.mems[mem].lane.varies() { self.lanes(mem) } else { String::new() };
         let text = format!("var a{}: u32 = p[{}]{lanes}{};", mem.0, self.shape.base(mem), axes.collect::<String>());
         self.line(text);
     }
     fn lanes(&self, mem: MemId) -> String {
-        format!(" + lane * {}u", words(self.kernel.mems[mem].dtype))
+        let Mem { dtype, lane, .. } = self.kernel.mems[mem];
+        format!(" + lane * {}u", (lane.elements() as u32).wrapping_mul(words(dtype) as u32))
     }
     /// Where a carry is written.
     fn written(&self, mem: MemId) -> String {

@@ -204,12 +204,12 @@ fn touched<'a>(kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: u
     let mut found: Vec<Touched> = vec![];
     for ((mem, kind), o) in kernel.mems.enumerate().zip(operands) {
         let (carried, stored) = (is_carried(kernel, mem), kernel.stores.iter().any(|s| s.mem == mem));
-        let row = kind.row_bytes(lanes);
+        let (before, row) = kind.row(lanes);
         let span = if carried { 0 } else { o.stride * (steps as isize - 1) };
-        let (low, high) = (o.offset as isize + span.min(0), o.offset as isize + span.max(0) + row as isize);
+        let (low, high) = (o.offset as isize + span.min(0) + before, o.offset as isize + span.max(0) + row);
         let range = low as usize..high as usize;
         // What is stored without gaps need not be there before.
-        let dense = stored && kernel.stop.is_none() && (steps == 1 || o.stride.unsigned_abs() == row);
+        let dense = stored && kernel.stop.is_none() && (steps == 1 || o.stride.abs() == row);
         let own = Touched {
             memory: o.memory,
             dtype: kind.dtype,

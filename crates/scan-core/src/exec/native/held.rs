@@ -37,6 +37,8 @@ pub enum Rows {
     },
     /// One, which each step writes over.
     One,
+    /// Two in turns: row r is at r mod 2.
+    Turns,
 }
 
 /// Bytes of rows that are kept behind a state of which only the last are returned, before they are moved to the front: that must be rare,
@@ -49,6 +51,12 @@ fn sliding(keep: Keep, window: &Window, n: usize) -> Option<Rows> {
     let kept = window.span + last.max(1);
     let capacity = kept + (SPARE / window.row_bytes().max(1)).clamp(32, 4096);
     (!window.entering && capacity < n + window.span).then_some(Rows::Sliding { capacity, kept })
+}
+
+/// As [`sliding`], where a step sees one row and makes the next: two rows in turns stay in the cache, and operands where they are.
+fn turning(keep: Keep, window: &Window, init: usize) -> Option<Rows> {
+    let last = matches!(keep, Keep::Last(0 | 1));
+    (last && window.span <= 1 && init <= 1 && !window.entering && window.far.is_empty()).then_some(Rows::Turns)
 }
 
 /// How a buffer slides from which the rows of at most so many steps are taken at a time.
@@ -104,14 +112,15 @@ impl Held {
     }
 
     /// Memory for `room` of n steps of a loop whose states lie in memory: a buffer that has all rows, or slides over them, or is
-    /// the one row of a state that steps write in place. Where so many steps' rows are `taken` at a time, none is returned.
+    /// the one row of a state that steps write in place. Where so many steps' rows are `taken` at a time, none is returned. `turns`: two
+    /// rows may take turns.
     pub fn in_memory(
         scan: &Scan,
         id: StateId,
         window: &Window,
         ins: &mut [Array],
         [n, room]: [usize; 2],
-        in_place: bool,
+        (in_place, turns): (bool, bool),
         taken: Option<usize>,
     ) -> Held {
         let at = scan.init_input(id);
@@ -119,10 +128,14 @@ impl Held {
         let kind = match in_place {
             true => Rows::One,
             false if taken.is_some() => taking(window, taken),
-            false => sliding(scan.states[id].keep, window, n).unwrap_or(Rows::All),
+            false => {
+                let two = turning(scan.states[id].keep, window, init).filter(|_| turns && n > 2);
+                two.or_else(|| sliding(scan.states[id].keep, window, n)).unwrap_or(Rows::All)
+            }
         };
         let rows = match kind {
             Rows::One => first_row(scan, at, window, ins),
+            Rows::Turns => first_rows(scan, at, window, ins, 0, 2),
             Rows::All | Rows::None => all_rows(scan, at, window, ins, room, 0),
             Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),
         };
@@ -193,6 +206,10 @@ impl Held {
     pub fn finish_in_memory(mut self, keep: Keep, window: &Window, steps: usize) -> Array {
         match keep {
             Keep::Last(k) if self.kind == Rows::One => self.rows.rows(1 - k.min(steps), 1),
+            Keep::Last(k) if self.kind == Rows::Turns => {
+                let at = (steps + window.span + 1) % 2;
+                self.rows.rows(at, at + k.min(steps))
+            }
             Keep::All if matches!(self.kind, Rows::Sliding { .. }) => Array::zeros(window.dtype, &[0]), // the rows were taken
             Keep::All => {
                 self.rows.resize_rows((steps + window.span).max(self.init) - self.base);

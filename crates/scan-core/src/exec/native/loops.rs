@@ -263,7 +263,8 @@ impl NativeLoop {
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(lists.lists[0].in_place());
         foresee(scan, windows, flow, n)?;
-        let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], one, flow.holds(id)));
+        let turns = lists.there()?.is_none();
+        let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], (one, turns), flow.holds(id)));
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let mut refused = false;

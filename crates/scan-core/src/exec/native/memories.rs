@@ -53,15 +53,19 @@ pub struct HeldRows<'a> {
     kinds: SmallVec<[Rows; 4]>,
     /// Number of the row with which each buffer begins.
     base: SmallVec<[usize; 4]>,
+    /// After so many steps operands are found where they were, or go on as they do: two, where rows take turns.
+    pub period: usize,
 }
 
 impl<'a> HeldRows<'a> {
     /// Of these states.
     pub fn new(held: &'a mut [Held]) -> HeldRows<'a> {
-        let (kinds, base) = (held.iter().map(|h| h.kind).collect(), held.iter().map(|h| h.base).collect());
+        let kinds: SmallVec<[Rows; 4]> = held.iter().map(|h| h.kind).collect();
+        let base = held.iter().map(|h| h.base).collect();
+        let period = if kinds.contains(&Rows::Turns) { 2 } else { 1 };
         let mut rows = held.iter_mut().map(|h| cells(&mut h.rows));
         let few = std::array::from_fn(|_| rows.next().unwrap_or_default());
-        HeldRows { few, more: rows.collect(), kinds, base }
+        HeldRows { few, more: rows.collect(), kinds, base, period }
     }
     /// The buffer of a state.
     fn rows(&self, state: usize) -> &'a [Cell<u8>] {
@@ -117,6 +121,10 @@ impl<'a> Memories<'a> {
         let Steady { array, offset } = &self.before[k];
         (*offset == 0 && place.first == 0 && array.shape() == &place.shape[..]).then(|| array.clone())
     }
+    /// After so many steps operands are found where they were, or go on as they do.
+    pub fn period(&self) -> usize {
+        self.held.period
+    }
     /// A value as step `step` sees it, and how it goes on.
     pub fn spot(&self, place: &Place, step: usize) -> Spot<'a> {
         let size = place.dtype.size() as isize;
@@ -127,7 +135,7 @@ impl<'a> Memories<'a> {
         let at = self.operand(&place.at, step);
         Operand { offset: at.offset + place.first * place.dtype.size(), ..at }
     }
-    /// Where step `step` finds what lies there.
+    /// Where step `step` finds what lies there, and how far on that lies for the step a period later.
     pub fn operand(&self, at: &At, step: usize) -> Operand<'a> {
         match *at {
             At::Arena(offset) => Operand { memory: Memory::Write(self.arena), offset, stride: 0 },
@@ -135,7 +143,7 @@ impl<'a> Memories<'a> {
             At::Seq(id) => {
                 let x = &self.ins[self.scan.seq_input(id)];
                 let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
-                let stride = if self.scan.seqs[id].reverse { -(row as isize) } else { row as isize };
+                let stride = self.period() as isize * if self.scan.seqs[id].reverse { -(row as isize) } else { row as isize };
                 Operand { memory: Memory::Read(bytes(x)), offset: self.feed.row(self.scan, id, rows, step) * row, stride }
             }
             At::Before(k) => {
@@ -145,11 +153,12 @@ impl<'a> Memories<'a> {
             At::Row(id, offset) => {
                 let k = id.0 as usize;
                 let memory = Memory::Write(self.held.rows(k));
-                if self.held.kinds[k] == Rows::One {
-                    return Operand { memory, offset: 0, stride: 0 };
-                }
                 let row = self.windows[k].row_bytes();
-                Operand { memory, offset: (step + offset - self.held.base[k]) * row, stride: row as isize }
+                match self.held.kinds[k] {
+                    Rows::One => Operand { memory, offset: 0, stride: 0 },
+                    Rows::Turns => Operand { memory, offset: (step + offset) % 2 * row, stride: 0 },
+                    _ => Operand { memory, offset: (step + offset - self.held.base[k]) * row, stride: (self.period() * row) as isize },
+                }
             }
         }
     }

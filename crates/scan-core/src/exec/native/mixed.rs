@@ -413,31 +413,43 @@ impl Begun<'_> {
 /// A list with all operands, from a step on, in memory that does not move.
 pub struct Segment<'a> {
     memories: Memories<'a>,
+    /// As the steps take turns.
+    turns: SmallVec<[Turn<'a>; 1]>,
+    first: usize,
+}
+
+/// A step with all operands.
+struct Turn<'a> {
     parts: SmallVec<[Bound<'a>; 4]>,
     writes: SmallVec<[([Operand<'a>; 2], usize); 4]>,
     stop: Option<(Operand<'a>, DType)>,
-    first: usize,
 }
 
 impl<'a> Segment<'a> {
     fn new(list: &'a Mixed, memories: Memories<'a>, first: usize, steps: usize) -> Segment<'a> {
-        let at = |place: &Place| memories.place(place, first);
-        let parts = list.pieces.iter().map(|p| Bound::new(p, &memories, first, [steps, 1, 1])).collect();
-        let writes = list.writes(&memories, first).collect();
-        let stop = list.plan.stop.as_ref().map(|stop| (at(stop), stop.dtype));
-        Segment { memories, parts, writes, stop, first }
+        let period = memories.period();
+        let turn = |k: usize| {
+            let counts = [(steps - k).div_ceil(period), 1, 1];
+            let parts = list.pieces.iter().map(|p| Bound::new(p, &memories, first + k, counts)).collect();
+            let writes = list.writes(&memories, first + k).collect();
+            let stop = list.plan.stop.as_ref().map(|stop| (memories.place(stop, first + k), stop.dtype));
+            Turn { parts, writes, stop }
+        };
+        let turns = (0..period.min(steps)).map(turn).collect();
+        Segment { memories, turns, first }
     }
     /// One step; true where the loop stops after it.
     pub fn step(&self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> std::result::Result<bool, Halt> {
         self.memories.count(step);
-        let k = step - self.first;
+        let period = self.memories.period();
+        let (turn, k) = (&self.turns[(step - self.first) % period], (step - self.first) / period);
         let mut at = [k, 0, 0];
-        for part in &self.parts {
+        for part in &turn.parts {
             part.run(cx, &mut at, scratch)?;
         }
-        for ([from, to], n) in &self.writes {
+        for ([from, to], n) in &turn.writes {
             copy(&from.after(k), &to.after(k), *n);
         }
-        Ok(self.stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype)))
+        Ok(turn.stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype)))
     }
 }

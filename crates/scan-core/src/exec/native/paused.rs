@@ -71,7 +71,7 @@ impl NativeLoop {
             held.push(match list {
                 _ if id.0 as usize >= kept => Held::one_row(window),
                 None => Held::new(&scan, id, window, &mut ins, [ENDLESS; 2], 0, None),
-                Some(_) => Held::in_memory(&scan, id, window, &mut ins, [ENDLESS; 2], false, None),
+                Some(_) => Held::in_memory(&scan, id, window, &mut ins, [ENDLESS; 2], (false, false), None),
             });
         }
         let arena = list.map(|list| list.arena());

@@ -6,7 +6,8 @@
 //!         a0 + outer_sum(x, gs, a0)
 //! ```
 //!
-//! This is what gradients with respect to weights look like. Factors that are rows of sequences are taken as they are, others
+//! This is what gradients with respect to weights look like; where vectors are multiplied (`acc + g_t[:, None] @ x_t[None]`), they are the rows.
+//! Factors that are rows of sequences are taken as they are, others
 //! are kept for all steps. Nothing else may read the accumulator, and no condition may stop the loop. The gradients of products in log
 //! space (`log_matmul_right`), which sum over rows, are taken the same way. The order of summation changes: floats may be rounded
 //! otherwise.
@@ -34,7 +35,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan().filter(|s| !s.until && !s.body.whole().effects) else { return Ok(false) };
         let mut parts = Parts::open(scan, &node.ins);
-        let found = accumulators(&parts);
+        let found = accumulators(&mut parts);
         if found.is_empty() {
             return Ok(false);
         }
@@ -97,6 +98,22 @@ struct Accumulator {
     product: Product,
     /// Captured values to whose shape products are summed, in the order in which that happens.
     like: Vec<Value>,
+    /// Per factor: it is a column that stands here for the row that it is transposed.
+    columns: [bool; 2],
+}
+
+impl Accumulator {
+    /// Puts rows in the place of columns.
+    fn settle(&mut self, body: &mut Graph) {
+        let Product::Plain(factors) = &mut self.product else { return };
+        for (factor, _) in factors.iter_mut().zip(self.columns).filter(|f| f.1) {
+            let vector = body.node_of(*factor).filter(|n| matches!(&n.op, Op::Expand(e) if e.axes == [1])).map(|n| n.ins[0]);
+            *factor = match vector {
+                Some(vector) => body.expand(vector, &[0]),
+                None => body.transpose(*factor, &[1, 0]),
+            };
+        }
+    }
 }
 
 /// What is added up, with the values that are different at every step.
@@ -117,14 +134,16 @@ impl Product {
     }
 }
 
-fn accumulators(parts: &Parts) -> Vec<Accumulator> {
+fn accumulators(parts: &mut Parts) -> Vec<Accumulator> {
     let mut users = vec![0usize; parts.body.n_values()];
     let live = parts.live();
     parts.body.nodes().iter().filter(|n| n.outs.iter().any(|v| live[v.idx()])).for_each(|n| n.ins.iter().for_each(|v| users[v.idx()] += 1));
     parts.results().iter().for_each(|v| users[v.idx()] += 1);
     let steady = steady(&parts.body, parts.varying());
     let same = |acc: &Accumulator| acc.product.rows().iter().all(|v| steady[v.idx()]);
-    parts.states.iter().filter_map(|s| accumulator(parts, s, &users).filter(same)).collect()
+    let mut found: Vec<Accumulator> = parts.states.iter().filter_map(|s| accumulator(parts, s, &users).filter(same)).collect();
+    found.iter_mut().for_each(|acc| acc.settle(&mut parts.body));
+    found
 }
 
 fn accumulator(parts: &Parts, state: &StatePart, users: &[usize]) -> Option<Accumulator> {
@@ -145,19 +164,26 @@ fn accumulator(parts: &Parts, state: &StatePart, users: &[usize]) -> Option<Accu
         like.insert(0, node.ins[1]);
         part = node.ins[0];
     }
-    let product = match factors(parts, part) {
-        Some(factors) => Product::Plain(factors),
-        None => log(parts, part)?,
+    let (product, columns) = match factors(parts, part) {
+        Some((factors, columns)) => (Product::Plain(factors), columns),
+        None => (log(parts, part)?, [false; 2]),
     };
     let fits = |v: &Value| parts.body.ty(*v).dtype == slot.row.dtype;
-    product.rows().iter().all(fits).then_some(Accumulator { state: state.id?, product, like })
+    product.rows().iter().all(fits).then_some(Accumulator { state: state.id?, product, like, columns })
 }
 
-fn factors(parts: &Parts, part: Value) -> Option<[Value; 2]> {
+/// The factors of a product, the first one transposed, and which of them are columns yet.
+fn factors(parts: &Parts, part: Value) -> Option<([Value; 2], [bool; 2])> {
     let product = node_of(parts, part, |op| matches!(op, Op::MatMul(_)))?;
-    let left = transposed(parts, product.ins[0])?;
-    let factors = [left, product.ins[1]];
-    factors.iter().all(|&v| parts.body.ty(v).rank() == 2).then_some(factors)
+    let (left, right) = (product.ins[0], product.ins[1]);
+    let column = |v: Value| parts.body.ty(v).rank() == 2 && parts.body.ty(v).dims[1].is_one();
+    let (left, left_is_column) = match transposed(parts, left) {
+        Some(rows) => (rows, false),
+        None => (Some(left).filter(|&v| column(v))?, true),
+    };
+    let turned = transposed(parts, right).filter(|&v| column(v));
+    let factors = [left, turned.unwrap_or(right)];
+    factors.iter().all(|&v| parts.body.ty(v).rank() == 2).then_some((factors, [left_is_column, turned.is_some()]))
 }
 
 fn log(parts: &Parts, part: Value) -> Option<Product> {

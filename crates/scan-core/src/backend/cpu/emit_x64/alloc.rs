@@ -213,7 +213,13 @@ impl<'a> Emitter<'a> {
         self.frame - self.program.vector as i64
     }
     fn in_memory(&self, v: usize) -> bool {
-        self.virtuals[v].slot.is_some() || matches!(self.birth(v), Birth::Const(_) | Birth::Load(_))
+        let again = match self.birth(v) {
+            Birth::Const(_) => true,
+            // What lies apart takes many instructions to read.
+            Birth::Load(mem) => !self.program.is_apart(mem),
+            _ => false,
+        };
+        self.virtuals[v].slot.is_some() || again
     }
 
     /// Keeps a register until the end of the current item.
@@ -323,10 +329,10 @@ impl<'a> Emitter<'a> {
         match (this.slot, self.birth(v)) {
             (Some(slot), _) => once.then(|| Place::at(Register::RSP, slot)),
             (None, Birth::Const(offset)) => Some(Place { broadcast: wide, ..Place::at(super::memory::POOL, i64::from(offset)) }),
-            (None, Birth::Load(mem)) => {
+            (None, Birth::Load(mem)) if !self.program.is_apart(mem) => {
                 let uniform = self.program.values[this.val].uniform;
                 let whole = if uniform { wide } else { !(self.shape.masked && this.copy + 1 == self.shape.copies) };
-                let place = self.pointers.reachable(mem).then(|| self.pointers.place(self.program, mem, this.copy))?;
+                let place = self.pointers.reachable(self.program, mem).then(|| self.pointers.place(self.program, mem, this.copy))?;
                 (once && whole).then_some(Place { broadcast: uniform, ..place })
             }
             _ => None,
@@ -379,6 +385,10 @@ impl<'a> Emitter<'a> {
     /// Lets values have the registers that the current item reads: what it makes is written after it has read.
     pub(super) fn unlock(&mut self) {
         self.locked = [0; 2];
+    }
+    /// Ends what an item needed a register for only for a moment.
+    pub(super) fn give(&mut self, side: usize, reg: u8) {
+        self.locked[side] &= !(1 << reg);
     }
     /// True where no value is in a vector register.
     pub(super) fn is_free(&self, reg: u8) -> bool {

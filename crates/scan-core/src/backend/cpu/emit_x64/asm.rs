@@ -188,6 +188,10 @@ impl Asm {
         };
         self.push(built.map(|i| masked(i, masking)));
     }
+    /// Puts 16 bytes into a register, as its part of that number.
+    pub(super) fn insert(&mut self, code: Code, into: Register, part: Register, at: u32) {
+        self.push(Instruction::with4(code, into, into, part, at));
+    }
     /// Stores those lanes of `src` whose mask, a vector, has its sign bit.
     pub(super) fn store_masked_by(&mut self, code: Code, place: Place, mask: Register, src: Register) {
         self.push(Instruction::with3(code, place.operand(), mask, src));
@@ -227,6 +231,7 @@ impl Asm {
     }
     /// The bytes.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, Refusal> {
+        debug_assert!(self.error.is_none(), "{:?}", self.error);
         let mut code = self.encoder.take_buffer();
         match self.error {
             None => {

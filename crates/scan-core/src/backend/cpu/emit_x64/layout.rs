@@ -221,9 +221,10 @@ impl Emitter<'_> {
     fn carry_place(&mut self, carried: Carried, mem: MemId, out: bool) -> (Place, usize) {
         let copy = self.virtuals[carried.now].copy;
         let aside = carried.carry.filter(|_| out && self.program.mems[mem].lane == Lane::Uniform);
-        let entry = aside.map_or(mem.idx(), |carry| self.program.mems.len() + carry);
+        let (other, bytes) = self.program.found_by(mem);
+        let entry = aside.map_or(other.idx(), |carry| self.program.mems.len() + carry);
         self.asm.fetch(Code::Mov_r64_rm64, TEMP, self.entry(entry));
-        (Place::at(TEMP, offset(self.program, mem, copy)), copy)
+        (Place::at(TEMP, bytes + offset(self.program, mem, copy)), copy)
     }
     fn load_carry(&mut self, carried: Carried) {
         let Some(mem) = carried.mem else { return self.load_kept_constant(carried) };
@@ -284,8 +285,8 @@ impl Emitter<'_> {
         if self.shape.places {
             self.next_place();
         } else {
-            for (mem, m) in self.program.mems.enumerate().filter(|(_, m)| m.lane == Lane::Unit) {
-                let bytes = self.shape.copies * self.program.width * m.dtype.size();
+            for (mem, m) in self.program.mems.enumerate().filter(|(_, m)| m.lane.varies() && m.beside.is_none()) {
+                let bytes = m.lane.elements() * (self.shape.copies * self.program.width * m.dtype.size()) as isize;
                 self.asm.add_to_place(self.entry(mem.idx()), bytes as i32);
             }
         }
@@ -296,7 +297,7 @@ impl Emitter<'_> {
     fn next_place(&mut self) {
         self.asm.fetch(Code::Mov_r64_rm64, TEMP, frame(TASK));
         self.asm.fetch(Code::Mov_r64_rm64, STEPS, Place::at(TEMP, std::mem::offset_of!(Task, moves) as i64));
-        for mem in self.program.mems.ids() {
+        for mem in self.program.mems.ids().filter(|&m| self.program.mems[m].beside.is_none()) {
             self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place::at(STEPS, 8 * mem.idx() as i64));
             self.asm.put(Code::Add_rm64_r64, self.entry(mem.idx()), TEMP);
         }

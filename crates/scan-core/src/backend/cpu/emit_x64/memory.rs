@@ -55,7 +55,7 @@ impl Pointers {
         let loads = read.filter_map(|v| if let Birth::Load(m) = v.birth { Some(m) } else { None });
         let direct = program.operations.iter().filter_map(|o| if let Form::Load(m) | Form::Gather(m) = o.form { Some(m) } else { None });
         for m in loads.chain(direct).chain(program.stores.iter().map(|s| s.0)) {
-            touched[m.idx()] += 1;
+            touched[program.found_by(m).0.idx()] += 1;
         }
         let calls = program.operations.iter().any(|o| matches!(o.form, Form::Call(_)));
         let seldom = program.operations.iter().any(|o| matches!(o.form, Form::Call(f) if f.seldom()));
@@ -80,13 +80,14 @@ impl Pointers {
         Pointers { of: of.into_iter().fold(IdxVec::new(), pushed), frame: (frame + 63) & !63 }
     }
     /// True where an instruction can address the operand without a load.
-    pub(super) fn reachable(&self, mem: MemId) -> bool {
-        matches!(self.of[mem], Pointer::Reg(_))
+    pub(super) fn reachable(&self, program: &Program, mem: MemId) -> bool {
+        matches!(self.of[program.found_by(mem).0], Pointer::Reg(_))
     }
     /// The place of a copy's elements; the pointer is in a register, or has been brought to `TEMP`.
     pub(super) fn place(&self, program: &Program, mem: MemId, copy: usize) -> Place {
-        let base = if let Pointer::Reg(r) = self.of[mem] { r } else { TEMP };
-        Place::at(base, offset(program, mem, copy))
+        let (other, bytes) = program.found_by(mem);
+        let base = if let Pointer::Reg(r) = self.of[other] { r } else { TEMP };
+        Place::at(base, bytes + offset(program, mem, copy))
     }
 }
 
@@ -108,13 +109,13 @@ fn registers(calls: bool, step: bool) -> Vec<Register> {
 /// Bytes from an operand's lane 0 of the block to its first lane of a copy.
 pub(super) fn offset(program: &Program, mem: MemId, copy: usize) -> i64 {
     let mem = &program.mems[mem];
-    if mem.lane == Lane::Uniform { 0 } else { (copy * program.width * mem.dtype.size()) as i64 }
+    mem.lane.elements() as i64 * (copy * program.width * mem.dtype.size()) as i64
 }
 
 impl Emitter<'_> {
     /// The place of a copy's elements, the pointer brought to a register.
     fn place(&mut self, mem: MemId, copy: usize) -> Place {
-        if let Pointer::Slot(slot) = self.pointers.of[mem] {
+        if let Pointer::Slot(slot) = self.pointers.of[self.program.found_by(mem).0] {
             self.asm.fetch(Code::Mov_r64_rm64, TEMP, Place::at(Register::RSP, slot));
         }
         self.pointers.place(self.program, mem, copy)
@@ -129,12 +130,15 @@ impl Emitter<'_> {
         let place = self.place(mem, copy);
         self.load_at(mem, place, copy, reg, temp);
     }
-    pub(super) fn load_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
-        let mem = self.program.mems[mem].clone();
+    pub(super) fn load_at(&mut self, id: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
+        let mem = self.program.mems[id].clone();
         if mem.dtype == DType::Bool {
             return self.load_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
         }
         let (double, bytes) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()));
+        if let Lane::Apart(_) = mem.lane {
+            return self.load_apart(id, place, copy, reg);
+        }
         if mem.lane == Lane::Uniform {
             let code = self.asm.code(if double { &code::BROADCAST_F64 } else { &code::BROADCAST_F32 }, bytes);
             return self.asm.fetch(code, vector(reg, bytes), place);
@@ -149,7 +153,7 @@ impl Emitter<'_> {
         self.asm.masked_load(code, vector(reg, bytes), place, masking);
     }
     /// The vector that has the sign bit in the last copy's lanes, on AVX2.
-    fn tail_mask(&self, double: bool, bytes: usize) -> Register {
+    pub(super) fn tail_mask(&self, double: bool, bytes: usize) -> Register {
         vector(if double || self.program.width == 8 { 15 } else { 14 }, bytes)
     }
     fn load_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
@@ -157,9 +161,9 @@ impl Emitter<'_> {
         let masking = self.masking(copy, true);
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
-            (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
-            (Lane::Unit, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
-            (Lane::Unit, _) => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
+            (_, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
+            (_, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
+            _ => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
         }
         let full = super::asm::Rm::Reg(temp);
         self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, full, None, Masking::None);
@@ -207,9 +211,9 @@ impl Emitter<'_> {
         let masking = self.masking(copy, false);
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.extract_byte(place, x),
-            (Lane::Unit, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
-            (Lane::Unit, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
-            (Lane::Unit, _) => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
+            (_, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
+            (_, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
+            _ => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
         }
     }
     /// A constant of the pool, which has it for all lanes: giving one element to all of them takes one of the places where sums are made.

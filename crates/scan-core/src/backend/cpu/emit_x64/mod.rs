@@ -12,6 +12,7 @@
 //! Operands of one lane that are stored must not be read by the same step for another block: such states are carries.
 
 mod alloc;
+mod apart;
 mod asm;
 mod calls;
 mod codes;
@@ -296,8 +297,9 @@ fn room<'a, T: Copy>(near: &'a mut Near<T>, far: &'a mut Vec<T>, n: usize, entry
 fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
     let (start, stride) = (entry[0].addr() as isize, if role.carried { 0 } else { entry[1].addr() as isize });
     let span = stride.wrapping_mul(frame.steps as isize - 1);
-    let row = (if role.lane == Lane::Unit { frame.lanes } else { 1 } * role.size) as isize;
-    (start + span.min(0), start + span.max(0) + row)
+    let last = role.lane.elements() * (frame.lanes as isize - 1);
+    let size = role.size as isize;
+    (start + span.min(0) + size * last.min(0), start + span.max(0) + size * (last.max(0) + 1))
 }
 
 impl Program {
@@ -306,7 +308,7 @@ impl Program {
         let at_its_place = self.operations.iter().any(|o| o.form == select::Form::Load(mem));
         let loaded = at_its_place || self.values.iter().any(|v| v.birth == select::Birth::Load(mem));
         let stored = self.stores.iter().any(|s| s.0 == mem);
-        let keeps = loaded && !at_its_place && !stored;
+        let keeps = loaded && !at_its_place && !stored && !self.is_apart(mem);
         Role { stored, loaded, carried: self.carries.iter().any(|c| c.mem == mem), keeps, lane, size }
     }
 }
@@ -447,8 +449,8 @@ impl Emitted {
     /// Moves pointers back by lanes that the last vector did not have.
     fn step_back(&self, table: &mut [Entry], lanes: usize) {
         if lanes > 0 {
-            for (entry, role) in table.iter_mut().zip(&self.roles).filter(|(_, role)| role.lane == Lane::Unit) {
-                entry[0] = entry[0].wrapping_sub(lanes * role.size);
+            for (entry, role) in table.iter_mut().zip(&self.roles).filter(|(_, role)| role.lane.varies()) {
+                entry[0] = entry[0].wrapping_offset(-role.lane.elements() * (lanes * role.size) as isize);
             }
         }
     }

@@ -1,8 +1,9 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Blocks, Emitted, Entry, MANY, NEAR, Native, Near};
-use crate::backend::cpu::code::{Frame, Places, Ready};
+use super::{Blocks, Emitted, Entry, MANY, Native};
+use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
+use crate::backend::cpu::spot::Steps;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
@@ -17,7 +18,12 @@ pub(super) struct Prepared<'a> {
     first: i64,
     /// Where one task is all of the call: that, but for its table.
     task: Option<Task>,
+    /// Operands that are not found by way of others.
+    few: SmallVec<[usize; 12]>,
 }
+
+/// Entries of the table of a call that is one task: a place for each operand, most of which are found by way of others.
+const TABLE: usize = 128;
 
 /// What does the lanes.
 enum Way<'a> {
@@ -50,7 +56,9 @@ impl<'a> Prepared<'a> {
             (None, None) => Way::Blocks(code.parts(&table, frame, held).1),
         };
         let (lanes, steps, first) = (frame.lanes, frame.steps, frame.first);
-        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None };
+        let mems = code.program.mems.iter().enumerate();
+        let few = mems.filter(|(_, mem)| mem.beside.is_none()).map(|(k, _)| k).collect();
+        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None, few };
         all.task = all.only_task(frame, places);
         Some(all)
     }
@@ -62,19 +70,8 @@ impl<'a> Prepared<'a> {
             (Way::Along(_), &[count]) => count,
             _ => return None,
         };
-        let plain = self.code.program.carries.is_empty() && self.strides.len() <= NEAR;
+        let plain = self.code.program.carries.is_empty() && self.strides.len() <= TABLE;
         plain.then(|| Task::new(&mut [], count, frame, self.code.tail(self.lanes)))
-    }
-
-    /// # Safety
-    /// As for [`Ready::run`]; the task is that of these places.
-    unsafe fn run_task(&self, native: &Native, task: &Task, ptrs: &[*mut u8], moves: *const isize) {
-        let mut table: Near<Entry> = [const { MaybeUninit::uninit() }; NEAR];
-        for (entry, (&ptr, &stride)) in table.iter_mut().zip(ptrs.iter().zip(&self.strides)) {
-            entry.write([ptr, stride as *mut u8]);
-        }
-        // SAFETY: the caller's promise; the table has an entry per operand.
-        unsafe { native.call(&mut Task { table: table.as_mut_ptr().cast(), moves, ..*task }) };
     }
 
     fn frame(&self, ptrs: &[*mut u8]) -> Frame {
@@ -96,10 +93,6 @@ impl Ready for Prepared<'_> {
     unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places) {
         match &self.way {
             // SAFETY: the caller's promise; the version is that for these lanes.
-            Way::Along(native) | Way::Once(native) if let Some(task) = &self.task => unsafe {
-                self.run_task(native, task, ptrs, places.moves.as_ptr());
-            },
-            // SAFETY: as above.
             Way::Along(native) => unsafe { self.code.run_along(native, &self.frame(ptrs), ptrs, places) },
             Way::Once(native) => {
                 let tail = self.code.tail(self.lanes);
@@ -111,5 +104,23 @@ impl Ready for Prepared<'_> {
                 self.code.run_blocks(table, frame, aside, (0, blocks));
             }),
         }
+    }
+    fn few(&self) -> Option<&[usize]> {
+        self.task.is_some().then_some(&self.few)
+    }
+    unsafe fn run_few(&self, first: &[*mut u8], along: &Moving, at: &Steps, moves: *const isize) {
+        let (Way::Along(native) | Way::Once(native), Some(task)) = (&self.way, &self.task) else { return };
+        let mut table: [MaybeUninit<Entry>; TABLE] = [const { MaybeUninit::uninit() }; TABLE];
+        for (&k, &ptr) in self.few.iter().zip(first) {
+            table[k].write([ptr, self.strides[k] as *mut u8]);
+        }
+        for (strides, operands) in along {
+            let by: isize = strides.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
+            for &k in operands {
+                table[self.few[k]].write([first[k].wrapping_offset(by), self.strides[self.few[k]] as *mut u8]);
+            }
+        }
+        // SAFETY: the caller's promise; the version is that for these lanes, and reads no other entries of the table.
+        unsafe { native.call(&mut Task { table: table.as_mut_ptr().cast(), moves, ..*task }) };
     }
 }

@@ -163,6 +163,8 @@ pub(super) struct Program {
     pub mems: IdxVec<MemId, Mem>,
     /// Constants.
     pub pool: Vec<Line>,
+    /// Where the pool has how far lanes are from the first one, in i32, by bytes from a lane to the next.
+    pub ramps: Vec<(i32, i64)>,
 }
 
 impl Program {
@@ -195,6 +197,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
         s.program.carries.push(h);
     }
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
+    s.program.add_ramps();
     super::order::prune(&mut s.program);
     super::order::sink_masks(&mut s.program);
     Ok(s.program)
@@ -224,9 +227,12 @@ impl<'a> Selector<'a> {
         if isa == Isa::Avx2 && kernel.mems.iter().any(|m| m.dtype == DType::Bool) {
             return refuse("bools in memory, without AVX-512");
         }
+        if kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)) && m.dtype == DType::Bool) {
+            return refuse("bools that lie apart");
+        }
         let varying = kernel.varying();
         let lanes = kernel.body.iter().zip(varying.iter()).filter(|(_, v)| **v).map(|(i, _)| i.dtype);
-        let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane == Lane::Unit).map(|m| m.dtype));
+        let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane.varies()).map(|m| m.dtype));
         let widest = lanes.map(DType::size).max().unwrap_or(4).max(4);
         let program = Program {
             isa,
@@ -238,6 +244,7 @@ impl<'a> Selector<'a> {
             carries: IdxVec::new(),
             mems: kernel.mems.clone(),
             pool: vec![],
+            ramps: vec![],
         };
         let kept = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next));
         let direct = kept.map(|r| origin(kernel, r)).collect();

@@ -4,7 +4,7 @@
 use super::Entry;
 use crate::backend::cpu::Frame;
 use crate::base::IdxVec;
-use crate::kernel::{Kernel, Lane, Op, Reg};
+use crate::kernel::{Kernel, Op, Reg};
 use smallvec::SmallVec;
 
 /// Bytes from one lane to the next, per operand.
@@ -18,7 +18,7 @@ impl Flat {
         if counts || known || kernel.stop.is_some() || !kernel.carries.is_empty() {
             return None;
         }
-        Some(Flat(kernel.mems.iter().map(|m| if m.lane == Lane::Unit { m.dtype.size() as isize } else { 0 }).collect()))
+        Some(Flat(kernel.mems.iter().map(|m| m.lane.elements() * m.dtype.size() as isize).collect()))
     }
 
     /// Runs all lanes of a step, then all of the next.

@@ -127,7 +127,7 @@ type Carries = IdxVec<CarryId, Option<Value>>;
 impl Loops<'_, '_> {
     /// A kernel that stops has one lane; and one lane is as good as many where none differs.
     fn many_lanes(&self) -> bool {
-        self.kernel.stop.is_none() && self.kernel.mems.iter().any(|m| m.lane == Lane::Unit)
+        self.kernel.stop.is_none() && self.kernel.mems.iter().any(|m| m.lane.varies())
     }
 
     /// The address of an operand's first element in a lane.

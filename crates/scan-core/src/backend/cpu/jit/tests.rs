@@ -67,7 +67,7 @@ fn push(k: &mut Kernel, op: Op, dtype: DType) -> Reg {
 }
 
 fn mem(k: &mut Kernel, dtype: DType) -> MemId {
-    k.mems.push(Mem { dtype, lane: Lane::Uniform, stride: None, table: 0 })
+    k.mems.push(Mem::new(dtype, Lane::Uniform))
 }
 
 /// A kernel that computes one value from operands, an element a step.
@@ -405,7 +405,7 @@ fn a_product_takes_the_register_of_a_factor_that_is_not_needed_any_more() {
         return;
     }
     let mut k = Kernel::default();
-    let [c, s, y] = [Some(0), None, Some(8)].map(|stride| k.mems.push(Mem { dtype: DType::F64, lane: Lane::Uniform, stride, table: 0 }));
+    let [c, s, y] = [Some(0), None, Some(8)].map(|stride| k.mems.push(Mem { stride, ..Mem::new(DType::F64, Lane::Uniform) }));
     let (factor, element) = (push(&mut k, Op::Load(c), DType::F64), push(&mut k, Op::Load(y), DType::F64));
     let sum = push(&mut k, Op::Carry(CarryId(0)), DType::F64);
     let next = push(&mut k, Op::Fma(factor, sum, element), DType::F64);

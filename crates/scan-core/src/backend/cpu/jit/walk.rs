@@ -5,7 +5,7 @@
 use super::body::flags;
 use super::shape::Fields;
 use crate::base::{Id, IdxVec};
-use crate::kernel::{Kernel, Lane, MemId};
+use crate::kernel::{Kernel, MemId};
 use cranelift_codegen::ir::{InstBuilder, Type, Value};
 use cranelift_frontend::FunctionBuilder;
 
@@ -40,9 +40,12 @@ fn entry(builder: &mut FunctionBuilder, word: Type, array: Value, m: MemId) -> V
 pub fn first(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, frame: &Fields, m: MemId, lane: Option<Value>) -> Value {
     let ptr = entry(builder, word, frame.ptrs, m);
     match lane {
-        Some(lane) if kernel.mems[m].lane == Lane::Unit => {
-            let shift = kernel.mems[m].dtype.size().trailing_zeros() as i64;
-            let offset = builder.ins().ishl_imm_u(lane, shift);
+        Some(lane) if kernel.mems[m].lane.varies() => {
+            let bytes = kernel.mems[m].lane.elements() * kernel.mems[m].dtype.size() as isize;
+            let offset = match bytes.cast_unsigned().is_power_of_two() {
+                true => builder.ins().ishl_imm_u(lane, i64::from(bytes.trailing_zeros())),
+                false => builder.ins().imul_imm_s(lane, bytes as i64),
+            };
             builder.ins().iadd(ptr, offset)
         }
         _ => ptr,

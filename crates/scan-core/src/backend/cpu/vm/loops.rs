@@ -347,6 +347,24 @@ fn copy_of<T: Copy>() -> Pair {
     Pair { many: many::<T>, one: one::<T> }
 }
 
+/// The loop that copies elements of a size that lie apart; by how many elements lies at b, an i64.
+pub fn apart(size: usize) -> Loop {
+    unsafe fn many<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
+        // SAFETY: as granted by the caller.
+        unsafe {
+            let (first, by) = (a.cast::<T>(), *b.cast::<i64>() as isize);
+            let rows = output::<T>(to, n).iter_mut().enumerate();
+            rows.for_each(|(l, r)| *r = MaybeUninit::new(*first.wrapping_offset(l as isize * by)));
+        }
+    }
+    match size {
+        1 => many::<u8>,
+        2 => many::<u16>,
+        4 => many::<u32>,
+        _ => many::<u64>,
+    }
+}
+
 /// The loops that read elements of a size from a table at a, those with the numbers at b; the number of the last one lies at c.
 pub fn gather(size: usize) -> Pair {
     match size {

@@ -223,7 +223,7 @@ impl<'a> Maker<'a> {
 
     /// True for an operand with an element per lane, in a program for many.
     fn per_lane(&self, mem: MemId) -> bool {
-        self.wide && self.kernel.mems[mem].lane == Lane::Unit
+        self.wide && self.kernel.mems[mem].lane.varies()
     }
 
     /// Values that can be computed right into the operand that they are stored to.
@@ -324,6 +324,12 @@ impl<'a> Maker<'a> {
     /// Operands are read where they lie, but for those that are looked at when stores may have changed them.
     fn load(&mut self, r: Reg, mem: MemId) {
         let place = self.mem(mem);
+        if let (true, Lane::Apart(n)) = (self.wide, self.kernel.mems[mem].lane) {
+            let (slot, by) = (self.slot(self.points(r)), self.keep(Points::One));
+            self.program.fills.push(Fill { to: by, bits: i64::from(n).cast_unsigned(), splat: None });
+            self.call(loops::apart(self.kernel.dtype(r).size()), slot, &[place, by]);
+            return self.set(r, slot);
+        }
         let stored = self.kernel.stores.len() > 1 && self.kernel.stores.iter().any(|s| s.value == r);
         if !stored && self.kernel.stop != Some(r) {
             return self.set(r, place);

@@ -3,7 +3,7 @@
 use super::super::code::Frame;
 use super::loops::Loop;
 use super::program::{Call, Place, Points, Program};
-use crate::kernel::{Kernel, Lane, MemId};
+use crate::kernel::{Kernel, MemId};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -45,10 +45,10 @@ impl Extent {
 pub unsafe fn collides(kernel: &Kernel, program: &Program, frame: &Frame) -> bool {
     let extent = |m: MemId| {
         let mem = &kernel.mems[m];
-        let row = mem.row_bytes(frame.lanes) as isize;
+        let (low, high) = mem.row(frame.lanes);
         // SAFETY: m is an operand.
         let (at, stride) = unsafe { ((*frame.ptrs.add(m.0 as usize)).addr() as isize, *frame.strides.add(m.0 as usize)) };
-        Extent { at, row, stride, steps: frame.steps as isize }
+        Extent { at: at + low, row: high - low, stride, steps: frame.steps as isize }
     };
     program.direct.iter().any(|&(written, when)| {
         let to = extent(written);
@@ -92,8 +92,8 @@ unsafe fn blocks(kernel: &Kernel, program: &Program, frame: &Frame, file: *mut u
             let first = block;
             let operand = |m: MemId| {
                 let mem = &kernel.mems[m];
-                let along = if mem.lane == Lane::Unit { first * mem.dtype.size() } else { 0 };
-                (*frame.ptrs.add(m.0 as usize)).wrapping_add(along)
+                let along = mem.lane.elements() * (first * mem.dtype.size()) as isize;
+                (*frame.ptrs.add(m.0 as usize)).wrapping_offset(along)
             };
             for (place, points) in places.iter_mut().zip(&program.places) {
                 if let Points::Mem(m) = points {
