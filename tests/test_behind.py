@@ -62,19 +62,24 @@ def test_rows_that_are_wanted_too():
     np.testing.assert_allclose(both(*values)[0], states(values[0])[1:], rtol=1e-12, atol=1e-14)
 
 
+CELLS = {"right": lambda x, h, w, u: rs.tanh(x @ w + h @ u), "left": lambda x, h, w, u: rs.tanh(w @ x + u @ h)}
+
+
 @pytest.mark.parametrize("n", [1, 5, 20])
+@pytest.mark.parametrize("side", CELLS)
 @pytest.mark.parametrize("options", [{}, {"go_backwards": True}])
 @pytest.mark.usefixtures("chosen_engine")
-def test_gradients_by_matrices(n, options):
+def test_gradients_by_matrices(n, side, options):
     x, w, u = rs.matrix("x"), rs.matrix("w"), rs.matrix("u")
-    cell = lambda x, h, w, u: rs.tanh(x @ w + h @ u)
+    cell = CELLS[side]
     rows, _ = rs.scan(cell, sequences=x, outputs_info=rs.zeros(n), non_sequences=[w, u], **options)
     f = rs.function([x, w, u], rs.grad((rows * rows).sum(), [x, w, u]))
     plain = rs.function([x, w, u], rs.grad((rows * rows).sum(), [x, w, u]), excluding=["scan_dot_out", "scan_sink_output"])
     assert "outer_sum" in behind(f)
     assert not behind(plain)
     for steps in (1, 7, LONG):
-        values = numbers(steps, (K, n), (n, n))
+        x, w, u = numbers(steps, (K, n), (n, n))
+        values = [x, w if side == "right" else w.T, u]
         for got, want in zip(f(*values), plain(*values), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
 
