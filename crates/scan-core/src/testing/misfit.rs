@@ -260,19 +260,22 @@ fn lines(graph: &Graph, results: &[Value], needed: &mut Needed) -> Vec<bool> {
     live
 }
 
-/// As many steps as a loop runs, or more: what its rows say.
+/// As many steps as a loop runs, or more: what its rows say, and an extent that is known.
 fn most_steps(graph: &Graph, node: &Node, scan: &Scan) -> i64 {
+    let asked = graph.arg(node.ins[Scan::N_STEPS]).dim.and_then(|n| n.value());
     let whole = scan.states.enumerate().filter(|(_, s)| s.keep == Keep::All);
     let rows = whole.filter_map(|(id, s)| Some(graph.ty(node.outs[scan.state_output(id)]).dims[0].value()? - s.span()));
-    rows.min().map_or(i64::MAX, |n| n as i64)
+    rows.chain(asked).min().map_or(i64::MAX, |n| n as i64)
 }
 
 /// Inputs of a loop of at most so many steps whose values the states that are asked for need, and the names of these and of the states that
-/// they need; adds the lines of its body. What a step writes for a step after the last one is not needed.
+/// they need; adds the lines of its body. What a step writes for a step after the last one is not needed, nor what tells that one step is
+/// the last.
 fn inputs_of(scan: &Scan, n_steps: i64, mut asked: Vec<bool>, needed: &mut Needed) -> (Vec<usize>, Vec<Arc<str>>) {
     let body = &scan.body;
     loop {
-        let mut results: Vec<Value> = scan.until_result().map(|at| body.results()[at]).into_iter().collect();
+        let stop = scan.until_result().filter(|_| n_steps > 1);
+        let mut results: Vec<Value> = stop.map(|at| body.results()[at]).into_iter().collect();
         scan.states.ids().filter(|&id| asked[scan.state_output(id)]).for_each(|id| results.extend(scan.write_values(id)));
         let live = lines(body, &results, needed);
         let read = |p: usize| live[body.params()[p].idx()];
