@@ -19,7 +19,7 @@ impl Step {
         self.0.body.push(Inst { op, dtype })
     }
     fn mem(&mut self) -> MemId {
-        self.0.mems.push(Mem { dtype: F, lane: Lane::Uniform, stride: None, table: 0 })
+        self.0.mems.push(Mem::new(F, Lane::Uniform))
     }
     fn num(&mut self, x: f64) -> Reg {
         self.push(Op::Const(x.to_bits()), F)
