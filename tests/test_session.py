@@ -82,6 +82,15 @@ def test_taps_of_sequences_and_states_in_the_facade():
         f.session(x=xs[:2], h=hs)
 
 
+def test_the_same_rows_in_many_terms():
+    x = rs.dmatrix("x")
+    y = rs.loop(lambda x, h: h + x, over=x, init=rs.zeros(2))
+    for _ in range(70):
+        y = rs.sin(y) * y
+    f, xs = rs.function([x], y), RNG.normal(size=(5, 2))
+    same(rows_of(f.session(), xs), f(xs))
+
+
 def test_until_and_numbers_of_steps():
     x, h0, n = rs.dvector("x"), rs.dscalar("h0"), rs.lscalar("n")
     f = rs.function([x, h0], rs.loop(lambda x, h: (h + x, rs.until(h + x > 3)), over=x, init=h0))

@@ -190,7 +190,8 @@ impl<'a> Kinds<'a> {
         match (op, self.of(a), self.of(b)) {
             (ElemOp::Minimum, ..) => {
                 let ((c, mut by), (d, more)) = (bound(a)?, bound(b)?);
-                by.extend(more);
+                let known = by.clone();
+                by.extend(more.into_iter().filter(|v| !known.contains(v)));
                 (c.min(d) < i64::MAX).then(|| if by.is_empty() { Kind::Count(c.min(d)) } else { Kind::Bounded(c.min(d), by) })
             }
             (ElemOp::Add, Kind::Count(c), _) => Some(Kind::Count(c.checked_add(self.constant(b)?)?)),
@@ -275,7 +276,11 @@ impl<'a> Kinds<'a> {
                         return None;
                     }
                     so_far.at = so_far.at.min(rows.at);
-                    so_far.from.extend(rows.from.iter().copied());
+                    for from in &rows.from {
+                        if !so_far.from.contains(from) {
+                            so_far.from.push(*from);
+                        }
+                    }
                 }
                 _ if !cut && self.steady(v) => {}
                 _ => return None,
