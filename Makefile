@@ -65,6 +65,7 @@ lint: $(VENV)/installed
 	cargo fmt --all --check
 	cargo fmt --manifest-path examples/service/Cargo.toml --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --package scan-core --features ndarray
 	$(VENV)/bin/ruff check --quiet $(LINTED)
 	$(VENV)/bin/mypy python/rscan
 	$(PY) tools/planted_bugs.py --places

@@ -80,7 +80,7 @@ fn disconnected(cost: &Var, input: &Var, span: Span) -> Box<Diagnostic> {
 }
 
 impl Var {
-    /// The gradient of this scalar with respect to one variable: [`grad`] of one.
+    /// The gradient of this scalar with respect to one variable: [`grad()`] of one.
     ///
     /// ```
     /// # use scan_core::prelude::*;

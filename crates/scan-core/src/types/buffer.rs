@@ -92,7 +92,7 @@ impl<T: Element> Buffer<T> {
             None => Buffer::fresh(n),
         }
     }
-    /// The same, which begins as far from some addresses as can be, modulo [`ALIKE`]: for what is written in turns with what is read there.
+    /// The same, which begins as far from some addresses as can be, modulo `ALIKE`: for what is written in turns with what is read there.
     /// Only where it is worth the memory.
     pub fn dirty_apart(n: usize, others: &[usize]) -> Buffer<T> {
         if others.is_empty() || n.saturating_mul(size_of::<T>()) < 8 * ALIKE {

@@ -1,5 +1,5 @@
 //! What computing a node costs, about, in picoseconds on one core, and which loops are more than one kernel. Extents that are not
-//! known count as [`NOMINAL`]. Passes that move work into memory or out of it share this judgement.
+//! known count as `NOMINAL`. Passes that move work into memory or out of it share this judgement.
 
 use crate::ir::op::Op;
 use crate::ir::{Graph, Node, Value};

@@ -5,7 +5,7 @@
 //! after                         maximum(maximum(a, b), c);  exp(b · w)
 //! ```
 //!
-//! A stack is a join of at most [`MOST`] arrays that have one place of its axis each, or an elementwise function, a softmax or a log-softmax
+//! A stack is a join of at most `MOST` arrays that have one place of its axis each, or an elementwise function, a softmax or a log-softmax
 //! of one, of which nothing else is read: what is computed of each array is then computed once, as before. Results have the bits that the
 //! reduction has: sums are taken in the order of every sum, extremes are the first of equal ones.
 
