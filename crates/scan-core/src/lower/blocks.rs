@@ -37,7 +37,7 @@ impl Axes {
             strides.insert(axis, if k == last { apart as isize } else { n as isize * stride });
             (first + from as isize * stride, strides)
         };
-        Axes { extents, reduced, operands: self.operands.iter().enumerate().map(cut).collect(), read_apart: self.read_apart }
+        Axes { extents, reduced, operands: self.operands.iter().enumerate().map(cut).collect() }
     }
 }
 

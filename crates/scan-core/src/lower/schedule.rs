@@ -73,8 +73,6 @@ pub(super) struct Axes {
     pub reduced: Vec<bool>,
     /// Per leaf, then of the result: the first element, and a stride per axis.
     pub operands: Vec<(isize, Vec<isize>)>,
-    /// Leaves whose lanes are read apart from each other, a bit each.
-    pub read_apart: u64,
 }
 
 impl Axes {
@@ -96,7 +94,7 @@ impl Axes {
         let kept: Extents = (0..rank).map(|i| if reduces(i) { 1 } else { fusion.whole[i] }).collect();
         let out: Vec<isize> = strides(&kept).iter().enumerate().map(|(i, &s)| if reduces(i) { 0 } else { s as isize }).collect();
         operands.push((out.iter().zip(&fusion.start).map(|(stride, &at)| stride * at as isize).sum(), out));
-        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands, read_apart: 0 };
+        let mut axes = Axes { extents: fusion.space.to_vec(), reduced: (0..rank).map(reduces).collect(), operands };
         axes.merge();
         axes
     }
@@ -125,9 +123,9 @@ impl Axes {
     fn last(&self, reduced: bool) -> Option<usize> {
         (0..self.extents.len()).rev().find(|&a| self.reduced[a] == reduced)
     }
-    /// The first leaf that does not lie element beside element along an axis, and is not read apart.
-    fn apart(&self, axis: usize) -> Option<usize> {
-        let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && self.read_apart >> k & 1 == 0;
+    /// The first leaf that does not lie element beside element along an axis, and is not among those that are read apart, a bit each.
+    fn apart(&self, axis: usize, read_apart: u64) -> Option<usize> {
+        let apart = |(k, (_, s)): (usize, &(isize, Vec<isize>))| !matches!(s[axis], 0 | 1) && read_apart >> k & 1 == 0;
         self.operands[..self.operands.len() - 1].iter().enumerate().position(apart)
     }
     /// True where all leaves lie element beside element along an axis, or are the same.
@@ -161,9 +159,9 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     let mut turned: Vec<Option<Vec<usize>>> = vec![None; fusion.leaves.len()];
     let mut read_apart = 0;
     let axes = loop {
-        let axes = Axes { read_apart, ..Axes::new(fusion, shapes, &turned) };
-        let Some((by, lanes)) = chosen(fusion, &axes).filter(|(_, lanes)| axes.beside(*lanes)) else { break (axes, None) };
-        let Some(leaf) = axes.apart(lanes) else { break (axes, Some((by, lanes))) };
+        let axes = Axes::new(fusion, shapes, &turned);
+        let Some((by, lanes)) = chosen(fusion, &axes, read_apart).filter(|(_, lanes)| axes.beside(*lanes)) else { break (axes, None) };
+        let Some(leaf) = axes.apart(lanes, read_apart) else { break (axes, Some((by, lanes))) };
         if let Some(perm) = turn(fusion, &shapes[leaf], &axes, leaf, lanes).filter(|_| steady[leaf] && turned[leaf].is_none()) {
             turned[leaf] = Some(perm);
             continue;
@@ -205,11 +203,11 @@ pub(super) enum By {
 }
 
 /// The axis that had best be the lanes.
-fn chosen(fusion: &Fusion, axes: &Axes) -> Option<(By, usize)> {
+fn chosen(fusion: &Fusion, axes: &Axes, read_apart: u64) -> Option<(By, usize)> {
     let (kept, reduced) = (axes.last(false), axes.last(true));
     match (kept, reduced) {
         (Some(k), _) if fusion.folds.is_none() => Some((By::Kept, k)),
-        (Some(k), Some(r)) if axes.extents[k] < WIDE && axes.apart(r).is_none() && axes.extents[r] > axes.extents[k] => {
+        (Some(k), Some(r)) if axes.extents[k] < WIDE && axes.apart(r, read_apart).is_none() && axes.extents[r] > axes.extents[k] => {
             Some((By::Reduced, r))
         }
         (Some(k), _) => Some((By::Kept, k)),

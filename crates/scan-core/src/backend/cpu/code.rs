@@ -66,11 +66,12 @@ pub trait Ready {
     fn few(&self) -> Option<&[usize]> {
         None
     }
-    /// As [`run`](Ready::run), from the pointers of [`few`](Ready::few) on, those `along` moved to these steps; the moves are those of the places.
+    /// As [`run`](Ready::run), of which the pointers of [`few`](Ready::few) are read, those `along` moved to these steps; the moves are those of
+    /// the places.
     ///
     /// # Safety
     /// As there, with the pointers of the others that follow from these.
-    unsafe fn run_few(&self, _first: &[*mut u8], _along: &Moving, _at: &Steps, _moves: *const isize) {
+    unsafe fn run_few(&self, _ptrs: &[*mut u8], _along: &Moving, _at: &Steps, _moves: *const isize) {
         unreachable!("a call that needs all pointers")
     }
 }
@@ -203,13 +204,19 @@ pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps
     let uses = Use::of(kernel);
     for ((id, operand), of) in kernel.mems.ids().zip(operands).zip(uses) {
         check(kernel, id, operand, of, lanes, steps);
-        if let Some((other, bytes)) = kernel.mems[id].beside {
-            let other = &operands[other.0 as usize];
-            let beside = operand.ptr() == other.ptr().wrapping_offset(bytes as isize) && operand.stride == other.stride;
-            assert!(beside, "operand {id:?} does not lie beside another as its kernel says");
+    }
+    check_beside(kernel, |k| (operands[k].ptr(), operands[k].stride));
+    true
+}
+
+/// Panics where an operand does not lie beside another one as its kernel says, or does not move as that does: a fault of the planner.
+pub(super) fn check_beside<M: PartialEq>(kernel: &Kernel, place: impl Fn(usize) -> (*mut u8, M)) {
+    for (k, mem) in kernel.mems.iter().enumerate() {
+        if let Some((other, bytes)) = mem.beside {
+            let ((ptr, moves), (first, like)) = (place(k), place(other.0 as usize));
+            assert!(ptr == first.wrapping_offset(bytes as isize) && moves == like, "operand {k} does not lie beside operand {}", other.0);
         }
     }
-    true
 }
 
 fn check(kernel: &Kernel, id: MemId, operand: &Operand, of: Use, lanes: usize, steps: usize) {

@@ -1,7 +1,7 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory, Moving, Places, Ready};
-use super::spot::{Spot, Steps};
+use super::code::{Code, Frame, Memory, Moving, Places, Ready, check_beside};
+use super::spot::{Spot, Steps, moved};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::{SmallVec, smallvec};
 use std::cell::Cell;
@@ -24,8 +24,8 @@ pub struct NestRun<'a> {
     counts: Steps,
     /// The call of all steps, where the engine has it ready.
     ready: Option<Box<dyn Ready + 'a>>,
-    /// The pointers that are enough for it, and how they move.
-    few: Option<Box<(Vec<*mut u8>, Moving)>>,
+    /// How the operands move whose pointers are enough for it.
+    few: Option<Box<Moving>>,
     /// The memory of the operands.
     memory: PhantomData<&'a Cell<u8>>,
 }
@@ -56,7 +56,7 @@ impl<'a> NestRun<'a> {
             code,
             nest,
             ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
-            along: moving(operands.iter()),
+            along: moving(operands.iter().enumerate()),
             steps: nest.strides.iter().map(|s| s.step).collect(),
             uses,
             moves: moves(nest),
@@ -65,12 +65,12 @@ impl<'a> NestRun<'a> {
             few: None,
             memory: PhantomData,
         };
-        check_beside(nest, &run.ptrs, operands);
+        check_beside(&nest.kernel, |k| (run.ptrs[k], (&nest.strides[k], operands[k].strides())));
         let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
         if calls >= AGAIN {
             run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
             let few = run.ready.as_ref().and_then(|ready| ready.few()).filter(|_| nest.fills.is_empty());
-            run.few = few.map(|few| Box::new((few.iter().map(|&k| run.ptrs[k]).collect(), moving(few.iter().map(|&k| &operands[k])))));
+            run.few = few.map(|few| Box::new(moving(few.iter().map(|&k| (k, &operands[k])))));
         }
         run
     }
@@ -102,16 +102,18 @@ impl<'a> NestRun<'a> {
         let nest = self.nest;
         assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
-        if let (Some(ready), Some(few), true) = (&self.ready, &self.few, n == nest.steps) {
-            let (first, along) = &**few;
+        if let (Some(ready), Some(along), true) = (&self.ready, &self.few, n == nest.steps) {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
             // operands lie that are found by way of these.
-            unsafe { ready.run_few(first, along, at, self.moves.as_ptr()) };
+            unsafe { ready.run_few(&self.ptrs, along, at, self.moves.as_ptr()) };
             return n;
         }
         let mut ptrs = Addresses::from_slice(&self.ptrs);
         let ptrs = &mut ptrs[..];
-        moved(ptrs, &self.along, at);
+        for (strides, operands) in &self.along {
+            let by = moved(strides, at);
+            operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(by));
+        }
         if from > 0 {
             self.go_on(ptrs, from);
         }
@@ -161,29 +163,10 @@ impl<'a> NestRun<'a> {
     }
 }
 
-/// Panics where an operand does not lie beside another one as its kernel says: a fault of the planner.
-fn check_beside(nest: &Nest, ptrs: &[*mut u8], operands: &[Spot]) {
-    for (k, mem) in nest.kernel.mems.iter().enumerate() {
-        if let Some((other, bytes)) = mem.beside {
-            let other = other.0 as usize;
-            let same = nest.strides[k] == nest.strides[other] && operands[k].strides() == operands[other].strides();
-            assert!(same && ptrs[k] == ptrs[other].wrapping_offset(bytes as isize), "operand {k} does not lie beside operand {other}");
-        }
-    }
-}
-
-/// Moves addresses to these steps of the loops around.
-fn moved(ptrs: &mut [*mut u8], along: &Moving, at: &Steps) {
-    for (strides, operands) in along {
-        let by = strides.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
-        operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(by));
-    }
-}
-
 /// The operands that move with the loops around, by how.
-fn moving<'a>(operands: impl Iterator<Item = &'a Spot<'a>>) -> Moving {
+fn moving<'a>(operands: impl Iterator<Item = (usize, &'a Spot<'a>)>) -> Moving {
     let mut all = Moving::new();
-    for (k, strides) in operands.map(|o| *o.strides()).enumerate().filter(|(_, strides)| *strides != [0; LEVELS]) {
+    for (k, strides) in operands.map(|(k, o)| (k, *o.strides())).filter(|(_, strides)| *strides != [0; LEVELS]) {
         match all.iter_mut().find(|(known, _)| *known == strides) {
             Some((_, alike)) => alike.push(k),
             None => all.push((strides, smallvec![k])),

@@ -6,6 +6,11 @@ use crate::kernel::LEVELS;
 /// Which step each of these loops is at, outermost first; 0 where there is none.
 pub type Steps = [usize; LEVELS];
 
+/// How far what moves by these strides has moved at these steps.
+pub(super) fn moved(strides: &[isize; LEVELS], steps: &Steps) -> isize {
+    strides.iter().zip(steps).map(|(&stride, &k)| stride * k as isize).sum()
+}
+
 /// An operand at the first steps, and how it goes on.
 #[derive(Clone, Copy)]
 pub struct Spot<'a> {
@@ -21,8 +26,7 @@ impl<'a> Spot<'a> {
     }
     /// Where it lies at these steps.
     pub fn at(&self, steps: &Steps) -> Operand<'a> {
-        let moved: isize = self.strides.iter().zip(steps).map(|(&stride, &k)| stride * k as isize).sum();
-        Operand { offset: (self.first.offset as isize + moved) as usize, ..self.first }
+        Operand { offset: (self.first.offset as isize + moved(&self.strides, steps)) as usize, ..self.first }
     }
     /// At the first steps.
     pub(super) fn first(&self) -> &Operand<'a> {

@@ -190,8 +190,11 @@ impl<'a> Kinds<'a> {
         match (op, self.of(a), self.of(b)) {
             (ElemOp::Minimum, ..) => {
                 let ((c, mut by), (d, more)) = (bound(a)?, bound(b)?);
-                let known = by.clone();
-                by.extend(more.into_iter().filter(|v| !known.contains(v)));
+                for v in more {
+                    if !by.contains(&v) {
+                        by.push(v);
+                    }
+                }
                 (c.min(d) < i64::MAX).then(|| if by.is_empty() { Kind::Count(c.min(d)) } else { Kind::Bounded(c.min(d), by) })
             }
             (ElemOp::Add, Kind::Count(c), _) => Some(Kind::Count(c.checked_add(self.constant(b)?)?)),

@@ -94,9 +94,9 @@ impl Emitter<'_> {
         let Some(&(_, ramp)) = self.program.ramps.iter().find(|ramp| ramp.0 == by) else { return self.asm.fail("lanes that lie apart") };
         let wide = self.program.isa == Isa::Avx512;
         let (numbers, lanes) = (self.take(0, None), self.take(usize::from(wide), None));
-        let distances = vector(numbers, (bytes / size * 4).max(PART));
-        let code = self.asm.code(&code::MOVE_F32, (bytes / size * 4).max(PART));
-        self.asm.fetch(code, distances, Place::at(POOL, ramp));
+        let room = (bytes / size * 4).max(PART);
+        let distances = vector(numbers, room);
+        self.asm.fetch(self.asm.code(&code::MOVE_F32, room), distances, Place::at(POOL, ramp));
         let to = vector(reg, bytes);
         let zero = self.asm.code(&code::XOR_I32, bytes);
         self.asm.three(zero, to, to, to);

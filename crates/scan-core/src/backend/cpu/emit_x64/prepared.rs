@@ -3,7 +3,7 @@
 use super::layout::Task;
 use super::{Blocks, Emitted, Entry, MANY, Native};
 use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
-use crate::backend::cpu::spot::Steps;
+use crate::backend::cpu::spot::{Steps, moved};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
@@ -18,8 +18,6 @@ pub(super) struct Prepared<'a> {
     first: i64,
     /// Where one task is all of the call: that, but for its table.
     task: Option<Task>,
-    /// Operands that are not found by way of others.
-    few: SmallVec<[usize; 12]>,
 }
 
 /// Entries of the table of a call that is one task: a place for each operand, most of which are found by way of others.
@@ -56,9 +54,7 @@ impl<'a> Prepared<'a> {
             (None, None) => Way::Blocks(code.parts(&table, frame, held).1),
         };
         let (lanes, steps, first) = (frame.lanes, frame.steps, frame.first);
-        let mems = code.program.mems.iter().enumerate();
-        let few = mems.filter(|(_, mem)| mem.beside.is_none()).map(|(k, _)| k).collect();
-        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None, few };
+        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None };
         all.task = all.only_task(frame, places);
         Some(all)
     }
@@ -106,19 +102,16 @@ impl Ready for Prepared<'_> {
         }
     }
     fn few(&self) -> Option<&[usize]> {
-        self.task.is_some().then_some(&self.few)
+        self.task.is_some().then_some(&self.code.program.few)
     }
-    unsafe fn run_few(&self, first: &[*mut u8], along: &Moving, at: &Steps, moves: *const isize) {
+    unsafe fn run_few(&self, ptrs: &[*mut u8], along: &Moving, at: &Steps, moves: *const isize) {
         let (Way::Along(native) | Way::Once(native), Some(task)) = (&self.way, &self.task) else { return };
         let mut table: [MaybeUninit<Entry>; TABLE] = [const { MaybeUninit::uninit() }; TABLE];
-        for (&k, &ptr) in self.few.iter().zip(first) {
-            table[k].write([ptr, self.strides[k] as *mut u8]);
-        }
+        let mut set = |k: usize, by: isize| _ = table[k].write([ptrs[k].wrapping_offset(by), self.strides[k] as *mut u8]);
+        self.code.program.few.iter().for_each(|&k| set(k, 0));
         for (strides, operands) in along {
-            let by: isize = strides.iter().zip(at).map(|(&stride, &k)| stride * k as isize).sum();
-            for &k in operands {
-                table[self.few[k]].write([first[k].wrapping_offset(by), self.strides[self.few[k]] as *mut u8]);
-            }
+            let by = moved(strides, at);
+            operands.iter().for_each(|&k| set(k, by));
         }
         // SAFETY: the caller's promise; the version is that for these lanes, and reads no other entries of the table.
         unsafe { native.call(&mut Task { table: table.as_mut_ptr().cast(), moves, ..*task }) };

@@ -163,6 +163,8 @@ pub(super) struct Program {
     pub mems: IdxVec<MemId, Mem>,
     /// Constants.
     pub pool: Vec<Line>,
+    /// Operands that are not found by way of others.
+    pub few: Vec<usize>,
     /// Where the pool has how far lanes are from the first one, in i32, by bytes from a lane to the next.
     pub ramps: Vec<(i32, i64)>,
 }
@@ -244,6 +246,7 @@ impl<'a> Selector<'a> {
             carries: IdxVec::new(),
             mems: kernel.mems.clone(),
             pool: vec![],
+            few: kernel.mems.iter().enumerate().filter(|(_, mem)| mem.beside.is_none()).map(|(k, _)| k).collect(),
             ramps: vec![],
         };
         let kept = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next));
