@@ -109,6 +109,24 @@ def test_until_and_numbers_of_steps():
         three.step()
 
 
+def test_a_number_of_steps_that_is_bounded_is_a_value_too():
+    x, k = rs.dvector("x"), rs.lscalar("k")
+    n = rs.minimum(x.shape[0], rs.minimum(5, k))
+    h = rs.loop(lambda x, h: 0.5 * h + x, over=x, init=0.0, n_steps=n)
+    f = rs.function([x, k], rs.where(h[-1] < n, h[-1], 100.0 * n))
+    xs, session = np.array([1.0, 3.0, 0.5, 8.0]), f.session(k=4)
+    same(np.array([session.step(v) for v in xs]), np.array([f(xs[: t + 1], 4) for t in range(4)]))
+
+
+def test_a_loop_that_reads_rows_of_later_steps_is_refused():
+    h0 = rs.dscalar("h0")
+    h = rs.loop(lambda h: 0.5 * h + 1.0, init=h0, n_steps=6)
+    f = rs.function([h0], rs.loop(lambda h, s: s + h, over=h[2:], init=0.0))
+    assert f(1.0).shape == (4,)
+    with pytest.raises(rs.errors.UnsupportedError, match="E0531.*that later steps make"):
+        f.session()
+
+
 def test_conditions_that_hold_as_soon_as_there_is_a_step():
     x = rs.dvector("x")
     total = rs.loop(lambda x, s: s + x, over=x, init=0.0)[-1]

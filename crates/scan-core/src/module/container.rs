@@ -10,9 +10,11 @@ use crate::dispatch;
 use crate::types::array::Element;
 use crate::types::shape::{MAX_RANK, count};
 use crate::types::{Array, DType, memory};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::Dtype;
+use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::io::{self, Read};
 
 /// The key of the checksum: eight digits, which count as `00000000` in what they are computed of.
 pub(super) const CHECKSUM: &str = "rscan.checksum";
@@ -99,21 +101,103 @@ pub(super) fn to_bytes(texts: &[(&str, String)], tensors: &[(String, Array)]) ->
     Ok(bytes)
 }
 
-/// Reads a file. `checked`: it has a checksum of its own.
+/// Reads a file that is in memory. `checked`: it has a checksum of its own.
 ///
 /// # Errors
 /// `E0922` where it is no such file, is damaged or not whole; `E0906` where its header has more names and numbers than its length allows.
-pub(super) fn from_bytes(bytes: &[u8], checked: bool) -> Result<Contents> {
-    let header = bytes.get(..PREFIX).and_then(|n| usize::try_from(u64::from_le_bytes(n.try_into().ok()?)).ok());
-    let header = header.and_then(|n| bytes.get(PREFIX..PREFIX.checked_add(n)?)).ok_or_else(|| damaged("it ends before its header does"))?;
-    check_marks(header, bytes.len())?;
-    let (n, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| damaged(&e.to_string()))?;
-    if checked {
-        check(bytes, PREFIX + n)?;
+pub(super) fn from_bytes(mut bytes: &[u8], checked: bool) -> Result<Contents> {
+    let len = bytes.len();
+    from_reader(&mut bytes, len, checked, &|_| damaged(SHORT))
+}
+
+/// Reads a file of `len` bytes, each of which is read once, those of tensors into their arrays. `failed` says of which file it is an error.
+///
+/// # Errors
+/// As [`from_bytes`]; what `failed` makes of errors of the system.
+pub(super) fn from_reader(
+    from: &mut dyn Read,
+    len: usize,
+    checked: bool,
+    failed: &dyn Fn(&io::Error) -> Box<Diagnostic>,
+) -> Result<Contents> {
+    let rest = len.checked_sub(PREFIX).ok_or_else(|| damaged(SHORT))?;
+    let mut file = Reader { from, failed, sum: crc32fast::Hasher::new(), piece: memory::filled(0, PIECE.min(len)) };
+    let mut prefix = [0; PREFIX];
+    file.bytes(&mut prefix)?;
+    let n = usize::try_from(u64::from_le_bytes(prefix)).ok().filter(|&n| n <= rest).ok_or_else(|| damaged(SHORT))?;
+    let mut header = memory::filled(0, n);
+    file.bytes(&mut header)?;
+    check_marks(&header, len)?;
+    let metadata: Metadata = serde_json::from_slice(&header).map_err(|e| damaged(&e.to_string()))?;
+    if metadata.data_len() != rest - n {
+        return Err(damaged("its length is not the one that its header says"));
     }
-    let file = SafeTensors::deserialize(bytes).map_err(|e| damaged(&e.to_string()))?;
-    let tensors = file.iter().map(|(name, view)| Ok((name.to_string(), read(name, &view)?))).collect::<Result<_>>()?;
-    Ok(Contents { texts: metadata.metadata().clone().unwrap_or_default(), tensors })
+    let found = file.sums(&prefix, &header, checked)?;
+    let (mut tensors, mut wrong) = (HashMap::new(), None);
+    for name in metadata.offset_keys() {
+        let Some(info) = metadata.info(&name) else { continue };
+        match file.tensor(&name, info)? {
+            Some(array) => _ = tensors.insert(name, array),
+            None => wrong = Some(damaged(&format!("tensor `{name}` has elements that are no bool"))),
+        }
+    }
+    if checked && format!("{:08x}", file.sum.finalize()).as_bytes() != found {
+        return Err(damaged("its contents are not those that its checksum was computed of")
+            .help("copy the file again; who changed it with another tool saves it again with rscan"));
+    }
+    wrong.map_or(Ok(Contents { texts: metadata.metadata().clone().unwrap_or_default(), tensors }), Err)
+}
+
+/// Why a file that is cut off is no file.
+const SHORT: &str = "it ends before its header says";
+/// Bytes that are read at once: they are in a cache when they are summed and copied.
+const PIECE: usize = 128 << 10;
+
+/// What is left of a file, and the checksum of what was read.
+struct Reader<'r> {
+    from: &'r mut dyn Read,
+    failed: &'r dyn Fn(&io::Error) -> Box<Diagnostic>,
+    sum: crc32fast::Hasher,
+    piece: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn bytes(&mut self, to: &mut [u8]) -> Result<()> {
+        self.from.read_exact(to).map_err(|e| if e.kind() == io::ErrorKind::UnexpectedEof { damaged(SHORT) } else { (self.failed)(&e) })
+    }
+    /// Sums what stands before the tensors; the digits that stand there.
+    fn sums(&mut self, prefix: &[u8], header: &[u8], checked: bool) -> Result<Vec<u8>> {
+        if !checked {
+            return Ok(vec![]);
+        }
+        let at = digits(header).ok_or_else(|| damaged("it has no checksum of a program of rscan"))?;
+        let behind = at + DIGITS.len();
+        [prefix, &header[..at], DIGITS.as_bytes(), &header[behind..]].iter().for_each(|part| self.sum.update(part));
+        Ok(header[at..behind].to_vec())
+    }
+    /// The tensor that comes next; `None` for one of bools that has other bytes.
+    fn tensor(&mut self, name: &str, info: &TensorInfo) -> Result<Option<Array>> {
+        let Some(dtype) = dtype_of(info.dtype) else {
+            bail!(Parse, "E0922", "tensor `{name}` holds {}, which rscan does not have", info.dtype)
+        };
+        let n = count(&info.shape);
+        if n.checked_mul(dtype.size()) != Some(info.data_offsets.1 - info.data_offsets.0) || info.shape.len() > MAX_RANK {
+            return Err(damaged(&format!("tensor `{name}` has another length than its shape says")));
+        }
+        dispatch!(dtype, T => Ok(self.elements::<T>(n)?.map(|elements| Array::new(&info.shape, elements))))
+    }
+    fn elements<T: Raw>(&mut self, n: usize) -> Result<Option<Vec<T>>> {
+        let (mut elements, mut good) = (memory::room(n), true);
+        let mut piece = std::mem::take(&mut self.piece);
+        while elements.len() < n {
+            let now = (n - elements.len()).min(PIECE / size_of::<T>()) * size_of::<T>();
+            self.bytes(&mut piece[..now])?;
+            self.sum.update(&piece[..now]);
+            good &= T::read(&piece[..now], &mut elements);
+        }
+        self.piece = piece;
+        Ok(good.then_some(elements))
+    }
 }
 
 fn damaged(why: &str) -> Box<Diagnostic> {
@@ -134,30 +218,9 @@ fn checksum(bytes: &[u8], digits: usize) -> String {
     format!("{:08x}", sum.finalize())
 }
 
-fn check(bytes: &[u8], data: usize) -> Result<()> {
-    let at = digits(&bytes[..data]).ok_or_else(|| damaged("it has no checksum of a program of rscan"))?;
-    if checksum(bytes, at).as_bytes() != &bytes[at..at + DIGITS.len()] {
-        return Err(damaged("its contents are not those that its checksum was computed of")
-            .help("copy the file again; who changed it with another tool saves it again with rscan"));
-    }
-    Ok(())
-}
-
 /// The name of a dtype in the header.
 fn tag(dtype: DType) -> String {
     dtype.short().to_uppercase()
-}
-
-fn read(name: &str, view: &TensorView) -> Result<Array> {
-    let dtype = dtype_of(view.dtype());
-    let Some(dtype) = dtype else { bail!(Parse, "E0922", "tensor `{name}` holds {}, which rscan does not have", view.dtype()) };
-    if count(view.shape()).checked_mul(dtype.size()) != Some(view.data().len()) || view.shape().len() > MAX_RANK {
-        return Err(damaged(&format!("tensor `{name}` has another length than its shape says")));
-    }
-    dispatch!(dtype, T => {
-        let elements = T::read(view.data()).ok_or_else(|| damaged(&format!("tensor `{name}` has elements that are no bool")))?;
-        Ok(Array::new(view.shape(), elements))
-    })
 }
 
 fn dtype_of(tag: Dtype) -> Option<DType> {
@@ -180,8 +243,8 @@ fn dtype_of(tag: Dtype) -> Option<DType> {
 /// Elements as bytes, the lowest first.
 trait Raw: Element {
     fn write(elements: &[Self], to: &mut Vec<u8>);
-    /// `None` where a byte is no bool.
-    fn read(bytes: &[u8]) -> Option<Vec<Self>>;
+    /// False where a byte is no bool.
+    fn read(bytes: &[u8], to: &mut Vec<Self>) -> bool;
 }
 
 macro_rules! raw {
@@ -190,8 +253,9 @@ macro_rules! raw {
             fn write(elements: &[$t], to: &mut Vec<u8>) {
                 elements.iter().for_each(|x| to.extend_from_slice(&x.to_le_bytes()));
             }
-            fn read(bytes: &[u8]) -> Option<Vec<$t>> {
-                Some(memory::collect(bytes.as_chunks().0.iter().map(|b| <$t>::from_le_bytes(*b))))
+            fn read(bytes: &[u8], to: &mut Vec<$t>) -> bool {
+                to.extend(bytes.as_chunks().0.iter().map(|b| <$t>::from_le_bytes(*b)));
+                true
             }
         }
     )+};
@@ -202,8 +266,9 @@ impl Raw for bool {
     fn write(elements: &[bool], to: &mut Vec<u8>) {
         to.extend(elements.iter().map(|&x| u8::from(x)));
     }
-    fn read(bytes: &[u8]) -> Option<Vec<bool>> {
-        bytes.iter().all(|&b| b < 2).then(|| memory::collect(bytes.iter().map(|&b| b == 1)))
+    fn read(bytes: &[u8], to: &mut Vec<bool>) -> bool {
+        to.extend(bytes.iter().map(|&b| b == 1));
+        bytes.iter().all(|&b| b < 2)
     }
 }
 

@@ -1,14 +1,29 @@
 //! Files, read and written as a whole.
 
+use super::container::{self, Contents};
 use crate::base::clock;
 use crate::base::{Diagnostic, Kind, Result};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|e| failed(path, "read", &e))
+/// The contents of a file. `checked`: it has a checksum of its own.
+///
+/// # Errors
+/// `E0921` where it cannot be read; those of [`container::from_bytes`].
+pub(super) fn read(path: &Path, checked: bool) -> Result<(Contents, usize)> {
+    let failed = |e: &io::Error| failed(path, "read", e);
+    let mut file = File::open(path).map_err(|e| failed(&e))?;
+    let about = file.metadata().map_err(|e| failed(&e))?;
+    if !about.is_file() {
+        // How long a pipe is shows at its end.
+        let mut bytes = vec![];
+        file.read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        return Ok((container::from_bytes(&bytes, checked)?, bytes.len()));
+    }
+    let len = usize::try_from(about.len()).unwrap_or(usize::MAX);
+    Ok((container::from_reader(&mut file, len, checked, &failed)?, len))
 }
 
 /// Writes beside the file and renames: whoever reads it meanwhile, or after a fault, finds the old file or the new one.

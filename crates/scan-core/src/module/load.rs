@@ -1,6 +1,6 @@
-//! A module from the bytes of a file.
+//! A module from the contents of a file.
 
-use super::container::{self, Contents, from_bytes};
+use super::container::{self, Contents};
 use super::signature::{Rows, Signature};
 use super::{Entry, FORMAT, Module, Origin, prints};
 use crate::bail;
@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-pub(super) fn load(bytes: &[u8], find: &Registry) -> Result<Module> {
-    let Contents { texts, tensors } = from_bytes(bytes, true)?;
+/// A module of a file's contents and of how many bytes it had.
+pub(super) fn load(Contents { texts, tensors }: Contents, bytes: usize, find: &Registry) -> Result<Module> {
     let format = format(text(&texts, "rscan.format")?)?;
     let lines: HashMap<String, String> = json(&texts, "rscan.lines")?;
     let rows: Rows = json(&texts, "rscan.signature")?;
@@ -21,14 +21,14 @@ pub(super) fn load(bytes: &[u8], find: &Registry) -> Result<Module> {
         ops: &|key, types| find(key, types).or_else(|| prints::passing(key)),
         tensors: &|name| tensors.get(name).cloned(),
         lines: &|file, line| lines.get(&format!("{file}:{line}")).map(|text| text.as_str().into()),
-        most: container::most_words(bytes.len()),
+        most: container::most_words(bytes),
     };
     let graphs = parse_module(text(&texts, "rscan.text")?, &context).map_err(missing)?;
     if graphs.len() != rows.functions.len() {
         bail!(Parse, "E0924", "the text has {} functions, the signature {}", graphs.len(), rows.functions.len());
     }
     let version = texts.get("rscan.version").cloned().unwrap_or_default();
-    let mut module = Module { file: Some(Origin { format, version, bytes: bytes.len() }), ..Module::new() };
+    let mut module = Module { file: Some(Origin { format, version, bytes }), ..Module::new() };
     for row in &rows.shared {
         let Some(value) = tensors.get(&row.name) else { bail!(Parse, "E0924", "there is no tensor of shared variable `{}`", row.name) };
         if module.shared.add(&row.name, Shared::new(value.clone(), row.ty(value)?)).is_none() {

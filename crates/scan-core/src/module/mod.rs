@@ -102,7 +102,8 @@ impl Module {
     /// # Errors
     /// As [`Module::load`].
     pub fn load_with(path: impl AsRef<Path>, ops: &[ExternRef]) -> Result<Module> {
-        load::load(&file::read(path.as_ref())?, &|key, _| named(ops, key))
+        let (contents, bytes) = file::read(path.as_ref(), true)?;
+        load::load(contents, bytes, &|key, _| named(ops, key))
     }
     /// Reads the bytes of a file.
     ///
@@ -110,21 +111,21 @@ impl Module {
     /// `E0922` where they are no whole, undamaged file; `E0923` where their format is newer than this library; `E0924` where their parts do
     /// not fit each other; `E0905` for a user's op that is not among those given; what the text form reports.
     pub fn from_bytes(bytes: &[u8]) -> Result<Module> {
-        load::load(bytes, &|_, _| None)
+        Module::from_bytes_finding(bytes, &|_, _| None)
     }
     /// The same, with the user's ops that they may refer to.
     ///
     /// # Errors
     /// As [`Module::from_bytes`].
     pub fn from_bytes_with(bytes: &[u8], ops: &[ExternRef]) -> Result<Module> {
-        load::load(bytes, &|key, _| named(ops, key))
+        Module::from_bytes_finding(bytes, &|key, _| named(ops, key))
     }
     /// The same, with what finds a user's op by its key and by the types that the file says of its results.
     ///
     /// # Errors
     /// As [`Module::from_bytes`].
     pub fn from_bytes_finding(bytes: &[u8], find: &dyn Fn(&str, &[Type]) -> Option<ExternRef>) -> Result<Module> {
-        load::load(bytes, find)
+        load::load(container::from_bytes(bytes, true)?, bytes.len(), find)
     }
     /// The bytes of its file. Shared variables have the values that they have between two calls; equal modules give equal bytes.
     ///

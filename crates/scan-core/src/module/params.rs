@@ -62,7 +62,7 @@ pub fn params_to_bytes(params: &BTreeMap<String, Array>) -> Result<Vec<u8>> {
 /// # Errors
 /// `E0921` where it cannot be read; `E0922` where it is no whole safetensors file, or holds a dtype that rscan does not have.
 pub fn load_params(path: impl AsRef<Path>) -> Result<BTreeMap<String, Array>> {
-    params_from_bytes(&file::read(path.as_ref())?)
+    Ok(file::read(path.as_ref(), false)?.0.tensors.into_iter().collect())
 }
 
 /// The same from the bytes of a file.

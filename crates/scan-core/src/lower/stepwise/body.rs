@@ -4,6 +4,7 @@ use super::kinds::{Kind, Kinds, Rows, Why};
 use crate::base::{Diagnostic, Id, Kind as Fault, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Node, Scan, Tag, Value};
+use crate::scalar::ElemOp;
 use crate::types::{DType, Type};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -171,6 +172,14 @@ impl<'a> Builder<'a> {
             },
             Kind::Known(known) => self.body.constant(crate::types::Array::scalar(*known)),
             Kind::Count(c) => self.count(c + 1),
+            Kind::Bounded(c, by) => {
+                let mut least = self.count(c + 1);
+                for &v in by {
+                    let v = self.plain(v)?;
+                    least = self.body.apply(Op::Elem(ElemOp::Minimum), &[least, v])?[0];
+                }
+                least
+            }
             _ => return Err(lost("a value")),
         };
         self.plain.insert(v, image);

@@ -66,6 +66,8 @@ pub(super) struct Kinds<'a> {
     kinds: Vec<Kind>,
     /// Rows that are wanted before the first step, by parameter.
     wanted: FxHashMap<usize, i64>,
+    /// How often these were found.
+    round: usize,
 }
 
 impl<'a> Kinds<'a> {
@@ -73,8 +75,9 @@ impl<'a> Kinds<'a> {
     pub fn new(graph: &'a Graph, inputs: usize) -> Kinds<'a> {
         let uses = Uses::new(graph);
         let streams = streams(graph, &uses, inputs).into_iter().map(|p| (p, 0)).collect();
-        let mut kinds = Kinds { graph, uses, streams, kinds: vec![], wanted: FxHashMap::default() };
-        for _ in 0..ROUNDS {
+        let mut kinds = Kinds { graph, uses, streams, kinds: vec![], wanted: FxHashMap::default(), round: 0 };
+        while kinds.round < ROUNDS {
+            kinds.round += 1;
             kinds.find();
             if kinds.wanted.is_empty() {
                 break;
@@ -119,15 +122,18 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// Asks for as many rows before the first step that the row of step i is there when it is made.
-    fn want(&mut self, rows: &Rows, at: i64) {
+    /// Asks for as many rows before the first step that the row of step i is there when it is made; false where there is none to ask for.
+    fn want(&mut self, rows: &Rows, at: i64) -> bool {
+        let mut asked = false;
         for &(p, later) in rows.from.iter().filter(|_| rows.at < at) {
             let more = later + at - self.streams[&p];
             if more > 0 {
                 let wanted = self.wanted.entry(p).or_default();
                 *wanted = more.max(*wanted);
+                asked = true;
             }
         }
+        asked
     }
 
     /// True where a value is the same at every step.
@@ -352,7 +358,12 @@ impl Kinds<'_> {
             match self.of(v).clone() {
                 Kind::Fixed => {}
                 Kind::Rows(_) if scan.seqs[id].reverse => return Err(format!("the loop reads `{name}` from its end")),
-                Kind::Rows(rows) => self.want(&rows, 0),
+                Kind::Rows(rows) => {
+                    let asked = self.want(&rows, 0);
+                    if rows.at < 0 && (!asked || self.round == ROUNDS) {
+                        return Err(format!("the loop reads rows of `{name}` that later steps make"));
+                    }
+                }
                 _ => return Err(format!("the loop reads `{name}`, which depends on all rows")),
             }
         }
