@@ -149,7 +149,7 @@ pub(super) fn from_reader(
 }
 
 /// Why a file that is cut off is no file.
-const SHORT: &str = "it ends before its header says";
+const SHORT: &str = "it ends before its header does";
 /// Bytes that are read at once: they are in a cache when they are summed and copied.
 const PIECE: usize = 128 << 10;
 

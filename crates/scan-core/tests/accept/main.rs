@@ -103,6 +103,7 @@ fn sessions_make_the_rows_of_the_whole_call() {
         report.compared, report.rows, report.with_states, report.refused
     );
     report.faults.iter().take(5).for_each(|fault| println!("{fault}"));
+    report.faults.iter().skip(5).filter_map(|fault| fault.lines().next()).for_each(|line| println!("{line}"));
     assert!(report.faults.is_empty(), "{} disagree", report.faults.len());
     assert!(report.rows as u64 > count && report.with_states as u64 > count, "few programs go step by step");
 }

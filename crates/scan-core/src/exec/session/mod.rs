@@ -116,6 +116,10 @@ impl Steps {
                     let e = misfit(format!("a session needs the first {n} rows of `{name}`: a step reads rows that came before"));
                     return Err(e.label(input.span(), "the input is made here"));
                 }
+                (None, Some(_)) if self.needed[p] => {
+                    let extents = input.ty().dims.iter().skip(1).map(|d| d.value().unwrap_or(0));
+                    Array::zeros(input.ty().dtype, &std::iter::once(0).chain(extents).collect::<Vec<_>>())
+                }
                 _ => Array::scalar(false),
             };
             args.push(arg);

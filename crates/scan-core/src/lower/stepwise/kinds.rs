@@ -109,19 +109,26 @@ impl<'a> Kinds<'a> {
             for (&v, kind) in node.outs.iter().zip(kinds) {
                 self.kinds[v.idx()] = kind;
             }
+            if let (Op::Index(_), Kind::Now) = (&node.op, self.of(node.outs[0])) {
+                self.want_first(node.ins[0]);
+            }
         }
         for &v in graph.results() {
             if let Kind::Rows(rows) = self.of(v).clone() {
                 self.want(&rows, 0);
-                // Each step adds a row to a result: none may be missing after the first one.
-                for &(p, _) in rows.from.iter().filter(|_| rows.len < 0) {
-                    let wanted = self.wanted.entry(p).or_default();
-                    *wanted = (-rows.len).max(*wanted);
-                }
+                self.want_first(v);
             }
         }
     }
 
+    /// Asks for as many rows before the first step that there is a row after it.
+    fn want_first(&mut self, v: Value) {
+        let Kind::Rows(rows) = self.of(v).clone() else { return };
+        for &(p, _) in rows.from.iter().filter(|_| rows.len < 0) {
+            let wanted = self.wanted.entry(p).or_default();
+            *wanted = (-rows.len).max(*wanted);
+        }
+    }
     /// Asks for as many rows before the first step that the row of step i is there when it is made; false where there is none to ask for.
     fn want(&mut self, rows: &Rows, at: i64) -> bool {
         let mut asked = false;
@@ -187,6 +194,9 @@ impl<'a> Kinds<'a> {
         }
         let Op::Elem(op) = node.op else { return None };
         let [a, b] = node.ins[..] else { return None };
+        if self.graph.ty(node.outs[0]).rank() > 0 {
+            return None;
+        }
         let fixed = |v: Value| matches!(self.of(v), Kind::Fixed).then(|| vec![v]);
         let bound = |v: Value| match self.of(v) {
             Kind::Count(c) => Some((*c, vec![])),
@@ -236,6 +246,8 @@ impl<'a> Kinds<'a> {
             return None;
         }
         match (first, self.of(node.ins[0])) {
+            // Rows of a loop that its first step does not make, no rows of inputs bring forward.
+            (Item::At, Kind::Rows(rows)) if rows.len < 0 && rows.from.is_empty() => None,
             (Item::At, Kind::Rows(rows)) if self.constant(node.ins[1]) == Some(-1) && rows.at >= rows.len => Some(Kind::Now),
             (Item::At, Kind::Tail) if self.constant(node.ins[1]) == Some(-1) => Some(Kind::Now),
             (Item::Slice { start, end, step: 1 }, Kind::Rows(rows)) => {
@@ -367,7 +379,15 @@ impl Kinds<'_> {
                 _ => return Err(format!("the loop reads `{name}`, which depends on all rows")),
             }
         }
+        // Where a number is given, the rows of the sequences say how many steps there are so far.
+        let rows = scan
+            .seqs
+            .ids()
+            .filter_map(|id| if let Kind::Rows(rows) = self.of(node.ins[scan.seq_input(id)]) { Some(rows.len) } else { None });
         match self.of(node.ins[Scan::N_STEPS]) {
+            Kind::Fixed if self.wanted.is_empty() && rows.min().is_some_and(|least| least > 0) => {
+                Err("the loop makes fewer steps than there are rows".into())
+            }
             Kind::Fixed | Kind::Count(0) | Kind::Bounded(0, _) => Ok(()),
             Kind::Count(_) | Kind::Bounded(..) if !self.wanted.is_empty() => Ok(()),
             Kind::Count(c) | Kind::Bounded(c, _) if *c > 0 => Err(format!("the loop makes {c} more steps than another one")),

@@ -13,12 +13,12 @@ mod kinds;
 
 use crate::base::{Id, Result};
 use crate::ir::scan::NonSeq;
-use crate::ir::{Graph, Keep, Op, Scan, Seq, State, Tag, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, Seq, State, Tag, Value};
 use crate::scalar::ElemOp;
 use crate::types::{Array, DType, Type};
 use body::{Builder, Draft, Limit, refused};
 use kinds::{Kind, Kinds};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A function as a loop over the rows that it is given.
@@ -93,7 +93,40 @@ fn by_rows(kinds: &Kinds) -> Result<()> {
         }
         _ => None,
     };
-    kinds.graph.results().iter().find_map(whole).map_or(Ok(()), Err)
+    kinds.graph.results().iter().find_map(whole).map_or(Ok(()), Err)?;
+    ends_together(kinds)
+}
+
+/// Refuses a loop that stops by its condition beside one that goes on: a session ends for all of them.
+fn ends_together(kinds: &Kinds) -> Result<()> {
+    let graph = kinds.graph;
+    let live = graph.needed(graph.results());
+    let stepping = |node: &Node| matches!(node.op, Op::Scan(_)) && !matches!(kinds.of(node.outs[0]), Kind::Fixed | Kind::Whole(_));
+    let loops: Vec<NodeId> = graph.nodes().enumerate().filter(|(id, node)| live[id.idx()] && stepping(node)).map(|(id, _)| id).collect();
+    let stops = |id: &NodeId| matches!(&graph.nodes()[*id].op, Op::Scan(scan) if scan.until);
+    let Some(&first) = loops.iter().find(|id| stops(id)) else { return Ok(()) };
+    // The loops that stop by their conditions which say how many steps one makes.
+    let ended = |id: NodeId| {
+        let (mut open, mut seen, mut found) = (vec![id], FxHashSet::default(), vec![]);
+        while let Some(id) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let node = &graph.nodes()[id];
+            found.extend(Some(id).filter(|id| loops.contains(id) && stops(id)));
+            let counting = |node: &Node| match &node.op {
+                Op::Scan(scan) => node.ins[..=scan.seqs.len()].to_vec(),
+                _ => node.ins.to_vec(),
+            };
+            open.extend(counting(node).iter().filter_map(|&v| if let Def::Out(id, _) = graph.def(v) { Some(id) } else { None }));
+        }
+        found.sort_unstable();
+        found
+    };
+    let all = ended(first);
+    let Some(other) = loops.iter().find(|&&id| ended(id) != all) else { return Ok(()) };
+    let text = "a loop stops by its condition, and another one goes on".into();
+    Err(refused(&kinds::Why { span: graph.nodes()[*other].span, text }))
 }
 
 /// A result, before states are numbered.
@@ -109,8 +142,8 @@ fn results(b: &mut Builder) -> Result<Vec<Draw>> {
         made.push(match b.kinds.of(v) {
             Kind::Fixed => Draw::Before(b.fixed(v)?),
             Kind::Rows(_) => Draw::Row(b.last(v)?),
-            Kind::Now | Kind::Steady | Kind::Known(_) | Kind::Count(_) => Draw::Row(b.plain(v)?),
-            Kind::Tail | Kind::Bounded(..) | Kind::Whole(_) => {
+            Kind::Now | Kind::Steady | Kind::Known(_) | Kind::Count(_) | Kind::Bounded(..) => Draw::Row(b.plain(v)?),
+            Kind::Tail | Kind::Whole(_) => {
                 let span = graph.node_of(v).map(|n| n.span).unwrap_or_default();
                 return Err(refused(&kinds::Why { span, text: "a result has several of the last rows".into() }));
             }
