@@ -123,7 +123,7 @@ def test_a_loop_that_reads_rows_of_later_steps_is_refused():
     h = rs.loop(lambda h: 0.5 * h + 1.0, init=h0, n_steps=6)
     f = rs.function([h0], rs.loop(lambda h, s: s + h, over=h[2:], init=0.0))
     assert f(1.0).shape == (4,)
-    with pytest.raises(rs.errors.UnsupportedError, match="E0531.*that later steps make"):
+    with pytest.raises(rs.errors.UnsupportedError, match=r"E0531.*that later steps make"):
         f.session()
 
 

@@ -158,7 +158,7 @@ fn take(slots: &mut Slots, v: Value) -> Result<Array> {
 }
 
 /// True per node that the values need whatever the conditions say.
-fn eager(graph: &Graph, values: &[Value]) -> Vec<bool> {
+pub fn eager(graph: &Graph, values: &[Value]) -> Vec<bool> {
     eager_missing(graph, values, &vec![None; graph.n_values()])
 }
 

@@ -3,7 +3,10 @@
 use super::inner::{InnerKernel, InnerList};
 use super::mixed::{Item, MixedLoop, Work};
 use super::scan::LoopKernel;
+use crate::base::Id;
+use crate::ir::{Graph, Node, Value};
 use crate::kernel::{Bin, Inst, Nest, Op, Un};
+use crate::ops::properties::{Cost, Makes};
 use crate::types::DType;
 use crate::types::shape::count;
 
@@ -17,6 +20,8 @@ const PLACE: f64 = 9.0;
 const MOVE: [f64; 2] = [15.0, 4.0];
 /// An element that is read or written by an index.
 const INDEX: f64 = 40.0;
+/// A sum of exponentials on slices, and each of its elements.
+const EXPONENTIALS: [f64; 2] = [120.0, 3.0];
 /// What other ops take depends on what they are: no list of such is taken for quicker.
 const UNKNOWN: f64 = f64::INFINITY;
 /// Values that find room in registers from step to step, and what another one takes that lies in memory meanwhile.
@@ -52,6 +57,28 @@ impl MixedLoop {
     }
 }
 
+/// What a graph of known extents takes node by node, its elementwise nodes in groups.
+pub fn walked(graph: &Graph) -> f64 {
+    let live = graph.needed(graph.results());
+    graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]).map(|(_, node)| walked_node(graph, node)).sum()
+}
+
+fn walked_node(graph: &Graph, node: &Node) -> f64 {
+    let elements = |v: &Value| graph.ty(*v).dims.iter().map(|d| d.value().unwrap_or(0)).product::<usize>() as f64;
+    let (out, most) = (node.outs.iter().map(elements).sum::<f64>(), node.ins.iter().map(elements).fold(0.0, f64::max));
+    let broadcasts = node.ins.iter().map(elements).any(|n| n > 1.0 && n < out);
+    match node.op.properties().cost {
+        Cost::Free if node.op.properties().makes == Makes::Given => 0.0,
+        Cost::Free => 50.0,
+        Cost::Simple => 40.0 + out * if broadcasts { 0.6 } else { 0.1 },
+        Cost::Function => 60.0 + out * 3.0,
+        Cost::Folds => 100.0 + most * 0.6,
+        Cost::Product => 150.0 + 0.1 * most * out.sqrt(),
+        Cost::Exponentials => 200.0 + most * 5.0,
+        _ => 150.0 + most.max(out) * 0.6,
+    }
+}
+
 fn item(item: &Item) -> f64 {
     match &item.work {
         Work::Nest(kernel) => nest(kernel, kernel.steps),
@@ -61,10 +88,19 @@ fn item(item: &Item) -> f64 {
         Work::Guard(_) => MOVE[0],
         Work::Loop(inner) => looped(inner),
         Work::For(inner) => listed(inner),
-        Work::Direct(..) | Work::Call(..) => UNKNOWN,
+        Work::Direct(_, op) => direct(op, item),
+        Work::Call(..) => UNKNOWN,
     }
 }
 
+/// An op on slices.
+fn direct(op: &crate::ir::Op, item: &Item) -> f64 {
+    let most = item.ins.iter().map(|x| count(&x.shape)).max().unwrap_or(0) as f64;
+    match op.properties().cost {
+        Cost::Exponentials => EXPONENTIALS[0] + EXPONENTIALS[1] * most,
+        _ => UNKNOWN,
+    }
+}
 fn nest(nest: &Nest, steps: usize) -> f64 {
     let run = VECTOR * (nest.kernel.body.len() * steps * nest.lanes.div_ceil(WIDTH)) as f64;
     KERNEL + nest.places() as f64 * (run + if nest.outer.is_empty() { 0.0 } else { PLACE })

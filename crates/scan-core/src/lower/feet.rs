@@ -33,6 +33,12 @@ pub struct Foot {
     pub own: Vec<StateId>,
 }
 
+impl Foot {
+    fn reads(&self) -> impl Iterator<Item = Value> + '_ {
+        self.cut.iter().map(|c| c.0).chain(self.whole.iter().copied())
+    }
+}
+
 /// The feet of the loops of a graph.
 #[derive(Default)]
 pub struct Feet {
@@ -73,6 +79,10 @@ impl Feet {
     pub fn own<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = Value> + 'a {
         self.of.iter().flat_map(|(id, foot)| foot.own.iter().map(|s| graph.nodes()[*id].outs[s.0 as usize]))
     }
+    /// What the foot of a loop reads besides the loop's rows.
+    pub fn reads(&self, id: NodeId) -> Vec<Value> {
+        self.of.get(&id).map_or(vec![], |foot| foot.reads().collect())
+    }
     /// The foot of a loop.
     pub fn take(&mut self, id: NodeId) -> Option<Foot> {
         self.of.remove(&id)
@@ -96,7 +106,7 @@ impl Feet {
             }
             open.extend(&graph.nodes()[id].ins);
             if let Some(foot) = self.of.get(&id) {
-                open.extend(foot.cut.iter().map(|c| c.0).chain(foot.whole.iter().copied()));
+                open.extend(foot.reads());
             }
         }
         live

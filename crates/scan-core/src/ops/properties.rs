@@ -201,6 +201,31 @@ impl Op {
             op => op.properties().makes != Makes::New,
         }
     }
+    /// True where lists of kernels compute it as they are: no loop or branch, nothing that users wrote, that is drawn, sorted or factorised, and
+    /// no extents that values decide.
+    pub fn fuses(&self) -> bool {
+        match self {
+            Op::Reduce(_) | Op::ArgReduce(_) | Op::ExtremeMask(_) | Op::CumSum(_) | Op::CumProd(_) | Op::OuterSum(_) => true,
+            Op::CumExtreme(_) | Op::ArgCumExtreme(_) => true,
+            op => match op.properties() {
+                Properties { makes: Makes::Given, .. } | Properties { cost: Cost::Loop | Cost::Factorises | Cost::Draws, .. } => false,
+                Properties { makes: Makes::New, cost: Cost::Walks, .. } => op.writes(),
+                _ => true,
+            },
+        }
+    }
+    /// True where elements of the first input are written over, or added to.
+    pub fn writes(&self) -> bool {
+        matches!(self, Op::IndexWrite(_) | Op::GatherWrite(_))
+    }
+    /// True where many elements become one.
+    pub fn folds(&self) -> bool {
+        match self.properties() {
+            Properties { cost: Cost::Folds | Cost::Product | Cost::Exponentials, .. } => true,
+            Properties { makes: Makes::New, cost: Cost::Walks, .. } => self.fuses() && !self.writes(),
+            _ => false,
+        }
+    }
     /// True for what hands on the first input, and is there for gradients and other passes to see.
     pub fn is_mark(&self) -> bool {
         self.properties().makes == Makes::Same && self.properties().cost == Cost::Free

@@ -29,7 +29,7 @@ pub use code::{
 };
 pub use entry::{Entry, Scalars};
 pub use isa::Isa;
-pub use nest::NestRun;
+pub use nest::{NestPlan, NestRun};
 pub use spot::{Spot, Steps};
 
 use crate::kernel::Kernel;

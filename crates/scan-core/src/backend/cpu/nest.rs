@@ -6,20 +6,65 @@ use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::{SmallVec, smallvec};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A nest with what is known of its operands before they have a place.
+pub struct NestPlan {
+    nest: Nest,
+    uses: SmallVec<[Use; 16]>,
+    /// The bytes that each operand touches, before and behind its first element's begin.
+    reach: SmallVec<[(isize, isize); 12]>,
+    /// Bytes from one step of the kernel to the next.
+    own: SmallVec<[isize; 12]>,
+    /// Bytes from one place of the outer axes to the next.
+    moves: Vec<isize>,
+    /// Operands that lie beside others.
+    beside: bool,
+}
+
+impl NestPlan {
+    /// Of a nest.
+    ///
+    /// # Panics
+    /// Where the nest is not consistent: a fault of the planner.
+    pub fn new(nest: Nest) -> NestPlan {
+        assert!(nest.lanes > 0 && nest.steps > 0, "the kernel of a nest has lanes and steps");
+        assert!(
+            nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(),
+            "a kernel that stops has one lane and no axes around"
+        );
+        let uses = Use::of(&nest.kernel);
+        for (k, (mem, &of)) in nest.kernel.mems.iter().zip(&uses).enumerate() {
+            let (own, size, carried) = (&nest.strides[k], mem.dtype.size() as isize, of == Use::Carried);
+            assert!(carried || mem.stride.is_none_or(|s| s as isize == own.step), "operand {k} does not move by {}", own.step);
+            assert!([own.step].iter().filter(|_| !carried).chain(&own.outer).all(|s| s % size == 0), "operand {k} is misaligned");
+        }
+        NestPlan {
+            reach: uses.iter().enumerate().map(|(k, &of)| nest.reach(k, of)).collect(),
+            own: nest.strides.iter().map(|s| s.step).collect(),
+            moves: moves(&nest),
+            beside: nest.kernel.mems.iter().any(|mem| mem.beside.is_some()),
+            uses,
+            nest,
+        }
+    }
+}
+
+impl Deref for NestPlan {
+    type Target = Nest;
+    fn deref(&self) -> &Nest {
+        &self.nest
+    }
+}
 
 /// Compiled code of a nest's kernel with operands that were checked for all steps of the loops around.
 pub struct NestRun<'a> {
     code: &'a dyn Code,
-    nest: &'a Nest,
+    nest: &'a NestPlan,
     /// The first element of each operand at the first steps.
     ptrs: SmallVec<[*mut u8; 12]>,
     /// How operands move with the loops around.
     along: Moving,
-    /// Bytes from one step of the kernel to the next.
-    steps: SmallVec<[isize; 12]>,
-    uses: SmallVec<[Use; 16]>,
-    /// Bytes from one place of the outer axes to the next.
-    moves: Vec<isize>,
     /// Steps of the loops around.
     counts: Steps,
     /// The call of all steps, where the engine has it ready.
@@ -42,30 +87,17 @@ impl<'a> NestRun<'a> {
     /// # Panics
     /// Where an operand lies outside its memory at one of the steps, is misaligned, or is written but only readable: a fault of the planner,
     /// caught before anything is touched.
-    pub fn new(code: &'a dyn Code, nest: &'a Nest, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
+    pub fn new(code: &'a dyn Code, nest: &'a NestPlan, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
         assert_eq!(operands.len(), nest.kernel.mems.len(), "operands of a kernel");
-        assert!(nest.lanes > 0 && nest.steps > 0 && counts.iter().all(|&n| n > 0), "the kernel of a nest has lanes and steps");
-        assert!(
-            nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(),
-            "a kernel that stops has one lane and no axes around"
-        );
-        let uses = Use::of(&nest.kernel);
-        let reach = |(k, (operand, &of)): (usize, (&Spot, &Use))| checked_reach(nest, (k, of), operand, &counts);
-        let reach: SmallVec<[(isize, isize); 12]> = operands.iter().zip(&uses).enumerate().map(reach).collect();
-        let mut run = NestRun {
-            code,
-            nest,
-            ptrs: operands.iter().map(|o| o.first().ptr()).collect(),
-            along: moving(operands.iter().enumerate()),
-            steps: nest.strides.iter().map(|s| s.step).collect(),
-            uses,
-            moves: moves(nest),
-            counts,
-            ready: None,
-            few: None,
-            memory: PhantomData,
-        };
-        check_beside(&nest.kernel, |k| (run.ptrs[k], (&nest.strides[k], operands[k].strides())));
+        assert!(counts.iter().all(|&n| n > 0), "there are steps");
+        let reach = |(k, operand): (usize, &Spot)| checked_reach(nest, k, operand, &counts);
+        let reach: SmallVec<[(isize, isize); 12]> = operands.iter().enumerate().map(reach).collect();
+        let ptrs = operands.iter().map(|o| o.first().ptr()).collect();
+        let along = moving(operands.iter().enumerate());
+        let mut run = NestRun { code, nest, ptrs, along, counts, ready: None, few: None, memory: PhantomData };
+        if nest.beside {
+            check_beside(&nest.kernel, |k| (run.ptrs[k], (&nest.strides[k], operands[k].strides())));
+        }
         let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
         if calls >= AGAIN {
             run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
@@ -79,11 +111,11 @@ impl<'a> NestRun<'a> {
     fn frame(&self, ptrs: &[*mut u8], (from, n): (usize, usize)) -> Frame {
         let nest = self.nest;
         let first = nest.first + from as i64;
-        Frame { ptrs: ptrs.as_ptr(), strides: self.steps.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes }
+        Frame { ptrs: ptrs.as_ptr(), strides: nest.own.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes }
     }
 
     fn places(&self) -> Places<'_> {
-        Places { extents: &self.nest.outer, moves: &self.moves }
+        Places { extents: &self.nest.outer, moves: &self.nest.moves }
     }
 
     /// Runs at these steps of the loops around.
@@ -105,7 +137,7 @@ impl<'a> NestRun<'a> {
         if let (Some(ready), Some(along), true) = (&self.ready, &self.few, n == nest.steps) {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
             // operands lie that are found by way of these.
-            unsafe { ready.run_few(&self.ptrs, along, at, self.moves.as_ptr()) };
+            unsafe { ready.run_few(&self.ptrs, along, at, nest.moves.as_ptr()) };
             return n;
         }
         let mut ptrs = Addresses::from_slice(&self.ptrs);
@@ -140,7 +172,7 @@ impl<'a> NestRun<'a> {
 
     /// Moves what a kernel does not carry on by so many of its steps.
     fn go_on(&self, ptrs: &mut [*mut u8], steps: usize) {
-        for ((ptr, &step), &of) in ptrs.iter_mut().zip(&self.steps).zip(&self.uses) {
+        for ((ptr, &step), &of) in ptrs.iter_mut().zip(&self.nest.own).zip(&self.nest.uses) {
             if of != Use::Carried {
                 *ptr = ptr.wrapping_offset(step * steps as isize);
             }
@@ -188,23 +220,20 @@ fn moves(nest: &Nest) -> Vec<isize> {
 }
 
 /// Checks an operand; the addresses from and up to which it is touched.
-fn checked_reach(nest: &Nest, (k, of): (usize, Use), operand: &Spot, counts: &Steps) -> (isize, isize) {
-    let (id, own, first) = (MemId(k as u32), &nest.strides[k], operand.first());
-    let mem = &nest.kernel.mems[id];
-    let size = mem.dtype.size() as isize;
-    assert!(of == Use::Read || matches!(first.memory, Memory::Write(_)), "operand {k} is written but only readable");
-    let carried = of == Use::Carried;
-    assert!(carried || mem.stride.is_none_or(|s| s as isize == own.step), "operand {k} does not move by {}", own.step);
-    let (mut low, mut high) = nest.reach(k, of);
-    for (&stride, &n) in operand.strides().iter().zip(counts) {
+fn checked_reach(nest: &NestPlan, k: usize, operand: &Spot, counts: &Steps) -> (isize, isize) {
+    let first = operand.first();
+    let size = nest.kernel.mems[MemId(k as u32)].dtype.size();
+    assert!(nest.uses[k] == Use::Read || matches!(first.memory, Memory::Write(_)), "operand {k} is written but only readable");
+    let (mut low, mut high) = nest.reach[k];
+    for (&stride, &n) in operand.strides().iter().zip(counts).filter(|(stride, _)| **stride != 0) {
         let span = stride.checked_mul(n as isize - 1).expect("a stride that fits");
         (low, high) = (low + span.min(0), high + span.max(0));
+        assert!(stride % size as isize == 0, "operand {k} is misaligned");
     }
     let at = first.ptr().addr() as isize;
     let reach = (at + low, at + high);
     let (low, high) = (first.offset as isize + low, first.offset as isize + high);
     assert!(low >= 0 && high as usize <= first.memory.len(), "operand {k} reaches from {low} to {high} of {}", first.memory.len());
-    let even = [own.step].iter().filter(|_| !carried).chain(&own.outer).chain(operand.strides()).all(|s| s % size == 0);
-    assert!(first.ptr().addr().is_multiple_of(size as usize) && even, "operand {k} is misaligned");
+    assert!(first.ptr().addr().is_multiple_of(size), "operand {k} is misaligned");
     reach
 }

@@ -5,14 +5,14 @@ use super::memories::Memories;
 use super::mixed::{Part, Piece};
 use super::tier::Tiered;
 use crate::backend::cpu::{
-    INPUTS, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, with_inputs, with_slices, write_array,
+    INPUTS, NestPlan, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, with_inputs, with_slices,
+    write_array,
 };
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op, Scan};
-use crate::kernel::Nest;
 use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
@@ -79,7 +79,7 @@ enum Kind<'a> {
     /// A loop that is one kernel.
     Loop(LoopRun<'a>),
     /// A loop whose step is a list.
-    For(ForRun<'a>),
+    For(Box<ForRun<'a>>),
 }
 
 /// The number of steps of a loop in a step.
@@ -181,7 +181,7 @@ impl<'a> Bound<'a> {
             Part::For(inner) => {
                 let mut counts = counts;
                 counts[inner.level] = inner.count.most();
-                Kind::For(ForRun {
+                Kind::For(Box::new(ForRun {
                     scan: &inner.scan,
                     level: inner.level,
                     count: counted(&inner.count, &at),
@@ -190,7 +190,7 @@ impl<'a> Bound<'a> {
                     stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
                     step: at(&inner.step),
                     ran: inner.ran.as_ref().map(at),
-                })
+                }))
             }
         };
         Bound { piece, kind }
@@ -420,7 +420,7 @@ fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
     }
 }
 
-fn nested<'a>(tier: &'a Tiered, nest: &'a Nest, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> NestRun<'a> {
+fn nested<'a>(tier: &'a Tiered, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> NestRun<'a> {
     tier.nest(nest, &operands.collect::<SmallVec<[Spot; 12]>>(), counts)
 }
 

@@ -85,6 +85,11 @@ impl NativeLoop {
         NativeLoop::new(scan, types, none, Sides::default(), engine)
     }
 
+    /// The same, whose body the evaluator runs as it is.
+    pub(super) fn planned(self) -> NativeLoop {
+        NativeLoop { plain: OnceLock::from(self.scan.clone()), ..self }
+    }
+
     /// The loop.
     pub fn scan(&self) -> &Arc<Scan> {
         &self.scan

@@ -8,7 +8,7 @@ use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
 use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{Operand, cells, copy, truth_at};
+use crate::backend::cpu::{NestPlan, Operand, cells, copy, truth_at};
 use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
@@ -68,7 +68,7 @@ pub(super) struct Piece {
 
 /// What runs a part.
 pub(super) enum Part {
-    Nest(Arc<Tiered>, Box<Nest>),
+    Nest(Arc<Tiered>, Box<NestPlan>),
     Move(Vec<Run>),
     Add(Vec<Run>),
     MatMul([usize; 3]),
@@ -85,7 +85,7 @@ pub(super) enum Part {
 pub(super) struct InnerLoop {
     pub scan: Arc<Scan>,
     pub tier: Arc<Tiered>,
-    pub nest: Nest,
+    pub nest: NestPlan,
     /// What the kernel reads and writes.
     pub operands: Vec<Place>,
     pub count: Count,
@@ -111,7 +111,7 @@ pub(super) struct InnerFor {
 impl Piece {
     fn new(item: Item, kernels: &Kernels) -> Piece {
         let part = match item.work {
-            Work::Nest(nest) => Part::Nest(kernels.get(&nest), nest),
+            Work::Nest(nest) => Part::Nest(kernels.get(&nest), Box::new(NestPlan::new(*nest))),
             Work::Move(runs) => Part::Move(runs),
             Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
@@ -125,7 +125,7 @@ impl Piece {
                 Part::Loop(Box::new(InnerLoop {
                     scan: inner.scan,
                     tier,
-                    nest: inner.nest,
+                    nest: NestPlan::new(inner.nest),
                     operands: inner.operands,
                     count: inner.count,
                     stopped: inner.stopped,

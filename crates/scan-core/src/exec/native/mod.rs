@@ -19,6 +19,7 @@ mod padded;
 mod paused;
 mod plan;
 mod ready;
+mod region;
 mod shortcut;
 mod sides;
 mod spread;

@@ -7,6 +7,7 @@ use super::last_row::LastRow;
 use super::loops::{NativeLoop, Sides};
 use super::maps::NativeMap;
 use super::padded::Padded;
+use super::region::outlined;
 use super::shortcut::Found;
 use super::tail::Tail;
 use super::tier::Engine;
@@ -26,6 +27,17 @@ use std::sync::Arc;
 /// # Errors
 /// An internal error where the graph is not consistent.
 pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
+    match outlined(graph, engine)? {
+        Some(graph) => planned_nodes(&graph, engine),
+        None => planned_nodes(graph, engine),
+    }
+}
+
+/// The same without regions.
+///
+/// # Errors
+/// As [`plan`].
+pub(super) fn planned_nodes(graph: &Graph, engine: Engine) -> Result<Graph> {
     let mut live = graph.needed(graph.results());
     let mut heads = Heads::new(graph, &live);
     let mut skips = Skips::new(graph, &live);
@@ -39,7 +51,7 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
         image.insert(p, q);
     }
     feet.own(graph).for_each(|rows| skips.forget(rows));
-    let mut quick = quick(graph, &live, &groups)?;
+    let (mut quick, _) = quick(graph, &live, &groups)?;
     for (id, node) in graph.nodes().enumerate() {
         if let Some(&rows) = skips.slices.get(&node.outs[0]).filter(|_| live[id.0 as usize]) {
             image.insert(node.outs[0], image[&rows]);
@@ -63,8 +75,19 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
     Ok(out)
 }
 
+/// The nodes that [`quick`] finds, or leaves out.
+pub(super) fn quick_nodes(graph: &Graph, live: &[bool], free: &dyn Fn(&Node) -> bool) -> Result<FxHashSet<NodeId>> {
+    let groups = Groups::large(graph, &|n| expressible(graph, n) && free(n));
+    let (found, inside) = quick(graph, live, &groups)?;
+    let made = inside.iter().filter_map(|&v| if let Def::Out(id, _) = graph.def(v) { Some(id) } else { None });
+    Ok(found.keys().copied().chain(made).collect())
+}
+
+/// What is quicker as one node, and its inputs, by the node that makes its result; what is computed on the way.
+type Quick = (FxHashMap<NodeId, (NativeRef, Vec<Value>)>, FxHashSet<Value>);
+
 /// Nodes that, with others whose values nothing else reads, are quicker as one.
-fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<FxHashMap<NodeId, (NativeRef, Vec<Value>)>> {
+fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<Quick> {
     let uses = graph.uses();
     let all = || graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
     let once = |v: Value| uses[v.idx()] == 1 && !groups.makes(graph, v);
@@ -89,7 +112,7 @@ fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<FxHashMap<Node
             found.insert(id, (op, ins));
         }
     }
-    Ok(found)
+    Ok((found, inside))
 }
 
 /// A single node on scalars, or one that hands its input on, is quicker as it is.
@@ -278,7 +301,7 @@ mod tests {
     #[test]
     fn what_reads_the_same_arrays_is_one_kernel_of_several_results() {
         let graph = likelihood();
-        let planned = plan(&graph, Engine::Jit).unwrap();
+        let planned = planned_nodes(&graph, Engine::Jit).unwrap();
         assert_eq!((maps(&planned), planned.nodes().len() < 6), (1, true), "{}", planned.to_text("plan"));
         let array = |n: usize, from: f64| Array::new(&[n], (0..n).map(|i| from + i as f64 * 0.37).collect());
         for (n, m) in [(7, 7), (300, 300), (1, 1), (0, 0), (1, 5), (5, 1)] {
@@ -304,7 +327,7 @@ mod tests {
         let negative = g.neg(results[0]);
         g.set_results([results[0], results[1], results[2], negative]);
         for engine in [Engine::Vm, Engine::Jit] {
-            let planned = plan(&g, engine).unwrap();
+            let planned = planned_nodes(&g, engine).unwrap();
             assert!(maps(&planned) > 0, "{}", planned.to_text("plan"));
             let array = |n: usize| Array::new(&[n], (0..n).map(|i| 1.5 + i as f64 * 0.37).collect());
             for (n, m, k) in [(1, 3, 1), (1, 3, 3), (3, 3, 3), (3, 3, 1), (1, 1, 1), (1, 2, 1), (1, 0, 1), (1, 900, 1)] {

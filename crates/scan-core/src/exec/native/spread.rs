@@ -1,7 +1,7 @@
 //! How operands that broadcast along some axes are walked by a kernel of one axis.
 
 use super::tier::Tiered;
-use crate::backend::cpu::{Memory, Operand, Spot};
+use crate::backend::cpu::{Memory, NestPlan, Operand, Spot};
 use crate::kernel::{LEVELS, Lane, Nest, Strides};
 use crate::types::Extents;
 use smallvec::SmallVec;
@@ -42,7 +42,7 @@ pub struct Spread {
     pub shapes: Vec<Extents>,
     tier: Arc<Tiered>,
     /// All axes but the outermost.
-    nest: Nest,
+    nest: NestPlan,
     /// The extent of the outermost axis, and the bytes that each operand moves along it.
     rows: (usize, Vec<isize>),
 }
@@ -71,7 +71,7 @@ impl Spread {
         let inner = strides.iter().map(|s| Strides { step: 0, outer: s[1..].into() }).collect();
         let nest = Nest::of(tier.kernel().clone(), lanes.extent, 1, []);
         let nest = Nest { strides: inner, outer: outer[1..].iter().map(|axis| axis.extent).collect(), ..nest };
-        Some(Spread { shapes: shapes.to_vec(), tier, nest, rows })
+        Some(Spread { shapes: shapes.to_vec(), tier, nest: NestPlan::new(nest), rows })
     }
     /// Runs; `work` is told instructions times lanes, and may stop it.
     ///

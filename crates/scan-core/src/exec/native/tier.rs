@@ -3,9 +3,9 @@
 use super::device::OnDevice;
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
-use crate::backend::cpu::{Code, NestRun, Operand, Refusal, Spot, Steps, native, vm};
+use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, vm};
 use crate::backend::gpu::DeviceRef;
-use crate::kernel::{Kernel, Nest};
+use crate::kernel::Kernel;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -122,7 +122,7 @@ impl Tiered {
         team::splits(&self.kernel, lanes, 1)
     }
     /// The kernel at every place of a nest's axes, with operands that are checked once for so many steps of the loops around.
-    pub fn nest<'a>(&'a self, nest: &'a Nest, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
+    pub fn nest<'a>(&'a self, nest: &'a NestPlan, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
         NestRun::new(self.code(), nest, operands, counts)
     }
     /// Runs; the number of steps that ran.

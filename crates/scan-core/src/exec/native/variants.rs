@@ -53,8 +53,15 @@ impl<T> Variants<T> {
         let mut by_rows = vec![false; scan.n_inputs()].into_boxed_slice();
         scan.seqs.ids().for_each(|id| by_rows[scan.seq_input(id)] = true);
         scan.states.ids().filter_map(|id: StateId| scan.init_input(id)).for_each(|at| by_rows[at] = true);
+        Variants::by(by_rows)
+    }
+    fn by(by_rows: Box<[bool]>) -> Variants<T> {
         let (kept, making) = (RwLock::default(), Mutex::default());
         Variants { by_rows, kept, recent: AtomicUsize::new(0), clock: AtomicU64::new(1), making, made: AtomicUsize::new(0) }
+    }
+    /// None, for so many inputs, of which all extents matter.
+    pub fn whole(inputs: usize) -> Variants<T> {
+        Variants::by(vec![false; inputs].into_boxed_slice())
     }
 
     /// The one for these inputs. Where there is none it is made, and those that were not called for longest are
