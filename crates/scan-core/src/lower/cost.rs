@@ -9,11 +9,14 @@ use crate::kernel::{Bin, Inst, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
 use crate::types::DType;
 use crate::types::shape::count;
+use rustc_hash::FxHashSet;
 
 /// An instruction on a vector.
 const VECTOR: f64 = 0.3;
 /// A call of a kernel: its operands' addresses, its prologue.
 const KERNEL: f64 = 35.0;
+/// A node of a graph that runs node by node, or a group of them: the result's memory, and the call.
+const LAUNCH: f64 = 600.0;
 /// A place of the axes around a kernel.
 const PLACE: f64 = 9.0;
 /// A part that only moves elements, and each run of them.
@@ -60,7 +63,16 @@ impl MixedLoop {
 /// What a graph of known extents takes node by node, its elementwise nodes in groups.
 pub fn walked(graph: &Graph) -> f64 {
     let live = graph.needed(graph.results());
-    graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]).map(|(_, node)| walked_node(graph, node)).sum()
+    let grouped = |node: &Node| matches!(node.op.properties().cost, Cost::Simple | Cost::Function);
+    let others = graph.nodes().iter().filter(|&node| !grouped(node));
+    let stored: FxHashSet<Value> = others.flat_map(|node| node.ins.iter()).chain(graph.results()).copied().collect();
+    let launched = |node: &Node| match node.op.properties().cost {
+        Cost::Free => 0.0,
+        _ if grouped(node) && !node.outs.iter().any(|v| stored.contains(v)) => 0.0,
+        _ => LAUNCH,
+    };
+    let nodes = graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]);
+    nodes.map(|(_, node)| launched(node) + walked_node(graph, node)).sum()
 }
 
 fn walked_node(graph: &Graph, node: &Node) -> f64 {
@@ -70,12 +82,11 @@ fn walked_node(graph: &Graph, node: &Node) -> f64 {
     match node.op.properties().cost {
         Cost::Free if node.op.properties().makes == Makes::Given => 0.0,
         Cost::Free => 50.0,
-        Cost::Simple => 40.0 + out * if broadcasts { 0.6 } else { 0.1 },
-        Cost::Function => 60.0 + out * 3.0,
-        Cost::Folds => 100.0 + most * 0.6,
-        Cost::Product => 150.0 + 0.1 * most * out.sqrt(),
-        Cost::Exponentials => 200.0 + most * 5.0,
-        _ => 150.0 + most.max(out) * 0.6,
+        Cost::Simple => out * if broadcasts { 0.6 } else { 0.1 },
+        Cost::Function => out * 3.0,
+        Cost::Product => 0.1 * most * out.sqrt(),
+        Cost::Exponentials => most * 5.0,
+        _ => most.max(out) * 0.6,
     }
 }
 

@@ -95,9 +95,9 @@ pub fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
             return Err(Diagnostic::new(
                 crate::base::Kind::Scan,
                 "E0109",
-                format!("sequence `{name}` is shorter than the loop: it has rows for {len} steps, n_steps is {n}"),
+                format!("sequence `{name}` is shorter than the loop: it has rows for {len} of {n} steps"),
             )
-            .help(format!("pass at most n_steps={len}, or leave n_steps out: then the shortest sequence decides")));
+            .help(format!("ask for at most {len} (n_steps, or the longest of lengths), or leave both out: then the shortest sequence decides")));
         }
     }
     Ok(n)

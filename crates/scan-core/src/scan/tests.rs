@@ -293,7 +293,7 @@ fn errors_say_what_and_where() {
     let out = long.finish(&[(None, x)], &[], None).unwrap().outputs;
     let error = call(&[&w], &out, &[v(&[1.0, 2.0])]).unwrap_err();
     assert_eq!(error.code, "E0109");
-    assert!(error.title.contains("`w`") && error.title.contains("rows for 2 steps, n_steps is 4"), "{error}");
+    assert!(error.title.contains("`w`") && error.title.contains("rows for 2 of 4 steps"), "{error}");
 }
 
 /// Nothing but a step tells how long the rows are: `x + y` of two vectors of unknown length.

@@ -46,7 +46,7 @@ struct Choice {
 /// So many calls go node by node before a list is thought of: many functions are called once.
 const CALLS: u32 = 1;
 /// What a list takes for each of its parts before it runs: operands are found and checked.
-const BOUND: f64 = 700.0;
+const BOUND: f64 = 300.0;
 /// Nanoseconds from which on a region goes node by node: nodes look at the clock, and what is large is shared among threads.
 const MOST: f64 = 2e7;
 
