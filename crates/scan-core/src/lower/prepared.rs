@@ -6,6 +6,7 @@ use super::scan::known_shape;
 use super::{Lowered, Refusal};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
+use crate::scalar::ElemOp;
 use crate::scan::retype::specialised;
 use crate::types::shape::count;
 use crate::types::{Array, Type};
@@ -122,6 +123,37 @@ fn shape_alone(out: &mut Graph, body: &Graph, v: Value) -> crate::base::Result<O
     Ok(Some(out.apply(BroadcastTo {}, &[&[zero], &dims[..]].concat())?[0]))
 }
 
+/// A product of a column and a row, each element of which has one term: elementwise, the law of products adding it to a zero. `None` for
+/// whatever else.
+fn outer(out: &mut Graph, body: &Graph, node: &Node, image: &FxHashMap<Value, Value>) -> crate::base::Result<Option<Value>> {
+    let ty = body.ty(node.outs[0]);
+    let alike = node.ins.iter().all(|&v| body.ty(v).dtype == ty.dtype && body.ty(v).rank() == 2);
+    if !matches!(node.op, Op::MatMul(_)) || !ty.dtype.is_float() || !alike {
+        return Ok(None);
+    }
+    let known = |v: Value| known_shape(body, v).ok();
+    let (Some(shape), Some(column), Some(row)) = (known(node.outs[0]), known(node.ins[0]), known(node.ins[1])) else { return Ok(None) };
+    if column[1] != 1 || row[0] != 1 {
+        return Ok(None);
+    }
+    let mut ins = vec![];
+    for v in &node.ins {
+        ins.push(broadcast(out, body, (*v, image[v]), &shape)?);
+    }
+    ins.push(out.number(ty.dtype, 0.0));
+    Ok(Some(out.apply(Op::Elem(ElemOp::Fma), &ins)?[0]))
+}
+
+/// The image of a value as an operand of an elementwise node of this shape.
+fn broadcast(out: &mut Graph, body: &Graph, (v, image): (Value, Value), shape: &[usize]) -> crate::base::Result<Value> {
+    let size = known_shape(body, v).map_or(1, |s| count(&s));
+    if size == 1 || size == count(shape) {
+        return Ok(image);
+    }
+    let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
+    Ok(out.apply(BroadcastTo {}, &[&[image], &dims[..]].concat())?[0])
+}
+
 /// Operands that an elementwise node broadcasts along some axes are broadcast by a node of their own; extents are constants, and what
 /// is computed for its shape alone is not computed.
 fn widened(body: &Graph) -> crate::base::Result<Graph> {
@@ -143,7 +175,11 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
             image.insert(node.outs[0], n);
             continue;
         }
-        if let Some(v) = together(&mut out, body, node, &image)? {
+        let other = match together(&mut out, body, node, &image)? {
+            None => outer(&mut out, body, node, &image)?,
+            some => some,
+        };
+        if let Some(v) = other {
             image.insert(node.outs[0], v);
             continue;
         }
@@ -155,13 +191,10 @@ fn widened(body: &Graph) -> crate::base::Result<Graph> {
                 ins.push(alone.unwrap_or(image[&v]));
                 continue;
             }
-            let size = known_shape(body, v).map_or(1, |s| count(&s));
-            let mut new = image[&v];
-            if let Some(shape) = shape.as_ref().filter(|s| size != 1 && size != count(s)) {
-                let dims: Vec<Value> = shape.iter().map(|&n| out.int(n as i64)).collect();
-                new = out.apply(BroadcastTo {}, &[&[new], &dims[..]].concat())?[0];
-            }
-            ins.push(new);
+            ins.push(match &shape {
+                Some(shape) => broadcast(&mut out, body, (v, image[&v]), shape)?,
+                None => image[&v],
+            });
         }
         let outs = out.apply(node.op.clone(), &ins)?;
         node.outs.iter().zip(outs).for_each(|(&a, b)| {

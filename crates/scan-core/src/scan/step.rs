@@ -97,7 +97,9 @@ pub fn count_steps(scan: &Scan, ins: &[Array]) -> Result<usize> {
                 "E0109",
                 format!("sequence `{name}` is shorter than the loop: it has rows for {len} of {n} steps"),
             )
-            .help(format!("ask for at most {len} (n_steps, or the longest of lengths), or leave both out: then the shortest sequence decides")));
+            .help(format!(
+                "ask for at most {len} (n_steps, or the longest of lengths), or leave both out: then the shortest sequence decides"
+            )));
         }
     }
     Ok(n)

@@ -311,6 +311,20 @@ fn small_products() {
     }
 }
 
+/// Each element of such a product is one term and a zero: −0 becomes 0.
+#[test]
+fn products_of_columns_and_rows_are_one_kernel() {
+    for dtype in [DType::F64, DType::F32] {
+        for [m, n] in [[1, 1], [12, 16], [16, 12], [1, 40], [40, 1], [20, 20]] {
+            let x = |row: &[usize], seed| Row(rows(dtype, row, seed));
+            is_kernel(MatMul {}, &[x(&[m, 1], 121), x(&[1, n], 122)]);
+        }
+        agree(MatMul {}, &[Row(rows(dtype, &[0, 1], 1)), Row(rows(dtype, &[1, 3], 2))]);
+    }
+    agree(MatMul {}, &[Row(integers(DType::I32, &[12, 1], [-9, 9], 3)), Row(integers(DType::I32, &[1, 16], [-9, 9], 4))]);
+    agree(MatMul {}, &[Row(rows(DType::F32, &[12, 1], 3)), Row(rows(DType::F64, &[1, 16], 4))]);
+}
+
 #[test]
 fn integers_are_divided_and_raised() {
     for dtype in [DType::I64, DType::I8, DType::U32, DType::U64] {

@@ -3,7 +3,22 @@
 use super::Builder;
 use crate::kernel::kir::{Bin, Cmp, Op, Reg, Un};
 use crate::scalar::ElemOp;
-use crate::types::DType;
+use crate::types::{Array, DType};
+
+/// What is known of a divisor: the same for all that is divided by it.
+struct Divisor {
+    /// 1 in place of 0.
+    y: Reg,
+    is_zero: Reg,
+    negative: Reg,
+    /// 1 / y, rounded.
+    reciprocal: Reg,
+}
+
+/// A ratio that is less than 2³² or 2¹³ is computed by the reciprocal with an error of 2⁻⁵¹ of itself. Less by more than that, its floor is the
+/// quotient's, or one below: where the remainder is next to 0.
+const NARROW: f64 = 1.0 / (1u64 << 17) as f64;
+const WIDE: f64 = 1.0 / (1u64 << 36) as f64;
 
 impl Builder {
     /// `⌊x / y⌋`, its remainder, or the remainder that has the sign of x; 0 where y = 0. `None` for u64, which f64 does not hold.
@@ -16,54 +31,83 @@ impl Builder {
         if dtype == DType::U64 {
             return None;
         }
+        let narrow = dtype.size() < 8;
         let (wide_x, wide_y) = (self.convert(x, DType::I64), self.convert(y, DType::I64));
-        let (zero, one) = (self.integer(DType::I64, 0), self.integer(DType::I64, 1));
-        let by_zero = self.cmp(Cmp::Eq, wide_y, zero);
-        let divisor = self.select(by_zero, one, wide_y);
-        let (mut quotient, mut rest) = self.nearly(wide_x, divisor);
-        if dtype.size() == 8 {
-            // The first quotient may be wrong by as much as f64 lacks of 64 bits; that of what it leaves by one.
-            let (more, left) = self.nearly(rest, divisor);
-            (quotient, rest) = (self.bin(Bin::Add, quotient, more), left);
+        let by = self.divisor(wide_y);
+        let (mut quotient, mut rest) = (None, wide_x);
+        if !narrow {
+            // Wrong by as much as f64 lacks of 64 bits; what it leaves is a few thousand times y at most.
+            let near = self.ratio(rest, &by, 0.0);
+            let found = self.whole(Un::Trunc, near, rest, &by);
+            (quotient, rest) = (Some(found.0), found.1);
         }
-        let (quotient, rest) = self.floored(quotient, rest, divisor);
+        let near = self.ratio(rest, &by, if narrow { NARROW } else { WIDE });
+        let (below, left) = self.whole(Un::Floor, near, rest, &by);
+        let quotient = quotient.map_or(below, |q| self.bin(Bin::Add, q, below));
+        let (quotient, rest) = self.one_more(quotient, left, &by);
         let value = match op {
             ElemOp::FloorDiv => quotient,
             ElemOp::Mod => rest,
-            _ => self.with_sign_of(wide_x, rest, divisor),
+            _ => self.with_sign_of(wide_x, rest, by.y),
         };
-        let value = self.select(by_zero, zero, value);
+        let zero = self.integer(DType::I64, 0);
+        let value = self.select(by.is_zero, zero, value);
         Some(self.convert(value, dtype))
     }
 
-    /// The quotient of i64 as f64 divides them, rounded to zero, and what it leaves.
-    fn nearly(&mut self, x: Reg, y: Reg) -> (Reg, Reg) {
-        let (fx, fy) = (self.convert(x, DType::F64), self.convert(y, DType::F64));
-        let exact = self.bin(Bin::Div, fx, fy);
-        let whole = self.un(Un::Trunc, exact);
+    /// An i64 to divide by.
+    fn divisor(&mut self, y: Reg) -> Divisor {
+        if let Op::Const(bits) = self.kernel().body[y].op {
+            let k = bits as i64;
+            let (is_zero, negative) = (self.truth(k == 0), self.truth(k < 0));
+            let k = if k == 0 { 1 } else { k };
+            let (y, reciprocal) = (self.integer(DType::I64, k), self.element(&Array::scalar(1.0 / k as f64)));
+            return Divisor { y, is_zero, negative, reciprocal };
+        }
+        let (zero, one) = (self.integer(DType::I64, 0), self.integer(DType::I64, 1));
+        let is_zero = self.cmp(Cmp::Eq, y, zero);
+        let y = self.select(is_zero, one, y);
+        let negative = self.cmp(Cmp::Lt, y, zero);
+        let (one, float) = (self.element(&Array::scalar(1.0)), self.convert(y, DType::F64));
+        Divisor { y, is_zero, negative, reciprocal: self.bin(Bin::Div, one, float) }
+    }
+    /// x / y as f64 has it, less so much.
+    fn ratio(&mut self, x: Reg, by: &Divisor, less: f64) -> Reg {
+        let x = self.convert(x, DType::F64);
+        if less == 0.0 {
+            return self.bin(Bin::Mul, x, by.reciprocal);
+        }
+        let less = self.element(&Array::scalar(-less));
+        self.fma(x, by.reciprocal, less)
+    }
+    /// A ratio as an integer, and what that leaves of x.
+    fn whole(&mut self, un: Un, ratio: Reg, x: Reg, by: &Divisor) -> (Reg, Reg) {
+        let whole = self.un(un, ratio);
         let quotient = self.convert(whole, DType::I64);
-        let product = self.bin(Bin::Mul, quotient, y);
+        let product = self.bin(Bin::Mul, quotient, by.y);
         (quotient, self.bin(Bin::Sub, x, product))
     }
-    /// Quotient and remainder with the remainder's sign that of y.
-    fn floored(&mut self, quotient: Reg, rest: Reg, y: Reg) -> (Reg, Reg) {
-        let apart = self.apart(rest, y);
+    /// Quotient and remainder of a quotient that is right or too small by one: the remainder has the sign of y.
+    fn one_more(&mut self, quotient: Reg, rest: Reg, by: &Divisor) -> (Reg, Reg) {
+        let less = self.bin(Bin::Sub, rest, by.y);
+        let right = self.apart(less, by.negative);
         let one = self.integer(DType::I64, 1);
-        let (less, more) = (self.bin(Bin::Sub, quotient, one), self.bin(Bin::Add, rest, y));
-        (self.select(apart, less, quotient), self.select(apart, more, rest))
+        let more = self.bin(Bin::Add, quotient, one);
+        (self.select(right, quotient, more), self.select(right, rest, less))
     }
     /// A remainder that has the sign of y as one that has the sign of x.
     fn with_sign_of(&mut self, x: Reg, rest: Reg, y: Reg) -> Reg {
-        let apart = self.apart(rest, x);
+        let zero = self.integer(DType::I64, 0);
+        let negative = self.cmp(Cmp::Lt, x, zero);
+        let apart = self.apart(rest, negative);
         let less = self.bin(Bin::Sub, rest, y);
         self.select(apart, less, rest)
     }
-    /// Whether a remainder is not 0 and has another sign.
-    fn apart(&mut self, rest: Reg, sign: Reg) -> Reg {
+    /// Whether a remainder is not 0, and negative where this does not hold.
+    fn apart(&mut self, rest: Reg, negative: Reg) -> Reg {
         let zero = self.integer(DType::I64, 0);
-        let some = self.cmp(Cmp::Ne, rest, zero);
-        let (a, b) = (self.cmp(Cmp::Lt, rest, zero), self.cmp(Cmp::Lt, sign, zero));
-        let differ = self.bin(Bin::Xor, a, b);
+        let (some, below) = (self.cmp(Cmp::Ne, rest, zero), self.cmp(Cmp::Lt, rest, zero));
+        let differ = self.bin(Bin::Xor, below, negative);
         self.bin(Bin::And, some, differ)
     }
 
@@ -106,8 +150,8 @@ mod tests {
     use crate::kernel::interp::compute;
     use crate::scalar::int::Int;
 
-    /// The value of the last instruction for these bits of x and y.
-    fn value(b: &Builder, x: u64, y: u64) -> u64 {
+    /// A value for these bits of x and y.
+    fn value((b, of): &(Builder, Reg), x: u64, y: u64) -> u64 {
         let mut values: Vec<u64> = vec![];
         for inst in b.kernel().body.iter() {
             let args: Vec<u64> = inst.op.uses().iter().map(|r| values[r.0 as usize]).collect();
@@ -123,7 +167,7 @@ mod tests {
                 _ => compute(inst, from, &args),
             });
         }
-        values[values.len() - 1]
+        values[of.0 as usize]
     }
 
     macro_rules! agrees {
@@ -133,16 +177,23 @@ mod tests {
                 (ElemOp::Mod, <$t as Int>::floor_mod),
                 (ElemOp::Fmod, <$t as Int>::remainder),
             ] {
-                let mut b = Builder::new();
-                let ins = [0, 1].map(|_| {
-                    let mem = b.mem($dtype, crate::kernel::Lane::Unit);
-                    b.load(mem)
-                });
-                b.int_division(op, ins[0], ins[1]).expect("it is compiled");
+                let of = |known: Option<i64>| {
+                    let mut b = Builder::new();
+                    let [x, y] = [0, 1].map(|_| {
+                        let mem = b.mem($dtype, crate::kernel::Lane::Unit);
+                        b.load(mem)
+                    });
+                    let y = known.map_or(y, |k| b.integer($dtype, k));
+                    let found = b.int_division(op, x, y).expect("it is compiled");
+                    (b, found)
+                };
                 let bits = |x: $t| x as u64 & (u64::MAX >> (64 - $t::BITS));
-                for &x in &$xs {
-                    for &y in &$xs {
-                        assert_eq!(value(&b, bits(x), bits(y)), bits(law(x, y)), "{op:?} {x} {y}");
+                let any = of(None);
+                for &y in &$xs {
+                    let one = of(Some(y as i64));
+                    for &x in &$xs {
+                        assert_eq!(value(&any, bits(x), bits(y)), bits(law(x, y)), "{op:?} {x} {y}");
+                        assert_eq!(value(&one, bits(x), bits(y)), bits(law(x, y)), "{op:?} {x} by {y}, which is known");
                     }
                 }
             }
@@ -159,6 +210,11 @@ mod tests {
         let mut wide: Vec<i64> = vec![0, 1, -1, 2, -2, 3, 7, -7, i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX - 1, 1 << 53, (1 << 53) + 1];
         wide.extend((0..60).map(|k| random() as i64 >> (k % 64)));
         wide.extend((0..20).map(|k| (1i64 << (3 * k + 1)) + (k % 3) - 1));
+        // Multiples, and what is next to them.
+        for k in 0..40 {
+            let (x, y) = (random() as i64 >> (k + 12), random() as i64 >> (62 - k));
+            wide.extend([y, x.wrapping_mul(y), x.wrapping_mul(y).wrapping_add(1), x.wrapping_mul(y).wrapping_sub(1)]);
+        }
         agrees!(i64, DType::I64, wide);
         let narrow: Vec<i32> = wide.iter().map(|&x| x as i32).chain([i32::MIN, i32::MAX]).collect();
         agrees!(i32, DType::I32, narrow);
