@@ -206,9 +206,9 @@ accept-native: $(VENV)/built  ## programs without Python, with machine code and 
 	$(PY) tools/accept_native.py
 
 accept-targets:  ## the crate without machine code for other processors: rustup target add wasm32-unknown-unknown aarch64-unknown-linux-gnu
-	cargo check --package scan-core --no-default-features --target wasm32-unknown-unknown
-	cargo check --package scan-core --no-default-features --target aarch64-unknown-linux-gnu
-	cargo check --package scan-core --target aarch64-unknown-linux-gnu
+	RUSTFLAGS="-D warnings" cargo check --package scan-core --no-default-features --target wasm32-unknown-unknown
+	RUSTFLAGS="-D warnings" cargo check --package scan-core --no-default-features --target aarch64-unknown-linux-gnu
+	RUSTFLAGS="-D warnings" cargo check --package scan-core --target aarch64-unknown-linux-gnu
 
 accept-package:  ## the crate as it is published: packed, checked, its pages without a warning, and the first program of its pages in a crate of its own
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --package scan-core --features ndarray

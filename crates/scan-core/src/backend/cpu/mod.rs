@@ -50,6 +50,9 @@ pub fn native(kernel: &Kernel, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
         let emitted = Isa::detect().map_err(Refusal).and_then(|isa| emit_x64::compile(kernel, isa, lanes));
         return emitted.or_else(|refusal| jit::compile(kernel).map_err(|_| refusal));
     }
+    // Elsewhere lanes run one after the other.
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = lanes;
     jit::compile(kernel)
 }
 
