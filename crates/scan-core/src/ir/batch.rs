@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, Value};
 use super::op::{BroadcastTo, Op, Outs};
-use super::scan::{Keep, NonSeq, Offsets, Scan, Seq, State, Tag};
+use super::scan::{Keep, Scan};
 use crate::base::Result;
 use crate::types::{DType, Dim, Type};
 use rustc_hash::FxHashMap;
@@ -193,26 +193,8 @@ impl<'a> Batching<'a> {
             image.extend(value.map(|value| (v, body.constant(value))));
         }
         let results = body.inline(from, &image, wanted)?;
-        let written = |v: &Value| State {
-            row: body.ty(*v).clone(),
-            init: false,
-            reads: Offsets::new(),
-            writes: Offsets::from_slice(&[0]),
-            keep: Keep::All,
-            tag: Tag::Output,
-            name: None,
-        };
-        let states = results.iter().map(written).collect();
         body.set_results(results);
-        let scan = Scan {
-            name: None,
-            body,
-            seqs: rows.iter().map(|_| Seq { reverse: false, name: None }).collect(),
-            states,
-            captured: fixed.iter().map(|_| NonSeq { name: None }).collect(),
-            until: false,
-            truncate: None,
-        };
+        let scan = Scan::mapped(body, rows.len(), fixed.len(), Keep::All);
         let mut ins = vec![self.extent()];
         ins.extend(rows.iter().chain(&fixed).map(|(_, x)| x.value()));
         let mut outs = self.g.apply(Op::Scan(Arc::new(scan)), &ins)?;

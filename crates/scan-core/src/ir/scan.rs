@@ -165,6 +165,28 @@ impl std::hash::Hash for Scan {
 
 /// Positions of slots in the lists of inputs, outputs, parameters and results: the only place that knows them.
 impl Scan {
+    /// A loop without recurrence: of the body's parameters after the step, so many are sequences and so many are captured; each of its results
+    /// is a row of an output, of which `keep` says what remains.
+    pub fn mapped(body: Graph, seqs: usize, captured: usize, keep: Keep) -> Scan {
+        let row = |&v: &Value| State {
+            row: body.ty(v).clone(),
+            init: false,
+            reads: Offsets::new(),
+            writes: Offsets::from_slice(&[0]),
+            keep,
+            tag: Tag::Output,
+            name: None,
+        };
+        Scan {
+            name: None,
+            states: body.results().iter().map(row).collect(),
+            seqs: (0..seqs).map(|_| Seq { reverse: false, name: None }).collect(),
+            captured: (0..captured).map(|_| NonSeq { name: None }).collect(),
+            until: false,
+            truncate: None,
+            body,
+        }
+    }
     /// So many loops stand in each other at most: whatever walks into loops takes some of the stack at each level.
     pub const MAX_DEPTH: usize = 100;
     /// Input position of n_steps.

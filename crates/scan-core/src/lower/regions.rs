@@ -5,8 +5,7 @@
 
 use super::groups::Part;
 use crate::base::{Id, Result};
-use crate::ir::scan::NonSeq;
-use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, Seq, State, Tag, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, Value};
 use crate::ops::properties::{Cost, Makes};
 use crate::types::{DType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -213,25 +212,7 @@ pub fn as_loop(graph: &Graph) -> Result<(Scan, Vec<usize>, Vec<usize>)> {
         image.insert(graph.params()[k], body.param(ty(k).clone(), None));
     }
     let results = body.inline(graph, &image, graph.results())?;
-    let row = |&v: &Value| State {
-        row: body.ty(v).clone(),
-        init: false,
-        reads: [].into_iter().collect(),
-        writes: [0].into_iter().collect(),
-        keep: Keep::Last(1),
-        tag: Tag::Output,
-        name: None,
-    };
-    let states = results.iter().map(row).collect();
     body.set_results(results);
-    let scan = Scan {
-        name: None,
-        body,
-        seqs: seqs.iter().map(|_| Seq { reverse: false, name: None }).collect(),
-        states,
-        captured: captured.iter().map(|_| NonSeq { name: None }).collect(),
-        until: false,
-        truncate: None,
-    };
+    let scan = Scan::mapped(body, seqs.len(), captured.len(), Keep::Last(1));
     Ok((scan, seqs, captured))
 }

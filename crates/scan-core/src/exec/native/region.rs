@@ -1,4 +1,4 @@
-//! A region of a graph: node by node where its arrays are small, else as a list of kernels, as the step of a loop is.
+//! A region of a graph: node by node, or as a list of kernels, as the step of a loop is, where that is estimated to be quicker.
 
 use super::loops::NativeLoop;
 use super::plan::{planned_nodes, quick_nodes};
