@@ -15,6 +15,7 @@ RULES = [
     "contract",
     "scatter",
     "release",
+    "transposed",
     "masks",
     "stacks",
     "join_writes",

@@ -96,7 +96,7 @@ impl Tangents {
 
 /// The tangents of those outputs of a node that are wanted.
 fn pushed(g: &mut Graph, node: &Node, tangents: &[Option<Value>], wanted: &[bool]) -> Result<Vec<Option<Value>>> {
-    let site = Site { ins: &node.ins, outs: &node.outs };
+    let site = Site { ins: &node.ins, outs: &node.outs, wanted: &[] };
     match node.op.def().jvp(g, &site, tangents).map_err(|e| e.at(node.span))? {
         Some(found) => Ok(found),
         None => transposed(g, node, tangents, wanted),
@@ -117,7 +117,7 @@ fn transposed(g: &mut Graph, node: &Node, tangents: &[Option<Value>], wanted: &[
         })
     };
     let cts: Vec<Option<Value>> = node.outs.iter().zip(wanted).map(&mut unknown).collect();
-    let pulled = cotangents(g, node, &cts)?;
+    let pulled = cotangents(g, node, &cts, &[])?;
     let linear: Vec<(Value, Value)> = pulled.into_iter().zip(tangents).filter_map(|(ct, t)| Some((ct?, (*t)?))).collect();
     let nodes = first..g.nodes().len();
     let seeds = Seeds { outputs: linear, ..Seeds::default() };

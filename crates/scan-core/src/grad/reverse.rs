@@ -6,6 +6,7 @@ use crate::ir::{AsWritten, Def, Graph, Node, NodeId, Op, Site, Value};
 use crate::rewrite::local::{Beside, Index};
 use crate::rewrite::rules::{contract, log_space, log_terms, stabilise};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -84,25 +85,28 @@ pub(super) fn walk(g: &mut Graph, beside: &Beside, nodes: Range<usize>, seeds: &
             (_, &[Some(ct)]) if matches!(node.op, Op::IfElse(_)) => {
                 (1..=2).for_each(|k| sums.add_to_live(g, &sums.branches.input(&node, k), node.ins[k], ct));
             }
-            _ => pulled(g, &node, &cts)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, &at, v, ct)),
+            _ => {
+                let wanted: SmallVec<[bool; 8]> = node.ins.iter().map(|v| sums.depends.contains(v)).collect();
+                pulled(g, &node, &cts, &wanted)?.into_iter().for_each(|(v, ct)| sums.add_to_live(g, &at, v, ct));
+            }
         }
         g.set_span(saved);
     }
     Ok(wrt.iter().map(|v| sums.result(g, *v, &reached)).collect())
 }
 
-/// The cotangents that a node gives its inputs.
-fn pulled(g: &mut Graph, node: &Node, cts: &[Option<Value>]) -> Result<Vec<(Value, Value)>> {
-    let given = cotangents(g, node, cts)?;
+/// The cotangents that a node gives those of its inputs of which they are wanted; all where `wanted` is empty.
+fn pulled(g: &mut Graph, node: &Node, cts: &[Option<Value>], wanted: &[bool]) -> Result<Vec<(Value, Value)>> {
+    let given = cotangents(g, node, cts, wanted)?;
     Ok(node.ins.iter().zip(given).filter_map(|(&v, ct)| Some((v, ct?))).collect())
 }
 
-/// The cotangents of a node's inputs, given those of its outputs.
+/// The cotangents of a node's inputs, given those of its outputs: of the inputs of which they are wanted, all where `wanted` is empty.
 ///
 /// # Errors
 /// As [`vjp`].
-pub(super) fn cotangents(g: &mut Graph, node: &Node, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-    let given = node.op.def().vjp(g, &Site { ins: &node.ins, outs: &node.outs }, cts).map_err(|e| e.at(node.span))?;
+pub(super) fn cotangents(g: &mut Graph, node: &Node, cts: &[Option<Value>], wanted: &[bool]) -> Result<Vec<Option<Value>>> {
+    let given = node.op.def().vjp(g, &Site { ins: &node.ins, outs: &node.outs, wanted }, cts).map_err(|e| e.at(node.span))?;
     node.ins.iter().zip(&given).try_for_each(|(&v, ct)| ct.map_or(Ok(()), |ct| check(g, node.op.name(), v, ct)))?;
     Ok(given)
 }
@@ -142,7 +146,7 @@ impl Sums {
             }
             let Some((id, ct)) = open.pop_last() else { return Ok(()) };
             let node = g.nodes()[id].clone();
-            given = pulled(g, &node, &[Some(ct)])?;
+            given = pulled(g, &node, &[Some(ct)], &[])?;
         }
     }
 

@@ -87,6 +87,15 @@ pub struct Site<'a> {
     pub ins: &'a [Value],
     /// Output values.
     pub outs: &'a [Value],
+    /// Which inputs' cotangents somebody wants; all where it is empty. Others may be left out.
+    pub wanted: &'a [bool],
+}
+
+impl Site<'_> {
+    /// True where somebody wants the cotangent of an input.
+    pub fn wants(&self, input: usize) -> bool {
+        self.wanted.get(input).is_none_or(|w| *w)
+    }
 }
 
 /// What an op knows about itself.

@@ -5,6 +5,8 @@ use super::matmul::{self, Product};
 use super::reduce;
 use super::softmax::{self, Of};
 use super::support::{Lanes, Real, drop_axes};
+use super::triangle::cholesky;
+use crate::base::Result;
 use crate::ir::op::*;
 use crate::scalar::product::{Stack, is_small};
 use crate::types::shape::Extents;
@@ -28,6 +30,10 @@ pub(crate) enum Direct {
     Lanes(Of, Lanes),
     /// A sum or product, a maximum or minimum.
     Reduce(ReduceKind, Lanes),
+    /// A system of linear equations: extent and number of right sides.
+    Solve(MatrixKind, usize, usize),
+    /// `cholesky`
+    Cholesky(usize),
     /// `matmul` of stacks of small matrices: extents, and elements from one matrix of each side to the next.
     Products([usize; 3], [usize; 2]),
 }
@@ -54,6 +60,8 @@ impl Direct {
                 Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same)?
             }
             (Op::MatMul(_), [a, b]) => Direct::products(a, b, out)?,
+            (Op::Solve(op), [a, b]) if wide && a.len() == 2 && b.len() <= 2 => Direct::Solve(op.kind, a[0], b.get(1).copied().unwrap_or(1)),
+            (Op::Cholesky(_), [a]) if wide && a.len() == 2 => Direct::Cholesky(a[0]),
             _ => return None,
         };
         let count = |shape: &[usize]| shape.iter().product::<usize>();
@@ -66,6 +74,8 @@ impl Direct {
             Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.count()),
             Direct::Lanes(..) | Direct::LogMatMulPowers(_) => (vec![], count(ins[0])),
             Direct::Products(..) => (vec![], count(out)),
+            Direct::Solve(_, n, k) => (vec![n * n, n * k], n * k),
+            Direct::Cholesky(n) => (vec![n * n], n * n),
         };
         let given = ins.iter().zip(&wanted).all(|(shape, n)| count(shape) == *n);
         (given && elements == count(out)).then_some(direct)
@@ -94,10 +104,16 @@ impl Direct {
         fits.then_some(Direct::Reduce(kind, lanes))
     }
 
-    /// On f64.
-    pub fn run_f64(&self, ins: &[&[f64]], out: &mut [f64], scratch: &mut Vec<f64>) {
+    /// On f64; false where it fails, which `eval` tells the reason of.
+    ///
+    /// # Errors
+    /// An interruption.
+    pub fn run_f64(&self, cx: &mut EvalCx, ins: &[&[f64]], out: &mut [f64], scratch: &mut Vec<f64>) -> Result<bool> {
         let six = || std::array::from_fn(|i| ins[i]);
+        let mut written = |found: Option<Vec<f64>>| found.map(|found| out.copy_from_slice(&found)).is_some();
         match *self {
+            Direct::Solve(kind, n, k) => return Ok(written(Solve { kind }.solve(cx, n, ins[0], ins[1], k)?)),
+            Direct::Cholesky(n) => return Ok(written(cholesky(cx, n, ins[0])?)),
             Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out),
             Direct::LogMatMulPowers(k) => log_matmul::powers(k, ins[0], out),
             Direct::LogMatMulSums(size) => log_matmul::sums(size, ins[0], ins[1], out),
@@ -106,6 +122,7 @@ impl Direct {
             Direct::LogMatMulRight(size, reverse) => log_matmul::right(size, reverse, six(), out),
             _ => self.run_lanes(ins, out, scratch),
         }
+        Ok(true)
     }
 
     /// On f32.

@@ -98,9 +98,9 @@ impl Layout {
             (shifted as u64) < extent as u64
         }
     }
-    /// True where the spots are all that is selected.
+    /// True where a run at each spot is all that is selected.
     pub fn only_spots(&self) -> bool {
-        self.run == 1 && self.before[..] == [0] && self.after[..] == [0]
+        self.before[..] == [0] && self.after[..] == [0]
     }
     /// Calls `visit(position)` per run, in row-major order of the result.
     #[inline]

@@ -204,7 +204,7 @@ impl Systems {
 
 impl Solve {
     /// Solves one system of k right sides; `None` where the matrix lacks the property that the algorithm needs.
-    fn solve(&self, cx: &mut EvalCx, n: usize, a: &[f64], b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
+    pub(super) fn solve(&self, cx: &mut EvalCx, n: usize, a: &[f64], b: &[f64], k: usize) -> Result<Option<Vec<f64>>> {
         let (triangle, sides) = (Triangle::of(a, n), Sides::all(k));
         let mut x = memory::copied(b);
         match self.kind {

@@ -43,7 +43,8 @@ impl OpDef for SolveSLogDet {
     }
     /// What flows through the solution and what flows through the determinant, added up.
     fn vjp(&self, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-        let (system, matrix) = (Site { outs: &site.outs[..1], ..*site }, Site { ins: &site.ins[..1], outs: &site.outs[1..] });
+        let (system, matrix) =
+            (Site { outs: &site.outs[..1], wanted: &[], ..*site }, Site { ins: &site.ins[..1], outs: &site.outs[1..], wanted: &[] });
         let mut grads = SYSTEM.vjp(g, &system, &cts[..1])?;
         let of_determinant = SLogDet {}.vjp(g, &matrix, &cts[1..])?[0];
         grads[0] = match (grads[0], of_determinant) {

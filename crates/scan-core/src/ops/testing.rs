@@ -114,7 +114,7 @@ pub(crate) fn vjp_of(g: &mut Graph, y: Value, ct: Value, wrt: &[Value]) -> Resul
             continue;
         }
         let def = node.op.def();
-        let grads = def.vjp(g, &Site { ins: &node.ins, outs: &node.outs }, &outs)?;
+        let grads = def.vjp(g, &Site { ins: &node.ins, outs: &node.outs, wanted: &[] }, &outs)?;
         assert_eq!(grads.len(), node.ins.len(), "cotangents of {:?}", node.op);
         for (i, (&v, grad)) in node.ins.iter().zip(grads).enumerate() {
             let Some(grad) = grad else { continue };

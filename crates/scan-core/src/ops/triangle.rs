@@ -11,7 +11,7 @@ use crate::types::memory;
 use std::ops::Range;
 
 /// Rows that are not halved any more.
-pub(super) const LEAF: usize = 16;
+pub(super) use crate::scalar::leaves::LEAF;
 
 /// A triangle of n rows: elements on the other side of the diagonal are not read.
 #[derive(Clone, Copy)]
@@ -66,7 +66,10 @@ pub fn forward(cx: &mut EvalCx, l: Triangle, b: &mut [f64], sides: &Sides) -> Re
 
 fn forward_rows(cx: &mut EvalCx, l: Triangle, b: &mut [f64], sides: &Sides, rows: Range<usize>) -> Result<()> {
     if rows.len() <= LEAF {
-        return rows.clone().try_for_each(|i| substitute(cx, l, b, sides, i, rows.start..i));
+        return match sides.columns.len() {
+            0..NARROW => rows.clone().try_for_each(|i| substitute(cx, l, b, sides, i, rows.start..i)),
+            _ => substitute_leaf(cx, l, b, sides, rows, false),
+        };
     }
     let mid = half(&rows);
     forward_rows(cx, l, b, sides, rows.start..mid)?;
@@ -84,7 +87,10 @@ pub fn backward(cx: &mut EvalCx, u: Triangle, b: &mut [f64], sides: &Sides) -> R
 
 fn backward_rows(cx: &mut EvalCx, u: Triangle, b: &mut [f64], sides: &Sides, rows: Range<usize>) -> Result<()> {
     if rows.len() <= LEAF {
-        return rows.clone().rev().try_for_each(|i| substitute(cx, u, b, sides, i, i + 1..rows.end));
+        return match sides.columns.len() {
+            0..NARROW => rows.clone().rev().try_for_each(|i| substitute(cx, u, b, sides, i, i + 1..rows.end)),
+            _ => substitute_leaf(cx, u, b, sides, rows, true),
+        };
     }
     let mid = half(&rows);
     backward_rows(cx, u, b, sides, mid..rows.end)?;
@@ -108,6 +114,23 @@ fn take(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, from: Range<
     let to = Matrix::rows(to, sides.width).from(to_first, columns.start);
     let extents = [from.len(), known.len(), columns.len()];
     product_in(cx, extents, t.matrix.from(from.start, known.start), known_rows, to, Mode::Sub)
+}
+
+/// For fewer right sides it does not pay to have the triangle's rows side by side.
+const NARROW: usize = 4;
+
+/// Rows of the solution from those alone, as [`substitute`] makes them.
+fn substitute_leaf(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, rows: Range<usize>, upper: bool) -> Result<()> {
+    let (m, first) = (rows.len(), rows.start);
+    cx.worked(m * m * sides.columns.len())?;
+    let mut square = [0.0; LEAF * LEAF];
+    for i in 0..m {
+        let known = if upper { i..m } else { 0..i + 1 };
+        known.for_each(|j| square[i * LEAF + j] = t.matrix.at(first + i, first + j));
+    }
+    let b = &mut b[first * sides.width..rows.end * sides.width];
+    slices::substitute_leaf(&square, m, (upper, t.unit), b, (sides.width, sides.columns.start, sides.columns.len()));
+    Ok(())
 }
 
 /// Row i of the solution from rows beside it that are known: product by product, so that a right side's solution is the same whatever
@@ -168,7 +191,7 @@ pub fn cholesky(cx: &mut EvalCx, n: usize, a: &[f64]) -> Result<Option<Vec<f64>>
 fn cholesky_rows(cx: &mut EvalCx, u: &mut [f64], n: usize, rows: Range<usize>) -> Result<bool> {
     if rows.len() <= LEAF {
         cx.worked(rows.len() * rows.len() * rows.len())?;
-        return Ok(rows.clone().all(|j| cholesky_row(u, n, j, rows.end)));
+        return Ok(slices::cholesky_leaf(u, n, rows.start, rows.len()));
     }
     let mid = half(&rows);
     if !cholesky_rows(cx, u, n, rows.start..mid)? {
@@ -191,25 +214,6 @@ fn cholesky_rows(cx: &mut EvalCx, u: &mut [f64], n: usize, rows: Range<usize>) -
 
 /// Rows of the rest that are computed at once.
 const STRIP: usize = 64;
-
-/// Row j of u up to a column, and what it takes from the rows below; false where there is none.
-fn cholesky_row(u: &mut [f64], n: usize, j: usize, end: usize) -> bool {
-    let rest = u[j * n + j];
-    // NaN is not positive.
-    if rest.is_nan() || rest <= 0.0 {
-        return false;
-    }
-    let pivot = rest.sqrt();
-    u[j * n + j] = pivot;
-    u[j * n + j + 1..j * n + end].iter_mut().for_each(|x| *x /= pivot);
-    for i in j + 1..end {
-        let factor = u[j * n + i];
-        for c in i..end {
-            u[i * n + c] -= factor * u[j * n + c];
-        }
-    }
-    true
-}
 
 /// The transpose of a square matrix.
 pub(super) fn transposed(a: &[f64], n: usize) -> Vec<f64> {

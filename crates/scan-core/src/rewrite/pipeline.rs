@@ -7,7 +7,7 @@ use super::passes::{
 };
 use super::rules::{
     Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, scatter, shape, spread,
-    stabilise, structure,
+    stabilise, structure, transposed,
 };
 use crate::base::Result;
 use crate::ir::Graph;
@@ -288,6 +288,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Last,
         exact: Exact::Yes,
         run: Run::Ops(&["solve", "inverse"], linalg_share::run),
+    },
+    Pass {
+        name: "transposed",
+        theano: &[],
+        doc: "Multiplies vectors with a matrix as it is, where it would be transposed for them alone.",
+        stage: Stage::Last,
+        exact: Exact::No,
+        run: Run::Rules(&[transposed::RULES]),
     },
     Pass {
         name: "masks",

@@ -6,30 +6,34 @@ use super::lanes::fused;
 use super::math;
 
 macro_rules! fast {
-    ($($name:ident),+ $(,)?) => {$(
+    ($($name:ident),+ of $args:tt) => {$(
         pub(super) mod $name {
             use super::*;
-            fast!(@width $name, f32);
-            fast!(@width $name, f64);
+            fast!(@each $name, f32, $args);
+            fast!(@each $name, f64, $args);
         }
     )+};
-    (@width $name:ident, $t:ident) => {
+    (@each $name:ident, $t:ident, ($($x:ident),+)) => {
+        fast!(@width $name, $t, $($x),+);
+    };
+    (@width $name:ident, $t:ident, $($x:ident),+) => {
         #[inline]
-        pub fn $t(x: $t) -> $t {
+        pub fn $t($($x: $t),+) -> $t {
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "fma"))]
-            fn once(x: $t) -> $t {
-                math::$name(&Plain::<$t, true>::CX, x)
+            fn once($($x: $t),+) -> $t {
+                math::$name(&Plain::<$t, true>::CX, $($x),+)
             }
             if !fused() {
-                return math::$name(&Plain::<$t, false>::CX, x);
+                return math::$name(&Plain::<$t, false>::CX, $($x),+);
             }
             // SAFETY: `fused` has asked the processor for that feature.
             #[allow(unused_unsafe)]
             unsafe {
-                once(x)
+                once($($x),+)
             }
         }
     };
 }
 
-fast!(exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos);
+fast!(exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos of (x));
+fast!(pow of (x, y));

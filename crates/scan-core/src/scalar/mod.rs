@@ -12,6 +12,7 @@ mod fast;
 pub mod host;
 pub mod int;
 pub mod lanes;
+pub mod leaves;
 pub mod math;
 pub mod mt19937;
 pub mod nature;

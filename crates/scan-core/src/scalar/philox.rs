@@ -120,8 +120,11 @@ fn by_blocks<const N: usize, T: Copy>(key: Key, i: u64, out: &mut [T], numbers: 
     for (k, out) in out.chunks_mut(TOGETHER * N).enumerate() {
         let words = &mut words[..out.len().div_ceil(N)];
         slices::blocks(key, i / N as u64 + (k * TOGETHER) as u64, words);
-        for (out, &words) in out.chunks_mut(N).zip(&*words) {
-            out.copy_from_slice(&numbers(words)[..out.len()]);
+        let (whole, rest) = out.as_chunks_mut::<N>();
+        let (last, words) = (words[words.len() - 1], &words[..whole.len()]);
+        whole.iter_mut().zip(words).for_each(|(out, &words)| *out = numbers(words));
+        if !rest.is_empty() {
+            rest.copy_from_slice(&numbers(last)[..rest.len()]);
         }
     }
 }

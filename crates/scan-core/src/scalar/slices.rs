@@ -3,6 +3,7 @@
 
 use super::host::Plain;
 use super::lanes::fused;
+use super::leaves::{cholesky_leaf_of, substitute_leaf_of};
 use super::philox::{self, Key};
 use super::{Lanes, math};
 #[cfg(target_arch = "x86_64")]
@@ -100,6 +101,10 @@ slices! {
     pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
     /// `out = out − factor · x`, rounded twice.
     pub fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) = less_multiple_of of f64;
+    /// Rows of a triangular factor of a positive definite matrix ([`leaves`](super::leaves)).
+    pub fn cholesky_leaf(u: &mut [f64], width: usize, lo: usize, m: usize) -> bool = cholesky_leaf_of of f64;
+    /// Rows of the solution of a triangular system ([`leaves`](super::leaves)).
+    pub fn substitute_leaf(t: &[f64], m: usize, which: (bool, bool), b: &mut [f64], sides: (usize, usize, usize)) = substitute_leaf_of of f64;
     /// `out = out · x`
     pub fn scale(x: &[f64], out: &mut [f64]) = scale_of of f64;
 }

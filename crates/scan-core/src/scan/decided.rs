@@ -21,14 +21,14 @@ pub(super) fn decided(step: &StepVjp, scan: &Scan) -> Vec<Value> {
     if !wanted.contains(&true) {
         return vec![];
     }
-    let doubts = doubts(g, |v| step.is_stored(v));
+    let doubts = doubts(g, |v| step.stored.has(v));
     let fixed = steady(g, step.varying(scan));
     let there = there(step);
     let mut found = vec![];
     let mut seen = vec![false; g.n_values()];
     let mut open: Vec<Value> = step.given.iter().flatten().copied().collect();
     while let Some(v) = open.pop() {
-        if std::mem::replace(&mut seen[v.idx()], true) || step.is_stored(v) {
+        if std::mem::replace(&mut seen[v.idx()], true) || step.stored.has(v) {
             continue;
         }
         let Some(node) = g.node_of(v) else { continue };

@@ -1,6 +1,6 @@
 //! Cotangents of what a loop was given, of the rows that its backward loop returns.
 
-use crate::ir::op::{Flip, IfElse};
+use crate::ir::op::IfElse;
 use crate::ir::{Graph, State, Value};
 use crate::types::{Dim, Sym};
 use rustc_hash::FxHashSet;
@@ -27,12 +27,12 @@ pub(super) fn init_cotangent(g: &mut Graph, state: &State, rows: Value, full: Va
     g.slice_rows(all, zero, m)
 }
 
-/// The cotangent of a sequence: the rows of the steps, zeros where there was none.
+/// The cotangent of a sequence: the rows of the steps as they lie in it, zeros where there was none.
 pub(super) fn seq_cotangent(g: &mut Graph, reverse: bool, rows: Value, x: Value, steps: Value, covered: Value) -> Value {
     let len = g.dim(x, 0);
     let cut = g.sub(steps, covered);
     let rest = g.sub(len, steps);
-    let (rows, before, after) = if reverse { (rows, rest, cut) } else { (g.emit(Flip { axis: 0 }, &[rows]), cut, rest) };
+    let (before, after) = if reverse { (rest, cut) } else { (cut, rest) };
     let before = g.zero_rows_like(before, x);
     let after = g.zero_rows_like(after, x);
     let rows = if told(g, x) { rows } else { rows_or_none(g, rows, x, covered) };

@@ -14,6 +14,7 @@ pub mod replay;
 pub mod retype;
 pub mod steady;
 pub mod step;
+mod stored;
 pub mod tape;
 pub mod taps;
 pub mod vjp;

@@ -12,12 +12,16 @@
 //!                  next dc = dc + df/dc · ct[W]                      → ct(c) = last dc }
 //! ```
 //!
+//! Where no step has a cotangent for another, and none is added up over steps, the order is nobody's business: the steps then go forwards,
+//! beside those of the loop.
+//!
 //! A state whose rows change after they were read gets a tape: the forward loop is run with one more output that records
 //! what each step saw. Decisions get one, too. States that the step never reads have cotangents that are only read: sequences.
 
 use super::decided::decided;
 use super::given::{init_cotangent, last_row, seq_cotangent};
 use super::replay::silenced;
+use super::stored::Stored;
 use super::tape::Forward;
 use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::grad::{self, Seeds};
@@ -33,8 +37,8 @@ use std::sync::Arc;
 /// # Errors
 /// What the gradient of the body reports.
 pub fn vjp(scan: &Scan, g: &mut Graph, site: &Site, cts: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
-    let step = StepVjp::new(scan, cts, g.as_written())?;
-    let mut back = Backward::new(scan, g, site, &step);
+    let step = StepVjp::new(scan, site, cts, g.as_written())?;
+    let mut back = Backward::new(scan, g, site, &step, cts);
     back.cotangents(cts)?;
     back.forward_rows()?;
     back.run()
@@ -51,8 +55,8 @@ pub(super) struct StepVjp<'a> {
     written: FxHashMap<(StateId, usize), Value>,
     /// Cotangent of each parameter of the forward body.
     pub(super) given: Vec<Option<Value>>,
-    /// What the step computes, where the loop returns every row of it: read again instead of computed again.
-    pub(super) stored: Vec<(Value, StateId)>,
+    /// What the step computes and the loop returns.
+    pub(super) stored: Stored,
     /// From values of the graph to those of the quiet step that they are.
     pub(super) origin: FxHashMap<Value, Value>,
     /// What the step decided, where the loop returns it for the gradient.
@@ -60,7 +64,7 @@ pub(super) struct StepVjp<'a> {
 }
 
 impl<'a> StepVjp<'a> {
-    fn new(scan: &'a Scan, cts: &[Option<Value>], as_written: AsWritten) -> Result<StepVjp<'a>> {
+    fn new(scan: &'a Scan, site: &Site, cts: &[Option<Value>], as_written: AsWritten) -> Result<StepVjp<'a>> {
         let mut graph = Graph::new();
         graph.set_as_written(as_written);
         let quiet = silenced(&scan.body)?;
@@ -85,13 +89,20 @@ impl<'a> StepVjp<'a> {
                 seeds.outputs.push((results[at], ct));
             }
         }
-        let wrt: Vec<Value> = params.iter().copied().filter(|&p| graph.ty(p).dtype.is_float()).collect();
+        let idle: FxHashSet<usize> = scan
+            .seqs
+            .ids()
+            .map(|id| (scan.seq_param(id), scan.seq_input(id)))
+            .chain(scan.captured.ids().map(|id| (scan.captured_param(id), scan.captured_input(id))))
+            .filter(|&(_, input)| !site.wants(input))
+            .map(|(param, _)| param)
+            .collect();
+        let asked = params.iter().enumerate().filter(|(at, p)| graph.ty(**p).dtype.is_float() && !idle.contains(at));
+        let wrt: Vec<Value> = asked.map(|(_, &p)| p).collect();
         let found = grad::vjp(&mut graph, &seeds, &wrt)?;
         let found: FxHashMap<Value, Option<Value>> = wrt.into_iter().zip(found).collect();
         let given = params.iter().map(|p| found.get(p).copied().flatten()).collect();
-        let whole = scan.states.enumerate().filter(|(_, s)| s.keep == Keep::All && s.writes.len() == 1 && s.stable());
-        let stored = whole.map(|(id, _)| (results[scan.write_results(id).start], id));
-        let stored = stored.filter(|(v, _)| graph.node_of(*v).is_some_and(|n| !matches!(n.op, Op::Const(_)))).collect();
+        let stored = Stored::new(scan, &graph, &results);
         let mut step = StepVjp { quiet, graph, params, written, given, stored, origin, decided: vec![] };
         step.decided = decided(&step, scan);
         Ok(step)
@@ -112,6 +123,8 @@ struct Backward<'a> {
     /// Number of steps that ran, and how many of them the gradient covers.
     steps: Value,
     covered: Value,
+    /// The steps go forwards.
+    forwards: bool,
     body: Graph,
     /// From values of the step's vjp to values of the body.
     image: FxHashMap<Value, Value>,
@@ -126,7 +139,7 @@ struct Backward<'a> {
 }
 
 impl<'a> Backward<'a> {
-    fn new(scan: &'a Scan, g: &'a mut Graph, site: &'a Site<'a>, step: &'a StepVjp<'a>) -> Self {
+    fn new(scan: &'a Scan, g: &'a mut Graph, site: &'a Site<'a>, step: &'a StepVjp<'a>, cts: &[Option<Value>]) -> Self {
         let steps = site.outs[scan.steps_output()];
         let covered = match scan.truncate {
             Some(k) => {
@@ -142,6 +155,7 @@ impl<'a> Backward<'a> {
             step,
             steps,
             covered,
+            forwards: step.is_of_rows_alone(scan, cts),
             body: Graph::new(),
             image: FxHashMap::default(),
             seqs: vec![],
@@ -153,12 +167,12 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Rows `offset .. offset + steps` of a buffer, read backwards by the loop.
+    /// Rows `offset .. offset + steps` of a buffer, one for each step.
     fn backward_seq(&mut self, buffer: Value, offset: usize, image_of: Value) {
         let lo = self.g.int(offset as i64);
         let hi = self.g.add(self.steps, lo);
         let rows = self.g.slice_rows(buffer, lo, hi);
-        self.seqs.push((rows, image_of, true));
+        self.seqs.push((rows, image_of, !self.forwards));
     }
 
     /// The cotangent of a state's whole buffer: what was asked for, zeros elsewhere. `all` is the buffer, where it is needed.
@@ -248,7 +262,7 @@ impl<'a> Backward<'a> {
                 self.backward_seq(buffer, offset, self.step.params[at]);
             }
         }
-        for &(v, id) in self.step.stored.iter().filter(|(v, _)| used.contains(v)) {
+        for (v, id) in self.step.stored.among(&used) {
             self.backward_seq(self.site.outs[scan.state_output(id)], scan.states[id].writes[0], v);
         }
         let step = self.step;
@@ -257,7 +271,7 @@ impl<'a> Backward<'a> {
         for id in const_ids {
             self.captured.push((self.site.ins[scan.captured_input(id)], self.step.params[scan.captured_param(id)]));
         }
-        if step_used {
+        if step_used && !self.forwards {
             self.captured.push((self.steps, self.step.params[Scan::STEP]));
         }
         Ok(())
@@ -270,7 +284,7 @@ impl<'a> Backward<'a> {
             let len = self.g.dim(x, 0);
             let lo = self.g.sub(len, self.steps);
             let rows = self.g.slice_rows(x, lo, len);
-            self.seqs.push((rows, image_of, false));
+            self.seqs.push((rows, image_of, self.forwards));
         } else {
             self.backward_seq(x, 0, image_of);
         }
@@ -338,14 +352,22 @@ impl<'a> Backward<'a> {
         self.input_cotangents(&outs, &seq_cts, &const_cts)
     }
 
+    /// How many steps are left behind this one.
+    fn steps_left(&mut self, steps: Value, step: Value) -> Value {
+        let one = self.body.int(1);
+        let last = self.body.sub(steps, one);
+        self.body.sub(last, step)
+    }
+
     /// Values of the body's results: cotangent rows, sequence cotangents, accumulators.
     fn body_results(&mut self, step: Value, seq_cts: &[(SeqId, Value)], const_cts: &[(NonSeqId, Value)]) -> Result<Vec<Value>> {
         let scan = self.scan;
-        if let Some(&steps) = self.image.get(&self.step.params[Scan::STEP]) {
-            let one = self.body.int(1);
-            let left = self.body.sub(steps, one);
-            let i = self.body.sub(left, step);
-            self.image.insert(self.step.params[Scan::STEP], i);
+        let forward_step = self.step.params[Scan::STEP];
+        if self.forwards {
+            self.image.insert(forward_step, step);
+        } else if let Some(&steps) = self.image.get(&forward_step) {
+            let i = self.steps_left(steps, step);
+            self.image.insert(forward_step, i);
         }
         for (&id, &at) in &self.buffers {
             for (k, w) in scan.states[id].writes.iter().enumerate() {
@@ -353,6 +375,7 @@ impl<'a> Backward<'a> {
                 self.image.insert(self.step.written[&(id, k)], old);
             }
         }
+        self.step.stored.follow(&self.step.graph, &self.step.used(), &mut self.body, &mut self.image)?;
         let wanted: Vec<Value> = self.step.given.iter().flatten().copied().collect();
         let found = self.body.inline(&self.step.graph, &self.image, &wanted)?;
         let cts: FxHashMap<Value, Value> = wanted.into_iter().zip(found).collect();
@@ -374,7 +397,7 @@ impl<'a> Backward<'a> {
     }
 
     fn input_cotangents(self, outs: &[Value], seq_cts: &[(SeqId, Value)], const_cts: &[(NonSeqId, Value)]) -> Result<Vec<Option<Value>>> {
-        let Backward { scan, g, site, steps, covered, states, buffers, full, .. } = self;
+        let Backward { scan, g, site, steps, covered, forwards, states, buffers, full, .. } = self;
         let mut given = vec![None; scan.n_inputs()];
         for (&id, &at) in &buffers {
             if let Some(input) = scan.init_input(id) {
@@ -385,7 +408,9 @@ impl<'a> Backward<'a> {
         let first = buffers.len();
         for (k, (id, _)) in seq_cts.iter().enumerate() {
             let x = site.ins[scan.seq_input(*id)];
-            given[scan.seq_input(*id)] = Some(seq_cotangent(g, scan.seqs[*id].reverse, outs[first + k], x, steps, covered));
+            let turned = scan.seqs[*id].reverse == forwards;
+            let rows = if turned { g.emit(Flip { axis: 0 }, &[outs[first + k]]) } else { outs[first + k] };
+            given[scan.seq_input(*id)] = Some(seq_cotangent(g, scan.seqs[*id].reverse, rows, x, steps, covered));
         }
         let first = first + seq_cts.len();
         for (k, (id, _)) in const_cts.iter().enumerate() {
@@ -397,9 +422,11 @@ impl<'a> Backward<'a> {
 }
 
 impl StepVjp<'_> {
-    /// True for what the loop returns anyway.
-    pub(super) fn is_stored(&self, v: Value) -> bool {
-        self.stored.iter().any(|s| s.0 == v)
+    /// True where no step needs a cotangent of another, nothing is added up over steps, and all steps are covered.
+    fn is_of_rows_alone(&self, scan: &Scan, cts: &[Option<Value>]) -> bool {
+        let carried = scan.states.enumerate().any(|(id, s)| !s.reads.is_empty() && carries(s, cts[scan.state_output(id)]));
+        let summed = scan.captured.ids().any(|id| self.given[scan.captured_param(id)].is_some());
+        !carried && !summed && scan.truncate.is_none()
     }
     /// What is not the same at every step.
     pub(super) fn varying(&self, scan: &Scan) -> impl Iterator<Item = Value> {
@@ -411,7 +438,12 @@ impl StepVjp<'_> {
         let mut used = FxHashSet::default();
         let mut stack: Vec<Value> = self.given.iter().flatten().copied().collect();
         while let Some(v) = stack.pop() {
-            if used.insert(v) && !self.is_stored(v) && !self.decided.contains(&v) {
+            if !used.insert(v) || self.decided.contains(&v) {
+                continue;
+            }
+            if self.stored.has(v) {
+                stack.extend(self.stored.made_of(v));
+            } else {
                 stack.extend(self.graph.node_of(v).iter().flat_map(|n| n.ins.iter().copied()));
             }
         }

@@ -301,7 +301,8 @@ impl<'a> Operand<'a> {
         // SAFETY: in bounds and aligned, as asserted; the memory is that of cells.
         unsafe { std::slice::from_raw_parts_mut(at, n) }
     }
-    fn overlaps(&self, bytes: usize, other: &Operand, other_bytes: usize) -> bool {
+    /// True where so many bytes from here on meet so many of another operand.
+    pub fn overlaps(&self, bytes: usize, other: &Operand, other_bytes: usize) -> bool {
         let (a, b) = (self.memory.ptr().addr() + self.offset, other.memory.ptr().addr() + other.offset);
         a < b + other_bytes && b < a + bytes
     }
@@ -337,6 +338,44 @@ pub fn gather(from: &Operand, to: &Operand, n: usize, step: isize, size: usize) 
             2 => spread::<u16>(from.ptr(), to.ptr(), n, step),
             4 => spread::<u32>(from.ptr(), to.ptr(), n, step),
             _ => spread::<u64>(from.ptr(), to.ptr(), n, step),
+        }
+    }
+}
+
+/// Copies m rows of n elements of such a size, whose columns lie side by side before, so many bytes from one to the next.
+///
+/// # Panics
+/// Where an operand reaches beyond its memory or is misaligned.
+pub fn turn(from: &Operand, to: &Operand, [m, n]: [usize; 2], step: usize, size: usize) {
+    let aligned = [from, to].iter().all(|o| o.ptr().addr().is_multiple_of(size)) && step.is_multiple_of(size);
+    assert!(m > 0 && n > 0 && aligned && from.offset + step * (n - 1) + m * size <= from.memory.len(), "elements outside memory");
+    assert!(matches!(to.memory, Memory::Write(_)) && to.offset + m * n * size <= to.memory.len(), "a copy outside memory");
+    // SAFETY: all elements lie in memory, aligned, as asserted; whole words of their size are copied.
+    unsafe {
+        match size {
+            1 => tiles::<u8>(from.ptr(), to.ptr(), [m, n], step),
+            2 => tiles::<u16>(from.ptr(), to.ptr(), [m, n], step),
+            4 => tiles::<u32>(from.ptr(), to.ptr(), [m, n], step),
+            _ => tiles::<u64>(from.ptr(), to.ptr(), [m, n], step),
+        }
+    }
+}
+
+/// # Safety
+/// n columns of m elements that lie side by side can be read, so many bytes apart from `from` on, and m·n elements from `to` on written.
+unsafe fn tiles<T: Copy>(from: *const u8, to: *mut u8, [m, n]: [usize; 2], step: usize) {
+    // Lines of the cache are read and written as a whole.
+    const TILE: usize = 8;
+    let (from, to, step) = (from.cast::<T>(), to.cast::<T>(), step / size_of::<T>());
+    // SAFETY: the caller's promise.
+    let place = |r: usize, c: usize| unsafe { to.add(r * n + c).write(from.add(c * step + r).read()) };
+    for i in (0..m).step_by(TILE) {
+        for j in (0..n).step_by(TILE) {
+            if i + TILE <= m && j + TILE <= n {
+                (0..TILE).for_each(|c| (0..TILE).for_each(|r| place(i + r, j + c)));
+            } else {
+                (j..n.min(j + TILE)).for_each(|c| (i..m.min(i + TILE)).for_each(|r| place(r, c)));
+            }
         }
     }
 }
@@ -436,11 +475,11 @@ pub const INPUTS: usize = 6;
 ///
 /// # Panics
 /// Where out overlaps another operand, or one reaches beyond its memory, or there are more than [`INPUTS`].
-pub fn with_inputs<'a, T: Element>(
+pub fn with_inputs<'a, T: Element, R>(
     ins: impl Iterator<Item = (Operand<'a>, usize)>,
     (to, n): (Operand<'a>, usize),
-    f: impl FnOnce(&[&[T]], &mut [T]),
-) {
+    f: impl FnOnce(&[&[T]], &mut [T]) -> R,
+) -> R {
     let (size, mut slices, mut given): (usize, [&[T]; INPUTS], usize) = (size_of::<T>(), [&[]; INPUTS], 0);
     for (x, len) in ins {
         assert!(!to.overlaps(n * size, &x, len * size), "a result over its operand");
@@ -449,5 +488,5 @@ pub fn with_inputs<'a, T: Element>(
         given += 1;
     }
     // SAFETY: the written slice is apart from the read ones, as asserted, and dies before anything else runs.
-    f(&slices[..given], unsafe { to.slice_mut(n) });
+    f(&slices[..given], unsafe { to.slice_mut(n) })
 }

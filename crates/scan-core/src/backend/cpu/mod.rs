@@ -25,7 +25,7 @@ mod spot;
 
 pub use code::{
     Code, Frame, INPUTS, Memory, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
-    integer_at, run, truth_at, with_inputs, with_slices, write_array,
+    integer_at, run, truth_at, turn, with_inputs, with_slices, write_array,
 };
 pub use entry::{Entry, Scalars};
 pub use isa::Isa;

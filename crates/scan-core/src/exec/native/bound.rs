@@ -2,10 +2,10 @@
 
 use super::indexed::{ByArrays, Given, read, write};
 use super::memories::Memories;
-use super::mixed::{Part, Piece};
+use super::mixed::{Part, Piece, Turned};
 use super::tier::Tiered;
 use crate::backend::cpu::{
-    INPUTS, NestPlan, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, with_inputs, with_slices,
+    INPUTS, NestPlan, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, turn, with_inputs, with_slices,
     write_array,
 };
 use crate::base::clock::Instant;
@@ -60,6 +60,8 @@ enum Kind<'a> {
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
     Move(&'a [Run], SmallVec<[Spot<'a>; 4]>, usize),
+    /// Elements of such a size whose columns become rows.
+    Turn(&'a [Turned], SmallVec<[Spot<'a>; 4]>, usize),
     /// Elements of a dtype added to those of the result.
     Add(&'a [Run], DType, [Spot<'a>; 2]),
     /// A product.
@@ -148,6 +150,7 @@ impl<'a> Bound<'a> {
                     _ => Kind::Move(runs, operands().collect(), size),
                 }
             }
+            Part::Turn(turned) => Kind::Turn(turned, operands().collect(), piece.outs[0].dtype.size()),
             Part::Add(runs) => Kind::Add(runs, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.outs[0])]),
             Part::MatMul(extents) => {
                 Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])])
@@ -218,18 +221,13 @@ impl<'a> Bound<'a> {
             }
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
+            Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
             Kind::Add(runs, dtype, [from, to]) => {
                 let (from, to) = (from.at(k), to.at(k));
                 crate::dispatch!(*dtype, T => runs.iter().for_each(|run| added::<T>(run, &from, &to)));
             }
             Kind::Product(extents, dtype, spots) => multiplied(cx, *dtype, spots, *extents, k).map_err(|e| self.blame(e))?,
-            Kind::Direct(direct, dtype, ins, (to, n)) => {
-                let (ins, out) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (to.at(k), *n));
-                match dtype {
-                    DType::F32 => with_inputs(ins, out, |ins, out| direct.run_f32(ins, out, scratch)),
-                    _ => with_inputs(ins, out, |ins, out| direct.run_f64(ins, out, scratch)),
-                }
-            }
+            Kind::Direct(direct, dtype, ins, out) => self.direct(cx, direct, *dtype, (ins, out), k, scratch).map_err(|e| self.blame(e))?,
             Kind::Call(op, steady, spots) => {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
@@ -262,6 +260,32 @@ impl<'a> Bound<'a> {
             _ if self.piece.span == Span::NONE => e,
             _ => e.at(self.piece.span),
         }
+    }
+
+    /// An op on slices; where it fails, the op on arrays tells why.
+    fn direct(
+        &self,
+        cx: &mut EvalCx,
+        direct: &Direct,
+        dtype: DType,
+        (ins, out): (&[(Spot, usize)], &(Spot, usize)),
+        k: &Steps,
+        scratch: &mut Vec<f64>,
+    ) -> Result<()> {
+        let (slices, to) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (out.0.at(k), out.1));
+        let done = match dtype {
+            DType::F32 => {
+                with_inputs(slices, to, |ins, out| direct.run_f32(ins, out, scratch));
+                true
+            }
+            _ => with_inputs(slices, to, |ins, out| direct.run_f64(cx, ins, out, scratch))?,
+        };
+        let Part::Direct(_, op) = &self.piece.part else { return Ok(()) };
+        if done {
+            return Ok(());
+        }
+        let spots: SmallVec<[Spot; 4]> = ins.iter().chain([out]).map(|(spot, _)| *spot).collect();
+        self.call(cx, op, &vec![None; ins.len()], &spots, k)
     }
 
     /// Evaluates an op; what is the same in all steps is not copied.
@@ -449,6 +473,14 @@ fn added<T: Number>(run: &Run, from: &Operand, to: &Operand) {
         0 => x.chunks_mut(1).for_each(|x| write_run(x, y, Write::Inc)),
         _ => write_run(x, y, Write::Inc),
     });
+}
+
+/// The last operand is the result.
+fn turned(matrix: &Turned, spots: &[Spot], k: &Steps, size: usize) {
+    let (from, to) = (spots[matrix.input].at(k), spots[spots.len() - 1].at(k));
+    let from = Operand { offset: from.offset + matrix.from * size, ..from };
+    let to = Operand { offset: to.offset + matrix.to * size, ..to };
+    turn(&from, &to, matrix.extents, matrix.step * size, size);
 }
 
 /// The last operand is the result.

@@ -77,6 +77,17 @@ fn put<T: Number>(x: &mut [T], y: &[T], selected: &Selected, mode: Write) {
     });
 }
 
+/// Copies rows of which many are short: a call for each would cost more than to copy it.
+fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
+    const FEW: usize = 32;
+    if to.len() > FEW {
+        return to.copy_from_slice(from);
+    }
+    let ((to, last), (from, rest)) = (to.as_chunks_mut::<4>(), from.as_chunks::<4>());
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+}
+
 /// A read or write by index arrays of extents that are known: what follows from these is found once.
 pub struct ByArrays {
     layout: Layout,
@@ -121,14 +132,50 @@ impl ByArrays {
         }
         Ok(spots)
     }
+    /// Copies what one index array selects, in one pass; false where an index lies outside its axis, or this is not such a read.
+    fn read_at_once(&self, dtype: DType, (x, n): (&Operand, usize), index: Option<Operand>, out: &Operand) -> bool {
+        let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
+        let (all, run) = (count(&self.layout.shape), self.layout.run);
+        let apart = !out.overlaps(all * dtype.size(), &index, m * integers.size());
+        if m * run != all || n < run || !self.layout.only_spots() || !apart {
+            return false;
+        }
+        let (moved, mut inside) = (self.layout.moves(0), true);
+        dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
+            if run == 1 {
+                each_integer(&index, integers, m, |i, index| {
+                    let mut spot = 0;
+                    inside &= moved(&mut spot, index);
+                    to[i] = from.get(spot).copied().unwrap_or_default();
+                });
+                return;
+            }
+            each_integer(&index, integers, m, |i, index| {
+                let mut spot = 0;
+                inside &= moved(&mut spot, index);
+                let row = if inside { &from[spot..spot + run] } else { &from[..run] };
+                copy_few(&mut to[i * run..(i + 1) * run], row);
+            });
+        }));
+        inside
+    }
     /// Copies what the index selects of x, which has so many elements.
     ///
     /// # Errors
     /// `E0202` where an index lies outside its axis.
-    pub fn read<'a>(&self, dtype: DType, (x, n): (&Operand, usize), idxs: impl Iterator<Item = Operand<'a>>, out: &Operand) -> Result<()> {
+    pub fn read<'a>(
+        &self,
+        dtype: DType,
+        (x, n): (&Operand, usize),
+        idxs: impl Iterator<Item = Operand<'a>> + Clone,
+        out: &Operand,
+    ) -> Result<()> {
+        if self.read_at_once(dtype, (x, n), idxs.clone().next(), out) {
+            return Ok(());
+        }
         let (spots, run) = (self.spots(idxs)?, self.layout.run);
         dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
-            if self.layout.only_spots() {
+            if run == 1 && self.layout.only_spots() {
                 return to.iter_mut().zip(&spots).for_each(|(to, &at)| *to = from[at]);
             }
             if run == 1 {
@@ -140,6 +187,37 @@ impl ByArrays {
         }));
         Ok(())
     }
+    /// Writes where one index array says; false where nothing was written: an index lies outside its axis, or this is not such a write.
+    fn write_at_once(
+        &self,
+        (dtype, mode): (DType, Write),
+        (x, n): (&Operand, usize),
+        (y, given): (&Operand, usize),
+        index: Option<Operand>,
+    ) -> bool {
+        let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
+        let run = self.layout.run;
+        let apart = !x.overlaps(n * dtype.size(), &index, m * integers.size());
+        if m * run != given || n < run || !self.layout.only_spots() || !apart {
+            return false;
+        }
+        let (moved, mut inside) = (self.layout.moves(0), true);
+        each_integer(&index, integers, m, |_, index| inside &= moved(&mut 0, index));
+        if !inside {
+            return false;
+        }
+        dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
+            each_integer(&index, integers, m, |i, index| {
+                let mut spot = 0;
+                moved(&mut spot, index);
+                match run {
+                    1 => x[spot] = if mode == Write::Set { y[i] } else { x[spot].plus(y[i]) },
+                    _ => write_run(&mut x[spot..spot + run], &y[i * run..(i + 1) * run], mode),
+                }
+            });
+        }));
+        true
+    }
     /// Writes y over the elements of x that the index selects, or adds it to them; they have so many elements.
     ///
     /// # Errors
@@ -149,8 +227,11 @@ impl ByArrays {
         (dtype, mode): (DType, Write),
         (x, n): (&Operand, usize),
         (y, given): (&Operand, usize),
-        idxs: impl Iterator<Item = Operand<'a>>,
+        idxs: impl Iterator<Item = Operand<'a>> + Clone,
     ) -> Result<()> {
+        if self.write_at_once((dtype, mode), (x, n), (y, given), idxs.clone().next()) {
+            return Ok(());
+        }
         let (spots, run) = (self.spots(idxs)?, self.layout.run);
         dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
             let mut rows = y.chunks_exact(run).cycle();

@@ -70,6 +70,8 @@ pub(super) struct Piece {
 pub(super) enum Part {
     Nest(Arc<Tiered>, Box<NestPlan>),
     Move(Vec<Run>),
+    /// Columns that become rows.
+    Turn(Vec<Turned>),
     Add(Vec<Run>),
     MatMul([usize; 3]),
     Read(Selector),
@@ -108,11 +110,44 @@ pub(super) struct InnerFor {
     pub ran: Option<Place>,
 }
 
+/// A matrix that is moved so that its columns lie where rows lay: from which element of which input on, from which one of the result on, rows
+/// and columns there, and how far its columns lie apart in the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Turned {
+    pub input: usize,
+    pub from: usize,
+    pub to: usize,
+    pub extents: [usize; 2],
+    pub step: usize,
+}
+
+/// Runs that are the rows of such matrices.
+fn turned(mut runs: &[Run]) -> Option<Vec<Turned>> {
+    let mut found = vec![];
+    while let Some(first) = runs.first() {
+        let (input, step) = (first.input?, usize::try_from(first.step).ok()?);
+        let next = |(r, run): &(usize, &Run)| {
+            let alike = (run.input, run.n, run.step) == (first.input, first.n, first.step);
+            alike && *r < step && run.from == first.from + r && run.to == first.to + r * first.n
+        };
+        let rows = runs.iter().enumerate().take_while(next).count();
+        if rows < 2 || first.n < 2 {
+            return None;
+        }
+        found.push(Turned { input, from: first.from, to: first.to, extents: [rows, first.n], step });
+        runs = &runs[rows..];
+    }
+    Some(found).filter(|found| !found.is_empty())
+}
+
 impl Piece {
     fn new(item: Item, kernels: &Kernels) -> Piece {
         let part = match item.work {
             Work::Nest(nest) => Part::Nest(kernels.get(&nest), Box::new(NestPlan::new(*nest))),
-            Work::Move(runs) => Part::Move(runs),
+            Work::Move(runs) => match turned(&runs).filter(|_| !matches!(kernels.engine, Engine::Device(_))) {
+                Some(turned) => Part::Turn(turned),
+                None => Part::Move(runs),
+            },
             Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
             Work::Read(selector) => Part::Read(selector),
@@ -179,7 +214,7 @@ impl Part {
     pub(super) fn name(&self) -> &str {
         match self {
             Part::Nest(..) => "kernel",
-            Part::Move(_) => "move",
+            Part::Move(_) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
             Part::Read(_) => "index",
             Part::Write(..) | Part::Add(_) => "index_write",
@@ -285,14 +320,19 @@ impl Mixed {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
         let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes_of(place)));
         let before = self.pieces.windows(2).filter(|pair| {
-            matches!((&pair[0].part, &pair[1].part), (Part::Move(_), Part::Write(..) | Part::Add(_) | Part::Move(_)))
-                && pair[0].outs[0].at == pair[1].outs[0].at
+            matches!(
+                (&pair[0].part, &pair[1].part),
+                (Part::Move(_) | Part::Turn(_), Part::Write(..) | Part::Add(_) | Part::Move(_) | Part::Turn(_))
+            ) && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
         let begins = |k: usize| {
             let at = self.pieces[k].outs.first()?.at;
             let user = self.pieces[k + 1..].iter().find(|p| p.outs.iter().any(|out| out.at == at))?;
-            let moved = matches!(&self.pieces[k].part, Part::Move(runs) if runs.iter().any(|run| run.input.is_some()));
+            let moved = match &self.pieces[k].part {
+                Part::Move(runs) => runs.iter().any(|run| run.input.is_some()),
+                part => matches!(part, Part::Turn(_)),
+            };
             (moved && matches!(user.part, Part::Loop(_) | Part::For(_))).then(|| bytes_of(&self.pieces[k].outs[0]))
         };
         let begun = (0..self.pieces.len()).filter_map(begins).map(|bytes| ("what a loop in the step begins with".to_string(), bytes));

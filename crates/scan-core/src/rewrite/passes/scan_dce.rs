@@ -14,19 +14,21 @@
 //!   at the end, or, where the sequence is read in reverse, at the front.
 //! - A sequence of the numbers 0, 1, … is the number of the step.
 //! - Small constants move into the body, where they may be folded.
+//! - What is broadcast like the rows of a loop is broadcast to as many as there are steps.
 //! - The number of steps that ran is the number asked for, where nothing stops the loop and that cannot be negative.
 
 use crate::base::{Id, Result};
-use crate::ir::{Graph, Node, Op, Scan, Value};
+use crate::ir::op::BroadcastTo;
+use crate::ir::{Def, Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::facts::{effect, integer, never_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
-use crate::rewrite::rebuild::copy_with;
+use crate::rewrite::rebuild::{Rebuild, copy_with};
 use crate::scan::reached::{computed, told_before};
-use crate::types::DType;
+use crate::types::{DType, Dim, Sym};
 use std::fmt::Write;
 
 const NAME: &str = "scan_dce";
@@ -42,7 +44,7 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let (used, computed) = (used(graph), computed(graph));
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
-        let Some(scan) = node.op.as_scan() else { return Ok(false) };
+        let Some(scan) = node.op.as_scan() else { return as_many_rows(graph, rebuild, &computed, node) };
         let mut parts = Parts::open(scan, &node.ins);
         let mut what = shrink(graph, &mut prover, scan, node, &used, &mut parts);
         note(&mut what, whole_sequences(graph, &mut prover, &mut parts), "slice");
@@ -62,6 +64,38 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
         }
         Ok(true)
     })
+}
+
+/// A value broadcast like the rows of a loop, without the loop: to as many as there are steps.
+fn as_many_rows(graph: &Graph, rebuild: &mut Rebuild, computed: &[bool], node: &Node) -> Result<bool> {
+    let Op::BroadcastLike(_) = node.op else { return Ok(false) };
+    let Def::Out(at, k) = graph.def(node.ins[1]) else { return Ok(false) };
+    let made = &graph.nodes()[at];
+    let Some(scan) = made.op.as_scan().filter(|s| k < s.states.len() && told_before(made, s, computed)) else { return Ok(false) };
+    let (state, n_steps) = (&scan.states[StateId::new(k)], made.ins[Scan::N_STEPS]);
+    if state.init || state.writes[..] != [0] || state.keep != Keep::All || !never_negative(graph, n_steps) {
+        return Ok(false);
+    }
+    let extent = |d: &Dim| match d.value() {
+        Some(n) => Some((None, n)),
+        None => made.ins.iter().find_map(|&v| Some((Some(v), graph.ty(v).dims.iter().position(|e| e == d)?))),
+    };
+    let Some(extents) = graph.ty(node.ins[1]).dims[1..].iter().map(extent).collect::<Option<Vec<_>>>() else { return Ok(false) };
+    let since = Sym::fresh();
+    let mut ins = vec![rebuild.image(node.ins[0])?, rebuild.image(n_steps)?];
+    for (like, n) in extents {
+        ins.push(match like {
+            Some(v) => {
+                let v = rebuild.image(v)?;
+                rebuild.new.dim(v, n)
+            }
+            None => rebuild.new.int(n as i64),
+        });
+    }
+    let all = rebuild.new.emit(BroadcastTo {}, &ins);
+    rebuild.new.learn(all, rebuild.old, node.outs[0], since);
+    rebuild.set(node.outs[0], all);
+    Ok(true)
 }
 
 fn note(what: &mut String, n: usize, of: &str) {

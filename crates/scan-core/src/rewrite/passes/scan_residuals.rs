@@ -19,7 +19,7 @@
 
 use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;
-use crate::ir::{Graph, Keep, Node, NodeId, Op, Scan, Seq, Tag, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, Seq, Tag, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::buffers::parts_of_rows;
 use crate::rewrite::loops::cost::{computing, keeping, several_kernels};
@@ -107,9 +107,11 @@ impl Plan {
         let mut plan = Plan::default();
         let mut prover = Prover::new(graph);
         let live = graph.needed(graph.results());
-        for (late, node) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
+        let loops = graph.nodes().enumerate().filter(|(id, node)| live[id.idx()] && node.op.as_scan().is_some());
+        let sources: FxHashMap<NodeId, Vec<Value>> = loops.map(|(id, node)| (id, sources(graph, node))).collect();
+        for (late, node) in graph.nodes().enumerate().filter(|(id, _)| sources.contains_key(id)) {
             if node.op.as_scan().is_some_and(|s| s.body.nodes().len() <= MOST) {
-                makers(graph, node).into_iter().for_each(|early| plan.pair(cx, graph, &mut prover, early, late));
+                makers(graph, &sources, late).into_iter().for_each(|early| plan.pair(cx, graph, &mut prover, early, late));
             }
         }
         plan
@@ -117,6 +119,9 @@ impl Plan {
 
     fn pair<'g>(&mut self, cx: &mut Cx, graph: &'g Graph, prover: &mut Prover<'g>, early: NodeId, late: NodeId) {
         let Some(twin) = twin(graph, prover, early, late) else { return };
+        if twin.direction == Direction::Same && !needs_rows(graph, late, early) {
+            return;
+        }
         let (Op::Scan(first), Op::Scan(scan)) = (&graph.nodes()[early].op, &graph.nodes()[late].op) else { return };
         let parts = Parts::open(scan, &graph.nodes()[late].ins);
         let again = Again::new(first, &parts, &twin);
@@ -149,24 +154,46 @@ impl Plan {
     }
 }
 
-/// The loops whose rows a loop reads, behind slices.
-fn makers(graph: &Graph, node: &Node) -> Vec<NodeId> {
+/// Where the rows that a loop reads come from, behind slices.
+fn sources(graph: &Graph, node: &Node) -> Vec<Value> {
     let Some(scan) = node.op.as_scan() else { return vec![] };
-    let mut found = vec![];
-    for id in scan.seqs.ids() {
-        let mut v = node.ins[scan.seq_input(id)];
-        while let crate::ir::Def::Out(at, _) = graph.def(v) {
-            match &graph.nodes()[at].op {
-                Op::Index(_) => v = graph.nodes()[at].ins[0],
-                Op::Scan(_) if !found.contains(&at) => {
-                    found.push(at);
-                    break;
-                }
-                _ => break,
-            }
+    let source = |mut v: Value| {
+        while let Some(node) = graph.node_of(v)
+            && matches!(node.op, Op::Index(_))
+        {
+            v = node.ins[0];
+        }
+        v
+    };
+    scan.seqs.ids().map(|id| source(node.ins[scan.seq_input(id)])).collect()
+}
+
+/// The loops that made rows that a loop reads, or read some of them, too, first ones first.
+fn makers(graph: &Graph, sources: &FxHashMap<NodeId, Vec<Value>>, late: NodeId) -> Vec<NodeId> {
+    let read = &sources[&late];
+    let made = |id: NodeId| graph.nodes()[id].outs.iter().any(|v| read.contains(v));
+    let mut found: Vec<NodeId> =
+        sources.iter().filter(|&(&id, own)| id < late && (made(id) || own.iter().any(|v| read.contains(v)))).map(|s| *s.0).collect();
+    found.sort_unstable();
+    found
+}
+
+/// True where a loop needs rows of an earlier one, not only their number: else both become one (`scan_merge`).
+fn needs_rows(graph: &Graph, late: NodeId, early: NodeId) -> bool {
+    let (mut seen, mut stack) = (FxHashSet::default(), graph.nodes()[late].ins.to_vec());
+    while let Some(v) = stack.pop() {
+        let Def::Out(at, k) = graph.def(v) else { continue };
+        let steps = graph.nodes()[at].op.as_scan().map(|s| s.steps_output());
+        if at == early && steps != Some(k) {
+            return true;
+        }
+        if at > early && seen.insert(at) {
+            let node = &graph.nodes()[at];
+            let shape_only = node.op.properties().shape_only;
+            stack.extend(node.ins.iter().enumerate().filter(|(k, _)| !shape_only.contains(k)).map(|(_, v)| *v));
         }
     }
-    found
+    false
 }
 
 /// What a later step computes again.

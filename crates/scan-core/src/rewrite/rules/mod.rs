@@ -20,6 +20,7 @@ pub mod shape;
 pub mod spread;
 pub mod stabilise;
 pub mod structure;
+pub mod transposed;
 
 /// One rule.
 pub struct Rule {
