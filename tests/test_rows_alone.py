@@ -42,15 +42,15 @@ def unrolled(numbered=False, wrt=(rows,), reverse=False, n_steps=5, truncate=Non
     x = [rows[i] if i in kept else rs.disconnected_grad(rows[i]) for i in order]
     scale = [i + 1.0 if numbered else 2.0 for i in order]
     # A loop that goes backwards returns its rows in the order of what it read.
-    cost = sum(rs.sum((step(v, shift) * s) ** 2 * weights[i - min(order)]) for i, v, s in zip(order, x, scale))
+    cost = sum(rs.sum((step(v, shift) * s) ** 2 * weights[i - min(order)]) for i, v, s in zip(order, x, scale, strict=True))
     return [cost, *rs.grad(cost, list(wrt))]
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_gradients_are_those_of_the_unrolled_loop(case):
-    found = rs.function([rows, weights, shift], looped(**case), on_unused_input="ignore")(*ARGS)
-    wanted = rs.function([rows, weights, shift], unrolled(**case), on_unused_input="ignore")(*ARGS)
-    plain = rs.function([rows, weights, shift], looped(**case), on_unused_input="ignore", excluding=["scan_residuals", "scan_merge", "scan_dce", "cse"])(*ARGS)
+    compiled = lambda out, **options: rs.function([rows, weights, shift], out, on_unused_input="ignore", **options)(*ARGS)
+    found, wanted = compiled(looped(**case)), compiled(unrolled(**case))
+    plain = compiled(looped(**case), excluding=["scan_residuals", "scan_merge", "scan_dce", "cse"])
     for a, b, c in zip(found, wanted, plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(c, b, rtol=1e-12, atol=1e-14)
