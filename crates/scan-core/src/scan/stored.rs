@@ -87,7 +87,7 @@ impl Stored {
                     let pattern = format!("{}s:{}", ":,".repeat(*axis), if to.is_some() { "e" } else { "" });
                     let mut ins = vec![image[row], body.int(*from)];
                     ins.extend(to.map(|to| body.int(to)));
-                    body.emit(Index { pattern: pattern.into() }, &ins)
+                    body.emit(Index { pattern }, &ins)
                 }
                 Made::Rows { first, rest } => {
                     let first = body.inline(step, image, &[*first])?[0];

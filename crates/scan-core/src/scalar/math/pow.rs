@@ -12,11 +12,11 @@ use crate::scalar::Lanes;
 const SERIES: [f64; 11] =
     [3.0 / 5.0, 3.0 / 7.0, 3.0 / 9.0, 3.0 / 11.0, 3.0 / 13.0, 3.0 / 15.0, 3.0 / 17.0, 3.0 / 19.0, 3.0 / 21.0, 3.0 / 23.0, 3.0 / 25.0];
 /// `2 / (3 log 2)`, and in two parts.
-const SLOPE: f64 = 0.961796693925975554329;
-const SLOPE_PARTS: [f64; 2] = [0.961796700954437255859, -7.02846165095275826516e-09];
+const SLOPE: f64 = 0.9617966939259756;
+const SLOPE_PARTS: [f64; 2] = [0.9617967009544373, -7.028461650952758e-09];
 /// log 2, and in two parts.
 const LN2: f64 = std::f64::consts::LN_2;
-const LN2_PARTS: [f64; 2] = [0.693147182464599609375, -1.90465429995776804525e-09];
+const LN2_PARTS: [f64; 2] = [0.6931471824645996, -1.904654299957768e-09];
 /// Powers of exponents beyond this are those of infinity: no number but 1 is so near to it.
 const MOST: f64 = 1.8446744073709552e19;
 
