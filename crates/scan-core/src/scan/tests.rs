@@ -309,3 +309,27 @@ fn rows_of_no_steps_have_the_shape_of_a_step() {
     assert_eq!(call(&[&x, &y, &n], std::slice::from_ref(&out), &args(0)).unwrap()[0].shape(), [0, 3]);
     assert_eq!(call(&[&x, &y, &n], std::slice::from_ref(&out), &args(2)).unwrap()[0].shape(), [2, 3]);
 }
+
+/// More initial rows than the steps begin with: some are written over, those behind the last step are returned as they were.
+#[test]
+fn initial_rows_that_steps_write_over_have_no_cotangent() {
+    let text = "fn f(h0: f64[n0], n: i64) {
+  %0 = scan n_steps=n {
+    state h init=h0 reads=[0] writes=[1] keep=all
+    %1 = add(h, h)
+    next h = %1
+  }
+  return %0.h
+}";
+    let mut graph = crate::ir::parse::parse(text).unwrap_or_else(|e| panic!("{}", e.title)).1;
+    let (rows, h0) = (graph.results()[0], graph.params()[0]);
+    let weights = graph.constant(v(&[1.0, 10.0, 100.0, 1000.0, 1e4]));
+    let seeds = crate::grad::Seeds { outputs: vec![(rows, weights)], ..Default::default() };
+    let slopes = crate::grad::vjp(&mut graph, &seeds, &[h0]).unwrap()[0].expect("connected");
+    graph.set_results(vec![rows, slopes]);
+    let walk = crate::eval::Walk::new(std::sync::Arc::new(graph));
+    let mut args = vec![v(&[1.0, 7.0, 8.0, 9.0, 6.0]), Array::scalar(2i64)];
+    let got = walk.run(&mut EvalCx::new(), &mut walk.slots(), &mut args).unwrap();
+    assert_eq!(got[0].to_f64_vec(), [1.0, 2.0, 4.0, 9.0, 6.0]);
+    assert_eq!(got[1].to_f64_vec(), [421.0, 0.0, 0.0, 1000.0, 1e4]);
+}
