@@ -6,34 +6,30 @@ use super::lanes::fused;
 use super::math;
 
 macro_rules! fast {
-    ($($name:ident),+ of $args:tt) => {$(
+    ($($name:ident),+ $(,)?) => {$(
         pub(super) mod $name {
             use super::*;
-            fast!(@each $name, f32, $args);
-            fast!(@each $name, f64, $args);
+            fast!(@width $name, f32);
+            fast!(@width $name, f64);
         }
     )+};
-    (@each $name:ident, $t:ident, ($($x:ident),+)) => {
-        fast!(@width $name, $t, $($x),+);
-    };
-    (@width $name:ident, $t:ident, $($x:ident),+) => {
+    (@width $name:ident, $t:ident) => {
         #[inline]
-        pub fn $t($($x: $t),+) -> $t {
+        pub fn $t(x: $t) -> $t {
             #[cfg_attr(target_arch = "x86_64", target_feature(enable = "fma"))]
-            fn once($($x: $t),+) -> $t {
-                math::$name(&Plain::<$t, true>::CX, $($x),+)
+            fn once(x: $t) -> $t {
+                math::$name(&Plain::<$t, true>::CX, x)
             }
             if !fused() {
-                return math::$name(&Plain::<$t, false>::CX, $($x),+);
+                return math::$name(&Plain::<$t, false>::CX, x);
             }
             // SAFETY: `fused` has asked the processor for that feature.
             #[allow(unused_unsafe)]
             unsafe {
-                once($($x),+)
+                once(x)
             }
         }
     };
 }
 
-fast!(exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos of (x));
-fast!(pow of (x, y));
+fast!(exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos);

@@ -21,7 +21,7 @@ impl<T, const FUSED: bool> Plain<T, FUSED> {
 }
 
 macro_rules! host {
-    ($Cx:ty, $t:ident, $i:ty, [$($FUSED:ident: bool)?] fma $fma:expr, written { $($written:ident)* } and { $($written2:ident)* }, direct { $($direct:ident = $d:path),+ $(,)? }, wide { $($wide:ident = $w:path),+ $(,)? }, wide2 { $($wide2:ident = $w2:path),+ $(,)? }) => {
+    ($Cx:ty, $t:ident, $i:ty, [$($FUSED:ident: bool)?] fma $fma:expr, written { $($written:ident)* }, direct { $($direct:ident = $d:path),+ $(,)? }, wide { $($wide:ident = $w:path),+ $(,)? }, wide2 { $($wide2:ident = $w2:path),+ $(,)? }) => {
         impl$(<const $FUSED: bool>)? Lanes for $Cx {
             type V = $t;
             type B = bool;
@@ -29,7 +29,6 @@ macro_rules! host {
             #[inline(always)] fn wide(&self) -> bool { size_of::<$t>() == 8 }
             #[inline(always)] fn fma(&self, x: $t, y: $t, z: $t) -> $t { if $fma { x.mul_add(y, z) } else { x * y + z } }
             $(#[inline(always)] fn $written(&self, x: $t) -> $t { fast::$written::$t(x) })*
-            $(#[inline(always)] fn $written2(&self, x: $t, y: $t) -> $t { fast::$written2::$t(x, y) })*
             #[inline(always)] fn bits(&self, x: $t) -> $i { x.to_bits() }
             #[inline(always)] fn of_bits(&self, i: $i) -> $t { <$t>::from_bits(i) }
             #[inline(always)] fn int(&self, k: u64) -> $i { k as $i }
@@ -65,17 +64,17 @@ macro_rules! host {
 
 macro_rules! hosts {
     ($($t:ident $i:ident),+) => {$(
-        hosts!(Host<$t>, $t, $i, [] fma fused(), written { exp exp2 expm1 log log2 log10 log1p tanh sigmoid log1p_exp sin cos } and { pow });
-        hosts!(Plain<$t, FUSED>, $t, $i, [FUSED: bool] fma FUSED, written {} and {});
+        hosts!(Host<$t>, $t, $i, [] fma fused(), written { exp exp2 expm1 log log2 log10 log1p tanh sigmoid log1p_exp sin cos });
+        hosts!(Plain<$t, FUSED>, $t, $i, [FUSED: bool] fma FUSED, written {});
     )+};
-    ($Cx:ty, $t:ident, $i:ident, $generics:tt fma $fma:expr, written $written:tt and $two:tt) => {
-        host!($Cx, $t, $i, $generics fma $fma, written $written and $two,
+    ($Cx:ty, $t:ident, $i:ident, $generics:tt fma $fma:expr, written $written:tt) => {
+        host!($Cx, $t, $i, $generics fma $fma, written $written,
             direct { abs = $t::abs, sqrt = $t::sqrt, floor = $t::floor, ceil = $t::ceil, trunc = $t::trunc, round = $t::round_ties_even },
             wide { machine_sin = far_sin, machine_cos = far_cos,
                 tan = f64::tan, asin = f64::asin, acos = f64::acos, atan = f64::atan, sinh = f64::sinh, cosh = f64::cosh,
                 asinh = libm::asinh, acosh = libm::acosh, atanh = libm::atanh, erf = libm::erf, erfc = libm::erfc, erfinv = super::special::erfinv,
                 gammaln = libm::lgamma, digamma = super::special::digamma, trigamma = super::special::trigamma, tetragamma = super::special::tetragamma },
-            wide2 { machine_pow = f64::powf, hypot = f64::hypot, atan2 = f64::atan2 });
+            wide2 { pow = f64::powf, hypot = f64::hypot, atan2 = f64::atan2 });
     };
 }
 

@@ -64,8 +64,6 @@ macro_rules! lanes {
             }
             $($(#[$doc])+ fn $name(&self, $($x: Self::V),+) -> Self::V;)+
             $($(#[$doc2])+ fn $name2(&self, x: Self::V) -> Self::V { math::$name2(self, x) })+
-            /// `xʸ`
-            fn pow(&self, x: Self::V, y: Self::V) -> Self::V { math::pow(self, x, y) }
         }
     };
 }
@@ -98,8 +96,8 @@ lanes! {
         trunc(x);
         /// Nearest integer, halves to even.
         round(x);
-        /// `xʸ` by the function of this machine.
-        machine_pow(x, y);
+        /// `xʸ`
+        pow(x, y);
         /// `√(x² + y²)` without overflow.
         hypot(x, y);
         /// The angle of the point (x, y), first argument y.

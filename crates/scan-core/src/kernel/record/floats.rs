@@ -105,7 +105,6 @@ macro_rules! recorder {
             $(fn $call(&self, x: Reg) -> Reg { self.call(HostFn::$Call, &[x]) })+
             // Once for all rows: their bodies are long.
             $(#[inline(never)] fn $written(&self, x: Reg) -> Reg { math::$written(self, x) })+
-            #[inline(never)] fn pow(&self, x: Reg, y: Reg) -> Reg { math::pow(self, x, y) }
             $(fn $call2(&self, x: Reg, y: Reg) -> Reg { self.call(HostFn::$Call2, &[x, y]) })+
         }
     };
@@ -122,5 +121,5 @@ recorder! {
         gammaln GammaLn, digamma Digamma, trigamma Trigamma, tetragamma Tetragamma
     }
     written { exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, log1p_exp, sin, cos }
-    call2 { machine_pow Pow, hypot Hypot, atan2 Atan2, fmod Fmod }
+    call2 { pow Pow, hypot Hypot, atan2 Atan2, fmod Fmod }
 }

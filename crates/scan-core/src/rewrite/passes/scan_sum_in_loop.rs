@@ -6,7 +6,8 @@
 //!         return last row of (0, %0.sum)                         and scan_keep_last lets go of the rows of h
 //! ```
 //!
-//! Only where nothing else reads all rows, and the number of steps is not known when the function is made. The sum is then
+//! Only where nothing else reads all rows, and the number of steps is not known when the function is made; not over the lanes of a loop that is
+//! one kernel, where it keeps other rows. The sum is then
 //! taken in the order of the steps, while a sum over an array adds up eight partial sums: floats are rounded otherwise, with an
 //! error of at most `n · ε · Σ|x|` instead of about `n/8 · ε · Σ|x|`.
 
@@ -14,6 +15,7 @@ use crate::base::Result;
 use crate::ir::op::{BroadcastTo, Expand, Reduce};
 use crate::ir::{Graph, Keep, Node, NodeId, Offsets, Op, Scan, State, StateId, Tag, Value};
 use crate::rewrite::Cx;
+use crate::rewrite::loops::cost::several_kernels;
 use crate::rewrite::loops::facts::integer;
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::readers::{Users, Want};
@@ -93,6 +95,11 @@ fn summed(g: &Graph, users: &Users, prover: &mut Prover, node: &Node, scan: &Sca
         _ => None,
     };
     let sums: Vec<Sum> = readers.iter().filter(|r| r.want == Want::Sum).filter_map(|r| sum(r.node)).collect();
+    // A kernel of wide rows sums none of them: it stays one where rows as long are kept in any case.
+    let others = || scan.states.ids().filter(|&other| other != id).any(|other| users.readers(node.outs[scan.state_output(other)]).is_err());
+    if sums.iter().any(|s| s.op.axes.len() > 1) && !several_kernels(&scan.body) && others() {
+        return vec![];
+    }
     let known = |op: &Reduce| state.init || kept_axes(op, state).all(|axis| state.row.dims[axis].value().is_some());
     if behind && sums.iter().all(|s| known(&s.op)) { sums } else { vec![] }
 }

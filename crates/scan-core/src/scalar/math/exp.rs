@@ -103,11 +103,11 @@ pub(super) fn fraction<C: Lanes>(c: &C) -> u32 {
 }
 
 /// The bias that [`scale`] asks for: twice that of the exponent.
-pub(super) const HALVES: [f64; 2] = [2.0 * BIAS[0], 2.0 * BIAS[1]];
+const HALVES: [f64; 2] = [2.0 * BIAS[0], 2.0 * BIAS[1]];
 
 /// `p·2ⁿ`
 #[inline(always)]
-pub(super) fn scale<C: Lanes>(c: &C, p: C::V, shifted: C::V) -> C::V {
+fn scale<C: Lanes>(c: &C, p: C::V, shifted: C::V) -> C::V {
     let both = c.bits(shifted);
     let one = c.int_shr(both, 1);
     let other = c.int_sub(both, one);
@@ -129,14 +129,8 @@ pub(super) fn at_most<C: Lanes>(c: &C, x: C::V, bound: C::V) -> C::V {
 
 /// The greater of x and a bound; NaN stays.
 #[inline(always)]
-pub(super) fn at_least<C: Lanes>(c: &C, x: C::V, bound: C::V) -> C::V {
+fn at_least<C: Lanes>(c: &C, x: C::V, bound: C::V) -> C::V {
     c.select(c.lt(x, bound), bound, x)
-}
-
-/// `(eʳ − 1 − r) / r²`
-#[inline(always)]
-pub(super) fn exp_terms<C: Lanes>(c: &C, r: C::V) -> C::V {
-    polynomial(c, r, &EXP, &EXP_F32)
 }
 
 /// `eˣ`
@@ -150,7 +144,7 @@ pub fn exp<C: Lanes>(c: &C, x: C::V) -> C::V {
 pub(super) fn exp_of_low<C: Lanes>(c: &C, x: C::V) -> C::V {
     let Reduced { shifted, r, .. } = reduce(c, at_least(c, x, pick(c, -746.0, -104.0)), HALVES);
     let one = c.num(1.0);
-    let slope = c.fma(r, exp_terms(c, r), one);
+    let slope = c.fma(r, polynomial(c, r, &EXP, &EXP_F32), one);
     scale(c, c.fma(r, slope, one), shifted)
 }
 

@@ -42,14 +42,14 @@ const LOG10_2: [f64; 2] = [0.3010299955494702, 1.1451100898021838e-10];
 const LOG10_2_F32: [f64; 2] = [0.301025390625, 4.605039066518657e-06];
 
 /// `x = 2ᵉ·(1 + f)`
-pub(super) struct Split<V> {
-    pub e: V,
-    pub f: V,
+struct Split<V> {
+    e: V,
+    f: V,
 }
 
 /// The split of a positive number; of others nothing that means something.
 #[inline(always)]
-pub(super) fn split<C: Lanes>(c: &C, x: C::V) -> Split<C::V> {
+fn split<C: Lanes>(c: &C, x: C::V) -> Split<C::V> {
     let tiny = c.lt(x, pick(c, f64::MIN_POSITIVE, f32::MIN_POSITIVE as f64));
     let x = c.select(tiny, c.mul(x, pick(c, TWO_54, TWO_24)), x);
     // The bits of 1 less those of √½, and the latter.

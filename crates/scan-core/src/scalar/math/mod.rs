@@ -5,14 +5,12 @@ mod exact;
 mod exp;
 mod log;
 mod poly;
-mod pow;
 #[cfg(test)]
 mod tests;
 mod trig;
 
 pub use exp::{exp, exp2, expm1, sigmoid, tanh};
 pub use log::{log, log1p, log2, log10};
-pub use pow::pow;
 pub use trig::{cos, sin};
 
 use super::Lanes;
