@@ -212,11 +212,13 @@ def test_large_results_through_pickle_and_copy():
 
 def test_references_do_not_leak():
     x, y = rs.vector("x"), rs.scalar("y")
-    f = rs.function([x, y], {"sum": (x * y).sum(), "x": x})
+    # A name that nobody else in the process has: others take and drop references to a common word.
+    total = "the total of these calls"
+    f = rs.function([x, y], {total: (x * y).sum(), "x": x})
     g = f.bind(y=2.0)
     arrays = [np.ones(n) for n in (3, 4096, 300_000)]
     number = np.float64(1.25)
-    buffers = {"sum": np.empty(()), "x": np.empty(4096)}
+    buffers = {total: np.empty(()), "x": np.empty(4096)}
 
     def calls():
         for a in arrays:
@@ -229,18 +231,15 @@ def test_references_do_not_leak():
 
     calls()
     gc.collect()
-    rounds = 20
-    ours, shared = [*arrays, number, *buffers.values()], [np.dtype("float64"), "sum"]
-    before = [sys.getrefcount(w) for w in [*ours, *shared]]
-    for _ in range(rounds):
+    watched = [*arrays, number, np.dtype("float64"), *buffers.values(), total]
+    before = [sys.getrefcount(w) for w in watched]
+    for _ in range(20):
         calls()
     gc.collect()
-    after = [sys.getrefcount(w) for w in [*ours, *shared]]
+    after = [sys.getrefcount(w) for w in watched]
     grown = [a - b for a, b in zip(after, before, strict=True)]
-    assert grown[: len(ours)] == [0] * len(ours)
-    # These belong to the whole process, other threads take and drop them meanwhile: a leak of
-    # one in every round would show, and less is not ours.
-    assert all(g < rounds for g in grown[len(ours) :]), grown
+    # The dtype belongs to all: a few references more or less are NumPy's own.
+    assert all(abs(n) <= (3 if isinstance(w, np.dtype) else 0) for n, w in zip(grown, watched, strict=True)), grown
 
 
 def test_arguments_are_let_go_after_an_error():
