@@ -139,7 +139,8 @@ fn substitute(cx: &mut EvalCx, t: Triangle, b: &mut [f64], sides: &Sides, i: usi
     cx.worked((known.len() + 1) * sides.columns.len())?;
     let (row, rows) = beside(b, sides, i, &known);
     for (j, from) in known.zip(rows.chunks_exact(sides.width)) {
-        less_multiple(&from[sides.columns.clone()], t.matrix.at(i, j), row);
+        let factor = t.matrix.at(i, j);
+        row.iter_mut().zip(&from[sides.columns.clone()]).for_each(|(x, from)| *x -= factor * from);
     }
     if !t.unit {
         let pivot = t.matrix.at(i, i);
@@ -160,18 +161,6 @@ fn beside<'a>(b: &'a mut [f64], sides: &Sides, i: usize, known: &Range<usize>) -
     };
     (&mut row[sides.columns.clone()], rows)
 }
-
-/// `out = out − factor · x`, rounded twice.
-#[inline]
-fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) {
-    if x.len() < FEW {
-        return out.iter_mut().zip(x).for_each(|(out, x)| *out -= factor * x);
-    }
-    slices::less_multiple(x, factor, out);
-}
-
-/// Fewer elements are quicker done than handed over.
-const FEW: usize = 16;
 
 /// The lower triangular l with `l·lᵀ = a`, reading the lower part of a; `None` where a is not positive definite.
 ///

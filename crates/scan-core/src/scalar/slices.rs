@@ -99,8 +99,6 @@ slices! {
     pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of of f64;
     /// True where an element is NaN.
     pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
-    /// `out = out − factor · x`, rounded twice.
-    pub fn less_multiple(x: &[f64], factor: f64, out: &mut [f64]) = less_multiple_of of f64;
     /// Rows of a triangular factor of a positive definite matrix ([`leaves`](super::leaves)).
     pub fn cholesky_leaf(u: &mut [f64], width: usize, lo: usize, m: usize) -> bool = cholesky_leaf_of of f64;
     /// Rows of the solution of a triangular system ([`leaves`](super::leaves)).
@@ -206,11 +204,6 @@ fn quotients_of<C: Lanes<V = f64>>(_: &C, cts: &[f64], sums: &[f64], tops: &[f64
 #[inline(always)]
 fn any_nan_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> bool {
     x.iter().map(|x| u64::from(x.is_nan())).sum::<u64>() > 0
-}
-
-#[inline(always)]
-fn less_multiple_of<C: Lanes<V = f64>>(_: &C, x: &[f64], factor: f64, out: &mut [f64]) {
-    out.iter_mut().zip(x).for_each(|(out, x)| *out -= factor * x);
 }
 
 #[inline(always)]
