@@ -15,7 +15,8 @@
 //! - What is read of a row of which each step writes a part (`buf[i]`) is kept: the rows need not be, and the step writes in place.
 //! - Both loops run the same steps: where a gradient covers the last steps alone, all is computed again.
 //! - Rows of a loop inside the step are never kept: who wrote a loop of loops may have done so to save memory.
-//! - A product of which only the shape is read becomes zeros of that shape: it cannot fail, since the earlier loop has computed it.
+//! - A product of which only the shape is read becomes zeros of that shape: it cannot fail, since the earlier loop has computed it. Where
+//!   something is made of it that zeros could make fail (a factor of a matrix), it stays.
 
 use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;
@@ -311,12 +312,25 @@ impl<'a> Again<'a> {
             live
         };
         let (all, for_elements) = (reach(true), reach(false));
+        let tested = self.tested(&all, &read);
         let product = |v: &Value| self.body.node_of(*v).is_some_and(|n| matches!(n.op, Op::MatMul(_)) && axes(self.body, n).is_some());
         let sure = |v: &Value| self.sure[self.twin.image[v].idx()];
         self.body
             .value_ids()
             .filter(|v| all[v.idx()] && !for_elements[v.idx()] && self.repeated(v) && product(v) && sure(v) && !read.contains(v))
+            .filter(|v| !tested[v.idx()])
             .collect()
+    }
+    /// Values on whose elements it depends whether something fails that is computed, where `read` is not.
+    fn tested(&self, computed: &[bool], read: &FxHashSet<Value>) -> Vec<bool> {
+        let mut tested = vec![false; self.body.n_values()];
+        for node in self.body.nodes().iter().rev().filter(|n| n.outs.iter().any(|v| computed[v.idx()] && !read.contains(v))) {
+            if node.op.def().fallible(self.body, &node.ins) || node.outs.iter().any(|v| tested[v.idx()]) {
+                let shape_only = node.op.properties().shape_only;
+                node.ins.iter().enumerate().filter(|(k, _)| !shape_only.contains(k)).for_each(|(_, v)| tested[v.idx()] = true);
+            }
+        }
+        tested
     }
 }
 
