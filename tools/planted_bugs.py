@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Plants deliberate bugs, one at a time, and counts how many the tests catch: in loops and gradients, in passes and lowering, in Python.
 
-    .venv/bin/python tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER] [--places]
+    .venv/bin/python tools/planted_bugs.py [-n PROGRAMS] [-k TEXT] [-d FOLDER] [--places] [--devices]
 
 In a copy of the tree, each place of the list becomes `if planted(k) { new } else { old }`: one build has them all, asleep. Then, for
 each k, with bug k awake: the random programs run, where they pass the other Rust tests, where these pass the Python tests. A run that
-fails has caught it.
+fails has caught it. `--devices`: those of planted_device_bugs.py, which the tests of the backends and
+random programs on devices are to catch; they need a Vulkan driver.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import pathlib
 import sys
 import time
 
+import planted_device_bugs
 import planting
 from planting import CORE, ROOT
 
@@ -32,7 +34,9 @@ BUGS = [
     ("the position of a written row is not flipped", VJP, "let want = «state.span() - offset»;", "offset"),
     ("sequence cotangents are not flipped back", VJP, "if turned { «g.emit(Flip { axis: 0 }, &[outs[first + k]])» }", "outs[first + k]"),
     ("truncation zeroes the wrong side", GIVEN, "g.join_rows(&«[before, rows, after]»);", "[after, rows, before]"),
-    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «self.forwards»));", "!self.forwards"),
+    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «false»));", "true"),
+    ("gradients of maps read sequences the other way", VJP, "self.seqs.push((x, image_of, «self.scan.seqs[id].reverse»));",
+     "!self.scan.seqs[id].reverse"),
     ("a reversed sequence is cut at the start", VJP, "let rows = «self.g.slice_rows(x, lo, len)»;",
      "{ let zero = self.g.sub(lo, lo); self.g.slice_rows(x, zero, self.steps) }"),
     ("offsets of what a step saw are ignored", VJP, "let lo = self.g.int(«offset as i64»);", "0"),
@@ -180,14 +184,58 @@ class Judge:
         return [word for test in planting.listed(self.programs[name]) if test.startswith("tidy") for word in ("--skip", test)]
 
 
+class DeviceJudge(Judge):
+    """Runs the tests of one device with one of its bugs awake."""
+
+    def __init__(self, tree: pathlib.Path, n: int) -> None:
+        self.tree, self.n = tree, n
+        self.programs = planting.build_tests(tree)
+
+    def judge_on(self, device: str, k: int) -> str:
+        """The tests of the backends, then the random programs that `make test` takes, then more of them."""
+        crate, driver = self.tree / "crates/scan-core", {"cuda": {"RSCAN_CUDA_DRIVER": "fake"}, "wgpu": {"RSCAN_ISA": "portable"}}[device]
+        backends = [self.programs["scan_core"], "backend::gpu::", f"backend::{device}::", "exec::native::"]
+        on_devices = [self.programs["it"], "device::"]
+        random = [self.programs["accept"], "--ignored", "--exact", "a_share_of_random_programs_agrees_on_a_device"]
+        for command, verdict in ((backends, "caught by unit tests"), (on_devices, "caught by loops on devices")):
+            if not self.passes(command, crate, k, RSCAN_REQUIRE_WGPU="1"):
+                return verdict
+        for count, verdict in ((4, "caught"), (self.n, "caught by more programs")):
+            if not self.passes(random, crate, k, RSCAN_DEVICE=f"{device}:0", RSCAN_DEVICE_PROGRAMS=str(count), **driver):
+                return verdict
+        return "missed"
+
+
+def judged_devices(tree: pathlib.Path, options: argparse.Namespace) -> int:
+    """Bugs of the devices, one after the other; status 0 where enough of each device's are caught by what `make test` runs."""
+    bugs = [bug[1:] for bug in planted_device_bugs.BUGS]
+    planting.copy_tree(tree, planted(bugs))
+    judge, good = DeviceJudge(tree, options.n), True
+    for device in ("wgpu", "cuda"):
+        asleep = judge.judge_on(device, len(bugs))
+        print(f"{device + ' (all asleep)':<74} {'passes' if asleep == 'missed' else 'FAILS: ' + asleep}", flush=True)
+        verdicts = []
+        for k, (of, what, path, *_) in enumerate(planted_device_bugs.BUGS):
+            if of == device and (options.k in what or options.k in path):
+                start = time.time()
+                verdicts.append(judge.judge_on(device, k))
+                print(f"{device}: {what:<68} {verdicts[-1]:<26} {time.time() - start:4.0f} s", flush=True)
+        caught = sum(v != "missed" and v != "caught by more programs" for v in verdicts)
+        print(f"{device}: {caught} of {len(verdicts)} planted bugs are caught")
+        good = good and asleep == "missed" and caught >= LEAST * len(verdicts)
+    return 0 if good else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=300, help="programs per bug")
     parser.add_argument("-k", default="", help="only bugs whose description or file contains this")
     parser.add_argument("-d", type=pathlib.Path, default=ROOT / "out/bugs", help="folder of the copy")
     parser.add_argument("--places", action="store_true", help="only look whether each place is there, once")
+    parser.add_argument("--devices", action="store_true", help="those of backends for graphics processors")
     options = parser.parse_args()
-    unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in BUGS if fits(bug) != 1]
+    all_bugs = BUGS + [bug[1:] for bug in planted_device_bugs.BUGS]
+    unfit = [f"{bug[0]}: its place occurs {fits(bug)} times in {bug[1]}" for bug in all_bugs if fits(bug) != 1]
     if unfit:
         print("\n".join(unfit))
         return 2
@@ -195,6 +243,8 @@ def main() -> int:
     if options.places:
         return 0
     tree = options.d.resolve()
+    if options.devices:
+        return judged_devices(tree, options)
     planting.copy_tree(tree, files)
     judge = Judge(tree, options.n)
     asleep = judge.judge(len(BUGS), False)

@@ -86,21 +86,28 @@ def errors(messages: list[dict]) -> list[dict]:
     return [m["message"] for m in messages if m.get("reason") == "compiler-message" and m["message"]["level"] == "error"]
 
 
+def built(tree: pathlib.Path, command: str) -> list[dict]:
+    """The messages of a build, which has to succeed."""
+    good, messages = cargo(tree, f"{command} --message-format=json")
+    if not good:
+        sys.exit("\n".join(e["rendered"] for e in errors(messages)))
+    return messages
+
+
+def build_tests(tree: pathlib.Path) -> dict[str, str]:
+    """The paths of the test programs by their names."""
+    messages = built(tree, "test --package scan-core --all-features --lib --tests --no-run")
+    return {m["target"]["name"]: m["executable"] for m in messages if m.get("executable")}
+
+
 def build(tree: pathlib.Path) -> dict[str, str]:
     """The paths of the test programs by their names, and the extension in its place."""
-    found = {}
-    commands = "test --package scan-core --all-features --lib --tests --no-run", "build --profile wheel --package scan-py"
-    for command in commands:
-        good, messages = cargo(tree, f"{command} --message-format=json")
-        if not good:
-            sys.exit("\n".join(e["rendered"] for e in errors(messages)))
-        for m in messages:
-            if m.get("executable"):
-                found[m["target"]["name"]] = m["executable"]
-            if m.get("reason") == "compiler-artifact" and m["target"]["name"] == "_native":
-                for name in m["filenames"]:
-                    if name.endswith((".so", ".dylib")) and "wheel" in name:
-                        write(tree / "python/rscan/_native.abi3.so", pathlib.Path(name).read_bytes())
+    found = build_tests(tree)
+    for m in built(tree, "build --profile wheel --package scan-py"):
+        if m.get("reason") == "compiler-artifact" and m["target"]["name"] == "_native":
+            for name in m["filenames"]:
+                if name.endswith((".so", ".dylib")) and "wheel" in name:
+                    write(tree / "python/rscan/_native.abi3.so", pathlib.Path(name).read_bytes())
     return found
 
 
