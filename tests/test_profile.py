@@ -61,7 +61,7 @@ def test_the_name_of_a_profile_names_the_loop():
     f(3, 1.0)
     assert f.profile.loops[1].name == "tides"
     text = str(f.profile)
-    assert text.splitlines()[0] == "profile of a function: 1 calls" and "tides: 1 runs, 3 steps" in text
+    assert text.startswith("profile of a function: 1 calls, arrays of ") and "tides: 1 runs, 3 steps" in text
 
 
 def test_nested_loops_and_gradients_have_entries_of_their_own():
@@ -95,6 +95,26 @@ def test_what_loops_store(monkeypatch):
     copy = pickle.loads(pickle.dumps(slope))
     copy(np.ones((10, 4)), np.eye(4))
     assert [loop.stored for loop in copy.profile.loops] == [loop.stored for loop in slope.profile.loops]
+
+
+@pytest.mark.usefixtures("chosen_engine")
+def test_the_most_bytes_at_a_time():
+    """All rows of a loop that is differentiated, of a few where they are computed again, of one where the last one is asked for."""
+    x, rows, width = rs.dvector("x"), 400, 1000
+    loop = rs.loop(lambda h: rs.tanh(h) * 0.9, init=x, n_steps=rows)
+    whole = rows * width * 8
+    outs = {"last": loop.last, "all": loop[:], "slope": rs.grad(rs.sum(loop.last), x)}
+    peaks = {}
+    for name, out in outs.items():
+        f = rs.function([x], out, profile=True)
+        f(np.ones(width))
+        first = peaks[name] = f.profile.peak
+        f(np.ones(width))
+        assert f.profile.peak == first == f.profile.to_dict()["peak"], "the second call's memory is the first's, used again"
+        assert f"arrays of {first:,} bytes at most" in str(f.profile) and f"arrays of {first:,} bytes" in f.profile._repr_html_()
+    assert width * 8 <= peaks["last"] < whole / 4
+    assert whole <= peaks["all"] < 2.5 * whole
+    assert whole <= peaks["slope"] < 2.5 * whole
 
 
 def test_a_failing_call_leaves_the_profile_as_it_was():

@@ -115,7 +115,7 @@ def profile(p: Profile) -> str:
         ops = sorted(one.ops.items(), key=lambda item: -item[1][1])
         rows += [(f"\u00a0\u00a0{op}", f"{count:,} times", f"{spent:.6f} s", _share(spent, p)) for op, (count, spent) in ops]
     table = _table(("", "", "time", "share"), rows)
-    return f"<div><b>{escape(p.name or 'function')}</b>: {p.calls:,} calls{_flames(p)}{table}</div>"
+    return f"<div><b>{escape(p.name or 'function')}</b>: {p.calls:,} calls, arrays of {p.peak:,} bytes at most{_flames(p)}{table}</div>"
 
 
 #: Pixels of a bar: the width of the whole, a height; and the width of a character.

@@ -1,4 +1,4 @@
-"""Where the time of a function's calls goes: per loop and, inside a loop, per operation of its step; and what loops store."""
+"""Where the time of a function's calls goes: per loop and, inside a loop, per operation of its step; and how much memory they take."""
 
 from __future__ import annotations
 
@@ -45,13 +45,17 @@ class LoopProfile:
 
 
 class Profile:
-    """The times of a function: `print(f.profile)`. `loops` has an entry per loop; the first is what stands outside all."""
+    """The times and the memory of a function: `print(f.profile)`. `loops` has an entry per loop; the first is what stands outside all."""
 
     calls: int
+    #: The most bytes that arrays took at a time in a call, above those that they took when it began: results, rows of loops, what is
+    #: computed on the way. Arguments are not among them, and memory that is kept for later calls neither (`f.free()` gives that back);
+    #: arrays of calls in other threads are.
+    peak: int
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
-        self.calls = 0
+        self.calls = self.peak = 0
         self._loops: list[LoopProfile] = []
         self._native: Any = None
         self._known: dict[tuple[str, int], LoopProfile] = {}
@@ -64,10 +68,11 @@ class Profile:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def add(self, rows: list[Any]) -> None:
-        """Adds the rows that one call gave. Loops of one name are told apart by their order."""
+    def add(self, rows: list[Any], peak: int) -> None:
+        """Adds the rows that one call gave, and its bytes. Loops of one name are told apart by their order."""
         with self._lock:
             self.calls += 1
+            self.peak = max(self.peak, peak)
             seen: Counter[str] = Counter()
             for i, (name, *numbers) in enumerate(rows):
                 label = OUTSIDE if i == 0 else name or UNNAMED
@@ -106,13 +111,13 @@ class Profile:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
-        return {"name": self.name, "calls": self.calls, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
+        return {"name": self.name, "calls": self.calls, "peak": self.peak, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
 
     #: The name that pandas and others have for it.
     to_dict = as_dict
 
     def __str__(self) -> str:
-        lines = [f"profile of {self.name or 'a function'}: {self.calls} calls"]
+        lines = [f"profile of {self.name or 'a function'}: {self.calls} calls, arrays of {self.peak:,} bytes at most"]
         for loop in self.loops:
             head = f"{loop.name}: {loop.seconds:.6f} s"
             if loop.name != OUTSIDE:

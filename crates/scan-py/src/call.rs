@@ -174,8 +174,11 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
-fn rows_of(profile: Option<Box<Profile>>) -> Vec<Times> {
-    profile.map_or_else(Vec::new, |p| p.loops.into_iter().map(times).collect())
+/// What a profile gets of a call: the times of its loops, and the most bytes of its arrays.
+pub type Profiled = (Vec<Times>, usize);
+
+fn profiled(profile: Option<Box<Profile>>) -> Profiled {
+    profile.map_or_else(Profiled::default, |p| (p.loops.into_iter().map(times).collect(), p.peak))
 }
 
 /// Makes memory that a NumPy array can have of what is large and somebody else sees, too: afterwards, when shared variables are written,
@@ -210,11 +213,11 @@ impl Function {
 
     /// The outputs, and where the time went, per loop, where the caller wants to know. The interpreter lock is free meanwhile,
     /// but for calls that are over before anybody could use it. Ctrl-C stops the call.
-    pub fn run(&self, py: Python<'_>, values: &[Array], profile: bool, accept: Accept<'_>) -> PyResult<(Vec<Array>, Vec<Times>)> {
+    pub fn run(&self, py: Python<'_>, values: &[Array], profile: bool, accept: Accept<'_>) -> PyResult<(Vec<Array>, Profiled)> {
         if let Some(callback) = self.progress.get() {
             return self.run_telling(py, callback, values, profile, accept);
         }
-        let (result, rows) = if !profile && self.lock.may_be_kept(values) {
+        let (result, profile) = if !profile && self.lock.may_be_kept(values) {
             let poll = || {
                 self.lock.missed();
                 Python::attach(|py| py.check_signals().map(|()| py.detach(std::thread::yield_now))).map_err(|e| carry(Kind::Interrupted, e))
@@ -227,7 +230,7 @@ impl Function {
             })
         };
         let outs = result.map_err(|e| to_py(py, &e))?;
-        Ok((outs, rows_of(rows)))
+        Ok((outs, profiled(profile)))
     }
 
     /// The same, where a callable is told how far the call has come.
@@ -238,15 +241,15 @@ impl Function {
         values: &[Array],
         profile: bool,
         accept: Accept<'_>,
-    ) -> PyResult<(Vec<Array>, Vec<Times>)> {
-        let (result, rows) = py.detach(|| {
+    ) -> PyResult<(Vec<Array>, Profiled)> {
+        let (result, profile) = py.detach(|| {
             let telling = Telling::new(callback);
             let poll = || Python::attach(|py| py.check_signals().and_then(|()| telling.tell(py))).map_err(|e| carry(Kind::Interrupted, e));
-            let (result, rows) = self.run_in(EvalCx::with_poll(&poll).telling(&telling.walked), values, profile, accept);
+            let (result, profile) = self.run_in(EvalCx::with_poll(&poll).telling(&telling.walked), values, profile, accept);
             let closed = Python::attach(|py| telling.close(py)).map_err(|e| carry(Kind::Interrupted, e));
-            (result.and_then(|outs| closed.map(|()| outs)), rows)
+            (result.and_then(|outs| closed.map(|()| outs)), profile)
         });
-        Ok((result.map_err(|e| to_py(py, &e))?, rows_of(rows)))
+        Ok((result.map_err(|e| to_py(py, &e))?, profiled(profile)))
     }
 
     fn run_in(

@@ -236,9 +236,9 @@ impl Parts {
     }
 
     fn run(&self, py: Python<'_>, values: &[Array], accept: Accept<'_>) -> PyResult<Vec<Array>> {
-        let (outs, rows) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
+        let (outs, (rows, peak)) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
         if let Some(profile) = &self.profile {
-            profile.call_method1(py, "add", (rows,))?;
+            profile.call_method1(py, "add", (rows, peak))?;
         }
         Ok(outs)
     }

@@ -13,6 +13,7 @@ use crate::ir::{EvalCx, Graph, Value};
 use crate::lower::stepwise::Stepwise;
 use crate::rewrite::{Options, Report};
 use crate::types::shape::tuple;
+use crate::types::watch::Watch;
 use crate::types::{Array, Shared, memory};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
@@ -128,7 +129,12 @@ impl Function {
     /// As a call; what `accept` returns.
     pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         self.check(args)?;
-        memory::given(|| "the call".to_string(), || self.run_with(cx, args, accept))
+        let watch = cx.profile.is_some().then(Watch::start);
+        let outs = memory::given(|| "the call".to_string(), || self.run_with(cx, args, accept))?;
+        if let (Some(watch), Some(profile)) = (watch, &mut cx.profile) {
+            profile.peak = profile.peak.max(watch.peak());
+        }
+        Ok(outs)
     }
 
     fn run_with(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {

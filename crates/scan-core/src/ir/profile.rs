@@ -1,4 +1,4 @@
-//! Where the time of an evaluation goes: per loop and, inside it, per op.
+//! Where the time of an evaluation goes, per loop and, inside it, per op; and how much memory it takes.
 
 use crate::base::clock::Instant;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct LoopTimes {
     pub ops: BTreeMap<String, (u64, Duration)>,
 }
 
-/// Times by loop, in the order in which loops first ran; the first entry is the function outside all loops.
+/// Times by loop, in the order in which loops first ran; the first entry is the function outside all loops. And the memory of arrays.
 ///
 /// ```
 /// use scan_core::prelude::*;
@@ -41,20 +41,24 @@ pub struct LoopTimes {
 /// cx.profile = Some(Box::default());
 /// let x = scan().steps(3).init("x", 1.0).run(|s| s.get("x") * 2.0).last("x");
 /// function(&[], &[&x]).engine(Engine::Eval).passes(PassOptions::none()).compile()?.call(&mut cx, &[])?;
-/// assert!(cx.profile.is_some());
+/// assert!(cx.profile.is_some_and(|profile| profile.peak > 0));
 /// # Ok::<(), Box<Diagnostic>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The entries.
     pub loops: Vec<LoopTimes>,
+    /// The most bytes that arrays took at a time in a call, above those that they took when it began: results, rows of loops, what is
+    /// computed on the way. Arguments are not among them, memory that is kept for later calls neither. Arrays that other threads make
+    /// meanwhile are.
+    pub peak: usize,
     keys: Vec<usize>,
     open: Vec<usize>,
 }
 
 impl Default for Profile {
     fn default() -> Self {
-        Profile { loops: vec![LoopTimes::default()], keys: vec![0], open: vec![0] }
+        Profile { loops: vec![LoopTimes::default()], peak: 0, keys: vec![0], open: vec![0] }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory of arrays: our own, recycled where it is large, or somebody else's, which is only read.
 
 use super::array::Element;
-use super::memory;
+use super::{memory, watch};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -87,8 +87,8 @@ impl<T: Element> Buffer<T> {
         let bytes = n.saturating_mul(size_of::<T>());
         let idle = if bytes < MEDIUM { None } else { take(n) };
         match idle {
-            Some(v) => Buffer(Store::Pooled(v)),
-            None if (MEDIUM..LARGE).contains(&bytes) => Buffer(Store::Pooled(Lines::fresh(n))),
+            Some(v) => Buffer::made(Store::Pooled(v)),
+            None if (MEDIUM..LARGE).contains(&bytes) => Buffer::made(Store::Pooled(Lines::fresh(n))),
             None => Buffer::fresh(n),
         }
     }
@@ -111,7 +111,7 @@ impl<T: Element> Buffer<T> {
         match idle {
             Some(mut v) => {
                 v.as_mut_slice().fill(T::default());
-                Buffer(Store::Pooled(v))
+                Buffer::made(Store::Pooled(v))
             }
             None => Buffer::fresh(n),
         }
@@ -128,7 +128,21 @@ impl<T: Element> Buffer<T> {
         if let Some(advise) = ADVISE.get().filter(|_| bytes >= ADVISED) {
             advise(lines.vector.as_ptr().addr(), size_of_val(&*lines.vector));
         }
-        Buffer(Store::Pooled(lines))
+        Buffer::made(Store::Pooled(lines))
+    }
+    /// Bytes that it takes on the heap.
+    fn bytes(&self) -> usize {
+        size_of::<T>()
+            * match &self.0 {
+                Store::One(_) | Store::Foreign(_) => 0,
+                Store::Own(v) => v.capacity(),
+                Store::Pooled(lines) => lines.vector.capacity(),
+            }
+    }
+    fn made(store: Store<T>) -> Buffer<T> {
+        let buffer = Buffer(store);
+        watch::changed(0, buffer.bytes());
+        buffer
     }
     /// True where the memory is somebody else's.
     pub fn is_foreign(&self) -> bool {
@@ -151,16 +165,22 @@ impl<T: Element> Buffer<T> {
         if matches!(self.0, Store::One(_) | Store::Foreign(_)) {
             *self = Buffer::from(memory::copied(self));
         }
+        let before = self.bytes();
         match &mut self.0 {
             Store::Own(v) => memory::resize(v, n, T::default()),
             Store::Pooled(lines) => lines.resize(n),
             Store::One(_) | Store::Foreign(_) => unreachable!("copied above"),
         }
+        watch::changed(before, self.bytes());
     }
     /// The elements as a vector, where they are if they are in one from its beginning on.
     pub fn into_vec(mut self) -> Vec<T> {
         match &mut self.0 {
-            Store::Own(v) => std::mem::take(v),
+            Store::Own(v) => {
+                let data = std::mem::take(v);
+                watch::changed(data.capacity() * size_of::<T>(), 0);
+                data
+            }
             _ => memory::copied(&self),
         }
     }
@@ -227,7 +247,7 @@ impl<T: Element> AsRef<[T]> for Part<T> {
 
 impl<T: Element> From<Vec<T>> for Buffer<T> {
     fn from(data: Vec<T>) -> Buffer<T> {
-        Buffer(Store::Own(data))
+        Buffer::made(Store::Own(data))
     }
 }
 
@@ -264,6 +284,7 @@ impl<T: Element> std::fmt::Debug for Buffer<T> {
 
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
+        watch::changed(self.bytes(), 0);
         if let Store::Pooled(lines) = &mut self.0 {
             keep(std::mem::take(&mut lines.vector));
         }

@@ -12,6 +12,7 @@ pub mod rows;
 pub mod shape;
 pub mod shared;
 pub mod view;
+pub mod watch;
 #[allow(unsafe_code)]
 pub mod zeroed;
 
