@@ -29,7 +29,7 @@ FILE_MUTANTS ?= 20000
 # How many draws of data `make accept-onnx` judges each graph by.
 DRAWS        ?= 100
 
-.PHONY: accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-mutants accept-models clean
+.PHONY: accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -221,6 +221,9 @@ accept-cuda:  ## random kernels and N random programs on a driver of CUDA withou
 
 accept-bugs: $(VENV)/installed  ## plant deliberate bugs, one at a time, and count those that the tests catch
 	$(PY) tools/planted_bugs.py
+
+accept-device-bugs: $(VENV)/installed  ## the same in what prints kernels for graphics processors and runs them (needs a Vulkan driver)
+	$(PY) tools/planted_bugs.py --devices -n 100 -d out/device-bugs
 
 accept-mutants: $(VENV)/installed  ## change one small thing at a time, at MUTANTS places, and count those that the tests find
 	$(PY) tools/mutants.py -n $(MUTANTS)
