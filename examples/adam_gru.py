@@ -2,6 +2,8 @@
 
 What differs is the loop (`rs.loop` or `jax.lax.scan`) and who compiles. `python examples/adam_gru.py --jax` runs JAX; the losses that it
 gave with jax 0.10 in float64 stand in `OF_JAX`, and rscan's must be these.
+
+It needs: pip install statsmodels
 """
 
 import argparse

@@ -4,6 +4,8 @@
 
 One loop reads the series through the taps -2, -1 and 0. `statsmodels` (AutoReg) gives the reference. A second loop,
 whose *output* has the taps -2 and -1, continues the series.
+
+It needs: pip install statsmodels
 """
 
 import numpy as np

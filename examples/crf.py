@@ -5,6 +5,8 @@ in logarithms, one matrix a letter, and so an associative function. Everything e
 gives the probabilities of labels, and that of the best labelling's score the best labelling.
 
 The reference is forward-backward and Viterbi in NumPy and SciPy, and on few letters the sum over all labellings.
+
+It needs: pip install scipy
 """
 
 import argparse

@@ -5,6 +5,8 @@
 The posterior of each group's rate is approximated by a gamma distribution whose shape and rate follow the gradient of the evidence lower
 bound, through the draws themselves. Here the posterior is known: it is Gamma(1 + visits, 0.1 + patients), the reference, and the bound
 reaches the log-evidence.
+
+It needs: pip install statsmodels
 """
 
 import argparse

@@ -4,6 +4,8 @@
 
 The likelihood is one loop; its gradient comes from rscan, the optimiser from SciPy. `arch` fits the same model to the
 same series: both must find the same parameters.
+
+It needs: pip install arch matplotlib
 """
 
 from pathlib import Path

@@ -6,6 +6,8 @@ The gradient is compared with finite differences before the training begins. The
 checkpoint holds parameters and optimiser, so that a training that was interrupted ends with the same bits.
 
     python examples/gru_language_model.py --iterations 5000     # a run of minutes; again: goes on from the last checkpoint
+
+It needs: pip install matplotlib
 """
 
 import argparse

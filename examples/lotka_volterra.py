@@ -7,6 +7,8 @@ SciPy finds without gradients on the solution of its own LSODA, and with the pos
 (a 0.55, b 0.028, c 0.80, d 0.024).
 
     python examples/lotka_volterra.py --jax      # the solution beside jax.experimental.ode, where JAX is installed
+
+It needs: pip install scipy
 """
 
 import argparse

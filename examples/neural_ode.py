@@ -7,6 +7,8 @@ alone: the fourth year must be that year again. The gradient goes through the st
 finite differences.
 
     python examples/neural_ode.py --iterations 6000
+
+It needs: pip install statsmodels matplotlib
 """
 
 import argparse

@@ -4,6 +4,8 @@
 
 Durbin and Koopman (Time Series Analysis by State Space Methods, 2nd ed., section 2.10.3) report H = 15099, Q = 1469.1.
 The diffuse first observation only starts the filter: level_2 ~ N(y_1, H + Q).
+
+It needs: pip install statsmodels
 """
 
 import numpy as np

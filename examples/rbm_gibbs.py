@@ -5,6 +5,8 @@
 A loop of Gibbs steps draws v and h in turn; the stream of random numbers advances by itself. The step also updates a
 shared variable: it counts the pixels that change, so the mixing of the chain can be read off after every call. The
 gradient is that of the free energy at the data minus that at the end of the chain.
+
+It needs: pip install scikit-learn
 """
 
 import numpy as np

@@ -7,6 +7,8 @@ function runs all chains side by side. Where nutpie is installed `--nutpie` samp
 compared with that of a GARCH model that `arch` fits to the same days.
 
     python examples/stochastic_volatility.py --draws 4000 --days 1000
+
+It needs: pip install arch
 """
 
 import argparse

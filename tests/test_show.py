@@ -297,3 +297,12 @@ def test_a_pass_that_is_left_out_says_nothing():
         other = rs.function([x, w], outputs, excluding=[name]).explain()
         assert name not in {note.name for note in other.passes} and f"\n{name}:" not in str(other)
     assert repr(explained) == str(explained), "a console shows what print shows"
+
+
+def test_files_of_pixels_are_refused(tmp_path):
+    picture = rs.show(rs.exp(rs.dscalar("x")))
+    with pytest.raises(rs.errors.RscanValueError, match="the text of a picture, in the format 'svg'"):
+        picture.save(tmp_path / "f.PNG")
+    assert not list(tmp_path.iterdir())
+    picture.save(tmp_path / "f.svg")
+    assert (tmp_path / "f.svg").read_text(encoding="utf-8") == picture

@@ -16,6 +16,9 @@ __all__ = ["Picture", "show"]
 
 FORMATS = ("svg", "dot", "mermaid", "text")
 
+#: Names of files in which nobody looks for text.
+PIXELS = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".webp")
+
 #: Boxes of one picture; of what is larger those nearest to the outputs are shown.
 LIMIT = 200
 
@@ -35,7 +38,13 @@ class Picture(str):
         return str(self), self.kind
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file."""
+        """Writes it to a file.
+
+        errors: `RscanValueError` (E0809) for the name of a file of pixels, which this is not.
+        """
+        if os.fspath(path).lower().endswith(PIXELS):
+            text = f"{os.fspath(path)!r} would hold the text of a picture, in the format {self.kind!r}"
+            raise RscanValueError(text, code="E0809", labels=[(here(), "")], helps=['a name with .svg, or format="dot" and `dot -Tpng`'])
         with open(path, "w", encoding="utf-8") as file:
             file.write(self)
 
