@@ -38,9 +38,8 @@ impl Cx {
     }
 }
 
-/// How often passes over loops and rules are run at most, as long as the former find something: a loop that two loops became may hold two
-/// that become one.
-const ROUNDS: usize = 4;
+/// How often loops are looked at again after rules have simplified what passes over loops left.
+const ROUNDS: usize = 3;
 
 /// The graph optimised, and what was done to it. Parameters, results and their types stay.
 ///
@@ -57,11 +56,10 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     let cx = Cx { report: Report::default(), speculate: !graph.whole().user_ops, whole: Whole::new(graph.clone()), scan: None };
     let mut driver = Driver { cx, present: Present::of(&graph), graph };
     driver.all(&rules)?;
-    for _ in 0..ROUNDS {
-        if !driver.all(&loops)? {
+    for round in 0..ROUNDS {
+        if loops.is_empty() || !driver.all(&loops)? || !driver.all(&rules)? && round > 0 {
             break;
         }
-        driver.all(&rules)?;
     }
     driver.all(&last)?;
     Ok((driver.graph, driver.cx.report))

@@ -7,8 +7,7 @@
 //!
 //! The loops run the same number of steps, none has a condition that may stop it, none prints, draws from the outside or asserts,
 //! none needs what another returns, every evaluation of the graph computes them all, and they share a sequence or an initial
-//! state, or have none of their own and read the same values: so a loop that a gradient asks for a second time, with more rows, becomes one
-//! with the first.
+//! state: so a loop that a gradient asks for a second time, with more rows, becomes one with the first.
 
 use crate::base::{Id, Result};
 use crate::ir::{Graph, NodeId, Op, Scan, StateId, Value};
@@ -86,19 +85,17 @@ fn depends(g: &Graph, node: NodeId, on: NodeId) -> bool {
     node > on && g.needed(&g.nodes()[node].ins)[on.idx()]
 }
 
-/// True where two loops have a sequence or initial rows in common; where both begin with constants alone, if they capture the same.
+/// True where two loops have a sequence or initial rows in common.
 fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
-    let rows = |id: NodeId| -> [Vec<Value>; 2] {
+    let rows = |id: NodeId| -> Vec<Value> {
         let node = &g.nodes()[id];
-        let Op::Scan(scan) = &node.op else { return [vec![], vec![]] };
+        let Op::Scan(scan) = &node.op else { return vec![] };
         let seqs = scan.seqs.ids().map(|s| node.ins[scan.seq_input(s)]);
         let inits = scan.states.ids().filter_map(|s| scan.init_input(s)).map(|at| node.ins[at]).filter(|v| g.const_value(*v).is_none());
-        let mut captured: Vec<Value> = scan.captured.ids().map(|c| node.ins[scan.captured_input(c)]).collect();
-        captured.sort_unstable();
-        [seqs.chain(inits).collect(), captured]
+        seqs.chain(inits).collect()
     };
-    let ([one, same], [other, too]) = (rows(a), rows(b));
-    one.iter().any(|v| other.contains(v)) || one.is_empty() && other.is_empty() && !same.is_empty() && same == too
+    let other = rows(b);
+    rows(a).iter().any(|v| other.contains(v))
 }
 
 /// Puts one loop in the place of a group.
