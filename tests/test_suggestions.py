@@ -227,7 +227,7 @@ ADVICE = {
     "integers": (lambda: rs.grad(lambda x: x * x)(3), r"2\.0 for 2", lambda: rs.grad(lambda x: x * x)(3.0), 6.0),
     "dtypes of states": (
         lambda: rs.loop(lambda x, h: h + x, over=XS, init=np.zeros((), "int64")),
-        "give the initial state dtype float64",
+        "start from float64",
         lambda: rs.loop(lambda x, h: h + x, over=XS, init=np.zeros((), "float64"))[-1].eval(),
         6.0,
     ),

@@ -85,11 +85,17 @@ def _more(error: RscanError, loop: bool) -> None:
     """Says what there is to do beside what the core knows."""
     if error.code == "E0110" and loop:
         error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
-    remarks = " ".join(remark for _, _, remark in error.labels)
-    if error.code == "E0103" and not error.notes and "float32" in remarks and "float64" in remarks:
-        error.helps.append("rs.zeros, rs.ones and rs.eye are float64 unless told: dtype=x.dtype, or rs.config.floatX = 'float32'")
+    if error.code == "E0101" and _axes(error, "step t gives") > _axes(error, "step 0 has"):
+        error.helps.append("only if it is meant to have these axes: (n,) and (n, 1) meet as (n, n); else index or reduce in the step")
     if error.code == "E0102" and any(".at[t]" in help for help in error.helps):
         error.helps.append("t, the number of the step, is a sequence: over=rs.arange(n)")
+        error.helps.append("after the k elements that it starts with: x.at[k + t]; those not written yet count in sums and means")
+
+
+def _axes(error: RscanError, remark: str) -> int:
+    """How many axes a label tells of: `step 0 has float64[2, 3]`."""
+    text = next((text for _, _, texts in error.labels for text in texts.split("; ") if text.startswith(remark)), "")
+    return text.count(",") + 1 if "[" in text else 0
 
 
 def _carry_first(step: Callable[..., Any]) -> bool:

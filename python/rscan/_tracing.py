@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _native, _tree
+from ._redirect import part
 from .errors import RscanError, ScanError
 from .ops import broadcast_to
 from .updates import ForgottenUpdatesWarning, OrderedUpdates
@@ -253,7 +254,12 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     """The loop itself."""
     updates = [(key._v, value._v) for key, value in made.updates.items()]
     until = None if made.until is None else made.until._v
-    outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
+    try:
+        outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
+    except RscanError as error:
+        if error.code == "E0103":
+            part("_origins").explain_dtype(error, _dtypes(placeholders, made))
+        raise
     if after:
         looped = steps.kind == "apply"
         record = LoopUpdates(None if looped else tuple(after), plan.automatic, plan.report_forgotten, plan.span, plan.name)
@@ -262,6 +268,12 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     family = plan.family
     pairs = [(wrap(k, family), wrap(v, family)) for k, v in after]
     return Result([wrap(v, family) for v in outputs], OrderedUpdates(pairs), wrap(steps, family))
+
+
+def _dtypes(placeholders: Placeholders, made: Made) -> list[tuple[str, Variable]]:
+    """The dtypes that what the step made must have, and what it made."""
+    states = [(placeholders.states[at][0].dtype, v) for at, v in made.outputs if at is not None]
+    return [*((key.dtype, v) for key, v in made.updates.items()), *states]
 
 
 def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[tuple[Variable, Variable]]:

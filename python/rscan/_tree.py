@@ -91,6 +91,19 @@ def paths(tree: Tree, prefix: str = "") -> list[str]:
     return out
 
 
+def written(tree: Tree, prefix: str = "") -> list[str]:
+    """What a program writes for each leaf: `h`, `h.x` of a dataclass, `h["x"]` of a dict. Without a prefix, keys are names of variables."""
+    if tree.kind is None:
+        return [prefix]
+    out = []
+    for i, child in enumerate(tree.children):
+        key = tree.keys[i] if i < len(tree.keys) else None
+        quoted = f'"{key}"' if isinstance(key, str) else repr(key)
+        item = f"[{i}]" if key is None else f"[{quoted}]" if tree.kind == "dict" else f".{key}"
+        out += written(child, prefix + item if prefix else str(key))
+    return out
+
+
 def dotted(tree: Tree, prefix: str = "") -> list[Any]:
     """A name per leaf, parts joined by dots: `h`, `h.x`, `h.0`. The key itself where it is no text."""
     if tree.kind is None:

@@ -139,7 +139,7 @@ class Compiled(Made, Generic[P, R]):
         leaves, tree, static, names = self._flat(args, named)
         if any(isinstance(v, Variable) for v in leaves):
             return self._fn(*args, **named)
-        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        arrays = _arrays(leaves, tree, names)
         compiled, out = self._variant(arrays, tree, static, names)
         if kind is not None:
             self._quick[config.floatX, kind] = compiled, out, self._order(args, named)
@@ -150,12 +150,14 @@ class Compiled(Made, Generic[P, R]):
             raise
 
     def _advise(self, error: RscanError, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Adds to an error of shapes in a loop what is said where the shapes are known while the function is traced."""
+        """Says an error of a call in the user's words; to one of shapes in a loop it adds what is said where the shapes are known while
+        the function is traced."""
+        error._rename(_words(self._flat(args, named)[1]))
         in_loop = any(note.startswith("in step ") for note in error.notes)
         if not (isinstance(error, ScanTypeError) or (in_loop and isinstance(error, ShapeError))):
             return
         leaves, tree, static, names = self._flat(args, named)
-        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        arrays = _arrays(leaves, tree, names)
         inputs = [tensor(a.dtype.name, a.shape, n) for a, n in zip(arrays, names, strict=True)]
         try:
             self._result(inputs, tree, static)
@@ -179,7 +181,7 @@ class Compiled(Made, Generic[P, R]):
         errors: those of a call: `RscanTypeError` (E0508) for arguments that are no arrays.
         """
         leaves, tree, static, names = self._flat(args, named)
-        return self._variant([_array(v, n) for v, n in zip(leaves, names, strict=True)], tree, static, names)[0]
+        return self._variant(_arrays(leaves, tree, names), tree, static, names)[0]
 
     def session(self, *args: Any, **named: Any) -> CompiledSession:
         """The function step by step (docs/sessions.md). The arguments are those of a call; of sequences, the rows that have come already,
@@ -188,7 +190,7 @@ class Compiled(Made, Generic[P, R]):
         errors: those of a call: `RscanTypeError` (E0508) for what are no arrays; `UnsupportedError` (E0531) for what has no steps.
         """
         leaves, tree, static, names = self._flat(args, named)
-        arrays = [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+        arrays = _arrays(leaves, tree, names)
         compiled, out = self._variant(arrays, tree, static, names)
         places, needed = compiled._native.stepwise()
         before = dict(places)
@@ -252,7 +254,11 @@ class Compiled(Made, Generic[P, R]):
         bound.arguments.update(arguments)
         try:
             return self._fn(*bound.args, **bound.kwargs)
-        except (TypeError, AttributeError) as error:
+        except (TypeError, AttributeError, RscanError) as error:
+            if isinstance(error, RscanError):
+                error._rename(_words(tree))
+            if not isinstance(error, (TypeError, AttributeError)):
+                raise
             for note in self._misunderstood(tree, static):
                 error.add_note(note)
             raise
@@ -338,6 +344,20 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _words(tree: _tree.Tree) -> dict[str, str]:
+    """How the user writes arguments that are items of dicts, by the names of inputs."""
+    return {name: said for name, said in zip(_tree.paths(tree), _tree.written(tree), strict=True) if name != said}
+
+
+def _arrays(leaves: list[Any], tree: _tree.Tree, names: list[str]) -> list[np.ndarray]:
+    """Arguments as arrays."""
+    try:
+        return [_array(v, n) for v, n in zip(leaves, names, strict=True)]
+    except RscanError as error:
+        error._rename(_words(tree))
+        raise
 
 
 def _array(value: Any, name: str) -> np.ndarray:

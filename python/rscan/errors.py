@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -57,6 +58,19 @@ class RscanError(Exception):
     def render(self) -> str:
         """The whole text with the name of the class in front."""
         return "\n".join([f"{type(self).__name__}[{self.code}]: {self.title}", *_details(self)])
+
+    def _rename(self, names: dict[str, str]) -> None:
+        """Writes the keys of `names` as their values, wherever the text has them."""
+        if not names:
+            return
+        known = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        words = re.compile(rf'(?<![\w."\]])({known})(?!\w)')
+
+        def told(text: str) -> str:
+            return words.sub(lambda found: names[found[1]], text)
+
+        self.title, self.notes, self.helps = told(self.title), [told(text) for text in self.notes], [told(text) for text in self.helps]
+        self.labels = [(file, line, told(remark)) for file, line, remark in self.labels]
 
     def __reduce__(self) -> Any:
         return _rebuild, (type(self), self.title, self.code, self.labels, self.notes, self.helps)
