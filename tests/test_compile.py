@@ -288,6 +288,54 @@ def _times(x, n):
     return x**2 if n == 2 else x * x * x if n == 3 else x
 
 
+class TestLookingInside:
+    """What functions of `rs.function` tell, for one kind of arguments or for what was traced last."""
+
+    @staticmethod
+    def total(x):
+        return rs.loop(lambda x, s: s + x, over=x, init=0.0, name="total").last
+
+    def test_of_the_arguments_of_a_call(self):
+        f = rs.compile(self.total)
+        assert f.explain(np.ones(3)).loops[0].name == "total" and f.n_variants == 1
+        assert "f32[" in f.text(np.ones(3, "float32")) and "f64[" in f.text(np.ones(3)) and f.n_variants == 2
+        assert f.text(np.ones(3)) != f.text(np.ones(3), optimised=True) == f.lower(np.ones(3)).text(True)
+        assert rs.grad(f).explain(np.ones(3)).loops and rs.value_and_grad(f).text(x=np.ones(3)).startswith("fn ")
+
+    def test_of_what_was_traced_last(self):
+        f = rs.compile(self.total)
+        f(np.ones(3))
+        assert "f64[" in f.text() and f.explain().loops[0].variants
+        f(np.ones(3, "float32"))
+        assert "f32[" in f.text()
+        assert rs.compile(lambda: rs.constant(1.0)).text().startswith("fn ")
+
+    def test_before_any_call(self):
+        with pytest.raises(rs.RscanTypeError, match=r"explain wants the arguments of a call, \.explain\(x\), or that it was called before"):
+            rs.compile(self.total).explain()
+
+    def test_profiles(self):
+        f = rs.compile(self.total, profile=True)
+        assert f.profile is None
+        f(np.ones(3))
+        f(np.ones(3))
+        assert f.profile.calls == 2 and f.profile.loops[1].name == "total"
+        gradient = rs.grad(f)
+        gradient(np.ones(3))
+        assert gradient.profile.calls == 1
+        assert rs.compile(f, profile="again") is not f and rs.compile(f) is f and rs.compile(f, profile=True) is f
+        plain = rs.compile(self.total)
+        plain(np.ones(3))
+        assert plain.profile is None
+
+    @pytest.mark.parametrize("name", ["explain", "profile", "text"])
+    def test_of_functions_of_variables(self, name):
+        with pytest.raises(AttributeError, match=rf"rs\.compile\(rs\.vmap\(f\)\) has `{name}`"):
+            getattr(rs.vmap(self.total), name)
+        with pytest.raises(AttributeError, match="no attribute 'expl'"):
+            rs.vmap(self.total).expl
+
+
 def test_wrong_static_arguments():
     with pytest.raises(rs.RscanTypeError, match="has no argument 'y' to be static"):
         rs.compile(lambda x: x, static="y")

@@ -12,7 +12,7 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .errors import RscanError
@@ -116,6 +116,16 @@ class Transformed(Made):
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # What pickles and copies look for is asked of what has no attributes yet.
+            if name not in ("explain", "lower", "profile", "session", "text"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            made = self._recipe[0].__name__
+            text = f"what rs.{made} gives is a function of variables, not compiled: rs.compile(rs.{made}(f)) has `{name}`"
+            raise AttributeError(text, name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"<{self._recipe[0].__name__} of {getattr(self, '__qualname__', '?')}>"

@@ -43,7 +43,11 @@ WORDS: dict[str, dict[str, str]] = {
         "progress": "bool | Callable[[int, int | None, float], Any] | None",
         "return": "Function",
     },
-    "compile": {"progress": "bool | Callable[[int, int | None, float], Any] | None", "return": "Compiled"},
+    "compile": {
+        "progress": "bool | Callable[[int, int | None, float], Any] | None",
+        "profile": "bool | str",
+        "return": "Compiled",
+    },
     "shared": {"value": "Operand", "dtype": "str | np.dtype | None"},
     "value_and_grad": {"argnums": _ARGNUMS, "wrt": _ARGNUMS + " | None"},
     "vmap": {"in_axes": "int | None | tuple[Any, ...] | dict[str, Any]", "out_axes": "int | tuple[Any, ...] | dict[str, Any]"},

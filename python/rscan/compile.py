@@ -48,6 +48,8 @@ class _Results:
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec, TypeVar  # with defaults: `Compiled` alone is a type, too
 
+    from .explain import Explanation
+    from .profile import Profile
     from .typing import Operand
 
     P = ParamSpec("P", default=...)
@@ -76,10 +78,11 @@ class Compiled(Made, Generic[P, R]):
         device: str | None = None,
         progress: Any = None,
         static: tuple[str, ...] = (),
+        profile: bool | str = False,
     ) -> None:
         self._fn = fn
-        self._device, self._progress = device, teller(progress)
-        self._recipe = (type(self), (fn, name, device, progress is True, static))
+        self._device, self._progress, self._profile = device, teller(progress), profile
+        self._recipe = (type(self), (fn, name, device, progress is True, static, profile))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         #: Arguments that the function gets as they are.
@@ -182,6 +185,39 @@ class Compiled(Made, Generic[P, R]):
         """
         leaves, tree, static, names = self._flat(args, named)
         return self._variant(_arrays(leaves, tree, names), tree, static, names)[0]
+
+    def explain(self, *args: Any, **named: Any) -> Explanation:
+        """What became of the loops in calls with such arguments; without arguments, of what was traced last. Loops are compiled at their
+        first call.
+
+        errors: those of a call: `RscanTypeError` (E0508) for arguments that are no arrays, or for none before the first call.
+        """
+        return self._behind("explain", args, named).explain()
+
+    def text(self, *args: Any, optimised: bool = False, **named: Any) -> str:
+        """The graph of calls with such arguments in text form: as it was written, or, optimised, as it runs; without arguments, of what was
+        traced last.
+
+        errors: those of `explain`.
+        """
+        return self._behind("text", args, named).text(optimised)
+
+    @property
+    def profile(self) -> Profile | None:
+        """Where the time of calls went, of what was traced last (`f.lower(…).profile` for other arguments); None where nobody asked."""
+        return next(reversed(self._variants.values()))[0].profile if self._variants else None
+
+    def _behind(self, what: str, args: tuple[Any, ...], named: dict[str, Any]) -> Function:
+        """The compiled function that a method tells of."""
+        if self._variants and not args and not named:
+            return next(reversed(self._variants.values()))[0]
+        try:
+            return self.lower(*args, **named)
+        except RscanTypeError as error:
+            if not args and not named:
+                shown = ", ".join(self._signature.parameters)
+                error.helps.append(f"{what} wants the arguments of a call, .{what}({shown}), or that it was called before")
+            raise
 
     def session(self, *args: Any, **named: Any) -> CompiledSession:
         """The function step by step (docs/sessions.md). The arguments are those of a call; of sequences, the rows that have come already,
@@ -301,7 +337,7 @@ class Compiled(Made, Generic[P, R]):
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
-        options = {"on_unused_input": "ignore", "device": self._device, "progress": self._progress}
+        options = {"on_unused_input": "ignore", "device": self._device, "progress": self._progress, "profile": self._profile}
         compiled = function(inputs, variables, name=self._name, **options)
         if getattr(self._fn, "__doc__", None):
             compiled._say(inspect.getdoc(self._fn), {})
@@ -387,11 +423,12 @@ def compile(
     device: str | None = None,
     progress: Any = None,
     static: str | tuple[str, ...] = (),
+    profile: bool | str = False,
 ) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device, progress: as `rs.function` takes them.
+    numbers where they have no axes, in the structure that the function returns. device, progress, profile: as `rs.function` takes them.
     static: the name of an argument, or several, that the function gets as they are, to use in `range(n)` or `if flag:`. For each value it
     is traced anew. What `rs.grad` and others make of the function has them, too.
 
@@ -407,16 +444,17 @@ def compile(
     np.float64(9.0)
     """
     if fn is None:
-        return lambda f: compile(f, name=name, device=device, progress=progress, static=static)
+        return lambda f: compile(f, name=name, device=device, progress=progress, static=static, profile=profile)
     names = (static,) if isinstance(static, str) else tuple(static)
     if isinstance(fn, Compiled):
-        if device in (None, fn._device) and progress is None and names in ((), fn._static):
+        if device in (None, fn._device) and progress is None and names in ((), fn._static) and profile in (False, fn._profile):
             return fn
         tells = fn._progress if progress is None else progress
-        return type(fn)(fn._fn, name or fn._name, device or fn._device, tells, _checked(names or fn._static, fn._fn))
+        kept = _checked(names or fn._static, fn._fn)
+        return type(fn)(fn._fn, name or fn._name, device or fn._device, tells, kept, profile or fn._profile)
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name, device, progress, _checked(names, fn))
+    return Compiled(fn, name, device, progress, _checked(names, fn), profile)
 
 
 def _checked(static: tuple[Any, ...], fn: Callable[..., Any]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class RscanError(Exception):
     E0201 shapes float64[2] and float64[3] do not broadcast together
     """
 
+    title: str
     code: str
     labels: list[Label]
     notes: list[str]

@@ -187,7 +187,9 @@ def _made(fn: Callable[..., Any], what: str, transform: Callable[..., Any], give
     name = f"{what}({getattr(fn, '__name__', 'fn')})"
     function = functools.wraps(fn)(transform)
     function.__dict__.pop("_value_and_grad", None)
-    return Transformed(function, name, _device(given), static=given._static if isinstance(given, Compiled) else ())
+    if not isinstance(given, Compiled):
+        return Transformed(function, name)
+    return Transformed(function, name, given._device, static=given._static, profile=given._profile)
 
 
 def value_and_grad(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, wrt: Any = None) -> Compiled:
