@@ -53,6 +53,29 @@ def test_the_longest_row_tells_the_number_of_steps():
     same(rs.loop(lambda x, s: s + x, over=np.arange(4), init=0, lengths=2).eval(), np.array([0, 1]))
 
 
+ONE_FOR_ALL = "lengths has one entry for several rows; a number without axes is the length of all rows"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_one_entry_is_no_length_of_several_rows(known):
+    x, n = rs.tensor("float64", (3, 4 if known else None)), rs.lvector("n")
+    f = rs.function([x, n], rs.loop(lambda x, h: h + x, over=x, init=rs.zeros_like(x[0]), lengths=n))
+    same(f(np.ones((3, 4)), [1, 2, 1, 1]), np.array([[1.0, 1, 1, 1], [1, 2, 1, 1]]))
+    with pytest.raises(rs.errors.AssertionFailedError, match=ONE_FOR_ALL):
+        f(np.ones((3, 4)), [2])
+    if not known:
+        same(f(np.ones((3, 1)), [2]), np.array([[1.0], [2.0]]))
+
+
+def test_one_entry_is_no_length_of_several_columns():
+    f = rs.compile(lambda x, n: rs.loop(lambda x, h: h + x, over=x, init=rs.zeros_like(x[0]), lengths=n).last)
+    same(f(np.ones((3, 2, 2)), [[1, 2], [3, 3]]), np.array([[1.0, 2], [3, 3]]))
+    same(f(np.ones((3, 2, 1)), [[1], [3]]), np.array([[1.0], [3.0]]))
+    same(f(np.ones((3, 2)), 2), np.array([2.0, 2.0]))
+    with pytest.raises(rs.errors.AssertionFailedError, match=ONE_FOR_ALL):
+        f(np.ones((3, 2, 2)), [[1], [3]])
+
+
 def test_masks():
     x, mask = np.arange(12.0).reshape(4, 3), np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]], bool)
     out = rs.loop(lambda x, s: {"s": s + x, "y": x + 1}, over={"x": x}, init={"s": 0.0}, mask=mask)

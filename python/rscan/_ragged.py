@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._tracing import Placeholders, Plan, Slot
+from ._tracing import Placeholders, Plan, Slot, extent_outside
 from .errors import ScanError
-from .ops import assert_, cast, expand_dims, max, minimum, where, zeros_like
+from .ops import assert_, cast, equal, expand_dims, logical_or, max, minimum, not_equal, where, zeros_like
 from .variable import Variable, as_variable, is_operand, wrap
+
+
+_ONE_FOR_SEVERAL = "lengths has one entry for several rows; a number without axes is the length of all rows"
 
 
 class Ragged:
@@ -33,8 +36,25 @@ class Ragged:
 
     def kept(self, plan: Plan, placeholders: Placeholders, outputs: list[tuple[int | None, Variable]]) -> list[tuple[int | None, Variable]]:
         """What the step made, where rows that take no part keep their states, and have 0 of what is no state."""
+        if self.lengths is not None:
+            self.lengths = self._one_each(self.lengths, plan, [v for _, v in outputs], placeholders.index.key[0])
         active = self._active(plan, placeholders)
         return [(at, self._chosen(active, v, self._before(plan, placeholders, at, v))) for at, v in outputs]
+
+    def _one_each(self, lengths: Variable, plan: Plan, made: list[Variable], since: int) -> Variable:
+        """Lengths, of which there are as many as rows: arithmetic would broadcast one, and rows that were forgotten would go unnoticed."""
+        conditions = []
+        for axis, given in enumerate(lengths.shape):
+            found = [extent_outside(plan, v._v, axis, since) for v in made if v.ndim > axis and not v._v.same_dim(axis, lengths._v, axis)]
+            for rows in (n for n in found if n is not None):
+                if isinstance(given, int) and isinstance(rows, int) and given == 1 != rows:
+                    text = f"lengths has one entry along axis {axis}, and the step makes {rows} rows"
+                    raise self._fail(text, "give a length for each row; a number without axes, lengths=n, is that of all rows")
+                if not isinstance(given, int) or (given == 1 and not isinstance(rows, int)):
+                    conditions.append(logical_or(equal(given, rows), not_equal(given, 1)))
+        if not conditions:
+            return lengths
+        return assert_(lengths, *conditions, message=_ONE_FOR_SEVERAL)
 
     def _active(self, plan: Plan, placeholders: Placeholders) -> Variable:
         if self.lengths is None:

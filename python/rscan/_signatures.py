@@ -62,9 +62,14 @@ WORDS: dict[str, dict[str, str]] = {
 
 #: What arguments are called elsewhere, and here.
 _ELSEWHERE = {
-    "loop": {"sequences": "over", "xs": "over", "outputs_info": "init", "carry": "init", "length": "n_steps", "steps": "n_steps"},
+    "loop": {"sequences": "over", "xs": "over", "outputs_info": "init", "carry": "init", "steps": "n_steps"},
     "scan": {"over": "sequences", "xs": "sequences", "carry": "outputs_info", "length": "n_steps", "steps": "n_steps"},
     "odeint": {"args": "*args", "t_eval": "t", "t_span": "t", "fun": "func"},
+}
+
+#: Where a name may mean several things.
+_SEVERAL = {
+    "loop": {"length": "the number of steps is `n_steps` here, as in JAX's scan `length`; `lengths` has one for each row of the states"}
 }
 
 
@@ -75,8 +80,9 @@ def misspelt(function: Callable[..., Any], given: Mapping[str, Any]) -> RscanTyp
     known, name = list(inspect.signature(function).parameters), next(iter(given))
     alike = next(iter(difflib.get_close_matches(name, known, 1)), None)
     meant = _ELSEWHERE.get(function.__name__, {}).get(name, alike)
+    several = _SEVERAL.get(function.__name__, {}).get(name)
     text = f"{function.__name__}() has no argument `{name}`"
-    helps = [] if meant is None else [f"it is called `{meant}` here"]
+    helps = [several] if several else [] if meant is None else [f"it is called `{meant}` here"]
     return RscanTypeError(text, code="E0809", labels=[(here(), "")], notes=[f"its arguments are {', '.join(known)}"], helps=helps)
 
 

@@ -363,14 +363,14 @@ def _fitting_shape(plan: Plan, slot: Slot, row: _native.Var, out: _native.Var, s
         return None
     if not grows:
         return None
-    found = {i: _extent(plan, out, i, since) for i in grows}
+    found = {i: extent_outside(plan, out, i, since) for i in grows}
     if any(n is None for n in found.values()):
         return None
     base = slot.value.shape[-row.ndim :] if row.ndim else ()
     return [found[i] if i in found else base[i] for i in range(out.ndim)]
 
 
-def _extent(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
+def extent_outside(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
     """One extent of a step's output in terms of values outside the loop, or None."""
     if out.shape[axis] is not None:
         return out.shape[axis]

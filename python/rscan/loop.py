@@ -220,8 +220,8 @@ def loop(
     reverse: from the last row to the first, with the results in the order of the rows. go_backwards: in the order of the steps.
     truncate: the gradient covers the last so many steps. window: the gradient of states is cut every so many steps.
     strict: a shared variable that is used must be given.
-    lengths: how many steps each row of the states takes part in (integers, for their leading axes); afterwards it keeps its states, and
-    other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
+    lengths: how many steps each row of the states takes part in (integers, for their leading axes; a number is that of all rows); afterwards
+    it keeps its states, and other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
 
     errors: those of `rs.scan`, with the names of states.
 
