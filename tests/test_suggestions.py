@@ -268,6 +268,47 @@ def test_a_format_of_numbers_wants_a_value():
     assert f"{x}" == str(x)
 
 
+@pytest.mark.parametrize(
+    ("value", "name", "words"),
+    [
+        (lambda: rs.constant(1.0) + 1, "item", r"x\.eval\(\)\.item\(\) has the value"),
+        (lambda: rs.dvector("v") + 1, "tolist", r"x\.eval\(\{v: …\}\)\.tolist\(\) has the value"),
+        (lambda: rs.shared(1.0), "item", r"x\.get_value\(\)\.item\(\) has the value"),
+        (lambda: rs.loop(lambda x: {"y": x}, over={"x": XS}), "eval", r"no output named 'eval'; it has y, whose values have: out\.y\.eval"),
+    ],
+)
+def test_what_arrays_have_is_had_of_values(value, name, words):
+    with pytest.raises(AttributeError, match=words):
+        getattr(value(), name)
+
+
+def test_variables_without_values_have_no_items():
+    with pytest.raises(AttributeError, match="it has no value while a function is traced"):
+        rs.compile(lambda x: x.item())(1.0)
+    with pytest.raises(AttributeError, match="it has no value while a function is traced"):
+        rs.loop(lambda x: x.item(), over=XS)
+    with pytest.raises(AttributeError, match=r"has no attribute 'itme'$"):
+        rs.constant(1.0).itme
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("x > 0.5 | x < -0.5", "(x > 0.5) | (x < -0.5)"),
+        ("[x < 1 & x > 0, 1]", "(x < 1) & (x > 0)"),
+        ("rs.where(x < 1 & x > 0, x, 0)", "(x < 1) & (x > 0)"),
+        ("0 < x < 1", "(0 < x) & (x < 1)"),
+        ("(x > 0) & x < 1 & x != 3", "(x > 0) & (x < 1) & (x != 3)"),
+    ],
+)
+def test_conditions_are_shown_with_parentheses(written, meant, tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(written)
+    with pytest.raises(rs.RscanTypeError) as caught:
+        exec(compile(written, str(file), "exec"), {"rs": rs, "x": rs.dscalar("x")})
+    assert meant in caught.value.helps[-1]
+
+
 def test_missing_arguments_are_told_with_those_that_there_are():
     with pytest.raises(rs.RscanTypeError, match=r"missing a required argument: 'y'[^$]*its arguments are theta, y"):
         rs.compile(lambda theta, y: theta * y)(1.0, Y=2.0)

@@ -68,9 +68,7 @@ _ELSEWHERE = {
 }
 
 #: Where a name may mean several things.
-_SEVERAL = {
-    "loop": {"length": "the number of steps is `n_steps` here, as in JAX's scan `length`; `lengths` has one for each row of the states"}
-}
+_SEVERAL = {"loop": {"length": "the number of steps is `n_steps` here; `lengths` has one for each row of the states"}}
 
 
 def misspelt(function: Callable[..., Any], given: Mapping[str, Any]) -> RscanTypeError:

@@ -134,6 +134,8 @@ def described(value: Any) -> str:
 
 def to_array(value: Any, dtype: Any) -> np.ndarray:
     """Numbers as an array of one of our dtypes."""
+    if hasattr(type(value), "_no_array"):
+        raise value._no_array()
     try:
         array = as_array(value)
         if array.size == 0 and isinstance(value, (list, tuple)) and dtype is None:

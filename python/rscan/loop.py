@@ -16,7 +16,7 @@ from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, entered, finish
-from .errors import ScanError
+from .errors import RscanTypeError, ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
 from .updates import OrderedUpdates
@@ -111,7 +111,23 @@ class Loop:
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__.get("_values", {})
         known = ", ".join(str(k) for k in values)
-        raise AttributeError(f"the loop has no output named {name!r}; it has {known or 'none'}")
+        text = f"the loop has no output named {name!r}; it has {known or 'none'}"
+        if hasattr(Variable, name) and not name.startswith("_"):
+            text += "".join(f", whose values have: {shown}.{name}" for shown in self._shown()[:1])
+        raise AttributeError(text)
+
+    def _shown(self) -> list[str]:
+        """How the outputs are written: `out.h`, `out[1]`."""
+        return [f"out.{key}" if isinstance(key, str) and key.isidentifier() else f"out[{key!r}]" for key in self._values]
+
+    def _no_array(self) -> RscanTypeError:
+        """The error of where one array is wanted."""
+        names = self._shown()
+        text = f"a loop's outputs are {len(names)} arrays, and one is wanted" if len(names) > 1 else "a loop with names is no array"
+        return RscanTypeError(text, code="E0805", labels=[(here(), "")], helps=[f"take {' or '.join(names)}"] if names else [])
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Never:
+        raise self._no_array()
 
     def __getitem__(self, key: Any) -> Any:
         return self._values[key] if isinstance(key, str) else list(self._values.values())[key]
@@ -220,8 +236,9 @@ def loop(
     reverse: from the last row to the first, with the results in the order of the rows. go_backwards: in the order of the steps.
     truncate: the gradient covers the last so many steps. window: the gradient of states is cut every so many steps.
     strict: a shared variable that is used must be given.
-    lengths: how many steps each row of the states takes part in (integers, for their leading axes; a number is that of all rows); afterwards
-    it keeps its states, and other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step and row.
+    lengths: how many steps each row of the states takes part in (integers, for their leading axes; a number: all rows); afterwards it keeps
+    its states, and other outputs are 0. The longest tells the number of steps. mask: the same for any steps: True or False for each step
+    and row.
 
     errors: those of `rs.scan`, with the names of states.
 

@@ -23,6 +23,8 @@ class ForgottenUpdatesWarning(UserWarning):
 class until:
     """The condition that ends a loop: `return outputs, rs.until(condition)`. The step that meets it is the last one.
 
+    No comparison with NaN holds: `rs.until(~(error > tol))` ends a loop whose error has become NaN, `rs.until(error < tol)` does not.
+
     errors: `RscanTypeError` (E0805) for what is no number or array; the loop raises `ScanError` (E0108) for a condition that is no scalar.
 
     >>> rows, _ = rs.scan(lambda h: (2 * h, rs.until(h > 10)), outputs_info=rs.constant(1), n_steps=100)

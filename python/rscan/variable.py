@@ -16,22 +16,22 @@ its own class.
 from __future__ import annotations
 
 import functools
-import sys
 import weakref
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
 
-from . import _instead, _methods, _native
+from . import _methods, _native
 from ._methods import Methods
+from ._precedence import with_parentheses
 from ._spans import here
+from ._valueless import Valueless
 from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
 
-class Variable(Methods):
+class Variable(Methods, Valueless):
     """A symbolic array: a dtype, a number of axes, extents that may be unknown, and how it is computed.
 
     Operators compute element by element, `==` and `!=` among them. A variable is hashed by what it is, not by its value: it is
@@ -262,55 +262,6 @@ class Variable(Methods):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _ops.from_numpy_function(func, args, kwargs)
 
-    # What needs a value does not work on a symbol, and says so.
-
-    def __bool__(self) -> NoReturn:
-        compared = "; whether two variables are the same one is asked with `is`" if self._v.op in ("eq", "ne") else ""
-        raise _needs_value(
-            self,
-            "has no truth value before the function runs",
-            "E0801",
-            f"use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not{compared}",
-            _STATIC,
-        )
-
-    def __float__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so float() cannot give one", "E0802", *_instead.OF_FLOAT)
-
-    def __int__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", 'rs.cast(x, "int64") converts')
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            raise _needs_value(self, f"has no value yet, so it cannot be written as {spec!r}", "E0802", _instead.OF_FORMAT)
-        return str(self)
-
-    def __index__(self) -> NoReturn:
-        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX, _STATIC)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        if self._v.kind == "shared":
-            raise _needs_value(self, "is a variable, not its value", "E0802", "get_value() gives the value of a shared variable")
-        helps = _instead.of_array(sys._getframe(1).f_globals.get("__name__", ""))
-        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802", *helps)
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise RscanTypeError("a scalar has no len()", code="E0802", labels=[(here(), "")])
-        if self._v.shape[0] is None:
-            raise _needs_value(self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]")
-        return self._v.shape[0]
-
-    def __iter__(self) -> Iterator[Variable]:
-        if self.ndim == 0:
-            raise RscanTypeError("a scalar cannot be iterated over", code="E0802", labels=[(here(), "")])
-        if self._v.shape[0] is None:
-            raise _needs_value(self, "has a first axis of unknown extent and cannot be iterated over", "E0802", *_instead.OF_ITERATION)
-        return (self[i] for i in range(self._v.shape[0]))
-
-    def __contains__(self, item: Any) -> NoReturn:
-        raise _needs_value(self, "has no values yet, so `in` has no answer", "E0802", "use rs.any(x == value)")
-
     def __getitem__(self, key: Any) -> Variable:
         return _ops.getitem(self, key)
 
@@ -371,9 +322,15 @@ def elementwise(op: str, *args: Any) -> Variable:
 
 
 def _binary(op: str, a: Any, b: Any) -> Variable:
-    if is_operand(a) and is_operand(b):
+    if not (is_operand(a) and is_operand(b)):
+        return NotImplemented
+    try:
         return elementwise(op, a, b)
-    return NotImplemented
+    except RscanTypeError as error:
+        if error.code == "E0230" and op in ("bit_and", "bit_or", "bit_xor"):
+            meant = with_parentheses()
+            error.helps = [*([] if meant else error.helps), f"& | ^ bind tighter than comparisons: {meant or '(a < b) & (c < d)'}"]
+        raise
 
 
 def is_operand(value: Any) -> bool:
@@ -480,16 +437,6 @@ def _holds_variable(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(_holds_variable(v) for v in value)
     return isinstance(value, Variable)
-
-
-_STATIC = "an argument that decides how the function is written: rs.compile(static=…) passes it as it is"
-
-
-def _needs_value(x: Variable, text: str, code: str, *helps: str | None) -> RscanTypeError:
-    labels = [(here(), ""), (x._v.span, "made here")]
-    # What is computed is no argument.
-    fit = [help for help in helps if help and (help != _STATIC or (x._v.kind == "input" and x.ndim == 0))]
-    return RscanTypeError(f"{x!r} {text}", code=code, labels=labels, helps=fit)
 
 
 from . import ops as _ops  # noqa: E402  (the functions need the class, and its methods the functions)
