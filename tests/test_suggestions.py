@@ -282,6 +282,14 @@ def test_what_arrays_have_is_had_of_values(value, name, words):
         getattr(value(), name)
 
 
+@pytest.mark.parametrize(
+    ("name", "instead"), [("exp", r"rs\.exp\(x\)"), ("unsqueeze", r"rs\.expand_dims\(x, axis\)"), ("grad", r"rs\.grad")]
+)
+def test_functions_and_what_tensors_have(name, instead):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': {instead}"):
+        getattr(rs.constant(1.0), name)
+
+
 def test_variables_without_values_have_no_items():
     with pytest.raises(AttributeError, match="it has no value while a function is traced"):
         rs.compile(lambda x: x.item())(1.0)

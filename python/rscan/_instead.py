@@ -209,6 +209,38 @@ _MODULES: dict[str, tuple[str, dict[str, str], str]] = {
 }
 
 
+#: What variables have by other names, by those of PyTorch's tensors.
+TENSORS: dict[str, str] = {
+    "unsqueeze": "rs.expand_dims(x, axis)",
+    "permute": "x.transpose(…)",
+    "view": "x.reshape(…)",
+    "float": "x.astype('float32')",
+    "double": "x.astype('float64')",
+    "long": "x.astype('int64')",
+    "detach": "rs.stop_gradient(x)",
+    "clamp": "rs.clip(x, low, high)",
+    "numel": "x.size",
+    "dim": "x.ndim",
+    "cat": "rs.concatenate([a, b])",
+    "backward": "rs.grad(cost, x)",
+    "grad": "rs.grad(cost, x)",
+    "requires_grad": "rs.grad(cost, x) of any x",
+    "flat": "x.ravel()",
+    "mm": "a @ b",
+    "bmm": "a @ b",
+    "matmul": "a @ b",
+}
+
+
+def attribute(cls: str, name: str, functions: Any) -> str:
+    """The text of the AttributeError of a variable, whose functions stand in a module."""
+    text = f"{cls!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return text
+    instead = TENSORS.get(name) or (f"rs.{name}(x)" if callable(getattr(functions, name, None)) else "")
+    return f"{text}: {instead}" if instead else text
+
+
 # What to do where a variable is taken for its value, by how it was asked for it.
 
 #: By `float(x)`.

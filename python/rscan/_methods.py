@@ -1,8 +1,15 @@
-"""The methods of variables, named as NumPy's: each is the function of that name."""
+"""The methods of variables, named as NumPy's: each is the function of that name; and what wants a value, which no variable has."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import _instead
+from ._redirect import part
+from ._spans import here
+from .errors import RscanTypeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,3 +144,79 @@ class Methods:
         from .function import evaluate
 
         return evaluate(self, inputs)
+
+
+def _part() -> Any:
+    """What errors say, which is imported where one is raised."""
+    return part("_valueless")
+
+
+def _needs_value(x: Any, text: str, code: str, *helps: str | None) -> RscanTypeError:
+    error: RscanTypeError = _part().needs_value(x, text, code, *helps)
+    return error
+
+
+class Valueless:
+    """What Python and NumPy ask of numbers and arrays."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            raise part("_valueless").no_attribute(self, name)
+
+    def __bool__(self: Any) -> NoReturn:
+        compared = "; whether two variables are the same one is asked with `is`" if self._v.op in ("eq", "ne") else ""
+        meant = part("_precedence").with_parentheses() if self.dtype == "bool" else None
+        raise _needs_value(
+            self,
+            "has no truth value before the function runs",
+            "E0801",
+            f"use rs.where(condition, a, b) or rs.ifelse(condition, a, b); & | ~ in place of and, or, not{compared}",
+            _part().in_place_of(("max", "min", "sorted", "any", "all")),
+            None if meant is None else f"comparisons in a chain are written one by one: {meant}",
+            _part().STATIC,
+        )
+
+    def __float__(self: Any) -> NoReturn:
+        raise _needs_value(
+            self, "has no value yet, so float() cannot give one", "E0802", _part().computed(self, "float"), *_instead.OF_FLOAT
+        )
+
+    def __int__(self: Any) -> NoReturn:
+        converts = 'rs.cast(x, "int64") converts, and gives a variable'
+        raise _needs_value(self, "has no value yet, so int() cannot give one", "E0802", _part().computed(self, "int"), converts)
+
+    def __format__(self: Any, spec: str) -> str:
+        if spec:
+            raise _needs_value(
+                self, f"has no value yet, so it cannot be written as {spec!r}", "E0802", _part().computed(self), _instead.OF_FORMAT
+            )
+        return str(self)
+
+    def __index__(self: Any) -> NoReturn:
+        raise _needs_value(self, "has no value yet, so it is no number of Python's", "E0802", *_instead.OF_INDEX, _part().STATIC)
+
+    def __array__(self: Any, dtype: Any = None, copy: Any = None) -> NoReturn:
+        if self._v.kind == "shared":
+            raise _needs_value(self, "is a variable, not its value", "E0802", _part().computed(self))
+        helps = _instead.of_array(sys._getframe(1).f_globals.get("__name__", ""))
+        raise _needs_value(self, "has no value yet, so it cannot become a NumPy array", "E0802", _part().computed(self), *helps)
+
+    def __len__(self: Any) -> int:
+        if self.ndim == 0:
+            raise RscanTypeError("a scalar has no len()", code="E0802", labels=[(here(), "")])
+        if self._v.shape[0] is None:
+            raise _needs_value(self, "has a first axis of unknown extent, so len() has no answer", "E0802", "use x.shape[0]")
+        return self._v.shape[0]
+
+    def __iter__(self: Any) -> Iterator[Variable]:
+        if self.ndim == 0:
+            raise RscanTypeError("a scalar cannot be iterated over", code="E0802", labels=[(here(), "")])
+        if self._v.shape[0] is None:
+            python = _part().in_place_of(("max", "min", "sum", "any", "all", "sorted"))
+            helps = _instead.OF_ITERATION if python is None else [python]
+            raise _needs_value(self, "has a first axis of unknown extent and cannot be iterated over", "E0802", *helps)
+        return (self[i] for i in range(self._v.shape[0]))
+
+    def __contains__(self: Any, item: Any) -> NoReturn:
+        raise _needs_value(self, "has no values yet, so `in` has no answer", "E0802", "use rs.any(x == value)")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import linecache
 
-from ._spans import frame_outside
+from ._spans import line_here
 
 #: How operators are written.
 _BITS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
@@ -14,8 +13,7 @@ _SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", a
 
 def with_parentheses() -> str | None:
     """The condition of the user's line with the parentheses that it wants; None where it has none, or is part of a longer statement."""
-    frame = frame_outside(2)
-    line = "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().removesuffix(",")
+    line = line_here().removesuffix(",")
     for text in (line, f"{line} pass", f"{line.removeprefix('el')} pass"):
         try:
             nodes = list(ast.walk(ast.parse(text)))

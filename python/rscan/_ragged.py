@@ -9,7 +9,7 @@ from .errors import ScanError
 from .ops import assert_, cast, equal, expand_dims, logical_or, max, minimum, not_equal, where, zeros_like
 from .variable import Variable, as_variable, is_operand, wrap
 
-
+#: What is asserted of lengths whose number a call tells.
 _ONE_FOR_SEVERAL = "lengths has one entry for several rows; a number without axes is the length of all rows"
 
 

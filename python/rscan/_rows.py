@@ -31,11 +31,13 @@ _OF_INTEGERS = ("bit_and", "bit_or", "bit_xor", "invert", "shift_left", "shift_r
 def _row(row: dict[str, Any]) -> Callable[..., Variable]:
     """The function of a row of the table."""
     name, args = row["name"], row["args"]
+    of_one = {"maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
 
     def function(*operands: Any) -> Variable:
         if len(operands) != len(args):
-            text = f"{name}({', '.join(args)}) takes {len(args)} arguments, got {len(operands)}"
-            raise RscanTypeError(text, code="E0809", labels=[(here(), "")])
+            text = f"{name}({', '.join(args)}) takes {len(args)} argument{'s' * (len(args) > 1)}, got {len(operands)}"
+            helps = [f"rs.{of_one[name]}(x) is that of the elements of one array"] if name in of_one and len(operands) == 1 else []
+            raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=helps)
         return elementwise(name, *operands)
 
     function.__name__ = function.__qualname__ = name

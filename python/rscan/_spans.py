@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from types import FrameType
@@ -56,6 +57,12 @@ def here() -> int:
     if span is None:
         span = _known[place] = _native.span(*place)
     return span
+
+
+def line_here() -> str:
+    """The text of the user's current line; empty where it is not at hand."""
+    frame = frame_outside(2)
+    return "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
 
 
 def of_function(function: object) -> int:

@@ -31,6 +31,21 @@ def step_indices() -> tuple[Variable, ...]:
     return getattr(_active, "indices", ())
 
 
+def is_traced() -> bool:
+    """Whether this thread calls a function or the step of a loop to see what it computes: what they are given has no values."""
+    return bool(step_indices()) or getattr(_active, "traced", False)
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[None]:
+    """While a function is called to see what it computes."""
+    before, _active.traced = getattr(_active, "traced", False), True
+    try:
+        yield
+    finally:
+        _active.traced = before
+
+
 @contextlib.contextmanager
 def entered(index: Variable) -> Iterator[None]:
     """While the step of a loop is traced."""

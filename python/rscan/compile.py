@@ -18,7 +18,7 @@ from ._pickle import Made
 from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
 from ._spans import here, of_function
-from ._valueless import tracing
+from ._tracing import traced
 from .config import config
 from .dtypes import as_array, is_foreign, no_array, short, what_to_do
 from .errors import RscanError, RscanTypeError, ScanTypeError, ShapeError
@@ -290,7 +290,7 @@ class Compiled(Made, Generic[P, R]):
         bound = self._signature.bind_partial()
         bound.arguments.update(arguments)
         try:
-            with tracing():
+            with traced():
                 return self._fn(*bound.args, **bound.kwargs)
         except (TypeError, AttributeError, RscanError) as error:
             if isinstance(error, RscanError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -254,6 +254,9 @@ class At:
 
     def __getitem__(self, key: Any) -> Place:
         return Place(self._x, key)
+
+    def __call__(self, *_: Any) -> NoReturn:
+        raise RscanIndexError("an index stands in brackets: x.at[i].set(v)", code="E0803", labels=[(here(), "")])
 
 
 class Place:

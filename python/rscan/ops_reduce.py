@@ -105,6 +105,13 @@ def prod(
     return _with("prod", x, axis, dtype, keepdims, initial, where)
 
 
+def _no_other(what: str, axis: Any) -> None:
+    """Refuses what Python's function of this name takes: another value in the place of the axis."""
+    if isinstance(axis, (float, Variable)):
+        helps = [f"rs.{what}imum(a, b) is the {'larger' if what == 'max' else 'smaller'} one of two"]
+        raise RscanTypeError(f"{what} takes an axis in second place, not {axis!r}", code="E0809", labels=[(here(), "")], helps=helps)
+
+
 def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Variable:
     """The largest element over axes (all by default), NaN if there is one; of `initial`, too, and where `where` is true.
 
@@ -114,6 +121,7 @@ def max(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     >>> rs.amax([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([3., 4.])
     """
+    _no_other("max", axis)
     no_out(out)
     return _with("max", x, axis, None, keepdims, initial, where)
 
@@ -127,6 +135,7 @@ def min(x: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     >>> rs.amin([[1.0, 4.0], [3.0, 2.0]], axis=0).eval()
     array([1., 2.])
     """
+    _no_other("min", axis)
     no_out(out)
     return _with("min", x, axis, None, keepdims, initial, where)
 

@@ -70,7 +70,8 @@ def copy(x: Any, order: str | None = "K") -> Variable:
 def by_columns(order: Any) -> bool:
     """False for "C" and what is that here, True for "F"."""
     if order not in ("C", "F", "A", "K", None):
-        raise RscanValueError(f"order is 'C' or 'F', not {order!r}", code="E0809", labels=[(here(), "")])
+        helps = ["several extents are a tuple: rs.reshape(x, (2, 3)), or x.reshape(2, 3)"] if isinstance(order, (int, Variable)) else []
+        raise RscanValueError(f"order is 'C' or 'F', not {order!r}", code="E0809", labels=[(here(), "")], helps=helps)
     return bool(order == "F")
 
 
@@ -349,6 +350,7 @@ def concatenate(arrays: Any, axis: int | None = 0, out: None = None, *, dtype: A
     >>> rs.concatenate([[1.0, 2.0], [3.0]]).eval()
     array([1., 2., 3.])
     """
+    _in_a_list(axis, "concatenate")
     if isinstance(arrays, Variable):
         arrays = list(arrays)
     no_out(out)
@@ -360,6 +362,13 @@ def concatenate(arrays: Any, axis: int | None = 0, out: None = None, *, dtype: A
     common = common_dtype(items, dtype, casting)
     at = one_axis(axis, items[0].ndim)
     return apply("join", {"axis": at}, *[cast(v, common) for v in items])
+
+
+def _in_a_list(axis: Any, what: str) -> None:
+    """Refuses an array in the place of the axis."""
+    if isinstance(axis, (Variable, np.ndarray, list, tuple)):
+        text, helps = f"{what} takes its arrays as one argument", [f"in a list: rs.{what}([a, b])"]
+        raise RscanTypeError(text, code="E0809", labels=[(here(), "")], helps=helps)
 
 
 def join(axis: int, *arrays: Any) -> Variable:
@@ -384,7 +393,11 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
     array([[1, 3],
            [2, 4]])
     """
+    _in_a_list(axis, "stack")
     items = operands(list(arrays))
+    if len({v.ndim for v in items}) > 1:
+        text = f"stack takes arrays of one shape, got {', '.join(map(repr, items))}"
+        raise RscanTypeError(text, code="E0206", labels=[(here(), "")], helps=["rs.concatenate joins along an axis that is there"])
     if not items:
         raise RscanTypeError("nothing to stack", code="E0809", labels=[(here(), "")])
     at = one_axis(axis, items[0].ndim + 1)

@@ -23,10 +23,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import _methods, _native
-from ._methods import Methods
-from ._precedence import with_parentheses
+from ._methods import Methods, Valueless
+from ._redirect import part
 from ._spans import here
-from ._valueless import Valueless
 from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
@@ -328,7 +327,7 @@ def _binary(op: str, a: Any, b: Any) -> Variable:
         return elementwise(op, a, b)
     except RscanTypeError as error:
         if error.code == "E0230" and op in ("bit_and", "bit_or", "bit_xor"):
-            meant = with_parentheses()
+            meant = part("_precedence").with_parentheses()
             error.helps = [*([] if meant else error.helps), f"& | ^ bind tighter than comparisons: {meant or '(a < b) & (c < d)'}"]
         raise
 
