@@ -8,11 +8,11 @@ use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
-use crate::ir::{EvalCx, Graph, Keep, Op, Scan, StateId, Value};
+use crate::ir::{EvalCx, Graph, Keep, NodeId, Op, Scan, StateId, Value};
 use crate::kernel::{LEVELS, Nest};
 use crate::scan::retype::param_types;
 use crate::types::{Array, DType, Dim, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// How many steps a loop in a step runs.
@@ -180,7 +180,6 @@ pub(super) fn single(scan: &Scan, id: StateId, level: usize) -> bool {
 /// The step with the loops in it lowered that depend on the step, as far as they can be parts of the list. `level`: in so many loops it
 /// stands. Not where the step has effects: such parts may find that the law must run the loop, which would have them twice.
 pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
-    let told = |e: Box<Diagnostic>| Refusal(e.title.clone());
     let rooms = body.nodes().iter().any(|n| roomy(&n.op).is_some());
     if rooms && (level + 1 >= LEVELS || body.whole().impure) {
         return refuse(BY_VALUES);
@@ -188,13 +187,31 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
     if level + 1 >= LEVELS || body.whole().impure || !rooms && !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
         return Ok(body.clone());
     }
+    let mut left = FxHashSet::default();
+    loop {
+        let (out, made) = lowered(scan, body, level, &left)?;
+        // What hung on the step by an extent alone, which is known now, is computed before the first step.
+        let kinds = Kinds::new(scan, &out);
+        let before: Vec<NodeId> = made.into_iter().filter(|&(_, v)| kinds.of(v) != Kind::Step).map(|(id, _)| id).collect();
+        if before.is_empty() {
+            return Ok(out);
+        }
+        left.extend(before);
+    }
+}
+
+/// As [`found`] says, but for the nodes that are left as they are; with the nodes that were lowered, and their first results.
+fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) -> Lowered<(Graph, Vec<(NodeId, Value)>)> {
+    let told = |e: Box<Diagnostic>| Refusal(e.title.clone());
+    let mut made = vec![];
     let (mut out, live, uses, kinds) = (Graph::new(), body.needed(body.results()), body.uses(), Kinds::new(scan, body));
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
     for &p in body.params() {
         image.insert(p, out.param(body.ty(p).clone(), body.name(p).map(|n| &**n)));
     }
-    for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
+    for (id, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
         out.set_span(node.span);
+        let step = kinds.of(node.outs[0]) == Kind::Step && !left.contains(&id);
         let mut ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
         // Extents of what a loop returns are known once it is lowered.
         if let Op::DimOf(dim) = &node.op
@@ -210,14 +227,15 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
         }
         let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
         let inner = match (&node.op, roomy(&node.op)) {
-            (Op::Scan(scan), _) if kinds.of(node.outs[0]) == Kind::Step => Inner::new(scan, &out, &ins, level, counted(), None).ok(),
-            (_, Some(_)) if kinds.of(node.outs[0]) != Kind::Step => return refuse(BY_VALUES),
+            (Op::Scan(scan), _) if step => Inner::new(scan, &out, &ins, level, counted(), None).ok(),
+            (_, Some(_)) if !step => return refuse(BY_VALUES),
             (_, Some(loop_)) => {
                 let inner = Inner::new(&loop_.scan, &out, &ins, level, counted(), Some((loop_.most, loop_.sure)));
                 Some(inner.or_else(|_| refuse(BY_VALUES))?)
             }
             _ => None,
         };
+        let part = inner.is_some();
         let op = match inner {
             None => node.op.clone(),
             Some(inner) => {
@@ -226,11 +244,12 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
             }
         };
         let outs = out.apply(op, &ins).map_err(told)?;
+        made.extend(part.then_some((id, outs[0])));
         image.extend(node.outs.iter().copied().zip(outs));
     }
     let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
     out.set_results(results);
-    Ok(out)
+    Ok((out, made))
 }
 
 /// A row of arrays that are joined is a row of one of them: the last one of what a loop began with and what it made is what it made.

@@ -140,8 +140,10 @@ fn outer(out: &mut Graph, body: &Graph, node: &Node, image: &FxHashMap<Value, Va
     for v in &node.ins {
         ins.push(broadcast(out, body, (*v, image[v]), &shape)?);
     }
-    ins.push(out.number(ty.dtype, 0.0));
-    Ok(Some(out.apply(Op::Elem(ElemOp::Fma), &ins)?[0]))
+    let zero = out.number(ty.dtype, 0.0);
+    let product = out.apply(Op::Elem(ElemOp::Fma), &[&ins[..], &[zero]].concat())?[0];
+    // A product with one column adds up eight sums, most of which are 0 here: of a term that underflows it makes a zero without a sign.
+    Ok(Some(if shape[1] == 1 { out.apply(Op::Elem(ElemOp::Add), &[product, zero])?[0] } else { product }))
 }
 
 /// The image of a value as an operand of an elementwise node of this shape.

@@ -57,7 +57,9 @@ impl Direct {
                 let axes: Vec<usize> = (0..x.len()).filter(|&i| i < new || like[i - new] == 1 && x[i] != 1).collect();
                 let kept: Extents = drop_axes(x, &axes, None).filter(|&n| n != 1).collect();
                 let same = kept.iter().eq(like.iter().filter(|&&n| n != 1));
-                Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same)?
+                // Where nothing is added up, elements stay what they are: a sum of −0 is 0.
+                let adds = x.iter().product::<usize>() != like.iter().product::<usize>();
+                Direct::reduce(ReduceKind::Sum, x, &axes).filter(|_| same && adds)?
             }
             (Op::MatMul(_), [a, b]) => Direct::products(a, b, out)?,
             (Op::Solve(op), [a, b]) if wide && a.len() == 2 && b.len() <= 2 => Direct::Solve(op.kind, a[0], b.get(1).copied().unwrap_or(1)),

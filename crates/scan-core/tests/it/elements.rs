@@ -2,11 +2,15 @@
 
 use crate::sources::Random;
 use scan_core::base::Diagnostic;
+use scan_core::exec::Program;
 use scan_core::ir::op::*;
+use scan_core::ir::parse::parse;
 use scan_core::ir::{EvalCx, Op};
 use scan_core::prelude::{Engine, Function, FunctionSpec, LoopBuilder, LoopOptions, PassOptions, Span, Var};
+use scan_core::rewrite::Options;
 use scan_core::scalar::ElemOp;
 use scan_core::types::{Array, DType, Type};
+use std::sync::Arc;
 
 const STEPS: usize = 24;
 
@@ -444,5 +448,57 @@ fn branches_that_are_not_taken_do_not_fail() {
         assert_eq!(few, engine != Engine::Eval, "{engine:?}");
         assert_eq!(call(&f, &args(&[2, 4])).expect_err("an index of -6").code, "E0202", "{engine:?}");
         assert!(engine == Engine::Eval || f.loops()[0].variants[0].engine != "eval", "{engine:?}");
+    }
+}
+
+/// Where nothing is added up, a zero keeps its sign, outside of loops and in their steps; what is added up begins with a zero, also where a
+/// product underflows.
+#[test]
+fn zeros_keep_their_signs() {
+    let text = "fn f(a: f64[1, 1], b: f64[1, 1], x: f64[1], y: f64, n: i64) {
+  %0 = matmul(a, b)
+  %1 = neg(%0)
+  %2 = mul(%1, 0.6:f64)
+  %3 = sum_to(%2, y)
+  %4 = sum_to(%2, x)
+  %5 = reduce[kind=sum, axes=[0], keepdims=false](%2)
+  %6 = mul(a, b)
+  %7 = sum_to(%6, y)
+  %8 = scan n_steps=n {
+    state s: f64 reads=[] writes=[0] keep=all
+    state t: f64[1] reads=[] writes=[0] keep=all
+    const a = a
+    const b = b
+    const x = x
+    const y = y
+    step t
+    %9 = matmul(a, b)
+    %10 = cast[dtype=f64](t)
+    %11 = mul(%10, 0.0:f64)
+    %12 = add(%9, %11)
+    %13 = neg(%12)
+    %14 = sum_to(%13, y)
+    %15 = sum_to(%13, x)
+    next s = %14
+    next t = %15
+  }
+  return %0, %2, %3, %4, %5, %7, %8.s, %8.t
+}";
+    let graph = Arc::new(parse(text).unwrap_or_else(|e| panic!("{}", e.title)).1);
+    for (a, b) in [(-0.0, 1.0), (0.0, 1.0), (0.0, -3.0), (-2.0, 0.5), (1e-300, -1e-300), (1e-300, 1e-300)] {
+        let args = [
+            Array::new(&[1, 1], vec![a]),
+            Array::new(&[1, 1], vec![b]),
+            Array::new(&[1], vec![1.0]),
+            Array::scalar(1.0),
+            Array::scalar(3i64),
+        ];
+        let run = |engine| {
+            let program = Program::new(graph.clone(), &Options::none(), engine).unwrap_or_else(|e| panic!("{}", e.title));
+            let results = program.run(&mut EvalCx::new(), &|| args.to_vec()).unwrap_or_else(|e| panic!("{}", e.title));
+            results.iter().map(|r| r.to_f64_vec().iter().map(|x| x.to_bits()).collect::<Vec<u64>>()).collect::<Vec<_>>()
+        };
+        let law = run(Engine::Eval);
+        assert_eq!((run(Engine::Vm), run(Engine::Jit)), (law.clone(), law), "{a} · {b}");
     }
 }

@@ -56,7 +56,7 @@ const UNSAFE: &[(&str, &str)] = &[
 /// op it asks the op (`ops/properties.rs`, `OpDef`).
 const BY_OP: &[(&str, &str, &str)] = &[
     ("lower/cost.rs", "scalar", "what each instruction of a kernel takes"),
-    ("lower/inner.rs", "found", "loops to lower, lists that stay, extents that are known by then"),
+    ("lower/inner.rs", "lowered", "loops to lower, lists that stay, extents that are known by then"),
     ("lower/lengths.rs", "length", "ops whose first extent is a function of integers"),
     ("lower/rooms/mod.rs", "of_rows", "what ops make of rows whose number is an integer of the step"),
     ("lower/forms.rs", "form", "how a kernel computes each op"),
