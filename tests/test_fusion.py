@@ -151,7 +151,20 @@ def test_inner_loops_of_lengths_that_the_outer_one_is_given(monkeypatch):
 
 def test_powers_are_multiplied_out():
     x = rs.dvector("x")
-    f = rs.function([x], [x**k for k in (3, 5, 8, 16)])
-    values = np.array([-1.5, 0.0, 2.0, np.inf, -np.inf, 1e-200])
-    for k, got in zip((3, 5, 8, 16), f(values), strict=True):
-        np.testing.assert_allclose(got, values**k, rtol=4e-15)
+    exponents = (3, 5, 8, 16, -2, -3, -12, 0.5, 1.5, 2.5, 7.5, -0.5, -1.5, -2.5)
+    f = rs.function([x], [x**k for k in exponents])
+    assert "pow" not in f.text(optimised=True)
+    values = np.array([-1.5, 0.0, -0.0, 2.0, 0.3, np.inf, -np.inf, np.nan, 1e-200, 5e-324, 1e-309, 1e308])
+    with np.errstate(all="ignore"):
+        for k, got in zip(exponents, f(values), strict=True):
+            expected = values**k
+            np.testing.assert_allclose(got, expected, rtol=5e-15)
+            assert np.array_equal(np.signbit(got), np.signbit(expected)), k
+
+
+@pytest.mark.parametrize("k", [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5])
+def test_powers_of_halves_have_the_slope_of_powers(k):
+    slope = rs.grad(lambda x: rs.sum(rs.loop(lambda x, h: 0.5 * h + x**k, over=x, init=0.0)))
+    values = np.array([0.2, 1.0, 3.0])
+    weights = np.array([1.75, 1.5, 1.0])
+    np.testing.assert_allclose(slope(values), weights * k * values ** (k - 1), rtol=1e-14)

@@ -34,7 +34,7 @@ BUGS = [
     ("the position of a written row is not flipped", VJP, "let want = «state.span() - offset»;", "offset"),
     ("sequence cotangents are not flipped back", VJP, "if turned { «g.emit(Flip { axis: 0 }, &[outs[first + k]])» }", "outs[first + k]"),
     ("truncation zeroes the wrong side", GIVEN, "g.join_rows(&«[before, rows, after]»);", "[after, rows, before]"),
-    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «self.forwards»));", "!self.forwards"),
+    ("a reversed sequence is read backwards again", VJP, "self.seqs.push((rows, image_of, «false»));", "true"),
     ("a reversed sequence is cut at the start", VJP, "let rows = «self.g.slice_rows(x, lo, len)»;",
      "{ let zero = self.g.sub(lo, lo); self.g.slice_rows(x, zero, self.steps) }"),
     ("offsets of what a step saw are ignored", VJP, "let lo = self.g.int(«offset as i64»);", "0"),

@@ -3,12 +3,14 @@
 use super::drops::Whole;
 use super::local::{self, Index, number};
 use super::options::Options;
+use super::passes::scan_merge;
 use super::pipeline::{PASSES, Pass, Run, Stage};
 use super::rebuild::copy_with;
 use super::report::{Entry, FAILED, Report};
 use crate::base::Result;
 use crate::ir::verify::verify;
-use crate::ir::{Graph, Op, Scan};
+use crate::ir::{Graph, Op, Scan, Value};
+use crate::types::Dim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Display;
 use std::rc::Rc;
@@ -25,6 +27,8 @@ pub struct Cx {
     pub(super) whole: Rc<Whole>,
     /// The loop whose body the pass is given; `None` where that is the whole graph.
     pub(super) scan: Option<*const Scan>,
+    /// Extents that are equal in every step of that loop, or the call fails: those of rows that a state reads and writes.
+    pub(super) alike: Vec<[Dim; 2]>,
 }
 
 impl Cx {
@@ -38,8 +42,9 @@ impl Cx {
     }
 }
 
-/// How often loops are looked at again after rules have simplified what passes over loops left.
-const ROUNDS: usize = 3;
+/// How often loops are looked at again after rules have simplified what passes over loops left, and how often where two became one loop,
+/// which may hold two that become one.
+const ROUNDS: [usize; 2] = [3, 4];
 
 /// The graph optimised, and what was done to it. Parameters, results and their types stay.
 ///
@@ -53,11 +58,18 @@ pub fn optimise(graph: impl Into<Arc<Graph>>, options: &Options) -> Result<(Arc<
     }
     let of = |stage: Stage| passes.iter().copied().filter(|p| p.stage == stage).collect::<Vec<&Pass>>();
     let (rules, loops, last) = (of(Stage::Always), of(Stage::Loops), of(Stage::Last));
-    let cx = Cx { report: Report::default(), speculate: !graph.whole().user_ops, whole: Whole::new(graph.clone()), scan: None };
+    let cx =
+        Cx { report: Report::default(), speculate: !graph.whole().user_ops, whole: Whole::new(graph.clone()), scan: None, alike: vec![] };
     let mut driver = Driver { cx, present: Present::of(&graph), graph };
     driver.all(&rules)?;
-    for round in 0..ROUNDS {
-        if loops.is_empty() || !driver.all(&loops)? || !driver.all(&rules)? && round > 0 {
+    for round in 1..=ROUNDS[1] {
+        let merged = driver.cx.report.count(scan_merge::NAME);
+        if loops.is_empty() || !driver.all(&loops)? {
+            break;
+        }
+        let opened = driver.cx.report.count(scan_merge::NAME) > merged;
+        let simpler = driver.all(&rules)?;
+        if !opened && (round == ROUNDS[0] || !simpler && round > 1) {
             break;
         }
     }
@@ -166,6 +178,13 @@ fn everywhere(
     Ok(run(cx, graph)?.or(inner))
 }
 
+/// Pairs of extents that a step reads of a state and writes for it, and that are not known to be equal.
+fn alike(scan: &Scan) -> Vec<[Dim; 2]> {
+    let row = |v: Option<&Value>| v.map(|&v| scan.body.ty(v).dims.iter().cloned()).into_iter().flatten();
+    let pairs = |id| row(scan.read_values(id).first()).zip(row(scan.write_values(id).first()));
+    scan.states.ids().flat_map(pairs).filter(|(read, written)| read != written).map(|(read, written)| [read, written]).collect()
+}
+
 /// The graph with every loop's body run through a pass; `None` where none changed.
 fn bodies(
     cx: &mut Cx,
@@ -176,9 +195,9 @@ fn bodies(
     let mut changed = false;
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
-            let outer = cx.scan.replace(Arc::as_ptr(scan));
+            let outer = (cx.scan.replace(Arc::as_ptr(scan)), std::mem::replace(&mut cx.alike, alike(scan)));
             let body = everywhere(cx, &scan.body, loops, run);
-            cx.scan = outer;
+            (cx.scan, cx.alike) = outer;
             let body = body?;
             loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned()))));
         }

@@ -9,7 +9,7 @@ use super::rules::Rule;
 use crate::base::{Id, Result};
 use crate::ir::{Def, Graph, Op, Value};
 use crate::scalar::ElemOp;
-use crate::types::{DType, Sym, Type};
+use crate::types::{DType, Dim, Sym, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -70,6 +70,8 @@ pub struct Local<'a> {
     pub g: &'a mut Graph,
     /// As in [`Cx`].
     pub speculate: bool,
+    /// As in [`Cx`].
+    alike: &'a [[Dim; 2]],
     index: &'a Index,
     facts: &'a mut Vec<Fact>,
     drops: Option<&'a mut Drops>,
@@ -91,8 +93,8 @@ pub fn run(cx: &mut Cx, graph: &Graph, index: &Index) -> Result<Option<Graph>> {
         let made = copy_with(graph, |rebuild, _, node| {
             let (false, &[out]) = (node.op.number() == Op::OTHERS, &node.outs[..]) else { return Ok(false) };
             let (since, ins) = (Sym::fresh(), rebuild.images(&node.ins)?);
-            let (g, speculate) = (&mut rebuild.new, cx.speculate);
-            let mut local = Local { g, speculate, index, facts: &mut facts, drops: Some(&mut drops), fired: &mut fired, depth: 0 };
+            let (g, speculate, alike) = (&mut rebuild.new, cx.speculate, &cx.alike[..]);
+            let mut local = Local { g, speculate, alike, index, facts: &mut facts, drops: Some(&mut drops), fired: &mut fired, depth: 0 };
             let found = local.simplify(&node.op, &ins);
             let Some(value) = found.filter(|&v| fits(rebuild.new.ty(v), graph.ty(out))) else { return Ok(false) };
             rebuild.new.learn(value, graph, out, since);
@@ -128,7 +130,7 @@ impl Beside {
             let (op, span) = (node.op.clone(), node.span);
             let ins: SmallVec<[Value; 4]> = node.ins.iter().map(|v| images.get(v).copied().unwrap_or(*v)).collect();
             let outer = g.set_span(span);
-            let mut local = Local { g, speculate: false, index, facts: &mut facts, drops: None, fired: &mut fired, depth: 0 };
+            let mut local = Local { g, speculate: false, alike: &[], index, facts: &mut facts, drops: None, fired: &mut fired, depth: 0 };
             let found = local.simplify(&op, &ins).filter(|&v| fits(g.ty(v), g.ty(out)));
             if let Some(v) = found {
                 beside.instead.insert(out, v);
@@ -231,6 +233,10 @@ impl Local<'_> {
     pub fn absorbs_shape(&self, x: Value, other: Value) -> bool {
         let (a, b) = (self.ty(x), self.ty(other));
         b.rank() <= a.rank() && b.dims.iter().rev().zip(a.dims.iter().rev()).all(|(b, a)| b.is_one() || a == b)
+    }
+    /// True where extents are equal in every run, but for such that fail and are done again by the graph as it was written.
+    pub fn alike(&self, a: &Dim, b: &Dim) -> bool {
+        a == b || self.speculate && self.alike.iter().any(|[read, written]| (a, b) == (read, written) || (b, a) == (read, written))
     }
     /// True where two values have the same shape in every run.
     pub fn same_shape(&self, a: Value, b: Value) -> bool {

@@ -12,8 +12,8 @@
 //!                  next dc = dc + df/dc · ct[W]                      → ct(c) = last dc }
 //! ```
 //!
-//! Where no step has a cotangent for another, and none is added up over steps, the order is nobody's business: the steps then go forwards,
-//! beside those of the loop.
+//! Where no step has a cotangent for another, the order is nobody's business: the steps then go forwards, beside those of the loop, and what
+//! is added up over steps is added up in their order.
 //!
 //! A state whose rows change after they were read gets a tape: the forward loop is run with one more output that records
 //! what each step saw. Decisions get one, too. States that the step never reads have cotangents that are only read: sequences.
@@ -280,11 +280,14 @@ impl<'a> Backward<'a> {
     fn forward_seq(&mut self, id: SeqId) {
         let x = self.site.ins[self.scan.seq_input(id)];
         let image_of = self.step.params[self.scan.seq_param(id)];
-        if self.scan.seqs[id].reverse {
+        if self.forwards {
+            // The rows that the loop reads, of which it may leave some.
+            self.seqs.push((x, image_of, self.scan.seqs[id].reverse));
+        } else if self.scan.seqs[id].reverse {
             let len = self.g.dim(x, 0);
             let lo = self.g.sub(len, self.steps);
             let rows = self.g.slice_rows(x, lo, len);
-            self.seqs.push((rows, image_of, self.forwards));
+            self.seqs.push((rows, image_of, false));
         } else {
             self.backward_seq(x, 0, image_of);
         }
@@ -422,11 +425,10 @@ impl<'a> Backward<'a> {
 }
 
 impl StepVjp<'_> {
-    /// True where no step needs a cotangent of another, nothing is added up over steps, and all steps are covered.
+    /// True where no step needs a cotangent of another, and all steps are covered.
     fn is_of_rows_alone(&self, scan: &Scan, cts: &[Option<Value>]) -> bool {
         let carried = scan.states.enumerate().any(|(id, s)| !s.reads.is_empty() && carries(s, cts[scan.state_output(id)]));
-        let summed = scan.captured.ids().any(|id| self.given[scan.captured_param(id)].is_some());
-        !carried && !summed && scan.truncate.is_none()
+        !carried && scan.truncate.is_none()
     }
     /// What is not the same at every step.
     pub(super) fn varying(&self, scan: &Scan) -> impl Iterator<Item = Value> {

@@ -7,7 +7,8 @@
 //!
 //! The loops run the same number of steps, none has a condition that may stop it, none prints, draws from the outside or asserts,
 //! none needs what another returns, every evaluation of the graph computes them all, and they share a sequence or an initial
-//! state: so a loop that a gradient asks for a second time, with more rows, becomes one with the first.
+//! state, or have none of their own and read the same values: so a loop that a gradient asks for a second time, with more rows, becomes one
+//! with the first.
 
 use crate::base::{Id, Result};
 use crate::ir::{Graph, NodeId, Op, Scan, StateId, Value};
@@ -21,7 +22,8 @@ use crate::types::Dim;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-const NAME: &str = "scan_merge";
+/// The pass.
+pub const NAME: &str = "scan_merge";
 
 /// The graph with fewer loops.
 ///
@@ -85,17 +87,19 @@ fn depends(g: &Graph, node: NodeId, on: NodeId) -> bool {
     node > on && g.needed(&g.nodes()[node].ins)[on.idx()]
 }
 
-/// True where two loops have a sequence or initial rows in common.
+/// True where two loops have a sequence or initial rows in common; where both begin with constants alone, if they capture the same.
 fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
-    let rows = |id: NodeId| -> Vec<Value> {
+    let rows = |id: NodeId| -> [Vec<Value>; 2] {
         let node = &g.nodes()[id];
-        let Op::Scan(scan) = &node.op else { return vec![] };
+        let Op::Scan(scan) = &node.op else { return [vec![], vec![]] };
         let seqs = scan.seqs.ids().map(|s| node.ins[scan.seq_input(s)]);
         let inits = scan.states.ids().filter_map(|s| scan.init_input(s)).map(|at| node.ins[at]).filter(|v| g.const_value(*v).is_none());
-        seqs.chain(inits).collect()
+        let mut captured: Vec<Value> = scan.captured.ids().map(|c| node.ins[scan.captured_input(c)]).collect();
+        captured.sort_unstable();
+        [seqs.chain(inits).collect(), captured]
     };
-    let other = rows(b);
-    rows(a).iter().any(|v| other.contains(v))
+    let ([one, same], [other, too]) = (rows(a), rows(b));
+    one.iter().any(|v| other.contains(v)) || one.is_empty() && other.is_empty() && !same.is_empty() && same == too
 }
 
 /// Puts one loop in the place of a group.

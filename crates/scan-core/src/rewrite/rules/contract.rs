@@ -1,8 +1,8 @@
-//! Sums of products along an axis as products of matrices, without the array of all products; and products with a vector that is 1 in
+//! Sums of products along axes as products of matrices, without the array of all products; and products with a vector that is 1 in
 //! one place.
 
 use super::Rule;
-use crate::ir::op::{Expand, Index, MatMul, Op, ReduceKind, Squeeze, Transpose};
+use crate::ir::op::{Expand, Index, MatMul, Op, Reduce, ReduceKind, Squeeze, Transpose};
 use crate::ir::{Graph, Value};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::Mul;
@@ -11,6 +11,9 @@ use crate::types::Dim;
 /// The rules. Gradients know them.
 pub static RULES: &[Rule] = &[
     Rule { doc: "Σₖ a[i, k, 1] · b[1, k, j] → a @ b", on: &["reduce"], apply: |l, op, ins| summed(l, op, ins) },
+    Rule {
+        doc: "Σⱼₖ a[i, j, k] · b[j] · c[k] → Σⱼ (a @ c)[i, j] · b[j]", on: &["reduce"], apply: |l, op, ins| one_axis(l, op, ins)
+    },
     Rule { doc: "sum_to(a[i, k, 1] · b[1, k, j], y) → a @ b", on: &["sum_to"], apply: |l, _, ins| summed_to(l, ins[0], ins[1]) },
     Rule { doc: "x @ e → x[…, i], e being 1 at i and 0 elsewhere", on: &["matmul"], apply: |l, _, ins| one_hot(l, ins[0], ins[1]) },
 ];
@@ -20,6 +23,63 @@ fn summed(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let (ReduceKind::Sum, &[axis], keepdims) = (reduce.kind, &reduce.axes[..], reduce.keepdims) else { return None };
     let product = product(l, ins[0], axis)?;
     if keepdims { l.make(Expand { axes: vec![axis] }, &[product]) } else { Some(product) }
+}
+
+/// A sum of products of three or more arrays: where a vector varies along an axis of the sum beside one other array alone, that axis is
+/// summed first, and the rest is smaller by it.
+fn one_axis(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
+    let Op::Reduce(Reduce { kind: ReduceKind::Sum, axes, keepdims }) = op else { return None };
+    let frame = l.ty(ins[0]).dims.to_vec();
+    let mut factors = vec![];
+    factors_of(l, ins[0], &mut factors);
+    let mut factors: Vec<Operand> = factors.into_iter().map(|v| Operand::new(l, v, &frame)).collect();
+    let all = (0..frame.len()).all(|k| factors.iter().any(|f| f.varies[k]));
+    if factors.len() < 3 || !all || !l.dtype(ins[0]).is_float() {
+        return None;
+    }
+    let (axis, [array, vector]) = axes.iter().rev().find_map(|&axis| Some((axis, beside(l, &factors, axis)?)))?;
+    let [vector, array] = if vector > array {
+        [factors.remove(vector), factors.remove(array)]
+    } else {
+        let array = factors.remove(array);
+        [factors.remove(vector), array]
+    };
+    let left: Vec<usize> = (0..frame.len()).filter(|&k| array.varies[k]).collect();
+    let (p, v) = (array.arranged(l, &left)?, vector.arranged(l, &[axis])?);
+    let sums = if left.last() == Some(&axis) { l.make(MatMul {}, &[p, v])? } else { l.make(MatMul {}, &[v, p])? };
+    // All without that axis.
+    let without = |k: usize| k - usize::from(k > axis);
+    let new = (0..frame.len()).filter(|&k| k != axis && !array.varies[k]).map(without).collect::<Vec<usize>>();
+    let mut product = if new.is_empty() { sums } else { l.make(Expand { axes: new }, &[sums])? };
+    for factor in factors {
+        let own = axis as isize - (frame.len() - l.ty(factor.value).rank()) as isize;
+        let value = if own < 0 { factor.value } else { squeezed(l, factor.value, vec![own as usize])? };
+        product = l.elem(Mul, &[product, value])?;
+    }
+    let rest: Vec<usize> = axes.iter().filter(|&&k| k != axis).map(|&k| without(k)).collect();
+    let sum = if rest.is_empty() { product } else { l.make(Reduce { kind: ReduceKind::Sum, axes: rest, keepdims: false }, &[product])? };
+    if *keepdims { l.make(Expand { axes: axes.clone() }, &[sum]) } else { Some(sum) }
+}
+
+/// What is multiplied, of the product's dtype.
+fn factors_of(l: &Local, x: Value, factors: &mut Vec<Value>) {
+    match l.of2(x, Mul).filter(|ins| ins.iter().all(|&v| l.dtype(v) == l.dtype(x))) {
+        Some(ins) => ins.into_iter().for_each(|v| factors_of(l, v, factors)),
+        None => factors.push(x),
+    }
+}
+
+/// The two factors that vary along an axis where there are but two: an array that is there in memory, and a vector. The axis is one of the
+/// array's last two, as products of matrices have it.
+fn beside(l: &Local, factors: &[Operand], axis: usize) -> Option<[usize; 2]> {
+    let along: Vec<usize> = (0..factors.len()).filter(|&k| factors[k].varies[axis]).collect();
+    let &[a, b] = &along[..] else { return None };
+    let axes = |k: usize| factors[k].varies.iter().filter(|&&v| v).count();
+    let [array, vector] = if axes(b) == 1 { [a, b] } else { [b, a] };
+    let behind = factors[array].varies[axis + 1..].iter().filter(|&&v| v).count();
+    let there = !l.node(factors[array].value).is_some_and(|(op, _)| matches!(op, Op::Elem(_)));
+    let fit = axes(vector) == 1 && axes(array) > 1 && factors[array].agrees(l, &factors[vector]);
+    (fit && behind < 2 && there).then_some([array, vector])
 }
 
 /// The axis over which is summed is the only one that the second lacks, or has one element of.
@@ -47,11 +107,15 @@ impl Operand {
         let varies = (0..frame.len()).map(|k| k >= offset && !own[k - offset].is_one()).collect();
         Operand { value, varies }
     }
-    /// Its own axes are those of the frame.
-    fn fits(&self, l: &Local, frame: &[Dim]) -> bool {
+    /// How many elements it has along an axis of the frame that it varies along.
+    fn extent<'a>(&self, l: &'a Local, axis: usize) -> &'a Dim {
         let own = &l.ty(self.value).dims;
-        let offset = frame.len() - own.len();
-        (0..frame.len()).all(|k| !self.varies[k] || own[k - offset] == frame[k])
+        &own[axis + own.len() - self.varies.len()]
+    }
+    /// Both have as many elements along each axis along which both vary.
+    fn agrees(&self, l: &Local, other: &Operand) -> bool {
+        let both = |&k: &usize| self.varies[k] && other.varies[k];
+        (0..self.varies.len()).filter(both).all(|k| l.alike(self.extent(l, k), other.extent(l, k)))
     }
     /// Without axes of one element, the others in this order.
     fn arranged(&self, l: &mut Local, order: &[usize]) -> Option<Value> {
@@ -81,7 +145,7 @@ fn product(l: &mut Local, x: Value, axis: usize) -> Option<Value> {
     let (both, neither) = (axes(&|p, q| p && q), axes(&|p, q| !p && !q));
     let (mut rows, mut columns) = (axes(&|p, q| p && !q), axes(&|p, q| !p && q));
     let shared = a.varies[axis] && b.varies[axis] && neither.is_empty() && rows.len() < 2 && columns.len() < 2;
-    if !shared || rows.is_empty() && columns.is_empty() || !a.fits(l, &frame) || !b.fits(l, &frame) {
+    if !shared || rows.is_empty() && columns.is_empty() || !a.agrees(l, &b) {
         return None;
     }
     if columns < rows && !columns.is_empty() || rows.is_empty() {

@@ -4,7 +4,7 @@
 use super::{Rule, either};
 use crate::ir::Value;
 use crate::rewrite::local::Local;
-use crate::scalar::ElemOp::{self, *};
+use crate::scalar::ElemOp::*;
 
 /// The rules that gradients know, too: they differentiate what is on the right.
 pub static RULES: &[Rule] = &[
@@ -40,7 +40,9 @@ pub static RULES: &[Rule] = &[
 
 /// Powers that cost less otherwise.
 pub static POWERS: &[Rule] =
-    &[Rule { doc: "xⁿ → x · x · …, x or 1 / x, n a small integer", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1]) }];
+    &[Rule {
+        doc: "xⁿ → x · x · … · √x, of x or 1 / x, 2n a small integer", on: &["pow"], apply: |l, _, ins| power(l, ins[0], ins[1])
+    }];
 
 /// True where y is 1 everywhere, and x with it stays what it is.
 fn is_one(l: &Local, x: Value, y: Value) -> bool {
@@ -115,14 +117,33 @@ fn power(l: &mut Local, x: Value, n: Value) -> Option<Value> {
     if !l.dtype(x).is_float() || !l.absorbs(x, n) {
         return None;
     }
-    let unary = |l: &mut Local, f: ElemOp| l.elem(f, &[x]);
-    match l.splat(n)? {
-        1.0 => Some(x),
-        2.0 => l.elem(Mul, &[x, x]),
-        -1.0 => unary(l, Reciprocal),
-        n if n.fract() == 0.0 && (3.0..=MULTIPLIED).contains(&n) => multiplied(l, x, n as u32),
-        _ => None,
+    let n = l.splat(n)?;
+    if n == 0.0 || n.abs() > MULTIPLIED || (2.0 * n).fract() != 0.0 {
+        return None;
     }
+    let (whole, half) = (n.abs().trunc() as u32, n.fract() != 0.0);
+    if n == -0.5 {
+        let root = root_power(l, x, 0)?;
+        return l.elem(Reciprocal, &[root]);
+    }
+    // The reciprocal first: what it rounds to 0 or infinity, all of these powers do.
+    let x = if n < 0.0 { l.elem(Reciprocal, &[x])? } else { x };
+    if half { root_power(l, x, whole) } else { multiplied(l, x, whole) }
+}
+
+/// `xⁿ · √x`, and what `pow` gives where that is another number: at −∞ and −0.
+fn root_power(l: &mut Local, x: Value, n: u32) -> Option<Value> {
+    let root = l.elem(Sqrt, &[x])?;
+    let product = if n == 0 {
+        root
+    } else {
+        let power = multiplied(l, x, n)?;
+        l.elem(Mul, &[power, root])?
+    };
+    let dtype = l.dtype(x);
+    let [least, most] = [f64::NEG_INFINITY, f64::INFINITY].map(|end| l.g.number(dtype, end));
+    let (size, endless) = (l.elem(Abs, &[product])?, l.elem(Eq, &[x, least])?);
+    l.elem(Where, &[endless, most, size])
 }
 
 /// Powers up to this one are multiplied out: each of the few products rounds, where a power rounds once, but takes a fifteenth of its time.
