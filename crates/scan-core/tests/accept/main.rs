@@ -93,6 +93,15 @@ fn engines_report_what_the_evaluator_reports() {
     assert!(10 * errors > report.calls, "few calls are errors");
 }
 
+/// A loop in a step hung on the step by an extent alone; a product of 1 × 1 matrices underflowed.
+#[test]
+fn calls_that_once_differed() {
+    for seed in [3294, 3788, 14_334, 14_992, 19_441] {
+        let report = misfit::run(seed, 1);
+        assert!(report.faults.is_empty(), "seed {seed}: {report}");
+    }
+}
+
 /// `RSCAN_SESSION_PROGRAMS=20000 RSCAN_RANDOM_SEED=0`: how many programs, and from which seed on.
 #[test]
 fn sessions_make_the_rows_of_the_whole_call() {
