@@ -32,18 +32,14 @@ fn one_axis(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let frame = l.ty(ins[0]).dims.to_vec();
     let mut factors = vec![];
     factors_of(l, ins[0], &mut factors);
-    let mut factors: Vec<Operand> = factors.into_iter().map(|v| Operand::new(l, v, &frame)).collect();
+    let factors: Vec<Operand> = factors.into_iter().map(|v| Operand::new(l, v, &frame)).collect();
     let all = (0..frame.len()).all(|k| factors.iter().any(|f| f.varies[k]));
     if factors.len() < 3 || !all || !l.dtype(ins[0]).is_float() {
         return None;
     }
     let (axis, [array, vector]) = axes.iter().rev().find_map(|&axis| Some((axis, beside(l, &factors, axis)?)))?;
-    let [vector, array] = if vector > array {
-        [factors.remove(vector), factors.remove(array)]
-    } else {
-        let array = factors.remove(array);
-        [factors.remove(vector), array]
-    };
+    let others = (0..factors.len()).filter(|&k| k != array && k != vector);
+    let (array, vector) = (&factors[array], &factors[vector]);
     let left: Vec<usize> = (0..frame.len()).filter(|&k| array.varies[k]).collect();
     let (p, v) = (array.arranged(l, &left)?, vector.arranged(l, &[axis])?);
     let sums = if left.last() == Some(&axis) { l.make(MatMul {}, &[p, v])? } else { l.make(MatMul {}, &[v, p])? };
@@ -51,9 +47,10 @@ fn one_axis(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
     let without = |k: usize| k - usize::from(k > axis);
     let new = (0..frame.len()).filter(|&k| k != axis && !array.varies[k]).map(without).collect::<Vec<usize>>();
     let mut product = if new.is_empty() { sums } else { l.make(Expand { axes: new }, &[sums])? };
-    for factor in factors {
-        let own = axis as isize - (frame.len() - l.ty(factor.value).rank()) as isize;
-        let value = if own < 0 { factor.value } else { squeezed(l, factor.value, vec![own as usize])? };
+    for factor in others.map(|k| factors[k].value) {
+        // An axis that it does not have needs not go.
+        let own = (axis + l.ty(factor).rank()).checked_sub(frame.len());
+        let value = own.map_or(Some(factor), |own| squeezed(l, factor, vec![own]))?;
         product = l.elem(Mul, &[product, value])?;
     }
     let rest: Vec<usize> = axes.iter().filter(|&&k| k != axis).map(|&k| without(k)).collect();
