@@ -157,3 +157,12 @@ def test_theanos_loops_have_a_maximum():
     with pytest.raises(rs.ScanError) as caught:
         theano.scan(lambda y: (y / 2, theano.scan_module.until(y < 2)), outputs_info=T.dscalar())
     assert caught.value.code == "E0110"
+
+
+def test_a_number_is_the_first_state_of_rows_that_a_call_counts():
+    @rs.compile
+    def decayed(x, n):
+        return rs.loop(lambda x, h: 0.5 * h + x, over=x, init=0.0, lengths=n).last
+
+    np.testing.assert_array_equal(decayed(np.ones((3, 4)), np.array([1, 2, 3, 0])), [1.0, 1.5, 1.75, 0.0])
+    np.testing.assert_array_equal(decayed(np.ones((2, 1)), np.array([2])), [1.5])

@@ -379,6 +379,25 @@ class TestAdaptingStates:
         y, _ = rs.scan(lambda s: s + b, outputs_info=0.0, n_steps=2)
         np.testing.assert_array_equal(rs.function([], y)(), [[1] * 4, [2] * 4])
 
+    @pytest.mark.parametrize("shapes", [((3, 4), (4,), (4,)), ((3, 1), (4,), (1,)), ((3, 4), (1,), (1,)), ((3, 2, 1), (4,), (2, 1)), ((3, 1, 1), (1,), (1, 1))])
+    def test_shape_of_what_broadcasts_together(self, shapes):
+        """Which operand has the extent, and which has 1, is known when it is called."""
+        xs, a, b = (rs.tensor("float64", (None,) * len(shape), name) for shape, name in zip(shapes, "xab", strict=True))
+        y, _ = rs.scan(lambda x, s: 0.5 * s + rs.where(x > 0.5, a * x, b), xs, 0.0)
+        values = [n(*shape) for shape in shapes]
+        state, expected = 0.0, []
+        for x in values[0]:
+            state = 0.5 * state + np.where(x > 0.5, values[1] * x, values[2])
+            expected.append(state)
+        np.testing.assert_array_equal(rs.function([xs, a, b], y)(*values), expected)
+        rs.verify_grad(y.sum(), dict(zip([xs, a, b], values, strict=True)))
+
+    def test_what_does_not_broadcast_together(self):
+        xs, a = rs.dmatrix("xs"), rs.dvector("a")
+        f = rs.function([xs, a], rs.scan(lambda x, s: 0.5 * s + a * x, xs, 0.0)[0])
+        with pytest.raises(rs.errors.ShapeError, match="E0201"):
+            f(np.ones((2, 3)), np.ones(4))
+
     def test_axes_of_extent_1(self):
         xs = rs.dtensor3("xs")
         y, _ = rs.scan(lambda x, s: s + x, xs, rs.zeros((1, 3)))

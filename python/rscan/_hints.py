@@ -39,7 +39,8 @@ def hints(
     try:
         yield
     except RscanError as error:
-        _more(error, loop)
+        if error.code == "E0110" and loop:
+            error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
         if error.code == "E0118" and not named and len(sequences) > 1 and all(x.ndim == 0 for x in sequences):
             error.helps = ["a tuple or list holds several sequences: np.array(…) or rs.stack(…) makes one sequence of the numbers"]
         elif sequences and states and not named and (_carry_first(step) or _fits(swapped, error)):
@@ -79,23 +80,6 @@ def of_state(before: _tree.Tree, after: _tree.Tree, keys: list[Any]) -> list[str
     if before.kind == "list" and after.kind is None:
         return ["a list is a structure of several states: np.array([…]) makes one array of numbers"]
     return []
-
-
-def _more(error: RscanError, loop: bool) -> None:
-    """Says what there is to do beside what the core knows."""
-    if error.code == "E0110" and loop:
-        error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
-    if error.code == "E0101" and _axes(error, "step t gives") > _axes(error, "step 0 has"):
-        error.helps.append("only if it is meant to have these axes: (n,) and (n, 1) meet as (n, n); else index or reduce in the step")
-    if error.code == "E0102" and any(".at[t]" in help for help in error.helps):
-        error.helps.append("t, the number of the step, is a sequence: over=rs.arange(n)")
-        error.helps.append("after the k elements that it starts with: x.at[k + t]; those not written yet count in sums and means")
-
-
-def _axes(error: RscanError, remark: str) -> int:
-    """How many axes a label tells of: `step 0 has float64[2, 3]`."""
-    text = next((text for _, _, texts in error.labels for text in texts.split("; ") if text.startswith(remark)), "")
-    return text.count(",") + 1 if "[" in text else 0
 
 
 def _carry_first(step: Callable[..., Any]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from . import _native, _tree
-from ._redirect import part
 from .errors import RscanError, ScanError
-from .ops import broadcast_to
+from .ops import broadcast_to, equal, where
 from .updates import ForgottenUpdatesWarning, OrderedUpdates
 from .variable import Variable, as_variable, wrap
 
@@ -269,12 +269,7 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     """The loop itself."""
     updates = [(key._v, value._v) for key, value in made.updates.items()]
     until = None if made.until is None else made.until._v
-    try:
-        outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
-    except RscanError as error:
-        if error.code == "E0103":
-            part("_origins").explain_dtype(error, _dtypes(placeholders, made))
-        raise
+    outputs, after, steps = placeholders.builder.finish([(at, v._v) for at, v in made.outputs], updates, until)
     if after:
         looped = steps.kind == "apply"
         record = LoopUpdates(None if looped else tuple(after), plan.automatic, plan.report_forgotten, plan.span, plan.name)
@@ -283,12 +278,6 @@ def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     family = plan.family
     pairs = [(wrap(k, family), wrap(v, family)) for k, v in after]
     return Result([wrap(v, family) for v in outputs], OrderedUpdates(pairs), wrap(steps, family))
-
-
-def _dtypes(placeholders: Placeholders, made: Made) -> list[tuple[str, Variable]]:
-    """The dtypes that what the step made must have, and what it made."""
-    states = [(placeholders.states[at][0].dtype, v) for at, v in made.outputs if at is not None]
-    return [*((key.dtype, v) for key, v in made.updates.items()), *states]
 
 
 def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[tuple[Variable, Variable]]:
@@ -387,6 +376,40 @@ def _fitting_shape(plan: Plan, slot: Slot, row: _native.Var, out: _native.Var, s
 
 def extent_outside(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
     """One extent of a step's output in terms of values outside the loop, or None."""
+    return _extent_outside(plan, out, axis, since, {})
+
+
+def _extent_outside(plan: Plan, out: _native.Var, axis: int, since: int, known: dict[Any, Any]) -> Any:
+    at = (out.key, axis)
+    if at not in known:
+        known[at] = None
+        own = _own_extent(plan, out, axis, since)
+        known[at] = own if own is not None else _broadcast_extent(plan, out, axis, since, known)
+    return known[at]
+
+
+def _broadcast_extent(plan: Plan, out: _native.Var, axis: int, since: int, known: dict[Any, Any]) -> Any:
+    """That of an elementwise operation whose operands have extents that are known outside: that of those that are not 1."""
+    if out.kind != "apply" or out.op in _structural():
+        return None
+    found = []
+    for x in out.inputs:
+        own = axis - (out.ndim - x.ndim)
+        if own >= 0 and x.shape[own] != 1:
+            found.append(_extent_outside(plan, x, own, since, known))
+    if not found or any(n is None for n in found):
+        return None
+    fixed = [n for n in found if isinstance(n, int)]
+    return fixed[0] if fixed else functools.reduce(lambda n, m: where(equal(n, 1), m, n), found)
+
+
+@functools.cache
+def _structural() -> frozenset[str]:
+    return frozenset(_native.structural_ops())
+
+
+def _own_extent(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
+    """One that a value outside the loop has, too."""
     if out.shape[axis] is not None:
         return out.shape[axis]
     given = [slot.value._v for slot in (*plan.sequences, *plan.states)]

@@ -47,7 +47,25 @@ def fold_in(key: Any, n: Any) -> Variable:
     >>> key.eval().shape, key.dtype
     ((2,), 'uint64')
     """
-    return apply("fold_in", {}, as_variable(key), as_variable(n))
+    return apply("fold_in", {}, one_key("fold_in", key), _number(n))
+
+
+def _number(n: Any) -> Variable:
+    v = as_variable(n)
+    if v.ndim:
+        message = f"`fold_in` takes one number, got {v!r}"
+        helps = ["rs.vmap(lambda n: rs.random.fold_in(key, n))(numbers) makes a key of each"]
+        raise RscanTypeError(message, code="E0222", labels=[(here(), "")], helps=helps)
+    return v
+
+
+def one_key(op: str, key: Any) -> Variable:
+    """The argument of a draw as a key. Draws of several keys are those of `rs.vmap` alone, where shapes cannot be taken for each other."""
+    v = as_variable(key)
+    if v.ndim > 1:
+        message = f"`{op}` needs a key, a uint64 vector of 2, got {v!r}"
+        raise RscanTypeError(message, code="E0702", labels=[(here(), "")], helps=["rs.vmap(f)(keys) draws with each of several keys"])
+    return v
 
 
 def split(key: Any, num: int = 2) -> tuple[Variable, ...]:

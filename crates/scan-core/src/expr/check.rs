@@ -1,8 +1,8 @@
 //! What can be wrong with a loop, said with the user's own lines.
 
-use super::Var;
-use super::extract::{ancestors, ancestors_until};
+use super::extract::ancestors_until;
 use super::loops::StateSlot;
+use super::{Var, origins};
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::op::Cast;
 use crate::scan::step::GROWS;
@@ -92,6 +92,9 @@ pub fn state(slot: &StateSlot, out: &Var, span: Span) -> Result<()> {
     same_type(&slot.name, &slot.init.ty().row(), span, out, span)
 }
 
+/// What to do about a state that gains axes.
+const WIDENS: &str = "only if it is meant to have these axes: (n,) and (n, 1) meet as (n, n); else index or reduce in the step";
+
 fn same_type(name: &str, before: &Type, before_span: Span, after: &Var, span: Span) -> Result<()> {
     let ty = after.ty();
     let fault = if before.dtype != ty.dtype {
@@ -108,33 +111,14 @@ fn same_type(name: &str, before: &Type, before_span: Span, after: &Var, span: Sp
         .label(before_span.or(span), format!("step 0 has {before}"))
         .label(after.span(), format!("step t gives {ty}"));
     if code == "E0103" {
-        error = blame(error, before.dtype, after);
-    } else {
-        error = error.help("give the initial state the shape that the step returns");
-        if code == "E0102" && before.dims.iter().zip(&ty.dims).any(|(a, b)| a.value() < b.value()) {
-            error = error.help(GROWS);
-        }
+        return Err(origins::explain(error, before.dtype, after));
     }
-    Err(error)
-}
-
-/// Names the first leaf that brings the wider dtype in, and the cast that keeps it out.
-fn blame(error: Error, want: DType, after: &Var) -> Error {
-    let got = after.ty().dtype;
-    // What the step is given cannot be cast by assigning to it, and no float becomes an integer without loss.
-    let outside = |v: &Var| v.name().is_some_and(|n| !n.ends_with(']'));
-    let leaf = ancestors(std::slice::from_ref(after))
-        .into_iter()
-        .find(|v| v.owner().is_none() && v.ty().dtype == got && outside(v) && want.is_float());
-    match leaf {
-        Some(leaf) => {
-            let name = leaf.describe();
-            error
-                .note(format!("`{name}` is {got} ({}), so the step gives {got}", leaf.span()))
-                .help(format!("make them agree outside the loop: {name} = rs.cast({name}, \"{want}\")"))
-        }
-        None => error.help(format!("make them agree: give the initial state dtype {got}, or cast the step's result to {want}")),
+    error = error.help("give the initial state the shape that the step returns");
+    if code == "E0101" && ty.rank() > before.rank() {
+        error = error.help(WIDENS);
     }
+    let grows = code == "E0102" && before.dims.iter().zip(&ty.dims).any(|(a, b)| a.value() < b.value());
+    Err(if grows { GROWS.iter().fold(error, |e, help| e.help(*help)) } else { error })
 }
 
 /// Captured shared variables that were not passed.

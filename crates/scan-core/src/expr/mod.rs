@@ -9,6 +9,7 @@ pub mod extract;
 pub mod gradient;
 pub mod loops;
 pub mod operators;
+mod origins;
 pub mod power;
 pub mod splice;
 pub mod sugar;

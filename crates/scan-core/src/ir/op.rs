@@ -608,7 +608,8 @@ table! {
     /// `tri(a)`: a with the elements below (`lower = false`) or above the k-th diagonal set to 0.
     "tri" Tri { /** Keep the lower part. */ lower: bool, /** The last diagonal kept. */ k: i64 };
 
-    /// `fold_in(key, n)`: the key of stream or step n of a key (u64 vector of 2).
+    /// `fold_in(key, n)`: the key of stream or step n of a key (u64 vector of 2). Keys may be stacked along axes in front, here and in draws, and
+    /// numbers be arrays, which broadcast against those axes.
     "fold_in" FoldIn;
     /// `random_uniform(key, d0, …)` in [0, 1).
     "random_uniform" RandomUniform { /** f32 or f64. */ dtype: DType };

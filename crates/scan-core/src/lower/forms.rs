@@ -9,7 +9,7 @@ use crate::types::DType;
 use crate::types::shape::Extents;
 
 /// Why draws are not made of scalars.
-const DRAWS: &str = "random bits are drawn by the evaluator, for all elements at once";
+const DRAWS: &str = "a draw is one call for a whole array, not computed of scalars";
 /// Why products in log-space are not.
 const LOG_PRODUCTS: &str = "it is computed for whole rows";
 

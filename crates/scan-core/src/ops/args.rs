@@ -79,12 +79,21 @@ pub fn extents(op: &str, ins: &[Array]) -> Result<Extents> {
             Err(_) => bail!(Value, "E0222", "an extent of `{op}` is {}; extents cannot be negative", integer(x)),
         }
     }
-    let n = if out.contains(&0) { 0 } else { out.iter().fold(1, |product: u128, &n| product.saturating_mul(n as u128)) };
+    addressable(op, &out)?;
+    Ok(out)
+}
+
+/// Refuses a shape of which no array can be.
+///
+/// # Errors
+/// `E0392`: so many bytes cannot be addressed.
+pub fn addressable(op: &str, shape: &[usize]) -> Result<()> {
+    let n = if shape.contains(&0) { 0 } else { shape.iter().fold(1, |product: u128, &n| product.saturating_mul(n as u128)) };
     // Of the largest elements: whoever makes smaller ones asks for their bytes, and counts in wider ones beside.
     if n > isize::MAX as u128 / 8 {
-        memory::possible(n, 8).map_err(|refused| refused.diagnostic(&format!("`{op}` of shape {}", tuple(&out))))?;
+        memory::possible(n, 8).map_err(|refused| refused.diagnostic(&format!("`{op}` of shape {}", tuple(shape))))?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The value of an argument as an affine form: a constant, or what is known of it.

@@ -1,24 +1,25 @@
-//! Draws keyed by Philox. Element i of a draw is a function of key and i alone.
+//! Draws keyed by Philox. Element i of a draw is a function of key and i alone. Of keys that are stacked, each has a draw of its own: their
+//! axes come first in the result.
 
-use super::args::{expect_count, expect_int_scalar, extents, integer, one};
+use super::args::{addressable, expect_count, expect_int_scalar, extents, integer, one};
+use super::broadcast::broadcast;
 use crate::bail;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::philox::{self, Key};
-use crate::types::shape::{Extents, count};
+use crate::types::shape::{Extents, broadcast_dims, broadcast_shapes, count};
 use crate::types::{Array, DType, Dim, Dims, Element, Type, memory};
 
-/// Checks the key of a draw.
+/// The axes that keys are stacked along: none for one key.
 ///
 /// # Errors
-/// `E0702` where it is not a u64 vector of 2.
-fn expect_key(op: &str, key: &Arg) -> Result<()> {
-    let two = key.ty.rank() == 1 && !key.ty.dims[0].conflicts(&Dim::known(2));
-    if key.ty.dtype != DType::U64 || !two {
-        return Err(no_key(op, &key.ty));
+/// `E0702` where it is no key.
+fn stacked(op: &str, key: &Arg) -> Result<Dims> {
+    match key.ty.dims.split_last() {
+        Some((words, dims)) if key.ty.dtype == DType::U64 && !words.conflicts(&Dim::known(2)) => Ok(dims.iter().cloned().collect()),
+        _ => Err(no_key(op, &key.ty)),
     }
-    Ok(())
 }
 
 fn no_key(op: &str, given: &Type) -> Box<Diagnostic> {
@@ -26,17 +27,27 @@ fn no_key(op: &str, given: &Type) -> Box<Diagnostic> {
     error.help("rs.random.key(seed) makes a key of an integer")
 }
 
-fn key_of(op: &str, x: &Array) -> Result<Key> {
-    match x.as_slice::<u64>() {
-        &[a, b] => Ok([a, b]),
+/// The keys, and the axes that they are stacked along.
+fn keys<'a>(op: &str, x: &'a Array) -> Result<(&'a [Key], &'a [usize])> {
+    match (x.as_slice::<u64>().as_chunks::<2>(), x.shape().split_last()) {
+        ((keys, []), Some((2, axes))) => Ok((keys, axes)),
         _ => Err(no_key(op, &x.ty())),
     }
 }
 
-/// The dims that integer scalars ask for.
-fn wanted(op: &str, ins: &[Arg]) -> Result<Dims> {
+/// The dims that integer scalars ask for, for each of the keys.
+fn wanted(op: &str, mut keys: Dims, ins: &[Arg]) -> Result<Dims> {
     ins.iter().try_for_each(|a| expect_int_scalar(op, "an extent", a))?;
-    Ok(ins.iter().map(Arg::as_dim).collect())
+    keys.extend(ins.iter().map(Arg::as_dim));
+    Ok(keys)
+}
+
+/// The shape of the draws of all keys, and the elements of each.
+fn sizes(op: &str, axes: &[usize], ins: &[Array]) -> Result<(Extents, usize)> {
+    let own = extents(op, ins)?;
+    let whole: Extents = axes.iter().chain(&own).copied().collect();
+    addressable(op, &whole)?;
+    Ok((whole, count(&own)))
 }
 
 /// The implementation of an op through which no gradient flows.
@@ -51,67 +62,104 @@ macro_rules! no_gradient {
         fn can_fail(&self) -> bool {
             true
         }
+        fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
+            // Keys may be stacked, but parameters of draws are scalars.
+            if ins[1..].iter().any(|x| x.varies()) { b.row_by_row(self.clone(), ins) } else { b.as_is(self.clone(), ins) }
+        }
     };
 }
 
 impl OpDef for FoldIn {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         expect_count("fold_in", 2, false, ins)?;
-        expect_key("fold_in", &ins[0])?;
-        expect_int_scalar("fold_in", "the stream", &ins[1])?;
-        Ok(one(Type::known(DType::U64, &[2])))
+        let (keys, n) = (Type { dtype: DType::U64, dims: stacked("fold_in", &ins[0])? }, &ins[1].ty);
+        if !n.dtype.is_int() {
+            expect_int_scalar("fold_in", "the stream", &ins[1])?;
+        }
+        let mut dims = broadcast_dims(&[&keys, n])?;
+        dims.push(Dim::known(2));
+        Ok(one(Type { dtype: DType::U64, dims }))
     }
-    fn eval(&self, _: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let n = ins[1].cast(DType::U64).as_slice::<u64>()[0];
-        Ok(one(Array::vector(&philox::fold_in(key_of("fold_in", &ins[0])?, n))))
+    fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
+        let axes = keys("fold_in", &ins[0])?.1;
+        let mut shape = broadcast_shapes(&[axes, ins[1].shape()])?;
+        let n = broadcast(&ins[1].cast(DType::U64), &shape)?;
+        shape.push(2);
+        let x = broadcast(&ins[0], &shape)?;
+        let mut out: Vec<Key> = memory::room(n.len());
+        let (keys, n) = (keys("fold_in", &x)?.0, n.as_slice::<u64>());
+        cx.in_blocks(n.len(), BLOCK, |block| philox::fold_in_each(&keys[block.clone()], &n[block], &mut out))?;
+        Ok(one(Array::new(&shape, out.into_flattened())))
     }
-    no_gradient!();
+    fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
+        Ok(vec![None; 2])
+    }
+    fn connected(&self, _: usize) -> bool {
+        false
+    }
+    fn can_fail(&self) -> bool {
+        true
+    }
     fn fallible(&self, g: &Graph, ins: &[Value]) -> bool {
-        g.ty(ins[0]).dims[0].value() != Some(2)
+        let (key, n) = (g.ty(ins[0]), g.ty(ins[1]));
+        key.dims.last().and_then(Dim::value) != Some(2) || !(key.rank() == 1 || n.rank() == 0)
     }
-
     fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-        b.row_by_row(self.clone(), ins)
+        let rank = (b.rank(ins[0]) - 1).max(b.rank(ins[1]));
+        let (keys, n) = (b.aligned(ins[0], rank + 1), b.aligned(ins[1], rank));
+        Ok(one(Batched::Rows(b.apply(self.clone(), &[keys, n])?)))
     }
 }
 
 /// Key and extents of a draw `op(key, d0, …)`.
 fn draw_type(op: &str, dtype: DType, ins: &[Arg]) -> Result<Outs<Type>> {
     expect_count(op, 1, true, ins)?;
-    expect_key(op, &ins[0])?;
+    let keys = stacked(op, &ins[0])?;
     if !dtype.is_float() {
         bail!(Type, "E0222", "`{op}` draws float32 or float64, not {dtype}");
     }
-    Ok(one(Type { dtype, dims: wanted(op, &ins[1..])? }))
+    Ok(one(Type { dtype, dims: wanted(op, keys, &ins[1..])? }))
 }
 
-/// Fills elements of a draw, of which each is a function of its number: of this key, from such a number on.
-type Fill<T> = fn(Key, u64, &mut [T]);
+/// Fills elements of a draw, of which each is a function of its number: of one key from such a number on, or of each of several from 0 on.
+type Fill<T> = fn(&[Key], u64, &mut [T]);
 
-/// The elements of a draw of n.
-fn filled<T: Element>(cx: &mut EvalCx, key: Key, n: usize, fill: Fill<T>) -> Result<Vec<T>> {
-    let mut out: Vec<T> = memory::zeros(n);
-    let mut blocks = out.chunks_mut(BLOCK);
-    cx.in_blocks(n, BLOCK, |block| blocks.next().into_iter().for_each(|out| fill(key, block.start as u64, out)))?;
+/// The elements of draws of n each.
+fn filled<T: Element>(cx: &mut EvalCx, keys: &[Key], n: usize, fill: Fill<T>) -> Result<Vec<T>> {
+    let mut out: Vec<T> = memory::zeros(keys.len() * n);
+    let together = (BLOCK / n.max(1)).max(1);
+    for (keys, out) in keys.chunks(together).zip(out.chunks_mut((together * n).max(1))) {
+        // A block of one key's draw, or whole draws of several keys.
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            fill(keys, (block * BLOCK) as u64, out);
+            cx.worked(out.len() * COST)?;
+        }
+    }
     Ok(out)
 }
 
 /// The same, element by element.
-fn numbered<T>(cx: &mut EvalCx, n: usize, element: impl Fn(u64) -> T) -> Result<Vec<T>> {
-    let mut out = memory::room(n);
-    cx.in_blocks(n, BLOCK, |block| out.extend(block.map(|i| element(i as u64))))?;
+fn numbered<T>(cx: &mut EvalCx, keys: &[Key], n: usize, element: impl Fn(Key, u64) -> T) -> Result<Vec<T>> {
+    let mut out = memory::room(keys.len() * n);
+    for key in keys {
+        cx.in_blocks(n, BLOCK, |block| out.extend(block.map(|i| element(*key, i as u64))))?;
+        cx.worked(n * COST)?;
+    }
     Ok(out)
 }
 
 /// Elements that are drawn between two looks at the clock.
 const BLOCK: usize = 1 << 16;
+/// Work of an element.
+const COST: usize = 16;
 
 /// A draw from its elements.
 fn draw(cx: &mut EvalCx, op: &str, dtype: DType, ins: &[Array], narrow: Fill<f32>, wide: Fill<f64>) -> Result<Outs<Array>> {
-    let (key, shape) = (key_of(op, &ins[0])?, extents(op, &ins[1..])?);
+    let (keys, axes) = keys(op, &ins[0])?;
+    let (shape, n) = sizes(op, axes, &ins[1..])?;
     Ok(one(match dtype {
-        DType::F32 => Array::new(&shape, filled(cx, key, count(&shape), narrow)?),
-        _ => Array::new(&shape, filled(cx, key, count(&shape), wide)?),
+        DType::F32 => Array::new(&shape, filled(cx, keys, n, narrow)?),
+        _ => Array::new(&shape, filled(cx, keys, n, wide)?),
     }))
 }
 
@@ -123,9 +171,6 @@ impl OpDef for RandomUniform {
         draw(cx, "random_uniform", self.dtype, ins, philox::uniform_f32, philox::uniform_f64)
     }
     no_gradient!();
-    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-        b.row_by_row(self.clone(), ins)
-    }
 }
 
 impl OpDef for RandomNormal {
@@ -136,56 +181,50 @@ impl OpDef for RandomNormal {
         draw(cx, "random_normal", self.dtype, ins, philox::normal_f32, philox::normal_f64)
     }
     no_gradient!();
-    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-        b.row_by_row(self.clone(), ins)
-    }
 }
 
 impl OpDef for RandomIntegers {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         let op = "random_integers";
         expect_count(op, 3, true, ins)?;
-        expect_key(op, &ins[0])?;
+        let keys = stacked(op, &ins[0])?;
         ins[1..3].iter().try_for_each(|a| expect_int_scalar(op, "a bound", a))?;
-        Ok(one(Type { dtype: DType::I64, dims: wanted(op, &ins[3..])? }))
+        Ok(one(Type { dtype: DType::I64, dims: wanted(op, keys, &ins[3..])? }))
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let (key, low, high) = (key_of("random_integers", &ins[0])?, integer(&ins[1]), integer(&ins[2]));
-        if low >= high {
+        let ((keys, axes), low, high) = (keys("random_integers", &ins[0])?, integer(&ins[1]), integer(&ins[2]));
+        if low >= high && !keys.is_empty() {
             bail!(Value, "E0701", "random integers need low < high, got low = {low} and high = {high}");
         }
-        let shape: Extents = extents("random_integers", &ins[3..])?;
+        let (shape, n) = sizes("random_integers", axes, &ins[3..])?;
         let range = high.wrapping_sub(low) as u64;
-        let value = |i: u64| low.wrapping_add(philox::bounded(key, i, range) as i64);
-        Ok(one(Array::new(&shape, numbered(cx, count(&shape), value)?)))
+        let value = |key: Key, i: u64| low.wrapping_add(philox::bounded(key, i, range) as i64);
+        Ok(one(Array::new(&shape, numbered(cx, keys, n, value)?)))
     }
     no_gradient!();
-    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-        b.row_by_row(self.clone(), ins)
-    }
 }
 
 /// Fisher and Yates's shuffle, from the end: element i is exchanged with a place in `0..=i` drawn as number i.
 impl OpDef for RandomPermutation {
     fn infer(&self, ins: &[Arg]) -> Result<Outs<Type>> {
         expect_count("random_permutation", 2, false, ins)?;
-        expect_key("random_permutation", &ins[0])?;
-        Ok(one(Type { dtype: DType::I64, dims: wanted("random_permutation", &ins[1..])? }))
+        let keys = stacked("random_permutation", &ins[0])?;
+        Ok(one(Type { dtype: DType::I64, dims: wanted("random_permutation", keys, &ins[1..])? }))
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let key = key_of("random_permutation", &ins[0])?;
-        let n = extents("random_permutation", &ins[1..])?[0];
-        let mut out: Vec<i64> = memory::collect(0..n as i64);
-        for i in (1..n).rev() {
-            cx.worked(8)?;
-            out.swap(i, philox::bounded(key, i as u64, i as u64 + 1) as usize);
+        let (keys, axes) = keys("random_permutation", &ins[0])?;
+        let (shape, n) = sizes("random_permutation", axes, &ins[1..])?;
+        let mut out: Vec<i64> = memory::room(keys.len() * n);
+        keys.iter().for_each(|_| out.extend(0..n as i64));
+        for (key, out) in keys.iter().zip(out.chunks_mut(n.max(1))) {
+            for i in (1..n).rev() {
+                cx.worked(8)?;
+                out.swap(i, philox::bounded(*key, i as u64, i as u64 + 1) as usize);
+            }
         }
-        Ok(one(Array::new(&[n], out)))
+        Ok(one(Array::new(&shape, out)))
     }
     no_gradient!();
-    fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
-        b.row_by_row(self.clone(), ins)
-    }
 }
 
 #[cfg(test)]

@@ -76,27 +76,26 @@ pub fn unit_f32(bits: u32) -> f32 {
     (bits >> 8) as f32 * (1.0 / (1u32 << 24) as f32)
 }
 
-/// The f64 in [0, 1) of a stream from the i-th on, i even: two of a block.
-pub fn uniform_f64(key: Key, i: u64, out: &mut [f64]) {
-    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| [unit_f64(join(a, b)), unit_f64(join(c, d))]);
+/// The f64 in [0, 1) of a stream from the i-th on, i even, or as many of each of several streams, from the first on: two of a block.
+pub fn uniform_f64(keys: &[Key], i: u64, out: &mut [f64]) {
+    drawn::<2, _>(keys, i, out, |[a, b, c, d]| [unit_f64(join(a, b)), unit_f64(join(c, d))]);
 }
 
-/// The f32 in [0, 1) of a stream from the i-th on, i a multiple of 4: four of a block.
-pub fn uniform_f32(key: Key, i: u64, out: &mut [f32]) {
-    by_blocks::<4, _>(key, i, out, |[a, b, c, d]| [unit_f32(a), unit_f32(b), unit_f32(c), unit_f32(d)]);
+/// The f32 in [0, 1), as [`uniform_f64`], i a multiple of 4: four of a block.
+pub fn uniform_f32(keys: &[Key], i: u64, out: &mut [f32]) {
+    drawn::<4, _>(keys, i, out, |[a, b, c, d]| [unit_f32(a), unit_f32(b), unit_f32(c), unit_f32(d)]);
 }
 
-/// The standard normal f64 of a stream from the i-th on, i even: Box and Muller's transform of a block, `√(−2 ln u) · (cos, sin)(2π v)` with
+/// The standard normal f64, as [`uniform_f64`], i even: Box and Muller's transform of a block, `√(−2 ln u) · (cos, sin)(2π v)` with
 /// u in (0, 1].
-pub fn normal_f64(key: Key, i: u64, out: &mut [f64]) {
-    by_blocks::<2, _>(key, i, out, |[a, b, c, d]| box_muller(1.0 - unit_f64(join(a, b)), unit_f64(join(c, d))));
+pub fn normal_f64(keys: &[Key], i: u64, out: &mut [f64]) {
+    drawn::<2, _>(keys, i, out, |[a, b, c, d]| box_muller(1.0 - unit_f64(join(a, b)), unit_f64(join(c, d))));
 }
 
-/// The standard normal f32 of a stream from the i-th on, i a multiple of 4: as [`normal_f64`] from two words of 32 bits each, rounded at the
-/// end.
-pub fn normal_f32(key: Key, i: u64, out: &mut [f32]) {
+/// The standard normal f32, as [`normal_f64`] from two words of 32 bits each, rounded at the end; i is a multiple of 4.
+pub fn normal_f32(keys: &[Key], i: u64, out: &mut [f32]) {
     let scale = 1.0 / (1u64 << 32) as f64;
-    by_blocks::<4, _>(key, i, out, |words| {
+    drawn::<4, _>(keys, i, out, |words| {
         let [a, b, c, d] = words.map(|w| w as f64 * scale);
         let ([p, q], [r, s]) = (box_muller(1.0 - a, b), box_muller(1.0 - c, d));
         [p, q, r, s].map(|x| x as f32)
@@ -113,7 +112,43 @@ fn box_muller(u: f64, v: f64) -> [f64; 2] {
 /// So many blocks are computed together.
 const TOGETHER: usize = 64;
 
-/// Numbers of which each block gives N, from the i-th on, i a multiple of N.
+/// Numbers of which each block gives N: of one stream from the i-th on, i a multiple of N, or as many of each stream from the first on.
+fn drawn<const N: usize, T: Copy>(keys: &[Key], i: u64, out: &mut [T], numbers: impl Fn([u32; 4]) -> [T; N]) {
+    let each = out.len() / keys.len().max(1);
+    match keys {
+        [] => {}
+        [key] => by_blocks(*key, i, out, numbers),
+        _ if each > LANES * N => keys.iter().zip(out.chunks_mut(each)).for_each(|(key, out)| by_blocks(*key, 0, out, &numbers)),
+        _ => by_keys(keys, each, out, numbers),
+    }
+}
+
+/// A few numbers of each stream.
+fn by_keys<const N: usize, T: Copy>(keys: &[Key], each: usize, out: &mut [T], numbers: impl Fn([u32; 4]) -> [T; N]) {
+    let mut words = [[0; 4]; TOGETHER];
+    for (keys, out) in keys.chunks(TOGETHER).zip(out.chunks_mut((TOGETHER * each).max(1))) {
+        let words = &mut words[..keys.len()];
+        for first in (0..each).step_by(N) {
+            slices::blocks_of_each(keys, &[(first / N) as u64; TOGETHER], words);
+            for (out, &words) in out.chunks_mut(each).zip(&*words) {
+                let out = &mut out[first..each.min(first + N)];
+                out.copy_from_slice(&numbers(words)[..out.len()]);
+            }
+        }
+    }
+}
+
+/// The keys of number n below each of several keys, as [`fold_in`].
+pub fn fold_in_each(keys: &[Key], n: &[u64], out: &mut Vec<Key>) {
+    let (mut folded, mut words) = ([[0; 2]; TOGETHER], [[0; 4]; TOGETHER]);
+    for (keys, n) in keys.chunks(TOGETHER).zip(n.chunks(TOGETHER)) {
+        folded.iter_mut().zip(keys).for_each(|(folded, key)| *folded = [key[0] ^ FOLD, key[1]]);
+        slices::blocks_of_each(&folded[..keys.len()], n, &mut words[..keys.len()]);
+        out.extend(words[..keys.len()].iter().map(|&[a, b, c, d]| [join(a, b), join(c, d)]));
+    }
+}
+
+/// Numbers of one stream.
 fn by_blocks<const N: usize, T: Copy>(key: Key, i: u64, out: &mut [T], numbers: impl Fn([u32; 4]) -> [T; N]) {
     debug_assert!(i.is_multiple_of(N as u64), "a block begins here");
     let mut words = [[0; 4]; TOGETHER];
@@ -129,33 +164,49 @@ fn by_blocks<const N: usize, T: Copy>(key: Key, i: u64, out: &mut [T], numbers: 
     }
 }
 
+/// Lanes that are computed together.
+const LANES: usize = 8;
+
 /// The blocks of a stream from the n-th on, lane by lane.
 #[inline(always)]
 pub(super) fn blocks_of(key: Key, n: u64, out: &mut [[u32; 4]]) {
-    const LANES: usize = 8;
-    // Written as loops over elements, of which compilers make vectors; words are kept in u64, where their products find room.
-    let [key, [c, d]] = key.map(words);
     let mut first = n;
     for out in out.chunks_mut(LANES) {
-        let (mut c0, mut c1, mut c2, mut c3) = ([0u64; LANES], [0u64; LANES], [u64::from(c); LANES], [u64::from(d); LANES]);
-        for (l, (low, high)) in c0.iter_mut().zip(&mut c1).enumerate() {
-            let n = first.wrapping_add(l as u64);
-            (*low, *high) = (n & LOW, n >> 32);
-        }
-        let mut key = key.map(u64::from);
-        for _ in 0..ROUNDS {
-            for (((c0, c1), c2), c3) in c0.iter_mut().zip(&mut c1).zip(&mut c2).zip(&mut c3) {
-                let (p, q) = ((*c0 & LOW) * u64::from(MULTIPLIERS[0]), (*c2 & LOW) * u64::from(MULTIPLIERS[1]));
-                (*c0, *c2) = ((q >> 32) ^ *c1 ^ key[0], (p >> 32) ^ *c3 ^ key[1]);
-                (*c1, *c3) = (q & LOW, p & LOW);
-            }
-            key = [(key[0] + u64::from(WEYL[0])) & LOW, (key[1] + u64::from(WEYL[1])) & LOW];
-        }
-        for (out, (((c0, c1), c2), c3)) in out.iter_mut().zip(c0.iter().zip(&c1).zip(&c2).zip(&c3)) {
-            *out = [*c0 as u32, *c1 as u32, *c2 as u32, *c3 as u32];
-        }
+        let all = lanes([key], std::array::from_fn(|l| first.wrapping_add(l as u64)));
+        out.copy_from_slice(&all[..out.len()]);
         first = first.wrapping_add(LANES as u64);
     }
+}
+
+/// The block of each of several streams, as [`blocks_of`].
+#[inline(always)]
+pub(super) fn blocks_of_each(keys: &[Key], n: &[u64], out: &mut [[u32; 4]]) {
+    for ((keys, n), out) in keys.chunks(LANES).zip(n.chunks(LANES)).zip(out.chunks_mut(LANES)) {
+        let (mut key, mut number) = ([[0; 2]; LANES], [0; LANES]);
+        key[..keys.len()].copy_from_slice(keys);
+        number[..n.len()].copy_from_slice(n);
+        out.copy_from_slice(&lanes(key, number)[..out.len()]);
+    }
+}
+
+/// A block for each lane, of one key for all or one for each.
+#[inline(always)]
+fn lanes<const KEYS: usize>(keys: [Key; KEYS], n: [u64; LANES]) -> [[u32; 4]; LANES] {
+    // Written as loops over elements, of which compilers make vectors; words are kept in u64, where their products find room.
+    let half = |word: usize, high: bool| keys.map(|key| if high { key[word] >> 32 } else { key[word] & LOW });
+    let (mut k0, mut k1, upper) = (half(0, false), half(0, true), [half(1, false), half(1, true)]);
+    let (mut c0, mut c1) = (n.map(|n| n & LOW), n.map(|n| n >> 32));
+    let [mut c2, mut c3]: [[u64; LANES]; 2] = upper.map(|half| std::array::from_fn(|l| half[l % KEYS]));
+    for _ in 0..ROUNDS {
+        for (l, (((c0, c1), c2), c3)) in c0.iter_mut().zip(&mut c1).zip(&mut c2).zip(&mut c3).enumerate() {
+            let (p, q) = ((*c0 & LOW) * u64::from(MULTIPLIERS[0]), (*c2 & LOW) * u64::from(MULTIPLIERS[1]));
+            (*c0, *c2) = ((q >> 32) ^ *c1 ^ k0[l % KEYS], (p >> 32) ^ *c3 ^ k1[l % KEYS]);
+            (*c1, *c3) = (q & LOW, p & LOW);
+        }
+        k0 = k0.map(|k| (k + u64::from(WEYL[0])) & LOW);
+        k1 = k1.map(|k| (k + u64::from(WEYL[1])) & LOW);
+    }
+    std::array::from_fn(|l| [c0[l] as u32, c1[l] as u32, c2[l] as u32, c3[l] as u32])
 }
 
 /// The low half of a u64.
@@ -230,6 +281,27 @@ mod tests {
     }
 
     #[test]
+    fn draws_of_several_keys_are_those_of_each() {
+        let keys: Vec<Key> = (0..131).map(key_of_seed).collect();
+        for each in [0, 1, 2, 3, 5, 16, 17, 40] {
+            let mut all = vec![0.0; keys.len() * each];
+            normal_f64(&keys, 0, &mut all);
+            let mut narrow = vec![0.0f32; keys.len() * each];
+            uniform_f32(&keys, 0, &mut narrow);
+            for (l, key) in keys.iter().enumerate() {
+                let (mut own, mut own_narrow) = (vec![0.0; each], vec![0.0f32; each]);
+                normal_f64(&[*key], 0, &mut own);
+                uniform_f32(&[*key], 0, &mut own_narrow);
+                assert!(all[l * each..][..each] == own && narrow[l * each..][..each] == own_narrow);
+            }
+        }
+        let numbers: Vec<u64> = (0..131).map(|l| l * l).collect();
+        let mut folded = vec![];
+        fold_in_each(&keys, &numbers, &mut folded);
+        assert!(folded.iter().zip(keys.iter().zip(numbers)).all(|(folded, (key, n))| *folded == fold_in(*key, n)));
+    }
+
+    #[test]
     fn sines_and_cosines_together_are_those_of_each() {
         for i in 0..20_000 {
             let angle = std::f64::consts::TAU * unit_f64(block64([7, 7], i)[0]);
@@ -241,12 +313,12 @@ mod tests {
     fn numbers_do_not_depend_on_how_many_are_drawn() {
         let key = key_of_seed(3);
         let (mut all, mut part) = (vec![0.0; 1001], vec![0.0; 7]);
-        normal_f64(key, 0, &mut all);
-        normal_f64(key, 500, &mut part);
+        normal_f64(&[key], 0, &mut all);
+        normal_f64(&[key], 500, &mut part);
         assert_eq!(all[500..507], part);
         let (mut all, mut part) = (vec![0.0; 1001], vec![0.0; 7]);
-        normal_f32(key, 0, &mut all);
-        normal_f32(key, 500, &mut part);
+        normal_f32(&[key], 0, &mut all);
+        normal_f32(&[key], 500, &mut part);
         assert_eq!(all[500..507], part);
     }
 }

@@ -97,6 +97,8 @@ slices! {
     pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) = quotients_of of f64;
     /// The blocks of a stream of random numbers from the n-th on.
     pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of of f64;
+    /// The block of each of several streams of random numbers.
+    pub fn blocks_of_each(keys: &[Key], n: &[u64], out: &mut [[u32; 4]]) = blocks_of_each_of of f64;
     /// True where an element is NaN.
     pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
     /// Rows of a triangular factor of a positive definite matrix ([`leaves`](super::leaves)).
@@ -173,6 +175,11 @@ fn differences_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], less: &[f64], 
 #[inline(always)]
 fn blocks_of<C: Lanes<V = f64>>(_: &C, key: Key, n: u64, out: &mut [[u32; 4]]) {
     philox::blocks_of(key, n, out);
+}
+
+#[inline(always)]
+fn blocks_of_each_of<C: Lanes<V = f64>>(_: &C, keys: &[Key], n: &[u64], out: &mut [[u32; 4]]) {
+    philox::blocks_of_each(keys, n, out);
 }
 
 #[inline(always)]

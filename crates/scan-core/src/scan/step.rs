@@ -261,11 +261,16 @@ fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[us
         .label(span, format!("step {step} gives shape {}", tuple(new)))
         .note(format!("its rows before have shape {}", tuple(old)))
         .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns");
-    if old.iter().zip(new).any(|(a, b)| a < b) { error.help(GROWS) } else { error }
+    let grows = old.iter().zip(new).any(|(a, b)| a < b);
+    if grows { GROWS.iter().fold(error, |e, help| e.help(*help)) } else { error }
 }
 
 /// What to do about a state that grows.
-pub const GROWS: &str = "what grows is a state of its largest extent, of which each step writes a part: `x.at[t].set(…)`";
+pub const GROWS: [&str; 3] = [
+    "what grows is a state of its largest extent, of which each step writes a part: `x.at[t].set(…)`",
+    "t, the number of the step, is a sequence: over=rs.arange(n)",
+    "after the k elements that it starts with: x.at[k + t]; those not written yet count in sums and means",
+];
 
 /// Extents of rows that no step has made: from the symbols of what is there.
 struct Shapes(FxHashMap<Sym, i64>);

@@ -119,6 +119,8 @@ const QUESTIONS: &[Question] = &[
     ("square roots", |k, [x, _, _], t| push(k, Op::Un(Un::Sqrt, x), t)),
     ("rounding", |k, [x, _, _], t| push(k, Op::Un(Un::Round, x), t)),
     ("rounding down", |k, [x, _, _], t| push(k, Op::Un(Un::Floor, x), t)),
+    ("rounding up", |k, [x, _, _], t| push(k, Op::Un(Un::Ceil, x), t)),
+    ("rounding to 0", |k, [x, _, _], t| push(k, Op::Un(Un::Trunc, x), t)),
     ("signs", |k, [x, _, _], t| push(k, Op::Un(Un::Neg, x), t)),
 ];
 

@@ -37,6 +37,10 @@ fn head(kernel: &Kernel, fused: [bool; 2]) -> String {
     if uses(DType::F64) && !fused[1] {
         out += include_str!("fma64.wgsl");
     }
+    let rounds = |op: &Op| matches!(op, Op::Un(Un::Floor | Un::Ceil | Un::Trunc | Un::Round, _));
+    if kernel.body.iter().any(|i| rounds(&i.op) && i.dtype == DType::F64) {
+        out += include_str!("round64.wgsl");
+    }
     out
 }
 
@@ -255,6 +259,10 @@ fn unary(op: Un, dtype: DType, x: &str) -> String {
         Un::Not if dtype == DType::Bool => format!("!{x}"),
         Un::Not => format!("~{x}"),
         Un::Sqrt => format!("sqrt({x})"),
+        Un::Floor if dtype == DType::F64 => format!("floor64({x})"),
+        Un::Ceil if dtype == DType::F64 => format!("-floor64(-{x})"),
+        Un::Trunc if dtype == DType::F64 => format!("select(floor64({x}), -floor64(-{x}), {x} < 0.0lf)"),
+        Un::Round if dtype == DType::F64 => format!("round64({x})"),
         Un::Floor => format!("floor({x})"),
         Un::Ceil => format!("ceil({x})"),
         Un::Trunc => format!("trunc({x})"),

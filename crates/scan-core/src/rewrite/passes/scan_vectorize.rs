@@ -58,7 +58,7 @@ fn outputs(cx: &Cx, graph: &Graph, prover: &mut Prover, parts: &Parts) -> std::r
     let live = parts.live();
     let costly = |n: &&Node| heavy(&parts.body, n) && n.outs.iter().any(|v| live[v.idx()]);
     if !parts.body.nodes().iter().any(|n| costly(&n)) {
-        return Err("its step is elementwise: a loop is as quick as an array operation".into());
+        return Err("its step is elementwise, or draws: a loop is as quick as an array operation".into());
     }
     if !parts.states.iter().all(only_written) {
         return Err("not all rows of its outputs are wanted".into());

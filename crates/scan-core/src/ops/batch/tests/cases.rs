@@ -286,9 +286,18 @@ fn linalg() -> Vec<Case> {
 }
 
 fn random() -> Vec<Case> {
+    // Of an inner axis: keys that are stacked already.
+    let keys = |r: usize| Array::stack(&[key(r), key(r + 10), key(r + 20)], DType::U64, &[2]);
     let legacy = |r: usize| vec![seed_state(r as u32), Array::scalar(0.0), Array::scalar(1.0 + r as f64), int(3)];
     vec![
         Case::new(FoldIn {}, |r| vec![key(r), int(r as i64 + 1)], &[0, 1]),
+        Case::new(FoldIn {}, move |r| vec![keys(r), int(r as i64 + 1)], &[0, 1]),
+        Case::new(FoldIn {}, move |r| vec![key(r), Array::vector(&[1i64, r as i64])], &[0, 1]),
+        Case::new(FoldIn {}, move |r| vec![keys(r), Array::vector(&[4i64, 5, r as i64])], &[0, 1]),
+        Case::new(RandomUniform { dtype: DType::F32 }, move |r| vec![keys(r), int(2), int(3)], &[0]),
+        Case::new(RandomNormal { dtype: DType::F64 }, move |r| vec![keys(r)], &[0]),
+        Case::new(RandomIntegers {}, move |r| vec![keys(r), int(-3), int(9), int(4)], &[0]),
+        Case::new(RandomPermutation {}, move |r| vec![keys(r), int(5)], &[0]),
         Case::new(RandomUniform { dtype: DType::F64 }, |r| vec![key(r), int(2), int(3)], &[0]),
         Case::new(RandomNormal { dtype: DType::F32 }, |r| vec![key(r), int(3)], &[0]),
         Case::new(RandomIntegers {}, |r| vec![key(r), int(r as i64), int(9), int(4)], &[0, 1, 2]),
