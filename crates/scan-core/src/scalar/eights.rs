@@ -9,6 +9,8 @@ use super::slices::{Width, width};
 
 /// Eight elements.
 trait Eight<T>: Copy {
+    /// How many rows' sums there is room for in registers.
+    const ROWS: usize = 8;
     fn new(x: &[T; 8]) -> Self;
     /// `self · y + z`
     fn fma(self, y: Self, z: Self) -> Self;
@@ -93,7 +95,10 @@ mod x86 {
         let n = n.min(8) as i32;
         unsafe {
             match WIDE {
-                true => [0, 4].map(|at| _mm256_cmpgt_epi64(_mm256_set1_epi64x((n - at).into()), _mm256_set_epi64x(3, 2, 1, 0))),
+                true => {
+                    let below = |at: i32| _mm256_cmpgt_epi64(_mm256_set1_epi64x((n - at).into()), _mm256_set_epi64x(3, 2, 1, 0));
+                    [below(0), below(4)]
+                }
                 false => [_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0)); 2],
             }
         }
@@ -137,6 +142,7 @@ mod x86 {
     pub(super) struct Halves(__m256d, __m256d);
 
     impl Eight<f64> for Halves {
+        const ROWS: usize = 4;
         #[inline(always)]
         fn new(x: &[f64; 8]) -> Self {
             unsafe { Halves(_mm256_loadu_pd(x.as_ptr()), _mm256_loadu_pd(x[4..].as_ptr())) }
@@ -163,7 +169,10 @@ mod x86 {
             // Halves of each row; then quarters of two; then elements of four.
             unsafe {
                 let quarters = |x, y| _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(x, y), _mm256_permute2f128_pd::<0x31>(x, y));
-                let [a, b, c, d, e, f, g, h] = rows.map(|Halves(x, y)| _mm256_add_pd(x, y));
+                let whole = |Halves(x, y)| _mm256_add_pd(x, y);
+                // Not by `map`, which is a function for any processor: an instruction would be a call.
+                let [a, b, c, d, e, f, g, h] = rows;
+                let (a, b, c, d, e, f, g, h) = (whole(a), whole(b), whole(c), whole(d), whole(e), whole(f), whole(g), whole(h));
                 for (at, (even, odd)) in [(0, (quarters(a, c), quarters(b, d))), (4, (quarters(e, g), quarters(f, h)))] {
                     let all = _mm256_add_pd(_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd));
                     _mm256_storeu_pd(sums[at..].as_mut_ptr(), all);
@@ -218,7 +227,7 @@ fn row_products_of<C: Lanes, E: Eight<C::V>>(c: &C, rows: &[C::V], x: &[C::V], o
         return out.fill(c.num(0.0));
     }
     // Some rows at a time: their sums do not wait for each other, and x is read once.
-    let (rows, out) = products_by::<C, E, 8>(c, rows, x, out);
+    let (rows, out) = if E::ROWS < 8 { (rows, out) } else { products_by::<C, E, 8>(c, rows, x, out) };
     let (rows, out) = products_by::<C, E, 4>(c, rows, x, out);
     products_by::<C, E, 1>(c, rows, x, out);
 }

@@ -189,6 +189,11 @@ impl Selector<'_> {
                 let long = self.int_to_int(x, from, DType::I64);
                 return Ok(self.long_to_double(long));
             }
+            (DType::U32, DType::F32) if !self.wide() => {
+                // f64 holds it: it is rounded once.
+                let double = self.int_to_float(x, from, DType::F64)?;
+                return Ok(self.float_to_float(double, DType::F32));
+            }
             (DType::I64, DType::F32) if !self.wide() => {
                 let held = self.odd(x);
                 let double = self.long_to_double(held);
@@ -244,6 +249,15 @@ impl Selector<'_> {
         let row = match (from, to) {
             (DType::F32, DType::I32) => &code::F32_TO_I32,
             (_, DType::I32) => &code::F64_TO_I32,
+            (DType::F32, DType::U32) if !self.wide() => {
+                let double = self.float_to_float(x, DType::F64);
+                return Ok(self.double_to_half(double));
+            }
+            (_, DType::U32) if !self.wide() => return Ok(self.double_to_half(x)),
+            (_, DType::I64) if !self.wide() => {
+                let long = self.double_to_long(x);
+                return Ok(self.held(x, long, from, to));
+            }
             _ if !self.wide() => return refuse(format!("{} to {}, without AVX-512", from.name(), to.name())),
             (DType::F32, _) => &code::F32_TO_U32,
             (_, DType::I64) => &code::F64_TO_I64,
@@ -251,13 +265,17 @@ impl Selector<'_> {
             (_, _) => &code::F64_TO_U64,
         };
         let raw = self.vector(Form::Unary, row, size, &[x]);
-        let zero = self.constant(0, source);
         if to.is_unsigned() {
             // What is too large has become all ones already; what is negative or NaN has too.
+            let zero = self.constant(0, source);
             let positive = self.compare(Cmp::Lt, zero, x, from);
             return Ok(self.vector(Form::KeepMask, if size == 8 { &code::MOVE_F64 } else { &code::MOVE_F32 }, size, &[positive, raw]));
         }
-        // What is outside has become the smallest integer.
+        Ok(self.held(x, raw, from, to))
+    }
+    /// A signed integer, of which what was outside of the range has become the smallest: the largest where x is above, 0 where it is NaN.
+    fn held(&mut self, x: Val, raw: Val, from: DType, to: DType) -> Val {
+        let (source, size) = (self.size(from), self.size(to));
         let bound = 2f64.powi(8 * i32::from(size) - 1);
         let bound = self.constant(if source == 8 { bound.to_bits() } else { u64::from((bound as f32).to_bits()) }, source);
         let large = self.compare(Cmp::Le, bound, x, from);
@@ -265,7 +283,34 @@ impl Selector<'_> {
         let held = self.choose(large, top, raw, to);
         let number = self.compare(Cmp::Eq, x, x, from);
         let nothing = self.constant(0, size);
-        Ok(self.choose(number, held, nothing, to))
+        self.choose(number, held, nothing, to)
+    }
+    /// f64 to i64 on AVX2, of what is not above the range. The whole part is cut into multiples of 2³² and the rest, both without rounding:
+    /// added to floats in which a bit counts as 1, they stand in the low bits of the mantissas.
+    fn double_to_long(&mut self, x: Val) -> Val {
+        let float = |s: &mut Self, value: f64| s.constant(value.to_bits(), 8);
+        let both = |s: &mut Self, row, a, b| s.vector(Form::Binary(true), row, 8, &[a, b]);
+        let (least, down, up) = (float(self, -(2f64.powi(63))), float(self, 2f64.powi(-32)), float(self, -(2f64.powi(32))));
+        let whole = self.vector_imm(Form::Unary, &code::ROUND_F64, 0x0b, 8, &[x]);
+        let whole = self.vector(Form::Binary(false), &code::MAX_F64, 8, &[whole, least]);
+        let high = both(self, &code::MUL_F64, whole, down);
+        let high = self.vector_imm(Form::Unary, &code::ROUND_F64, 0x09, 8, &[high]);
+        let low = self.vector(Form::Fma, &code::FMA213_F64, 8, &[high, up, whole]);
+        let (unit, signed) = (float(self, 2f64.powi(52)), float(self, 1.5 * 2f64.powi(52)));
+        let (low, high) = (both(self, &code::ADD_F64, low, unit), both(self, &code::ADD_F64, high, signed));
+        let low = self.flip(low, 2f64.powi(52).to_bits(), 8);
+        let high = self.vector_imm(Form::Unary, &code::SHL_IMM_I64, 32, 8, &[high]);
+        both(self, &code::OR_I64, high, low)
+    }
+    /// f64 to u32 on AVX2: held within the range, NaN being 0, and in the low half of a mantissa.
+    fn double_to_half(&mut self, x: Val) -> Val {
+        let float = |s: &mut Self, value: f64| s.constant(value.to_bits(), 8);
+        let (zero, most, unit) = (float(self, 0.0), float(self, f64::from(u32::MAX)), float(self, 2f64.powi(52)));
+        let held = self.vector(Form::Binary(false), &code::MAX_F64, 8, &[x, zero]);
+        let held = self.vector(Form::Binary(false), &code::MIN_F64, 8, &[held, most]);
+        let whole = self.vector_imm(Form::Unary, &code::ROUND_F64, 0x0b, 8, &[held]);
+        let moved = self.vector(Form::Binary(true), &code::ADD_F64, 8, &[whole, unit]);
+        self.halves(moved)
     }
 }
 
