@@ -75,7 +75,7 @@ def test_the_workflow_builds_for_every_system_and_asserts_the_tag():
 
 
 def test_pythons_without_a_lock_have_wheels_that_are_tried():
-    """The wheel for every Python does not run there. Each is built on every system, its tag asserted, and tests run in threads at a time."""
+    """The wheel for every Python does not run there. Each is built on every system, its tag is asserted, and tests run in threads."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     job = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]["wheels"]
     entries = job["strategy"]["matrix"]["include"]

@@ -19,6 +19,7 @@ def test_a_block_sets_and_gives_back():
     assert (rs.config.floatX, rs.config.passes) == ("float64", "fast_run")
 
 
+@pytest.mark.thread_unsafe
 def test_what_a_block_does_not_set_is_of_the_process():
     try:
         with rs.config.override(passes="none"):
@@ -44,6 +45,7 @@ def test_what_there_is_not_is_refused_before_anything_is_set(settings):
     assert (rs.config.floatX, rs.config.passes) == ("float64", "fast_run")
 
 
+@pytest.mark.thread_unsafe
 def test_blocks_of_threads_do_not_meet():
     """Threads that all are inside their blocks at a time read their own, and nothing is left of them."""
     inside = threading.Barrier(8)
