@@ -26,10 +26,12 @@ MUTANTS      ?= 260
 SERVICE_SECONDS ?= 60
 # How many files `make accept-files` damages.
 FILE_MUTANTS ?= 20000
+# What `make accept-threads` runs in eight threads at a time: what is called from threads (release.yml has the same, for Pythons without a lock).
+THREADED := tests/test_settings.py tests/test_function.py tests/test_compile.py tests/test_scan.py tests/test_loop.py tests/test_gradient.py tests/test_vmap.py
 # How many draws of data `make accept-onnx` judges each graph by.
 DRAWS        ?= 100
 
-.PHONY: accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
+.PHONY: accept-threads accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -194,6 +196,11 @@ accept-mapped: $(VENV)/built $(VENV)/installed  ## 300 random loops for many row
 
 accept-array-api: $(VENV)/built $(VENV)/installed  ## the array API standard's functions and operators, as eager arrays, beside array_api_strict, which BENCH_PYTHON has to have
 	PYTHONPATH=python:tests $(BENCH_PYTHON) -m array_api
+
+# The plugin changes how tests are collected, so it is not beside those of every day.
+accept-threads: $(VENV)/built $(VENV)/installed  ## every test of functions, loops, gradients and settings in eight threads at a time
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --no-deps --target out/threads pytest-run-parallel==0.10.0
+	PYTHONPATH=python:out/threads $(PY) -m pytest -q --timeout=600 --parallel-threads=8 $(THREADED)
 
 accept-passes: $(VENV)/built $(VENV)/installed  ## what each pass over loops is good for, and that results do not depend on it
 	$(PY) tools/accept_passes.py

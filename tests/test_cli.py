@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
@@ -138,6 +139,19 @@ class TestRun:
         assert "wrong.py" in text and "in build" in text and "[E0" in text and "`rscan explain E0" in text
         assert "rscan/scan.py" not in text and "runpy" not in text
 
+    def test_errors_for_programs(self, tmp_path, capsys):
+        (tmp_path / "wrong.py").write_text(WRONG)
+        assert main(["run", "--json", str(tmp_path / "wrong.py")]) == 1
+        found = json.loads(capsys.readouterr().err)
+        assert set(found) == {"error", "code", "title", "labels", "notes", "helps"}
+        assert issubclass(getattr(rs, found["error"]), rs.RscanError) and rs.error_page(found["code"])
+        line = next(i for i, text in enumerate(WRONG.splitlines(), 1) if "rs.scan(" in text)
+        assert any(label["file"].endswith("wrong.py") and label["line"] == line for label in found["labels"])
+
+    def test_arguments_after_the_program_are_its_own(self, program, capsys):
+        assert main(["run", "--json", program, "--json"]) == 0
+        assert capsys.readouterr().out == "ran ['--json']\n"
+
     def test_theano(self, tmp_path):
         (tmp_path / "old.py").write_text("import theano\nprint(theano.function([], theano.tensor.constant(2) + 1)())\n")
         done = subprocess.run([sys.executable, "-m", "rscan", "run", "--theano", tmp_path / "old.py"], capture_output=True, text=True)
@@ -235,6 +249,29 @@ def test_onnx_writes_the_function_that_is_named(tmp_path, capsys):
     assert "`solve`: there are no factorisations" in capsys.readouterr().err
     assert main(["onnx", str(file), out, "--function", "thrice"]) == 1
     assert "has twice, solved; name one: --function twice" in capsys.readouterr().err
+
+
+def test_onnx_for_programs(tmp_path, capsys):
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    file, out = tmp_path / "f.rscan", tmp_path / "f.onnx"
+    x = rs.dvector("x")
+    rs.save(file, f=rs.function([x], rs.exp(x)))
+    assert main(["onnx", str(file), str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["function"], found["file"], found["bytes"]) == ("f", str(out), out.stat().st_size)
+    assert found["inputs"] == [{"name": "x", "dtype": "float64", "shape": [None]}]
+
+
+def test_every_command_speaks_to_programs(capsys):
+    """`--json` is an option of each."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.findall(r"(?m)^    ([a-z]+)  ", capsys.readouterr().out)
+    assert len(commands) >= 7
+    for command in commands:
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "--json" in capsys.readouterr().out, command
 
 
 def test_bench_compares_figures_that_agree(capsys):

@@ -74,6 +74,25 @@ def test_the_workflow_builds_for_every_system_and_asserts_the_tag():
     assert "cp314-cp314t" in text and "--release" in text
 
 
+def test_pythons_without_a_lock_have_wheels_that_are_tried():
+    """The wheel for every Python does not run there. Each is built on every system, its tag is asserted, and tests run in threads."""
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]["wheels"]
+    entries = job["strategy"]["matrix"]["include"]
+    systems = {entry["os"] for entry in entries if "python" not in entry and not entry.get("manylinux", "").startswith("musl")}
+    for python, feature in (("3.14t", None), ("3.15t", "pyo3/abi3t-py315")):
+        built = [entry for entry in entries if entry.get("python") == python]
+        assert {entry["os"] for entry in built} == systems - {"macos-15-intel"} and {entry.get("features") for entry in built} == {feature}
+    steps = {step["name"]: step for step in job["steps"] if "name" in step}
+    tag = next(step["run"] for name, step in steps.items() if name.startswith("One wheel"))
+    assert "cp314-cp314t" in tag and "cp315-*abi3t" in tag
+    threads = steps["Run tests in many threads"]
+    assert threads["if"] == "${{ matrix.python }}" and "--parallel-threads=8" in threads["run"] and "_is_gil_enabled()" in threads["run"]
+    tests = job["env"]["THREADED"].split()
+    assert f"\nTHREADED := {' '.join(tests)}\n" in (ROOT / "Makefile").read_text()
+    assert len(tests) > 3 and all((ROOT / test).exists() for test in tests)
+
+
 def test_wheels_are_built_without_what_tests_need():
     cargo = tomllib.loads((ROOT / "crates" / "scan-py" / "Cargo.toml").read_text())
     assert PROJECT["tool"]["maturin"]["no-default-features"] is True

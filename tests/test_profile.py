@@ -1,5 +1,6 @@
 """Where the time of calls goes: `profile` of a function and of a loop."""
 
+import json
 import pickle
 import time
 
@@ -142,3 +143,15 @@ def test_theanos_profile(capsys):
     assert f.profile.fct_callcount == 2
     f.profile.summary()
     assert "sines: 2 runs, 18 steps" in capsys.readouterr().err
+
+
+def test_its_form_for_programs():
+    """Keys stay: dashboards read them."""
+    f = rs.function(*chain(profile="waves"))
+    f(2, 0.3)
+    told = json.loads(json.dumps(f.profile.to_dict()))
+    assert set(told) == {"name", "calls", "peak", "loops"}
+    outside, waves = told["loops"]
+    assert set(outside) == set(waves) == {"name", "calls", "steps", "seconds", "ops", "stored"}
+    assert (waves["name"], waves["calls"], waves["steps"]) == ("waves", 1, f.profile.loops[1].steps)
+    assert [len(row) for row in waves["ops"].values()] == [2] * len(waves["ops"])

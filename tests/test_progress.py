@@ -5,6 +5,7 @@ import itertools
 import os
 import pickle
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -140,6 +141,24 @@ class TestBar:
         bar.close()
         bar.close()
         assert file.getvalue().endswith("\r\x1b[K") and file.getvalue().count("\r") == 2
+
+    def test_it_is_for_terminals_and_notebooks(self, monkeypatch):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        class Cell(io.StringIO):
+            __module__ = "ipykernel.iostream"
+
+        for kind, shown in ((Terminal, True), (Cell, True), (io.StringIO, False)):
+            monkeypatch.setattr(sys, "stderr", kind())
+            bar = Bar()
+            bar(50, 100, 1.0)
+            assert ("50 of 100" in sys.stderr.getvalue()) is shown
+            bar.close()
+            assert bool(sys.stderr.getvalue()) is shown
+        monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
+        Bar()(50, 100, 1.0)
 
     def test_true_is_a_bar(self):
         f = rs.compile(lambda x: x + 1, progress=True)

@@ -379,7 +379,16 @@ class TestAdaptingStates:
         y, _ = rs.scan(lambda s: s + b, outputs_info=0.0, n_steps=2)
         np.testing.assert_array_equal(rs.function([], y)(), [[1] * 4, [2] * 4])
 
-    @pytest.mark.parametrize("shapes", [((3, 4), (4,), (4,)), ((3, 1), (4,), (1,)), ((3, 4), (1,), (1,)), ((3, 2, 1), (4,), (2, 1)), ((3, 1, 1), (1,), (1, 1))])
+    @pytest.mark.parametrize(
+        "shapes",
+        [
+            ((3, 4), (4,), (4,)),
+            ((3, 1), (4,), (1,)),
+            ((3, 4), (1,), (1,)),
+            ((3, 2, 1), (4,), (2, 1)),
+            ((3, 1, 1), (1,), (1, 1)),
+        ],
+    )
     def test_shape_of_what_broadcasts_together(self, shapes):
         """Which operand has the extent, and which has 1, is known when it is called."""
         xs, a, b = (rs.tensor("float64", (None,) * len(shape), name) for shape, name in zip(shapes, "xab", strict=True))

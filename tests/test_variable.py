@@ -189,8 +189,9 @@ def test_conversions_that_need_a_value():
         bool(x > 0)
     with pytest.raises(TypeError, match=r"test_variable\.py"):
         float(x)
-    with pytest.raises(TypeError, match=r"get_value\(\) gives the value"):
-        np.asarray(rs.shared(np.ones(2)))
+    for copy in (None, True, False):
+        with pytest.raises(TypeError, match=r"get_value\(\) gives the value"):
+            np.asarray(rs.shared(np.ones(2)), copy=copy)
 
 
 def test_known_extents_iterate():

@@ -30,7 +30,8 @@ _WARNINGS = "floats do not warn: ask rs.isfinite, or say rs.assert_"
 NUMPY: dict[str, str] = {
     **_each("cdouble clongdouble complex128 complex256 complex64 complexfloating csingle sort_complex iscomplexobj isrealobj", _COMPLEX),
     **_each("fromfile fromregex genfromtxt loadtxt savetxt savez savez_compressed memmap", _FILES),
-    **_each("frombuffer fromstring fromiter from_dlpack", _FILES),
+    **_each("frombuffer fromstring fromiter", _FILES),
+    "from_dlpack": "what takes arrays takes what has __dlpack__ as it is; np.from_dlpack(x) is an array in the same memory",
     **_each("bool bool_ byte bytes_ character double flexible float128 float16 float32 float64 floating generic half", _DTYPE),
     **_each("inexact int16 int32", _DTYPE),
     **_each("int64 int8 int_ intc integer intp long longdouble longlong number object_ short signedinteger single str_", _DTYPE),

@@ -13,13 +13,14 @@ WIDTH, PATIENCE = 30, 0.5
 
 
 class Bar:
-    """A bar of the steps of a loop, written over itself; it disappears where the call is over."""
+    """A bar of the steps of a loop, written over itself; it disappears where the call is over. Without a file it is on standard error, if
+    that is a terminal or a notebook: a log has no use for it."""
 
     def __init__(self, file: Any = None) -> None:
         self._file, self._shown = file, False
 
     def __call__(self, done: int, steps: int | None, seconds: float) -> None:
-        if seconds < PATIENCE:
+        if seconds < PATIENCE or (self._file is None and not _overwrites(sys.stderr)):
             return
         self._shown = True
         self._write(f"\r{line(done, steps, seconds)}\x1b[K")
@@ -34,6 +35,11 @@ class Bar:
         file = self._file or sys.stderr
         file.write(text)
         file.flush()
+
+
+def _overwrites(file: Any) -> bool:
+    """True where a line can be written over itself: in a terminal, and below the cell of a notebook, which says that it is no terminal."""
+    return file is not None and (file.isatty() or type(file).__module__.startswith("ipykernel"))
 
 
 def line(done: int, steps: int | None, seconds: float) -> str:

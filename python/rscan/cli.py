@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--json", action="store_true", help="the same for programs")
     run = commands.add_parser("run", help="run a program; an error of rscan is shown without the frames of the library")
     run.add_argument("--theano", action="store_true", help="`import theano` in the program is rscan.theano")
+    run.add_argument("--json", action="store_true", help="an error of rscan for programs, on standard error")
     run.add_argument("program", help="a Python file")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program gets")
     show = commands.add_parser("show", help="draw the functions and variables that a program makes")
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     onnx.add_argument("file", help="the file")
     onnx.add_argument("output", help="the model to write")
     onnx.add_argument("--function", help="its name, where the file has several")
+    onnx.add_argument("--json", action="store_true", help="what was written, for programs")
     bench = commands.add_parser("bench", help="time a model with its gradient, beside what else is installed")
     bench.add_argument("--json", action="store_true", help="the same for programs")
     bench.add_argument("--only", default="", help="systems whose names contain this")
@@ -133,7 +135,10 @@ def _onnx(options: Any) -> int:
         if name not in module or (options.function is None and len(module) > 1):
             print(f"rscan onnx: {options.file} has {', '.join(module)}; name one: --function {next(iter(module))}", file=sys.stderr)
             return 1
-        export(module[name], options.output, name=name)
+        made = export(module[name], options.output, name=name)
+        if options.json:
+            written = {"file": options.output, "bytes": len(made), "function": name}
+            print(json.dumps({**written, **_contents(module)["functions"][name]}, indent=2))
     except RscanError as error:
         print(error.render(), file=sys.stderr)
         return 1
@@ -171,12 +176,22 @@ def _run(options: Any) -> int:
     try:
         runpy.run_path(path, run_name="__main__")
     except RscanError as error:
+        if options.json:
+            print(json.dumps(_told(error), indent=2), file=sys.stderr)
+            return 1
         for line in _own_frames(error):
             print(line, end="", file=sys.stderr)
         print(error.render(), file=sys.stderr)
         print(f"`rscan explain {error.code}` says more", file=sys.stderr)
         return 1
     return 0
+
+
+def _told(error: Any) -> dict[str, Any]:
+    """An error as plain dicts and lists."""
+    labels = [{"file": file, "line": line, "remark": remark} for file, line, remark in error.labels]
+    names = {"error": type(error).__name__, "code": error.code, "title": error.title}
+    return {**names, "labels": labels, "notes": error.notes, "helps": error.helps}
 
 
 def _own_frames(error: BaseException) -> list[str]:

@@ -1,5 +1,6 @@
 """The programs of docs/interop.md that need what the tests of rscan itself do not install: those of its `py` blocks."""
 
+import importlib
 import re
 
 import executed
@@ -21,4 +22,7 @@ def test_every_program_of_the_page_begins_with_what_it_needs():
 @pytest.mark.parametrize(("program", "name"), PROGRAMS, ids=[name for _, name in PROGRAMS])
 def test_programs(program, name):
     pytest.importorskip(name, reason=f"{name} is not installed")
+    if name == "numba":
+        # Where rscan is installed numba finds this by an entry point; here it may lie in a folder of the path.
+        importlib.import_module("rscan.interop.numba").register()
     exec(compile(program, str(PAGE), "exec"), {"rs": rs, "np": np})

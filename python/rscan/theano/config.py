@@ -85,23 +85,30 @@ class change_flags:
     def __init__(self, args: Any = (), **settings: Any) -> None:
         pairs = dict(args) | settings
         self._settings = {name.replace("__", "."): value for name, value in pairs.items()}
-        self._before: list[dict[str, Any]] = []
+        self._before: list[tuple[dict[str, Any], contextlib.ExitStack]] = []
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
-            with self:
+            # One for each call: the function may run in several threads.
+            with change_flags(self._settings):
                 return function(*args, **kwargs)
 
         return inside
 
     def __enter__(self) -> None:
-        self._before.append({name: _get(name) for name in self._settings})
-        for name, value in self._settings.items():
-            _set(name, value)
+        before, block = {name: _get(name) for name in self._settings if name != "floatX"}, contextlib.ExitStack()
+        if "floatX" in self._settings:
+            # What has an effect here is of this thread alone.
+            block.enter_context(_rscan.override(floatX=self._settings["floatX"]))
+        self._before.append((before, block))
+        for name in before:
+            _set(name, self._settings[name])
 
     def __exit__(self, *_: Any) -> None:
-        for name, value in self._before.pop().items():
+        before, block = self._before.pop()
+        block.close()
+        for name, value in before.items():
             _set(name, value)
 
 
