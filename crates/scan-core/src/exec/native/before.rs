@@ -1,5 +1,6 @@
 //! What all steps of a loop read: inputs of the loop, or what is computed of them before it begins.
 
+use super::home::Home;
 use crate::base::Result;
 use crate::eval::Walk;
 use crate::ir::{Def, EvalCx, Graph, Scan};
@@ -36,6 +37,15 @@ impl Before {
         walk.run(cx, &mut walk.slots(), &mut args)
     }
 
+    /// Sees to it that they have their elements on a device, if they are to be there: those that are computed, and those that are inputs.
+    ///
+    /// # Errors
+    /// `E0392`, `E0523`.
+    pub fn send(&self, home: Home, ins: &mut [Array], computed: &mut [Array]) -> Result<()> {
+        let given = if let Before::Given(inputs) = self { &inputs[..] } else { &[] };
+        given.iter().try_for_each(|&at| home.send(&mut ins[at]))?;
+        computed.iter_mut().try_for_each(|x| home.send(x))
+    }
     /// The values, of which those that are computed are at hand.
     pub fn values<'a>(&self, ins: &'a [Array], computed: &'a [Array]) -> impl Iterator<Item = &'a Array> {
         let given = if let Before::Given(inputs) = self { &inputs[..] } else { &[] };
