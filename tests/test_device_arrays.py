@@ -222,14 +222,18 @@ def test_memory_goes_with_its_last_owner(device):
     x = rs.dmatrix("x")
     out = rs.loop(lambda row, h: rs.tanh(h + row), over=x, init=rs.zeros(8))
     f = rs.function([x], [out, out[-1], rs.sum(out)], device=device, fetch=False)
+    constants = 64  # zeros(8), sent once for all calls
     for _ in range(3):
         kept = f(numbers("float64", (20, 8)) / 99)
-        assert _native.device_bytes() > before
+        assert _native.device_bytes() >= before + constants + 8 * (160 + 8 + 1)
         last = kept[1]
         del kept
         assert np.isfinite(last.numpy()).all()
         del last
-        assert _native.device_bytes() == before
+        assert _native.device_bytes() == before + constants
+    del f
+    gc.collect()
+    assert _native.device_bytes() == before
     s = rs.shared(np.zeros(1000), device=device)
     assert _native.device_bytes() == before + 8000
     g = rs.function([], [], updates={s: s + 1}, device=device)
@@ -267,10 +271,11 @@ def test_threads_call_the_same_function(device):
     assert np.array_equal(s.get_value(), np.full(16, 20.0))
 
 
+@pytest.mark.usefixtures("ctrl_c_interrupts")
 def test_ctrl_c_leaves_shared_variables_as_they_were(device):
     s = rs.shared(np.zeros(64), device=device)
     h, n = rs.dvector("h"), rs.lscalar("n")
-    out = rs.loop(lambda h: rs.tanh(h * 1.5 + 0.1), init=h, length=n)
+    out = rs.loop(lambda h: rs.sqrt(h + 1.0), init=h, n_steps=n)
     f = rs.function([h, n], out[-1], updates={s: s + out[-1]}, device=device)
     f(np.ones(64), 3)
     value = s.get_value()
@@ -291,10 +296,10 @@ def lstm(on, kept):
     p = {k: rs.shared(v, k, device=kept) for k, v in first.items()}
     x, y = rs.tensor("float32", (None, None, depth), "x"), rs.tensor("float32", (None, outs), "y")
 
-    def step(x_t, s):
-        z = x_t @ p["w"] + s["h"] @ p["u"] + p["b"]
+    def step(x_t, h, c):
+        z = x_t @ p["w"] + h @ p["u"] + p["b"]
         i, f, g, o = (z[:, k * width : (k + 1) * width] for k in range(4))
-        c = rs.sigmoid(f) * s["c"] + rs.sigmoid(i) * rs.tanh(g)
+        c = rs.sigmoid(f) * c + rs.sigmoid(i) * rs.tanh(g)
         return dict(h=rs.sigmoid(o) * rs.tanh(c), c=c)
 
     zero = rs.zeros((x.shape[1], width), dtype="float32")
@@ -308,8 +313,9 @@ def lstm(on, kept):
 def test_of_a_step_of_training_the_batch_goes_up_and_the_loss_comes_down(device):
     (f, p), (law, q) = lstm(device, device), lstm(None, None)
     rng = np.random.default_rng(1)
-    for _ in range(3):
+    for k in range(3):
         x, y = rng.normal(size=(5, 4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32")
         assert f(x, y).tobytes() == law(x, y).tobytes()
-        assert all(np.array_equal(p[k].get_value(), q[k].get_value()) for k in p)
-        assert f.explain().crossed == [x.nbytes + y.nbytes, 4], str(f.explain())
+        # Zeros that gradients begin with, and the step size, go up once.
+        assert k == 0 or f.explain().crossed == [x.nbytes + y.nbytes, 4], str(f.explain())
+    assert all(np.array_equal(p[k].get_value(), q[k].get_value()) for k in p)

@@ -182,8 +182,10 @@ fn native(span: Span, op: &NativeRef, here: &dyn Fn(&str, &str) -> Placed, found
     if let Some(region) = any.downcast_ref::<Region>() {
         match region.placed() {
             Some(info) => {
-                let (device, crossed) = (region.device(), info.crossed.unwrap_or_default());
-                found.push(Placed { op: region.ops().join(", "), span, device, why: None, crossed });
+                let device = region.device().filter(|_| info.crossed.is_some());
+                // A list says why it is not one kernel, which is no matter here.
+                let why = info.reason.filter(|_| device.is_none() || info.instructions > 0);
+                found.push(Placed { op: region.ops().join(", "), span, device, why, crossed: info.crossed.unwrap_or_default() });
             }
             None => {
                 let first = found.len();
