@@ -289,7 +289,7 @@ def test_ctrl_c_leaves_shared_variables_as_they_were(device):
 
 def lstm(on, kept):
     """A step of training an LSTM by gradient descent, float32: parameters are shared variables."""
-    depth, width, outs = 3, 6, 2
+    depth, width, outs = 8, 32, 8
     rng = np.random.default_rng(0)
     shapes = {"w": (depth, 4 * width), "u": (width, 4 * width), "b": (4 * width,), "v": (width, outs), "c": (outs,)}
     first = {k: (rng.normal(size=shape) * 0.3).astype("float32") for k, shape in shapes.items()}
@@ -314,7 +314,7 @@ def test_of_a_step_of_training_the_batch_goes_up_and_the_loss_comes_down(device)
     (f, p), (law, q) = lstm(device, device), lstm(None, None)
     rng = np.random.default_rng(1)
     for k in range(3):
-        x, y = rng.normal(size=(5, 4, 3)).astype("float32"), rng.normal(size=(4, 2)).astype("float32")
+        x, y = rng.normal(size=(5, 16, 8)).astype("float32"), rng.normal(size=(16, 8)).astype("float32")
         assert f(x, y).tobytes() == law(x, y).tobytes()
         # Zeros that gradients begin with, and the step size, go up once.
         assert k == 0 or f.explain().crossed == [x.nbytes + y.nbytes, 4], str(f.explain())

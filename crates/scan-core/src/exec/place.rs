@@ -4,9 +4,9 @@ use super::native::{Engine, NativeLoop, NativeMap, Region};
 use crate::backend::gpu::{Adapter, DeviceRef};
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::op::NativeRef;
+use crate::ir::{Graph, Node, Op};
 use crate::types::device::Site;
 use std::sync::Arc;
-use crate::ir::{Graph, Node, Op};
 
 /// A device of this machine.
 ///

@@ -34,6 +34,17 @@ pub trait DeviceMemory: Site + Any {
 }
 
 /// A device as arrays know it; memory stands for its device.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// for device in devices() {
+///     if let Some(site) = device_site(&device.name)? {
+///         println!("{}", site.name());
+///     }
+/// }
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
 pub trait Site: Send + Sync {
     /// Its name: `wgpu:0`.
     fn name(&self) -> &'static str;
@@ -45,6 +56,12 @@ pub trait Site: Send + Sync {
 }
 
 /// Elements in memory on a device.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(Array::vector(&[1.0]).data().resident().is_none(), "they are with the host");
+/// ```
 #[derive(Clone)]
 pub struct Resident {
     /// The memory.

@@ -1,7 +1,7 @@
 //! The memory of operands.
 
-use crate::types::device::Resident;
 use crate::types::Array;
+use crate::types::device::Resident;
 use std::cell::Cell;
 
 /// Memory of an operand.
@@ -61,4 +61,3 @@ impl<'a> Memory<'a> {
         }
     }
 }
-

@@ -102,7 +102,7 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
 
 /// Six launches for each of so many steps, in memory of their own: element k, which is k at first, grows by k twice a step.
 fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
-    let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200)];
+    let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200, 4)];
     let [copy, add] = nests.map(|nest| Launch::of_nest(device, nest, false).map(|l| l.unwrap_or_else(|r| panic!("{}", r.0))));
     let (copy, add) = (copy?, add?);
     let mut plan = Plan::new();

@@ -70,14 +70,15 @@ pub fn chains(dtype: DType, [m, k, n]: [usize; 3], [along, row]: [isize; 2], dow
     Nest { kernel, lanes: n, steps: k, first: 0, outer: smallvec![m], strides, fills: vec![] }
 }
 
-/// The second operand's elements added to the first's.
-pub fn add(dtype: DType, n: usize) -> Nest {
+/// The second operand's elements, which lie so many bytes apart, added to the first's.
+pub fn add(dtype: DType, n: usize, apart: isize) -> Nest {
     let mut kernel = Kernel::default();
-    let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Unit));
+    let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Uniform));
     let (x, y) = (push(&mut kernel, Op::Load(sum), dtype), push(&mut kernel, Op::Load(block), dtype));
     let value = push(&mut kernel, Op::Bin(Bin::Add, x, y), dtype);
     kernel.stores.push(Store { mem: sum, value, at: None });
-    Nest { kernel, lanes: n, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[]); 2], fills: vec![] }
+    let strides = vec![at(0, &[dtype.size() as isize]), at(0, &[apart])];
+    Nest { kernel, lanes: 1, steps: 1, first: 0, outer: smallvec![n], strides, fills: vec![] }
 }
 
 /// A number counted up.

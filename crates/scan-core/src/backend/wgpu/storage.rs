@@ -2,8 +2,8 @@
 
 use super::memory::STORAGE;
 use super::open::Wgpu;
-use crate::backend::gpu::storage::Counted;
 use crate::backend::gpu::Device;
+use crate::backend::gpu::storage::Counted;
 use crate::base::{Diagnostic, Result};
 use crate::types::device::{DeviceMemory, Site};
 use std::any::Any;

@@ -46,9 +46,13 @@ impl Home {
     /// # Errors
     /// `E0392`, `E0523`.
     pub fn send(self, array: &mut Array) -> Result<()> {
-        if let Some(device) = self.0 {
-            *array = array.sent(&device)?;
-        }
-        Ok(())
+        self.sent(array).map(|sent| *array = sent)
+    }
+    /// The same array, which has them there.
+    ///
+    /// # Errors
+    /// As [`Home::send`].
+    pub fn sent(self, array: &Array) -> Result<Array> {
+        self.0.map_or_else(|| Ok(array.clone()), |device| array.sent(&device))
     }
 }

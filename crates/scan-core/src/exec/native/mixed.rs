@@ -393,11 +393,7 @@ impl Mixed {
             self.pieces.iter().for_each(|p| p.expect(own));
         }
         let home = Home(there.map(There::device));
-        let steady = |array: &Array| {
-            let mut array = array.clone();
-            home.send(&mut array).map(|()| Steady::new(array, n))
-        };
-        let before = self.before.values(ins, &computed).map(steady).collect::<Result<_>>()?;
+        let before = self.before.values(ins, &computed).map(|x| Ok(Steady::new(home.sent(x)?, n))).collect::<Result<_>>()?;
         Ok(Begun { list: self, before, arena: self.arena() })
     }
 }

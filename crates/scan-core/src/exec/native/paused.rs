@@ -1,8 +1,8 @@
 //! A loop that makes one step per call: its states stay where they are in between.
 
 use super::head::Feed;
-use super::home::Home;
 use super::held::{Held, make_room};
+use super::home::Home;
 use super::loops::{NativeLoop, Variant};
 use super::memories::Steady;
 use super::ready::Standing;

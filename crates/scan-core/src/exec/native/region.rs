@@ -1,13 +1,13 @@
 //! A region of a graph: node by node, or as a list of kernels, as the step of a loop is, where that is estimated to be quicker.
 
 use super::loops::NativeLoop;
-use super::sides::names;
 use super::plan::{Beside, planned_nodes, quick_nodes};
+use super::sides::names;
 use super::tier::Engine;
 use super::variants::{Made, Variants};
+use crate::backend::gpu::DeviceRef;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
-use crate::backend::gpu::DeviceRef;
 use crate::base::{Id, Result};
 use crate::eval::Walk;
 use crate::eval::walk::eager;
@@ -139,7 +139,8 @@ impl NativeOp for Region {
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let choice = self.variants.get(ins, || Made { value: Choice::default(), cost: 0, given: vec![] });
         let list = self.device.is_some() && *choice.list.get_or_init(|| self.list.is_there(&self.inputs(ins)))
-            || self.tried() || self.device.is_none() && choice.calls.load(Ordering::Relaxed) >= CALLS && *choice.list.get_or_init(|| self.quicker(ins));
+            || self.tried()
+            || self.device.is_none() && choice.calls.load(Ordering::Relaxed) >= CALLS && *choice.list.get_or_init(|| self.quicker(ins));
         if list {
             match self.by_list(cx, ins) {
                 // Node by node for errors: of several the first one counts.

@@ -59,6 +59,7 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
     match &piece.part {
         Part::Nest(_, of) => nest(device, of, piece, in_place),
         Part::Move(runs) => moved(device, runs, piece.outs[0].dtype),
+        Part::Add(runs) if piece.outs[0].dtype != DType::Bool => added(device, runs, piece.outs[0].dtype),
         Part::MatMul(extents) => product(device, *extents, piece.outs[0].dtype),
         Part::Call(Op::MatMul(_)) => match stacked(piece) {
             Some(extents) => product(device, extents, piece.outs[0].dtype),
@@ -145,6 +146,18 @@ fn moved(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
     }))
 }
 
+/// Elements added to those of the result, run after run.
+///
+/// # Errors
+/// `E0522`.
+fn added(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
+    let (size, w) = (dtype.size() as isize, words(dtype));
+    all(runs.iter().filter(|run| run.n > 0).filter_map(|run| {
+        let nest = kernels::add(dtype, run.n, run.step * size);
+        Some(task(device, nest, smallvec![(Spot::Out(0), run.to * w), (Spot::In(run.input?), run.from * w)]))
+    }))
+}
+
 /// Runs of equal lengths that follow each other at equal distances, as one: the first, how many, and the elements from one to the next.
 fn blocks(runs: &[Run]) -> Vec<(Run, usize, isize)> {
     let mut found: Vec<(Run, usize, isize)> = vec![];
@@ -190,7 +203,7 @@ fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tas
         let operands = smallvec![(Spot::In(0), p * w), (Spot::In(1), p * n * w), to];
         tasks.push(task(device, kernels::chains(dtype, [m, depth, n], [size, row], n as isize * size), operands));
         if p > 0 {
-            tasks.push(task(device, kernels::add(dtype, m * n), smallvec![(Spot::Out(0), 0), to]));
+            tasks.push(task(device, kernels::add(dtype, m * n, size), smallvec![(Spot::Out(0), 0), to]));
         }
     }
     all(tasks)
@@ -224,7 +237,7 @@ fn outer_sum(device: DeviceRef, op: &OuterSum, piece: &Piece) -> Result<Tasks> {
         tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![block]));
         let operands = smallvec![(left.0, left.1 + p * m * w), (right.0, right.1 + p * n * w), block];
         tasks.push(task(device, kernels::chains(dtype, [m, depth, n], [m as isize * size, size], n as isize * size), operands));
-        tasks.push(task(device, kernels::add(dtype, m * n), smallvec![all_of_it, block]));
+        tasks.push(task(device, kernels::add(dtype, m * n, size), smallvec![all_of_it, block]));
     }
     all(tasks)
 }
