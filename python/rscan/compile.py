@@ -436,7 +436,8 @@ def compile(
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device, progress, profile, fetch: as `rs.function` takes them.
+    numbers where they have no axes, in the structure that the function returns. device, progress, profile, fetch: as `rs.function` takes
+    them.
     static: the name of an argument, or several, that the function gets as they are, to use in `range(n)` or `if flag:`. For each value it
     is traced anew. What `rs.grad` and others make of the function has them, too.
 
@@ -455,7 +456,8 @@ def compile(
         return lambda f: compile(f, name=name, device=device, progress=progress, static=static, profile=profile, fetch=fetch)
     names = (static,) if isinstance(static, str) else tuple(static)
     if isinstance(fn, Compiled):
-        if device in (None, fn._device) and progress is None and names in ((), fn._static) and profile in (False, fn._profile) and fetch in (None, fn._fetch):
+        same = device in (None, fn._device) and names in ((), fn._static) and profile in (False, fn._profile)
+        if same and progress is None and fetch in (None, fn._fetch):
             return fn
         tells = fn._progress if progress is None else progress
         kept = _checked(names or fn._static, fn._fn)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-
 from typing import Any
 
 from . import _native
@@ -51,8 +50,8 @@ def to_device(value: Any, device: str) -> DeviceArray:
 
     value: an array, a number or a list, or a `DeviceArray`, which is handed on where it is there already.
 
-    errors: `DeviceError` (E0521) where there is no such device; `RscanTypeError` (E0805) for what is no array of numbers; `MemoryError` (E0392)
-    where the device has no memory for it.
+    errors: `DeviceError` (E0521) where there is no such device; `RscanTypeError` (E0805) for what is no array of numbers; `RscanValueError`
+    (E0809) for the processor; `MemoryError` (E0392) where the device has no memory for it.
 
     >>> for device in rs.devices()[1:]:
     ...     print(np.asarray(rs.to_device([1.0, 2.0], device.name)))

@@ -73,7 +73,8 @@ class Profile:
         self._lock = threading.Lock()
 
     def add(self, rows: list[Any], peak: int, crossed: Sequence[int] = (0, 0)) -> None:
-        """Adds the rows that one call gave, and its bytes: those of arrays at most, and those that crossed. Loops of one name are told apart by their order."""
+        """Adds the rows that one call gave, and its bytes: those of arrays at most, and those that crossed. Loops of one name are told apart
+        by their order."""
         with self._lock:
             self.calls += 1
             self.peak = max(self.peak, peak)
@@ -116,7 +117,8 @@ class Profile:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
-        return {"name": self.name, "calls": self.calls, "peak": self.peak, "crossed": self.crossed, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
+        loops = [dataclasses.asdict(loop) for loop in self.loops]
+        return {"name": self.name, "calls": self.calls, "peak": self.peak, "crossed": self.crossed, "loops": loops}
 
     #: The name that pandas and others have for it.
     to_dict = as_dict

@@ -107,7 +107,7 @@ class SharedVariable(Variable):
         return self._shared.device
 
     def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
-        """A copy of the value. return_internal_type: of a variable on a device the value there, an `rs.DeviceArray`, which is not copied."""
+        """A copy of the value. return_internal_type: of a variable on a device the value there, an `rs.DeviceArray`, not copied."""
         there = self._shared.there() if return_internal_type else None
         return self._shared.get() if there is None else there
 
@@ -173,7 +173,9 @@ def shared(
     return make_shared(SharedVariable, value, name, shape, dtype, device)
 
 
-def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: Any = None, dtype: Any = None, device: str | None = None) -> Any:
+def make_shared(
+    cls: type[SharedVariable], value: Any, name: str | None, shape: Any = None, dtype: Any = None, device: str | None = None
+) -> Any:
     """A shared variable of a class."""
     if isinstance(value, Variable):
         raise RscanTypeError("a shared variable holds numbers, not a variable", code="E0805", labels=[(here(), "")])
