@@ -73,8 +73,8 @@ class Profile:
         self._lock = threading.Lock()
 
     def add(self, rows: list[Any], peak: int, crossed: Sequence[int] = (0, 0)) -> None:
-        """Adds the rows that one call gave, and its bytes: those of arrays at most, and those that crossed. Loops of one name are told apart
-        by their order."""
+        """Adds the rows that one call gave, and its bytes: of arrays at most, and those that crossed. Loops of one name are told apart by
+        their order."""
         with self._lock:
             self.calls += 1
             self.peak = max(self.peak, peak)
