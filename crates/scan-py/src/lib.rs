@@ -4,7 +4,6 @@
 mod array;
 mod call;
 mod caller;
-mod device;
 mod entry;
 mod errors;
 mod gradient;
@@ -35,8 +34,6 @@ mod _native {
     use super::call::{devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
-    #[pymodule_export]
-    use super::device::{DeviceArray, device_bytes, to_device};
     #[pymodule_export]
     use super::entry::EntryPoint;
     #[pymodule_export]

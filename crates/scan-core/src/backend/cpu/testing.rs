@@ -1,7 +1,6 @@
 //! Compares compiled code with the interpreter of kernels.
 
-use super::Memory;
-use super::code::{self, Code, Operand};
+use super::code::{self, Code, Memory, Operand};
 use crate::kernel::testing::Case;
 use std::cell::Cell;
 

@@ -10,7 +10,6 @@ mod library;
 mod memory;
 mod open;
 pub mod ptx;
-mod storage;
 #[cfg(test)]
 mod tests;
 mod values;
