@@ -150,6 +150,10 @@ impl Asm {
     pub(super) fn number(&mut self, code: Code, a: Register, b: u64) {
         self.push(Instruction::with2(code, a, b));
     }
+    /// A place and a number.
+    pub(super) fn number_at(&mut self, code: Code, a: Place, b: u32) {
+        self.push(Instruction::with2(code, a.operand(), b));
+    }
     /// A register from a place.
     pub(super) fn fetch(&mut self, code: Code, a: Register, b: Place) {
         self.push(Instruction::with2(code, a, b.operand()));
@@ -196,9 +200,13 @@ impl Asm {
     pub(super) fn store_masked_by(&mut self, code: Code, place: Place, mask: Register, src: Register) {
         self.push(Instruction::with3(code, place.operand(), mask, src));
     }
-    /// Stores byte 0.
-    pub(super) fn extract_byte(&mut self, place: Place, src: Register) {
-        self.push(Instruction::with3(Code::EVEX_Vpextrb_r32m8_xmm_imm8, place.operand(), src, 0u32));
+    /// Stores the byte of that number.
+    pub(super) fn extract_byte(&mut self, code: Code, place: Place, src: Register, byte: u32) {
+        self.push(Instruction::with3(code, place.operand(), src, byte));
+    }
+    /// Reads the byte of that number.
+    pub(super) fn insert_byte(&mut self, code: Code, dst: Register, place: Place, byte: u32) {
+        self.push(Instruction::with4(code, dst, dst, place.operand(), byte));
     }
     /// `dst = mask ? t : f`, the mask a vector.
     pub(super) fn blend_vector(&mut self, code: Code, dst: Register, f: Register, t: Rm, mask: Register) {

@@ -29,7 +29,7 @@ impl Emitter<'_> {
     }
     fn store_value(&mut self, mem: MemId, v: usize, copy: usize) {
         let reg = self.use_reg(v);
-        let temp = self.temp_for(self.class(v));
+        let temp = self.temp_for(mem);
         self.store(mem, copy, reg, temp);
         self.release(&[v]);
     }
@@ -46,7 +46,7 @@ impl Emitter<'_> {
             Form::KeepMask => self.keep_mask(o, dst, &args),
             Form::Logic(logic) => self.logic_operation(logic, dst, &args),
             Form::Load(mem) => {
-                let temp = self.temp_for(self.class(dst));
+                let temp = self.temp_for(mem);
                 let reg = self.define(dst);
                 self.load(mem, copy, reg, temp);
             }

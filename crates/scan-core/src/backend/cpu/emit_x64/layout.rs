@@ -41,6 +41,8 @@ const TASK: i64 = 8;
 const BLOCKS: i64 = 16;
 const COUNT: i64 = 24;
 const FIRST: i64 = 32;
+/// A bit for each lane of the last vector, as the task has them.
+pub(super) const TAIL: i64 = 40;
 /// Bytes that the system adds to the stack at a time.
 const PAGE: i64 = 4096;
 /// Most bytes of a frame.
@@ -148,6 +150,10 @@ impl Emitter<'_> {
             asm.fetch(Code::Mov_r64_rm64, TEMP, task(from));
             asm.put(Code::Mov_rm64_r64, frame(to), TEMP);
         }
+        if self.shape.masked && self.program.isa == Isa::Avx2 {
+            self.asm.fetch(Code::Mov_r64_rm64, TEMP, task(std::mem::offset_of!(Task, mask)));
+            self.asm.put(Code::Mov_rm64_r64, frame(TAIL), TEMP);
+        }
         self.load_tail_masks();
     }
     /// Brings the masks of the last copy to their registers.
@@ -231,9 +237,9 @@ impl Emitter<'_> {
         let (place, copy) = self.carry_place(carried, mem, false);
         let spare = self.spare();
         match carried.home {
-            Home::Reg(reg) => self.load_at(mem, place, copy, reg, None),
+            Home::Reg(reg) => self.load_at(mem, place, copy, reg, Some(spare[0])),
             Home::Slot(slot) => {
-                let reg = if self.is_mask(mem) { 2 } else { spare[0] };
+                let reg = if self.is_mask(mem) { 2 } else { spare[1] };
                 self.load_at(mem, place, copy, reg, Some(spare[0]));
                 self.save(carried.now, reg, slot);
             }
@@ -250,9 +256,9 @@ impl Emitter<'_> {
         let (place, copy) = self.carry_place(carried, mem, true);
         let spare = self.spare();
         match carried.home {
-            Home::Reg(reg) => self.store_at(mem, place, copy, reg, None, false),
+            Home::Reg(reg) => self.store_at(mem, place, copy, reg, Some(spare[0]), false),
             Home::Slot(slot) => {
-                let reg = if self.is_mask(mem) { 2 } else { spare[0] };
+                let reg = if self.is_mask(mem) { 2 } else { spare[1] };
                 self.restore(carried.now, reg, slot);
                 self.store_at(mem, place, copy, reg, Some(spare[0]), false);
             }

@@ -1,9 +1,9 @@
 //! Operands: which registers point to them, and how elements, constants and masks are read and written.
 
 use super::alloc::Emitter;
-use super::asm::{Masking, Place, mask, vector};
+use super::asm::{Masking, Place, vector};
 use super::codes as code;
-use super::select::{Birth, Class, Form, Program};
+use super::select::{Birth, Form, Program};
 use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
 use crate::kernel::{Lane, MemId};
@@ -125,7 +125,7 @@ impl Emitter<'_> {
         let base = self.place(mem, 0).base;
         MemoryOperand::new(base, numbers, size, 0, 0, false, Register::None)
     }
-    /// Reads elements; of bools into a mask register, by way of the vector register `temp`.
+    /// Reads elements; of bools by way of the vector register `temp`.
     pub(super) fn load(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.load_at(mem, place, copy, reg, temp);
@@ -133,7 +133,7 @@ impl Emitter<'_> {
     pub(super) fn load_at(&mut self, id: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>) {
         let mem = self.program.mems[id].clone();
         if mem.dtype == DType::Bool {
-            return self.load_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
+            return self.load_bools(mem.lane, place, copy, reg, temp.unwrap_or(0));
         }
         let (double, bytes) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()));
         if let Lane::Apart(_) = mem.lane {
@@ -156,19 +156,7 @@ impl Emitter<'_> {
     pub(super) fn tail_mask(&self, double: bool, bytes: usize) -> Register {
         vector(if double || self.program.width == 8 { 15 } else { 14 }, bytes)
     }
-    fn load_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
-        let x = vector(temp, 16);
-        let masking = self.masking(copy, true);
-        match (lane, masking) {
-            (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
-            (_, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
-            (_, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
-            _ => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
-        }
-        let full = super::asm::Rm::Reg(temp);
-        self.asm.binary(Code::EVEX_Vptestmb_kr_k1_xmm_xmmm128, mask(reg), x, full, None, Masking::None);
-    }
-    /// Writes elements from a register; bools from a mask register.
+    /// Writes elements from a register; bools by way of the vector register `temp`.
     pub(super) fn store(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.store_at(mem, place, copy, reg, temp, self.shape.streams);
@@ -177,7 +165,7 @@ impl Emitter<'_> {
     pub(super) fn store_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>, streams: bool) {
         let mem = self.program.mems[mem].clone();
         if mem.dtype == DType::Bool {
-            return self.store_mask(mem.lane, place, copy, reg, temp.unwrap_or(0));
+            return self.store_bools(mem.lane, place, copy, reg, temp.unwrap_or(0));
         }
         let (double, bytes, wide) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()), self.program.isa == Isa::Avx512);
         if mem.lane == Lane::Uniform {
@@ -204,18 +192,6 @@ impl Emitter<'_> {
         let code = self.asm.code(row, bytes);
         self.asm.masked_store(code, place, vector(reg, bytes), masking);
     }
-    fn store_mask(&mut self, lane: Lane, place: Place, copy: usize, reg: u8, temp: u8) {
-        let x = vector(temp, 16);
-        self.asm.two(Code::EVEX_Vpmovm2b_xmm_kr, x, mask(reg));
-        self.asm.two(Code::EVEX_Vpabsb_xmm_k1z_xmmm128, x, x);
-        let masking = self.masking(copy, false);
-        match (lane, masking) {
-            (Lane::Uniform, _) => self.asm.extract_byte(place, x),
-            (_, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
-            (_, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
-            _ => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
-        }
-    }
     /// A constant of the pool, which has it for all lanes: giving one element to all of them takes one of the places where sums are made.
     pub(super) fn load_constant(&mut self, v: usize, offset: u32, reg: u8) {
         let (place, bytes) = (Place::at(POOL, i64::from(offset)), self.bytes(v));
@@ -226,8 +202,8 @@ impl Emitter<'_> {
     pub(super) fn is_mask(&self, mem: MemId) -> bool {
         self.program.mems[mem].dtype == DType::Bool && self.program.isa == Isa::Avx512
     }
-    /// A vector register that the current item may use, where masks go to or come from memory.
-    pub(super) fn temp_for(&mut self, class: Class) -> Option<u8> {
-        (class == Class::Mask).then(|| self.take(0, None))
+    /// A vector register that the current item may use, where bools go to or come from memory.
+    pub(super) fn temp_for(&mut self, mem: MemId) -> Option<u8> {
+        (self.program.mems[mem].dtype == DType::Bool).then(|| self.take(0, None))
     }
 }

@@ -14,6 +14,7 @@
 mod alloc;
 mod apart;
 mod asm;
+mod bools;
 mod calls;
 mod codes;
 mod convert;

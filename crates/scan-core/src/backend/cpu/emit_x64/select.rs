@@ -226,9 +226,6 @@ impl<'a> Selector<'a> {
         if let Some(small) = dtypes().find(|d| *d != DType::Bool && d.size() < 4) {
             return refuse(format!("values of dtype {}", small.name()));
         }
-        if isa == Isa::Avx2 && kernel.mems.iter().any(|m| m.dtype == DType::Bool) {
-            return refuse("bools in memory, without AVX-512");
-        }
         if kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)) && m.dtype == DType::Bool) {
             return refuse("bools that lie apart");
         }
@@ -363,7 +360,7 @@ impl<'a> Selector<'a> {
     }
     fn load(&mut self, r: Reg, mem: MemId, dtype: DType) -> Val {
         let (class, size, uniform) = (self.class(dtype), self.size(dtype), self.kernel.mems[mem].lane == Lane::Uniform);
-        if class == Class::Mask || self.direct.contains(&r) {
+        if dtype == DType::Bool || self.direct.contains(&r) {
             return self.make(Form::Load(mem), None, None, class, size, uniform, &[]);
         }
         self.value(class, size, uniform, Birth::Load(mem))
