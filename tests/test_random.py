@@ -36,6 +36,20 @@ class TestKeys:
         with pytest.raises(rs.RscanError, match="E0702"):
             rs.random.uniform(rs.constant([1.0, 2.0]))
 
+    def test_several_keys_or_numbers_are_for_vmap(self):
+        keys, numbers = rs.tensor("uint64", (None, 2), "keys"), rs.lvector("numbers")
+        for draw_of, op in [(rs.random.normal, "random_normal"), (lambda k: rs.random.fold_in(k, 1), "fold_in")]:
+            with pytest.raises(rs.RscanTypeError) as info:
+                draw_of(keys)
+            text = str(info.value)
+            assert f"error[E0702]: `{op}` needs a key, a uint64 vector of 2, got keys: uint64[?, 2]" in text
+            assert "help: rs.vmap(f)(keys) draws with each of several keys" in text
+        with pytest.raises(rs.RscanTypeError) as info:
+            rs.random.fold_in(rs.random.key(0), numbers)
+        text = str(info.value)
+        assert "error[E0222]: `fold_in` takes one number, got numbers: int64[?]" in text
+        assert "help: rs.vmap(lambda n: rs.random.fold_in(key, n))(numbers) makes a key of each" in text
+
 
 class TestDistributions:
     key = rs.random.key(42)

@@ -17,7 +17,7 @@ from .compile import Compiled, compile
 from .compile import compile as jit
 from .config import config
 from .derivatives import DISCONNECTED, Lop, Rop
-from .devices import Device, devices
+from .devices import Device, DeviceArray, devices, to_device
 from .errors import (
     AxisError,
     DeviceError,
@@ -73,6 +73,7 @@ __all__ = [
     "AxisError",
     "Compiled",
     "Device",
+    "DeviceArray",
     "DeviceError",
     "DISCONNECTED",
     "DisconnectedInputError",
@@ -154,6 +155,7 @@ __all__ = [
     "step_all",
     "taps",
     "tensor",
+    "to_device",
     "typing",
     "until",
     "value_and_grad",

@@ -197,7 +197,7 @@ class Caller(_native.Caller):
         """What messages call the function."""
         return f"the function `{self.name}`" if self.name else "the function"
 
-    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[np.ndarray, ...]:
+    def _arguments(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments in order, each an array of its input's dtype."""
         values = self._placed(args, named)
         return tuple(self._argument(slot, value) for slot, value in zip(self.inputs, values, strict=True))
@@ -225,15 +225,17 @@ class Caller(_native.Caller):
             notes=[f"its inputs are ({', '.join(names)})"],
         )
 
-    def _argument(self, slot: In, value: Any) -> np.ndarray:
+    def _argument(self, slot: In, value: Any) -> Any:
         if value is _MISSING:
             value = slot.default()
             if value is _MISSING:
                 raise self._bad_call(f"needs {slot.describe()}")
+        if isinstance(value, _native.DeviceArray) and _is_fit(value, slot.variable):
+            return value  # read where it lies
         allow = self._allow_downcast if slot.allow_downcast is None else slot.allow_downcast
         return plain(convert(value, slot, allow))
 
-    def _fixed_by(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[int, np.ndarray]:
+    def _fixed_by(self, args: tuple[Any, ...], named: dict[str, Any]) -> dict[int, Any]:
         """Arguments to be fixed by position, converted."""
         values = self._placed(args, named)
         return {i: self._argument(slot, v) for i, (slot, v) in enumerate(zip(self.inputs, values, strict=True)) if v is not _MISSING}
@@ -307,6 +309,12 @@ def _signature(inputs: list[In]) -> inspect.Signature:
             )
         )
     return inspect.Signature(parameters[::-1])
+
+
+def _is_fit(value: _native.DeviceArray, v: Variable) -> bool:
+    """Whether an array on a device is an input's value as it is."""
+    fits = all(n is None or n == m for n, m in zip(v.static_shape, value.shape, strict=False))
+    return value.dtype.name == v.dtype and value.ndim == v.ndim and fits
 
 
 def _type_text(v: Variable) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _tree
+from ._native import DeviceArray
 
 #: Numbers whose type alone decides the variant.
 NUMBERS = frozenset((float, int, bool, np.float64, np.float32, np.int64))
@@ -43,7 +44,7 @@ def kind_of(args: tuple[Any, ...], named: dict[str, Any], leaves: list[Any]) -> 
 
 def _kind(value: Any, leaves: list[Any]) -> Any:
     cls = type(value)
-    if cls is np.ndarray:
+    if cls is np.ndarray or cls is DeviceArray:
         leaves.append(value)
         return value.dtype.num, value.dtype.isnative, value.ndim
     if cls in NUMBERS:
@@ -74,7 +75,7 @@ def _fields_of(cls: type) -> tuple[str, ...] | None:
 def marked(value: Any, count: list[int]) -> Any:
     """The same structure with markers for its leaves."""
     cls = type(value)
-    if cls is np.ndarray or cls in NUMBERS:
+    if cls is np.ndarray or cls is DeviceArray or cls in NUMBERS:
         count[0] += 1
         return Marker(count[0] - 1)
     if cls is dict:

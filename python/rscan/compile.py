@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 import numpy as np
 
 from . import _tree
+from ._native import DeviceArray
 from ._pickle import Made
 from ._progress import teller
 from ._quick import Marker, builder, kind_of, marked
@@ -40,7 +41,7 @@ class _Results:
 
     def of(self, values: list[Any]) -> Any:
         """With these values; those without axes are numbers."""
-        leaves = iter([v if v.ndim else v[()] for v in values])
+        leaves = iter([v if v.ndim or type(v) is DeviceArray else v[()] for v in values])
         if self.kept:
             leaves = iter([self.kept[i] if i in self.kept else next(leaves) for i in range(self.total)])
         return self._build(leaves)
@@ -80,10 +81,11 @@ class Compiled(Made, Generic[P, R]):
         progress: Any = None,
         static: tuple[str, ...] = (),
         profile: bool | str = False,
+        fetch: bool = True,
     ) -> None:
         self._fn = fn
-        self._device, self._progress, self._profile = device, teller(progress), profile
-        self._recipe = (type(self), (fn, name, device, progress is True, static, profile))
+        self._device, self._progress, self._profile, self._fetch = device, teller(progress), profile, fetch
+        self._recipe = (type(self), (fn, name, device, progress is True, static, profile, fetch))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
         #: Arguments that the function gets as they are.
@@ -340,6 +342,7 @@ class Compiled(Made, Generic[P, R]):
         kept = {i: v for i, v in enumerate(outputs) if v is None or isinstance(v, str)}
         variables = [as_variable(v) for i, v in enumerate(outputs) if i not in kept]
         options = {"on_unused_input": "ignore", "device": self._device, "progress": self._progress, "profile": self._profile}
+        options["fetch"] = self._fetch
         compiled = function(inputs, variables, name=self._name, **options)
         if getattr(self._fn, "__doc__", None):
             compiled._say(inspect.getdoc(self._fn), {})
@@ -360,7 +363,7 @@ class _Static:
 
 
 #: Functions take these as they are, where the types are those of the variant.
-_TAKEN = (np.ndarray, np.float64)
+_TAKEN = (np.ndarray, np.float64, DeviceArray)
 
 
 def _is_leaf(value: Any) -> bool:
@@ -401,6 +404,8 @@ def _arrays(leaves: list[Any], tree: _tree.Tree, names: list[str]) -> list[np.nd
 def _array(value: Any, name: str) -> np.ndarray:
     if is_weak(value):
         return np.asarray(value, dtype=weak_dtype(value, None))
+    if isinstance(value, DeviceArray):
+        return value  # type: ignore[return-value]  # read where it lies
     try:
         array = as_array(value)
     except ValueError as error:
@@ -426,11 +431,13 @@ def compile(
     progress: Any = None,
     static: str | tuple[str, ...] = (),
     profile: bool | str = False,
+    fetch: bool | None = None,
 ) -> Any:
     """Makes a function of arrays of a function of variables: `@rs.compile`.
 
     It is traced on the first call for each dtype and number of axes of its arguments. Results are NumPy arrays, or NumPy
-    numbers where they have no axes, in the structure that the function returns. device, progress, profile: as `rs.function` takes them.
+    numbers where they have no axes, in the structure that the function returns. device, progress, profile, fetch: as `rs.function` takes
+    them.
     static: the name of an argument, or several, that the function gets as they are, to use in `range(n)` or `if flag:`. For each value it
     is traced anew. What `rs.grad` and others make of the function has them, too.
 
@@ -446,17 +453,19 @@ def compile(
     np.float64(9.0)
     """
     if fn is None:
-        return lambda f: compile(f, name=name, device=device, progress=progress, static=static, profile=profile)
+        return lambda f: compile(f, name=name, device=device, progress=progress, static=static, profile=profile, fetch=fetch)
     names = (static,) if isinstance(static, str) else tuple(static)
     if isinstance(fn, Compiled):
-        if device in (None, fn._device) and progress is None and names in ((), fn._static) and profile in (False, fn._profile):
+        same = device in (None, fn._device) and names in ((), fn._static) and profile in (False, fn._profile)
+        if same and progress is None and fetch in (None, fn._fetch):
             return fn
         tells = fn._progress if progress is None else progress
         kept = _checked(names or fn._static, fn._fn)
-        return type(fn)(fn._fn, name or fn._name, device or fn._device, tells, kept, profile or fn._profile)
+        stays = fn._fetch if fetch is None else fetch
+        return type(fn)(fn._fn, name or fn._name, device or fn._device, tells, kept, profile or fn._profile, stays)
     if not callable(fn):
         raise RscanTypeError(f"compile takes a function, not {fn!r}", code="E0508", labels=[(here(), "")])
-    return Compiled(fn, name, device, progress, _checked(names, fn), profile)
+    return Compiled(fn, name, device, progress, _checked(names, fn), profile, fetch is not False)
 
 
 def _checked(static: tuple[Any, ...], fn: Callable[..., Any]) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ class Explanation:
     """What became of a function: its loops, outer ones first; what its passes did, and how often their rules were applied.
 
     device: what it was asked to run on, None for the processor; places: where its parts run that are no loops, empty without a device.
+    crossed: the bytes of arrays that went to devices in the last call, and that came back; of arguments, results and shared variables, too.
     """
 
     name: str | None
@@ -143,6 +144,7 @@ class Explanation:
     rules: list[tuple[str, str, int]]
     device: str | None = None
     places: list[Place] = dataclasses.field(default_factory=list)
+    crossed: list[int] = dataclasses.field(default_factory=lambda: [0, 0])
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
@@ -158,6 +160,8 @@ class Explanation:
         on = "" if self.device is None else f" on {self.device}"
         count = f"{len(self.loops)} loop{'' if len(self.loops) == 1 else 's'}"
         lines = [f"{head}: {count}{on}", *map(str, self.loops), *map(str, self.places), *map(str, self.passes)]
+        if self.device is not None:
+            lines.insert(1, f"in all, {_moved(self.crossed)}")
         times = [f"{name}: {rule}: {n} {'time' if n == 1 else 'times'}" for name, rule, n in self.rules]
         return "\n".join([*lines, *times])
 
@@ -173,11 +177,11 @@ def explain(function: _native.Function, name: str | None) -> Explanation:
         plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
         loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, behind, made, compiled))
     notes, rules = function.report()
-    device, placed = function.placed()
+    device, placed, in_all = function.placed()
     for op, span, where, why, crossed in placed:
         file, line = (_native.span_place(span) or (None, None))[:2]
         places.append(Place(op, file, line, where, why, crossed))
-    return Explanation(name, loops, _once([PassNote(*note) for note in notes]), rules, device, places)
+    return Explanation(name, loops, _once([PassNote(*note) for note in notes]), rules, device, places, in_all)
 
 
 def _once(notes: list[PassNote]) -> list[PassNote]:

@@ -66,6 +66,7 @@ def function(
     excluding: Iterable[str] = (),
     device: str | None = None,
     progress: Any = None,
+    fetch: bool = True,
 ) -> Function[Any]:
     """Compiles expressions of inputs.
 
@@ -80,10 +81,12 @@ def function(
     excluding: names of passes that do not run, ours or Theano's, besides those of `rs.config.excluding`.
     device: where it runs: 'cpu', 'cuda' (the first card of NVIDIA's), 'wgpu' (the first adapter of Vulkan), 'wgpu:1', as `rs.devices()`
     lists them; else `rs.config.device`.
+    fetch: False leaves results on the device that it runs on, as `rs.DeviceArray`; arguments may be such arrays in any case.
     progress: True for a bar on stderr while calls take long, or a callable: `progress(done, steps, seconds)` is called ten times a
     second at most, with the steps of the outermost loop that runs and how many there are (None: nobody knows), then its `close()`.
 
-    errors: `MissingInputError` (E0501), `UnusedInputError` (E0507) and `RscanTypeError` (E0508) of inputs and outputs; calls raise
+    errors: `MissingInputError` (E0501), `UnusedInputError` (E0507) and `RscanTypeError` (E0508) of inputs and outputs; `RscanValueError`
+    (E0809) for `fetch=False` on the processor; calls raise
     `RscanTypeError` (E0504) for arguments that do not fit, and what the program finds: `ShapeError`, `RscanIndexError`, `LinAlgError`.
 
     >>> x, y = rs.dscalars("x y")
@@ -97,12 +100,19 @@ def function(
     E0504
     """
     passes, device = chosen_passes(excluding), device or config.device
+    if not fetch and device == "cpu":
+        raise RscanValueError(
+            "fetch=False leaves results on a device, and this function runs on the processor",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["device= names one of those that rs.devices() lists"],
+        )
     args = (inputs, outputs, updates, givens, name, on_unused_input, allow_input_downcast, no_default_updates, profile, passes)
     if isinstance(outputs, (Variable, Out)):
-        return Function(*args, device, progress)
+        return Function(*args, device, progress, fetch)
     from ._structured import Structured, is_structure
 
-    return (Structured if is_structure(outputs) else Function)(*args, device, progress)
+    return (Structured if is_structure(outputs) else Function)(*args, device, progress, fetch)
 
 
 class Function(Caller, Generic[R]):
@@ -152,11 +162,13 @@ class Function(Caller, Generic[R]):
         passes: tuple[str, list[str]] | None = None,
         device: str | None = None,
         progress: Any = None,
+        fetch: bool = True,
     ) -> None:
         self.name = name
         self._progress = teller(progress)
         self._passes = passes
         self._device = None if device == "cpu" else device
+        self._fetch = fetch
         self.inputs = [item if isinstance(item, In) else In(_input(item)) for item in _listed(inputs)]
         self._single, self._keys, self.outputs = _structure(outputs)
         self._allow_downcast = allow_input_downcast
@@ -208,6 +220,7 @@ class Function(Caller, Generic[R]):
             self.name,
             self._passes,
             self._device,
+            self._fetch,
         )
         if self._progress is not None:
             self._native.set_progress(self._progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ._redirect import part
@@ -52,10 +53,13 @@ class Profile:
     #: computed on the way. Arguments are not among them, and memory that is kept for later calls neither (`f.free()` gives that back);
     #: arrays of calls in other threads are.
     peak: int
+    #: Bytes of arrays that went to devices in all calls, and that came back.
+    crossed: list[int]
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
         self.calls = self.peak = 0
+        self.crossed = [0, 0]
         self._loops: list[LoopProfile] = []
         self._native: Any = None
         self._known: dict[tuple[str, int], LoopProfile] = {}
@@ -68,11 +72,13 @@ class Profile:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    def add(self, rows: list[Any], peak: int) -> None:
-        """Adds the rows that one call gave, and its bytes. Loops of one name are told apart by their order."""
+    def add(self, rows: list[Any], peak: int, crossed: Sequence[int] = (0, 0)) -> None:
+        """Adds the rows that one call gave, and its bytes: of arrays at most, and those that crossed. Loops of one name are told apart by
+        their order."""
         with self._lock:
             self.calls += 1
             self.peak = max(self.peak, peak)
+            self.crossed = [before + more for before, more in zip(self.crossed, crossed, strict=True)]
             seen: Counter[str] = Counter()
             for i, (name, *numbers) in enumerate(rows):
                 label = OUTSIDE if i == 0 else name or UNNAMED
@@ -111,7 +117,8 @@ class Profile:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain dicts and lists."""
-        return {"name": self.name, "calls": self.calls, "peak": self.peak, "loops": [dataclasses.asdict(loop) for loop in self.loops]}
+        loops = [dataclasses.asdict(loop) for loop in self.loops]
+        return {"name": self.name, "calls": self.calls, "peak": self.peak, "crossed": self.crossed, "loops": loops}
 
     #: The name that pandas and others have for it.
     to_dict = as_dict

@@ -101,9 +101,15 @@ class SharedVariable(Variable):
     def keyed(self, keyed: bool) -> None:
         self._keyed = self._v.note.keyed = keyed
 
-    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> np.ndarray:
-        """A copy of the value."""
-        return self._shared.get()
+    @property
+    def device(self) -> str | None:
+        """The device where its values are kept; None: with the host."""
+        return self._shared.device
+
+    def get_value(self, borrow: bool = False, return_internal_type: bool = False) -> Any:
+        """A copy of the value. return_internal_type: of a variable on a device the value there, an `rs.DeviceArray`, not copied."""
+        there = self._shared.there() if return_internal_type else None
+        return self._shared.get() if there is None else there
 
     def set_value(self, value: Any, borrow: bool = False) -> None:
         """Replaces the value by a copy. dtype and number of axes stay as they are; numbers and lists adapt if they survive.
@@ -112,7 +118,9 @@ class SharedVariable(Variable):
         """
         self._shared.set(self._fitting(value))
 
-    def _fitting(self, value: Any) -> np.ndarray:
+    def _fitting(self, value: Any) -> Any:
+        if isinstance(value, _native.DeviceArray) and value.dtype.name == self.dtype:
+            return value
         try:
             array = as_array(value)
         except ValueError as error:
@@ -145,10 +153,13 @@ def shared(
     borrow: bool = False,
     shape: Sequence[int | None] | None = None,
     dtype: Any = None,
+    device: str | None = None,
 ) -> SharedVariable:
     """A shared variable with a copy of `value`, of its dtype: int64 and float64 for Python numbers.
 
     Extents may change from one value to the next, except those that `shape` fixes.
+    device: where its values are kept, updates among them: 'wgpu:0'. Functions on that device read and write them there. A pickle has the
+    value with the host.
 
     errors: `RscanTypeError` (E0805) for what is no array of numbers; `set_value` raises it (E0506) for values that lose something.
 
@@ -159,23 +170,26 @@ def shared(
     >>> s.get_value()
     array([2., 2.])
     """
-    return make_shared(SharedVariable, value, name, shape, dtype)
+    return make_shared(SharedVariable, value, name, shape, dtype, device)
 
 
-def make_shared(cls: type[SharedVariable], value: Any, name: str | None, shape: Any = None, dtype: Any = None) -> Any:
+def make_shared(
+    cls: type[SharedVariable], value: Any, name: str | None, shape: Any = None, dtype: Any = None, device: str | None = None
+) -> Any:
     """A shared variable of a class."""
     if isinstance(value, Variable):
         raise RscanTypeError("a shared variable holds numbers, not a variable", code="E0805", labels=[(here(), "")])
     if is_weak(value) and dtype is None:
         dtype = weak_dtype(value, None) if not isinstance(value, float) else "float64"
     try:
-        array = as_array(value) if dtype is None else to_array(value, dtype)
+        kept = isinstance(value, _native.DeviceArray) and dtype is None
+        array = value if kept else as_array(value) if dtype is None else to_array(value, dtype)
     except ValueError as error:
         raise RscanTypeError(f"{described(value)} cannot become an array: {error}", code="E0805", labels=[(here(), "")]) from None
     if array.dtype.name not in DTYPES:
         text = f"a shared variable cannot hold {array.dtype}"
         raise RscanTypeError(text, code="E0805", labels=[(here(), "")], helps=what_to_do(value, array))
-    return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape)))
+    return adopt_shared(cls, _native.Shared(array, name, here(), None if shape is None else list(shape), device))
 
 
 def adopt_shared(cls: type[SharedVariable], native: _native.Shared) -> Any:

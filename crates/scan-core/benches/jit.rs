@@ -1,7 +1,8 @@
 //! How fast compiled loops run, and how long compiling takes: `cargo bench -p scan-core --bench jit` (`-- --listing` prints their code).
 //! Each kernel stands against a Rust function of the same arithmetic, compiled into this program.
 
-use scan_core::backend::cpu::code::{Memory, Operand, cells};
+use scan_core::backend::cpu::Memory;
+use scan_core::backend::cpu::code::{Operand, cells};
 use scan_core::backend::cpu::{jit, run};
 use scan_core::kernel::{Bin, Carry, CarryId, Cmp, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store};
 use scan_core::types::{Array, DType};

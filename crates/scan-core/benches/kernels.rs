@@ -1,7 +1,8 @@
 //! Times compiled kernels with many lanes: `cargo bench -p scan-core --bench kernels [-- word]` (only kernels whose name has the
 //! word). Best of many runs; RSCAN_ISA chooses the instruction set.
 
-use scan_core::backend::cpu::code::{Memory, Operand};
+use scan_core::backend::cpu::Memory;
+use scan_core::backend::cpu::code::Operand;
 use scan_core::backend::cpu::{Code, Isa, Refusal, code};
 use scan_core::kernel::record::Builder;
 use scan_core::kernel::{Bin, Kernel, Lane, Reg, Un};

@@ -1,7 +1,8 @@
 //! Times the vm against plain loops: `cargo bench -p scan-core --bench vm`. Each figure is the best of many short runs, so that a
 //! busy machine disturbs it little.
 
-use scan_core::backend::cpu::code::{self, Memory, Operand};
+use scan_core::backend::cpu::Memory;
+use scan_core::backend::cpu::code::{self, Operand};
 use scan_core::backend::cpu::{Isa, team, vm};
 use scan_core::kernel::{Bin, Builder, Kernel, Lane};
 use scan_core::types::DType::F64;

@@ -1,10 +1,12 @@
 //! The stable surface for native users.
 
+pub use crate::backend::gpu::storage::live as device_bytes;
 pub use crate::base::codes::page as error_page;
 pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::explain::{StateInfo, VariantInfo};
 pub use crate::exec::{
-    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, devices, engine_on, function,
+    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, device_site, devices, engine_on,
+    function,
 };
 pub use crate::expr::arrays::{concat, stack};
 pub use crate::expr::closures::{Loop, NextStates, Scanned, Step, scan};
@@ -31,6 +33,7 @@ pub use crate::scalar::mt19937::seed_state as legacy_state;
 pub use crate::scalar::{ROWS as ELEMENTWISE, Row};
 pub use crate::scan::inspect;
 pub use crate::types::buffer::{LARGE as LARGE_MEMORY, advise_with, release as release_memory, release_idle as release_idle_memory};
+pub use crate::types::device::{Resident, Site as DeviceSite};
 pub use crate::types::memory::{self, OutOfMemory};
 pub use crate::types::shared::Note;
 pub use crate::types::{Array, DType, Dim, Element, Row as StepRow, RowMut as StepRowMut, Shared, Type, View, ViewMut};

@@ -1,6 +1,7 @@
 //! Compiled functions and how one is run.
 
 use crate::array::{copied, descr, from_scalar, lent, plain, read_numpy, to_numpy};
+use crate::device::DeviceArray;
 use crate::errors::{carry, guard, guard_py, to_py};
 use crate::progress::Telling;
 use crate::shared::Shared;
@@ -27,6 +28,8 @@ pub struct Function {
     /// Types of the outputs.
     pub outputs: Vec<Type>,
     lock: Lock,
+    /// Results come to the host.
+    pub fetch: bool,
     /// True where shared variables are written.
     updates: bool,
     /// Who is told how far calls have come.
@@ -55,7 +58,7 @@ pub struct Slot {
 #[pymethods]
 impl Function {
     #[new]
-    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None, passes=None, device=None))]
+    #[pyo3(signature = (inputs, outputs, updates=vec![], givens=vec![], name=None, passes=None, device=None, fetch=true))]
     fn new(
         py: Python<'_>,
         inputs: Vec<Var>,
@@ -65,6 +68,7 @@ impl Function {
         name: Option<String>,
         passes: Option<(String, Vec<String>)>,
         device: Option<String>,
+        fetch: bool,
     ) -> PyResult<Function> {
         let slots = inputs.iter().map(|v| Slot::new(py, v.0.ty().clone())).collect::<PyResult<_>>()?;
         let types = outputs.iter().map(|v| v.0.ty().clone()).collect();
@@ -74,10 +78,10 @@ impl Function {
         guard(py, || {
             let passes = passes.map_or_else(|| Ok(PassOptions::full()), |(level, without)| PassOptions::named(&level, &without))?;
             let engine = device.map(|device| core::engine_on(&device)).transpose()?;
-            let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, engine, passes };
+            let spec = FunctionSpec { name: name.clone(), inputs, outputs, updates, givens, engine, passes, stays: !fetch };
             let inner = Arc::new(core::Function::new(spec)?);
             let lock = Lock::new(&inner);
-            Ok(Function { inner, name, slots, outputs: types, lock, updates: writes, progress: OnceLock::new() })
+            Ok(Function { inner, name, slots, outputs: types, lock, fetch, updates: writes, progress: OnceLock::new() })
         })
     }
     /// Runs with one array per input, each of its input's dtype.
@@ -111,9 +115,10 @@ impl Function {
     }
     /// The device that it runs on, where it is not the processor, and where the parts of its plan run but for its loops: (op, span, device,
     /// why the host, bytes that crossed in the last call).
-    fn placed(&self) -> (Option<&'static str>, Vec<PlacedRow>) {
+    /// And the bytes that went to devices in the last call of all parts, and came back.
+    fn placed(&self) -> (Option<&'static str>, Vec<PlacedRow>, [u64; 2]) {
         let row = |p: core::Placed| (p.op, p.span.raw(), p.device, p.why, p.crossed);
-        (self.inner.device(), self.inner.places().into_iter().map(row).collect())
+        (self.inner.device(), self.inner.places().into_iter().map(row).collect(), self.inner.crossed())
     }
     /// How it goes step by step: per sequence its position among the inputs and how many rows come before the first step, and the positions of
     /// the other inputs that a session needs.
@@ -174,17 +179,18 @@ fn times(row: LoopTimes) -> Times {
     (row.name, row.calls, row.steps, row.total.as_secs_f64(), ops)
 }
 
-/// What a profile gets of a call: the times of its loops, and the most bytes of its arrays.
-pub type Profiled = (Vec<Times>, usize);
+/// What a profile gets of a call: the times of its loops, the most bytes of its arrays, and those that crossed to devices and back.
+pub type Profiled = (Vec<Times>, usize, [u64; 2]);
 
 fn profiled(profile: Option<Box<Profile>>) -> Profiled {
-    profile.map_or_else(Profiled::default, |p| (p.loops.into_iter().map(times).collect(), p.peak))
+    profile.map_or_else(Profiled::default, |p| (p.loops.into_iter().map(times).collect(), p.peak, p.crossed))
 }
 
 /// Makes memory that a NumPy array can have of what is large and somebody else sees, too: afterwards, when shared variables are written,
 /// it would be too late for it to fail.
 pub fn own(outs: &mut [Array]) {
-    for out in outs.iter_mut().filter(|out| out.len() * out.dtype().size() >= LARGE_MEMORY && !out.data().is_ours_alone()) {
+    let shared = |out: &&mut Array| out.len() * out.dtype().size() >= LARGE_MEMORY && !out.data().is_ours_alone() && !out.is_away();
+    for out in outs.iter_mut().filter(shared) {
         dispatch!(out.dtype(), T => { out.as_mut_slice::<T>(); });
     }
 }
@@ -338,6 +344,10 @@ impl Slot {
             && let Some(number) = self.number(value, strict)
         {
             return Some(number);
+        }
+        if let Ok(there) = value.cast_exact::<DeviceArray>() {
+            let array = &there.get().array;
+            return self.ty.admits(array.dtype(), array.shape()).then(|| array.clone());
         }
         let plain = plain(value, self.descr.bind(value.py()))?;
         self.ty.admits(dtype, plain.shape).then(|| lent(value, &plain, dtype))

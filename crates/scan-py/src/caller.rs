@@ -2,6 +2,7 @@
 
 use crate::array::{Plain, copy_into, plain, to_numpy};
 use crate::call::{Accept, Function};
+use crate::device::DeviceArray;
 use crate::entry::EntryPoint;
 use crate::errors::{guard_py, misuse};
 use pyo3::prelude::*;
@@ -64,8 +65,9 @@ impl Form {
     ///
     /// # Errors
     /// Python's own.
-    pub fn results<'py>(&self, py: Python<'py>, outs: Vec<Array>) -> PyResult<Bound<'py, PyAny>> {
-        let mut outs = outs.into_iter().map(|a| to_numpy(py, a));
+    pub fn results<'py>(&self, py: Python<'py>, outs: Vec<Array>, fetch: bool) -> PyResult<Bound<'py, PyAny>> {
+        let of = |a| if fetch { to_numpy(py, a) } else { Ok(Bound::new(py, DeviceArray::new(a))?.into_any()) };
+        let mut outs = outs.into_iter().map(of);
         match self {
             Form::Single => outs.next().ok_or_else(|| misuse("a function without outputs"))?,
             Form::List => Ok(PyList::new(py, outs.collect::<PyResult<Vec<_>>>()?)?.into_any()),
@@ -227,7 +229,10 @@ impl Parts {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         match out {
-            None => self.form.results(py, self.run(py, values, self.function.get().accept())?),
+            None => {
+                let function = self.function.get();
+                self.form.results(py, self.run(py, values, function.accept())?, function.fetch)
+            }
             Some(out) => {
                 self.run_into(slf, given, values, &self.targets(slf, &out)?)?;
                 Ok(out)
@@ -236,9 +241,9 @@ impl Parts {
     }
 
     fn run(&self, py: Python<'_>, values: &[Array], accept: Accept<'_>) -> PyResult<Vec<Array>> {
-        let (outs, (rows, peak)) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
+        let (outs, (rows, peak, crossed)) = self.function.bind(py).get().run(py, values, self.profile.is_some(), accept)?;
         if let Some(profile) = &self.profile {
-            profile.call_method1(py, "add", (rows, peak))?;
+            profile.call_method1(py, "add", (rows, peak, crossed))?;
         }
         Ok(outs)
     }

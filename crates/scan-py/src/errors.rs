@@ -3,7 +3,7 @@
 use crate::reserve;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use scan_core::prelude::{Diagnostic, Kind, OutOfMemory, Result, error_page as page};
+use scan_core::prelude::{Diagnostic, Kind, Result, error_page as page, memory};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -27,7 +27,7 @@ pub fn guard_py<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResu
     let result = catch_unwind(AssertUnwindSafe(body));
     DEPTH.set(DEPTH.get() - 1);
     result.unwrap_or_else(|payload| {
-        if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
+        if let Ok(refused) = payload.downcast::<memory::Refused>() {
             return Err(to_py(py, &refused.diagnostic("a copy of an array")));
         }
         let text = PANIC.take().unwrap_or_else(|| "a panic".to_string());

@@ -4,6 +4,8 @@
 mod array;
 mod call;
 mod caller;
+mod device;
+mod dlpack;
 mod entry;
 mod errors;
 mod gradient;
@@ -34,6 +36,8 @@ mod _native {
     use super::call::{devices, passes, release};
     #[pymodule_export]
     use super::caller::Caller;
+    #[pymodule_export]
+    use super::device::{DeviceArray, device_bytes, to_device};
     #[pymodule_export]
     use super::entry::EntryPoint;
     #[pymodule_export]

@@ -90,7 +90,7 @@ impl Session {
     fn _run_with<'py>(&self, n: usize, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let (parts, py, rows) = (self.parts()?, args.py(), arrays(args)?);
         let outs = guard(py, || py.detach(|| parts.locked().run(&mut polled(), n, &rows)))?;
-        parts.form.results(py, outs)
+        parts.form.results(py, outs, true)
     }
 
     /// The states: names and values.
@@ -161,7 +161,7 @@ pub fn step_all<'py>(
     })?;
     let failed = stepped.failed.iter().map(|(i, e)| (*i, crate::errors::to_py(py, e).into_value(py).into_any())).collect();
     let some = !stepped.rows.is_empty() || stepped.failed.is_empty();
-    let outs = some.then(|| parts[0].form.results(py, stepped.rows)).transpose()?;
+    let outs = some.then(|| parts[0].form.results(py, stepped.rows, true)).transpose()?;
     Ok((outs, failed))
 }
 
@@ -221,6 +221,6 @@ impl Parts {
             let mut state = self.state(py);
             guard(py, || run(&mut state))?
         };
-        self.form.results(py, outs)
+        self.form.results(py, outs, true)
     }
 }

@@ -48,9 +48,9 @@ from ..ops import (
 )  # fmt: skip
 from ..scan import scan
 from ..updates import until
-from ..variable import Variable, apply, as_variable, dtype_name, extents, static_value
+from ..variable import Variable, as_variable, dtype_name, extents, static_value
 from .draws import _positive, gumbel, shape_of, uniform
-from .keys import fold_in, one_key
+from .keys import drawn, fold_in
 
 __all__ = ["bernoulli", "binomial", "categorical", "choice", "geometric", "integers", "multinomial", "permutation", "poisson"]
 
@@ -69,7 +69,7 @@ def integers(key: Any, low: Any, high: Any = None, size: Any = None, dtype: Any 
     first, end = _within(cast(low, "int64"), cast(high, "int64"), dtype_name(dtype))
     shape = shape_of(size, first, end)
     if first.ndim == end.ndim == 0:
-        return cast(apply("random_integers", {}, one_key("random_integers", key), first, end, *extents(shape)), dtype)
+        return cast(drawn("random_integers", {}, key, first, end, *extents(shape)), dtype)
     span = end - first
     span = assert_(span, less(first, end), span > 0, span <= 2**53, message="integers takes a low below high, less than 2**53 apart")
     part = uniform(key, shape, dtype="float64") * cast(span, "float64")
@@ -301,9 +301,9 @@ def permutation(key: Any, n: Any, axis: int = 0) -> Variable:
     """
     v = as_variable(n)
     if v.ndim == 0:
-        return apply("random_permutation", {}, one_key("random_permutation", key), cast(v, "int64"))
+        return drawn("random_permutation", {}, key, cast(v, "int64"))
     at = one_axis(axis, v.ndim)
-    return take(v, apply("random_permutation", {}, one_key("random_permutation", key), *extents(v.shape[at])), axis=at)
+    return take(v, drawn("random_permutation", {}, key, *extents(v.shape[at])), axis=at)
 
 
 def choice(key: Any, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0) -> Variable:

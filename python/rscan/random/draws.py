@@ -40,7 +40,7 @@ from ..ops import (
 from ..scan import scan
 from ..updates import until
 from ..variable import Variable, apply, as_variable, dtype_name, elementwise, extents, operands
-from .keys import fold_in, one_key
+from .keys import drawn, fold_in
 
 __all__ = [
     "beta", "cauchy", "chisquare", "dirichlet", "exponential", "gamma", "gumbel", "laplace", "logistic", "lognormal", "multivariate_normal",
@@ -89,7 +89,7 @@ def uniform(key: Any, size: Any = None, low: Any = 0.0, high: Any = 1.0, dtype: 
     >>> rs.random.uniform(rs.random.key(0), 10_000, low=1.0, high=3.0).eval().mean().round(1)
     np.float64(2.0)
     """
-    unit = apply("random_uniform", {"dtype": float_dtype(dtype)}, one_key("random_uniform", key), *shape_of(size, low, high))
+    unit = drawn("random_uniform", {"dtype": float_dtype(dtype)}, key, *shape_of(size, low, high))
     if _is(low, 0) and _is(high, 1):
         return unit
     return low + unit * _width(low, high)
@@ -113,7 +113,7 @@ def normal(key: Any, size: Any = None, loc: Any = 0.0, scale: Any = 1.0, dtype: 
     >>> rs.random.normal(rs.random.key(0), 10_000, loc=2.0).eval().mean().round(1)
     np.float64(2.0)
     """
-    unit = apply("random_normal", {"dtype": float_dtype(dtype)}, one_key("random_normal", key), *shape_of(size, loc, scale))
+    unit = drawn("random_normal", {"dtype": float_dtype(dtype)}, key, *shape_of(size, loc, scale))
     return unit if _is(loc, 0) and _is(scale, 1) else loc + unit * scaled(scale, "normal")
 
 

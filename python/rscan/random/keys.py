@@ -47,7 +47,7 @@ def fold_in(key: Any, n: Any) -> Variable:
     >>> key.eval().shape, key.dtype
     ((2,), 'uint64')
     """
-    return apply("fold_in", {}, one_key("fold_in", key), _number(n))
+    return drawn("fold_in", {}, key, _number(n))
 
 
 def _number(n: Any) -> Variable:
@@ -59,13 +59,13 @@ def _number(n: Any) -> Variable:
     return v
 
 
-def one_key(op: str, key: Any) -> Variable:
-    """The argument of a draw as a key. Draws of several keys are those of `rs.vmap` alone, where shapes cannot be taken for each other."""
+def drawn(op: str, params: dict[str, Any], key: Any, *args: Any) -> Variable:
+    """A draw of one key. Draws of several keys are those of `rs.vmap` alone, where shapes cannot be taken for each other."""
     v = as_variable(key)
     if v.ndim > 1:
         message = f"`{op}` needs a key, a uint64 vector of 2, got {v!r}"
         raise RscanTypeError(message, code="E0702", labels=[(here(), "")], helps=["rs.vmap(f)(keys) draws with each of several keys"])
-    return v
+    return apply(op, params, v, *args)
 
 
 def split(key: Any, num: int = 2) -> tuple[Variable, ...]:

@@ -62,6 +62,19 @@ impl FunctionSpec {
         self.engine = Some(engine);
         self
     }
+    /// Results stay on the device that it runs on, if it runs on one.
+    ///
+    /// ```
+    /// # use scan_core::prelude::*;
+    /// let x = vector("x");
+    /// let f = function(&[&x], &[&(&x * 2.0)]).stays().compile()?;
+    /// assert_eq!(f.run(&[Array::vector(&[1.0])])?[0].device(), None, "this one runs on the processor");
+    /// # Ok::<(), Box<Diagnostic>>(())
+    /// ```
+    pub fn stays(mut self) -> FunctionSpec {
+        self.stays = true;
+        self
+    }
     /// The passes that optimise it.
     pub fn passes(mut self, passes: Options) -> FunctionSpec {
         self.passes = passes;

@@ -12,11 +12,13 @@ use crate::expr::extract::{Extract, substitute};
 use crate::ir::{EvalCx, Graph, Value};
 use crate::lower::stepwise::Stepwise;
 use crate::rewrite::{Options, Report};
+use crate::types::device::Crossed;
 use crate::types::shape::tuple;
 use crate::types::watch::Watch;
 use crate::types::{Array, Shared, memory};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock, RwLock};
 
 /// What a function is made of.
@@ -46,6 +48,8 @@ pub struct FunctionSpec {
     pub engine: Option<Engine>,
     /// The passes that optimise it.
     pub passes: Options,
+    /// Results stay on the device that it runs on, if it runs on one.
+    pub stays: bool,
 }
 
 /// A callable function. Calls may come from many threads at once; those that update a variable follow each other.
@@ -73,6 +77,9 @@ pub struct Function {
     updated_leaves: Vec<Var>,
     n_outputs: usize,
     passes: Options,
+    stays: bool,
+    /// Bytes that crossed in the last call, to devices and back.
+    crossed: [AtomicU64; 2],
     /// Its step, made where it is first asked for.
     steps: OnceLock<Result<Arc<Steps>>>,
 }
@@ -110,9 +117,9 @@ impl Function {
         let program = Program::new(Arc::new(graph), &passes, spec.engine.unwrap_or_else(Engine::from_env))?;
         let equal = equal_extents(&spec.inputs);
         let n_outputs = spec.outputs.len();
-        let passes = spec.passes;
-        let steps = OnceLock::new();
-        Ok(Function { program, inputs: spec.inputs, equal, shared, leaves, updated, updated_leaves, n_outputs, passes, steps })
+        let (passes, stays, inputs) = (spec.passes, spec.stays, spec.inputs);
+        let (crossed, steps) = (Default::default(), OnceLock::new());
+        Ok(Function { program, inputs, equal, shared, leaves, updated, updated_leaves, n_outputs, passes, stays, crossed, steps })
     }
 
     /// Runs. Shared variables are read at the start and all written at the end; an error writes none.
@@ -130,9 +137,13 @@ impl Function {
     pub fn call_if(&self, cx: &mut EvalCx, args: &[Array], accept: &dyn Fn(&mut [Array]) -> Result<()>) -> Result<Vec<Array>> {
         self.check(args)?;
         let watch = cx.profile.is_some().then(Watch::start);
+        let crossed = Crossed::start();
         let outs = memory::given(|| "the call".to_string(), || self.run_with(cx, args, accept))?;
+        let crossed = crossed.since();
+        self.crossed.iter().zip(crossed).for_each(|(all, n)| all.store(n, Ordering::Relaxed));
         if let (Some(watch), Some(profile)) = (watch, &mut cx.profile) {
             profile.peak = profile.peak.max(watch.peak());
+            profile.crossed.iter_mut().zip(crossed).for_each(|(all, n)| *all += n);
         }
         Ok(outs)
     }
@@ -148,8 +159,16 @@ impl Function {
         };
         let mut values = self.program.run(cx, &all)?;
         // What could still fail is done before anything is written.
-        let mut after = values.split_off(self.n_outputs);
-        after.iter_mut().for_each(Array::make_owned);
+        let after = values.split_off(self.n_outputs);
+        let after = self.updated.iter().zip(after).map(|(shared, value)| shared.fit(value)).collect::<Result<Vec<Array>>>()?;
+        match self.program.engine() {
+            Engine::Device(device) if self.stays => {
+                for value in &mut values {
+                    *value = value.moved(&device)?;
+                }
+            }
+            _ => values.iter().for_each(Array::fetch),
+        }
         accept(&mut values)?;
         self.write(after);
         Ok(values)
@@ -200,8 +219,7 @@ impl Function {
             bail!(Value, "E0532", "this is a session of another function");
         }
         let _locks = self.lock_updates();
-        let mut values = session.updates();
-        values.iter_mut().for_each(Array::make_owned);
+        let values = self.updated.iter().zip(session.updates()).map(|(shared, value)| shared.fit(value)).collect::<Result<_>>()?;
         self.write(values);
         Ok(())
     }
@@ -225,6 +243,10 @@ impl Function {
     /// The device that it runs on, where it is not the processor.
     pub fn device(&self) -> Option<&'static str> {
         self.program.device()
+    }
+    /// Bytes of arrays that went to devices in the last call that did not fail, and that came back.
+    pub fn crossed(&self) -> [u64; 2] {
+        self.crossed.each_ref().map(|n| n.load(Ordering::Relaxed))
     }
     /// Where the parts of its plan run but for its loops, which tell for themselves; none without a device.
     pub fn places(&self) -> Vec<Placed> {

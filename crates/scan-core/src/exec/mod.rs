@@ -15,6 +15,6 @@ pub use entry::EntryPoint;
 pub use explain::LoopInfo;
 pub use function::{Function, FunctionSpec};
 pub use native::Engine;
-pub use place::{DeviceInfo, Placed, devices, engine_on};
+pub use place::{DeviceInfo, Placed, device_site, devices, engine_on};
 pub use program::Program;
 pub use session::{Session, Stepped, Steps};

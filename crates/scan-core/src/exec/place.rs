@@ -1,9 +1,12 @@
 //! Devices by name, and which parts of a function run where.
 
-use super::native::{Engine, NativeLoop, NativeMap};
+use super::native::{Engine, NativeLoop, NativeMap, Region};
 use crate::backend::gpu::{Adapter, DeviceRef};
 use crate::base::{Diagnostic, Kind, Result, Span};
+use crate::ir::op::NativeRef;
 use crate::ir::{Graph, Node, Op};
+use crate::types::device::Site;
+use std::sync::Arc;
 
 /// A device of this machine.
 ///
@@ -116,6 +119,24 @@ pub fn engine_on(name: &str) -> Result<Engine> {
     }
 }
 
+/// A device by name, as arrays know it; `None` for the processor.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert!(device_site("cpu")?.is_none());
+/// # Ok::<(), Box<Diagnostic>>(())
+/// ```
+///
+/// # Errors
+/// `E0521` where there is none of that name.
+pub fn device_site(name: &str) -> Result<Option<Arc<dyn Site>>> {
+    Ok(match engine_on(name)? {
+        Engine::Device(device) => Some(Arc::new(device)),
+        _ => None,
+    })
+}
+
 fn open(kind: &str, k: usize) -> Result<DeviceRef> {
     match FAMILIES.iter().find(|f| f.0 == kind) {
         Some((.., open)) => open(k),
@@ -128,27 +149,56 @@ fn open(kind: &str, k: usize) -> Result<DeviceRef> {
 
 /// Where the parts of a plan run that is for a device; its loops tell for themselves.
 pub fn places(plan: &Graph) -> Vec<Placed> {
+    let mut found = vec![];
+    collect(plan, &mut found);
+    found
+}
+
+fn collect(plan: &Graph, found: &mut Vec<Placed>) {
     let live = plan.needed(plan.results());
     // Extents and numbers of rows are nobody's work.
     let counts = |node: &Node| node.outs.iter().all(|&v| plan.ty(v).rank() == 0 && !plan.ty(v).dtype.is_float());
     let nodes = plan.nodes().enumerate().filter(|(id, node)| live[id.0 as usize] && !counts(node)).map(|n| n.1);
-    let placed = nodes.filter_map(|node| {
+    for node in nodes {
         let here = |op: &str, why: &str| {
             let (op, why) = (op.to_string(), Some(why.to_string()));
             Placed { op, span: node.span, device: None, why, crossed: [0; 2] }
         };
         match &node.op {
-            Op::Const(_) => None,
-            Op::Native(op) => match op.0.as_any() {
-                any if any.is::<NativeLoop>() => None,
-                any => Some(match any.downcast_ref::<NativeMap>().and_then(NativeMap::placed) {
-                    Some((device, why, crossed)) => Placed { op: "elementwise operations".into(), span: node.span, device, why, crossed },
-                    None => here(op.0.name(), "a device has no kernel for it"),
-                }),
-            },
-            op if op.properties().aliases => None,
-            op => Some(here(op.name(), "a device has no kernel for it outside of loops")),
+            Op::Const(_) => {}
+            Op::Native(op) => native(node.span, op, &here, found),
+            op if op.properties().aliases => {}
+            op => found.push(here(op.name(), "a device has no kernel for it outside of loops")),
         }
+    }
+}
+
+/// Where a part of a plan runs that is neither a loop nor an op as it is.
+fn native(span: Span, op: &NativeRef, here: &dyn Fn(&str, &str) -> Placed, found: &mut Vec<Placed>) {
+    let any = op.0.as_any();
+    if any.is::<NativeLoop>() {
+        return;
+    }
+    if let Some(region) = any.downcast_ref::<Region>() {
+        match region.placed() {
+            Some(info) => {
+                let device = region.device().filter(|_| info.crossed.is_some());
+                // A list says why it is not one kernel, which is no matter here.
+                let why = info.reason.filter(|_| device.is_none() || info.instructions > 0);
+                found.push(Placed { op: region.ops().join(", "), span, device, why, crossed: info.crossed.unwrap_or_default() });
+            }
+            None => {
+                let first = found.len();
+                collect(region.nodes(), found);
+                let why = region.why_nodes();
+                let here = found[first..].iter_mut().filter(|placed| placed.device.is_none());
+                here.for_each(|placed| placed.why = why.clone().or(placed.why.take()));
+            }
+        }
+        return;
+    }
+    found.push(match any.downcast_ref::<NativeMap>().and_then(NativeMap::placed) {
+        Some((device, why, crossed)) => Placed { op: "elementwise operations".into(), span, device, why, crossed },
+        None => here(op.0.name(), "a device has no kernel for it"),
     });
-    placed.collect()
 }

@@ -5,7 +5,7 @@ use super::loops::StateSlot;
 use super::{Var, origins};
 use crate::base::{Diagnostic, Kind, Result, Span};
 use crate::ir::op::Cast;
-use crate::scan::step::GROWS;
+use crate::scan::step::grows;
 use crate::types::{DType, Type};
 
 type Error = Box<Diagnostic>;
@@ -117,8 +117,8 @@ fn same_type(name: &str, before: &Type, before_span: Span, after: &Var, span: Sp
     if code == "E0101" && ty.rank() > before.rank() {
         error = error.help(WIDENS);
     }
-    let grows = code == "E0102" && before.dims.iter().zip(&ty.dims).any(|(a, b)| a.value() < b.value());
-    Err(if grows { GROWS.iter().fold(error, |e, help| e.help(*help)) } else { error })
+    let longer = code == "E0102" && before.dims.iter().zip(&ty.dims).any(|(a, b)| a.value() < b.value());
+    Err(if longer { grows(error) } else { error })
 }
 
 /// Captured shared variables that were not passed.

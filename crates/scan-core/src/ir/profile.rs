@@ -52,13 +52,15 @@ pub struct Profile {
     /// computed on the way. Arguments are not among them, memory that is kept for later calls neither. Arrays that other threads make
     /// meanwhile are.
     pub peak: usize,
+    /// Bytes of arrays that went to devices in all calls, and that came back.
+    pub crossed: [u64; 2],
     keys: Vec<usize>,
     open: Vec<usize>,
 }
 
 impl Default for Profile {
     fn default() -> Self {
-        Profile { loops: vec![LoopTimes::default()], peak: 0, keys: vec![0], open: vec![0] }
+        Profile { loops: vec![LoopTimes::default()], peak: 0, crossed: [0; 2], keys: vec![0], open: vec![0] }
     }
 }
 

@@ -10,10 +10,15 @@ use crate::ops::properties::{Cost, Makes};
 use crate::types::{DType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// So many nodes compute in a region,
-const COMPUTES: usize = 3;
-/// and so many of them sum, multiply or choose along an axis: elementwise nodes alone are kernels already.
-const FOLDS: usize = 2;
+/// How many nodes a region has at least: so many that compute, of which so many sum, multiply or choose along an axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Least(usize, usize);
+
+/// With the host: elementwise nodes alone are kernels already.
+pub const HERE: Least = Least(3, 2);
+/// On a device, where nothing that it computes is to cross.
+pub const THERE: Least = Least(1, 0);
+
 /// Nodes that cannot be in a region are found one after the other; what is left then has none.
 const ROUNDS: usize = 8;
 
@@ -37,32 +42,38 @@ pub struct Regions {
 }
 
 /// True where there are enough nodes for a region.
-fn enough(graph: &Graph, nodes: impl Iterator<Item = NodeId>) -> bool {
+fn enough(graph: &Graph, nodes: impl Iterator<Item = NodeId>, Least(least, least_folds): Least) -> bool {
     let (mut computes, mut folds) = (0, 0);
     for op in nodes.map(|id| &graph.nodes()[id].op).filter(|op| op.fuses()) {
         computes += usize::from(op.properties().cost != Cost::Free);
         folds += usize::from(op.folds());
     }
-    computes >= COMPUTES && folds >= FOLDS
+    computes >= least && folds >= least_folds
 }
 
 /// False where a graph has no region: told at once.
-pub fn possible(graph: &Graph, live: &[bool]) -> bool {
-    !graph.whole().user_ops && enough(graph, graph.nodes().enumerate().map(|n| n.0).filter(|id| live[id.idx()]))
+pub fn possible(graph: &Graph, live: &[bool], least: Least) -> bool {
+    !graph.whole().user_ops && enough(graph, graph.nodes().enumerate().map(|n| n.0).filter(|id| live[id.idx()]), least)
 }
 
 impl Regions {
     /// Of the live nodes those that `free` admits; `more` are the values that a node needs besides its inputs.
-    pub fn new(graph: &Graph, live: &[bool], free: &dyn Fn(NodeId, &Node) -> bool, more: &dyn Fn(NodeId) -> Vec<Value>) -> Regions {
+    pub fn new(
+        graph: &Graph,
+        live: &[bool],
+        free: &dyn Fn(NodeId, &Node) -> bool,
+        more: &dyn Fn(NodeId) -> Vec<Value>,
+        least: Least,
+    ) -> Regions {
         let mut found =
             Regions { of: vec![None; graph.nodes().len()], keys: vec![], counts: FxHashSet::default(), parts: FxHashMap::default() };
         let admits = |id: NodeId, node: &Node| live[id.idx()] && free(id, node) && node.op.fuses() && node.outs.len() == 1;
         let mut barred: FxHashSet<NodeId> = FxHashSet::default();
         for _ in 0..ROUNDS {
             found.level(graph, live, &|id, node| admits(id, node) && !barred.contains(&id), more);
-            let dropped = found.dropped(graph, live);
+            let dropped = if least == THERE { vec![] } else { found.dropped(graph, live) };
             if dropped.is_empty() {
-                found.gather(graph, live);
+                found.gather(graph, live, least);
                 return found;
             }
             barred.extend(dropped);
@@ -147,13 +158,13 @@ impl Regions {
         found
     }
 
-    fn gather(&mut self, graph: &Graph, live: &[bool]) {
+    fn gather(&mut self, graph: &Graph, live: &[bool], least: Least) {
         for (id, _) in graph.nodes().enumerate().filter(|(id, _)| live[id.idx()]) {
             if let (level, Role::Member) = self.keys[id.idx()] {
                 self.parts.entry(level).or_default().push(id);
             }
         }
-        self.parts.retain(|_, part| enough(graph, part.iter().copied()));
+        self.parts.retain(|_, part| enough(graph, part.iter().copied(), least));
         for (&k, part) in &self.parts {
             part.iter().for_each(|id| self.of[id.idx()] = Some(k));
         }

@@ -3,7 +3,7 @@
 use crate::base::{Diagnostic, Result};
 use crate::ir::{Keep, Scan, StateId};
 use crate::scan::step::in_step;
-use crate::types::memory::{self, OutOfMemory};
+use crate::types::memory::{self, Refused};
 use std::cell::Cell;
 
 /// Refuses, before the first step, what all rows of n steps cannot have; `row` tells the bytes of a state's row, 0 where that is not
@@ -34,6 +34,6 @@ pub fn laid_out<T>(scan: &Scan, step: &Cell<usize>, run: impl FnOnce() -> T) -> 
     memory::attempt(run).map_err(|refused| no_rows(refused, scan, step.get()))
 }
 
-fn no_rows(refused: OutOfMemory, scan: &Scan, step: usize) -> Box<Diagnostic> {
+fn no_rows(refused: Refused, scan: &Scan, step: usize) -> Box<Diagnostic> {
     in_step(refused.diagnostic("the rows of the loop's states"), scan, step)
 }

@@ -261,12 +261,15 @@ fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[us
         .label(span, format!("step {step} gives shape {}", tuple(new)))
         .note(format!("its rows before have shape {}", tuple(old)))
         .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns");
-    let grows = old.iter().zip(new).any(|(a, b)| a < b);
-    if grows { GROWS.iter().fold(error, |e, help| e.help(*help)) } else { error }
+    if old.iter().zip(new).any(|(a, b)| a < b) { grows(error) } else { error }
 }
 
-/// What to do about a state that grows.
-pub const GROWS: [&str; 3] = [
+/// Tells what to do about a state that grows.
+pub fn grows(error: Box<Diagnostic>) -> Box<Diagnostic> {
+    GROWS.iter().fold(error, |error, help| error.help(*help))
+}
+
+const GROWS: [&str; 3] = [
     "what grows is a state of its largest extent, of which each step writes a part: `x.at[t].set(…)`",
     "t, the number of the step, is a sequence: over=rs.arange(n)",
     "after the k elements that it starts with: x.at[k + t]; those not written yet count in sums and means",

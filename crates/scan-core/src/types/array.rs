@@ -2,7 +2,9 @@
 //! copies only where the buffer is shared, or is somebody else's.
 
 use super::buffer::Buffer;
+use super::device::Resident;
 use super::shape::{Extents, count};
+use super::words::Words;
 use super::zeroed::Zero;
 use super::{Cast, DType, Row, RowMut, Type, memory};
 use smallvec::SmallVec;
@@ -36,6 +38,22 @@ macro_rules! elements {
             /// True where the memory is somebody else's.
             pub fn is_foreign(&self) -> bool {
                 match self { $(Data::$variant(v) => v.is_foreign()),+ }
+            }
+            /// True where the elements were made on a device.
+            pub fn is_on_device(&self) -> bool {
+                match self { $(Data::$variant(v) => v.is_on_device()),+ }
+            }
+            /// True where the host would have to fetch the elements from a device to read them.
+            pub fn is_away(&self) -> bool {
+                match self { $(Data::$variant(v) => v.is_away()),+ }
+            }
+            /// The elements on a device, where they are there.
+            pub fn resident(&self) -> Option<&Resident> {
+                match self { $(Data::$variant(v) => v.resident()),+ }
+            }
+            /// Notes where the elements were sent to.
+            pub(super) fn note_sent(&self, to: Resident) -> &Resident {
+                match self { $(Data::$variant(v) => v.note_sent(to)),+ }
             }
         }
 
@@ -136,7 +154,7 @@ macro_rules! dispatch {
 /// }
 /// assert_eq!(ones::<f32>(2).dtype(), f32::DTYPE);
 /// ```
-pub trait Element: Zero + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
+pub trait Element: Zero + Words + Default + PartialEq + PartialOrd + Send + Sync + std::fmt::Debug + 'static {
     /// Its dtype.
     const DTYPE: DType;
     /// A buffer of such elements.
@@ -231,8 +249,8 @@ const WINDOW: usize = 2048;
 /// ```
 #[derive(Debug)]
 pub struct Array {
-    shape: Extents,
-    data: Data,
+    pub(super) shape: Extents,
+    pub(super) data: Data,
 }
 
 impl Clone for Array {
@@ -362,6 +380,9 @@ impl Array {
         if n == self.len() {
             return self.reshaped(shape);
         }
+        if self.data.is_away() {
+            return self.shared(first, SmallVec::from_slice(shape));
+        }
         if 2 * n >= self.len() && n * self.dtype().size() >= WINDOW {
             return self.shared(first, SmallVec::from_slice(shape));
         }
@@ -374,19 +395,22 @@ impl Array {
     pub fn resize_rows(&mut self, n: usize) {
         let row = count(&self.shape[1..]);
         let all = elements(self.dtype(), &[n, row]);
-        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).resize(all));
+        dispatch!(self.dtype(), T => T::buffer_mut(&mut self.data).resize(all)).unwrap_or_else(|e| memory::fail(e));
         self.shape[0] = n;
     }
     /// Overwrites rows along the first axis, from row `i` on, with rows of an array of such rows.
     pub fn copy_rows(&mut self, i: usize, from: &Array, rows: Range<usize>) {
         let n = count(&self.shape[1..]);
         let (to, from_rows) = (i * n..(i + rows.len()) * n, rows.start * n..rows.end * n);
+        if self.copied_there(to.start, from, from_rows.clone()) {
+            return;
+        }
         dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[to].copy_from_slice(&from.as_slice::<T>()[from_rows]));
     }
     /// Sets rows along the first axis to zero.
     pub fn clear_rows(&mut self, rows: Range<usize>) {
         let n = count(&self.shape[1..]);
-        if !rows.is_empty() {
+        if !rows.is_empty() && !self.cleared_there(rows.start * n..rows.end * n) {
             dispatch!(self.dtype(), T => self.as_mut_slice::<T>()[rows.start * n..rows.end * n].fill(T::default()));
         }
     }

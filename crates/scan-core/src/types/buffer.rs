@@ -1,7 +1,13 @@
-//! Memory of arrays: our own, recycled where it is large, or somebody else's, which is only read.
+//! Memory of arrays: our own, recycled where it is large; somebody else's, which is only read; a device's, which is copied here where it is first read.
+
+#[cfg(test)]
+mod tests;
 
 use super::array::Element;
+use super::device::Resident;
+use super::on_device::OnDevice;
 use super::{memory, watch};
+use crate::base::Result;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -57,30 +63,47 @@ pub fn advise_with(advise: fn(usize, usize)) {
 /// Memory of somebody else. The slice stays where it is, and as long as it is, while this lives; it is never written here.
 pub type Foreign<T> = Box<dyn AsRef<[T]> + Send + Sync>;
 
-/// The elements of an array. A clone is a copy in memory of our own.
-pub struct Buffer<T: Element>(Store<T>);
+/// The elements of an array. A clone is a copy in memory of our own; of elements on a device it is there, and copied where it is written.
+pub struct Buffer<T: Element> {
+    store: Store<T>,
+    /// The same elements on a device, where they were sent to one. Whoever may write gives it up.
+    sent: OnceLock<Box<Resident>>,
+}
 
-enum Store<T> {
+enum Store<T: Element> {
     One(T),
     Own(Vec<T>),
     /// Memory that goes back to the pool.
     Pooled(Lines<T>),
     Foreign(Foreign<T>),
+    /// Elements of a buffer that others hold, too.
+    Part(Part<T>),
+    Device(Box<OnDevice<T>>),
 }
 
 impl<T: Element> Buffer<T> {
     /// One element, without memory on the heap.
     pub fn one(x: T) -> Buffer<T> {
-        Buffer(Store::One(x))
+        Buffer::of(Store::One(x))
     }
     /// Memory of somebody else.
     pub fn foreign(owner: Foreign<T>) -> Buffer<T> {
-        Buffer(Store::Foreign(owner))
+        Buffer::of(Store::Foreign(owner))
+    }
+    /// Elements on a device.
+    pub fn on_device(at: Resident) -> Buffer<T> {
+        Buffer::of(Store::Device(Box::new(OnDevice::new(at))))
+    }
+    const fn of(store: Store<T>) -> Buffer<T> {
+        Buffer { store, sent: OnceLock::new() }
     }
     /// `n` elements of another buffer from the one at `first` on, where they are: as memory of somebody else, who keeps them as they are.
     pub fn part(whole: Arc<Buffer<T>>, first: usize, n: usize) -> Buffer<T> {
         debug_assert!(first + n <= whole.len(), "a part of a buffer");
-        Buffer::foreign(Box::new(Part { whole, first, n }))
+        match &whole.store {
+            Store::Device(there) if !there.is_here() => Buffer::on_device(there.part(first, n)),
+            _ => Buffer::of(Store::Part(Part { whole, first, n })),
+        }
     }
     /// `n` elements of any value: what a vector held before, or zeros. Only for what is overwritten as a whole.
     pub fn dirty(n: usize) -> Buffer<T> {
@@ -99,9 +122,9 @@ impl<T: Element> Buffer<T> {
             return Buffer::dirty(n);
         }
         let mut buffer = Buffer::dirty(n.saturating_add(ALIKE / size_of::<T>()));
-        match &mut buffer.0 {
+        match &mut buffer.store {
             Store::Pooled(lines) => lines.keep_apart(n, others),
-            _ => buffer.resize(n),
+            _ => buffer.resize(n).expect("memory of the host"),
         }
         buffer
     }
@@ -133,49 +156,96 @@ impl<T: Element> Buffer<T> {
     /// Bytes that it takes on the heap.
     fn bytes(&self) -> usize {
         size_of::<T>()
-            * match &self.0 {
-                Store::One(_) | Store::Foreign(_) => 0,
+            * match &self.store {
+                Store::One(_) | Store::Foreign(_) | Store::Part(_) | Store::Device(_) => 0,
                 Store::Own(v) => v.capacity(),
                 Store::Pooled(lines) => lines.vector.capacity(),
             }
     }
     fn made(store: Store<T>) -> Buffer<T> {
-        let buffer = Buffer(store);
+        let buffer = Buffer::of(store);
         watch::changed(0, buffer.bytes());
         buffer
     }
     /// True where the memory is somebody else's.
     pub fn is_foreign(&self) -> bool {
-        matches!(self.0, Store::Foreign(_))
+        matches!(self.store, Store::Foreign(_) | Store::Part(_))
     }
-    /// The elements for writing; those of somebody else are copied first.
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        if self.is_foreign() {
-            *self = self.clone();
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        if let Store::Device(there) = &self.store { there.at().n } else { self.deref().len() }
+    }
+    /// True without elements.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The elements on a device, where they are there: made there, or sent.
+    pub fn resident(&self) -> Option<&Resident> {
+        if let Store::Device(there) = &self.store { Some(there.at()) } else { self.sent.get().map(|sent| &**sent) }
+    }
+    /// True where the elements lie on a device: what the host has of them is a copy.
+    pub fn is_on_device(&self) -> bool {
+        matches!(self.store, Store::Device(_))
+    }
+    /// True where the host would have to fetch the elements to read them.
+    pub fn is_away(&self) -> bool {
+        matches!(&self.store, Store::Device(there) if !there.is_here())
+    }
+    /// Notes where the elements were sent to, unless that is known.
+    pub fn note_sent(&self, to: Resident) -> &Resident {
+        self.resident().unwrap_or_else(|| self.sent.get_or_init(|| Box::new(to)))
+    }
+    /// The elements for writing where they lie on a device, in memory that nothing else sees; `None` for those of the host. What the host has
+    /// of them is given up.
+    ///
+    /// # Errors
+    /// `E0392` where the device has no memory for a copy, `E0523`.
+    pub fn resident_mut(&mut self) -> Result<Option<&Resident>> {
+        if let Store::Device(there) = &mut self.store { there.at_mut().map(Some) } else { Ok(None) }
+    }
+    /// Has the elements in memory of the host that may be written.
+    fn make_writable(&mut self) {
+        self.sent.take();
+        match &mut self.store {
+            Store::Foreign(_) | Store::Part(_) => *self = self.clone(),
+            Store::Device(there) => *self = there.take_here(),
+            _ => {}
         }
-        match &mut self.0 {
+    }
+    /// The elements for writing; those of somebody else, and of devices, are copied first.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.make_writable();
+        match &mut self.store {
             Store::One(x) => std::slice::from_mut(x),
             Store::Own(v) => v,
             Store::Pooled(lines) => lines.as_mut_slice(),
-            Store::Foreign(_) => unreachable!("copied above"),
+            Store::Foreign(_) | Store::Part(_) | Store::Device(_) => unreachable!("copied above"),
         }
     }
     /// Changes the number of elements; new ones are zero, and those of somebody else are copied first.
-    pub fn resize(&mut self, n: usize) {
-        if matches!(self.0, Store::One(_) | Store::Foreign(_)) {
+    ///
+    /// # Errors
+    /// Those of a device, where the elements lie there: they stay there.
+    pub fn resize(&mut self, n: usize) -> Result<()> {
+        if let Store::Device(there) = &mut self.store {
+            return there.resize(n);
+        }
+        self.sent.take();
+        if matches!(self.store, Store::One(_) | Store::Foreign(_) | Store::Part(_)) {
             *self = Buffer::from(memory::copied(self));
         }
         let before = self.bytes();
-        match &mut self.0 {
+        match &mut self.store {
             Store::Own(v) => memory::resize(v, n, T::default()),
             Store::Pooled(lines) => lines.resize(n),
-            Store::One(_) | Store::Foreign(_) => unreachable!("copied above"),
+            _ => unreachable!("copied above"),
         }
         watch::changed(before, self.bytes());
+        Ok(())
     }
     /// The elements as a vector, where they are if they are in one from its beginning on.
     pub fn into_vec(mut self) -> Vec<T> {
-        match &mut self.0 {
+        match &mut self.store {
             Store::Own(v) => {
                 let data = std::mem::take(v);
                 watch::changed(data.capacity() * size_of::<T>(), 0);
@@ -239,8 +309,8 @@ struct Part<T: Element> {
     n: usize,
 }
 
-impl<T: Element> AsRef<[T]> for Part<T> {
-    fn as_ref(&self) -> &[T] {
+impl<T: Element> Part<T> {
+    fn as_slice(&self) -> &[T] {
         &self.whole[self.first..self.first + self.n]
     }
 }
@@ -254,19 +324,22 @@ impl<T: Element> From<Vec<T>> for Buffer<T> {
 impl<T: Element> Deref for Buffer<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        match &self.0 {
+        match &self.store {
             Store::One(x) => std::slice::from_ref(x),
             Store::Own(v) => v,
             Store::Pooled(lines) => lines.as_slice(),
             Store::Foreign(owner) => (**owner).as_ref(),
+            Store::Part(part) => part.as_slice(),
+            Store::Device(there) => there.here(),
         }
     }
 }
 
 impl<T: Element> Clone for Buffer<T> {
     fn clone(&self) -> Buffer<T> {
-        match &self.0 {
+        match &self.store {
             Store::One(x) => Buffer::one(*x),
+            Store::Device(there) => Buffer::of(Store::Device(there.clone())),
             _ => {
                 let mut copy = Buffer::dirty(self.len());
                 copy.as_mut_slice().copy_from_slice(self);
@@ -285,7 +358,7 @@ impl<T: Element> std::fmt::Debug for Buffer<T> {
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         watch::changed(self.bytes(), 0);
-        if let Store::Pooled(lines) = &mut self.0 {
+        if let Store::Pooled(lines) = &mut self.store {
             keep(std::mem::take(&mut lines.vector));
         }
     }
@@ -373,124 +446,5 @@ pub fn release_idle() {
     for pool in [&MEDIUM_POOL, &POOL] {
         let idle = pool.try_lock().ok().map(|mut pool| (std::mem::take(&mut pool.free), std::mem::take(&mut pool.bytes)));
         drop(idle);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ALIKE, LINE, PLACES};
-    use crate::types::{Array, DType};
-    use std::sync::Arc;
-
-    struct Lent(Arc<[f64]>);
-
-    impl AsRef<[f64]> for Lent {
-        fn as_ref(&self) -> &[f64] {
-            &self.0
-        }
-    }
-
-    fn lent() -> (Arc<[f64]>, Array) {
-        let memory: Arc<[f64]> = Arc::from(vec![1.0, 2.0, 3.0, 4.0]);
-        (memory.clone(), Array::foreign(&[2, 2], Lent(memory)))
-    }
-
-    #[test]
-    fn most_of_an_array_is_read_where_it_is_and_never_written_through() {
-        let whole = Array::new(&[500, 2], (0..1000).map(f64::from).collect());
-        let part = whole.rows(1, 499);
-        assert_eq!((part.shape(), part.as_slice::<f64>().as_ptr()), (&[498, 2][..], whole.as_slice::<f64>()[2..].as_ptr()));
-        assert_ne!(whole.rows(0, 200).as_slice::<f64>().as_ptr(), whole.as_slice::<f64>().as_ptr(), "a small part keeps no large memory");
-        let inner = part.part(3, &[900]);
-        assert_eq!((inner.to_f64_vec()[0], inner.to_f64_vec()[899]), (5.0, 904.0));
-        let (mut written, mut base) = (part.clone(), whole.clone());
-        written.as_mut_slice::<f64>()[0] = -1.0;
-        base.as_mut_slice::<f64>()[2] = -2.0;
-        assert_eq!((whole.to_f64_vec()[2], part.to_f64_vec()[0], written.to_f64_vec()[0], base.to_f64_vec()[2]), (2.0, 2.0, -1.0, -2.0));
-        drop((whole, base));
-        let own = part.owned();
-        assert!(!own.data().is_foreign() && own.to_f64_vec()[..2] == [2.0, 3.0]);
-    }
-
-    #[test]
-    fn foreign_memory_is_read_in_place_and_copied_for_writing() {
-        let (memory, array) = lent();
-        assert_eq!(array.as_slice::<f64>().as_ptr(), memory.as_ptr());
-        let (mut first, mut second) = (array.clone(), array.reshaped(&[4]));
-        first.as_mut_slice::<f64>()[0] = 9.0;
-        second.set_row(1, &Array::scalar(7.0));
-        assert_eq!((first.to_f64_vec()[0], second.to_f64_vec()[1]), (9.0, 7.0));
-        drop((first, second));
-        let mut only = array;
-        only.as_mut_slice::<f64>()[3] = 8.0;
-        assert_eq!(&*memory, &[1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(Arc::strong_count(&memory), 1, "the owner goes with the last array that reads its memory");
-        assert_eq!(lent().1.into_vec::<f64>(), [1.0, 2.0, 3.0, 4.0]);
-        let mut grown = lent().1;
-        grown.resize_rows(3);
-        assert_eq!(grown.to_f64_vec(), [1.0, 2.0, 3.0, 4.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn owned_arrays_keep_nobody_elses_memory() {
-        let (memory, array) = lent();
-        assert_eq!(array.clone().owned(), array);
-        let own = array.owned();
-        assert_eq!(Arc::strong_count(&memory), 1);
-        let at = own.as_slice::<f64>().as_ptr();
-        assert_eq!(own.owned().as_slice::<f64>().as_ptr(), at, "nothing is copied twice");
-    }
-
-    #[test]
-    fn recycled_memory_begins_at_a_line_of_the_cache() {
-        for n in [(1 << 11) + 5, (1 << 14) + 77, (1 << 17) + 913] {
-            let arrays = [Array::dirty(DType::F64, &[n]), Array::dirty(DType::F64, &[n]), Array::dirty(DType::F64, &[n - 3])];
-            assert!(arrays.iter().all(|a| a.as_slice::<f64>().as_ptr().addr().is_multiple_of(LINE)), "{n}");
-            assert_eq!(arrays.map(|a| a.len()), [n, n, n - 3]);
-        }
-        let bools = Array::zeros(DType::Bool, &[(1 << 18) + 3]);
-        assert!(bools.as_slice::<bool>().as_ptr().addr().is_multiple_of(LINE) && !bools.as_slice::<bool>().contains(&true));
-    }
-
-    #[test]
-    fn memory_keeps_apart_from_what_is_read() {
-        let n = (1 << 13) + 31;
-        for others in [vec![16], vec![16, 816], vec![0, 500, 1000, 1500, 2000], vec![usize::MAX - 100, 3000]] {
-            let mut array = Array::dirty_apart(DType::F64, &[n], &others);
-            let at = array.as_slice::<f64>().as_ptr().addr();
-            let far = |other: &usize| (at.wrapping_sub(*other) % ALIKE).min(other.wrapping_sub(at) % ALIKE);
-            let least = others.iter().map(far).min().unwrap();
-            assert!(least + PLACES >= ALIKE / 2 / others.len(), "{others:?} {least}");
-            assert!(at.is_multiple_of(LINE) && array.len() == n);
-            array.as_mut_slice::<f64>().fill(7.0);
-            array.resize_rows(n - 100);
-            array.resize_rows(n + 2000);
-            let values = array.to_f64_vec();
-            assert!(values[..n - 100].iter().all(|&x| x == 7.0) && values[n - 100..].iter().all(|&x| x == 0.0) && values.len() == n + 2000);
-        }
-        assert_eq!(Array::dirty_apart(DType::F64, &[3], &[0]).len(), 3);
-    }
-
-    #[test]
-    fn large_memory_comes_back_once_nobody_sees_it() {
-        // A length of this test's own: the pool belongs to the process.
-        let n = (1 << 17) + 4099;
-        let mut array = Array::dirty(DType::F64, &[n]);
-        array.as_mut_slice::<f64>().fill(3.0);
-        let at = array.as_slice::<f64>().as_ptr();
-        let seen = array.clone();
-        drop(array);
-        let other = Array::dirty(DType::F64, &[n]);
-        assert_ne!(other.as_slice::<f64>().as_ptr(), at, "somebody still sees it");
-        assert!(seen.as_slice::<f64>().iter().all(|&x| x == 3.0));
-        drop(seen);
-        let again = Array::dirty(DType::F64, &[n - 7]);
-        assert_eq!((again.as_slice::<f64>().as_ptr(), again.len()), (at, n - 7));
-        drop(again);
-        let regrown = Array::dirty(DType::F64, &[n]);
-        assert_eq!((regrown.as_slice::<f64>().as_ptr(), regrown.len()), (at, n));
-        assert_ne!(Array::dirty(DType::I64, &[n]).as_slice::<i64>().as_ptr().addr(), at.addr());
-        drop((other, regrown));
-        assert!(Array::zeros(DType::F64, &[n]).as_slice::<f64>().iter().all(|&x| x == 0.0));
     }
 }

@@ -1,6 +1,6 @@
 //! Memory that depends on data, and what happens where there is none.
 //!
-//! Whoever needs it gets it, or does not go on: the thread unwinds, silently, with [`OutOfMemory`], up to [`attempt`]. That is called
+//! Whoever needs it gets it, or does not go on: the thread unwinds, silently, with [`Refused`], up to [`attempt`]. That is called
 //! around the evaluation of each node, where the op and the user's line are known, around what lays out the memory of loops, and at the
 //! border of functions. So hundreds of places that make arrays need not hand an error on that they know nothing about.
 //!
@@ -47,6 +47,25 @@ impl OutOfMemory {
     }
 }
 
+/// Why a thread unwound up to [`attempt`].
+#[derive(Debug)]
+pub enum Refused {
+    /// There is no memory.
+    Memory(OutOfMemory),
+    /// What a device reports from which elements were to be fetched.
+    Device(Box<Diagnostic>),
+}
+
+impl Refused {
+    /// The error; `what` the memory is for.
+    pub fn diagnostic(self, what: &str) -> Box<Diagnostic> {
+        match self {
+            Refused::Memory(refused) => refused.diagnostic(what),
+            Refused::Device(error) => error,
+        }
+    }
+}
+
 /// A number with a comma between thousands.
 fn grouped(n: u128) -> String {
     let digits = n.to_string();
@@ -77,8 +96,10 @@ fn in_units(bytes: u128) -> String {
 
 /// A panic as an error, for borders that none leaves.
 pub fn of_panic(payload: &(dyn std::any::Any + Send)) -> Box<Diagnostic> {
-    if let Some(refused) = payload.downcast_ref::<OutOfMemory>() {
-        return refused.diagnostic("a copy of an array");
+    match payload.downcast_ref::<Refused>() {
+        Some(Refused::Memory(refused)) => return refused.diagnostic("a copy of an array"),
+        Some(Refused::Device(error)) => return error.clone(),
+        None => {}
     }
     let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
     Diagnostic::internal(text.unwrap_or("a panic"))
@@ -88,9 +109,9 @@ pub fn of_panic(payload: &(dyn std::any::Any + Send)) -> Box<Diagnostic> {
 ///
 /// # Errors
 /// What was refused.
-pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, OutOfMemory> {
+pub fn attempt<T>(run: impl FnOnce() -> T) -> Result<T, Refused> {
     // What the run was writing is given up with it: arrays that it made, and the results of a call that ends.
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<OutOfMemory>() {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Refused>() {
         Ok(refused) => *refused,
         Err(other) => resume_unwind(other),
     })
@@ -107,7 +128,13 @@ pub fn given<T>(what: impl FnOnce() -> String, run: impl FnOnce() -> base::Resul
 /// Goes back to the nearest [`attempt`].
 #[cold]
 fn refuse(refused: OutOfMemory) -> ! {
-    resume_unwind(Box::new(refused))
+    resume_unwind(Box::new(Refused::Memory(refused)))
+}
+
+/// The same where a device fails while its elements are read as if they were here.
+#[cold]
+pub fn fail(error: Box<Diagnostic>) -> ! {
+    resume_unwind(Box::new(Refused::Device(error)))
 }
 
 /// Refuses an array of more bytes than can be addressed.
@@ -140,8 +167,8 @@ const WORTH_ASKING: u128 = 1 << 28;
 ///
 /// # Errors
 /// What is refused.
-pub fn foresee(n: u128, size: usize) -> Result<(), OutOfMemory> {
-    possible(n, size)?;
+pub fn foresee(n: u128, size: usize) -> Result<(), Refused> {
+    possible(n, size).map_err(Refused::Memory)?;
     let bytes = n.saturating_mul(size as u128);
     if bytes < WORTH_ASKING && !is_refused(bytes as usize) {
         return Ok(());
@@ -293,13 +320,16 @@ mod tests {
 
     #[test]
     fn refused_memory_comes_back_as_an_error() {
-        let refused = attempt(|| Array::zeros(DType::F64, &[1 << 40, 1 << 10])).expect_err("more than any machine has");
-        assert!((1 << 53..1 << 53 | 128).contains(&refused.bytes), "memory begins at a line of the cache: {}", refused.bytes);
+        let bytes = |refused| if let Refused::Memory(refused) = refused { refused.bytes } else { 0 };
+        let refused = bytes(attempt(|| Array::zeros(DType::F64, &[1 << 40, 1 << 10])).expect_err("more than any machine has"));
+        assert!((1 << 53..1 << 53 | 128).contains(&refused), "memory begins at a line of the cache: {refused}");
         let text = OutOfMemory { bytes: 1 << 53, machine: None }.diagnostic("`full`").title;
         assert_eq!(text, "not enough memory for `full`: 9,007,199,254,740,992 bytes (8.0 PiB)");
         let refused = attempt(|| Array::full(DType::F32, &[usize::MAX, usize::MAX], 1.0)).expect_err("no address for it");
-        assert_eq!(refused.bytes, u128::MAX);
-        assert_eq!(attempt(|| 7), Ok(7));
+        assert_eq!(bytes(refused), u128::MAX);
+        assert!(attempt(|| 7).is_ok_and(|n| n == 7));
+        let lost = attempt(|| fail(Diagnostic::internal("lost"))).map(|()| 0).expect_err("the device's own words");
+        assert!(lost.diagnostic("an array").title.contains("lost"));
     }
 
     #[test]
@@ -311,14 +341,14 @@ mod tests {
     #[test]
     fn tests_can_have_memory_refused() {
         let make = |n: usize| attempt(|| collect((0..n).filter(|i| i % 2 == 0)).len());
-        assert_eq!(make(5000), Ok(2500));
+        assert!(make(5000).is_ok_and(|n| n == 2500));
         small::refusing_from(1 << 14, || {
-            assert_eq!(make(2000), Ok(1000));
-            assert!(make(5000).is_err_and(|refused| refused.bytes >= 1 << 14));
+            assert!(make(2000).is_ok_and(|n| n == 1000));
+            assert!(make(5000).is_err_and(|refused| matches!(refused, Refused::Memory(refused) if refused.bytes >= 1 << 14)));
             assert!(attempt(|| zeros::<u8>(1 << 14)).is_err() && attempt(|| copied(&[1.0; 3])).is_ok());
             assert!(foresee(1 << 14, 1).is_err() && foresee(1 << 13, 1).is_ok());
         });
-        assert_eq!(make(5000), Ok(2500));
+        assert!(make(5000).is_ok_and(|n| n == 2500));
     }
 
     #[test]

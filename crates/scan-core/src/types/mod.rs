@@ -3,16 +3,20 @@
 pub mod array;
 pub mod buffer;
 pub mod cast;
+pub mod device;
 pub mod dim;
 pub mod dtype;
 #[allow(unsafe_code)]
 pub mod lent;
 pub mod memory;
+mod on_device;
+mod placed;
 pub mod rows;
 pub mod shape;
 pub mod shared;
 pub mod view;
 pub mod watch;
+pub mod words;
 #[allow(unsafe_code)]
 pub mod zeroed;
 

@@ -1,6 +1,8 @@
 //! Shared variables: values that live between calls.
 
+use super::device::Site;
 use super::{Array, Type};
+use crate::base::Result;
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -37,19 +39,32 @@ struct Inner {
     value: RwLock<Array>,
     updating: Mutex<()>,
     note: Mutex<Option<Note>>,
+    /// The device where its values are kept, if it is not the host.
+    home: Option<Arc<dyn Site>>,
 }
 
 impl Shared {
     /// A new shared variable. Its extents may change from one value to the next; dtype and rank
     /// (and, with `fixed`, extents known in `ty`) may not.
     pub fn new(value: Array, ty: Type) -> Shared {
+        Shared::with(value.owned(), ty, None)
+    }
+    /// The same with its values on a device, updates among them.
+    ///
+    /// # Errors
+    /// `E0392` where the device has no memory, `E0523` where it fails.
+    pub fn on_device(value: &Array, ty: Type, home: Arc<dyn Site>) -> Result<Shared> {
+        Ok(Shared::with(value.moved(&*home)?, ty, Some(home)))
+    }
+    fn with(value: Array, ty: Type, home: Option<Arc<dyn Site>>) -> Shared {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Shared(Arc::new(Inner {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             ty,
-            value: RwLock::new(value.owned()),
+            value: RwLock::new(value),
             updating: Mutex::new(()),
             note: Mutex::default(),
+            home,
         }))
     }
     /// A number that no other shared variable of the process has; locks are taken in its order.
@@ -64,7 +79,25 @@ impl Shared {
     pub fn get(&self) -> Array {
         self.0.value.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
-    /// Replaces the value, copied where its memory is somebody else's. The caller has checked that its type fits.
+    /// The device where its values are kept; `None`: with the host.
+    pub fn device(&self) -> Option<&'static str> {
+        self.0.home.as_ref().map(|home| home.name())
+    }
+    /// A value as this variable keeps it: on its device, or with the host in memory of our own. What could fail of it is done then.
+    ///
+    /// # Errors
+    /// `E0392` where a device has no memory, `E0523` where it fails.
+    pub fn fit(&self, value: Array) -> Result<Array> {
+        match &self.0.home {
+            Some(home) => value.moved(&**home),
+            None => {
+                value.fetch();
+                Ok(value.owned())
+            }
+        }
+    }
+    /// Replaces the value by one that [`Shared::fit`] made, or copies it where its memory is somebody else's. The caller has checked that its
+    /// type fits.
     pub fn set(&self, value: Array) {
         let value = value.owned();
         let before = std::mem::replace(&mut *self.0.value.write().unwrap_or_else(|e| e.into_inner()), value);

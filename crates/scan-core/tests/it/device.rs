@@ -112,7 +112,7 @@ fn a_list_of_launches_gives_the_laws_bits() {
             let args = [Array::scalar(7i64), numbers(&[7, batch, depth]), numbers(&[1, batch, depth]), square.clone(), square];
             let loops = compare(engine, &network(depth, false), &args);
             let variant = &loops[0].variants[0];
-            assert!(variant.engine.contains(name(engine)) && variant.crossed.is_some_and(|c| c[0] > 0 && c[1] > 0), "{variant:?}");
+            assert!(variant.engine.contains(name(engine)) && variant.crossed.is_some(), "{variant:?}");
             assert!(!variant.reason.as_deref().unwrap_or_default().contains("on the host"), "{variant:?}");
         }
     }

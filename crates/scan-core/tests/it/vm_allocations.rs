@@ -1,6 +1,7 @@
 //! The vm allocates for a call, never for a step.
 
-use scan_core::backend::cpu::code::{self, Memory, Operand};
+use scan_core::backend::cpu::Memory;
+use scan_core::backend::cpu::code::{self, Operand};
 use scan_core::backend::cpu::{isa::Isa, vm};
 use scan_core::kernel::{Bin, Builder, Kernel, Lane};
 use scan_core::types::DType;

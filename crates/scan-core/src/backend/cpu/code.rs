@@ -1,5 +1,6 @@
 //! A compiled kernel, and the one way to run it: with its operands' bounds checked.
 
+use super::memory::Memory;
 use super::spot::Steps;
 use crate::kernel::{Kernel, LEVELS, MemId, Use};
 use crate::types::array::Data;
@@ -146,34 +147,6 @@ impl<'a> Operand<'a> {
     /// The element of lane 0 at the first step.
     pub(super) fn ptr(&self) -> *mut u8 {
         self.memory.ptr().wrapping_add(self.offset)
-    }
-}
-
-/// Memory of an operand.
-#[derive(Clone, Copy)]
-pub enum Memory<'a> {
-    /// Only read.
-    Read(&'a [u8]),
-    /// Read and written.
-    Write(&'a [Cell<u8>]),
-}
-
-impl Memory<'_> {
-    /// Where it lies and how many bytes it has: which memory it is.
-    pub fn span(&self) -> (usize, usize) {
-        (self.ptr().addr(), self.len())
-    }
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Memory::Read(m) => m.len(),
-            Memory::Write(m) => m.len(),
-        }
-    }
-    fn ptr(&self) -> *mut u8 {
-        match self {
-            Memory::Read(m) => m.as_ptr().cast_mut(),
-            Memory::Write(m) => m.as_ptr().cast::<u8>().cast_mut(),
-        }
     }
 }
 

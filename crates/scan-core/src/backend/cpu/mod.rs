@@ -21,14 +21,16 @@ pub mod vm;
 #[allow(unsafe_code)]
 pub mod emit_x64;
 pub mod isa;
+mod memory;
 mod spot;
 
 pub use code::{
-    Code, Frame, INPUTS, Memory, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
+    Code, Frame, INPUTS, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
     integer_at, run, truth_at, turn, with_inputs, with_slices, write_array,
 };
 pub use entry::{Entry, Scalars};
 pub use isa::Isa;
+pub use memory::Memory;
 pub use nest::{NestPlan, NestRun};
 pub use spot::{Spot, Steps};
 

@@ -1,6 +1,7 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Memory, Moving, Places, Ready, check_beside};
+use super::code::{Code, Frame, Moving, Places, Ready, check_beside};
+use super::memory::Memory;
 use super::spot::{Spot, Steps, moved};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
 use smallvec::{SmallVec, smallvec};

@@ -1,6 +1,7 @@
 //! Compares compiled code with the interpreter of kernels.
 
-use super::code::{self, Code, Memory, Operand};
+use super::Memory;
+use super::code::{self, Code, Operand};
 use crate::kernel::testing::Case;
 use std::cell::Cell;
 

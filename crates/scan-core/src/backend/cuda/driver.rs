@@ -99,6 +99,8 @@ pub trait Driver: Send + Sync {
     fn write(&self, to: u64, words: &[u32], stream: usize) -> Answer<()>;
     /// Reads words, after all that was asked of the stream before.
     fn read(&self, from: u64, words: &mut [u32], stream: usize) -> Answer<()>;
+    /// Copies so many bytes from one memory of the card to another.
+    fn copy(&self, to: u64, from: u64, bytes: u64, stream: usize) -> Answer<()>;
     /// Launches a function.
     fn launch(&self, call: &Call, stream: usize) -> Answer<()>;
     /// Waits until everything that was asked of a stream is done.

@@ -73,6 +73,7 @@ functions! {
     close cuStreamDestroy_v2(Handle);
     write cuMemcpyHtoDAsync_v2(u64, *const c_void, usize, Handle);
     read cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, Handle);
+    copy cuMemcpyDtoDAsync_v2(u64, u64, usize, Handle);
     launch cuLaunchKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
     wait cuStreamSynchronize(Handle);
     graph cuGraphCreate(*mut Handle, c_uint);
@@ -229,6 +230,9 @@ impl Driver for Real {
     fn read(&self, from: u64, words: &mut [u32], stream: usize) -> Answer<()> {
         self.told(unsafe { (self.functions.read)(words.as_mut_ptr().cast(), from, size_of_val(words), handle(stream)) })?;
         self.wait(stream)
+    }
+    fn copy(&self, to: u64, from: u64, bytes: u64, stream: usize) -> Answer<()> {
+        self.told(unsafe { (self.functions.copy)(to, from, bytes as usize, handle(stream)) })
     }
     fn launch(&self, call: &Call, stream: usize) -> Answer<()> {
         let mut params = params(call);

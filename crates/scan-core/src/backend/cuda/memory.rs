@@ -6,8 +6,10 @@
 use super::driver::{Call, Driver, Fault, Graph, OUT_OF_MEMORY};
 use super::open::Cuda;
 use super::ptx::GROUP;
+use super::storage::Storage;
 use crate::backend::gpu::{Device, Memory, Program, lost};
 use crate::base::{Diagnostic, Result};
+use crate::types::device::DeviceMemory;
 use crate::types::memory::OutOfMemory;
 use std::sync::Arc;
 
@@ -35,7 +37,7 @@ impl Drop for Function {
 /// Memory on a card.
 pub(super) struct Block {
     device: &'static Cuda,
-    at: u64,
+    pub(super) at: u64,
 }
 
 impl Drop for Block {
@@ -98,7 +100,7 @@ pub(super) struct Heap {
 
 impl Cuda {
     /// Memory of at least so many bytes, with its size. What is kept for later goes where there is none.
-    fn block(&'static self, bytes: u64) -> Result<(u64, Block)> {
+    pub(super) fn block(&'static self, bytes: u64) -> Result<(u64, Block)> {
         let size = bytes.max(1 << 12).next_power_of_two().min(self.limit() as u64).max(bytes);
         if let Some(found) = self.blocks.take(&(), size..=4 * size) {
             return Ok(found);
@@ -112,6 +114,29 @@ impl Cuda {
             Ok((size, at)) => Ok((size, Block { device: self, at })),
             Err(fault) => Err(self.failed(fault, bytes)),
         }
+    }
+
+    /// A stream.
+    fn stream(&'static self) -> std::result::Result<Stream, Fault> {
+        match self.streams.take(&(), 0..=0) {
+            Some((_, stream)) => Ok(stream),
+            None => Ok(Stream { device: self, stream: self.driver.stream()? }),
+        }
+    }
+    /// What the driver is asked outside of calls, done when this returns.
+    ///
+    /// # Errors
+    /// `E0523` where the card fails.
+    pub(super) fn done(&'static self, what: impl FnOnce(&'static dyn Driver, usize) -> std::result::Result<(), Fault>) -> Result<()> {
+        let done = || {
+            self.enter()?;
+            let stream = self.stream()?;
+            what(self.driver, stream.stream)?;
+            self.driver.wait(stream.stream)?;
+            self.streams.give((), 0, stream);
+            Ok(())
+        };
+        done().map_err(|fault| self.failed(fault, 0))
     }
 
     /// The error of a call that asked for so much memory.
@@ -130,10 +155,7 @@ impl Heap {
     pub(super) fn new(device: &'static Cuda, words: usize) -> Result<Heap> {
         let bytes = 4 * words as u64;
         device.enter().map_err(|f| device.failed(f, bytes))?;
-        let stream = match device.streams.take(&(), 0..=0) {
-            Some((_, stream)) => stream,
-            None => Stream { device, stream: device.driver.stream().map_err(|f| device.failed(f, bytes))? },
-        };
+        let stream = device.stream().map_err(|f| device.failed(f, bytes))?;
         let mut heap = Heap { device, block: None, stream: Some(stream), waiting: vec![], before: vec![], recording: None };
         heap.block = Some(device.block(bytes)?);
         Ok(heap)
@@ -151,6 +173,11 @@ impl Heap {
     fn ask<T>(&self, what: impl FnOnce(&'static dyn Driver) -> std::result::Result<T, Fault>) -> Result<T> {
         let done = self.device.enter().and_then(|()| what(self.device.driver));
         done.map_err(|fault| self.device.failed(fault, 0))
+    }
+
+    fn copied(&mut self, to: u64, from: u64, words: usize) -> Result<()> {
+        self.hand_over(self.waiting.len())?;
+        if words == 0 { Ok(()) } else { self.ask(|driver| driver.copy(to, from, 4 * words as u64, self.stream())) }
     }
 
     /// Hands over the first launches that wait.
@@ -233,6 +260,14 @@ impl Memory for Heap {
             return Ok(());
         }
         self.ask(|driver| driver.read(self.at() + 4 * at as u64, words, self.stream()))
+    }
+
+    fn copy_in(&mut self, at: usize, from: &dyn DeviceMemory, first: usize, words: usize) -> Result<()> {
+        self.copied(self.at() + 4 * at as u64, Storage::at(from)? + 4 * first as u64, words)
+    }
+
+    fn copy_out(&mut self, at: usize, to: &dyn DeviceMemory, first: usize, words: usize) -> Result<()> {
+        self.copied(Storage::at(to)? + 4 * first as u64, self.at() + 4 * at as u64, words)
     }
 
     fn launch(&mut self, program: &Program, params: &[u32], invocations: usize) -> Result<()> {

@@ -10,6 +10,7 @@ mod library;
 mod memory;
 mod open;
 pub mod ptx;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod values;

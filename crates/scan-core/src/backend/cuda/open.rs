@@ -2,13 +2,15 @@
 
 use super::driver::{Driver, Fault, NO_DEVICE};
 use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
+use super::storage::Storage;
 use super::{library, ptx};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::{Pool, Programs};
 use crate::backend::gpu::{Adapter, Device, DeviceRef, Memory, Program, Shape, Traits, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use crate::types::device::DeviceMemory;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// The oldest interface that has all that is asked of it: CUDA 11.4.
 const OLDEST: u32 = 11040;
@@ -183,5 +185,8 @@ impl Device for Cuda {
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
         Ok(Box::new(Heap::new(self, words)?))
+    }
+    fn storage(&'static self, words: usize) -> Result<Arc<dyn DeviceMemory>> {
+        Ok(Arc::new(Storage::new(self, words)?))
     }
 }

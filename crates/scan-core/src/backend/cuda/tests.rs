@@ -102,7 +102,7 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
 
 /// Six launches for each of so many steps, in memory of their own: element k, which is k at first, grows by k twice a step.
 fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
-    let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200)];
+    let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200, 4)];
     let [copy, add] = nests.map(|nest| Launch::of_nest(device, nest, false).map(|l| l.unwrap_or_else(|r| panic!("{}", r.0))));
     let (copy, add) = (copy?, add?);
     let mut plan = Plan::new();
@@ -110,7 +110,7 @@ fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
     let mut space = Space::new(device, &plan)?;
     let numbers: Vec<u8> = (0..200).flat_map(|k: i32| k.to_le_bytes()).collect();
     for region in [&a, &c] {
-        space.upload(region, Memory::Read(&numbers), 0..800)?;
+        space.bring(region, Memory::Read(&numbers), 0..800)?;
     }
     for _ in 0..2 * steps {
         for (launch, from, to) in [(&copy, &a, &b), (&add, &b, &c), (&copy, &b, &a)] {
@@ -118,7 +118,7 @@ fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
         }
     }
     let cells: Vec<Cell<u8>> = vec![Cell::new(0); 800];
-    space.download(&a, &cells, 0..800)?;
+    space.take(&a, Memory::Write(&cells), 0..800)?;
     Ok(cells.chunks(4).map(|c| u32::from_le_bytes([0, 1, 2, 3].map(|k: usize| c[k].get()))).collect())
 }
 

@@ -4,8 +4,11 @@ use super::launch::{Base, Bases, STOPPED, in_words};
 use super::{DeviceRef, Launch, Memory, kernels, words};
 use crate::backend::cpu;
 use crate::base::{Diagnostic, Result};
-use crate::types::DType;
-use crate::types::memory::OutOfMemory;
+use crate::dispatch;
+use crate::types::device::Crossed;
+use crate::types::memory::{self, OutOfMemory};
+use crate::types::words::Words;
+use crate::types::{DType, Element};
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -76,8 +79,6 @@ pub struct Space {
     device: DeviceRef,
     /// Copies an element, per dtype that was needed.
     copies: Vec<(DType, Launch)>,
-    /// Bytes that went to the device, and that came back.
-    pub crossed: [usize; 2],
     /// Launches.
     pub launches: usize,
 }
@@ -94,34 +95,57 @@ impl Space {
         }
         let mut memory = device.0.memory(plan.words)?;
         memory.write(0, &[0; STATUS_WORDS])?;
-        Ok(Space { memory, device, copies: vec![], crossed: [0; 2], launches: 0 })
+        Ok(Space { memory, device, copies: vec![], launches: 0 })
     }
 
-    /// Writes bytes of the host's memory, which stand from `offset` on there, to a region.
+    /// Brings bytes of a memory, which stand from `offset` on there, to a region: from the host, or from elsewhere on the device.
     ///
     /// # Errors
     /// `E0523`.
-    pub fn upload(&mut self, region: &Region, memory: cpu::Memory, bytes: Range<usize>) -> Result<()> {
+    pub fn bring(&mut self, region: &Region, memory: cpu::Memory, bytes: Range<usize>) -> Result<()> {
         let at = region.base(bytes.start).at;
-        self.crossed[0] += bytes.len();
         let words = match memory {
-            cpu::Memory::Read(m) => widened(region.dtype, m[bytes].iter().copied()),
-            cpu::Memory::Write(m) => widened(region.dtype, m[bytes].iter().map(Cell::get)),
+            cpu::Memory::Read(m) => widened(region.dtype, &m[bytes.clone()]),
+            cpu::Memory::Write(m) => widened(region.dtype, &memory::collect(m[bytes.clone()].iter().map(Cell::get))),
+            cpu::Memory::Device(from) | cpu::Memory::DeviceMut(from) => {
+                let [first, n] = in_elements(region.dtype, &bytes);
+                return self.memory.copy_in(at, &*from.memory, from.at + first, n);
+            }
         };
+        Crossed::sent(bytes.len());
         self.memory.write(at, &words)
     }
 
-    /// Reads a region back into these bytes of the host's memory.
+    /// Takes a region to these bytes of a memory that may be written.
     ///
     /// # Errors
     /// `E0523`.
-    pub fn download(&mut self, region: &Region, memory: &[Cell<u8>], bytes: Range<usize>) -> Result<()> {
+    pub fn take(&mut self, region: &Region, memory: cpu::Memory, bytes: Range<usize>) -> Result<()> {
         let at = region.base(bytes.start).at;
-        self.crossed[1] += bytes.len();
-        let mut words = vec![0; bytes.len() / region.dtype.size() * words(region.dtype)];
-        self.memory.read(at, &mut words)?;
-        narrowed(region.dtype, &words, &memory[bytes]);
-        Ok(())
+        match memory {
+            cpu::Memory::Write(cells) => {
+                let mut words = vec![0; in_elements(region.dtype, &bytes)[1]];
+                self.memory.read(at, &mut words)?;
+                Crossed::fetched(bytes.len());
+                narrowed(region.dtype, &words, &cells[bytes]);
+                Ok(())
+            }
+            cpu::Memory::DeviceMut(to) => {
+                let [first, n] = in_elements(region.dtype, &bytes);
+                self.memory.copy_out(at, &*to.memory, to.at + first, n)
+            }
+            cpu::Memory::Read(_) | cpu::Memory::Device(_) => Err(Diagnostic::internal("a result in memory that is only read")),
+        }
+    }
+
+    /// Writes a number of 64 bits, which no array holds.
+    ///
+    /// # Errors
+    /// `E0523`.
+    pub fn set(&mut self, region: &Region, number: i64) -> Result<()> {
+        let mut words = vec![];
+        number.put(&mut words);
+        self.memory.write(region.base(0).at, &words)
     }
 
     /// Launches a run of so many steps.
@@ -170,20 +194,19 @@ impl Space {
     }
 }
 
+/// The word of the first of some bytes, and how many words they are.
+fn in_elements(dtype: DType, bytes: &Range<usize>) -> [usize; 2] {
+    [bytes.start, bytes.len()].map(|n| n / dtype.size() * words(dtype))
+}
+
 /// Elements as words.
-fn widened(dtype: DType, mut bytes: impl Iterator<Item = u8>) -> Vec<u32> {
-    let mut next = || bytes.next();
-    let signed = matches!(dtype, DType::I8 | DType::I16);
-    let one = |b: u8| if signed { b as i8 as i32 as u32 } else { u32::from(b) };
-    let two = |b: [u8; 2]| if signed { i16::from_le_bytes(b) as i32 as u32 } else { u32::from(u16::from_le_bytes(b)) };
-    std::iter::from_fn(|| {
-        Some(match dtype.size() {
-            1 => one(next()?),
-            2 => two([next()?, next()?]),
-            _ => u32::from_le_bytes([next()?, next()?, next()?, next()?]),
-        })
-    })
-    .collect()
+fn widened(dtype: DType, bytes: &[u8]) -> Vec<u32> {
+    fn of<T: Element>(bytes: &[u8]) -> Vec<u32> {
+        let mut words = memory::room(bytes.len() / size_of::<T>() * T::WORDS);
+        bytes.chunks_exact(size_of::<T>()).for_each(|b| T::of_bytes(b).put(&mut words));
+        words
+    }
+    dispatch!(dtype, T => of::<T>(bytes))
 }
 
 /// Words as elements.
@@ -202,13 +225,13 @@ mod tests {
     fn elements_come_back_as_they_went() {
         let bytes: Vec<u8> = (0..48u8).map(|b| b.wrapping_mul(37)).collect();
         for dtype in [DType::Bool, DType::I8, DType::U16, DType::I16, DType::F32, DType::I64] {
-            let words = widened(dtype, bytes.iter().copied());
+            let words = widened(dtype, &bytes);
             assert_eq!(words.len(), bytes.len() / dtype.size() * super::words(dtype), "{dtype}");
             let cells: Vec<Cell<u8>> = vec![Cell::new(0); 48];
             narrowed(dtype, &words, &cells);
-            assert_eq!(cells.iter().map(Cell::get).collect::<Vec<_>>(), bytes, "{dtype}");
+            let expected: Vec<u8> = if dtype == DType::Bool { bytes.iter().map(|&b| u8::from(b != 0)).collect() } else { bytes.clone() };
+            assert_eq!(cells.iter().map(Cell::get).collect::<Vec<_>>(), expected, "{dtype}");
         }
-        assert_eq!(widened(DType::I8, [0xff, 1].into_iter()), [u32::MAX, 1]);
-        assert_eq!(widened(DType::U8, [0xff].into_iter()), [255]);
+        assert_eq!(widened(DType::I8, &[0xff, 1]), [u32::MAX, 1]);
     }
 }

@@ -49,9 +49,10 @@ pub fn blocks(k: usize) -> impl Iterator<Item = [usize; 2]> {
     (0..k).step_by(DEPTH).map(move |p| [p, DEPTH.min(k - p)])
 }
 
-/// Chains of `k` products, those of one of the [`blocks`], for each of m·n elements: operands are rows of the left side, which begin `row` bytes apart,
-/// of the right side, and the chains, which begin at 0.
-pub fn chains(dtype: DType, [m, k, n]: [usize; 3], row: isize) -> Nest {
+/// Chains of `k` products, those of one of the [`blocks`], for each of m·n elements: operands are the left side, of which so many bytes lie
+/// between the elements that a chain reads, and between those where chains begin; rows of the right side, so many bytes apart; and the
+/// chains, which begin at 0.
+pub fn chains(dtype: DType, [m, k, n]: [usize; 3], [along, row]: [isize; 2], down: isize) -> Nest {
     let mut kernel = Kernel::default();
     let lanes = [Lane::Uniform, Lane::Unit, Lane::Unit];
     let [a, b, c] = lanes.map(|lane| mem(&mut kernel, dtype, lane));
@@ -65,18 +66,19 @@ pub fn chains(dtype: DType, [m, k, n]: [usize; 3], row: isize) -> Nest {
     };
     kernel.carries.push(Carry { mem: c, next });
     let size = dtype.size() as isize;
-    let strides = vec![at(size, &[row]), at(n as isize * size, &[0]), at(0, &[n as isize * size])];
+    let strides = vec![at(along, &[row]), at(down, &[0]), at(0, &[n as isize * size])];
     Nest { kernel, lanes: n, steps: k, first: 0, outer: smallvec![m], strides, fills: vec![] }
 }
 
-/// The second operand's elements added to the first's.
-pub fn add(dtype: DType, n: usize) -> Nest {
+/// The second operand's elements, which lie so many bytes apart, added to the first's.
+pub fn add(dtype: DType, n: usize, apart: isize) -> Nest {
     let mut kernel = Kernel::default();
-    let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Unit));
+    let [sum, block] = [(); 2].map(|()| mem(&mut kernel, dtype, Lane::Uniform));
     let (x, y) = (push(&mut kernel, Op::Load(sum), dtype), push(&mut kernel, Op::Load(block), dtype));
     let value = push(&mut kernel, Op::Bin(Bin::Add, x, y), dtype);
     kernel.stores.push(Store { mem: sum, value, at: None });
-    Nest { kernel, lanes: n, steps: 1, first: 0, outer: SmallVec::new(), strides: vec![at(0, &[]); 2], fills: vec![] }
+    let strides = vec![at(0, &[dtype.size() as isize]), at(0, &[apart])];
+    Nest { kernel, lanes: 1, steps: 1, first: 0, outer: smallvec![n], strides, fills: vec![] }
 }
 
 /// A number counted up.

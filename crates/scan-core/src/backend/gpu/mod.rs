@@ -9,6 +9,7 @@ pub mod kept;
 pub mod kernels;
 pub mod launch;
 pub mod probe;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
@@ -19,6 +20,8 @@ use crate::backend::cpu::Refusal;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::{Kernel, Op};
 use crate::types::DType;
+use crate::types::device::DeviceMemory;
+pub use crate::types::words::words;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -73,6 +76,11 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// `E0392` where there is none.
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>>;
+    /// Memory of so many words that outlives a call, for the elements of arrays.
+    ///
+    /// # Errors
+    /// `E0392` where there is none.
+    fn storage(&'static self, words: usize) -> Result<Arc<dyn DeviceMemory>>;
 }
 
 /// Memory on a device. What is asked of it is done in that order.
@@ -87,6 +95,16 @@ pub trait Memory: Send {
     /// # Errors
     /// `E0523` where the device is lost.
     fn read(&mut self, at: usize, words: &mut [u32]) -> Result<()>;
+    /// Copies words of memory that outlives the call to this.
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost.
+    fn copy_in(&mut self, at: usize, from: &dyn DeviceMemory, first: usize, words: usize) -> Result<()>;
+    /// Copies words of this, after all that was launched, to memory that outlives the call.
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost.
+    fn copy_out(&mut self, at: usize, to: &dyn DeviceMemory, first: usize, words: usize) -> Result<()>;
     /// Runs a program with parameters (see [`launch`]) in so many invocations.
     ///
     /// # Errors
@@ -126,11 +144,6 @@ impl std::fmt::Debug for DeviceRef {
 /// The error of a device that does not answer any more.
 pub fn lost(name: &str, why: &str) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Device, "E0523", format!("the device {name} failed: {why}"))
-}
-
-/// Words that an element takes.
-pub fn words(dtype: DType) -> usize {
-    if dtype.size() == 8 { 2 } else { 1 }
 }
 
 /// Instructions of a kernel that a driver compiles in a second or two; it takes longer and longer for more.

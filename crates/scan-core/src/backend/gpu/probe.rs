@@ -39,7 +39,7 @@ pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Optio
     let regions: Vec<Region> = trial.memories.iter().map(|(dtype, m)| plan.region(*dtype, 0..m.len())).collect();
     let mut space = Space::new(device, &plan)?;
     for (region, (_, memory)) in regions.iter().zip(trial.memories) {
-        space.upload(region, Memory::Read(memory), 0..memory.len())?;
+        space.bring(region, Memory::Read(memory), 0..memory.len())?;
     }
     let bases: Vec<_> = trial.operands.iter().map(|o| regions[o.memory].base(o.offset)).collect();
     space.run(&launch, &bases, trial.steps, trial.first)?;
@@ -50,7 +50,7 @@ pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Optio
     let mut found = vec![];
     for (region, (_, memory)) in regions.iter().zip(trial.memories) {
         let cells: Vec<Cell<u8>> = memory.iter().map(|&b| Cell::new(b)).collect();
-        space.download(region, &cells, 0..memory.len())?;
+        space.take(region, Memory::Write(&cells), 0..memory.len())?;
         found.push(cells.into_iter().map(Cell::into_inner).collect());
     }
     Ok(Ok(Some((found, if trial.kernel.stop.is_some() { status.ran } else { trial.steps }))))

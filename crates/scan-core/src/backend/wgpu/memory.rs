@@ -1,10 +1,12 @@
 //! The memory of a call: a buffer, and launches that are gathered before they are handed over.
 
 use super::open::{WINDOW, Wgpu, now};
+use super::storage::Storage;
 use super::wgsl::GROUP;
 use crate::backend::gpu::kept::Pool;
 use crate::backend::gpu::{Device, Memory, Program, lost};
 use crate::base::Result;
+use crate::types::device::DeviceMemory;
 use crate::types::memory::OutOfMemory;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +18,7 @@ const PARAMS: u64 = 1 << 20;
 const ALIGN: usize = 256;
 /// Buffers that are kept for later calls: how many, and their bytes at most.
 const KEPT: (usize, u64) = (16, 1 << 28);
-const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_DST).union(BufferUsages::COPY_SRC);
+pub(super) const STORAGE: BufferUsages = BufferUsages::STORAGE.union(BufferUsages::COPY_DST).union(BufferUsages::COPY_SRC);
 const READ: BufferUsages = BufferUsages::MAP_READ.union(BufferUsages::COPY_DST);
 
 /// Buffers that nobody uses.
@@ -40,7 +42,7 @@ pub(super) struct Heap {
 
 impl Wgpu {
     /// A buffer of at least so many bytes.
-    fn buffer(&self, bytes: u64, usage: BufferUsages) -> Result<Buffer> {
+    pub(super) fn buffer(&self, bytes: u64, usage: BufferUsages) -> Result<Buffer> {
         let size = bytes.max(1 << 8).next_power_of_two().min(self.limit() as u64).max(bytes.next_multiple_of(4));
         // One that is not much larger than asked for.
         if let Some((_, buffer)) = self.pool.take(&usage, size..=4 * size.max(1 << 12)) {
@@ -59,8 +61,57 @@ impl Wgpu {
 }
 
 impl Wgpu {
-    fn keep(&self, buffer: Buffer) {
+    pub(super) fn keep(&self, buffer: Buffer) {
         self.pool.give(buffer.usage(), buffer.size(), buffer);
+    }
+    /// Copies words from one buffer to another, after all that was handed over.
+    pub(super) fn copy(&self, (from, first): (&Buffer, usize), (to, at): (&Buffer, usize), words: usize) -> Result<()> {
+        if words > 0 {
+            let mut encoder = self.device.create_command_encoder(&Default::default());
+            encoder.copy_buffer_to_buffer(from, 4 * first as u64, to, 4 * at as u64, 4 * words as u64);
+            self.queue.submit([encoder.finish()]);
+        }
+        self.sound()
+    }
+    fn wait(&self) -> Result<()> {
+        let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
+        polled.map_err(|e| lost(self.name(), &e.to_string()))?;
+        self.sound()
+    }
+    /// Reads words of a buffer, after all that was handed over.
+    pub(super) fn read(&self, buffer: &Buffer, at: usize, words: &mut [u32]) -> Result<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let size = 4 * words.len() as u64;
+        let back = self.buffer(size, READ)?;
+        self.copy((buffer, at), (&back, 0), words.len())?;
+        let slice = back.slice(..size);
+        let answer = Arc::new(Mutex::new(None));
+        let told = answer.clone();
+        slice.map_async(wgpu::MapMode::Read, move |done| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done));
+        // Another thread that waits may be the one that is told.
+        let done = loop {
+            self.wait()?;
+            if let Some(done) = answer.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                break done;
+            }
+            std::thread::yield_now();
+        };
+        done.map_err(|e: wgpu::BufferAsyncError| lost(self.name(), &e.to_string()))?;
+        let view = slice.get_mapped_range().map_err(|e| lost(self.name(), &e.to_string()))?;
+        for (word, bytes) in words.iter_mut().zip(view.chunks_exact(4)) {
+            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        drop(view);
+        back.unmap();
+        self.keep(back);
+        Ok(())
+    }
+    /// Writes words to a buffer.
+    pub(super) fn write(&self, buffer: &Buffer, at: usize, words: &[u32]) -> Result<()> {
+        self.queue.write_buffer(buffer, 4 * at as u64, &bytes(words));
+        self.sound()
     }
 }
 
@@ -100,12 +151,6 @@ impl Heap {
         }
         self.device.sound()
     }
-
-    fn wait(&self) -> Result<()> {
-        let polled = self.device.device.poll(wgpu::PollType::wait_indefinitely());
-        polled.map_err(|e| lost(self.device.name(), &e.to_string()))?;
-        self.device.sound()
-    }
 }
 
 fn bytes(words: &[u32]) -> Vec<u8> {
@@ -122,41 +167,22 @@ fn groups(invocations: usize) -> [u32; 2] {
 impl Memory for Heap {
     fn write(&mut self, at: usize, words: &[u32]) -> Result<()> {
         self.hand_over()?;
-        self.device.queue.write_buffer(&self.buffer, 4 * at as u64, &bytes(words));
-        self.device.sound()
+        self.device.write(&self.buffer, at, words)
     }
 
     fn read(&mut self, at: usize, words: &mut [u32]) -> Result<()> {
         self.hand_over()?;
-        if words.is_empty() {
-            return Ok(());
-        }
-        let size = 4 * words.len() as u64;
-        let back = self.device.buffer(size, READ)?;
-        let mut encoder = self.device.device.create_command_encoder(&Default::default());
-        encoder.copy_buffer_to_buffer(&self.buffer, 4 * at as u64, &back, 0, size);
-        self.device.queue.submit([encoder.finish()]);
-        let slice = back.slice(..size);
-        let answer = Arc::new(Mutex::new(None));
-        let told = answer.clone();
-        slice.map_async(wgpu::MapMode::Read, move |done| *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done));
-        // Another thread that waits may be the one that is told.
-        let done = loop {
-            self.wait()?;
-            if let Some(done) = answer.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                break done;
-            }
-            std::thread::yield_now();
-        };
-        done.map_err(|e: wgpu::BufferAsyncError| lost(self.device.name(), &e.to_string()))?;
-        let view = slice.get_mapped_range().map_err(|e| lost(self.device.name(), &e.to_string()))?;
-        for (word, bytes) in words.iter_mut().zip(view.chunks_exact(4)) {
-            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
-        drop(view);
-        back.unmap();
-        self.device.keep(back);
-        Ok(())
+        self.device.read(&self.buffer, at, words)
+    }
+
+    fn copy_in(&mut self, at: usize, from: &dyn DeviceMemory, first: usize, words: usize) -> Result<()> {
+        self.hand_over()?;
+        self.device.copy((Storage::buffer(from)?, first), (&self.buffer, at), words)
+    }
+
+    fn copy_out(&mut self, at: usize, to: &dyn DeviceMemory, first: usize, words: usize) -> Result<()> {
+        self.hand_over()?;
+        self.device.copy((&self.buffer, at), (Storage::buffer(to)?, first), words)
     }
 
     fn launch(&mut self, program: &Program, params: &[u32], invocations: usize) -> Result<()> {
@@ -176,7 +202,7 @@ impl Memory for Heap {
 
     fn finish(&mut self) -> Result<()> {
         self.hand_over()?;
-        self.wait()
+        self.device.wait()
     }
 }
 

@@ -4,6 +4,7 @@ mod memory;
 #[allow(unsafe_code)]
 mod open;
 mod spirv;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod values;

@@ -1,6 +1,7 @@
 //! Adapters, and devices as they are opened: once per process, and probed.
 
 use super::memory::{Buffers, Heap, none};
+use super::storage::Storage;
 use super::{spirv, wgsl};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::Programs;
@@ -8,6 +9,7 @@ use crate::backend::gpu::launch::MOST;
 use crate::backend::gpu::{Adapter, Device, DeviceRef, Memory, Program, Shape, Traits, lost, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
+use crate::types::device::DeviceMemory;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -205,5 +207,8 @@ impl Device for Wgpu {
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
         Ok(Box::new(Heap::new(self, words)?))
+    }
+    fn storage(&'static self, words: usize) -> Result<Arc<dyn DeviceMemory>> {
+        Ok(Arc::new(Storage::new(self, words)?))
     }
 }

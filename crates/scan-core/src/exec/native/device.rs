@@ -1,5 +1,6 @@
 //! A kernel on a device with a memory of its own: what it reads goes there, what it writes comes back.
 
+use super::home::Home;
 use crate::backend::cpu::{Memory, Operand};
 use crate::backend::gpu::heap::Plan;
 use crate::backend::gpu::launch::{Base, MOST_STEPS};
@@ -61,6 +62,14 @@ impl OnDevice {
     pub fn name(&self) -> &'static str {
         self.device.0.name()
     }
+    /// Where what it reads and writes is to lie; with the host where the device has no program for it.
+    pub fn home(&self) -> Home {
+        Home((!self.is_refused()).then_some(self.device))
+    }
+    /// Notes what crossed in a call.
+    pub fn note(&self, crossed: [u64; 2]) {
+        self.crossed.iter().zip(crossed).for_each(|(c, n)| c.store(n, Ordering::Relaxed));
+    }
     /// Why it runs on the host, always or sometimes.
     pub fn refusal(&self) -> Option<String> {
         let often = self.given_up.load(Ordering::Relaxed);
@@ -76,7 +85,7 @@ impl OnDevice {
         self.crossed.each_ref().map(|c| c.load(Ordering::Relaxed))
     }
 
-    /// Runs at most so many steps on operands in the host's memory; how many ran. `None` where the host must run them: nothing was written.
+    /// Runs at most so many steps on operands in the memory of the host or of the device; how many ran. `None` where the host must run them: nothing was written.
     ///
     /// # Errors
     /// `E0522` where the device lacks a dtype, `E0392` where it has no memory, `E0523` where it fails; an interruption.
@@ -98,18 +107,19 @@ impl OnDevice {
         let regions: SmallVec<[Region; 8]> = touched.iter().map(|t| plan.region(t.dtype, t.all.clone())).collect();
         let mut space = Space::new(self.device, &plan)?;
         for (region, t) in regions.iter().zip(&touched).filter(|t| t.1.read) {
-            space.upload(region, t.memory, t.all.clone())?;
+            space.bring(region, t.memory, t.all.clone())?;
         }
         let at = |o: &Operand| touched.iter().position(|t| t.memory.span() == o.memory.span()).expect("memory of an operand");
         let bases: Vec<_> = operands.iter().map(|o| (regions[at(o)], o.offset)).collect();
         let ran = self.steps(cx, &mut space, &launch, &bases, steps, first)?;
         if let Some(ran) = ran {
             for (region, t) in regions.iter().zip(&touched) {
-                if let (Memory::Write(cells), Some(written)) = (t.memory, &t.written) {
-                    space.download(region, cells, written.clone())?;
+                if let Some(written) = &t.written {
+                    space.take(region, t.memory, written.clone())?;
                 }
             }
-            self.crossed.iter().zip(space.crossed).for_each(|(c, n)| c.store(n as u64, Ordering::Relaxed));
+            // What is handed over lies there for whoever asks next.
+            space.finish()?;
             return Ok(Some(ran));
         }
         self.given_up.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! The memory of a state while its loop runs.
 
+use super::home::Home;
 use crate::backend::cpu::{Memory, Operand, bytes, cells, copy};
 use crate::ir::{Keep, Scan, StateId};
 use crate::lower::Window;
@@ -69,9 +70,9 @@ pub struct HeldCells<'a> {
     /// The number of the first row in the buffer.
     pub base: usize,
     /// The buffer.
-    pub rows: &'a [Cell<u8>],
+    pub rows: Memory<'a>,
     /// The rows that one step hands to the next.
-    pub window: &'a [Cell<u8>],
+    pub window: Memory<'a>,
 }
 
 impl Held {
@@ -84,12 +85,12 @@ impl Held {
         window: &Window,
         ins: &mut [Array],
         [n, room]: [usize; 2],
-        skip: usize,
+        (skip, home): (usize, Home),
         taken: Option<usize>,
     ) -> Held {
         let at = scan.init_input(id);
         let init = at.map_or(0, |at| ins[at].shape()[0]);
-        let mut kept = Array::zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
+        let mut kept = home.zeros(window.dtype, &with_rows(window.carried_offsets().count(), &window.shape));
         for (k, j) in window.carried_offsets().enumerate() {
             if let Some(at) = at.filter(|_| j < init) {
                 kept.copy_rows(k, &ins[at], j..j + 1);
@@ -105,8 +106,8 @@ impl Held {
         let base = if kind != Rows::All || all || skip > window.first_write { 0 } else { skip };
         let rows = match kind {
             Rows::None => Array::zeros(window.dtype, &[0]),
-            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),
-            _ => all_rows(scan, at, window, ins, room, base),
+            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, [0, capacity], home),
+            _ => all_rows(scan, at, window, ins, [room, base], home),
         };
         Held { rows, window: kept, init, kind, base }
     }
@@ -120,7 +121,7 @@ impl Held {
         window: &Window,
         ins: &mut [Array],
         [n, room]: [usize; 2],
-        (in_place, turns): (bool, bool),
+        (in_place, turns, home): (bool, bool, Home),
         taken: Option<usize>,
     ) -> Held {
         let at = scan.init_input(id);
@@ -134,10 +135,10 @@ impl Held {
             }
         };
         let rows = match kind {
-            Rows::One => first_row(scan, at, window, ins),
-            Rows::Turns => first_rows(scan, at, window, ins, 0, 2),
-            Rows::All | Rows::None => all_rows(scan, at, window, ins, room, 0),
-            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, 0, capacity),
+            Rows::One => first_row(scan, at, window, ins, home),
+            Rows::Turns => first_rows(scan, at, window, ins, [0, 2], home),
+            Rows::All | Rows::None => all_rows(scan, at, window, ins, [room, 0], home),
+            Rows::Sliding { capacity, .. } => first_rows(scan, at, window, ins, [0, capacity], home),
         };
         let empty = Array::zeros(window.dtype, &[0]);
         Held { rows, window: empty, init, kind, base: 0 }
@@ -170,6 +171,11 @@ impl Held {
     pub fn restart(&mut self, window: &Window, step: usize) {
         let Rows::Sliding { kept, .. } = self.kind else { return };
         let (row, first) = (window.row_bytes(), step + window.span - kept);
+        if self.rows.data().is_on_device() {
+            self.rows.move_rows(first - self.base..first - self.base + kept, 0);
+            self.base = first;
+            return;
+        }
         let memory = Memory::Write(cells(&mut self.rows));
         let from = Operand { memory, offset: (first - self.base) * row, stride: 0 };
         copy(&from, &Operand { memory, offset: 0, stride: 0 }, kept * row);
@@ -184,9 +190,9 @@ impl Held {
     pub fn only(&mut self) -> &[Cell<u8>] {
         cells(if self.window.is_empty() { &mut self.rows } else { &mut self.window })
     }
-    /// As bytes.
-    pub fn cells(&mut self) -> HeldCells<'_> {
-        HeldCells { base: self.base, rows: cells(&mut self.rows), window: cells(&mut self.window) }
+    /// As bytes; on a device where they lie there, if that is asked for.
+    pub fn cells(&mut self, there: bool) -> HeldCells<'_> {
+        HeldCells { base: self.base, rows: Memory::of_mut(&mut self.rows, there), window: Memory::of_mut(&mut self.window, there) }
     }
 
     /// What a loop that is one kernel returns.
@@ -246,11 +252,11 @@ pub fn make_room(held: &mut [Held], windows: &[Window], room: &mut usize, done: 
 }
 
 /// A buffer of all rows from `base` on: the initial ones, then zeros where a step may see them.
-fn all_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array], n: usize, base: usize) -> Array {
+fn all_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array], [n, base]: [usize; 2], home: Home) -> Array {
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let total = (n + window.span).max(init);
-    let Some(at) = at.filter(|_| window.entering) else { return first_rows(scan, at, window, ins, base, total - base) };
-    let mut rows = std::mem::replace(&mut ins[at], Array::scalar(false));
+    let Some(at) = at.filter(|_| window.entering) else { return first_rows(scan, at, window, ins, [base, total - base], home) };
+    let mut rows = home.own(std::mem::replace(&mut ins[at], Array::scalar(false)));
     if rows.shape()[0] < total {
         rows.resize_rows(total);
     }
@@ -258,17 +264,17 @@ fn all_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array], 
 }
 
 /// A buffer of the first row alone; the caller's array itself, where it has no more.
-fn first_row(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array]) -> Array {
+fn first_row(scan: &Scan, at: Option<usize>, window: &Window, ins: &mut [Array], home: Home) -> Array {
     match at {
-        Some(at) if ins[at].shape()[0] == 1 => std::mem::replace(&mut ins[at], Array::scalar(false)),
-        _ => first_rows(scan, at, window, ins, 0, 1),
+        Some(at) if ins[at].shape()[0] == 1 => home.own(std::mem::replace(&mut ins[at], Array::scalar(false))),
+        _ => first_rows(scan, at, window, ins, [0, 1], home),
     }
 }
 
 /// A buffer of so many rows from `base` on that begins with the initial ones. No step sees the others before it, or one before
 /// it, wrote them.
-fn first_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &[Array], base: usize, total: usize) -> Array {
-    let mut rows = Array::dirty_apart(window.dtype, &with_rows(total, &window.shape), &read(scan, window, ins, base));
+fn first_rows(scan: &Scan, at: Option<usize>, window: &Window, ins: &[Array], [base, total]: [usize; 2], home: Home) -> Array {
+    let mut rows = home.dirty_apart(window.dtype, &with_rows(total, &window.shape), || read(scan, window, ins, base));
     let init = at.map_or(0, |at| ins[at].shape()[0]);
     let seen = init.max(window.span).clamp(base, base + total);
     let given = init.clamp(base, seen);

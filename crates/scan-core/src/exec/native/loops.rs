@@ -4,12 +4,14 @@ use super::device::OnDevice;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, Rows, from_row, room};
+use super::home::Home;
 use super::lists::Lists;
 use super::mixed::{Kernels, Mixed};
 use super::paused::Common;
 use super::plan::plan;
 use super::ready::Ready;
 use super::switched::Switched;
+use super::there::There;
 use super::tier::Engine;
 use super::variants::{Made, Variants};
 use crate::base::{Result, Span};
@@ -20,6 +22,7 @@ use crate::lower::mixed::MixedLoop;
 use crate::lower::scan::{BY_VALUES, CHANGES, LoopKernel, lower};
 use crate::lower::{Refusal, Window, mixed};
 use crate::scan::{kept, retype, step};
+use crate::types::device::Crossed;
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -108,6 +111,14 @@ impl NativeLoop {
     /// What it is for these inputs.
     pub(super) fn variant(&self, ins: &[Array]) -> Arc<Variant> {
         self.variants.get(ins, || self.make(ins))
+    }
+    /// True where it runs on a device for these inputs, and no part of it with the host.
+    pub(super) fn is_there(&self, ins: &[Array]) -> bool {
+        match &*self.variant(ins) {
+            Variant::Kernel(ready) => ready.home().0.is_some(),
+            Variant::Mixed(mixed, _) => mixed.there().is_ok_and(|there| there.is_some_and(There::is_whole)),
+            _ => false,
+        }
     }
     /// The names of what is computed of the sequences' rows, a block at a time, ahead of the steps that read them.
     pub fn ahead(&self) -> Vec<&str> {
@@ -236,11 +247,13 @@ impl NativeLoop {
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         let steps = step::timed(scan, n, cx, |cx| {
-            let computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+            let mut computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+            let home = ready.home();
+            ready.before.send(home, ins, &mut computed)?;
             let room = room(scan, windows, n);
             foresee(scan, windows, flow, n)?;
             let states = scan.states.ids().zip(windows).zip(&self.skip);
-            let new = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], skip, flow.holds(id)));
+            let new = states.map(|((id, w), &skip)| Held::new(scan, id, w, ins, [n, room], (skip, home), flow.holds(id)));
             kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
             ready.steps(scan, cx, ins, &computed, flow, &mut held, [n, room], failed)
         })?;
@@ -268,8 +281,15 @@ impl NativeLoop {
         let room = room(scan, windows, n);
         let states = scan.states.ids().zip(windows).zip(lists.lists[0].in_place());
         foresee(scan, windows, flow, n)?;
-        let turns = lists.there()?.is_none();
-        let new = states.map(|((id, w), &one)| Held::in_memory(scan, id, w, ins, [n, room], (one, turns), flow.holds(id)));
+        let there = lists.there()?;
+        let home = Home(there.filter(|there| there.is_whole()).map(There::device));
+        if let Some(there) = there {
+            scan.seqs.ids().try_for_each(|id| Home(Some(there.device())).send(&mut ins[scan.seq_input(id)]))?;
+        }
+        let in_memory = |((id, w), &one): ((StateId, &Window), &bool)| {
+            Held::in_memory(scan, id, w, ins, [n, room], (one, there.is_none(), home), flow.holds(id))
+        };
+        let new = states.map(in_memory);
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         kept::laid_out(scan, &Cell::new(0), || held.extend(new))?;
         let mut refused = false;
@@ -295,13 +315,16 @@ impl NativeLoop {
     /// arguments.
     fn eval_on(&self, cx: &mut EvalCx, ins: &mut [Array], mut feed: Feed, after: &[Array]) -> Result<Outs<Array>> {
         let n = step::count_steps(&self.scan, ins)?;
+        let crossed = Crossed::start();
         let short = |id: StateId| self.scan.init_input(id).is_some_and(|at| ins[at].shape()[0] < self.scan.states[id].span());
         if n > 0 && !self.scan.states.ids().any(short) {
             feed.advance(&self.scan, cx, ins, 0, n)?;
             match &*self.variant(ins) {
                 Variant::Kernel(ready) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, &ready.plan.windows, after, n)? };
-                    return match self.run(ready, cx, ins, &mut flow, n)? {
+                    let made = self.run(ready, cx, ins, &mut flow, n)?;
+                    ready.tier.device().into_iter().for_each(|device| device.note(crossed.since()));
+                    return match made {
                         Some(outs) => self.with_foot(cx, outs, flow.drain, after),
                         None => self.by_law(cx, ins, flow.feed, after),
                     };
@@ -328,7 +351,10 @@ impl NativeLoop {
         (n, after): (usize, &[Array]),
     ) -> Result<Outs<Array>> {
         let mut flow = Flow { feed, drain: self.drain(cx, lists.windows(), after, n)? };
-        match self.run_lists(lists, cx, ins, &mut flow, n)? {
+        let crossed = Crossed::start();
+        let made = self.run_lists(lists, cx, ins, &mut flow, n)?;
+        lists.there()?.into_iter().for_each(|there| there.note(crossed.since()));
+        match made {
             Some(outs) => self.with_foot(cx, outs, flow.drain, after),
             None => self.by_law(cx, ins, flow.feed, after),
         }

@@ -1,5 +1,6 @@
 //! A group of elementwise nodes as one kernel.
 
+use super::home::Home;
 use super::spread::{self, Spread};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::team::GRAIN;
@@ -11,6 +12,7 @@ use crate::ir::{EvalCx, Graph, Op};
 use crate::kernel::{Kernel, Lane};
 use crate::lower::scan::lower_map;
 use crate::ops::broadcast::broadcast;
+use crate::types::device::Crossed;
 use crate::types::shape::{broadcast_shapes, count};
 use crate::types::{Array, DType, Extents, Type};
 use smallvec::SmallVec;
@@ -56,18 +58,38 @@ impl NativeMap {
     }
 
     /// A result of this rank: as the operands, or of one element.
-    fn result(dtype: DType, rank: usize, shape: &Extents, full: bool) -> Option<Array> {
+    fn result(dtype: DType, rank: usize, shape: &Extents, full: bool, home: Home) -> Option<Array> {
         let ones = if full { rank.checked_sub(shape.len())? } else { rank };
         let mut own: Extents = SmallVec::from_elem(1, ones);
         own.extend(shape.iter().copied().filter(|_| full));
-        Some(Array::dirty(dtype, &own))
+        Some(home.dirty(dtype, &own))
     }
 
     /// Its results, not computed yet.
-    fn results(&self, kernel: &Kernel, n_ins: usize, shape: &Extents) -> Option<Outs<Array>> {
+    fn results(&self, kernel: &Kernel, n_ins: usize, shape: &Extents, home: Home) -> Option<Outs<Array>> {
         let lanes = kernel.mems.iter().skip(n_ins).map(|m| m.lane == Lane::Unit);
         let types = self.graph.results().iter().map(|&v| self.graph.ty(v));
-        types.zip(lanes).map(|(ty, full)| NativeMap::result(ty.dtype, ty.rank(), shape, full)).collect()
+        types.zip(lanes).map(|(ty, full)| NativeMap::result(ty.dtype, ty.rank(), shape, full, home)).collect()
+    }
+
+    /// Its results where a device makes them; `None` where the host is to.
+    fn there(&self, cx: &mut EvalCx, tier: &Tiered, ins: &[Array], shape: &Extents) -> Result<Option<Outs<Array>>> {
+        let Some(device) = tier.device().filter(|device| !device.is_refused()) else { return Ok(None) };
+        let (crossed, home, kernel) = (Crossed::start(), device.home(), tier.kernel());
+        let mut ins: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
+        ins.iter_mut().try_for_each(|x| home.send(x))?;
+        let Some(mut outs) = self.results(kernel, ins.len(), shape, home) else { return Ok(None) };
+        let read = ins.iter().map(|a| Memory::of(a, true));
+        let memory = read.chain(outs.iter_mut().map(|a| Memory::of_mut(a, true)));
+        let operands: SmallVec<[Operand; 8]> = memory.map(|memory| Operand { memory, offset: 0, stride: 0 }).collect();
+        let mut made = true;
+        run_in_parts(cx, kernel, &operands, count(shape), |cx, now, lanes| {
+            made &= device.run(cx, kernel, now, lanes, 1, 0)?.is_some();
+            Ok(())
+        })?;
+        drop(operands);
+        device.note(crossed.since());
+        Ok(made.then_some(outs))
     }
 
     /// The result of operands that broadcast along some axes; `None` for those of the law: nodes of which the shapes of others decide what
@@ -127,16 +149,14 @@ const FEW: usize = 64;
 const PORTION: usize = 1 << 26;
 
 /// Runs so many lanes at a time that the caller may stop it.
-fn run_in_parts(cx: &mut EvalCx, tier: &Tiered, operands: &[Operand], lanes: usize) -> Result<()> {
-    let kernel = tier.kernel();
+fn run_in_parts(
+    cx: &mut EvalCx,
+    kernel: &Kernel,
+    operands: &[Operand],
+    lanes: usize,
+    mut run: impl FnMut(&mut EvalCx, &[Operand], usize) -> Result<()>,
+) -> Result<()> {
     let part = (PORTION / kernel.body.len().max(1)).max(1 << 10).next_multiple_of(GRAIN);
-    let run = |cx: &mut EvalCx, now: &[Operand], lanes: usize| {
-        let there = tier.device().map_or(Ok(None), |device| device.run(cx, kernel, now, lanes, 1, 0))?;
-        if there.is_none() {
-            tier.run(now, lanes, 1, 0);
-        }
-        Ok(())
-    };
     if lanes <= part {
         return run(cx, operands, lanes);
     }
@@ -161,7 +181,15 @@ impl NativeOp for NativeMap {
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let mask: Mask = ins.iter().map(|a| a.len() == 1).collect();
         let found = self.shape(ins, &mask).and_then(|shape| Some((self.variant(&mask)?, shape)));
-        let ready = found.and_then(|(tier, shape)| Some((self.results(tier.kernel(), ins.len(), &shape)?, tier, count(&shape))));
+        if let Some((tier, shape)) = &found
+            && let Some(made) = self.there(cx, tier, ins, shape)?
+        {
+            return Ok(made);
+        }
+        let ready = found.and_then(|(tier, shape)| {
+            let outs = self.results(tier.kernel(), ins.len(), &shape, Home::HERE)?;
+            Some((outs, tier, count(&shape)))
+        });
         let Some((mut outs, tier, lanes)) = ready else {
             if let Some(out) = self.broadcast(cx, ins)? {
                 return Ok([out].into_iter().collect());
@@ -172,7 +200,10 @@ impl NativeOp for NativeMap {
         let read = ins.iter().map(|a| Memory::Read(bytes(a)));
         let memory = read.chain(outs.iter_mut().map(|a| Memory::Write(cells(a))));
         let operands: SmallVec<[Operand; 8]> = memory.map(|memory| Operand { memory, offset: 0, stride: 0 }).collect();
-        run_in_parts(cx, &tier, &operands, lanes)?;
+        run_in_parts(cx, tier.kernel(), &operands, lanes, |_, now, lanes| {
+            tier.run(now, lanes, 1, 0);
+            Ok(())
+        })?;
         drop(operands);
         Ok(outs)
     }

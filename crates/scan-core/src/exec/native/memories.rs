@@ -2,7 +2,7 @@
 
 use super::head::Feed;
 use super::held::{Held, Rows};
-use crate::backend::cpu::{Memory, Operand, Spot, bytes, cells};
+use crate::backend::cpu::{Memory, Operand, Spot, bytes};
 use crate::dispatch;
 use crate::ir::Scan;
 use crate::lower::Window;
@@ -29,6 +29,9 @@ const FEW: usize = 8;
 impl Steady {
     /// A value for so many steps. Matrices that stay in the cache begin at a line of it: a vector that crosses a line costs twice.
     pub fn new(array: Array, steps: usize) -> Steady {
+        if array.data().resident().is_some() {
+            return Steady { array, offset: 0 };
+        }
         let there = bytes(&array);
         let matrix = array.rank() == 2 && array.dtype().is_float() && CACHED.contains(&there.len());
         if !matrix || steps <= FEW || there.as_ptr().addr().is_multiple_of(LINE) {
@@ -47,8 +50,8 @@ impl Steady {
 /// The rows of states, as long as they do not move.
 pub struct HeldRows<'a> {
     /// The first buffers, and all others: one step of a few states takes no memory. No `SmallVec`, which would fix the lifetime.
-    few: [&'a [Cell<u8>]; 4],
-    more: Vec<&'a [Cell<u8>]>,
+    few: [Memory<'a>; 4],
+    more: Vec<Memory<'a>>,
     /// How each buffer is used.
     kinds: SmallVec<[Rows; 4]>,
     /// Number of the row with which each buffer begins.
@@ -63,17 +66,18 @@ impl<'a> HeldRows<'a> {
         let kinds: SmallVec<[Rows; 4]> = held.iter().map(|h| h.kind).collect();
         let base = held.iter().map(|h| h.base).collect();
         let period = if kinds.contains(&Rows::Turns) { 2 } else { 1 };
-        let mut rows = held.iter_mut().map(|h| cells(&mut h.rows));
-        let few = std::array::from_fn(|_| rows.next().unwrap_or_default());
+        let mut rows = held.iter_mut().map(|h| Memory::of_mut(&mut h.rows, true));
+        let few = std::array::from_fn(|_| rows.next().unwrap_or(Memory::Write(&[])));
         HeldRows { few, more: rows.collect(), kinds, base, period }
     }
     /// The buffer of a state.
-    fn rows(&self, state: usize) -> &'a [Cell<u8>] {
+    fn rows(&self, state: usize) -> Memory<'a> {
         self.few.get(state).copied().unwrap_or_else(|| self.more[state - self.few.len()])
     }
 }
 
 /// The memory of a run, as long as it does not move.
+#[derive(Clone, Copy)]
 pub struct Memories<'a> {
     scan: &'a Scan,
     windows: &'a [Window],
@@ -82,6 +86,8 @@ pub struct Memories<'a> {
     feed: &'a Feed<'a>,
     arena: &'a [Cell<u8>],
     held: &'a HeldRows<'a>,
+    /// What is read is looked up where it lies on a device.
+    there: bool,
 }
 
 impl<'a> Memories<'a> {
@@ -95,7 +101,15 @@ impl<'a> Memories<'a> {
         arena: &'a [Cell<u8>],
         held: &'a HeldRows<'a>,
     ) -> Memories<'a> {
-        Memories { scan, windows, ins, before, feed, arena, held }
+        Memories { scan, windows, ins, before, feed, arena, held, there: false }
+    }
+    /// The same for a device.
+    pub fn there(self) -> Memories<'a> {
+        Memories { there: true, ..self }
+    }
+    /// The same for the host.
+    pub fn here(self) -> Memories<'a> {
+        Memories { there: false, ..self }
     }
 
     /// Dtypes of the sequences.
@@ -142,17 +156,17 @@ impl<'a> Memories<'a> {
             At::Slot(_) => unreachable!("laid out"),
             At::Seq(id) => {
                 let x = &self.ins[self.scan.seq_input(id)];
-                let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
+                let (rows, row) = (x.shape()[0], x.len() * x.dtype().size() / x.shape()[0]);
                 let stride = self.period() as isize * if self.scan.seqs[id].reverse { -(row as isize) } else { row as isize };
-                Operand { memory: Memory::Read(bytes(x)), offset: self.feed.row(self.scan, id, rows, step) * row, stride }
+                Operand { memory: Memory::of(x, self.there), offset: self.feed.row(self.scan, id, rows, step) * row, stride }
             }
             At::Before(k) => {
                 let Steady { array, offset } = &self.before[k];
-                Operand { memory: Memory::Read(bytes(array)), offset: *offset, stride: 0 }
+                Operand { memory: Memory::of(array, self.there), offset: *offset, stride: 0 }
             }
             At::Row(id, offset) => {
                 let k = id.0 as usize;
-                let memory = Memory::Write(self.held.rows(k));
+                let memory = self.held.rows(k);
                 let row = self.windows[k].row_bytes();
                 match self.held.kinds[k] {
                     Rows::One => Operand { memory, offset: 0, stride: 0 },

@@ -4,6 +4,7 @@ use super::before::Before;
 use super::bound::{Bound, Halt, bytes_of};
 use super::head::Feed;
 use super::held::Held;
+use super::home::Home;
 use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
 use super::there::{self, Laid, There};
@@ -387,10 +388,12 @@ impl Mixed {
     /// What the ops report.
     pub fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], [n, own, step]: [usize; 3]) -> Result<Begun<'_>> {
         let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, step))?;
-        let before = self.before.values(ins, &computed).map(|array| Steady::new(array.clone(), n)).collect();
-        if self.there()?.is_none() {
+        let there = self.there()?;
+        if there.is_none() {
             self.pieces.iter().for_each(|p| p.expect(own));
         }
+        let home = Home(there.map(There::device));
+        let before = self.before.values(ins, &computed).map(|x| Ok(Steady::new(home.sent(x)?, n))).collect::<Result<_>>()?;
         Ok(Begun { list: self, before, arena: self.arena() })
     }
 }
@@ -407,9 +410,10 @@ impl Mixed {
         end: usize,
     ) -> std::result::Result<bool, Halt> {
         let (first, steps) = (*done, end - *done);
+        let (memories, here) = (&memories.there(), memories.here());
         let bind = |(piece, place)| match place {
             &there::Part::There(_) => None,
-            there::Part::Here { .. } => Some(Bound::new(piece, memories, first, [steps, 1, 1])),
+            there::Part::Here { .. } => Some(Bound::new(piece, &here, first, [steps, 1, 1])),
         };
         let bound: Vec<Option<Bound>> = self.pieces.iter().zip(&there.parts).map(bind).collect();
         let mut scratch = vec![];

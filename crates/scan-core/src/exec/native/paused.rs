@@ -2,6 +2,7 @@
 
 use super::head::Feed;
 use super::held::{Held, make_room};
+use super::home::Home;
 use super::loops::{NativeLoop, Variant};
 use super::memories::Steady;
 use super::ready::Standing;
@@ -70,8 +71,8 @@ impl NativeLoop {
         for (id, window) in scan.states.ids().zip(windows) {
             held.push(match list {
                 _ if id.0 as usize >= kept => Held::one_row(window),
-                None => Held::new(&scan, id, window, &mut ins, [ENDLESS; 2], 0, None),
-                Some(_) => Held::in_memory(&scan, id, window, &mut ins, [ENDLESS; 2], (false, false), None),
+                None => Held::new(&scan, id, window, &mut ins, [ENDLESS; 2], (0, Home::HERE), None),
+                Some(_) => Held::in_memory(&scan, id, window, &mut ins, [ENDLESS; 2], (false, false, Home::HERE), None),
             });
         }
         let arena = list.map(|list| list.arena());

@@ -39,9 +39,8 @@ pub fn plan(graph: &Graph, engine: Engine) -> Result<Graph> {
 /// As [`plan`].
 pub(super) fn planned_nodes(graph: &Graph, engine: Engine) -> Result<Graph> {
     let mut live = graph.needed(graph.results());
-    let mut heads = Heads::new(graph, &live);
     let mut skips = Skips::new(graph, &live);
-    let mut feet = Feet::new(graph, &mut live, &|n| !heads.has(n));
+    let Beside { mut heads, mut feet } = Beside::new(graph, &mut live, engine);
     let mut groups = Groups::large(graph, &|n| expressible(graph, n) && !heads.has(n) && !feet.has(n));
     groups.retain(&|root, size| size > 1 || gains(graph, &graph.nodes()[root]));
     let mut out = Graph::new();
@@ -51,7 +50,7 @@ pub(super) fn planned_nodes(graph: &Graph, engine: Engine) -> Result<Graph> {
         image.insert(p, q);
     }
     feet.own(graph).for_each(|rows| skips.forget(rows));
-    let (mut quick, _) = quick(graph, &live, &groups)?;
+    let (mut quick, _) = quick(graph, &live, &groups, engine)?;
     for (id, node) in graph.nodes().enumerate() {
         if let Some(&rows) = skips.slices.get(&node.outs[0]).filter(|_| live[id.0 as usize]) {
             image.insert(node.outs[0], image[&rows]);
@@ -75,10 +74,29 @@ pub(super) fn planned_nodes(graph: &Graph, engine: Engine) -> Result<Graph> {
     Ok(out)
 }
 
+/// What is computed beside loops, a block of rows at a time: with the host alone.
+#[derive(Default)]
+pub(super) struct Beside {
+    pub heads: Heads,
+    pub feet: Feet,
+}
+
+impl Beside {
+    /// Of the live nodes; `live` becomes what is live without them.
+    pub fn new(graph: &Graph, live: &mut Vec<bool>, engine: Engine) -> Beside {
+        if matches!(engine, Engine::Device(_)) {
+            return Beside::default();
+        }
+        let heads = Heads::new(graph, live);
+        let feet = Feet::new(graph, live, &|n| !heads.has(n));
+        Beside { heads, feet }
+    }
+}
+
 /// The nodes that [`quick`] finds, or leaves out.
-pub(super) fn quick_nodes(graph: &Graph, live: &[bool], free: &dyn Fn(&Node) -> bool) -> Result<FxHashSet<NodeId>> {
+pub(super) fn quick_nodes(graph: &Graph, live: &[bool], free: &dyn Fn(&Node) -> bool, engine: Engine) -> Result<FxHashSet<NodeId>> {
     let groups = Groups::large(graph, &|n| expressible(graph, n) && free(n));
-    let (found, inside) = quick(graph, live, &groups)?;
+    let (found, inside) = quick(graph, live, &groups, engine)?;
     let made = inside.iter().filter_map(|&v| if let Def::Out(id, _) = graph.def(v) { Some(id) } else { None });
     Ok(found.keys().copied().chain(made).collect())
 }
@@ -87,7 +105,11 @@ pub(super) fn quick_nodes(graph: &Graph, live: &[bool], free: &dyn Fn(&Node) -> 
 type Quick = (FxHashMap<NodeId, (NativeRef, Vec<Value>)>, FxHashSet<Value>);
 
 /// Nodes that, with others whose values nothing else reads, are quicker as one.
-fn quick(graph: &Graph, live: &[bool], groups: &Groups) -> Result<Quick> {
+fn quick(graph: &Graph, live: &[bool], groups: &Groups, engine: Engine) -> Result<Quick> {
+    // They are ways of the host.
+    if matches!(engine, Engine::Device(_)) {
+        return Ok(Quick::default());
+    }
     let uses = graph.uses();
     let all = || graph.nodes().enumerate().filter(|(id, _)| live[id.0 as usize]);
     let once = |v: Value| uses[v.idx()] == 1 && !groups.makes(graph, v);

@@ -1,9 +1,11 @@
 //! A loop that is one kernel, ready to run.
 
 use super::before::Before;
+use super::device::OnDevice;
 use super::foot::Flow;
 use super::head::Feed;
 use super::held::{Held, HeldCells, make_room};
+use super::home::Home;
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Memory, Operand, bytes, cells, team};
 use crate::base::Result;
@@ -60,6 +62,8 @@ struct Sources<'a> {
     /// What all steps read, where it is computed.
     computed: &'a [Array],
     feed: &'a Feed<'a>,
+    /// Looked up where they lie on a device.
+    there: bool,
 }
 
 /// An array that a kernel reads, from where the first step of a segment reads it, and the bytes of an element.
@@ -99,12 +103,16 @@ impl Ready {
         failed: &Cell<u8>,
     ) -> Result<usize> {
         self.tier.expect(self.plan.lanes, n);
+        let home = self.home();
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped && failed.get() == 0 {
             let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
-            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed }, held, &mut done, end, failed)?;
+            for id in scan.seqs.ids() {
+                home.send(&mut ins[scan.seq_input(id)])?;
+            }
+            stopped = self.segment(cx, &Sources { scan, ins, computed, feed: &flow.feed, there: false }, held, &mut done, end, failed)?;
             if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
                 profile.op("kernel", start.elapsed());
             }
@@ -122,7 +130,7 @@ impl Ready {
         mut done: usize,
     ) -> Result<bool> {
         let end = done + 1;
-        self.segment(cx, &Sources { scan, ins, computed, feed }, held, &mut done, end, &Cell::new(0))
+        self.segment(cx, &Sources { scan, ins, computed, feed, there: false }, held, &mut done, end, &Cell::new(0))
     }
 
     /// The same as one memory, with what the states hold now; `None` where a step finds them at other places than the one before, since rows that
@@ -147,8 +155,8 @@ impl Ready {
             memory[at.clone()].iter().zip(from).for_each(|(to, from)| to.set(from.get()));
         }
         let (feed, flag) = (Feed::from(0), [Cell::new(0u8)]);
-        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed }, 0);
-        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
+        let bases = self.bases(&Sources { scan, ins, computed, feed: &feed, there: false }, 0);
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(false)).collect();
         let place = |&place: &Place| {
             let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&flag; 2], 0);
             match place {
@@ -189,19 +197,21 @@ impl Ready {
         end: usize,
         failed: &Cell<u8>,
     ) -> Result<bool> {
-        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(Held::cells).collect();
         let stopped = [Cell::new(0u8)];
         let ends = [&stopped, std::slice::from_ref(failed)];
         let first = *done;
-        let bases = self.bases(sources, first);
-        let operands: SmallVec<[Operand; 16]> = self.plan.places.iter().map(|p| self.operand(&bases, *p, &memory, ends, first)).collect();
         let limit = self.plan.windows.iter().filter_map(Window::limit).min().unwrap_or(usize::MAX);
-        if let Some(device) = self.tier.device()
-            && let Some(ran) = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, (end - *done).min(limit), *done as i64)?
-        {
-            *done += ran;
-            return Ok(stopped[0].get() != 0);
+        if let Some(device) = self.tier.device().filter(|device| !device.is_refused()) {
+            let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(true)).collect();
+            let operands = self.operands(&Sources { there: true, ..*sources }, &memory, ends, first);
+            let ran = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, (end - first).min(limit), first as i64)?;
+            if let Some(ran) = ran {
+                *done += ran;
+                return Ok(stopped[0].get() != 0);
+            }
         }
+        let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(false)).collect();
+        let operands = self.operands(sources, &memory, ends, first);
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared).min(limit);
         while *done < end && stopped[0].get() == 0 && failed.get() == 0 {
@@ -238,12 +248,29 @@ impl Ready {
         if self.plan.lanes <= 64 || moving == 0 { most } else { most.min((bytes / moving).max(rows)) }
     }
 
+    /// Where its arrays lie while it runs.
+    pub(super) fn home(&self) -> Home {
+        self.tier.device().map_or(Home::HERE, OnDevice::home)
+    }
+
+    /// The operands as step `first` sees them.
+    fn operands<'a>(
+        &self,
+        sources: &Sources<'a>,
+        held: &[HeldCells<'a>],
+        ends: [&'a [Cell<u8>]; 2],
+        first: usize,
+    ) -> SmallVec<[Operand<'a>; 16]> {
+        let bases = self.bases(sources, first);
+        self.plan.places.iter().map(|p| self.operand(&bases, *p, held, ends, first)).collect()
+    }
+
     /// Where step `first` finds what it reads but for states.
-    fn bases<'a>(&self, &Sources { scan, ins, computed, feed }: &Sources<'a>, first: usize) -> Bases<'a> {
-        let of = |x: &'a Array, offset, stride| (Operand { memory: Memory::Read(bytes(x)), offset, stride }, x.dtype().size());
+    fn bases<'a>(&self, &Sources { scan, ins, computed, feed, there }: &Sources<'a>, first: usize) -> Bases<'a> {
+        let of = |x: &'a Array, offset, stride| (Operand { memory: Memory::of(x, there), offset, stride }, x.dtype().size());
         let seq = |id: SeqId| {
             let x = &ins[scan.seq_input(id)];
-            let (rows, row) = (x.shape()[0], bytes(x).len() / x.shape()[0]);
+            let (rows, row) = (x.shape()[0], x.len() * x.dtype().size() / x.shape()[0]);
             let stride = if scan.seqs[id].reverse { -(row as isize) } else { row as isize };
             of(x, feed.row(scan, id, rows, first) * row, stride)
         };
@@ -263,13 +290,12 @@ impl Ready {
                 let window = &self.plan.windows[id.0 as usize];
                 let row = window.row_bytes();
                 let HeldCells { base, rows, .. } = held[id.0 as usize];
-                let memory = Memory::Write(rows);
-                Operand { memory, offset: (first + offset - base) * row + at * window.dtype.size(), stride: row as isize }
+                Operand { memory: rows, offset: (first + offset - base) * row + at * window.dtype.size(), stride: row as isize }
             }
             Place::Window { id, row, at } => {
                 let window = &self.plan.windows[id.0 as usize];
                 let before = window.carried[..row].iter().filter(|&&c| c).count();
-                let memory = Memory::Write(held[id.0 as usize].window);
+                let memory = held[id.0 as usize].window;
                 Operand { memory, offset: before * window.row_bytes() + at * window.dtype.size(), stride: 0 }
             }
         }

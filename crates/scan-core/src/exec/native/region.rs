@@ -1,19 +1,20 @@
 //! A region of a graph: node by node, or as a list of kernels, as the step of a loop is, where that is estimated to be quicker.
 
 use super::loops::NativeLoop;
-use super::plan::{planned_nodes, quick_nodes};
+use super::plan::{Beside, planned_nodes, quick_nodes};
+use super::sides::names;
 use super::tier::Engine;
 use super::variants::{Made, Variants};
+use crate::backend::gpu::DeviceRef;
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
 use crate::base::{Id, Result};
 use crate::eval::Walk;
 use crate::eval::walk::eager;
+use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Op, Scan, Value};
 use crate::lower::cost::walked;
-use crate::lower::feet::Feet;
-use crate::lower::heads::Heads;
 use crate::lower::mixed;
 use crate::lower::regions::{self, Regions, as_loop};
 use crate::scan::retype;
@@ -34,6 +35,8 @@ pub struct Region {
     seqs: Vec<usize>,
     captured: Vec<usize>,
     variants: Variants<Choice>,
+    /// It was asked for on a device.
+    device: Option<DeviceRef>,
 }
 
 /// What is quicker for inputs of certain types.
@@ -58,9 +61,32 @@ impl Region {
         let variants = Variants::whole(graph.params().len());
         // Without regions of its own.
         let list = NativeLoop::alone(Arc::new(scan), outs, engine).planned();
-        Ok(Region { types, walk: Walk::new(Arc::new(planned_nodes(&graph, engine)?)), list, seqs, captured, variants })
+        let device = if let Engine::Device(device) = engine { Some(device) } else { None };
+        Ok(Region { types, walk: Walk::new(Arc::new(planned_nodes(&graph, engine)?)), list, seqs, captured, variants, device })
     }
 
+    /// The device that it was asked for on.
+    pub fn device(&self) -> Option<String> {
+        self.device.map(|device| device.0.name().to_string())
+    }
+    /// The names of what it computes.
+    pub fn ops(&self) -> Vec<&str> {
+        names(&self.list.scan().body, None)
+    }
+    /// The nodes, for where they go one by one.
+    pub fn nodes(&self) -> &Graph {
+        self.walk.graph()
+    }
+    /// What became of it as a list in the last calls: where it ran, why parts of it ran elsewhere, and the bytes that crossed; `None` where it
+    /// goes node by node.
+    pub fn placed(&self) -> Option<VariantInfo> {
+        let lists = self.variants.all().0.iter().any(|choice| choice.list.get() == Some(&true));
+        self.list.variants().0.pop().filter(|_| self.device.is_some() && lists)
+    }
+    /// Why it goes node by node on a device, where it was asked for there.
+    pub fn why_nodes(&self) -> Option<String> {
+        self.list.variants().0.pop().filter(|_| self.device.is_some())?.reason
+    }
     /// The inputs of the loop.
     fn inputs(&self, ins: &[Array]) -> SmallVec<[Array; 8]> {
         let row = |&k: &usize| {
@@ -112,7 +138,9 @@ impl NativeOp for Region {
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let choice = self.variants.get(ins, || Made { value: Choice::default(), cost: 0, given: vec![] });
-        let list = self.tried() || choice.calls.load(Ordering::Relaxed) >= CALLS && *choice.list.get_or_init(|| self.quicker(ins));
+        let list = self.device.is_some() && *choice.list.get_or_init(|| self.list.is_there(&self.inputs(ins)))
+            || self.tried()
+            || self.device.is_none() && choice.calls.load(Ordering::Relaxed) >= CALLS && *choice.list.get_or_init(|| self.quicker(ins));
         if list {
             match self.by_list(cx, ins) {
                 // Node by node for errors: of several the first one counts.
@@ -133,19 +161,16 @@ impl NativeOp for Region {
 /// # Errors
 /// An internal error where the graph is not consistent.
 pub fn outlined(graph: &Graph, engine: Engine) -> Result<Option<Graph>> {
-    if matches!(engine, Engine::Device(_)) {
-        return Ok(None);
-    }
     let live = graph.needed(graph.results());
-    if !regions::possible(graph, &live) {
+    let least = if matches!(engine, Engine::Device(_)) { regions::THERE } else { regions::HERE };
+    if !regions::possible(graph, &live, least) {
         return Ok(None);
     }
-    let heads = Heads::new(graph, &live);
-    let feet = Feet::new(graph, &mut live.clone(), &|n| !heads.has(n));
-    let quick = quick_nodes(graph, &live, &|n| !heads.has(n) && !feet.has(n))?;
+    let Beside { heads, feet } = Beside::new(graph, &mut live.clone(), engine);
+    let quick = quick_nodes(graph, &live, &|n| !heads.has(n) && !feet.has(n), engine)?;
     let strict = eager(graph, graph.results());
     let free = |id, node: &_| strict[Id::idx(id)] && !heads.has(node) && !feet.has(node) && !quick.contains(&id);
-    let regions = Regions::new(graph, &live, &free, &|id| feet.reads(id));
+    let regions = Regions::new(graph, &live, &free, &|id| feet.reads(id), least);
     if regions.is_empty() {
         return Ok(None);
     }

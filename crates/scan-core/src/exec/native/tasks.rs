@@ -4,6 +4,8 @@ use super::mixed::{Part, Piece};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::{DeviceRef, Launch, host, kernels, words};
 use crate::base::Result;
+use crate::ir::Op;
+use crate::ir::op::OuterSum;
 use crate::kernel::nest::Use;
 use crate::kernel::{MemId, Nest};
 use crate::lower::mixed::{At, Place, Run};
@@ -57,7 +59,13 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
     match &piece.part {
         Part::Nest(_, of) => nest(device, of, piece, in_place),
         Part::Move(runs) => moved(device, runs, piece.outs[0].dtype),
+        Part::Add(runs) if piece.outs[0].dtype != DType::Bool => added(device, runs, piece.outs[0].dtype),
         Part::MatMul(extents) => product(device, *extents, piece.outs[0].dtype),
+        Part::Call(Op::MatMul(_)) => match stacked(piece) {
+            Some(extents) => product(device, extents, piece.outs[0].dtype),
+            None => Ok(Err(Refusal("a device has no kernel for `matmul` of such operands".into()))),
+        },
+        Part::Call(Op::OuterSum(op)) => outer_sum(device, op, piece),
         part => Ok(Err(Refusal(format!("a device has no kernel for `{}`", part.name())))),
     }
 }
@@ -138,6 +146,18 @@ fn moved(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
     }))
 }
 
+/// Elements added to those of the result, run after run.
+///
+/// # Errors
+/// `E0522`.
+fn added(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
+    let (size, w) = (dtype.size() as isize, words(dtype));
+    all(runs.iter().filter(|run| run.n > 0).filter_map(|run| {
+        let nest = kernels::add(dtype, run.n, run.step * size);
+        Some(task(device, nest, smallvec![(Spot::Out(0), run.to * w), (Spot::In(run.input?), run.from * w)]))
+    }))
+}
+
 /// Runs of equal lengths that follow each other at equal distances, as one: the first, how many, and the elements from one to the next.
 fn blocks(runs: &[Run]) -> Vec<(Run, usize, isize)> {
     let mut found: Vec<(Run, usize, isize)> = vec![];
@@ -157,6 +177,14 @@ fn blocks(runs: &[Run]) -> Vec<(Run, usize, isize)> {
     found
 }
 
+/// The extents of matrices of floats on the left of one on the right: a product of all their rows.
+fn stacked(piece: &Piece) -> Option<[usize; 3]> {
+    let (a, b) = (&piece.ins[0].shape, &piece.ins[1].shape);
+    let dtype = piece.outs[0].dtype;
+    let fits = a.len() > 1 && b.len() == 2 && dtype.is_float() && piece.ins.iter().all(|p| p.dtype == dtype);
+    fits.then(|| [count(&a[..a.len() - 1]), b[0], b[1]]).filter(|[_, k, _]| a[a.len() - 1] == *k)
+}
+
 /// A product of matrices: chain by chain, the blocks added up in order.
 ///
 /// # Errors
@@ -165,7 +193,7 @@ fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tas
     if n == 1 {
         return Ok(Err(Refusal("a product with a vector on the right is added up by eights, which no launch does".into())));
     }
-    let (w, row) = (words(dtype), (k * dtype.size()) as isize);
+    let (w, size, row) = (words(dtype), dtype.size() as isize, (k * dtype.size()) as isize);
     let mut tasks = vec![task(device, kernels::fill(dtype, 0, m * n), smallvec![(Spot::Out(0), 0)])];
     for [p, depth] in kernels::blocks(k) {
         let to = (if p == 0 { Spot::Out(0) } else { Spot::Scratch }, 0);
@@ -173,12 +201,55 @@ fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tas
             tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![to]));
         }
         let operands = smallvec![(Spot::In(0), p * w), (Spot::In(1), p * n * w), to];
-        tasks.push(task(device, kernels::chains(dtype, [m, depth, n], row), operands));
+        tasks.push(task(device, kernels::chains(dtype, [m, depth, n], [size, row], n as isize * size), operands));
         if p > 0 {
-            tasks.push(task(device, kernels::add(dtype, m * n), smallvec![(Spot::Out(0), 0), to]));
+            tasks.push(task(device, kernels::add(dtype, m * n, size), smallvec![(Spot::Out(0), 0), to]));
         }
     }
     all(tasks)
+}
+
+/// A sum of outer products over rows: as of a product of the transpose of the one with the other, but that every block is added up.
+///
+/// # Errors
+/// `E0522`.
+fn outer_sum(device: DeviceRef, op: &OuterSum, piece: &Piece) -> Result<Tasks> {
+    let (a, dtype) = (&piece.ins[0].shape, piece.outs[0].dtype);
+    let (m, n) = (piece.outs[0].shape[0], piece.outs[0].shape[1]);
+    let rows = count(&a[..a.len() - 1]);
+    let (w, size) = (words(dtype), dtype.size() as isize);
+    let (mut tasks, mut free) = (vec![], m * n * w);
+    // Sides whose first axis counts from its end are turned first.
+    let mut side = |k: usize, wide: usize, back: bool| {
+        if !back || rows == 0 {
+            return (Spot::In(k), 0);
+        }
+        let (each, turned) = (rows / a[0] * wide, (Spot::Scratch, free));
+        let nest = kernels::rows(dtype, [a[0], each], [-(each as isize) * size, size]);
+        tasks.push(task(device, nest, smallvec![(Spot::In(k), (a[0] - 1) * each * w), turned]));
+        free += rows * wide * w;
+        turned
+    };
+    let (left, right) = (side(0, m, op.back_a), side(1, n, op.back_b));
+    let (block, all_of_it) = ((Spot::Scratch, 0), (Spot::Out(0), 0));
+    tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![all_of_it]));
+    for [p, depth] in kernels::blocks(rows) {
+        tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![block]));
+        let operands = smallvec![(left.0, left.1 + p * m * w), (right.0, right.1 + p * n * w), block];
+        tasks.push(task(device, kernels::chains(dtype, [m, depth, n], [m as isize * size, size], n as isize * size), operands));
+        tasks.push(task(device, kernels::add(dtype, m * n, size), smallvec![all_of_it, block]));
+    }
+    all(tasks)
+}
+
+/// Words between the launches of a part.
+pub fn scratch(piece: &Piece) -> usize {
+    let elements = |place: &Place| count(&place.shape) * words(place.dtype);
+    match &piece.part {
+        Part::MatMul(_) | Part::Call(Op::MatMul(_)) => elements(&piece.outs[0]),
+        Part::Call(Op::OuterSum(_)) => elements(&piece.outs[0]) + elements(&piece.ins[0]) + elements(&piece.ins[1]),
+        _ => 0,
+    }
 }
 
 /// The number of a step, counted up.

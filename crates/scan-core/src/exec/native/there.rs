@@ -53,6 +53,8 @@ pub struct There {
     scratch: usize,
     /// A launch may find that it needs the host.
     may_need_host: bool,
+    /// The host looks after each step whether the loop stops.
+    stops: bool,
     /// Bytes that crossed in the last call, to the device and back.
     crossed: [AtomicU64; 2],
 }
@@ -77,9 +79,7 @@ impl There {
     pub fn new(device: DeviceRef, plan: &MixedLoop, pieces: &[Piece]) -> Result<Option<There>> {
         let (mut parts, mut scratch) = (vec![], 0);
         for piece in pieces {
-            if let Kind::MatMul([m, _, n]) = piece.part {
-                scratch = scratch.max(2 * m * n);
-            }
+            scratch = scratch.max(tasks::scratch(piece));
             let in_part = matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
             let tasks = tasks::of(device, piece, &plan.in_place)?;
             parts.push(tasks.map_or_else(|refusal| Part::Here { why: refusal.0, in_part }, Part::There));
@@ -100,7 +100,7 @@ impl There {
         if may_need_host && plan.impure {
             return Ok(None);
         }
-        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, crossed: Default::default() }))
+        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, stops: plan.stop.is_some(), crossed: Default::default() }))
     }
 
     /// The device's name.
@@ -111,9 +111,21 @@ impl There {
     pub fn may_need_host(&self) -> bool {
         self.may_need_host
     }
+    /// The device.
+    pub fn device(&self) -> DeviceRef {
+        self.device
+    }
+    /// True where no part runs on the host, and nothing else looks at a step's values there: then states need no memory with the host.
+    pub fn is_whole(&self) -> bool {
+        !self.stops && self.parts.iter().all(|p| matches!(p, Part::There(_)))
+    }
     /// Bytes that crossed in the last call, to the device and back.
     pub fn crossed(&self) -> [u64; 2] {
         self.crossed.each_ref().map(|c| c.load(Ordering::Relaxed))
+    }
+    /// Notes what crossed in a call.
+    pub fn note(&self, crossed: [u64; 2]) {
+        self.crossed.iter().zip(crossed).for_each(|(c, n)| c.store(n, Ordering::Relaxed));
     }
 
     /// Lays out the memory of a segment, or takes what is there where it fits, and writes what its steps read.
@@ -138,15 +150,14 @@ impl There {
         for ((id, region), bytes) in scan.seqs.ids().zip(&mut laid.seqs).zip(seqs) {
             if let (Some(region), Some(bytes)) = (region, bytes) {
                 region.first = bytes.start;
-                laid.space.upload(region, memories.operand(&At::Seq(id), first).memory, bytes)?;
+                laid.space.bring(region, memories.operand(&At::Seq(id), first).memory, bytes)?;
             }
         }
         for (id, region) in scan.states.ids().zip(&laid.rows) {
             let bytes = read_rows(&plan.windows[id.0 as usize], memories, id, first);
-            laid.space.upload(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
+            laid.space.bring(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
         }
-        let before = (first as i64 - 1).to_ne_bytes();
-        laid.space.upload(&laid.arena.as_dtype(DType::I64), Memory::Read(&before), 0..8)
+        laid.space.set(&laid.arena.as_dtype(DType::I64), first as i64 - 1)
     }
 
     fn regions(&self, plan: &MixedLoop, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
@@ -162,7 +173,7 @@ impl There {
         let before: Vec<Region> = steady.iter().map(|(dtype, o)| layout.region(*dtype, o.offset..o.memory.span().1)).collect();
         let mut space = Space::new(self.device, &layout)?;
         for (region, (_, o)) in before.iter().zip(&steady) {
-            space.upload(region, o.memory, o.offset..o.memory.span().1)?;
+            space.bring(region, o.memory, o.offset..o.memory.span().1)?;
         }
         Ok(Laid { space, arena, scratch, rows, seqs, before, pace: (0, Instant::now(), FIRST) })
     }
@@ -199,11 +210,10 @@ impl There {
         }
         for (id, region) in memories.scan().states.ids().zip(&laid.rows) {
             let bytes = made_rows(memories, id, first, *done, &plan.windows[id.0 as usize]);
-            if let Memory::Write(cells) = memories.operand(&At::Row(id, 0), first).memory {
-                laid.space.download(region, cells, bytes)?;
-            }
+            laid.space.take(region, memories.operand(&At::Row(id, 0), first).memory, bytes)?;
         }
-        self.crossed.iter().zip(laid.space.crossed).for_each(|(c, n)| c.store(n as u64, Ordering::Relaxed));
+        // What is handed over lies there for whoever asks next.
+        laid.space.finish()?;
         Ok(stopped)
     }
 
@@ -327,17 +337,19 @@ impl Laid {
     /// Brings a value to the host's memory.
     fn fetch(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
         let operand = memories.place(place, step);
-        let Memory::Write(cells) = operand.memory else { return Ok(()) };
+        if !matches!(operand.memory, Memory::Write(_)) {
+            return Ok(());
+        }
         let region = self.region(memories, place, step, operand.offset);
         let bytes = count(&place.shape) * place.dtype.size();
-        self.space.download(&region, cells, operand.offset..operand.offset + bytes)
+        self.space.take(&region, operand.memory, operand.offset..operand.offset + bytes)
     }
     /// Brings a value to the device's memory.
     fn send(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
         let operand = memories.place(place, step);
         let region = self.region(memories, place, step, operand.offset);
         let bytes = count(&place.shape) * place.dtype.size();
-        self.space.upload(&region, operand.memory, operand.offset..operand.offset + bytes)
+        self.space.bring(&region, operand.memory, operand.offset..operand.offset + bytes)
     }
 
     /// Waits for the device where it has enough to do, and looks whether the caller wants to stop.

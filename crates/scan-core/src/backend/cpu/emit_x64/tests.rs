@@ -1,6 +1,7 @@
 use super::alloc::Shape;
 use super::{Emitted, FEW, chosen, emitted, vectors};
-use crate::backend::cpu::code::{self, Memory, Operand};
+use crate::backend::cpu::Memory;
+use crate::backend::cpu::code::{self, Operand};
 use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
 use crate::base::Id;

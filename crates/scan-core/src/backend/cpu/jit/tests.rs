@@ -1,7 +1,8 @@
 use super::{compile, compile_for, isa};
 #[cfg(target_arch = "x86_64")]
 use crate::backend::cpu::Isa;
-use crate::backend::cpu::code::{self, Memory, Operand};
+use crate::backend::cpu::Memory;
+use crate::backend::cpu::code::{self, Operand};
 use crate::backend::cpu::testing::check;
 use crate::kernel::testing::{Options, case};
 use crate::kernel::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un, interp};

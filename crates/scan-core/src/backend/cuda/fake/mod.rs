@@ -77,6 +77,8 @@ struct Launch {
 
 enum Work {
     Write(u64, Vec<u32>),
+    /// To where, from where, and so many bytes.
+    Copy(u64, u64, u64),
     Launch(Launch),
 }
 
@@ -166,6 +168,10 @@ impl State {
                 Work::Write(to, words) => {
                     words.iter().zip(0..).try_for_each(|(&w, k)| run::Words::store(&mut self.memory, to + 4 * k, 4, w.into()))
                 }
+                Work::Copy(to, from, bytes) => (0..bytes / 4).try_for_each(|k| {
+                    let word = run::Words::load(&mut self.memory, from + 4 * k, 4)?;
+                    run::Words::store(&mut self.memory, to + 4 * k, 4, word)
+                }),
                 Work::Launch(launch) => {
                     self.counts.launches += 1;
                     let backwards = self.counts.launches.is_multiple_of(2);
@@ -301,6 +307,12 @@ impl Driver for Fake {
         for (word, k) in words.iter_mut().zip(0..) {
             *word = run::Words::load(&mut state.memory, from + 4 * k, 4).map_err(fault)? as u32;
         }
+        Ok(())
+    }
+    fn copy(&self, to: u64, from: u64, bytes: u64, stream: usize) -> Answer<()> {
+        let mut state = self.state();
+        state.call("copy")?;
+        state.streams.entry(stream).or_default().push(Work::Copy(to, from, bytes));
         Ok(())
     }
     fn launch(&self, call: &Call, stream: usize) -> Answer<()> {

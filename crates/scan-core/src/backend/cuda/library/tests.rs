@@ -106,6 +106,9 @@ extern "system" fn write(to: u64, from: *const c_void, bytes: usize, stream: Han
 extern "system" fn read(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> u32 {
     code(FAKE.read(from, unsafe { std::slice::from_raw_parts_mut(to.cast(), bytes / 4) }, stream as usize))
 }
+extern "system" fn copy(to: u64, from: u64, bytes: usize, stream: Handle) -> u32 {
+    code(FAKE.copy(to, from, bytes as u64, stream as usize))
+}
 extern "system" fn launch(
     function: Handle,
     x: c_uint,
@@ -209,6 +212,7 @@ fn driver() -> &'static Real {
         close,
         write,
         read,
+        copy,
         launch,
         wait,
         graph,
