@@ -150,6 +150,8 @@ pub fn lost(name: &str, why: &str) -> Box<Diagnostic> {
 const LONGEST: usize = 4000;
 /// Instructions of an `fma` of f32 and of f64 that is computed in several.
 const SPELLED: [usize; 2] = [12, 80];
+/// The same of an operand, whose address lives through the loop over steps: drivers take longest for what lives long.
+const OPERAND: usize = 16;
 
 impl Traits {
     /// Why a kernel is too long for a device to compile; `None` where it is not.
@@ -158,7 +160,7 @@ impl Traits {
             Op::Fma(..) if !self.fused[usize::from(inst.dtype == DType::F64)] => SPELLED[usize::from(inst.dtype == DType::F64)],
             _ => 1,
         };
-        let cost: usize = kernel.body.iter().map(cost).sum();
+        let cost = kernel.body.iter().map(cost).sum::<usize>() + OPERAND * kernel.mems.len();
         (cost > LONGEST).then(|| format!("{cost} instructions are more than a device compiles in good time"))
     }
     /// Whether it computes the instructions of a kernel as the law does.
