@@ -42,12 +42,12 @@ class TestKeys:
             with pytest.raises(rs.RscanTypeError) as info:
                 draw_of(keys)
             text = str(info.value)
-            assert f"error[E0702]: `{op}` needs a key, a uint64 vector of 2, got keys: uint64[?, 2]" in text
+            assert f"[E0702] `{op}` needs a key, a uint64 vector of 2, got keys: uint64[?, 2]" in text
             assert "help: rs.vmap(f)(keys) draws with each of several keys" in text
         with pytest.raises(rs.RscanTypeError) as info:
             rs.random.fold_in(rs.random.key(0), numbers)
         text = str(info.value)
-        assert "error[E0222]: `fold_in` takes one number, got numbers: int64[?]" in text
+        assert "[E0222] `fold_in` takes one number, got numbers: int64[?]" in text
         assert "help: rs.vmap(lambda n: rs.random.fold_in(key, n))(numbers) makes a key of each" in text
 
 

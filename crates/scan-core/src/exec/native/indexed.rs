@@ -140,15 +140,17 @@ impl ByArrays {
         if m * run != all || n < run || !self.layout.only_spots() || !apart {
             return false;
         }
-        let (moved, mut inside) = (self.layout.moves(0), true);
+        let moved = self.layout.moves(0);
         dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
+            // Within this closure, so that it is in a register whatever is written.
+            let mut inside = true;
             if run == 1 {
                 each_integer(&index, integers, m, |i, index| {
                     let mut spot = 0;
                     inside &= moved(&mut spot, index);
                     to[i] = from.get(spot).copied().unwrap_or_default();
                 });
-                return;
+                return inside;
             }
             each_integer(&index, integers, m, |i, index| {
                 let mut spot = 0;
@@ -156,8 +158,8 @@ impl ByArrays {
                 let row = if inside { &from[spot..spot + run] } else { &from[..run] };
                 copy_few(&mut to[i * run..(i + 1) * run], row);
             });
-        }));
-        inside
+            inside
+        }))
     }
     /// Copies what the index selects of x, which has so many elements.
     ///
