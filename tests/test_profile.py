@@ -150,7 +150,7 @@ def test_its_form_for_programs():
     f = rs.function(*chain(profile="waves"))
     f(2, 0.3)
     told = json.loads(json.dumps(f.profile.to_dict()))
-    assert set(told) == {"name", "calls", "peak", "loops"}
+    assert set(told) == {"name", "calls", "peak", "crossed", "loops"} and told["crossed"] == [0, 0]
     outside, waves = told["loops"]
     assert set(outside) == set(waves) == {"name", "calls", "steps", "seconds", "ops", "stored"}
     assert (waves["name"], waves["calls"], waves["steps"]) == ("waves", 1, f.profile.loops[1].steps)

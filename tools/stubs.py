@@ -291,6 +291,8 @@ class _Gathered:
         """The module that a type checker finds the name in; None where it is this one."""
         own = getattr(value, "__module__", None) or ""
         known = [own] if own.startswith("rscan.") else []
+        if isinstance(value, type):
+            known.append("rscan._native")  # a class of it may name the package as its module
         if inspect.isroutine(value) and (own != self.module.__name__ or self.module is rscan):
             known += MAKERS
         for candidate in known:

@@ -5,6 +5,7 @@ from .ops import *
 from .inputs import *
 from . import errors as errors, fft as fft, linalg as linalg, ode as ode, optim as optim, random as random, special as special, stats as stats, typing as typing
 from ._calling import In as In
+from ._native import DeviceArray as DeviceArray
 from .checkpoints import scan_checkpoints as scan_checkpoints
 from .compile import Compiled as Compiled, compile as _jit
 from .config import config as config
@@ -45,8 +46,6 @@ _Several = tuple[Variable, Variable] | tuple[Variable, Variable, Variable] | tup
 eval = _eval
 jit = _jit
 print = _print
-class DeviceArray:
-    ...
 @overload
 def Lop(f: Any, wrt: Variable, eval_points: Any, consider_constant: Any = None, disconnected_inputs: str = 'raise') -> Variable: ...
 @overload

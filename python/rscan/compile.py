@@ -363,7 +363,7 @@ class _Static:
 
 
 #: Functions take these as they are, where the types are those of the variant.
-_TAKEN = (np.ndarray, np.float64, DeviceArray)
+_TAKEN: tuple[type, ...] = (np.ndarray, np.float64, DeviceArray)
 
 
 def _is_leaf(value: Any) -> bool:
