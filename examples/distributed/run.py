@@ -8,7 +8,6 @@ number of workers, and sums over parts are taken in their order.
 """
 
 import argparse
-import functools
 import time
 
 import numpy as np
@@ -21,38 +20,44 @@ def panel(on, series, days, block=25):
     """A row per series: omega, alpha, beta, log-likelihood."""
     returns = simulated_returns(series, days)
     blocks = [returns[k : k + block] for k in range(0, series, block)]
-    return np.concatenate(on.map(fit_block, on.keep(blocks)))
+    return np.concatenate(on.map(on.send(fit_block), on.keep(blocks)))
 
 
-def likelihood(on, parts, units):
-    """The maximum over all parts: parameters, value, and how often all parts were asked."""
-    data, truth = simulated_events(parts, units=units)
-    kept = on.keep(data)
+def likelihood(on, data, start):
+    """The maximum over all parts (kept where they are worked on): parameters, value, and how often all parts were asked."""
+    sent = on.send(of_part)
 
     def total(beta):
-        found = on.map(functools.partial(of_part, beta), kept)
+        found = on.map(sent, data, beta)
         value, slope = found[0]
         for v, g in found[1:]:
             value, slope = value + v, slope + g
         return value, slope
 
-    found = minimize(total, np.zeros(len(truth)), jac=True, method="L-BFGS-B")
+    found = minimize(total, start, jac=True, method="L-BFGS-B")
     return found.x, found.fun, found.nfev
+
+
+def timed(function, *arguments):
+    """What a function returns, and the seconds it took."""
+    begun = time.perf_counter()
+    out = function(*arguments)
+    return out, time.perf_counter() - begun
 
 
 def main(on="alone", workers=2, series=100, days=500, parts=6, units=100, address=None):
     options = {"address": address} if address else {}
+    events, truth = simulated_events(parts, units=units)
     with KINDS[on](workers, **options) as pool:
-        pool.map(fit_block, [simulated_returns(1, 10)] * workers)  # workers start
-        begun = time.perf_counter()
-        fits = panel(pool, series, days)
-        between = time.perf_counter()
-        beta, value, calls = likelihood(pool, parts, units)
-        done = time.perf_counter()
+        pool.map(pool.send(fit_block), [simulated_returns(1, 10)] * workers)  # workers start
+        fits, fitted = timed(panel, pool, series, days)
+        data, sent = timed(pool.keep, events)
+        (beta, value, calls), found = timed(likelihood, pool, data, np.zeros(len(truth)))
     print(f"{on}, {workers if on != 'alone' else 1} workers")
-    print(f"{series} GARCH fits of {days} days    {between - begun:7.2f} s")
-    print(f"{calls} sums of {parts} gradients    {done - between:7.2f} s   {np.round(beta, 3)}")
-    return dict(fits=fits, beta=beta, value=value, seconds=(between - begun, done - between))
+    print(f"{series} GARCH fits of {days} days    {fitted:7.2f} s")
+    print(f"{parts} parts of a data set sent    {sent:7.2f} s")
+    print(f"{calls} sums of {parts} gradients    {found:7.2f} s   {np.round(beta, 3)}")
+    return dict(fits=fits, beta=beta, value=value, seconds=(fitted, sent, found))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,17 @@
 """Where work is done: in this process, in processes beside it, on a Dask cluster, or on a Ray cluster.
 
-Each has `map(function, items)`, results in the order of the items, and `keep(items)`, which puts items where the work is done, once.
+Each has `send(function)` and `keep(items)`, which put a function and items where the work is done, once, and `map(function, items, *same)`:
+results in the order of the items; `same` are arguments of all of them.
+
 What is sent are functions under `@rs.compile` and `rs.value_and_grad`: they travel as Python functions, and a worker compiles them at its
-first call, in milliseconds.
+first call, in milliseconds. So they are sent once: a function that goes along with each task is another function each time, and is compiled
+for each.
 """
 
 import concurrent.futures
+import functools
 import multiprocessing
+import operator
 import os
 
 #: Many processes share a machine: none of them takes more than one thread. OpenBLAS, which NumPy and SciPy call, would wait for threads
@@ -20,11 +25,14 @@ class Alone:
     def __init__(self, workers=1):
         os.environ.update(ONE_THREAD)
 
+    def send(self, function):
+        return function
+
     def keep(self, items):
         return items
 
-    def map(self, function, items):
-        return [function(item) for item in items]
+    def map(self, function, items, *same):
+        return [function(*same, item) for item in items]
 
     def __enter__(self):
         return self
@@ -44,8 +52,8 @@ class Processes(Alone):
         context = multiprocessing.get_context("spawn")
         self.pool = concurrent.futures.ProcessPoolExecutor(workers, context)
 
-    def map(self, function, items):
-        return list(self.pool.map(function, items))
+    def map(self, function, items, *same):
+        return list(self.pool.map(functools.partial(function, *same), items))
 
     def close(self):
         self.pool.shutdown()
@@ -65,11 +73,14 @@ class OnDask(Alone):
         own = dict(n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True)
         self.client = Client(address) if address else Client(**own)
 
+    def send(self, function):
+        return self.client.scatter(function, broadcast=True)
+
     def keep(self, items):
         return self.client.scatter(items)
 
-    def map(self, function, items):
-        return self.client.gather(self.client.map(function, items, pure=False))
+    def map(self, function, items, *same):
+        return self.client.gather([self.client.submit(operator.call, function, *same, item, pure=False) for item in items])
 
     def close(self):
         self.client.close()
@@ -89,13 +100,15 @@ class OnRay(Alone):
         ray.cloudpickle.register_pickle_by_value(models)
         own = dict(num_cpus=workers, include_dashboard=False, log_to_driver=False)
         ray.init(address=address, runtime_env={"env_vars": ONE_THREAD}, **({} if address else own))
-        self.call = ray.remote(lambda function, item: function(item))
+
+    def send(self, function):
+        return self.ray.remote(function)
 
     def keep(self, items):
         return [self.ray.put(item) for item in items]
 
-    def map(self, function, items):
-        return self.ray.get([self.call.remote(function, item) for item in items])
+    def map(self, function, items, *same):
+        return self.ray.get([function.remote(*same, item) for item in items])
 
     def close(self):
         self.ray.shutdown()
