@@ -78,7 +78,7 @@ test-rust: $(VENV)/installed
 	else \
 	    set -x; cargo test --workspace --all-features --lib --bins --tests --examples; \
 	fi
-	cargo test --doc --package scan-core --all-features
+	cargo test --doc --workspace --all-features
 
 test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form
 	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings

@@ -70,6 +70,24 @@ def test_no_indices_and_no_elements(monkeypatch):
     agree(monkeypatch, build, np.zeros((3, 2), dtype="int64"), numbers(0))
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_index_arrays_that_are_broadcast(monkeypatch, outside):
+    """Rows by a column of numbers, columns by a matrix of them; of the middle of three axes, too."""
+
+    def build(at, rows, x, z):
+        def step(at, x, total):
+            mine = x[rows[:, None], at]
+            return x.at[rows[:, None], at].add(0.5 * mine), total + rs.sum(z[rows[:, None], at] * mine[..., None])
+
+        out = rs.loop(step, over=at, init=[x, rs.constant(0.0)])
+        return [*out, *rs.grad(rs.sum(out[0][-1] ** 2) + out[1][-1], [x, z])]
+
+    at = np.random.default_rng(5).integers(-30, 30, size=(6, 4, 7))
+    if outside:
+        at[4, 3, 5] = 30
+    agree(monkeypatch, build, at, np.array([3, -1, 0, 2]), numbers(5, 30), numbers(5, 30, 2, seed=1))
+
+
 @pytest.mark.usefixtures("chosen_engine")
 def test_rows_by_number_are_no_calls_in_a_list():
     h0, u, i = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lvector("i")

@@ -270,3 +270,17 @@ def test_without_steps_nothing_that_does_not_fit_is_an_error(extent):
             args = (np.zeros((0, 3)), np.ones(extent), np.ones((3, 2)), np.ones((2, extent)))
             got = rs.function(ins, outputs, on_unused_input="ignore")(*args)
             assert got.shape[0] == 0 and got.ndim == plain(*args).ndim == 2
+
+
+def test_what_is_chosen_is_as_narrow_as_what_becomes_of_it():
+    """`where(c, 1, 0)` is made of integers of 64 bits; cast to 32 it is a choice between those, whatever was cast to get there."""
+    x = rs.ivector("x")
+    for chosen in (rs.where(x > 2, 1, 0), rs.where(x > 2, x.astype("int64"), 7), rs.where(x > 2, np.nan, x.astype("float64"))):
+        f = rs.function([x], chosen.astype("int32"))
+        given = np.array([-5, 2, 3, 2**31 - 1], "int32")
+        with rs.config.override(passes="none"):
+            law = rs.function([x], chosen.astype("int32"))(given)
+        np.testing.assert_array_equal(f(given), law)
+        assert "64" not in f.text(True), f.text(True)
+    wide = rs.function([x], rs.where(x > 2, x.astype("int64") * 3, 7).astype("int32"))
+    assert "int64" in wide.text(True) or "i64" in wide.text(True)

@@ -228,6 +228,21 @@ impl Op {
             Op::Call(_, args) => args.iter().copied().collect(),
         }
     }
+    /// The same of other values.
+    pub fn of(&self, f: impl Fn(Reg) -> Reg) -> Op {
+        match self {
+            Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => self.clone(),
+            Op::Gather(mem, x) => Op::Gather(*mem, f(*x)),
+            Op::Un(un, x) => Op::Un(*un, f(*x)),
+            Op::Convert(x) => Op::Convert(f(*x)),
+            Op::Bits(x) => Op::Bits(f(*x)),
+            Op::Bin(bin, x, y) => Op::Bin(*bin, f(*x), f(*y)),
+            Op::Cmp(cmp, x, y) => Op::Cmp(*cmp, f(*x), f(*y)),
+            Op::Fma(x, y, z) => Op::Fma(f(*x), f(*y), f(*z)),
+            Op::Select(x, y, z) => Op::Select(f(*x), f(*y), f(*z)),
+            Op::Call(host, args) => Op::Call(*host, args.iter().map(|&r| f(r)).collect()),
+        }
+    }
 }
 
 impl Kernel {
@@ -239,6 +254,17 @@ impl Kernel {
     pub fn ends(&self) -> impl Iterator<Item = Reg> {
         let stored = self.stores.iter().flat_map(|s| [Some(s.value), s.at]).flatten();
         stored.chain(self.carries.iter().map(|c| c.next)).chain(self.stop)
+    }
+    /// True per value that a store, a carry or the stop needs.
+    pub fn needed(&self) -> IdxVec<Reg, bool> {
+        let mut needed: IdxVec<Reg, bool> = self.body.iter().map(|_| false).collect();
+        self.ends().for_each(|r| needed[r] = true);
+        for (r, inst) in self.body.enumerate().rev() {
+            if needed[r] {
+                inst.op.uses().iter().for_each(|&u| needed[u] = true);
+            }
+        }
+        needed
     }
     /// True where it writes elements of tables by their numbers.
     pub fn scatters(&self) -> bool {

@@ -8,9 +8,11 @@ pub mod print;
 pub mod record;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod unswitch;
 pub mod verify;
 
 pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 pub use nest::{Fill, LEVELS, Nest, Strides, Use};
 pub use record::Builder;
+pub use unswitch::{Condition, Unswitched};
 pub use verify::verify;

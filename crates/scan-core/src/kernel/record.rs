@@ -29,6 +29,10 @@ impl Builder {
     pub fn new() -> Builder {
         Builder::default()
     }
+    /// A kernel that has these operands.
+    pub fn on(mems: IdxVec<MemId, Mem>) -> Builder {
+        Builder { kernel: Kernel { mems, ..Kernel::default() }, ..Builder::default() }
+    }
     /// The kernel as it is.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -148,6 +152,15 @@ impl Builder {
         if x == y && matches!(bin, Bin::And | Bin::Or) {
             return x;
         }
+        if let (DType::Bool, Bin::And | Bin::Or) = (dtype, bin) {
+            // Where one is known, it is what both together are, or the other one is.
+            let decides = u64::from(bin == Bin::Or);
+            match (self.known(x), self.known(y)) {
+                (Some(known), _) => return if known == decides { x } else { y },
+                (_, Some(known)) => return if known == decides { y } else { x },
+                _ => {}
+            }
+        }
         match self.neutral(bin, x, y) {
             Some(other) => other,
             None => self.emit(Op::Bin(bin, x, y), dtype),
@@ -260,6 +273,17 @@ impl Builder {
             Op::Cmp(Cmp::Eq, y, z) => self.cmp(Cmp::Ne, y, z),
             Op::Cmp(Cmp::Ne, y, z) => self.cmp(Cmp::Eq, y, z),
             _ => self.emit(Op::Un(Un::Not, x), DType::Bool),
+        }
+    }
+    /// An instruction of another kernel on values of this one, made anew: what is known now is left out.
+    pub fn again(&mut self, op: &Op, dtype: DType) -> Reg {
+        match *op {
+            Op::Un(un, x) => self.un(un, x),
+            Op::Bin(bin, x, y) => self.bin(bin, x, y),
+            Op::Select(cond, x, y) => self.select(cond, x, y),
+            Op::Convert(x) => self.convert(x, dtype),
+            Op::Bits(x) => self.bits(x, dtype),
+            _ => self.emit(op.clone(), dtype),
         }
     }
     fn emit(&mut self, op: Op, dtype: DType) -> Reg {

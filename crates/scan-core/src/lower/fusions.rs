@@ -263,7 +263,7 @@ impl Fusions {
 }
 
 /// A fusion of more parts has an array copied instead that is put together.
-const PARTS: usize = 16;
+const PARTS: usize = 32;
 
 /// The role of a node that puts arrays together: those that walk all its places read its pieces, or, where it joins whole inputs, it is a
 /// fusion of its own.

@@ -2,14 +2,14 @@
 //! pivots chosen by selections. Where there is no result the kernel says so, and the law reports it.
 
 use super::nodes::Lowering;
-use super::value::{Layout, broadcast_positions};
+use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{Node, Value};
 use crate::kernel::{Bin, Cmp, HostFn, Reg};
 use crate::scalar::ElemOp;
 use crate::types::DType;
-use crate::types::shape::{Extents, count};
+use crate::types::shape::{Extents, broadcast_positions, count};
 
 /// Larger matrices are factorised by the evaluator: where pivots are chosen by selections, the work grows with the cube, and twice.
 const PIVOTED: usize = 4;

@@ -1,12 +1,12 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
-use super::value::{Layout, Val, bits_of, broadcast_positions, lanes_of};
+use super::value::{Layout, Val, bits_of, lanes_of};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::kernel::{Builder, Reg};
 use crate::scalar::{ElemOp, Rule};
-use crate::types::shape::{Extents, count};
+use crate::types::shape::{Extents, broadcast_positions, count};
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
 

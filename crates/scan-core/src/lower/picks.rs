@@ -2,14 +2,14 @@
 
 use super::moves::{Source, sources};
 use super::nodes::Lowering;
-use super::value::{Layout, Val, broadcast_positions};
+use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Node, Op, Value};
 use crate::kernel::{Bin, Cmp, Reg};
 use crate::ops::select::Selector;
 use crate::scalar::ElemOp;
-use crate::types::shape::{Extents, count};
+use crate::types::shape::{Extents, broadcast_positions, count};
 use crate::types::{Array, DType};
 
 /// So many selections at most stand for an index that the step computes: reading an element of memory takes as long.

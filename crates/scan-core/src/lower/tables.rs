@@ -10,14 +10,14 @@
 
 use super::nodes::Lowering;
 use super::scan::{Kind, Kinds, Place, SMALL_TABLE, known_row, known_shape};
-use super::value::{Val, broadcast_positions};
+use super::value::Val;
 use super::window::{Mems, Window};
 use super::{Lowered, refuse};
 use crate::ir::op::Write;
 use crate::ir::{Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::kernel::{Cmp, MemId, Reg};
 use crate::scalar::ElemOp;
-use crate::types::shape::count;
+use crate::types::shape::{broadcast_positions, count};
 use rustc_hash::FxHashSet;
 
 /// A step writes so many elements of a state at most: each of them is looked at by whatever is read afterwards.

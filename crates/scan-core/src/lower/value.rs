@@ -3,7 +3,7 @@
 use super::tables::Table;
 use super::{Lowered, refuse};
 use crate::kernel::Reg;
-use crate::types::shape::count;
+use crate::types::shape::{broadcast_positions, count};
 use crate::types::{Array, Extents};
 
 /// How the elements of arrays become scalars of a kernel.
@@ -66,17 +66,6 @@ fn array_bits<T: crate::types::Element>(array: &Array, i: usize) -> u64 {
         8 => bits,
         size => bits & ((1 << (8 * size)) - 1),
     }
-}
-
-/// Element positions of a shape broadcast to `target`, in the row-major order of `target`.
-pub(super) fn broadcast_positions(shape: &[usize], target: &[usize]) -> Vec<usize> {
-    let own = crate::types::shape::strides(shape);
-    let new = target.len() - shape.len();
-    let steps = crate::types::shape::strides(target);
-    let at = |i: usize| {
-        (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / steps[new + axis] % target[new + axis] * own[axis]).sum()
-    };
-    (0..count(target)).map(at).collect()
 }
 
 /// Element positions of the lanes along some axes: one lane per element that is left without them, each in row-major order.

@@ -98,6 +98,11 @@ impl Layout {
             (shifted as u64) < extent as u64
         }
     }
+    /// The extent of the axis of index array `k`, and how far apart the spots of its neighbours are.
+    pub fn axis(&self, k: usize) -> (usize, usize) {
+        let (_, extent, step) = self.axes[k];
+        (extent, step)
+    }
     /// True where a run at each spot is all that is selected.
     pub fn only_spots(&self) -> bool {
         self.before[..] == [0] && self.after[..] == [0]

@@ -3,7 +3,7 @@
 use crate::types::{DType, Element};
 
 /// An element whose place in the order of sorting is a number: NaN is above everything and equal to itself, −0 equals 0.
-pub(super) trait Ordered: Element {
+pub(super) trait Ordered: Element + PartialOrd {
     /// A greater element has a greater number, of as many bits as its dtype.
     fn rank(self) -> u64;
 }

@@ -113,9 +113,8 @@ fn topmost<T: Ordered, K: Key>(cx: &mut EvalCx, op: &ArgTopK, x: &Array) -> Resu
     let (mut out, mut order) = (memory::zeros::<i64>(count(&shape)), memory::room::<K>(lanes.n));
     let results = Lanes::along(&shape, op.axis);
     for (from, to) in lanes.starts().zip(results.starts()).filter(|_| !kept.is_empty()) {
-        let lane = Lane::new(data, lanes, from);
         cx.worked(lanes.n + 16 * kept.len())?;
-        keep(&mut order, (0..lanes.n).map(|k| K::new(lane.get(k).rank(), k)), &kept, op.largest);
+        keep(&mut order, Lane::new(data, lanes, from), &kept, op.largest);
         order.iter().enumerate().for_each(|(k, key)| out[to + k * results.step] = key.position() as i64);
     }
     Ok(Array::new(&shape, out))
@@ -124,12 +123,16 @@ fn topmost<T: Ordered, K: Key>(cx: &mut EvalCx, op: &ArgTopK, x: &Array) -> Resu
 /// So few keys are found by comparing each key with the outermost of those so far.
 const FEW: usize = 32;
 
-/// The first or last of some keys, no two of which are equal, in ascending order.
-fn keep<K: Key>(best: &mut Vec<K>, mut keys: impl ExactSizeIterator<Item = K>, kept: &Range<usize>, last: bool) {
-    let (n, k) = (keys.len(), kept.len());
+/// So many elements are compared at once with the last of those that are kept.
+const BLOCK: usize = 32;
+
+/// The keys of the first or last elements of a lane, in ascending order: which ones are kept of an order of all of them.
+fn keep<T: Ordered, K: Key>(best: &mut Vec<K>, lane: Lane<T>, kept: &Range<usize>, last: bool) {
+    let (n, k) = (lane.n, kept.len());
+    let keys = |from: usize, to: usize| (from..to).map(move |k| K::new(lane.get(k).rank(), k));
     best.clear();
     if k > FEW || k == n {
-        best.extend(keys);
+        best.extend(keys(0, n));
         if k < n {
             best.select_nth_unstable(if last { kept.start } else { kept.end });
             best.truncate(kept.end);
@@ -137,18 +140,37 @@ fn keep<K: Key>(best: &mut Vec<K>, mut keys: impl ExactSizeIterator<Item = K>, k
         }
         return best.sort_unstable();
     }
-    best.extend(keys.by_ref().take(k));
+    best.extend(keys(0, k));
     best.sort_unstable();
-    for key in keys {
-        if last && key > best[0] {
-            let to = best.partition_point(|b| *b < key);
-            best.copy_within(1..to, 0);
-            best[to - 1] = key;
-        } else if !last && key < best[k - 1] {
-            let to = best.partition_point(|b| *b < key);
-            best.copy_within(to..k - 1, to + 1);
-            best[to] = key;
+    for from in (k..n).step_by(BLOCK) {
+        let to = n.min(from + BLOCK);
+        let bound = lane.get(best[if last { 0 } else { k - 1 }].position());
+        if !lane.slice(from, to).is_some_and(|block| none_enters(block, bound, last)) {
+            keys(from, to).for_each(|key| enter(best, key, last));
         }
+    }
+}
+
+/// True where no element comes before the last one that is kept, `last`: after the first. Of equal ones the earlier comes first; NaN, which
+/// does not compare, may enter.
+fn none_enters<T: PartialOrd + Copy>(block: &[T], bound: T, last: bool) -> bool {
+    match last {
+        true => block.iter().fold(true, |none, x| none & (*x < bound)),
+        false => block.iter().fold(true, |none, x| none & (*x >= bound)),
+    }
+}
+
+/// Puts a key among those that are kept, where it belongs there, in place of the outermost.
+fn enter<K: Key>(best: &mut [K], key: K, last: bool) {
+    let end = best.len() - 1;
+    if last && key > best[0] {
+        let to = best.partition_point(|b| *b < key);
+        best.copy_within(1..to, 0);
+        best[to - 1] = key;
+    } else if !last && key < best[end] {
+        let to = best.partition_point(|b| *b < key);
+        best.copy_within(to..end, to + 1);
+        best[to] = key;
     }
 }
 

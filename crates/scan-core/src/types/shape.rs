@@ -172,3 +172,14 @@ pub fn tuple(shape: &[usize]) -> String {
     let inner: Vec<String> = shape.iter().map(usize::to_string).collect();
     if inner.len() == 1 { format!("({},)", inner[0]) } else { format!("({})", inner.join(", ")) }
 }
+
+/// Element positions of a shape broadcast to `target`, in the row-major order of `target`.
+pub fn broadcast_positions(shape: &[usize], target: &[usize]) -> Vec<usize> {
+    let own = strides(shape);
+    let new = target.len() - shape.len();
+    let steps = strides(target);
+    let at = |i: usize| {
+        (0..shape.len()).filter(|&axis| shape[axis] != 1).map(|axis| i / steps[new + axis] % target[new + axis] * own[axis]).sum()
+    };
+    (0..count(target)).map(at).collect()
+}

@@ -342,6 +342,16 @@ unsafe fn tiles<T: Copy>(from: *const u8, to: *mut u8, [m, n]: [usize; 2], step:
     let (from, to, step) = (from.cast::<T>(), to.cast::<T>(), step / size_of::<T>());
     // SAFETY: the caller's promise.
     let place = |r: usize, c: usize| unsafe { to.add(r * n + c).write(from.add(c * step + r).read()) };
+    // Numbers that the compiler knows: it reads and writes several elements at once.
+    match [m, n] {
+        [_, 2] => return (0..m).for_each(|r| (0..2).for_each(|c| place(r, c))),
+        [_, 3] => return (0..m).for_each(|r| (0..3).for_each(|c| place(r, c))),
+        [_, 4] => return (0..m).for_each(|r| (0..4).for_each(|c| place(r, c))),
+        [2, _] => return (0..n).for_each(|c| (0..2).for_each(|r| place(r, c))),
+        [3, _] => return (0..n).for_each(|c| (0..3).for_each(|r| place(r, c))),
+        [4, _] => return (0..n).for_each(|c| (0..4).for_each(|r| place(r, c))),
+        _ => {}
+    }
     for i in (0..m).step_by(TILE) {
         for j in (0..n).step_by(TILE) {
             if i + TILE <= m && j + TILE <= n {
@@ -412,6 +422,22 @@ pub fn each_integer(from: &Operand, dtype: DType, n: usize, mut visit: impl FnMu
         };
     }
     read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+/// The bits of the element at an operand, zero-extended.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory.
+pub fn bits_at(from: &Operand, dtype: DType) -> u64 {
+    // SAFETY: the slices die here; elements of a size have as many bits as whole numbers of it, and these lie alike.
+    unsafe {
+        match dtype.size() {
+            1 => u64::from(from.slice::<u8>(1)[0]),
+            2 => u64::from(from.slice::<u16>(1)[0]),
+            4 => u64::from(from.slice::<u32>(1)[0]),
+            _ => from.slice::<u64>(1)[0],
+        }
+    }
 }
 
 /// True where the element at an operand is not zero.

@@ -25,7 +25,7 @@ mod memory;
 mod spot;
 
 pub use code::{
-    Code, Frame, INPUTS, Operand, Places, Refusal, array_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
+    Code, Frame, INPUTS, Operand, Places, Refusal, array_at, bits_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
     integer_at, run, truth_at, turn, with_inputs, with_slices, write_array,
 };
 pub use entry::{Entry, Scalars};

@@ -3,7 +3,7 @@
 use super::code::{Code, Frame, Moving, Places, Ready, check_beside};
 use super::memory::Memory;
 use super::spot::{Spot, Steps, moved};
-use crate::kernel::{Fill, LEVELS, MemId, Nest, Strides, Use};
+use crate::kernel::{Fill, LEVELS, MemId, Nest, Op, Store, Strides, Use};
 use smallvec::{SmallVec, smallvec};
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -48,6 +48,20 @@ impl NestPlan {
             uses,
             nest,
         }
+    }
+}
+
+impl NestPlan {
+    /// True where all that it writes is what lies there: it stores what it has loaded from the same elements.
+    pub fn keeps(&self, operands: &[Spot]) -> bool {
+        let kernel = &self.nest.kernel;
+        let place = |mem: MemId| {
+            let (k, of) = (mem.0 as usize, &kernel.mems[mem]);
+            (operands[k].first().ptr(), operands[k].strides(), &self.nest.strides[k], of.lane, of.dtype)
+        };
+        let kept =
+            |store: &Store| matches!(kernel.body[store.value].op, Op::Load(from) if store.at.is_none() && place(from) == place(store.mem));
+        self.nest.fills.is_empty() && kernel.carries.is_empty() && kernel.stores.iter().all(kept)
     }
 }
 

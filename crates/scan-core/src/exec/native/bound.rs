@@ -1,12 +1,11 @@
 //! Parts of a step with their operands, found once for all steps in which no memory moves.
 
 use super::indexed::{ByArrays, Given, read, write};
+use super::kernels::{Either, KernelRun, nested};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
-use super::tier::Tiered;
 use crate::backend::cpu::{
-    INPUTS, NestPlan, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, turn, with_inputs, with_slices,
-    write_array,
+    INPUTS, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, turn, with_inputs, with_slices, write_array,
 };
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
@@ -52,10 +51,10 @@ pub(super) struct Bound<'a> {
 
 /// How a part is run.
 enum Kind<'a> {
-    /// A kernel inside loops.
-    Nest(NestRun<'a>),
-    /// A kernel of one step that threads share.
-    Shared(&'a Tiered, usize, SmallVec<[Spot<'a>; 8]>),
+    /// A kernel.
+    Kernel(KernelRun<'a>),
+    /// A kernel in two versions.
+    Either(Box<Either<'a>>),
     /// Bytes from one place to another.
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
@@ -138,8 +137,8 @@ impl<'a> Bound<'a> {
         let at = |place: &Place| memories.spot(place, first);
         let operands = || piece.ins.iter().chain(&piece.outs).map(at);
         let kind = match &piece.part {
-            Part::Nest(tier, nest) if nest.plain() && tier.shared(nest.lanes) => Kind::Shared(tier, nest.lanes, operands().collect()),
-            Part::Nest(tier, nest) => Kind::Nest(nested(tier, nest, operands(), counts)),
+            Part::Nest(tier, nest) => Kind::Kernel(KernelRun::new(tier, nest, operands(), counts)),
+            Part::Either(versions) => Kind::Either(Box::new(Either::new(versions, operands().collect(), counts))),
             Part::Move(runs) => {
                 let size = piece.outs[0].dtype.size();
                 let part = |place: &Place, first: usize| at(&Place { first: place.first + first, ..place.clone() });
@@ -214,11 +213,8 @@ impl<'a> Bound<'a> {
 
     fn run_quietly(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
         match &self.kind {
-            Kind::Nest(nest) => nest.run(k),
-            Kind::Shared(tier, lanes, spots) => {
-                let now: SmallVec<[Operand; 8]> = spots.iter().map(|s| s.at(k)).collect();
-                tier.run(&now, *lanes, 1, 0);
-            }
+            Kind::Kernel(kernel) => kernel.run(k),
+            Kind::Either(either) => either.run(k),
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
@@ -442,10 +438,6 @@ fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
         Count::Known(n) => Counted::Known(*n),
         Count::Read(place, _) => Counted::Read(at(place), place.dtype),
     }
-}
-
-fn nested<'a>(tier: &'a Tiered, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> NestRun<'a> {
-    tier.nest(nest, &operands.collect::<SmallVec<[Spot; 12]>>(), counts)
 }
 
 fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot; 3], extents: [usize; 3], k: &Steps) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::ir::op::Write;
 use crate::lower::mixed::Place;
 use crate::ops::select::{Layout, Number, Selected, Selector, spread, write_run};
 use crate::types::DType;
-use crate::types::shape::count;
+use crate::types::shape::{broadcast_positions, count};
 use smallvec::SmallVec;
 
 /// An operand and what lies there.
@@ -91,24 +91,31 @@ fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
 /// A read or write by index arrays of extents that are known: what follows from these is found once.
 pub struct ByArrays {
     layout: Layout,
-    /// Per index array: its dtype and number of elements, those of all or 1.
+    /// Per index array: its dtype and number of elements.
     idxs: SmallVec<[(DType, usize); 2]>,
+    /// Per index array that is broadcast, of more than one element: which of them belongs to each spot.
+    spread: SmallVec<[Option<Vec<usize>>; 2]>,
 }
 
 /// So many spots are found without an allocation.
 type Spots = SmallVec<[usize; 64]>;
 
 impl ByArrays {
-    /// That of an array of this shape, where index arrays have one element or all. `other` has the extents of what is read, or of what is
+    /// That of an array of this shape. `other` has the extents of what is read, or of what is
     /// written, then maybe of one element.
     pub fn new(selector: &Selector, x: &Place, other: &Place, idxs: &[Place]) -> Option<ByArrays> {
         let Selector::Advanced(axes) = selector else { return None };
         let layout = Layout::new(&x.shape, axes, &idxs.iter().map(|p| &p.shape[..]).collect::<Vec<_>>()).ok()?;
         let n = count(&layout.common);
-        let fits = idxs.iter().all(|p| p.dtype.is_int() && matches!(count(&p.shape), m if m == 1 || m == n));
+        let fits = idxs.iter().all(|p| p.dtype.is_int());
         let alike = other.dtype == x.dtype && (other.shape == layout.shape || layout.run == 1 && count(&other.shape) == 1);
+        if !(fits && alike && n > 0 && layout.run > 0) {
+            return None;
+        }
+        let whole = |p: &Place| matches!(count(&p.shape), m if m == 1 || m == n);
+        let spread = idxs.iter().map(|p| (!whole(p)).then(|| broadcast_positions(&p.shape, &layout.common))).collect();
         let idxs = idxs.iter().map(|p| (p.dtype, count(&p.shape))).collect();
-        (fits && alike && n > 0 && layout.run > 0).then_some(ByArrays { layout, idxs })
+        Some(ByArrays { layout, idxs, spread })
     }
     fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Spots> {
         let mut spots = Spots::from_elem(0, count(&self.layout.common));
@@ -119,6 +126,11 @@ impl ByArrays {
                     Some(step) => spots.iter_mut().for_each(|spot| *spot += step),
                     None => inside = false,
                 }),
+                _ if let Some(of) = &self.spread[k] => {
+                    let (moved, mut far) = (self.layout.moves(k), Spots::from_elem(0, n));
+                    each_integer(&at, dtype, n, |i, index| inside &= moved(&mut far[i], index));
+                    spots.iter_mut().zip(of).for_each(|(spot, &i)| *spot = spot.wrapping_add(far[i]));
+                }
                 _ => {
                     let (moved, spots) = (self.layout.moves(k), &mut spots[..n]);
                     each_integer(&at, dtype, n, |i, index| inside &= moved(&mut spots[i], index));
@@ -132,6 +144,14 @@ impl ByArrays {
         }
         Ok(spots)
     }
+    /// True where no element of an index array counts from the end or lies outside its axis. The sign of each is looked at, and of how far it
+    /// is from the last: processors do that for several at once.
+    fn is_plain(&self, index: &Operand, (integers, m): (DType, usize)) -> bool {
+        let last = self.layout.axis(0).0 as i64 - 1;
+        let mut signs = 0;
+        each_integer(index, integers, m, |_, index| signs |= index | last.wrapping_sub(index));
+        signs >= 0
+    }
     /// Copies what one index array selects, in one pass; false where an index lies outside its axis, or this is not such a read.
     fn read_at_once(&self, dtype: DType, (x, n): (&Operand, usize), index: Option<Operand>, out: &Operand) -> bool {
         let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
@@ -142,6 +162,11 @@ impl ByArrays {
         }
         let moved = self.layout.moves(0);
         dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
+            if run == 1 && self.is_plain(&index, (integers, m)) {
+                let (_, step) = self.layout.axis(0);
+                each_integer(&index, integers, m, |i, index| to[i] = from[index as usize * step]);
+                return true;
+            }
             // Within this closure, so that it is in a register whatever is written.
             let mut inside = true;
             if run == 1 {

@@ -5,6 +5,7 @@ use super::bound::{Bound, Halt, bytes_of};
 use super::head::Feed;
 use super::held::Held;
 use super::home::Home;
+use super::kernels::{Kernels, Versions};
 use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
 use super::there::{self, Laid, There};
@@ -14,7 +15,6 @@ use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
-use crate::kernel::{Kernel, Nest};
 use crate::lower::Window;
 use crate::lower::inner::{Count, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
@@ -22,27 +22,8 @@ use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::scan::step;
 use crate::types::{Array, DType};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// The kernels of a loop's lists, each compiled once.
-pub struct Kernels {
-    engine: Engine,
-    made: Mutex<FxHashMap<(Kernel, usize), Arc<Tiered>>>,
-}
-
-impl Kernels {
-    /// None yet.
-    pub fn new(engine: Engine) -> Kernels {
-        Kernels { engine, made: Mutex::default() }
-    }
-    fn get(&self, nest: &Nest) -> Arc<Tiered> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Tiered::new(nest.kernel.clone(), self.engine.here()));
-        made.entry((nest.kernel.clone(), nest.lanes)).or_insert_with(new).clone()
-    }
-}
+use std::sync::{Arc, OnceLock};
 
 /// Steps of which it is not known how many there will be.
 const MANY: usize = 1 << 30;
@@ -70,6 +51,8 @@ pub(super) struct Piece {
 /// What runs a part.
 pub(super) enum Part {
     Nest(Arc<Tiered>, Box<NestPlan>),
+    /// A kernel in two versions: for where a condition does not hold, and for where it holds.
+    Either(Box<Versions>),
     Move(Vec<Run>),
     /// Columns that become rows.
     Turn(Vec<Turned>),
@@ -144,7 +127,10 @@ fn turned(mut runs: &[Run]) -> Option<Vec<Turned>> {
 impl Piece {
     fn new(item: Item, kernels: &Kernels) -> Piece {
         let part = match item.work {
-            Work::Nest(nest) => Part::Nest(kernels.get(&nest), Box::new(NestPlan::new(*nest))),
+            Work::Nest(nest) => match kernels.versions(&nest) {
+                Some(versions) => Part::Either(Box::new(versions)),
+                None => Part::Nest(kernels.get(&nest), Box::new(NestPlan::new(*nest))),
+            },
             Work::Move(runs) => match turned(&runs).filter(|_| !matches!(kernels.engine, Engine::Device(_))) {
                 Some(turned) => Part::Turn(turned),
                 None => Part::Move(runs),
@@ -184,6 +170,7 @@ impl Piece {
                 let runs = nest.places().saturating_mul(runs);
                 tier.expect_runs(nest.lanes, nest.steps.saturating_mul(runs), runs);
             }
+            Part::Either(versions) => versions.expect(runs),
             Part::Loop(inner) => inner.tier.expect(inner.nest.lanes, inner.count.about().saturating_mul(runs)),
             Part::For(inner) => inner.parts.iter().for_each(|p| p.expect(inner.count.about().saturating_mul(runs))),
             _ => {}
@@ -200,6 +187,7 @@ impl Piece {
     fn tier(&self) -> Option<&Tiered> {
         match &self.part {
             Part::Nest(tier, _) => Some(tier),
+            Part::Either(versions) => Some(versions.larger()),
             Part::Loop(inner) => Some(&inner.tier),
             _ => None,
         }
@@ -214,7 +202,7 @@ impl Part {
     /// As profiles show it.
     pub(super) fn name(&self) -> &str {
         match self {
-            Part::Nest(..) => "kernel",
+            Part::Nest(..) | Part::Either(..) => "kernel",
             Part::Move(_) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
             Part::Read(_) => "index",

@@ -10,6 +10,7 @@ pub mod head;
 mod held;
 mod home;
 mod indexed;
+mod kernels;
 mod last_row;
 mod lists;
 mod loops;

@@ -1,8 +1,9 @@
 //! Loops whose steps have extents that depend on integers, as a loop in the step that runs as often as its number says: a list for each of
 //! these numbers.
 
+use super::kernels::Kernels;
 use super::lists::Lists;
-use super::mixed::{Kernels, Mixed};
+use super::mixed::Mixed;
 use crate::backend::cpu::{Memory, Operand, bytes, each_integer, integer_at};
 use crate::ir::{Scan, SeqId};
 use crate::lower::mixed;

@@ -12,6 +12,9 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "where(c, x, x) → x", on: &["where"], apply: |l, _, ins| same(l, ins[0], ins[1], ins[2]) },
     Rule { doc: "where(c, where(c, a, b), d) → where(c, a, d)", on: &["where"], apply: |l, _, ins| chosen_twice(l, ins) },
     Rule { doc: "where(not c, x, y) → where(c, y, x)", on: &["where"], apply: |l, _, ins| turned(l, ins[0], ins[1], ins[2]) },
+    Rule {
+        doc: "cast of where(c, a, b) → where(c, cast of a, cast of b)", on: &["cast"], apply: |l, op, ins| cast_choice(l, op, ins[0])
+    },
     Rule { doc: "ifelse(true, x, y) → x", on: &["ifelse"], apply: |l, _, ins| branch(l, ins[0], ins[1], ins[2]) },
     Rule { doc: "not not x → x", on: &["logical_not"], apply: |l, _, ins| l.of(ins[0], Not).filter(|&x| l.dtype(x) == DType::Bool) },
     Rule { doc: "x and x → x", on: &["logical_and", "logical_or"], apply: |l, _, ins| itself(l, ins[0], ins[1]) },
@@ -56,6 +59,19 @@ fn chosen_twice(l: &mut Local, ins: &[Value]) -> Option<Value> {
 fn turned(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
     let cond = l.of(cond, Not)?;
     l.elem(Where, &[cond, y, x])
+}
+
+/// Where both are constants, or a constant and what has been cast from that dtype without a loss, so that what is chosen is as narrow as
+/// the result: lanes of kernels are as wide as the widest value.
+fn cast_choice(l: &mut Local, op: &Op, chosen: Value) -> Option<Value> {
+    let Op::Cast(to) = op else { return None };
+    let (Op::Elem(Where), &[cond, x, y]) = l.node(chosen)? else { return None };
+    let kept = [x, y].map(|v| l.splat(v).is_some() || l.uncast(v, to.dtype).is_some());
+    if kept != [true; 2] || [x, y].iter().all(|&v| l.splat(v).is_none()) {
+        return None;
+    }
+    let [x, y] = [x, y].map(|v| l.uncast(v, to.dtype).or_else(|| l.cast(v, to.dtype)));
+    l.elem(Where, &[cond, x?, y?])
 }
 
 /// The other branch is never evaluated, so it may be anything.

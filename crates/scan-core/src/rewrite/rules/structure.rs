@@ -118,6 +118,11 @@ impl Local<'_> {
     pub fn count(&self, v: Value) -> Option<usize> {
         self.ty(v).dims.iter().map(Dim::value).try_fold(1usize, |n, d| n.checked_mul(d?))
     }
+    /// What a value was cast from, where it had this dtype and nothing was lost.
+    pub fn uncast(&self, v: Value, dtype: DType) -> Option<Value> {
+        let (Op::Cast(_), &[x]) = self.node(v)? else { return None };
+        (self.dtype(x) == dtype && lossless(dtype, self.dtype(v))).then_some(x)
+    }
     /// x as another dtype.
     pub fn cast(&mut self, x: Value, dtype: DType) -> Option<Value> {
         if self.dtype(x) == dtype { Some(x) } else { self.make(Cast { dtype }, &[x]) }

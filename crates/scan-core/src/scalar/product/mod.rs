@@ -164,7 +164,10 @@ unsafe fn product_of<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c):
     let packs = k > 0 && (b.column != 1 || m >= MANY && b.row.unsigned_abs() * size_of::<T>() >= FAR);
     let wide = kind.columns;
     let most = if m > kind.rows || packs { PART / (DEPTH * size_of::<T>()) / wide * wide } else { n };
-    let mut packed = packs.then(|| Buffer::<T>::dirty(DEPTH.min(k) * most.min(n.next_multiple_of(wide))));
+    let mut packed = packs.then(|| {
+        let depth = DEPTH.min(k);
+        (Buffer::<T>::dirty(depth * most.min(n.next_multiple_of(wide))), Buffer::<T>::dirty(depth * kind.rows))
+    });
     for j in (0..n).step_by(most) {
         let columns = most.min(n - j);
         for p in (0..k.max(1)).step_by(DEPTH) {
@@ -173,29 +176,36 @@ unsafe fn product_of<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c):
             let (a, b, c) = (a.from(0, p), b.from(p, j), c.from(0, j));
             // SAFETY: this part lies within the extents.
             match &mut packed {
-                Some(packed) => unsafe { panels(kind, [m, depth, columns], (a, b, c), packed.as_mut_slice(), mode) },
+                Some((right, left)) => unsafe {
+                    panels(kind, [m, depth, columns], (a, b, c), (right.as_mut_slice(), left.as_mut_slice()), mode);
+                },
                 None => unsafe { (kind.strip)([m, depth, columns], (a, b, c), mode) },
             }
         }
     }
 }
 
-/// As [`strip`], with the right factor brought into panels first: the columns of a tile, row after row.
+/// As [`strip`], with the right factor brought into panels first: the columns of a tile, row after row. So are the rows of a tile of the left
+/// factor, column after column: where they lie as far apart as pages do, they would take each other's lines of the cache.
 ///
 /// # Safety
 /// As there.
-unsafe fn panels<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, packed: &mut [T], mode: Mode) {
+unsafe fn panels<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, (right, left): (&mut [T], &mut [T]), mode: Mode) {
     let wide = kind.columns;
     let panels = || (0..n).step_by(wide).map(|j| (j, wide.min(n - j)));
-    for ((j, columns), panel) in panels().zip(packed.chunks_exact_mut(k * wide)) {
+    for ((j, columns), panel) in panels().zip(right.chunks_exact_mut(k * wide)) {
         // SAFETY: these columns lie within the extents.
         unsafe { pack(b.from(0, j), [k, columns], panel, wide) };
     }
     for i in (0..m).step_by(kind.rows) {
-        for ((j, columns), panel) in panels().zip(packed.chunks_exact(k * wide)) {
+        let rows = kind.rows.min(m - i);
+        // SAFETY: these rows lie within the extents.
+        unsafe { pack(a.from(i, 0).transposed(), [k, rows], left, rows) };
+        let a = Place { at: left.as_ptr(), row: 1, column: rows as isize };
+        for ((j, columns), panel) in panels().zip(right.chunks_exact(k * wide)) {
             let b = Place { at: panel.as_ptr(), row: wide as isize, column: 1 };
-            // SAFETY: these rows and columns lie within the extents; the panel has k rows.
-            unsafe { (kind.strip)([kind.rows.min(m - i), k, columns], (a.from(i, 0), b, c.from(i, j)), mode) };
+            // SAFETY: these rows and columns lie within the extents; the panels have k rows and columns.
+            unsafe { (kind.strip)([rows, k, columns], (a, b, c.from(i, j)), mode) };
         }
     }
 }

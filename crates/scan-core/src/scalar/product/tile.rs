@@ -43,6 +43,13 @@ macro_rules! place {
 place!(*const T);
 place!(*mut T);
 
+impl<P> Place<P> {
+    /// Rows for columns.
+    pub fn transposed(self) -> Self {
+        Place { at: self.at, row: self.column, column: self.row }
+    }
+}
+
 /// Factors and result.
 pub(super) type Three<T> = (Place<*const T>, Place<*const T>, Place<*mut T>);
 

@@ -36,18 +36,6 @@ pub fn element(builder: &mut FunctionBuilder, mem: &Mem, table: Value, number: V
     builder.ins().iadd(table, offset)
 }
 
-/// True per value that a store, a carry or the stop needs.
-pub fn needed(kernel: &Kernel) -> IdxVec<Reg, bool> {
-    let mut needed: IdxVec<Reg, bool> = kernel.body.iter().map(|_| false).collect();
-    kernel.ends().for_each(|r| needed[r] = true);
-    for (r, inst) in kernel.body.enumerate().rev() {
-        if needed[r] {
-            inst.op.uses().iter().for_each(|&u| needed[u] = true);
-        }
-    }
-    needed
-}
-
 /// How often instructions that are needed, stores, carries and the stop use each value.
 fn uses(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> IdxVec<Reg, usize> {
     let mut uses: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();

@@ -43,7 +43,7 @@ fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Re
         return Err(Refusal(format!("{} instructions are too many", kernel.body.len())));
     }
     let mut module = module(isa);
-    let needed = body::needed(kernel);
+    let needed = kernel.needed();
     let pool = pool::pool(kernel, &needed);
     match generate(&mut module, kernel, &needed, &pool) {
         Ok(entry) => {
@@ -138,7 +138,7 @@ fn function(module: &JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, poo
 /// The machine code of a kernel as text.
 pub fn listing(kernel: &Kernel) -> Result<String, Refusal> {
     let module = module(isa::host()?);
-    let needed = body::needed(kernel);
+    let needed = kernel.needed();
     let mut context = function(&module, kernel, &needed, &pool::pool(kernel, &needed));
     context.set_disasm(true);
     let code = context.compile(module.isa(), &mut Default::default()).map_err(|e| Refusal(format!("code generator: {:?}", e.inner)))?;
