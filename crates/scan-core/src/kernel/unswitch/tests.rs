@@ -17,7 +17,8 @@ fn versions_of_random_kernels() {
     let (mut tried, mut held) = (0, 0);
     for seed in 0..3000 {
         let dtypes = [vec![DType::Bool, DType::F64], vec![DType::Bool, DType::I32, DType::F32], vec![DType::Bool, DType::I64]];
-        let options = Options { dtypes: dtypes[seed as usize % 3].clone(), insts: 5..=40, lanes: 2..=9, steps: 1..=1, ..Options::default() };
+        let options =
+            Options { dtypes: dtypes[seed as usize % 3].clone(), insts: 5..=40, lanes: 2..=9, steps: 1..=1, ..Options::default() };
         let case = case(seed, &options);
         let strides = case.operands.iter().map(|o| o.stride);
         let nest = Nest { first: case.first, ..Nest::of(case.kernel.clone(), case.lanes, case.steps, strides) };

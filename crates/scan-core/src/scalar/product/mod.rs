@@ -13,7 +13,7 @@ use crate::types::Element;
 use crate::types::buffer::Buffer;
 pub(crate) use small::{Stack, is_small, small_products, small_products_f32};
 pub(crate) use tile::Mode;
-use tile::{Place, Three, strip};
+use tile::{Place, Three, strip, tall};
 use vector::{Array, Vector};
 
 /// Products that one chain adds up.
@@ -113,19 +113,32 @@ macro_rules! float {
                         // SAFETY: the caller's duty.
                         unsafe { strip::<$widest>(extents, three, mode) }
                     }
+                    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                    unsafe fn widest_tall(extents: [usize; 2], three: Three<$t>, mode: Mode) {
+                        // SAFETY: the caller's duty.
+                        unsafe { tall::<$widest>(extents, three, mode) }
+                    }
                     #[target_feature(enable = "avx2,fma")]
                     unsafe fn wide(extents: [usize; 3], three: Three<$t>, mode: Mode) {
                         // SAFETY: the caller's duty.
                         unsafe { strip::<$wide>(extents, three, mode) }
                     }
+                    #[target_feature(enable = "avx2,fma")]
+                    unsafe fn wide_tall(extents: [usize; 2], three: Three<$t>, mode: Mode) {
+                        // SAFETY: the caller's duty.
+                        unsafe { tall::<$wide>(extents, three, mode) }
+                    }
                     match width() {
-                        Width::Avx512 => return Kind { strip: widest, rows: 8, columns: 3 * <$widest>::LEN },
-                        Width::Avx2 => return Kind { strip: wide, rows: 6, columns: 2 * <$wide>::LEN },
+                        Width::Avx512 => return Kind { strip: widest, tall: widest_tall, rows: 8, columns: 3 * <$widest>::LEN },
+                        Width::Avx2 => return Kind { strip: wide, tall: wide_tall, rows: 6, columns: 2 * <$wide>::LEN },
                         Width::Plain => {}
                     }
                 }
-                let strip = if fused() { strip::<Array<$t, true>> } else { strip::<Array<$t, false>> };
-                Kind { strip, rows: 6, columns: 2 * Array::<$t, true>::LEN }
+                let (rows, columns) = (6, 2 * Array::<$t, true>::LEN);
+                match fused() {
+                    true => Kind { strip: strip::<Array<$t, true>>, tall: tall::<Array<$t, true>>, rows, columns },
+                    false => Kind { strip: strip::<Array<$t, false>>, tall: tall::<Array<$t, false>>, rows, columns },
+                }
             }
         }
     };
@@ -135,6 +148,8 @@ macro_rules! float {
 struct Kind<T> {
     /// The function, for registers that the processor has.
     strip: unsafe fn([usize; 3], Three<T>, Mode),
+    /// The one for as many rows as its largest tile has, which are packed.
+    tall: unsafe fn([usize; 2], Three<T>, Mode),
     /// Rows of its largest tile.
     rows: usize,
     /// Columns of it.
@@ -150,8 +165,12 @@ float!(f64, __m512d, __m256d);
 
 /// Bytes of the part of the right factor that is read over and over by many rows: half of what the second level of a cache holds.
 const PART: usize = 1 << 19;
-/// From so many rows on that part is first brought into the order in which it is read, where it lies scattered over pages. Fewer rows are
-/// done before that has paid.
+/// Bytes of such a part that is packed. Rows of the left factor that are packed wait beside it.
+const PACKED: usize = 1 << 18;
+/// Rows of the left factor that are packed at once, at most.
+const ROWS: usize = 1024;
+/// From so many rows on factors are first brought into the order in which they are read, where the right one lies scattered over pages.
+/// Fewer rows are done before that has paid.
 const MANY: usize = 256;
 /// Bytes from row to row that scatter a matrix.
 const FAR: usize = 2048;
@@ -161,72 +180,118 @@ const FAR: usize = 2048;
 /// # Safety
 /// The processor has the registers; with these extents a and b may be read and c may be written, and no one else does.
 unsafe fn product_of<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, mode: Mode) {
-    let packs = k > 0 && (b.column != 1 || m >= MANY && b.row.unsigned_abs() * size_of::<T>() >= FAR);
-    let wide = kind.columns;
-    let most = if m > kind.rows || packs { PART / (DEPTH * size_of::<T>()) / wide * wide } else { n };
-    let mut packed = packs.then(|| {
-        let depth = DEPTH.min(k);
-        (Buffer::<T>::dirty(depth * most.min(n.next_multiple_of(wide))), Buffer::<T>::dirty(depth * kind.rows))
-    });
+    if k > 0 && (b.column != 1 || m >= MANY && b.row.unsigned_abs() * size_of::<T>() >= FAR) {
+        // SAFETY: the caller's promise.
+        return unsafe { packed(kind, [m, k, n], (a, b, c), mode) };
+    }
+    let most = if m > kind.rows { columns(PART, kind) } else { n };
     for j in (0..n).step_by(most) {
-        let columns = most.min(n - j);
         for p in (0..k.max(1)).step_by(DEPTH) {
-            let depth = DEPTH.min(k - p);
-            let mode = if p == 0 || mode == Mode::Sub { mode } else { Mode::Add };
-            let (a, b, c) = (a.from(0, p), b.from(p, j), c.from(0, j));
+            let three = (a.from(0, p), b.from(p, j), c.from(0, j));
             // SAFETY: this part lies within the extents.
-            match &mut packed {
-                Some((right, left)) => unsafe {
-                    panels(kind, [m, depth, columns], (a, b, c), (right.as_mut_slice(), left.as_mut_slice()), mode);
-                },
-                None => unsafe { (kind.strip)([m, depth, columns], (a, b, c), mode) },
+            unsafe { (kind.strip)([m, DEPTH.min(k - p), most.min(n - j)], three, block(mode, p)) };
+        }
+    }
+}
+
+/// Columns of so many bytes that are [`DEPTH`] deep: tiles of them.
+fn columns<T>(bytes: usize, kind: &Kind<T>) -> usize {
+    bytes / (DEPTH * size_of::<T>()) / kind.columns * kind.columns
+}
+
+/// What becomes of the result by the block of products that begins at the p-th.
+fn block(mode: Mode, p: usize) -> Mode {
+    if p == 0 || mode == Mode::Sub { mode } else { Mode::Add }
+}
+
+/// As [`product_of`], with both factors packed: the right one into panels, the columns of a tile, row after row; the left one into the rows
+/// of a tile, column after column. Where rows lie as far apart as pages do they would take each other's lines of the cache.
+///
+/// # Safety
+/// As there.
+unsafe fn packed<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, mode: Mode) {
+    let (high, wide, deep) = (kind.rows, kind.columns, DEPTH.min(k));
+    let (rows, most) = (ROWS / high * high, columns(PACKED, kind));
+    let mut left = Buffer::<T>::dirty(deep * rows.min(m.next_multiple_of(high)));
+    let mut right = Buffer::<T>::dirty(deep * most.min(n.next_multiple_of(wide)));
+    for i in (0..m).step_by(rows) {
+        for p in (0..k).step_by(DEPTH) {
+            let (rows, depth) = (rows.min(m - i), DEPTH.min(k - p));
+            // SAFETY: these rows and columns lie within the extents.
+            unsafe { pack(a.from(i, p).transposed(), [depth, rows], left.as_mut_slice(), high) };
+            for j in (0..n).step_by(most) {
+                let columns = most.min(n - j);
+                // SAFETY: as above.
+                unsafe { pack(b.from(p, j), [depth, columns], right.as_mut_slice(), wide) };
+                let factors = (&left[..], &right[..]);
+                // SAFETY: as above; both are packed.
+                unsafe { tiles(kind, [rows, depth, columns], factors, c.from(i, j), block(mode, p)) };
             }
         }
     }
 }
 
-/// As [`strip`], with the right factor brought into panels first: the columns of a tile, row after row. So are the rows of a tile of the left
-/// factor, column after column: where they lie as far apart as pages do, they would take each other's lines of the cache.
+/// The product of packed factors.
 ///
 /// # Safety
-/// As there.
-unsafe fn panels<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (a, b, c): Three<T>, (right, left): (&mut [T], &mut [T]), mode: Mode) {
-    let wide = kind.columns;
-    let panels = || (0..n).step_by(wide).map(|j| (j, wide.min(n - j)));
-    for ((j, columns), panel) in panels().zip(right.chunks_exact_mut(k * wide)) {
-        // SAFETY: these columns lie within the extents.
-        unsafe { pack(b.from(0, j), [k, columns], panel, wide) };
-    }
-    for i in (0..m).step_by(kind.rows) {
-        let rows = kind.rows.min(m - i);
-        // SAFETY: these rows lie within the extents.
-        unsafe { pack(a.from(i, 0).transposed(), [k, rows], left, rows) };
-        let a = Place { at: left.as_ptr(), row: 1, column: rows as isize };
-        for ((j, columns), panel) in panels().zip(right.chunks_exact(k * wide)) {
-            let b = Place { at: panel.as_ptr(), row: wide as isize, column: 1 };
-            // SAFETY: these rows and columns lie within the extents; the panels have k rows and columns.
-            unsafe { (kind.strip)([rows, k, columns], (a, b, c.from(i, j)), mode) };
+/// The processor has the registers; c may be written, and no one else does.
+unsafe fn tiles<T: Float>(kind: &Kind<T>, [m, k, n]: [usize; 3], (left, right): (&[T], &[T]), c: Place<*mut T>, mode: Mode) {
+    for (i, rows) in (0..m).step_by(kind.rows).zip(left.chunks_exact(k * kind.rows)) {
+        for (j, panel) in (0..n).step_by(kind.columns).zip(right.chunks_exact(k * kind.columns)) {
+            let a = Place { at: rows.as_ptr(), row: 1, column: kind.rows as isize };
+            let b = Place { at: panel.as_ptr(), row: kind.columns as isize, column: 1 };
+            let (rows, columns, three) = (kind.rows.min(m - i), kind.columns.min(n - j), (a, b, c.from(i, j)));
+            // SAFETY: these rows and columns lie within the extents; packed ones are as deep as k.
+            unsafe {
+                if rows == kind.rows { (kind.tall)([k, columns], three, mode) } else { (kind.strip)([rows, k, columns], three, mode) }
+            }
         }
     }
 }
 
-/// Copies k rows of n elements to rows that are `wide` apart.
+/// Brings k rows of n elements into panels: so many columns of them, row after row.
 ///
 /// # Safety
 /// They may be read.
 unsafe fn pack<T: Copy>(from: Place<*const T>, [k, n]: [usize; 2], to: &mut [T], wide: usize) {
-    if from.column == 1 {
-        for (p, to) in to.chunks_exact_mut(wide).enumerate().take(k) {
-            // SAFETY: row p has n elements side by side.
-            to[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(from.from(p, 0).at, n) });
+    for (j, panel) in (0..n).step_by(wide).zip(to.chunks_exact_mut(k * wide)) {
+        let (columns, from) = (wide.min(n - j), from.from(0, j));
+        // SAFETY: elements of the matrix; panels have k rows.
+        unsafe {
+            match columns {
+                _ if from.column == 1 => rows_of(from, columns, panel, wide),
+                6 if wide == 6 => turned::<T, 6>(from, panel),
+                8 if wide == 8 => turned::<T, 8>(from, panel),
+                _ => {
+                    for (p, to) in panel.chunks_exact_mut(wide).enumerate() {
+                        (0..columns).for_each(|c| to[c] = *from.from(p, c).at);
+                    }
+                }
+            }
         }
-        return;
     }
-    for j in 0..n {
-        for (p, to) in to.chunks_exact_mut(wide).enumerate().take(k) {
-            // SAFETY: an element of the matrix.
-            to[j] = unsafe { *from.from(p, j).at };
-        }
+}
+
+/// Copies rows whose elements lie side by side.
+///
+/// # Safety
+/// They may be read.
+unsafe fn rows_of<T: Copy>(from: Place<*const T>, n: usize, to: &mut [T], wide: usize) {
+    for (p, to) in to.chunks_exact_mut(wide).enumerate() {
+        // SAFETY: the caller's promise.
+        to[..n].copy_from_slice(unsafe { std::slice::from_raw_parts(from.from(p, 0).at, n) });
+    }
+}
+
+/// Copies rows of N elements that lie anywhere: columns that the compiler knows are read side by side.
+///
+/// # Safety
+/// They may be read.
+unsafe fn turned<T: Copy, const N: usize>(from: Place<*const T>, to: &mut [T]) {
+    let columns: [*const T; N] = std::array::from_fn(|c| from.from(0, c).at);
+    for (p, to) in to.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *to = columns.map(|column| unsafe { *column.wrapping_offset(p as isize * from.row) });
     }
 }
 

@@ -123,7 +123,7 @@ fn row_i_is_the_product_of_row_i() {
             assert_eq!(bits(&one), bits(&all[i * n..(i + 1) * n]), "row {i} of {m}×{k}×{n}");
         }
     }
-    for extents in [[300, 700, 530], [33, 520, 4], [12, 3, 2]] {
+    for extents in [[300, 700, 530], [1030, 300, 520], [33, 520, 4], [12, 3, 2]] {
         rows::<f64>(extents);
         rows::<f32>(extents);
     }

@@ -67,24 +67,39 @@ pub(super) unsafe fn strip<V: Vector>([m, k, n]: [usize; 3], (a, b, c): Three<V:
         // side by side. SAFETY: these rows are among the m.
         i += unsafe {
             match (V::REGISTERS, m - i) {
-                (32, 8..) => columns::<V, 8, 3, 3>([k, n], three, mode),
-                (32, 4..) => columns::<V, 4, 6, 2>([k, n], three, mode),
-                (32, 2..) => columns::<V, 2, 6, 2>([k, n], three, mode),
-                (32, _) => columns::<V, 1, 16, 4>([k, n], three, mode),
-                (_, 6..) => columns::<V, 6, 2, 2>([k, n], three, mode),
-                (_, 3..) => columns::<V, 3, 3, 3>([k, n], three, mode),
-                _ => columns::<V, 1, 8, 2>([k, n], three, mode),
+                (32, 8..) => columns::<V, 8, 3, 3, false>([k, n], three, mode),
+                (32, 4..) => columns::<V, 4, 6, 2, false>([k, n], three, mode),
+                (32, 2..) => columns::<V, 2, 6, 2, false>([k, n], three, mode),
+                (32, _) => columns::<V, 1, 16, 4, false>([k, n], three, mode),
+                (_, 6..) => columns::<V, 6, 2, 2, false>([k, n], three, mode),
+                (_, 3..) => columns::<V, 3, 3, 3, false>([k, n], three, mode),
+                _ => columns::<V, 1, 8, 2, false>([k, n], three, mode),
             }
         };
     }
 }
 
-/// M rows, in tiles of WIDE registers, then of LESS, then of one; how many that are.
+/// As [`strip`], for as many rows as the largest tile has, whose elements lie column after column: offsets that the compiler knows.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn tall<V: Vector>([k, n]: [usize; 2], three: Three<V::T>, mode: Mode) {
+    // SAFETY: the caller's duty.
+    unsafe {
+        match V::REGISTERS {
+            32 => columns::<V, 8, 3, 3, true>([k, n], three, mode),
+            _ => columns::<V, 6, 2, 2, true>([k, n], three, mode),
+        };
+    }
+}
+
+/// M rows (`PACKED`: column after column), in tiles of WIDE registers, then of LESS, then of one; how many that are.
 ///
 /// # Safety
 /// As [`strip`].
 #[inline(always)]
-unsafe fn columns<V: Vector, const M: usize, const WIDE: usize, const LESS: usize>(
+unsafe fn columns<V: Vector, const M: usize, const WIDE: usize, const LESS: usize, const PACKED: bool>(
     [k, n]: [usize; 2],
     (a, b, c): Three<V::T>,
     mode: Mode,
@@ -94,7 +109,7 @@ unsafe fn columns<V: Vector, const M: usize, const WIDE: usize, const LESS: usiz
         ($N:ident) => {
             while j + $N * V::LEN <= n {
                 // SAFETY: these columns are among the n.
-                unsafe { tile::<V, M, $N, false>(k, (a, b.from(0, j), c.from(0, j)), V::LEN, mode) };
+                unsafe { tile::<V, M, $N, false, PACKED>(k, (a, b.from(0, j), c.from(0, j)), V::LEN, mode) };
                 j += $N * V::LEN;
             }
         };
@@ -105,18 +120,24 @@ unsafe fn columns<V: Vector, const M: usize, const WIDE: usize, const LESS: usiz
     }
     while j < n {
         // SAFETY: as above; the last columns may be fewer than a register has.
-        unsafe { tile::<V, M, 1, true>(k, (a, b.from(0, j), c.from(0, j)), V::LEN.min(n - j), mode) };
+        unsafe { tile::<V, M, 1, true, PACKED>(k, (a, b.from(0, j), c.from(0, j)), V::LEN.min(n - j), mode) };
         j += V::LEN;
     }
     M
 }
 
-/// M rows by N registers; where the last is not whole (`PART`), so many of its elements.
+/// M rows (`PACKED`: column after column) by N registers; where the last is not whole (`PART`), so many of its elements.
 ///
 /// # Safety
 /// As [`strip`].
 #[inline(always)]
-unsafe fn tile<V: Vector, const M: usize, const N: usize, const PART: bool>(k: usize, (a, b, c): Three<V::T>, last: usize, mode: Mode) {
+unsafe fn tile<V: Vector, const M: usize, const N: usize, const PART: bool, const PACKED: bool>(
+    k: usize,
+    (a, b, c): Three<V::T>,
+    last: usize,
+    mode: Mode,
+) {
+    let (down, right) = if PACKED { (1, M as isize) } else { (a.row, a.column) };
     // SAFETY: all that is read and written lies within the extents of the caller.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
@@ -128,13 +149,13 @@ unsafe fn tile<V: Vector, const M: usize, const N: usize, const PART: bool>(k: u
                 *y = read(row.wrapping_add(j * V::LEN), PART, last);
             }
             for (i, sums) in sums.iter_mut().enumerate() {
-                let x = V::splat(*column.wrapping_offset(i as isize * a.row));
+                let x = V::splat(*column.wrapping_offset(i as isize * down));
                 for (sum, y) in sums.iter_mut().zip(y) {
                     *sum = x.fma(y, *sum);
                 }
             }
             row = row.wrapping_offset(b.row);
-            column = column.wrapping_offset(a.column);
+            column = column.wrapping_offset(right);
         }
         for (i, sums) in sums.iter_mut().enumerate() {
             let to = c.from(i, 0).at;
