@@ -95,3 +95,24 @@ def test_rows_by_number_are_no_calls_in_a_list():
     f(numbers(3, 40), numbers(40, 40) / 9, [0, 2, 1, 2])
     [loop] = f.explain().loops
     assert "steps of" in loop.variants[0].engine and "calls" not in loop.variants[0].engine
+
+
+@pytest.mark.parametrize("mode", ["set", "add"])
+def test_columns_and_rows_that_a_number_names_are_written(monkeypatch, mode):
+    """One value for all, or one for each: into a column, a row, and a matrix in the middle."""
+
+    def build(at, x, z, y):
+        def step(at, x, z):
+            x = getattr(x.at[:, at], mode)(0.25)
+            x = getattr(x.at[:, at - 2], mode)(y * x[:, at])
+            x = getattr(x.at[at], mode)(0.5)
+            z = getattr(z.at[:, at], mode)(x[:, :2])
+            return {"x": rs.tanh(x), "z": getattr(z.at[:, :, at - 3], mode)(1.5)}
+
+        out = rs.loop(step, over=at, init={"x": x, "z": z})
+        return [out.x, out.z, *rs.grad(rs.sum(out.x[-1] ** 2) + rs.sum(out.z[-1] ** 2), [x, y])]
+
+    at = np.array([3, 2, 3, 2, 2])
+    agree(monkeypatch, build, at, numbers(6, 5), numbers(6, 5, 2, seed=2), numbers(6, seed=1))
+    with pytest.raises(Exception, match="E0202|out of bounds|outside"):
+        rs.compile(lambda at, x: rs.loop(lambda at, x: x.at[:, at].set(0.0), over=at, init=x).last)(np.array([0, 5]), numbers(6, 5))

@@ -5,6 +5,7 @@ use super::index::{Item, Pattern, position};
 use super::region::Region;
 use crate::base::Result;
 use crate::ir::Op;
+use crate::ir::op::Write;
 use crate::types::Array;
 use crate::types::shape::{Extents, count};
 use smallvec::SmallVec;
@@ -28,6 +29,17 @@ pub enum Selected {
     Region(Region),
     /// Places in any order.
     Places(Places),
+}
+
+/// Writes y, of as many elements as the runs have or of one, over runs of x, whose first element is theirs, or adds it to them.
+pub fn write_runs<T: Number>(x: &mut [T], y: &[T], runs: &Spot, mode: Write) {
+    let step = runs.step.max(1);
+    let put = |x: &mut T, y: T| *x = if mode == Write::Set { y } else { x.plus(y) };
+    match y {
+        [one] => x.chunks_mut(step).for_each(|x| x[..runs.run].iter_mut().for_each(|x| put(x, *one))),
+        _ if runs.run == 1 => x.iter_mut().step_by(step).zip(y).for_each(|(x, y)| put(x, *y)),
+        _ => x.chunks_mut(step).zip(y.chunks(runs.run)).for_each(|(x, y)| write_run(&mut x[..runs.run], y, mode)),
+    }
 }
 
 /// Runs of elements at equal distances.

@@ -65,6 +65,9 @@ pub fn run(first: u64, count: u64, stop: bool) -> Report {
     report.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
+/// After so many programs a long run says how far it is.
+const OFTEN: usize = 1000;
+
 fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     let program = generate(seed);
     let result = guarded(&program);
@@ -74,6 +77,9 @@ fn one(seed: u64, stop: bool, report: &Mutex<Report>) {
     let text = result.as_ref().err().map(|fault| describe(&program, fault, stop, report));
     let mut report = report.lock().unwrap_or_else(|e| e.into_inner());
     report.programs += 1;
+    if report.programs.is_multiple_of(OFTEN) {
+        eprintln!("{} programs, {} faults", report.programs, report.faults.len());
+    }
     for feature in &program.features {
         let row = report.features.entry(feature).or_default();
         row.0 += 1;

@@ -16,7 +16,7 @@ use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
-use crate::ops::select::{Number, Selector, write_run};
+use crate::ops::select::{Number, Selector, write_run, write_runs};
 use crate::scan::step::{in_step, timed};
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
@@ -341,17 +341,16 @@ impl<'a> Bound<'a> {
     fn write(&self, selector: &Selector, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
         let (y, out) = (&self.piece.ins[0], &self.piece.outs[0]);
         let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
+        let n = count(&y.shape);
         if y.dtype == out.dtype
             && let Some(found) = selector.spot(&out.shape, &integer)
             && let found = found?
-            && found.count * found.run == count(&y.shape)
+            && (n == found.count * found.run || n == 1)
+            && found.count * found.run > 0
         {
-            let (from, to, n, size) = (spots[0].at(k), spots[spots.len() - 1].at(k), found.run, out.dtype.size());
-            for run in 0..found.count {
-                let from = Operand { offset: from.offset + run * n * size, ..from };
-                let to = Operand { offset: to.offset + (found.at + run * found.step) * size, ..to };
-                crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [n; 3], |y, _, x| write_run(x, y, mode)));
-            }
+            let (from, to, span) = (spots[0].at(k), spots[spots.len() - 1].at(k), (found.count - 1) * found.step + found.run);
+            let to = Operand { offset: to.offset + found.at * out.dtype.size(), ..to };
+            crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [n, n, span], |y, _, x| write_runs(x, y, &found, mode)));
             return Ok(());
         }
         memory::given(
