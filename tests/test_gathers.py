@@ -114,5 +114,5 @@ def test_columns_and_rows_that_a_number_names_are_written(monkeypatch, mode):
 
     at = np.array([3, 2, 3, 2, 2])
     agree(monkeypatch, build, at, numbers(6, 5), numbers(6, 5, 2, seed=2), numbers(6, seed=1))
-    with pytest.raises(Exception, match="E0202|out of bounds|outside"):
+    with pytest.raises(Exception, match="E0202"):
         rs.compile(lambda at, x: rs.loop(lambda at, x: x.at[:, at].set(0.0), over=at, init=x).last)(np.array([0, 5]), numbers(6, 5))

@@ -61,7 +61,7 @@ pub(super) enum KernelRun<'a> {
     /// Inside loops.
     Nest(NestRun<'a>),
     /// Of one step, which threads share.
-    Shared(&'a Tiered, usize, SmallVec<[Spot<'a>; 8]>),
+    Shared(&'a Tiered, usize, SmallVec<[Spot<'a>; 4]>),
 }
 
 impl<'a> KernelRun<'a> {
