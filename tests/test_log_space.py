@@ -163,6 +163,37 @@ def test_values_and_slopes_in_loops_are_those_of_the_formula(op, name, formula):
             np.testing.assert_allclose(found[1 + which][at], (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-8)
 
 
+def less_maximum(x):
+    m = rs.max(x, axis=0)
+    return m, rs.log(rs.sum(rs.exp(x - m), axis=0))
+
+
+#: Other terms stand between a sum and what was taken out of it: formula, and how often `a` is added to `logsumexp(x, axis=0)`.
+BETWEEN = {
+    "with the maximum": (lambda m, s, a: a + m + s, 1),
+    "with the sum": (lambda m, s, a: (a + s) + m, 1),
+    "taken from the maximum": (lambda m, s, a: (m - a) + s, -1),
+    "taken from the sum": (lambda m, s, a: (s - a) + m, -1),
+    "several": (lambda m, s, a: s + (a + (m + a)), 2),
+    "on both sides": (lambda m, s, a: (s + a) + (m - a * 3.0), -2),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_other_terms_between_a_sum_and_its_maximum(name):
+    formula, times = BETWEEN[name]
+    x, a = rs.dmatrix("x"), rs.dvector("a")
+    found = formula(*less_maximum(x), a)
+    law = rs.logsumexp(x, axis=0) + times * a
+    f, g = (rs.function([x, a], [y, *rs.grad(rs.sum(rs.sin(y)), [x, a])]) for y in (found, law))
+    args = np.random.default_rng(5).normal(size=(3, 4)) * 5, np.array([1.0, -20.0, 0.5, 3.0])
+    for got, right in zip(f(*args), g(*args), strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-12, atol=1e-12)
+    if name != "on both sides":
+        text = f.text(optimised=True)
+        assert count(text, "logsumexp") == 1 and "kind=max" not in text and "extreme_mask" not in text
+
+
 @each
 def test_infinities_and_nan(op, name, formula):
     x, weights = rs.dmatrix("x"), np.array([1.0, 0.5, -2.0, 3.0, 1.0])

@@ -19,6 +19,16 @@ pub static RULES: &[Rule] = &[
     Rule { doc: "log(eᵃ + eᵇ) → logaddexp(a, b)", on: &["log"], apply: |l, _, ins| log_add_exp(l, ins[0]) },
     Rule { doc: "log(softmax(x)[i]) → log_softmax(x)[i]", on: &["log"], apply: |l, _, ins| behind_views(l, ins[0], &log_softmax) },
     Rule { doc: "logsumexp(x − m) + m → logsumexp(x)", on: &["add"], apply: |l, _, ins| either(l, ins, put_back) },
+    Rule {
+        doc: "logsumexp(x − m) + (a + m) → logsumexp(x) + a",
+        on: &["add"],
+        apply: |l, _, ins| either(l, ins, |l, sum, other| put_back_in_sum(l, sum, other, NEAR)),
+    },
+    Rule {
+        doc: "(logsumexp(x − m) + a) + m → logsumexp(x) + a",
+        on: &["add"],
+        apply: |l, _, ins| either(l, ins, |l, sum, m| put_back_to_term(l, sum, m, NEAR)),
+    },
     Rule { doc: "e / Σ e, e = eˣ⁻ᵐ → softmax(x)", on: &["div"], apply: |l, _, ins| quotient(l, ins[0], ins[1]) },
     Rule { doc: "e · (1 / Σ e), e = eˣ⁻ᵐ → softmax(x)", on: &["mul"], apply: |l, _, ins| either(l, ins, times_reciprocal) },
     Rule { doc: "d − logsumexp(d), d = x − m → log_softmax(x)", on: &["sub"], apply: |l, _, ins| log_quotient(l, ins[0], ins[1]) },
@@ -153,6 +163,40 @@ fn put_back(l: &mut Local, sum: Value, m: Value) -> Option<Value> {
     let shift = Seen::of(l, m, l.ty(sum).rank());
     let x = without(l, sum, &shift, DEPTH)?;
     (is_shift(l, &shift, x) && l.same_shape(x, sum)).then_some(x)
+}
+
+/// So many terms may stand between a sum of exponentials and what was taken out of it.
+const NEAR: usize = 3;
+
+/// The sum with what was taken out put back, and the other terms that stand with that: `a + m`, `m − a`.
+fn put_back_in_sum(l: &mut Local, sum: Value, other: Value, depth: usize) -> Option<Value> {
+    if depth == 0 || !in_log_space(l, sum) {
+        return None;
+    }
+    let (op, ins) = match l.node(other)? {
+        (Op::Elem(op @ (Add | Sub)), &[p, q]) => (*op, [p, q]),
+        _ => return None,
+    };
+    for k in 0..if op == Add { 2 } else { 1 } {
+        if let Some(whole) = put_back(l, sum, ins[k]).or_else(|| put_back_in_sum(l, sum, ins[k], depth - 1)) {
+            return l.elem(op, &[whole, ins[1 - k]]);
+        }
+    }
+    None
+}
+
+/// The same where the other terms stand with the sum: `logsumexp(x − m) + a`, `logsumexp(x − m) − a`.
+fn put_back_to_term(l: &mut Local, sum: Value, m: Value, depth: usize) -> Option<Value> {
+    let (op, ins) = match l.node(sum).filter(|_| depth > 0)? {
+        (Op::Elem(op @ (Add | Sub)), &[p, q]) => (*op, [p, q]),
+        _ => return None,
+    };
+    for k in 0..if op == Add { 2 } else { 1 } {
+        if let Some(whole) = put_back(l, ins[k], m).or_else(|| put_back_to_term(l, ins[k], m, depth - 1)) {
+            return l.elem(op, &[whole, ins[1 - k]]);
+        }
+    }
+    None
 }
 
 /// x where v is `x − shift`, or a sum of exponentials of such.
