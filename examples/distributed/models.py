@@ -66,6 +66,11 @@ def of_part(beta, part):
     return float(value), slope
 
 
+def of_parts(beta, parts):
+    """Values and gradients of several parts, in one message."""
+    return [of_part(beta, part) for part in parts]
+
+
 def simulated_events(parts, time=60, units=200, k=3, seed=0):
     """Parts of a data set, each with units of its own."""
     truth = np.append(0.3 * np.ones(k), [0.4, 0.5])

@@ -11,7 +11,7 @@ import argparse
 import time
 
 import numpy as np
-from models import fit_block, of_part, simulated_events, simulated_returns
+from models import fit_block, of_parts, simulated_events, simulated_returns
 from scipy.optimize import minimize
 from workers import KINDS
 
@@ -23,12 +23,11 @@ def panel(on, series, days, block=25):
     return np.concatenate(on.map(on.send(fit_block), on.keep(blocks)))
 
 
-def likelihood(on, data, start):
-    """The maximum over all parts (kept where they are worked on): parameters, value, and how often all parts were asked."""
-    sent = on.send(of_part)
+def likelihood(on, function, groups, start):
+    """The maximum over groups of parts (kept where they are worked on): parameters, value, and how often all parts were asked."""
 
     def total(beta):
-        found = on.map(sent, data, beta)
+        found = [part for group in on.map(function, groups, beta) for part in group]
         value, slope = found[0]
         for v, g in found[1:]:
             value, slope = value + v, slope + g
@@ -51,8 +50,11 @@ def main(on="alone", workers=2, series=100, days=500, parts=6, units=100, addres
     with KINDS[on](workers, **options) as pool:
         pool.map(pool.send(fit_block), [simulated_returns(1, 10)] * workers)  # workers start
         fits, fitted = timed(panel, pool, series, days)
-        data, sent = timed(pool.keep, events)
-        (beta, value, calls), found = timed(likelihood, pool, data, np.zeros(len(truth)))
+        each = -(-parts // workers)  # a group, and a message in each round, for each worker
+        groups, sent = timed(pool.keep, [events[k : k + each] for k in range(0, parts, each)])
+        function, start = pool.send(of_parts), np.zeros(len(truth))
+        pool.map(function, groups, start)  # compiled where it runs
+        (beta, value, calls), found = timed(likelihood, pool, function, groups, start)
     print(f"{on}, {workers if on != 'alone' else 1} workers")
     print(f"{series} GARCH fits of {days} days    {fitted:7.2f} s")
     print(f"{parts} parts of a data set sent    {sent:7.2f} s")
