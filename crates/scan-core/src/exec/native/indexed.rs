@@ -101,8 +101,7 @@ pub struct ByArrays {
 type Spots = SmallVec<[usize; 64]>;
 
 impl ByArrays {
-    /// That of an array of this shape. `other` has the extents of what is read, or of what is
-    /// written, then maybe of one element.
+    /// That of an array of this shape. `other` has the extents of what is read, or of what is written, then maybe of one element.
     pub fn new(selector: &Selector, x: &Place, other: &Place, idxs: &[Place]) -> Option<ByArrays> {
         let Selector::Advanced(axes) = selector else { return None };
         let layout = Layout::new(&x.shape, axes, &idxs.iter().map(|p| &p.shape[..]).collect::<Vec<_>>()).ok()?;
