@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_wheel_is_found(tmp_path):
     for fault in ("1 paths of the machine", "`check_device`", "not stripped", "no entry_points.txt", "no Keywords", "rscan/tests/"):
         assert any(fault in line for line in found), (fault, found)
     assert len(found) == 6
-    assert any("the limit is 8" in line for line in wheel(bytes(9_000_000), metadata, good))
+    assert any("the limit is 6" in line for line in wheel(bytes(7_000_000), metadata, good))
 
 
 def test_importing_stays_small():

@@ -17,8 +17,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# Bytes, the backends of both kinds of graphics processors included.
-LIMIT = 8_000_000
+LIMIT = 6_000_000
 
 PROGRAM = """
 import numpy as np
