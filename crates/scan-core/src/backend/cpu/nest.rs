@@ -49,9 +49,6 @@ impl NestPlan {
             nest,
         }
     }
-}
-
-impl NestPlan {
     /// True where all that it writes is what lies there: it stores what it has loaded from the same elements.
     pub fn keeps(&self, operands: &[Spot]) -> bool {
         let kernel = &self.nest.kernel;

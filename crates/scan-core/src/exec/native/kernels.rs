@@ -26,7 +26,10 @@ impl Kernels {
     }
     /// A kernel in two versions, where that pays; devices take the whole.
     pub(super) fn versions(&self, nest: &Nest) -> Option<Versions> {
-        let Unswitched { condition, kernels } = Unswitched::of(nest).filter(|_| !matches!(self.engine, Engine::Device(_)))?;
+        if matches!(self.engine, Engine::Device(_)) {
+            return None;
+        }
+        let Unswitched { condition, kernels } = Unswitched::of(nest)?;
         let version = |kernel| {
             let nest = Nest { kernel, ..nest.clone() };
             (self.get(&nest), NestPlan::new(nest))

@@ -66,8 +66,8 @@ fn turned(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
 fn cast_choice(l: &mut Local, op: &Op, chosen: Value) -> Option<Value> {
     let Op::Cast(to) = op else { return None };
     let (Op::Elem(Where), &[cond, x, y]) = l.node(chosen)? else { return None };
-    let kept = [x, y].map(|v| l.splat(v).is_some() || l.uncast(v, to.dtype).is_some());
-    if kept != [true; 2] || [x, y].iter().all(|&v| l.splat(v).is_none()) {
+    let (known, uncast) = ([x, y].map(|v| l.splat(v).is_some()), [x, y].map(|v| l.uncast(v, to.dtype).is_some()));
+    if known == [false; 2] || (0..2).any(|k| !known[k] && !uncast[k]) {
         return None;
     }
     let [x, y] = [x, y].map(|v| l.uncast(v, to.dtype).or_else(|| l.cast(v, to.dtype)));

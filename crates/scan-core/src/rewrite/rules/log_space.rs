@@ -22,12 +22,14 @@ pub static RULES: &[Rule] = &[
     Rule {
         doc: "logsumexp(x − m) + (a + m) → logsumexp(x) + a",
         on: &["add"],
-        apply: |l, _, ins| either(l, ins, |l, sum, other| put_back_in_sum(l, sum, other, NEAR)),
+        apply: |l, _, ins| {
+            either(l, ins, |l, sum, terms| in_log_space(l, sum).then(|| in_a_term(l, terms, NEAR, &|l, m| put_back(l, sum, m)))?)
+        },
     },
     Rule {
         doc: "(logsumexp(x − m) + a) + m → logsumexp(x) + a",
         on: &["add"],
-        apply: |l, _, ins| either(l, ins, |l, sum, m| put_back_to_term(l, sum, m, NEAR)),
+        apply: |l, _, ins| either(l, ins, |l, terms, m| in_a_term(l, terms, NEAR, &|l, sum| put_back(l, sum, m))),
     },
     Rule { doc: "e / Σ e, e = eˣ⁻ᵐ → softmax(x)", on: &["div"], apply: |l, _, ins| quotient(l, ins[0], ins[1]) },
     Rule { doc: "e · (1 / Σ e), e = eˣ⁻ᵐ → softmax(x)", on: &["mul"], apply: |l, _, ins| either(l, ins, times_reciprocal) },
@@ -168,31 +170,14 @@ fn put_back(l: &mut Local, sum: Value, m: Value) -> Option<Value> {
 /// So many terms may stand between a sum of exponentials and what was taken out of it.
 const NEAR: usize = 3;
 
-/// The sum with what was taken out put back, and the other terms that stand with that: `a + m`, `m − a`.
-fn put_back_in_sum(l: &mut Local, sum: Value, other: Value, depth: usize) -> Option<Value> {
-    if depth == 0 || !in_log_space(l, sum) {
-        return None;
-    }
-    let (op, ins) = match l.node(other)? {
+/// v with another value in the place of one of its terms: `a + t`, `t − a`.
+fn in_a_term(l: &mut Local, v: Value, depth: usize, put: &dyn Fn(&mut Local, Value) -> Option<Value>) -> Option<Value> {
+    let (op, ins) = match l.node(v).filter(|_| depth > 0)? {
         (Op::Elem(op @ (Add | Sub)), &[p, q]) => (*op, [p, q]),
         _ => return None,
     };
     for k in 0..if op == Add { 2 } else { 1 } {
-        if let Some(whole) = put_back(l, sum, ins[k]).or_else(|| put_back_in_sum(l, sum, ins[k], depth - 1)) {
-            return l.elem(op, &[whole, ins[1 - k]]);
-        }
-    }
-    None
-}
-
-/// The same where the other terms stand with the sum: `logsumexp(x − m) + a`, `logsumexp(x − m) − a`.
-fn put_back_to_term(l: &mut Local, sum: Value, m: Value, depth: usize) -> Option<Value> {
-    let (op, ins) = match l.node(sum).filter(|_| depth > 0)? {
-        (Op::Elem(op @ (Add | Sub)), &[p, q]) => (*op, [p, q]),
-        _ => return None,
-    };
-    for k in 0..if op == Add { 2 } else { 1 } {
-        if let Some(whole) = put_back(l, ins[k], m).or_else(|| put_back_to_term(l, ins[k], m, depth - 1)) {
+        if let Some(whole) = put(l, ins[k]).or_else(|| in_a_term(l, ins[k], depth - 1, put)) {
             return l.elem(op, &[whole, ins[1 - k]]);
         }
     }
