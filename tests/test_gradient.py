@@ -250,3 +250,16 @@ class TestVerify:
     def test_numeric_grad_is_accurate(self):
         found = rs.numeric_grad(lambda x: float(np.exp(x).sum()), [X])
         np.testing.assert_allclose(found[0], np.exp(X), rtol=1e-10)
+
+
+def test_no_gradient_flows_through_a_structure():
+    @rs.value_and_grad
+    def f(x, y):
+        held = rs.stop_gradient({"x": x, "both": (x, y)})
+        a, b = rs.stop_gradient([x, rs.outer(x, y)])
+        return rs.sum(x * held["x"] * held["both"][1]) + rs.sum(a) + rs.sum(b * y)
+
+    x, y = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    value, slope = f(x, y)
+    assert value == np.sum(x * x * y) + x.sum() + np.sum(np.outer(x, y) * y) and slope.tolist() == (x * y).tolist()
+    assert rs.stop_gradient([1.0, 2.0]).eval().tolist() == [1.0, 2.0]

@@ -248,6 +248,19 @@ def test_mistakes(code, arguments):
     assert caught.value.code == code
 
 
+def test_taps_as_scan_has_them():
+    x, start = np.arange(5.0), np.arange(2.0)
+    one = rs.loop(lambda u: dict(y=u[0] + u[1]), over=dict(u=dict(input=x, taps=[-1, 0]))).y
+    alone = rs.loop(lambda u: u[0] + u[1], over=dict(input=x, taps=(-1, 0)))
+    single = rs.loop(lambda u: u, over=[dict(input=x, taps=-1)])
+    assert one.eval().tolist() == alone.eval().tolist() == [1.0, 3.0, 5.0, 7.0] and single.eval().tolist() == [0.0, 1.0, 2.0, 3.0]
+    state = rs.loop(lambda u: dict(u=u[0] + u[1]), init=dict(u=dict(initial=start, taps=[-2, -1])), n_steps=3)
+    assert state.u.eval().tolist() == [1.0, 2.0, 3.0]
+    # Sequences that have these names are what they are.
+    both = rs.loop(lambda input, taps: input * taps, over=dict(input=x, taps=rs.constant(x)))
+    assert both.eval().tolist() == (x * x).tolist()
+
+
 def test_taps_need_integers():
     with pytest.raises(rs.RscanError, match="E0121"):
         rs.taps(rs.dvector())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _instead
 from ._redirect import part
-from ._spans import here
+from ._spans import here, unpacked
 from .errors import RscanTypeError
 
 if TYPE_CHECKING:
@@ -213,6 +213,11 @@ class Valueless:
         if self.ndim == 0:
             raise RscanTypeError("a scalar cannot be iterated over", code="E0802", labels=[(here(), "")])
         if self._v.shape[0] is None:
+            count = unpacked(sys._getframe(1))
+            if count is not None:
+                message = f"{count} names take the rows of {self}, which has another number of rows"
+                rows = ops.assert_(self, ops.equal(self.shape[0], count), message=message)
+                return (rows[i] for i in range(count))
             python = _part().in_place_of(("max", "min", "sum", "any", "all", "sorted"))
             helps = _instead.OF_ITERATION if python is None else [python]
             raise _needs_value(self, "has a first axis of unknown extent and cannot be iterated over", "E0802", *helps)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import sys
 from types import FrameType
 
 from . import _native
+
+_UNPACK = dis.opmap["UNPACK_SEQUENCE"]
 
 _known: dict[tuple[str, int, str], int] = {}
 
@@ -69,3 +72,11 @@ def of_function(function: object) -> int:
     """The line on which a Python function begins; 0 where it has none."""
     code = getattr(function, "__code__", None)
     return 0 if code is None else _native.span(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def unpacked(frame: FrameType) -> int | None:
+    """How many names `a, b, c = …` has, where that is what a frame is at; None elsewhere, and for `a, *b = …`."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if code[at] != _UNPACK or (at >= 2 and code[at - 2] == dis.EXTENDED_ARG):
+        return None
+    return code[at + 1]

@@ -420,11 +420,24 @@ def _own_extent(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
     return None
 
 
+def _with_taps(value: Any, taps: type) -> Any:
+    """What `scan` takes as rows with taps, `dict(input=x, taps=[-1, 0])`, as `loop` has them; all else as it is."""
+    offsets = value.get("taps") if isinstance(value, Mapping) else None
+    if offsets is None or set(value) not in ({"input", "taps"}, {"initial", "taps"}):
+        return value
+    offsets = list(offsets) if isinstance(offsets, (list, tuple, range)) else [offsets]
+    return taps(next(value[key] for key in value if key != "taps"), *offsets) if all(_is_number(k) for k in offsets) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 class Group:
     """`over`, `init` or `given`: named or ordered arguments, each a structure."""
 
     def __init__(self, value: Any, what: str, span: int, taps: type) -> None:
-        self.what = what
+        self.what, value = what, _with_taps(value, taps)
         if value is None:
             self.keys, items = [], []
         elif isinstance(value, Mapping):
@@ -437,7 +450,7 @@ class Group:
             self.keys, items = [0], [value]
         self.named = isinstance(value, Mapping)
         self.single = value is not None and not self.named and not (isinstance(value, (list, tuple)) and not hasattr(value, "_fields"))
-        flat = [_tree.flatten(item, lambda v: isinstance(v, taps)) for item in items]
+        flat = [_tree.flatten(_with_taps(item, taps), lambda v: isinstance(v, taps)) for item in items]
         self.leaves = [leaf for leaves, _ in flat for leaf in leaves]
         self.trees = [tree for _, tree in flat]
         self.names = self.paths([str(k) for k in self.keys] if self.named else [])

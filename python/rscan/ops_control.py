@@ -61,8 +61,8 @@ def _is_item(value: Any) -> bool:
     return isinstance(value, (Variable, np.ndarray, np.generic))
 
 
-def stop_gradient(x: Any) -> Variable:
-    """x, through which no gradient flows.
+def stop_gradient(x: Any) -> Any:
+    """x, through which no gradient flows. Of structures (dicts, lists, tuples, dataclasses) each item.
 
     errors: `RscanTypeError` (E0805) for what is no number or array.
 
@@ -70,7 +70,10 @@ def stop_gradient(x: Any) -> Variable:
     >>> rs.function([x], rs.grad(x * rs.consider_constant(x), x))(3.0)
     array(3.)
     """
-    return apply("stop_gradient", {}, as_variable(x))
+    leaves, tree = _tree.flatten(x, _is_item)
+    if tree.kind == "list" and not any(_is_item(leaf) for leaf in leaves):  # numbers are an array
+        return apply("stop_gradient", {}, as_variable(x))
+    return tree.build(apply("stop_gradient", {}, as_variable(leaf)) for leaf in leaves)
 
 
 disconnected_grad = stop_gradient

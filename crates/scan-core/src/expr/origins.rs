@@ -67,10 +67,14 @@ fn origins(made: &Var, dtype: DType) -> Vec<Var> {
             continue;
         }
         let before: Vec<Var> = if is_made(&v) { vec![] } else { inputs(&v).iter().filter(|x| x.ty().dtype == dtype).cloned().collect() };
-        if before.is_empty() {
+        // A Python number makes floats of integers and bools that it meets: these are at fault, not the number.
+        let met = !before.is_empty() && before.iter().all(|x| number(x).is_some()) && inputs(&v).iter().any(|x| !x.ty().dtype.is_float());
+        if before.is_empty() || met {
             found.push(v);
         }
-        waiting.extend(before.into_iter().rev());
+        if !met {
+            waiting.extend(before.into_iter().rev());
+        }
     }
     found
 }

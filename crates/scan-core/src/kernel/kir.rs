@@ -11,6 +11,7 @@
 //! ```
 
 use crate::base::IdxVec;
+use crate::scalar::called;
 use crate::types::DType;
 use smallvec::SmallVec;
 
@@ -286,7 +287,7 @@ impl Kernel {
 }
 
 macro_rules! host_fns {
-    ($($(#[doc = $doc:literal])+ $Name:ident $kind:ident $f:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $Name:ident $kind:ident $f:expr $(, many $many:path)?;)+) => {
         /// Functions that kernels call instead of computing them inline.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum HostFn { $($(#[doc = $doc])+ $Name),+ }
@@ -312,8 +313,15 @@ macro_rules! host_fns {
             pub fn address(self) -> usize {
                 match self { $(HostFn::$Name => host_fns!(address $kind $f)),+ }
             }
+            /// The address of [`called`]'s function for many lanes, where there is one: code for AVX2 calls it.
+            #[cfg(target_arch = "x86_64")]
+            pub fn many(self) -> Option<usize> {
+                match self { $(HostFn::$Name => host_fns!(many $($many)?)),+ }
+            }
         }
     };
+    (many) => { None };
+    (many $many:path) => { Some($many as unsafe extern "C" fn(*mut called::Frame, usize) as usize) };
     (arity one) => { 1 };
     (arity two) => { 2 };
     (value one $f:expr, $x:ident, $y:ident) => { $f($x) };
@@ -330,25 +338,25 @@ macro_rules! host_fns {
 
 host_fns! {
     /// `xʸ`
-    Pow two f64::powf;
+    Pow two called::pow::one, many called::pow::many;
     /// `√(x² + y²)`
-    Hypot two f64::hypot;
+    Hypot two called::hypot::one, many called::hypot::many;
     /// The angle of the point (second, first).
-    Atan2 two f64::atan2;
+    Atan2 two called::atan2::one, many called::atan2::many;
     /// Remainder with the sign of x.
     Fmod two |x: f64, y: f64| x % y;
     /// Tangent.
     Tan one f64::tan;
     /// Arcsine.
-    Asin one f64::asin;
+    Asin one called::asin::one, many called::asin::many;
     /// Arccosine.
-    Acos one f64::acos;
+    Acos one called::acos::one, many called::acos::many;
     /// Arctangent.
-    Atan one f64::atan;
+    Atan one called::atan::one, many called::atan::many;
     /// Hyperbolic sine.
-    Sinh one f64::sinh;
+    Sinh one called::sinh::one, many called::sinh::many;
     /// Hyperbolic cosine.
-    Cosh one f64::cosh;
+    Cosh one called::cosh::one, many called::cosh::many;
     /// Inverse hyperbolic sine.
     Asinh one libm::asinh;
     /// Inverse hyperbolic cosine.
@@ -356,17 +364,17 @@ host_fns! {
     /// Inverse hyperbolic tangent.
     Atanh one libm::atanh;
     /// Error function.
-    Erf one libm::erf;
+    Erf one called::erf::one, many called::erf::many;
     /// `1 − erf(x)`
-    Erfc one libm::erfc;
+    Erfc one called::erfc::one, many called::erfc::many;
     /// Inverse of the error function.
     ErfInv one crate::scalar::special::erfinv;
     /// `log |Γ(x)|`
-    GammaLn one libm::lgamma;
+    GammaLn one called::gammaln::one, many called::gammaln::many;
     /// `ψ(x)`
-    Digamma one crate::scalar::special::digamma;
+    Digamma one called::digamma::one, many called::digamma::many;
     /// `ψ′(x)`
-    Trigamma one crate::scalar::special::trigamma;
+    Trigamma one called::trigamma::one, many called::trigamma::many;
     /// `ψ″(x)`
     Tetragamma one crate::scalar::special::tetragamma;
     /// Sine.

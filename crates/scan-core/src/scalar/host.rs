@@ -1,10 +1,11 @@
 //! The context of the evaluator: scalars of this machine.
 
 use super::lanes::fused;
-use super::{Lanes, fast};
+
+use super::{Lanes, Lookup, called, fast};
 use std::marker::PhantomData;
 
-/// Scalars of this machine. Functions that are not written over [`Lanes`] are those of `std` and `libm`; for f32 they are
+/// Scalars of this machine. Functions that kernels call are those of [`called`], `std` and `libm`; for f32 they are
 /// computed in f64 and rounded once.
 pub struct Host<T>(PhantomData<T>);
 
@@ -27,6 +28,9 @@ macro_rules! host {
             type B = bool;
             type I = $i;
             #[inline(always)] fn wide(&self) -> bool { size_of::<$t>() == 8 }
+            #[inline(always)] fn fuses(&self) -> bool { $fma }
+            #[inline(always)]
+            fn choose(&self, c: bool, x: impl FnOnce() -> $t, y: impl FnOnce() -> $t) -> $t { if c { x() } else { y() } }
             #[inline(always)] fn fma(&self, x: $t, y: $t, z: $t) -> $t { if $fma { x.mul_add(y, z) } else { x * y + z } }
             $(#[inline(always)] fn $written(&self, x: $t) -> $t { fast::$written::$t(x) })*
             #[inline(always)] fn bits(&self, x: $t) -> $i { x.to_bits() }
@@ -71,14 +75,22 @@ macro_rules! hosts {
         host!($Cx, $t, $i, $generics fma $fma, written $written,
             direct { abs = $t::abs, sqrt = $t::sqrt, floor = $t::floor, ceil = $t::ceil, trunc = $t::trunc, round = $t::round_ties_even },
             wide { machine_sin = far_sin, machine_cos = far_cos,
-                tan = f64::tan, asin = f64::asin, acos = f64::acos, atan = f64::atan, sinh = f64::sinh, cosh = f64::cosh,
-                asinh = libm::asinh, acosh = libm::acosh, atanh = libm::atanh, erf = libm::erf, erfc = libm::erfc, erfinv = super::special::erfinv,
-                gammaln = libm::lgamma, digamma = super::special::digamma, trigamma = super::special::trigamma, tetragamma = super::special::tetragamma },
-            wide2 { pow = f64::powf, hypot = f64::hypot, atan2 = f64::atan2 });
+                tan = f64::tan, asin = called::asin::one, acos = called::acos::one, atan = called::atan::one,
+                sinh = called::sinh::one, cosh = called::cosh::one, asinh = libm::asinh, acosh = libm::acosh, atanh = libm::atanh,
+                erf = called::erf::one, erfc = called::erfc::one, erfinv = super::special::erfinv, gammaln = called::gammaln::one,
+                digamma = called::digamma::one, trigamma = called::trigamma::one, tetragamma = super::special::tetragamma },
+            wide2 { pow = called::pow::one, hypot = called::hypot::one, atan2 = called::atan2::one });
     };
 }
 
 hosts!(f32 u32, f64 u64);
+
+impl<const FUSED: bool> Lookup for Plain<f64, FUSED> {
+    #[inline(always)]
+    fn lookup<const N: usize>(&self, table: &'static [[f64; N]; 128], row: u64) -> [f64; N] {
+        table[row as usize & 127]
+    }
+}
 
 /// Sine; what is 0 because its value is not used costs no call.
 pub(crate) fn far_sin(x: f64) -> f64 {

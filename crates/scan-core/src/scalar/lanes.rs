@@ -32,6 +32,12 @@ macro_rules! lanes {
             fn select(&self, c: Self::B, x: Self::V, y: Self::V) -> Self::V;
             /// True where the sign bit is set, −0 and NaN included.
             fn signbit(&self, x: Self::V) -> Self::B;
+            /// x where `c`, else y: of scalars only that one is computed.
+            fn choose(&self, c: Self::B, x: impl FnOnce() -> Self::V, y: impl FnOnce() -> Self::V) -> Self::V {
+                self.select(c, x(), y())
+            }
+            /// True where `fma` is rounded once.
+            fn fuses(&self) -> bool;
             /// `x · y + z`, rounded once where [`fused`] says so, else twice.
             fn fma(&self, x: Self::V, y: Self::V, z: Self::V) -> Self::V;
             /// The bits of a value.
@@ -66,6 +72,12 @@ macro_rules! lanes {
             $($(#[$doc2])+ fn $name2(&self, x: Self::V) -> Self::V { math::$name2(self, x) })+
         }
     };
+}
+
+/// A context that reads tables.
+pub trait Lookup: Lanes {
+    /// The row with this number, which is below 128.
+    fn lookup<const N: usize>(&self, table: &'static [[f64; N]; 128], row: Self::I) -> [Self::V; N];
 }
 
 lanes! {

@@ -6,9 +6,14 @@
 mod table;
 
 #[allow(unsafe_code)]
+pub mod called;
+#[allow(unsafe_code)]
 pub mod eights;
 #[allow(unsafe_code)]
 mod fast;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod four;
 pub mod host;
 pub mod int;
 pub mod lanes;
@@ -34,7 +39,7 @@ mod tests;
 pub use host::Host;
 pub(crate) use host::{far_cos, far_sin};
 pub use int::Int;
-pub use lanes::Lanes;
+pub use lanes::{Lanes, Lookup};
 pub use nature::{Jumps, Nature};
 pub use rows::{ElemOp, ROWS, Words};
 pub use table::{Outcome, Row, Rule};

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::kernel::kir::{Bin, Cmp, HostFn, Reg, Un};
-use crate::scalar::{ElemOp, Lanes, Outcome, math};
+use crate::scalar::{ElemOp, Lanes, Outcome, lanes, math};
 use crate::types::DType;
 use std::cell::RefCell;
 
@@ -79,6 +79,9 @@ macro_rules! recorder {
                 let sign = self.int(if self.wide() { 1 << 63 } else { 1 << 31 });
                 let size = self.bits(self.abs(x));
                 self.of_bits(self.int_or(size, self.int_and(self.bits(y), sign)))
+            }
+            fn fuses(&self) -> bool {
+                lanes::fused()
             }
             fn fma(&self, x: Reg, y: Reg, z: Reg) -> Reg {
                 self.builder.borrow_mut().fma(x, y, z)

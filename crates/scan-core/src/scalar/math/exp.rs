@@ -148,6 +148,20 @@ pub(super) fn exp_of_low<C: Lanes>(c: &C, x: C::V) -> C::V {
     scale(c, c.fma(r, slope, one), shifted)
 }
 
+/// `e^(x + low)` for a low far below x, where neither that nor 1 over it overflows.
+#[inline(always)]
+pub(super) fn exp_of_pair<C: Lanes>(c: &C, x: C::V, low: C::V) -> C::V {
+    let Reduced { shifted, n, high, r } = reduce(c, x, BIAS);
+    let lost = c.add(c.fma(n, pick(c, -LN2[1], -LN2_F32[1]), c.sub(high, r)), low);
+    let near = c.add(r, lost);
+    let lost = c.add(c.sub(r, near), lost);
+    let rest = c.fma(c.mul(near, near), polynomial(c, near, &EXPM1, &EXPM1_F32), lost);
+    let one = c.num(1.0);
+    let sum = c.add(one, near);
+    let rest = c.add(c.add(c.sub(one, sum), near), rest);
+    c.mul(c.add(sum, rest), power_of_two(c, shifted))
+}
+
 /// `2ˣ`, exact for integers.
 #[inline(always)]
 pub fn exp2<C: Lanes>(c: &C, x: C::V) -> C::V {

@@ -1,16 +1,26 @@
 //! Formulas of rows that take more than a line, and the elementary functions, written over [`Lanes`] without branches.
 
+mod erf;
 #[cfg(test)]
 mod exact;
 mod exp;
+mod gamma;
+mod hyperbolic;
+mod inverse;
 mod log;
 mod poly;
+mod power;
 #[cfg(test)]
 mod tests;
 mod trig;
 
+pub use erf::{erf, erfc};
 pub use exp::{exp, exp2, expm1, sigmoid, tanh};
+pub use gamma::{digamma, gammaln, trigamma};
+pub use hyperbolic::{cosh, hypot, sinh};
+pub use inverse::{acos, asin, atan, atan2};
 pub use log::{log, log1p, log2, log10};
+pub use power::pow;
 pub use trig::{cos, sin};
 
 use super::Lanes;

@@ -51,3 +51,17 @@ fn pair<C: Lanes>(c: &C, x: C::V, terms: &[f64]) -> C::V {
         _ => c.num(terms[0]),
     }
 }
+
+/// `x·y − p` of a product p that was rounded.
+#[inline(always)]
+pub(super) fn rest_of_product<C: Lanes>(c: &C, x: C::V, y: C::V, p: C::V) -> C::V {
+    if c.fuses() {
+        return c.fma(x, y, c.neg(p));
+    }
+    // Products of halves of the fractions are exact (Dekker 1971, "A floating-point technique for extending the available precision").
+    let front = |v: C::V| c.of_bits(c.int_and(c.bits(v), c.int(u64::MAX << if c.wide() { 27 } else { 12 })));
+    let (x_high, y_high) = (front(x), front(y));
+    let (x_low, y_low) = (c.sub(x, x_high), c.sub(y, y_high));
+    let crossed = c.add(c.add(c.sub(c.mul(x_high, y_high), p), c.mul(x_high, y_low)), c.mul(x_low, y_high));
+    c.add(crossed, c.mul(x_low, y_low))
+}

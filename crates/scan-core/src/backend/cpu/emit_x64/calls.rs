@@ -85,6 +85,13 @@ impl Emitter<'_> {
     /// All lanes, from the arguments in the frame to the result there. Nothing is in a vector register that the caller does not save.
     fn calls(&mut self, f: HostFn, args: usize, dst: usize) {
         self.asm.plain(Code::VEX_Vzeroupper);
+        let uniform = self.program.values[self.virtuals[dst].val].uniform;
+        if let Some(many) = f.many().filter(|_| !uniform) {
+            self.asm.fetch(Code::Lea_r64_m, Register::RDI, Place::at(Register::RSP, CALLS));
+            self.asm.number(Code::Mov_r64_imm64, Register::RSI, self.program.width as u64);
+            self.asm.number(Code::Mov_r64_imm64, TEMP, many as u64);
+            return self.asm.one(Code::Call_rm64, TEMP);
+        }
         self.asm.two(Code::Xor_r32_rm32, Register::R15D, Register::R15D);
         let lane = |i: i64| Place { index: LANE, ..Place::at(Register::RSP, CALLS + 64 * i) };
         let again = self.asm.here();
@@ -95,7 +102,6 @@ impl Emitter<'_> {
         self.asm.one(Code::Call_rm64, TEMP);
         self.asm.put(Code::VEX_Vmovsd_m64_xmm, lane(2), vector(0, 16));
         self.asm.number(Code::Add_rm64_imm8, LANE, 1);
-        let uniform = self.program.values[self.virtuals[dst].val].uniform;
         self.asm.number(Code::Cmp_rm64_imm8, LANE, if uniform { 1 } else { self.program.width as u64 });
         self.asm.jump(Code::Jb_rel32_64, again);
     }
