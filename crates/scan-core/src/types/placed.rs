@@ -28,6 +28,13 @@ impl Array {
     pub fn fetch(&self) {
         dispatch!(self.dtype(), T => { self.as_slice::<T>(); });
     }
+    /// The same array with the host, where its elements lie on a device. Where that fails the thread unwinds.
+    pub fn brought(mut self) -> Array {
+        if self.data.is_on_device() {
+            dispatch!(self.dtype(), T => { self.as_mut_slice::<T>(); });
+        }
+        self
+    }
     /// The same array with its elements on this device, too: as it is where they are there, else sent, which is noted for the next time.
     ///
     /// # Errors

@@ -127,7 +127,9 @@ fn a_share_of_random_programs_agrees_on_a_device() {
     let name = std::env::var("RSCAN_DEVICE").unwrap_or_else(|_| "cpu".into());
     let engine = scan_core::prelude::engine_on(&name).unwrap_or_else(|e| panic!("{}", e.title));
     let first = setting("RSCAN_RANDOM_SEED", 0);
-    for seed in first..first + setting("RSCAN_DEVICE_PROGRAMS", 4) {
+    // A state began with rows that lay on the device, and a part of the step ran on the host.
+    let once_failed = [17];
+    for seed in (first..first + setting("RSCAN_DEVICE_PROGRAMS", 4)).chain(once_failed) {
         println!("seed {seed}");
         check_on(&generate(seed), engine).unwrap_or_else(|fault| panic!("seed {seed}: {}: {}", fault.stage, fault.text));
     }

@@ -38,7 +38,7 @@ impl Home {
     pub fn own(self, array: Array) -> Array {
         match self.0 {
             Some(device) => array.moved(&device).unwrap_or_else(|e| memory::fail(e)),
-            None => array,
+            None => array.brought(),
         }
     }
     /// Sees to it that an array that is read has its elements there, too.
