@@ -1,7 +1,8 @@
 //! Fusions as parts of a step.
 
 use super::Lowered;
-use super::fusions::{Cuts, Fusion, Fusions};
+use super::cuts::Cuts;
+use super::fusions::{Fusion, Fusions};
 use super::mixed::{At, Item, Place, Planner, Work};
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
@@ -42,6 +43,7 @@ impl Planner<'_> {
                     Ok(parts) => drop(schedules.insert(id, parts)),
                     Err(Failure::Without(view)) => drop(cuts.alone.insert(view)),
                     Err(Failure::Apart) => cuts.reduced(body, &fusions, id),
+                    Err(Failure::Wide) => cuts.wide(body, &fusions, id),
                     Err(Failure::Never) => drop(cuts.alone.insert(id)),
                 }
             }

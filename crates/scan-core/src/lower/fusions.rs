@@ -1,6 +1,7 @@
 //! Fusion: which nodes of a step are computed together in one walk over memory: elementwise nodes with all that they alone read, through
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
+use super::cuts::Cuts;
 use super::pieces::{Piece, Pieces};
 use super::scan::{Kind, Kinds, known_shape};
 use super::schedule::Failure;
@@ -16,12 +17,12 @@ use smallvec::SmallVec;
 
 /// The fusions of a step.
 pub(super) struct Fusions {
-    role: Vec<Role>,
+    pub(super) role: Vec<Role>,
 }
 
 /// What becomes of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Role {
+pub(super) enum Role {
     /// It is an item of its own.
     Alone,
     /// It is computed where this node is.
@@ -97,33 +98,6 @@ type Uses = FxHashMap<Value, Vec<Use>>;
 const CHEAP: usize = 3;
 /// For so many fusions at most.
 const AGAIN: usize = 3;
-
-/// Where nodes that could be fused are not.
-#[derive(Default)]
-pub(super) struct Cuts {
-    /// Computed on their own.
-    pub alone: FxHashSet<NodeId>,
-    /// Computed by a fusion that stores their result.
-    stored: FxHashSet<NodeId>,
-}
-
-impl Cuts {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.alone.len() + self.stored.len()
-    }
-    /// What a node reduces gets memory of its own; where it has that, the node is computed alone.
-    pub fn reduced(&mut self, body: &Graph, fusions: &Fusions, id: NodeId) {
-        let made = match body.def(body.nodes()[id].ins[0]) {
-            Def::Out(made, _) => Some(made).filter(|made| matches!(fusions.role[made.idx()], Role::Inner(_) | Role::Copied)),
-            _ => None,
-        };
-        match made {
-            Some(made) if elementwise(&body.nodes()[made]) => self.stored.insert(made),
-            made => self.alone.insert(made.unwrap_or(id)),
-        };
-    }
-}
 
 impl Fusions {
     /// The fusions among the nodes of a step.
@@ -232,6 +206,7 @@ impl Fusions {
                 graph: Graph::new(),
                 known: FxHashMap::default(),
                 cut: None,
+                full: false,
             };
             let at = View(start.iter().enumerate().map(|(axis, &n)| Coord { axis: Some(axis), start: n as isize, step: 1 }).collect());
             let fold = fold(body, node);
@@ -239,6 +214,7 @@ impl Fusions {
                 Some(_) => walk.value(node.ins[0], &at, None),
                 None => walk.node(root, &at, None),
             };
+            let full = walk.full;
             match (result, walk.cut) {
                 (Ok(result), _) => {
                     let Walk { leaves, mut graph, .. } = walk;
@@ -255,6 +231,7 @@ impl Fusions {
                     open.push((second, rest));
                     open.push((start, first));
                 }
+                (Err(_), None) if full => return Err(Failure::Wide),
                 (Err(e), None) => return Err(e.into()),
             }
         }
@@ -370,7 +347,7 @@ pub(super) fn known(body: &Graph, v: Value, deep: usize) -> Option<Array> {
     node.op.evaluate(&mut EvalCx::new(), &mut ins).ok()?.into_iter().next()
 }
 
-fn elementwise(node: &Node) -> bool {
+pub(super) fn elementwise(node: &Node) -> bool {
     matches!(node.op, Op::Elem(_) | Op::Cast(_)) || node.op.is_mark() && node.ins.len() == 1
 }
 
@@ -387,6 +364,8 @@ struct Walk<'a> {
     known: FxHashMap<(Value, View), Value>,
     /// Where the walk must be cut.
     cut: Option<Cut>,
+    /// It would read too many arrays.
+    full: bool,
 }
 
 /// The place along an axis of a walk from which on other pieces are read.
@@ -427,6 +406,7 @@ impl Walk<'_> {
             }
         }
         if self.leaves.len() == LEAVES {
+            self.full = true;
             return refuse("it reads too many arrays");
         }
         self.leaves.push(Leaf { value: v, view: at.clone(), via });

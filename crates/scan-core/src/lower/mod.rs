@@ -10,6 +10,7 @@ mod branches;
 mod coalesce;
 mod copies;
 pub mod cost;
+mod cuts;
 pub mod feet;
 mod forms;
 mod fused;

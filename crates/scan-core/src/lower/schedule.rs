@@ -48,6 +48,8 @@ pub(super) enum Failure {
     Without(NodeId),
     /// It may have one, if what it reduces lies in memory: the law goes along several axes as along one.
     Apart,
+    /// It has one, if a part of what it computes lies in memory: it reads too many arrays.
+    Wide,
     /// No kernel can compute it.
     Never,
 }
