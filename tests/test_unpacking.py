@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from rscan.errors import AssertionFailedError, RscanTypeError
 
 import rscan as rs
+from rscan.errors import AssertionFailedError, RscanTypeError
 
 
 def test_names_take_the_rows_of_an_argument():
@@ -28,7 +28,7 @@ def test_another_number_of_rows_is_an_error():
         return a + b
 
     assert f(np.array([1.0, 2.0])) == 3.0
-    with pytest.raises(AssertionFailedError, match="2 names take the rows of p: .*, which has another number of rows"):
+    with pytest.raises(AssertionFailedError, match=r"2 names take the rows of p: .*, which has another number of rows"):
         f(np.ones(3))
 
 

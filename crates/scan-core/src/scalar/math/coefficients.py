@@ -1,11 +1,35 @@
-"""Prints the constants of exp.rs, log.rs and trig.rs: python coefficients.py (needs mpmath).
+"""Prints the constants of this folder: python coefficients.py (needs mpmath).
 
 Polynomials have the least greatest error, weighted as it enters the result, over the interval that the argument is reduced to. Constants in parts: the first parts have so few bits that their products with the integer that
 they are multiplied by are exact, with and without fma."""
 
 import struct
 
-from mpmath import cos, exp, floor, frexp, ldexp, log, lu_solve, matrix, mp, mpf, pi, polyval, sin, sqrt, tanh
+from mpmath import (
+    asin,
+    atan,
+    cos,
+    erf,
+    erfc,
+    euler,
+    exp,
+    findroot,
+    floor,
+    frexp,
+    ldexp,
+    log,
+    loggamma,
+    lu_solve,
+    matrix,
+    mp,
+    mpf,
+    pi,
+    polyval,
+    psi,
+    sin,
+    sqrt,
+    tanh,
+)
 
 mp.dps = 60
 POINTS = 200
@@ -107,3 +131,65 @@ parts("LOG10_2", log(2) / log(10), [32, 0], float)
 parts("LOG10_2_F32", log(2) / log(10), [15, 0], narrow)
 parts("HALF_PI", pi / 2, [33, 33, 33, 0], float)
 parts("HALF_PI_F32", pi / 2, [15, 15, 15, 0], narrow)
+
+
+# What kernels call, in f64 alone.
+mp.dps = 80
+POINTS = 120
+TINY = mpf(10) ** -20
+
+
+def wide(name, f, low, high, count, weight):
+    coefficients, error = minimax(f, low, high, count, weight)
+    print(f"const {name}: [f64; {count}] = [{', '.join(repr(float(a)) for a in coefficients)}];  // error {float(error):.1e}")
+
+
+def scaled_erfc(q):
+    """`e^a²·erfc(a)·(1 + 2a)` at q = (a − 4)/(a + 4)."""
+    a = 4 * (1 + q) / (1 - q)
+    return exp(a * a) * erfc(a) * (1 + 2 * a)
+
+
+def of_square(f, at_zero):
+    """f(x) as a function of x², near 0 by its first Taylor terms."""
+    return lambda z: f(sqrt(z)) if z > TINY else at_zero[0] + at_zero[1] * z
+
+
+def interval(first, step, k):
+    """Where the k-th interval of the table of logarithms begins."""
+    return struct.unpack("d", struct.pack("Q", first + k * step))[0]
+
+
+def table():
+    """Per interval `1/c` of few bits, nearest to the middle, and `log c` in two parts, the first a multiple of 2⁻⁴²."""
+    for k in range(128):
+        low, high = (interval(0x3FE6955500000000, 1 << 45, k + i) for i in (0, 1))
+        inverses = [j / d for d in (128, 256) for j in range(1, 2 * d) if d == 128 or j < d]
+        inverse = 1.0 if low <= 1 <= high else min(inverses, key=lambda x: max(abs(low * x - 1), abs(high * x - 1)))
+        exact = -log(mpf(inverse))
+        first = ldexp(floor(ldexp(exact, 42) + mpf(1) / 2), -42)
+        print(f"    [{inverse!r}, {float(first)!r}, {float(exact - first)!r}],")
+
+
+one = lambda _: mpf(1)
+near = mpf("0.84375")
+wide("ERF", of_square(lambda x: erf(x) / x - 1, [2 / sqrt(pi) - 1, -2 / sqrt(pi) / 3]), mpf(0), near**2, 11, one)
+wide("ERFC", scaled_erfc, (near - 4) / (near + 4), mpf(24) / 32, 20, lambda q: 1 / scaled_erfc(q))
+gamma_near = lambda y: loggamma(2 + y) / y if abs(y) > TINY else 1 - euler
+wide("NEAR", gamma_near, mpf(-0.5), mpf(0.5), 18, lambda y: 1 / gamma_near(y))
+stirling = lambda x: (loggamma(x) - (x - mpf(1) / 2) * (log(x) - 1) - (log(2 * pi) - 1) / 2) * x
+wide("STIRLING", lambda u: stirling(1 / sqrt(u)), mpf(10) ** -12, mpf(1) / 64, 6, one)
+wide("DIGAMMA", lambda u: (log(1 / sqrt(u)) - sqrt(u) / 2 - psi(0, 1 / sqrt(u))) / u, mpf(10) ** -10, mpf(1) / 64, 7, one)
+wide("TRIGAMMA", lambda u: (psi(1, 1 / sqrt(u)) - sqrt(u) - u / 2) / (u * sqrt(u)), mpf(10) ** -10, mpf(1) / 64, 7, one)
+root = findroot(lambda x: psi(0, x), mpf("1.4616"))
+from_root = lambda y: psi(0, mpf(1.5) + y) / (mpf(1.5) + y - root) if abs(mpf(1.5) + y - root) > TINY else psi(1, root)
+wide("DIGAMMA_NEAR", from_root, mpf(-0.5), mpf(0.5), 21, lambda y: 1 / from_root(y))
+parts("ROOT", root, [53, 0], float)
+wide("ATAN", of_square(lambda x: (atan(x) / x - 1) / x**2, [-mpf(1) / 3, mpf(1) / 5]), mpf(0), (mpf(7) / 16) ** 2 * (1 + mpf(2) ** -20), 11, lambda z: z)
+wide("ASIN", of_square(lambda x: (asin(x) / x - 1) / x**2, [mpf(1) / 6, mpf(3) / 40]), mpf(0), mpf(1) / 4 * (1 + mpf(2) ** -20), 13, lambda z: z)
+power_log = lambda r: (log(1 + r) - r + r * r / 2) / r**3 if abs(r) > TINY else mpf(1) / 3 - r / 4
+edge = mpf(2) ** -7 * mpf("1.06")
+wide("LOG", power_log, -edge, edge, 7, lambda r: r**2)
+for name, x in (("HALF", atan(mpf(0.5))), ("ONE", pi / 4), ("THREE_HALVES", atan(mpf(1.5))), ("HALF_PI", pi / 2)):
+    parts(name, x, [53, 0], float)
+table()
