@@ -168,3 +168,25 @@ def test_powers_of_halves_have_the_slope_of_powers(k):
     values = np.array([0.2, 1.0, 3.0])
     weights = np.array([1.75, 1.5, 1.0])
     np.testing.assert_allclose(slope(values), weights * k * values ** (k - 1), rtol=1e-14)
+
+
+def test_what_reads_too_many_arrays_is_parted(monkeypatch):
+    count, width = 60, 40
+    rows = {f"x{k}": numbers(4, width, seed=k) for k in range(count)}
+    m = numbers(width, width, seed=99) / width
+
+    def step(h, **row):
+        for k in range(count):
+            h = h * row[f"x{k}"] * 0.1 + row[f"x{k * 7 % count}"]
+        return {"h": rs.tanh(m @ h)}
+
+    found = []
+    for engine in ("eval", "vm", "jit"):
+        monkeypatch.setenv("RSCAN_ENGINE", engine)
+        f = rs.compile(lambda rows: rs.loop(step, over=rows, init={"h": np.zeros(width)}).h)
+        found.append(f(rows))
+        if engine != "eval":
+            [loop] = f.explain(rows).loops
+            assert "kernels" in loop.variants[0].engine and "calls" not in loop.variants[0].engine
+    law, *others = found
+    assert all(got.tobytes() == law.tobytes() for got in others)

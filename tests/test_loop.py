@@ -361,3 +361,16 @@ def test_hints():
     with pytest.raises(rs.ScanError) as caught:
         rs.scan(lambda h: (h + 1, h - 3), outputs_info=1.0, n_steps=10)
     assert "rs.until" not in str(caught.value)
+
+
+@pytest.mark.parametrize("going", [lambda x: rs.where(x > 0, 0, 1), lambda x: x > 0])
+def test_an_integer_that_a_number_meets_is_named(going):
+    def step(x, g):
+        return x + 0.9 * going(x) * g
+
+    x = rs.tensor("float32", (None, None), name="x")
+    with pytest.raises(rs.errors.ScanTypeError) as caught:
+        rs.loop(step, over=dict(x=x), init=dict(g=rs.zeros(2, dtype="float32")))
+    [note] = caught.value.notes
+    assert caught.value.code == "E0103" and note.startswith("`mul` of ") and "the constant" not in note
+    assert not any("alone" in text for text in caught.value.helps)

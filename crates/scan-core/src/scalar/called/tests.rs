@@ -89,9 +89,9 @@ fn many_lanes_have_the_bits_of_one() {
             let lanes = if round % 2 == 0 { LANES } else { 4 };
             // SAFETY: as above.
             unsafe { many(&mut frame, lanes) };
-            for lane in 0..lanes {
-                let [x, y] = [frame[0][lane], frame[1][lane]];
-                let (got, expected) = (frame[2][lane], f.value(x, y));
+            let [xs, ys, values] = frame;
+            for ((x, y), got) in xs.into_iter().zip(ys).zip(values).take(lanes) {
+                let expected = f.value(x, y);
                 assert!(
                     got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan(),
                     "{f:?}({x:?}, {y:?}): {got:?}, not {expected:?}"

@@ -125,7 +125,7 @@ fn gammaln_far<C: Lanes>(c: &C, x: C::V) -> C::V {
     let inverse = c.div(c.num(1.0), x);
     let series = c.mul(inverse, polynomial(c, c.mul(inverse, inverse), &STIRLING, &[]));
     let log = c.sub(c.log(x), c.num(1.0));
-    c.fma(c.sub(x, c.num(0.5)), log, c.add(c.num(0.41893853320467274), series))
+    c.fma(c.sub(x, c.num(0.5)), log, c.add(c.num(0.4189385332046727), series))
 }
 
 /// `ψ(x)`, and where that is meant.
