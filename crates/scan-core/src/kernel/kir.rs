@@ -321,7 +321,7 @@ macro_rules! host_fns {
         }
     };
     (many) => { None };
-    (many $many:path) => { Some($many as unsafe extern "C" fn(*mut called::Frame, usize) as usize) };
+    (many $many:path) => { Some($many as called::Many as usize) };
     (arity one) => { 1 };
     (arity two) => { 2 };
     (value one $f:expr, $x:ident, $y:ident) => { $f($x) };

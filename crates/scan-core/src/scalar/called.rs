@@ -11,6 +11,9 @@ pub const LANES: usize = 8;
 /// What a call for many lanes reads and writes: up to two arguments, and the value.
 pub type Frame = [[f64; LANES]; 3];
 
+/// A function for many lanes.
+pub type Many = unsafe extern "C" fn(*mut Frame, usize);
+
 macro_rules! called {
     ($($(#[doc = $doc:literal])+ $name:ident($($x:ident),+) else $rest:path $(, $how:ident)?;)+) => {$(
         $(#[doc = $doc])+

@@ -44,6 +44,8 @@ const UNSAFE: &[(&str, &str)] = &[
     ("backend/cpu/", "SIMD and machine code"),
     ("backend/cuda/", "a foreign interface"),
     ("backend/wgpu/", "a foreign interface"),
+    ("scalar/called", "functions compiled for the vectors of the processor"),
+    ("scalar/four.rs", "registers of the processor"),
     ("scalar/fast.rs", "functions compiled for processors with fma"),
     ("scalar/eights.rs", "registers of the processor"),
     ("scalar/product/", "registers of the processor, and places in three matrices"),

@@ -81,7 +81,7 @@ fn many_lanes_have_the_bits_of_one() {
     for &f in HostFn::ALL {
         let Some(address) = f.many() else { continue };
         // SAFETY: the address is that of such a function, and the processor has been asked for what it needs.
-        let many = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(*mut Frame, usize)>(address) };
+        let many = unsafe { std::mem::transmute::<usize, Many>(address) };
         with_many += 1;
         for round in 0..3000 {
             let mut frame = [[0.0; LANES]; 3];
