@@ -42,9 +42,16 @@ fn values_are_those_of_mpmath() {
         // A product that was rounded has its rest exactly on both kinds of processors, the last sum of some functions has not.
         let more = if fused() { 0.5 } else { 0.75 };
         assert!(ulps <= op.row().ulp + more, "{line}: {got:?}, {ulps:.2} ulps");
+        // What docs/accuracy.md says.
+        let most = match words[0] {
+            "gammaln" | "trigamma" => 4.0,
+            "digamma" => 3.0,
+            _ => 1.0,
+        };
+        assert!(ulps <= most || !fused(), "{line}: {got:?}, {ulps} units from the nearest f64");
         seen += 1;
     }
-    assert_eq!(seen, 13 * 90);
+    assert_eq!(seen, 13 * 200);
 }
 
 /// Any bits, and numbers of middling size.

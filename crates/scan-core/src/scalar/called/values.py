@@ -9,7 +9,7 @@ import mpmath as m
 
 m.mp.dps = 60
 random.seed(0)
-COUNT = 90
+COUNT = 200
 
 ONE = {
     "asin": (m.asin, -1, 1),
