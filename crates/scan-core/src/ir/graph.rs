@@ -140,10 +140,7 @@ impl Graph {
     /// # Errors
     /// What the op's type inference reports, at the current span.
     pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Outs<Value>> {
-        self.apply_op(op.into(), ins)
-    }
-    /// The one copy of [`Graph::apply`].
-    fn apply_op(&mut self, op: Op, ins: &[Value]) -> Result<Outs<Value>> {
+        let op = op.into();
         let hash = match self.seek(&op, ins) {
             Ok(node) => return Ok(self.nodes[node].outs.clone()),
             Err(hash) => hash,
