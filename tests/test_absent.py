@@ -128,3 +128,16 @@ print([m for m in sys.modules if m.split(".")[0] in others or m in [f"rscan.{nam
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+def test_names_of_jax_say_what_is_here():
+    from rscan import _instead
+
+    for name in _instead.JAX:
+        assert not hasattr(rs, name), name
+        with pytest.raises(AttributeError) as caught:
+            getattr(rs, name)
+        assert str(caught.value).endswith(_instead.JAX[name]), name
+    for text in _instead.JAX.values():
+        for own in re.findall(r"rs\.(\w+)", text):
+            assert hasattr(rs, own), own

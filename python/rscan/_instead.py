@@ -68,6 +68,22 @@ NUMPY: dict[str, str] = {
     **_each("dtypes little_endian", _TYPES),
 }
 
+#: By names of JAX's, of its parts and of what they hold.
+JAX: dict[str, str] = {
+    "while_loop": "rs.loop, whose step returns rs.until(done) beside the states",
+    "fori_loop": "rs.fori(lower, upper, body, x)",
+    "cond": "rs.ifelse(condition, a, b): only what is taken is computed",
+    **_each("lax numpy", "its functions are here: rs.loop, rs.fori, rs.ifelse, rs.sum"),
+    "nn": "its functions are here: rs.relu, rs.softmax, rs.sigmoid, rs.logsumexp",
+    **_each("dynamic_slice dynamic_slice_in_dim", "x[i + rs.arange(n)]"),
+    "dynamic_index_in_dim": "x[i]",
+    **_each("dynamic_update_slice dynamic_update_slice_in_dim", "x.at[i + rs.arange(n)].set(values)"),
+    **_each("tree tree_map tree_util", "dicts, lists, tuples and dataclasses are taken as they are; their items are a matter of Python"),
+    **_each("checkpoint remat", "rs.scan_checkpoints; what is cheaper computed again is not kept"),
+    **_each("jacfwd jacrev", "rs.jacobian"),
+    "device_put": "rs.to_device",
+}
+
 _SVD = "rs.linalg.svd gives it"
 _PLACES = "index a vector with places: c[rs.arange(n)[:, None] - rs.arange(n)]"
 _BANDS = "rs.linalg.solve of the full matrix, or Thomas's algorithm as an rs.loop"
@@ -187,7 +203,7 @@ def _alike(module: str, name: str) -> str:
 
 def of_numpy(name: str) -> AttributeError:
     """That of `rs.<name>`."""
-    return missing("rscan", name, np, NUMPY)
+    return missing("rscan", name, np, JAX | NUMPY)
 
 
 def public(module: str, names: list[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
