@@ -37,6 +37,6 @@ pub fn hypot<C: Lanes>(c: &C, x: C::V, y: C::V) -> (C::V, C::B) {
     let sum = c.add(square, other);
     let lost = c.add(c.add(c.sub(square, sum), other), rest_of_product(c, more, more, square));
     let meant = c.and(c.le(c.num(1e-140), more), c.le(more, c.num(1e140)));
-    // NaN is greater than nothing, and less than nothing.
+    // Comparisons with NaN are false, so a NaN in y is `less`; one in x is `more`, which is not meant.
     (c.sqrt(c.add(sum, lost)), c.and(meant, c.eq(less, less)))
 }
