@@ -422,15 +422,13 @@ def _own_extent(plan: Plan, out: _native.Var, axis: int, since: int) -> Any:
 
 def _with_taps(value: Any, taps: type) -> Any:
     """What `scan` takes as rows with taps, `dict(input=x, taps=[-1, 0])`, as `loop` has them; all else as it is."""
-    offsets = value.get("taps") if isinstance(value, Mapping) else None
-    if offsets is None or set(value) not in ({"input", "taps"}, {"initial", "taps"}):
+    if not isinstance(value, Mapping) or set(value) not in ({"input", "taps"}, {"initial", "taps"}):
         return value
-    offsets = list(offsets) if isinstance(offsets, (list, tuple, range)) else [offsets]
-    return taps(next(value[key] for key in value if key != "taps"), *offsets) if all(_is_number(k) for k in offsets) else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    offsets = value["taps"] if isinstance(value["taps"], (list, tuple, range)) else [value["taps"]]
+    # Sequences of these names are no offsets.
+    if not all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in offsets):
+        return value
+    return taps(value["input" if "input" in value else "initial"], *offsets)
 
 
 class Group:

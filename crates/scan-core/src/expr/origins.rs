@@ -71,8 +71,7 @@ fn origins(made: &Var, dtype: DType) -> Vec<Var> {
         let met = !before.is_empty() && before.iter().all(|x| number(x).is_some()) && inputs(&v).iter().any(|x| !x.ty().dtype.is_float());
         if before.is_empty() || met {
             found.push(v);
-        }
-        if !met {
+        } else {
             waiting.extend(before.into_iter().rev());
         }
     }
