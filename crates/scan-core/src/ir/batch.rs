@@ -23,6 +23,8 @@ pub enum Batched {
         rows: Value,
         /// An i64 vector.
         lengths: Value,
+        /// The last of each, where that is at hand.
+        last: Option<Value>,
     },
 }
 

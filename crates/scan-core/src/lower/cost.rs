@@ -95,7 +95,7 @@ fn item(item: &Item) -> f64 {
         Work::Nest(kernel) => nest(kernel, kernel.steps),
         Work::Move(runs) | Work::Add(runs) => MOVE[0] + runs.iter().map(|run| MOVE[1] + 0.1 * run.n as f64).sum::<f64>(),
         Work::MatMul([m, k, n]) => KERNEL + 0.1 * (m * k * n) as f64,
-        Work::Read(_) | Work::Write(..) => INDEX + item.outs.iter().map(|out| count(&out.shape)).sum::<usize>() as f64,
+        Work::Read(_) | Work::Slice(_) | Work::Write(..) => INDEX + item.outs.iter().map(|out| count(&out.shape)).sum::<usize>() as f64,
         Work::Guard(_) => MOVE[0],
         Work::Loop(inner) => looped(inner),
         Work::For(inner) => listed(inner),

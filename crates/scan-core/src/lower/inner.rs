@@ -287,10 +287,15 @@ impl Inner {
             }
         }
         let params = param_types(scan, &types);
-        let form = match lower(scan, &params, &[]) {
+        let mut values = vec![None; params.len()];
+        for id in scan.captured.ids() {
+            let number = graph.const_value(ins[scan.captured_input(id)]).filter(|a| a.rank() == 0 && a.dtype() == DType::I64);
+            values[scan.captured_param(id)] = number.cloned();
+        }
+        let form = match lower(scan, &params, &values) {
             Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => Form::Kernel(Box::new(kernel)),
             _ => {
-                let (plan, slots) = listed(scan, (&params, &[], &[]), level + 1)?;
+                let (plan, slots) = listed(scan, (&params, &values, &[]), level + 1)?;
                 Form::List(Box::new(plan), slots)
             }
         };

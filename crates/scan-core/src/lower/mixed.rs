@@ -1,6 +1,7 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::branches;
+use super::dynamic_slice::{Slice, dynamic_slice};
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, InnerKernel, InnerList};
@@ -80,6 +81,8 @@ pub(crate) enum Work {
     Read(Selector),
     /// Elements written by an index into the result: operands are what is written, then the index.
     Write(Selector, Write),
+    /// Elements read at equal distances from a place that the step computes: operands are the array, then the integers.
+    Slice(Box<Slice>),
     /// An op on slices.
     Direct(Direct, Op),
     /// An op, as the law evaluates it.
@@ -276,7 +279,7 @@ impl<'a> Planner<'a> {
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
     }
-    fn places(&mut self, values: &[Value]) -> Lowered<Vec<Place>> {
+    pub(super) fn places(&mut self, values: &[Value]) -> Lowered<Vec<Place>> {
         values.iter().map(|&v| self.place(v)).collect()
     }
 
@@ -304,7 +307,9 @@ impl<'a> Planner<'a> {
         self.places(&body.results()[own..])?;
         let before = self.before()?;
         let impure = body.whole().impure;
-        let (items, windows, eager) = (self.items, self.windows, self.eager);
+        // What is sliced before the loop may reach beyond its array, too.
+        let sliced = before.nodes().iter().any(|n| dynamic_slice(&n.op).is_some());
+        let (items, windows, eager) = (self.items, self.windows, self.eager || sliced);
         let mut plan = MixedLoop { before, items, arena: 0, windows, in_place, writes, stop, impure, eager };
         plan.write_rows(scan, &self.slots, self.level);
         Ok((plan, self.slots))
@@ -312,7 +317,7 @@ impl<'a> Planner<'a> {
 
     fn node(&mut self, id: NodeId) -> Lowered<()> {
         let node = &self.body.nodes()[id];
-        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.read(id)? || self.product(id)? || self.looped(id)? {
+        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.sliced(id)? || self.read(id)? || self.product(id)? || self.looped(id)? {
             return Ok(());
         }
         let ins = self.places(&node.ins)?;

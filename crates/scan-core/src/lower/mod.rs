@@ -11,6 +11,7 @@ mod coalesce;
 mod copies;
 pub mod cost;
 mod cuts;
+pub(crate) mod dynamic_slice;
 pub mod feet;
 mod forms;
 mod fused;

@@ -1,5 +1,6 @@
 //! Elements by an index: where it is known they are moved while planning, else every place that it may name is looked at.
 
+use super::dynamic_slice::dynamic_slice;
 use super::moves::{Source, sources};
 use super::nodes::Lowering;
 use super::value::{Layout, Val};
@@ -14,6 +15,22 @@ use crate::types::{Array, DType};
 
 /// So many selections at most stand for an index that the step computes: reading an element of memory takes as long.
 const LOOKED_AT: usize = 64;
+
+/// Integers of an index that the step computes: which input they are, and of which axis they name places.
+#[derive(Clone, Copy)]
+struct Named {
+    input: usize,
+    axis: usize,
+    /// So many elements from the place on are read, with the axis: not all places have so many behind them.
+    slice: Option<usize>,
+}
+
+impl Named {
+    /// How many places there are of an axis of this extent.
+    fn places(&self, extent: usize) -> usize {
+        self.slice.map_or(extent, |len| extent + 1 - len)
+    }
+}
 
 /// An index of which the step computes a part.
 struct Picks {
@@ -106,16 +123,11 @@ impl Lowering<'_> {
     /// far apart the places of its axes lie.
     fn places(&mut self, op: &Op, extents: &Extents, idxs: &[Value]) -> Lowered<(Vec<Reg>, Extents)> {
         let (names, free) = self.named_by(op, idxs)?;
-        let given: Vec<Array> = (names.iter().enumerate())
-            .map(|(k, val)| match free.iter().any(|f| f.0 == k) {
-                true => Array::zeros(DType::I64, val.shape()),
-                false => val.known().cloned().unwrap_or_else(|| Array::scalar(0i64)),
-            })
-            .collect();
-        let (first, shape) = named(op, extents, &given)?;
+        let (first, shape) = named(op, extents, &at_places(&names, &free, &|_| 0))?;
         let mut places: Vec<Reg> = first.iter().map(|&at| self.builder.integer(DType::I64, at as i64)).collect();
-        for (input, axis) in free {
-            let inside = self.inside(idxs[input], extents[axis] as i64)?;
+        for of in free {
+            let (input, axis) = (of.input, of.axis);
+            let inside = self.inside(idxs[input], &of, extents[axis])?;
             let of = spot_of(op, extents, names[input].shape(), &shape)?;
             let apart = self.builder.integer(DType::I64, extents[axis + 1..].iter().product::<usize>() as i64);
             for (place, at) in places.iter_mut().zip(of) {
@@ -127,13 +139,18 @@ impl Lowering<'_> {
     }
 
     /// The integers of an index, and which of them the step computes: input and axis.
-    fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<(usize, usize)>)> {
+    fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<Named>)> {
         let names = idxs.iter().map(|&v| self.value(v)).collect::<Lowered<Vec<_>>>()?;
+        let slices = dynamic_slice(op).map_or(&[][..], |op| &op.slices);
+        let bound = |input: usize| slices.iter().any(|s| s.input == input || s.input + 1 == input);
         let known: Vec<bool> = names.iter().map(|n| n.known().is_some()).collect();
-        let Some(axes) = Selector::of(op).and_then(|s| s.integers(&known)) else {
+        let settled: Vec<bool> = known.iter().enumerate().map(|(input, &known)| known || bound(input)).collect();
+        let Some(axes) = selector(op).and_then(|s| s.integers(&settled)) else {
             return refuse("bounds of a slice that depend on the step");
         };
-        Ok((names, axes.into_iter().filter(|&(input, _)| !known[input]).collect()))
+        let at = axes.into_iter().filter(|&(input, _)| !known[input]).map(|(input, axis)| Named { input, axis, slice: None });
+        let slices = slices.iter().map(|s| Named { input: s.input, axis: s.axis, slice: Some(s.len) });
+        Ok((names, at.chain(slices).collect()))
     }
 
     /// `choices[spot − first]`, found by halves.
@@ -180,22 +197,14 @@ impl Lowering<'_> {
         let extents = Extents::from_slice(self.value(x)?.shape());
         // What the step computes is looked at, place by place; the rest is known.
         let (names, free) = self.named_by(op, idxs)?;
-        let sizes: Vec<usize> = free.iter().map(|&(_, axis)| extents[axis]).collect();
+        let sizes: Vec<usize> = free.iter().map(|of| of.places(extents[of.axis])).collect();
         if sizes.contains(&0) {
             return refuse("an index of an axis without elements");
         }
         let (mut places, mut shape) = (vec![], Extents::new());
         for number in 0..count(&sizes).min(LOOKED_AT + 1) {
             let at = |k: usize| (number / count(&sizes[k + 1..]) % sizes[k]) as i64;
-            let given: Vec<Array> = names
-                .iter()
-                .enumerate()
-                .map(|(input, val)| match free.iter().position(|f| f.0 == input) {
-                    Some(k) => Array::full(DType::I64, val.shape(), at(k) as f64),
-                    None => val.known().cloned().unwrap_or_else(|| Array::scalar(0i64)),
-                })
-                .collect();
-            let named = named(op, &extents, &given)?;
+            let named = named(op, &extents, &at_places(&names, &free, &at))?;
             shape = named.1;
             if named.0.len() * count(&sizes) > LOOKED_AT {
                 return refuse(format!("an index that depends on the step, of {} places", count(&sizes)));
@@ -207,14 +216,14 @@ impl Lowering<'_> {
     }
 
     /// Per element that is named the number of its place; that the index lies within the array must hold.
-    fn spots(&mut self, op: &Op, extents: &Extents, free: &[(usize, usize)], idxs: &[Value], shape: &Extents) -> Lowered<Vec<Reg>> {
+    fn spots(&mut self, op: &Op, extents: &Extents, free: &[Named], idxs: &[Value], shape: &Extents) -> Lowered<Vec<Reg>> {
         let zero = self.builder.integer(DType::I64, 0);
         let mut spots = vec![zero; count(shape)];
-        for &(input, axis) in free {
-            let n = extents[axis] as i64;
-            let inside = self.inside(idxs[input], n)?;
-            let of = spot_of(op, extents, self.value(idxs[input])?.shape(), shape)?;
-            let size = self.builder.integer(DType::I64, n);
+        for named in free {
+            let (idx, extent) = (idxs[named.input], extents[named.axis]);
+            let inside = self.inside(idx, named, extent)?;
+            let of = spot_of(op, extents, self.value(idx)?.shape(), shape)?;
+            let size = self.builder.integer(DType::I64, named.places(extent) as i64);
             for (spot, at) in spots.iter_mut().zip(of) {
                 let scaled = self.builder.bin(Bin::Mul, *spot, size);
                 *spot = self.builder.bin(Bin::Add, scaled, inside[at]);
@@ -223,22 +232,41 @@ impl Lowering<'_> {
         Ok(spots)
     }
 
-    /// The integers of an index of an axis of n elements, counted from its beginning.
-    fn inside(&mut self, idx: Value, n: i64) -> Lowered<Vec<Reg>> {
-        let signed = self.graph().ty(idx).dtype.is_signed_int();
-        let (zero, extent) = (self.builder.integer(DType::I64, 0), self.builder.integer(DType::I64, n));
+    /// The integers of an index of an axis of such an extent, counted from its beginning.
+    fn inside(&mut self, idx: Value, named: &Named, extent: usize) -> Lowered<Vec<Reg>> {
+        // Slices that begin in front of the array are the law's.
+        let signed = self.graph().ty(idx).dtype.is_signed_int() && named.slice.is_none();
+        let places = self.builder.integer(DType::I64, named.places(extent) as i64);
+        let (zero, extent) = (self.builder.integer(DType::I64, 0), self.builder.integer(DType::I64, extent as i64));
         let mut out = vec![];
         for i in self.regs_of(idx, DType::I64)? {
             let negative = self.builder.cmp(Cmp::Lt, i, zero);
             let from_end = self.builder.bin(Bin::Add, i, extent);
             let at = if signed { self.builder.select(negative, from_end, i) } else { i };
-            let (low, high) = (self.builder.cmp(Cmp::Le, zero, at), self.builder.cmp(Cmp::Lt, at, extent));
+            let (low, high) = (self.builder.cmp(Cmp::Le, zero, at), self.builder.cmp(Cmp::Lt, at, places));
             let holds = self.builder.bin(Bin::And, low, high);
             self.require(holds)?;
             out.push(at);
         }
         Ok(out)
     }
+}
+
+/// The integers of an index with those that the step computes being such numbers.
+fn at_places(names: &[Val], free: &[Named], at: &dyn Fn(usize) -> i64) -> Vec<Array> {
+    let given = |(input, val): (usize, &Val)| {
+        let begins = |of: &Named| of.input == input || of.slice.is_some() && of.input + 1 == input;
+        match free.iter().position(begins) {
+            Some(k) if free[k].input == input => Array::full(DType::I64, val.shape(), at(k) as f64),
+            Some(k) => Array::scalar(at(k) + free[k].slice.unwrap_or(0) as i64),
+            None => val.known().cloned().unwrap_or_else(|| Array::scalar(0i64)),
+        }
+    };
+    names.iter().enumerate().map(given).collect()
+}
+
+fn selector(op: &Op) -> Option<Selector> {
+    dynamic_slice(op).map_or_else(|| Selector::of(op), |op| Selector::of(&op.index.clone().into()))
 }
 
 /// The op that reads what another writes.

@@ -1,6 +1,7 @@
 //! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
 
 use super::axes::together;
+use super::dynamic_slice;
 use super::lengths::length;
 use super::scan::known_shape;
 use super::{Lowered, Refusal};
@@ -59,13 +60,14 @@ fn folded(body: &Graph) -> crate::base::Result<Graph> {
             image.insert(node.outs[0], v);
             continue;
         }
-        let found = match &node.op {
+        let node_op = dynamic_slice::found(&out, node, &ins).unwrap_or_else(|| node.op.clone());
+        let found = match &node_op {
             Op::DimOf(dim) => out.ty(ins[0]).dims[dim.axis].value().map(|n| vec![Array::scalar(n as i64)]),
             op => computed(&out, op, &ins),
         };
         let outs = match found {
             Some(found) => found.into_iter().map(|a| out.constant(a)).collect(),
-            None => out.apply(node.op.clone(), &ins)?,
+            None => out.apply(node_op, &ins)?,
         };
         node.outs.iter().zip(outs).for_each(|(&a, b)| {
             image.insert(a, b);

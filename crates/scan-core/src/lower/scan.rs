@@ -1,5 +1,6 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
+use super::dynamic_slice::{dynamic_slice, reads_by_index};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
 use super::tables::{OpenTable, Table, Tables};
@@ -67,6 +68,8 @@ pub struct LoopKernel {
     pub windows: Vec<Window>,
     /// True where the kernel may find that it cannot do what the law does: nothing that it made counts then.
     pub guarded: bool,
+    /// True where slices that reach beyond their arrays are among these cases.
+    pub slices: bool,
     /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
     pub before: Graph,
 }
@@ -94,19 +97,28 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<L
     }
     if largest > 1 && !scan.until {
         match build(scan, &body, &kinds, Layout::Lanes(largest), &none) {
-            Err(_) if sizes.iter().sum::<usize>() <= SCALARS => {}
+            Err(_) if scalars(&body, &kinds, &none)? <= SCALARS => {}
             done => return done,
         }
-    } else if sizes.iter().sum::<usize>() > SCALARS {
+    } else if scalars(&body, &kinds, &none)? > SCALARS {
         return refuse(format!("rows of up to {largest} elements in a loop that stops"));
     }
     build(scan, &body, &kinds, Layout::Elements, &none)
 }
 
-/// Elements of the values of a step that are no tables.
+/// Elements that a step computes, or is given, but for those of tables. What only moves elements costs nothing where they are scalars.
 fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
-    let values = body.value_ids().filter(|&v| kinds.of(v) == Kind::Step && !tables.holds(v));
-    values.map(|v| known_shape(body, v).map(|s| count(&s))).sum()
+    let size = |v: Value| match kinds.of(v) == Kind::Step && !tables.holds(v) {
+        true => known_shape(body, v).map(|s| count(&s)),
+        false => Ok(0),
+    };
+    let params: usize = body.params().iter().map(|&v| size(v)).sum::<Lowered<_>>()?;
+    let made = kinds.nodes(body).map(|node| match &node.op {
+        Op::IndexWrite(_) | Op::GatherWrite(_) if kinds.of(node.outs[0]) == Kind::Step => known_shape(body, node.ins[1]).map(|s| count(&s)),
+        op if op.moved(node.ins.len()).is_some() => Ok(0),
+        _ => node.outs.iter().map(|&v| size(v)).sum(),
+    });
+    Ok(params + made.sum::<Lowered<usize>>()?)
 }
 
 /// Arrays of so few elements are no tables.
@@ -176,10 +188,15 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
     }
     let mut before = body.clone();
     before.set_results(roots);
+    let live = before.needed(before.results());
+    if before.nodes().enumerate().any(|(id, n)| live[id.0 as usize] && dynamic_slice(&n.op).is_some()) {
+        return refuse("a slice before the loop that may reach beyond its array");
+    }
     let lanes = if let Layout::Lanes(n) = layout { n } else { 1 };
     let kernel = lowering.builder.finish();
     let guarded = mems.places.contains(&Place::Failed);
-    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, before })
+    let slices = kinds.nodes(body).any(|n| dynamic_slice(&n.op).is_some());
+    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, before })
 }
 
 /// Binds a value to an operand in memory of which elements are read by their numbers.
@@ -291,7 +308,7 @@ impl Kinds {
         }
         let mut by_number = false;
         for node in self.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| self.of(out) == Kind::Step)) {
-            let picks = matches!(node.op, Op::Index(_) | Op::Gather(_)) && !node.ins[1..].contains(&v);
+            let picks = reads_by_index(&node.op) && !node.ins[1..].contains(&v);
             let shape_alone = node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
             if !picks && !shape_alone {
                 return false;

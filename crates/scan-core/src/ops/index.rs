@@ -164,7 +164,7 @@ pub(super) fn position(idx: i64, axis: usize, extent: usize) -> Result<usize> {
 }
 
 /// First position and length of a slice, as Python resolves it: bounds beyond the axis are clipped.
-pub(super) fn resolve_slice(extent: usize, start: Option<i64>, end: Option<i64>, step: i64) -> (usize, usize) {
+pub(crate) fn resolve_slice(extent: usize, start: Option<i64>, end: Option<i64>, step: i64) -> (usize, usize) {
     let n = extent as i64;
     let (least, most) = if step > 0 { (0, n) } else { (-1, n - 1) };
     let clip = |bound: i64| if bound < 0 { bound.saturating_add(n).max(least) } else { bound.min(most) };

@@ -123,13 +123,13 @@ impl Driver {
                     let index = Index::new(group);
                     index.concerns(&self.present) && self.one(group[0], &mut |cx, graph| local::run(cx, graph, &index))?
                 }
-                Run::Loops(pass) if self.present.loops => {
+                Run::Loops(pass) | Run::Inward(pass) if self.present.loops => {
                     self.one(group[0], &mut |cx, graph| if has_loops(graph) { pass(cx, graph) } else { Ok(None) })?
                 }
                 Run::Ops(names, pass) if names.iter().any(|name| self.present.has(number(name))) => {
                     self.one(group[0], &mut |cx, graph| pass(cx, graph))?
                 }
-                Run::Loops(_) | Run::Ops(..) => false,
+                Run::Loops(_) | Run::Inward(_) | Run::Ops(..) => false,
             };
         }
         Ok(changed)
@@ -137,7 +137,8 @@ impl Driver {
     /// Runs one pass everywhere. One that cannot finish leaves the graph as it was.
     fn one(&mut self, pass: &Pass, run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>) -> Result<bool> {
         let made = if self.present.loops {
-            everywhere(&mut self.cx, &self.graph, &mut Loops::default(), run)
+            let order = if matches!(pass.run, Run::Inward(_)) { inward } else { outward };
+            order(&mut self.cx, &self.graph, &mut Loops::default(), run)
         } else {
             self.cx.report.walked += self.graph.nodes().len();
             run(&mut self.cx, &self.graph)
@@ -165,17 +166,26 @@ fn has_loops(graph: &Graph) -> bool {
     graph.nodes().iter().any(|n| n.op.as_scan().is_some())
 }
 
+/// A pass on one graph.
+type OnGraph<'a> = &'a mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>;
+
+/// A pass on a graph and the bodies of its loops, in some order.
+type Order = fn(&mut Cx, &Graph, &mut Loops, OnGraph) -> Result<Option<Graph>>;
+
 /// A pass on a graph, after the bodies of its loops.
-fn everywhere(
-    cx: &mut Cx,
-    graph: &Graph,
-    loops: &mut Loops,
-    run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>,
-) -> Result<Option<Graph>> {
-    let inner = bodies(cx, graph, loops, run)?;
+fn outward(cx: &mut Cx, graph: &Graph, loops: &mut Loops, run: OnGraph) -> Result<Option<Graph>> {
+    let inner = bodies(cx, graph, loops, outward, run)?;
     let graph = inner.as_ref().unwrap_or(graph);
     cx.report.walked += graph.nodes().len();
     Ok(run(cx, graph)?.or(inner))
+}
+
+/// A pass on a graph, before the bodies of its loops.
+fn inward(cx: &mut Cx, graph: &Graph, loops: &mut Loops, run: OnGraph) -> Result<Option<Graph>> {
+    cx.report.walked += graph.nodes().len();
+    let made = run(cx, graph)?.map(|graph| graph.pruned());
+    let inner = bodies(cx, made.as_ref().unwrap_or(graph), loops, inward, run)?;
+    Ok(inner.or(made))
 }
 
 /// Pairs of extents that a step reads of a state and writes for it, and that are not known to be equal.
@@ -190,13 +200,14 @@ fn bodies(
     cx: &mut Cx,
     graph: &Graph,
     loops: &mut Loops,
-    run: &mut dyn FnMut(&mut Cx, &Graph) -> Result<Option<Graph>>,
+    order: Order,
+    run: OnGraph,
 ) -> Result<Option<Graph>> {
     let mut changed = false;
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {
             let outer = (cx.scan.replace(Arc::as_ptr(scan)), std::mem::replace(&mut cx.alike, alike(scan)));
-            let body = everywhere(cx, &scan.body, loops, run);
+            let body = order(cx, &scan.body, loops, run);
             (cx.scan, cx.alike) = outer;
             let body = body?;
             loops.insert(scan.clone(), body.map_or_else(|| scan.clone(), |b| Arc::new(scan.with_body(b.pruned()))));

@@ -45,7 +45,9 @@ pub enum Run {
     Rules(&'static [&'static [Rule]]),
     /// On a whole graph with loops, after their bodies; `None` where there is nothing to do.
     Loops(Whole),
-    /// The same on graphs that contain one of these ops.
+    /// The same before their bodies, in which it may leave something to do.
+    Inward(Whole),
+    /// As [`Run::Loops`] on graphs that contain one of these ops.
     Ops(&'static [&'static str], Whole),
 }
 
@@ -175,7 +177,7 @@ pub static PASSES: &[Pass] = &[
         doc: "Makes loops beside each other one loop.",
         stage: Stage::Loops,
         exact: Exact::Yes,
-        run: Run::Loops(scan_merge::run),
+        run: Run::Inward(scan_merge::run),
     },
     Pass {
         name: "scan_log_matmul",

@@ -56,15 +56,18 @@ fn turned(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Vec<Batched> {
     ins.iter().enumerate().map(|(at, x)| if looped.contains(&at) { *x } else { b.settled(*x) }).collect()
 }
 
-/// Which states have a row each where rows stop on their own; none where a state cannot keep its last row.
+/// Which states have a row each where rows stop on their own, so that each can keep its last one; none where a state that must cannot.
 fn own_rows(scan: &Scan, rows: &[bool]) -> Option<Vec<bool>> {
     let own = |(state, &rows): (&State, &bool)| {
-        let last = matches!(state.keep, Keep::Last(_));
-        let holds = state.reads.contains(&(state.span().max(1) - 1)) && state.span() > 0;
-        let fits = state.stable() && state.writes[..] == [state.span()] && (!last || holds && state.keep == Keep::Last(1));
-        fits.then_some(rows || last)
+        let fits = state.keep == Keep::All || holds(state) && state.keep == Keep::Last(1);
+        (state.stable() && state.writes[..] == [state.span()] && fits).then_some(rows || holds(state))
     };
     scan.states.iter().zip(rows).map(own).collect()
+}
+
+/// True where a step reads what the one before has written: a row that is done writes that again.
+fn holds(state: &State) -> bool {
+    state.span() > 0 && state.reads.contains(&(state.span() - 1))
 }
 
 /// The step of all rows.
@@ -243,7 +246,9 @@ impl Masked {
                     }
                 }
             };
-            found.push(Batched::Ragged { rows: all, lengths });
+            let begun = self.scan.init_input(id).is_some_and(|at| b.g.ty(self.ins[at]).dims[0].value() == Some(state.span()));
+            let last = (rows[id.idx()] && holds(state) && begun).then(|| b.apply(Index { pattern: "i".into() }, &[buffer, minus]));
+            found.push(Batched::Ragged { rows: all, lengths, last: last.transpose()? });
         }
         found.push(Batched::Rows(ran));
         Ok(found)

@@ -12,6 +12,7 @@ use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op, Scan};
+use crate::lower::dynamic_slice::Slice;
 use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
@@ -71,6 +72,8 @@ enum Kind<'a> {
     Call(&'a Op, SmallVec<[Option<Array>; 4]>, SmallVec<[Spot<'a>; 4]>),
     /// Elements that index arrays name are read, or written if so: operands as for the two below.
     ByArrays(Box<ByArrays>, Option<Write>, SmallVec<[Spot<'a>; 4]>),
+    /// Elements from a place on that integers name, of such a size.
+    Slice(&'a Slice, SmallVec<[Spot<'a>; 4]>, usize),
     /// Elements that an index names are read.
     Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
     /// Elements that an index names are written: first what is written, then the index, then where.
@@ -167,6 +170,7 @@ impl<'a> Bound<'a> {
                 Some(by) => Kind::ByArrays(Box::new(by), Some(*mode), operands().collect()),
                 None => Kind::Write(selector, *mode, operands().collect()),
             },
+            Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(most) => Kind::Guard(*most, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => {
                 let work = inner.nest.lanes * inner.nest.kernel.body.len();
@@ -230,6 +234,11 @@ impl<'a> Bound<'a> {
             Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
+            Kind::Slice(slice, spots, size) => {
+                let integer = |i: usize| integer_at(&spots[i].at(k), self.piece.ins[i].dtype);
+                let at = slice.first(integer).ok_or(Halt::Refused)?;
+                slice.runs.iter().for_each(|run| moved(&Run { from: run.from + at, ..*run }, spots, k, *size));
+            }
             Kind::Guard(most, spot, dtype) => {
                 if !(1..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)) {
                     return Err(Halt::Refused);

@@ -27,6 +27,7 @@ use crate::types::device::Crossed;
 use crate::types::{Array, DType, Type};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 /// A loop, compiled for the row types of its calls.
@@ -41,6 +42,8 @@ pub struct NativeLoop {
     engine: Engine,
     pub(super) sides: Sides,
     variants: Variants<Variant>,
+    /// Slices of its steps have reached beyond their arrays: it is not made for slices of one length any more.
+    clips: AtomicBool,
     /// What the loops that are paused now have in common.
     pub(super) common: Mutex<Weak<Common>>,
 }
@@ -80,7 +83,8 @@ impl NativeLoop {
     /// and its results follow the loop's, of which those that it alone reads may be missing.
     pub fn new(scan: Arc<Scan>, types: Outs<Type>, skip: Vec<usize>, sides: Sides, engine: Engine) -> NativeLoop {
         let variants = Variants::new(&scan);
-        NativeLoop { scan, plain: OnceLock::new(), types, skip, engine, sides, variants, common: Mutex::default() }
+        let (plain, clips, common) = (OnceLock::new(), AtomicBool::new(false), Mutex::default());
+        NativeLoop { scan, plain, types, skip, engine, sides, variants, clips, common }
     }
 
     /// The loop with these output types, all of whose rows are returned.
@@ -159,6 +163,7 @@ impl NativeLoop {
                 return switched(&[], true).map_or_else(|| plain(by_types), |by_sign| found(by_sign, vec![]));
             }
             Variant::Refused(why) if why == BY_VALUES => {}
+            made if made.slices() && self.clips.load(Ordering::Relaxed) => {}
             _ => return plain(by_types),
         }
         let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
@@ -327,7 +332,7 @@ impl NativeLoop {
                     ready.tier.device().into_iter().for_each(|device| device.note(crossed.since()));
                     return match made {
                         Some(outs) => self.with_foot(cx, outs, flow.drain, after),
-                        None => self.by_law(cx, ins, flow.feed, after),
+                        None => self.left_to_law(ready.plan.slices, cx, ins, flow.feed, after),
                     };
                 }
                 Variant::Mixed(mixed, _) => return self.eval_lists(&Lists::one(mixed.clone()), cx, ins, feed, (n, after)),
@@ -357,8 +362,18 @@ impl NativeLoop {
         lists.there()?.into_iter().for_each(|there| there.note(crossed.since()));
         match made {
             Some(outs) => self.with_foot(cx, outs, flow.drain, after),
-            None => self.by_law(cx, ins, flow.feed, after),
+            None => self.left_to_law(lists.lists.iter().any(|list| list.slices()), cx, ins, flow.feed, after),
         }
+    }
+
+    /// Runs as the evaluator does what was made in another way and found that it cannot; where slices may be the reason, it is not made like
+    /// that again.
+    fn left_to_law(&self, slices: bool, cx: &mut EvalCx, ins: &mut [Array], feed: Feed, after: &[Array]) -> Result<Outs<Array>> {
+        let outs = self.by_law(cx, ins, feed, after)?;
+        if slices && !self.clips.swap(true, Ordering::Relaxed) {
+            self.variants.forget();
+        }
+        Ok(outs)
     }
 
     /// Runs as the evaluator does.
@@ -415,6 +430,14 @@ impl NativeOp for NativeLoop {
 }
 
 impl Variant {
+    /// True where it cannot run steps whose slices reach beyond their arrays.
+    fn slices(&self) -> bool {
+        match self {
+            Variant::Kernel(ready) => ready.plan.slices,
+            Variant::Mixed(mixed, _) => mixed.slices(),
+            Variant::Switched(_) | Variant::Refused(_) => false,
+        }
+    }
     fn info(&self, scan: &Scan) -> VariantInfo {
         match self {
             Variant::Kernel(ready) => {

@@ -16,6 +16,7 @@ use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::lower::Window;
+use crate::lower::dynamic_slice::Slice;
 use crate::lower::inner::{Count, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::ops::direct::Direct;
@@ -60,6 +61,7 @@ pub(super) enum Part {
     MatMul([usize; 3]),
     Read(Selector),
     Write(Selector, Write),
+    Slice(Box<Slice>),
     Direct(Direct, Op),
     Call(Op),
     Guard(usize),
@@ -139,6 +141,7 @@ impl Piece {
             Work::MatMul(extents) => Part::MatMul(extents),
             Work::Read(selector) => Part::Read(selector),
             Work::Write(selector, mode) => Part::Write(selector, mode),
+            Work::Slice(slice) => Part::Slice(slice),
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
             Work::Guard(most) => Part::Guard(most),
@@ -197,7 +200,7 @@ impl Piece {
 impl Part {
     /// True where it may find that the law must run the loop.
     fn guards(&self) -> bool {
-        matches!(self, Part::Guard(_)) || matches!(self, Part::Loop(inner) if inner.failed.is_some())
+        matches!(self, Part::Guard(_) | Part::Slice(_)) || matches!(self, Part::Loop(inner) if inner.failed.is_some())
     }
     /// As profiles show it.
     pub(super) fn name(&self) -> &str {
@@ -205,7 +208,7 @@ impl Part {
             Part::Nest(..) | Part::Either(..) => "kernel",
             Part::Move(_) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
-            Part::Read(_) => "index",
+            Part::Read(_) | Part::Slice(_) => "index",
             Part::Write(..) | Part::Add(_) => "index_write",
             Part::Guard(_) => "guard",
             Part::Loop(_) | Part::For(_) => "scan",
@@ -271,6 +274,10 @@ impl Mixed {
     /// True where a loop in the step runs as often as an integer says: not by these parts, where it runs not at all.
     pub fn counts(&self) -> bool {
         self.all().iter().any(|p| matches!(p.part, Part::Guard(_)))
+    }
+    /// True where it reads slices that begin at computed places: not by these parts, where one of them reaches beyond its array.
+    pub fn slices(&self) -> bool {
+        self.all().iter().any(|p| matches!(p.part, Part::Slice(_)))
     }
     /// Parts, those of loops in the step too.
     fn all(&self) -> Vec<&Piece> {

@@ -86,6 +86,12 @@ impl<T> Variants<T> {
         value
     }
 
+    /// Gives up all that is kept.
+    pub fn forget(&self) {
+        let given_up = std::mem::take(&mut *self.kept.write().unwrap_or_else(PoisonError::into_inner));
+        drop(given_up);
+    }
+
     /// What is kept, in the order in which it was made, and how many were made in all.
     pub fn all(&self) -> (Vec<Arc<T>>, usize) {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);

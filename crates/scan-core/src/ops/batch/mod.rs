@@ -11,7 +11,7 @@ use crate::base::{Id, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Node, NodeId, Op, Value};
 use crate::scalar::ElemOp;
-use crate::types::Sym;
+use crate::types::{DType, Sym};
 use rustc_hash::FxHashMap;
 
 /// An elementwise function.
@@ -96,7 +96,8 @@ impl Images {
         }
     }
 
-    /// `ifelse` with a condition for each row. Where a branch may fail, only rows that take it compute it.
+    /// `ifelse` with a condition for each row. Where a branch may fail, rows that do not take it compute what the first of those that do
+    /// computes, and none where no row takes it; where that cannot be written, each row takes its branch by itself.
     fn choice(
         &self,
         b: &mut Batching,
@@ -114,6 +115,9 @@ impl Images {
         if nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins)) {
             return shapes::if_else(b, ins).map(Some);
         }
+        if let Some(found) = self.as_first(b, from, (node, ins), &known)? {
+            return Ok(Some(one(found)));
+        }
         // The condition itself may belong to a branch around that is not taken: then it is not known, and the loop computes it.
         let mut given: Vec<(Value, Batched)> =
             nodes_behind(&node.ins).flat_map(|n| &n.ins).chain(&node.ins).filter_map(|v| Some((*v, *known.get(v)?))).collect();
@@ -127,25 +131,99 @@ impl Images {
     }
 }
 
+impl Images {
+    /// Both branches of an `ifelse` for all rows, of which those that take the other one are given what the first that takes it is given.
+    fn as_first(
+        &self,
+        b: &mut Batching,
+        from: &Graph,
+        (node, ins): (&Node, &[Batched]),
+        known: &FxHashMap<Value, Batched>,
+    ) -> Result<Option<Batched>> {
+        let [x, y] = [node.ins[1], node.ins[2]];
+        if !known.contains_key(&node.ins[0]) || from.ty(x).dims != from.ty(y).dims {
+            return Ok(None);
+        }
+        let taken = b.g.cast(ins[0].value(), DType::Bool);
+        let left = b.g.emit(Op::Elem(ElemOp::Not), &[taken]);
+        let (Some(x), Some(y)) = (self.branch(b, from, known, (x, taken))?, self.branch(b, from, known, (y, left))?) else {
+            return Ok(None);
+        };
+        let (a, c) = (b.rows(x.of)?, b.rows(y.of)?);
+        let mixed = b.broadcasting(Op::Elem(ElemOp::Where), &[Batched::Rows(taken), Batched::Rows(a), Batched::Rows(c)])?[0].value();
+        let mut of = |kind, rows: Value| b.g.emit(Reduce { kind, axes: vec![0], keepdims: false }, &[rows]);
+        let (all, any) = (of(ReduceKind::All, taken), of(ReduceKind::Any, taken));
+        let mut found = mixed;
+        if y.fails {
+            found = b.apply(IfElse {}, &[all, a, found])?;
+        }
+        if x.fails {
+            found = b.apply(IfElse {}, &[any, found, c])?;
+        }
+        Ok(Some(Batched::Rows(found)))
+    }
+
+    /// The value of a branch for all rows, those that do not take it doing as the first that does.
+    fn branch(
+        &self,
+        b: &mut Batching,
+        from: &Graph,
+        known: &FxHashMap<Value, Batched>,
+        (value, takes): (Value, Value),
+    ) -> Result<Option<Branch>> {
+        let cone = needed(from, known, &[value], true);
+        let nodes = || from.nodes().enumerate().filter(|(id, _)| cone[id.idx()]).map(|(_, n)| n);
+        let fails = nodes().any(|n| n.op.def().fallible(from, &n.ins));
+        let mut given = known.clone();
+        if fails {
+            let ones = b.g.cast(takes, DType::I64);
+            let first = b.apply(ArgReduce { kind: Extreme::Max, axis: 0 }, &[ones])?;
+            let numbers = b.numbers(0)?;
+            let places = b.g.select(takes, numbers, first);
+            let read = nodes().flat_map(|n| n.ins.iter().copied()).chain([value]);
+            for v in read.filter(|v| known.get(v).is_some_and(|x| x.varies())) {
+                let Batched::Rows(rows) = b.settled(known[&v]) else { return Ok(None) };
+                given.insert(v, Batched::Rows(b.apply(Gather { axes: vec![0] }, &[rows, places])?));
+            }
+        }
+        let images = graph(b, from, &given, &[value])?;
+        let of = images.and_then(|images| images.get(value)).filter(|x| !matches!(x, Batched::Ragged { .. }));
+        Ok(of.map(|x| Branch { of: b.settled(x), fails }))
+    }
+}
+
+/// A branch for all rows.
+struct Branch {
+    of: Batched,
+    /// It may fail: it is to be computed only where a row takes it.
+    fails: bool,
+}
+
 /// What can be made of rows of different lengths without bringing them to one: an extent, a row's element, what follows the first ones.
 fn ragged(b: &mut Batching, op: &Op, ins: &[Batched]) -> Result<Option<Outs<Batched>>> {
-    let (Batched::Ragged { rows, lengths }, rest) = (ins[0], &ins[1..]) else { return Ok(None) };
+    let (Batched::Ragged { rows, lengths, last }, rest) = (ins[0], &ins[1..]) else { return Ok(None) };
     match op {
         Op::DimOf(op) if op.axis == 0 => Ok(Some(one(Batched::Rows(lengths)))),
         Op::DimOf(op) => Ok(Some(one(Batched::Fixed(b.g.dim(rows, op.axis + 1))))),
-        Op::Index(op) if !rest.iter().any(|x| matches!(x, Batched::Ragged { .. })) => part(b, op, (rows, lengths), rest),
+        Op::Index(op) if !rest.iter().any(|x| matches!(x, Batched::Ragged { .. })) => part(b, op, (rows, lengths, last), rest),
         _ => Ok(None),
     }
 }
 
 /// The element of each row at an index, or the elements that follow its first ones.
-fn part(b: &mut Batching, op: &Index, (rows, lengths): (Value, Value), rest: &[Batched]) -> Result<Option<Outs<Batched>>> {
+fn part(b: &mut Batching, op: &Index, (rows, lengths, last): (Value, Value, Option<Value>), rest: &[Batched]) -> Result<Option<Outs<Batched>>> {
     let items = Pattern::parse(&op.pattern)?.items;
     let (first, behind) = op.pattern.split_once(',').unwrap_or((&op.pattern, ""));
     match items.first() {
         Some(Item::At) => {
-            let place = place_in(b, rows, lengths, rest[0])?;
-            let element = indexing::index(&Index { pattern: "i".into() }, b, &[Batched::Rows(rows), place])?[0];
+            let last = last.filter(|_| b.g.const_value(rest[0].value()).map(integer) == Some(-1));
+            let element = match last {
+                Some(last) => Batched::Rows(last),
+                None => {
+                    let place = place_in(b, rows, lengths, rest[0])?;
+                    indexing::index(&Index { pattern: "i".into() }, b, &[Batched::Rows(rows), place])?[0]
+                }
+            };
             if behind.is_empty() {
                 return Ok(Some(one(element)));
             }
@@ -157,7 +235,7 @@ fn part(b: &mut Batching, op: &Index, (rows, lengths): (Value, Value), rest: &[B
             let (skipped, zero) = (b.g.int(skipped), b.g.int(0));
             let rows = b.apply(Index { pattern: format!(":,{first}") }, &[rows, skipped])?;
             let left = b.g.sub(lengths, skipped);
-            Ok(Some(one(Batched::Ragged { rows, lengths: b.g.maximum(left, zero) })))
+            Ok(Some(one(Batched::Ragged { rows, lengths: b.g.maximum(left, zero), last: None })))
         }
         _ => Ok(None),
     }
@@ -165,7 +243,7 @@ fn part(b: &mut Batching, op: &Index, (rows, lengths): (Value, Value), rest: &[B
 
 /// The position in each row that an index means: one that no row has, where it lies outside.
 fn place_in(b: &mut Batching, rows: Value, lengths: Value, index: Batched) -> Result<Batched> {
-    let index = b.g.cast(index.value(), crate::types::DType::I64);
+    let index = b.g.cast(index.value(), DType::I64);
     let (zero, outside) = (b.g.int(0), b.g.dim(rows, 1));
     let from_end = b.g.add(index, lengths);
     let negative = b.g.lt(index, zero);

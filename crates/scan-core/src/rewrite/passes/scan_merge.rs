@@ -5,13 +5,14 @@
 //! after   %0 = scan n { seq x; state a; state b;  e = exp(x); next a = f(a, e); next b = g(b, e) }
 //! ```
 //!
-//! The loops run the same number of steps, none has a condition that may stop it, none prints, draws from the outside or asserts,
+//! The loops run the same number of steps, and stop by the same condition where one may stop them: of states that begin alike and are written
+//! alike in both, as those are of a loop and of the loop with its tangents. None prints, draws from the outside or asserts,
 //! none needs what another returns, every evaluation of the graph computes them all, and they share a sequence or an initial
 //! state, or have none of their own and read the same values: so a loop that a gradient asks for a second time, with more rows, becomes one
 //! with the first.
 
 use crate::base::{Id, Result};
-use crate::ir::{Graph, NodeId, Op, Scan, StateId, Value};
+use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::facts::eager;
 use crate::rewrite::loops::parts::title;
@@ -54,17 +55,18 @@ fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
         .enumerate()
         .filter(|(_, n)| n.outs.iter().any(|v| eager[v.idx()]))
         .filter_map(|(id, n)| Some((id, n.op.as_scan()?, prover.scalar(n.ins[Scan::N_STEPS]))))
-        .filter(|(_, s, _)| !s.until && !s.body.whole().effects)
+        .filter(|(_, s, _)| !s.body.whole().effects)
         .collect();
     let mut groups: Vec<Vec<NodeId>> = vec![];
-    for (at, (id, _, n)) in scans.iter().enumerate() {
+    for (at, (id, scan, n)) in scans.iter().enumerate() {
         if groups.iter().any(|g| g.contains(id)) {
             continue;
         }
         let mut group = vec![*id];
-        for (other, _, m) in &scans[at + 1..] {
-            let free = !groups.iter().any(|g| g.contains(other));
-            let beside = || group.iter().any(|&a| shares(g, a, *other)) && group.iter().all(|&a| !depends(g, *other, a));
+        for (other, with, m) in &scans[at + 1..] {
+            let free = !groups.iter().any(|g| g.contains(other)) && scan.until == with.until;
+            let alike = || if scan.until { stop_alike(g, *id, *other) } else { group.iter().any(|&a| shares(g, a, *other)) };
+            let beside = || group.iter().all(|&a| !depends(g, *other, a)) && alike();
             if free && n == m && beside() {
                 group.push(*other);
             }
@@ -100,6 +102,56 @@ fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
     };
     let ([one, same], [other, too]) = (rows(a), rows(b));
     one.iter().any(|v| other.contains(v)) || one.is_empty() && other.is_empty() && !same.is_empty() && same == too
+}
+
+/// True where two loops stop after the same step: the conditions are the same value where states that begin alike, read alike and are written
+/// alike are one.
+fn stop_alike(g: &Graph, a: NodeId, b: NodeId) -> bool {
+    let (a, b) = (&g.nodes()[a], &g.nodes()[b]);
+    let (Op::Scan(one), Op::Scan(other)) = (&a.op, &b.op) else { return false };
+    let begins = |scan: &Scan, node: &Node, id: StateId| scan.init_input(id).map(|at| node.ins[at]);
+    let alike = |x: StateId, y: StateId| {
+        let (p, q) = (&one.states[x], &other.states[y]);
+        (&p.reads, &p.writes, &p.row) == (&q.reads, &q.writes, &q.row) && begins(one, a, x) == begins(other, b, y)
+    };
+    let find = |x: StateId| other.states.ids().find(|&y| alike(x, y)).map(|y| (x, y));
+    let mut pairs: Vec<(StateId, StateId)> = one.states.ids().filter_map(find).collect();
+    while let Ok((mine, theirs)) = side_by_side((one, a), (other, b), &pairs) {
+        let written = |&(x, y): &(StateId, StateId)| mine[one.write_results(x)] == theirs[other.write_results(y)];
+        let before = pairs.len();
+        pairs.retain(written);
+        if pairs.len() == before {
+            return one.truncate == other.truncate && mine.last() == theirs.last();
+        }
+    }
+    false
+}
+
+/// What the steps of two loops write in one graph, in which such states are one, and what both are given.
+fn side_by_side((one, a): (&Scan, &Node), (other, b): (&Scan, &Node), pairs: &[(StateId, StateId)]) -> Result<(Vec<Value>, Vec<Value>)> {
+    let mut g = Graph::new();
+    let mut theirs: FxHashMap<Value, Value> = FxHashMap::default();
+    for &p in other.body.params() {
+        theirs.insert(p, g.param(other.body.ty(p).clone(), None));
+    }
+    let (from, to) = (one.body.params(), other.body.params());
+    let mut mine: FxHashMap<Value, Value> = FxHashMap::default();
+    mine.insert(from[Scan::STEP], theirs[&to[Scan::STEP]]);
+    for s in one.seqs.ids() {
+        let same = |t: &SeqId| b.ins[other.seq_input(*t)] == a.ins[one.seq_input(s)] && other.seqs[*t].reverse == one.seqs[s].reverse;
+        mine.extend(other.seqs.ids().find(same).map(|t| (from[one.seq_param(s)], theirs[&to[other.seq_param(t)]])));
+    }
+    for c in one.captured.ids() {
+        let same = other.captured.ids().find(|d| b.ins[other.captured_input(*d)] == a.ins[one.captured_input(c)]);
+        mine.extend(same.map(|d| (from[one.captured_param(c)], theirs[&to[other.captured_param(d)]])));
+    }
+    for &(x, y) in pairs {
+        mine.extend(one.read_params(x).zip(other.read_params(y)).map(|(p, q)| (from[p], theirs[&to[q]])));
+    }
+    for &p in from {
+        mine.entry(p).or_insert_with(|| g.param(one.body.ty(p).clone(), None));
+    }
+    Ok((g.inline(&one.body, &mine, one.body.results())?, g.inline(&other.body, &theirs, other.body.results())?))
 }
 
 /// Puts one loop in the place of a group.
