@@ -362,6 +362,7 @@ def expm(a: Any) -> Variable:
     array([[1., 1.],
            [0., 1.]])
     """
+    from ..loop import final
     from ..scan import scan
 
     v = square(a, "expm")
@@ -369,7 +370,7 @@ def expm(a: Any) -> Variable:
     # A zero joins for matrices without elements.
     size = _max(concatenate([ravel(_sum(elementwise("abs", v), -2)), zeros([1], v.dtype)]))
     finite = elementwise("logical_and", elementwise("isfinite", size), elementwise("gt", size, 2 * _EXACT))
-    # Once at least, so that there is a last square.
+    # Halved once at least: what is up to twice as large as is exact is small enough then.
     times = cast(where(finite, elementwise("ceil", elementwise("log2", where(finite, size, 1.0) / _EXACT)), 1.0), "int64")
     small = v * elementwise("exp2", cast(-times, v.dtype))
     one = eye(v.shape[-1], dtype=dtype_name(v.dtype))
@@ -381,4 +382,4 @@ def expm(a: Any) -> Variable:
     odd = matmul(small, odd)
     root = solve(even - odd, even + odd)
     squares, _ = scan(lambda x: matmul(x, x), outputs_info=root, n_steps=times, name="expm")
-    return squares[-1]
+    return final(squares)

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// What stands for a value of which there are many rows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Batched {
     /// Row r is `value[r]`.
     Rows(Value),
@@ -23,9 +23,18 @@ pub enum Batched {
         rows: Value,
         /// An i64 vector.
         lengths: Value,
-        /// The last of each, where that is at hand.
-        last: Option<Value>,
+        /// Where the last ones are at hand.
+        last: Option<Held>,
     },
+}
+
+/// A buffer of a loop whose last row, of all rows, is the last of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Held {
+    /// The buffer.
+    pub buffer: Value,
+    /// Where one row runs a step, all do.
+    pub together: bool,
 }
 
 impl Batched {
@@ -59,12 +68,14 @@ pub struct Batching<'a> {
     pub looped: bool,
     /// Set by the rule of a loop over rows of which each may have another length: whatever reads them belongs into that loop.
     pub apart: bool,
+    /// Loops that were written, with what they were given: two branches that hold one loop hold one loop for all rows.
+    written: FxHashMap<(Arc<Scan>, Vec<Batched>), Outs<Batched>>,
 }
 
 impl<'a> Batching<'a> {
     /// Rules that write to a graph; `leading` is a value whose leading axis counts rows.
     pub fn new(g: &'a mut Graph, leading: Value) -> Batching<'a> {
-        Batching { g, leading, looped: false, apart: false }
+        Batching { g, leading, looped: false, apart: false, written: FxHashMap::default() }
     }
     /// The number of rows, an i64 scalar.
     pub fn extent(&mut self) -> Value {
@@ -242,7 +253,14 @@ impl Op {
     /// As there.
     pub fn batch(&self, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
         if ins.iter().any(|x| x.varies()) {
-            return self.def().batch(b, ins);
+            let Op::Scan(scan) = self else { return self.def().batch(b, ins) };
+            let key = (scan.clone(), ins.to_vec());
+            if let Some(outs) = b.written.get(&key) {
+                return Ok(outs.clone());
+            }
+            let outs = self.def().batch(b, ins)?;
+            b.written.insert(key, outs.clone());
+            return Ok(outs);
         }
         let ins: Vec<Value> = ins.iter().map(|x| x.value()).collect();
         Ok(b.g.apply(self.clone(), &ins)?.into_iter().map(Batched::Fixed).collect())

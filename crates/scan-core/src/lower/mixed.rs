@@ -456,25 +456,6 @@ impl<'a> Planner<'a> {
         (runs.len() <= PLACED).then_some(runs)
     }
 
-    fn product(&mut self, id: NodeId) -> Lowered<bool> {
-        let node = &self.body.nodes()[id];
-        let Op::MatMul(_) = node.op else { return Ok(false) };
-        let ins = self.places(&node.ins)?;
-        let dtype = self.body.ty(node.outs[0]).dtype;
-        let fits = dtype.is_float() && ins.iter().all(|p| p.dtype == dtype && (1..=2).contains(&p.shape.len()));
-        if !fits {
-            return Ok(false);
-        }
-        let (a, b) = (&ins[0].shape, &ins[1].shape);
-        let m = if a.len() == 2 { a[0] } else { 1 };
-        let (k, n) = (a[a.len() - 1], if b.len() == 2 { b[1] } else { 1 });
-        if b[0] != k {
-            return Ok(false);
-        }
-        let out = self.slot(node.outs[0])?;
-        self.items.push(Item { work: Work::MatMul([m, k, n]), ins, outs: vec![out], span: node.span });
-        Ok(true)
-    }
 }
 
 /// Positions as runs. `starts` are the positions of the inputs' first elements; 0 is a zero.

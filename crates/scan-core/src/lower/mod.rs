@@ -31,6 +31,7 @@ mod passes;
 mod picks;
 mod pieces;
 mod prepared;
+mod products;
 mod reductions;
 pub mod regions;
 mod rooms;

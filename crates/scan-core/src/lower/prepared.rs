@@ -10,7 +10,7 @@ use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::scalar::ElemOp;
 use crate::scan::retype::specialised;
 use crate::types::shape::count;
-use crate::types::{Array, Type};
+use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashMap;
 
 /// The body with known extents, parameters with a value being numbers, elementwise nodes given operands of one element or all.
@@ -56,6 +56,10 @@ fn folded(body: &Graph) -> crate::base::Result<Graph> {
             image.insert(node.outs[0], v);
             continue;
         }
+        if let Some(v) = decided(&out, node, &ins) {
+            image.insert(node.outs[0], v);
+            continue;
+        }
         if let Some(v) = length(&mut out, node, &ins)? {
             image.insert(node.outs[0], v);
             continue;
@@ -82,6 +86,13 @@ fn folded(body: &Graph) -> crate::base::Result<Graph> {
 fn asserted(graph: &Graph, node: &Node, ins: &[Value]) -> Option<Value> {
     let holds = |&v: &Value| graph.const_value(v).is_some_and(|a| a.bits().iter().all(|&b| b != 0));
     (matches!(node.op, Op::Assert(_)) && ins[1..].iter().all(holds)).then(|| ins[0])
+}
+
+/// The branch that is taken, where that is known.
+fn decided(graph: &Graph, node: &Node, ins: &[Value]) -> Option<Value> {
+    let Op::IfElse(_) = node.op else { return None };
+    let condition = graph.const_value(ins[0]).filter(|a| a.len() == 1 && a.dtype() == DType::Bool)?;
+    Some(ins[if condition.bits()[0] != 0 { 1 } else { 2 }])
 }
 
 /// The results of a node of constants, where they are small.

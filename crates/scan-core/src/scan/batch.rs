@@ -12,7 +12,7 @@
 
 use crate::base::{Id, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Keep, NonSeq, Offsets, Op, Outs, Scan, State, StateId, Tag, Value};
+use crate::ir::{Graph, Held, Keep, NonSeq, Offsets, Op, Outs, Scan, State, StateId, Tag, Value};
 use crate::ops::batch::{Images, graph};
 use crate::ops::certain::by_extents;
 use crate::scalar::ElemOp;
@@ -89,7 +89,9 @@ impl<'a> Step<'a> {
     fn new(scan: &'a Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Option<Step<'a>>> {
         let mut body = Graph::new();
         body.set_as_written(b.g.as_written());
-        let extent = b.g.ty(b.leading).dims[0].value().map_or_else(Dim::fresh, Dim::known);
+        // The symbol of the rows around: what is written twice for the same rows is the same loop.
+        let extent = b.g.ty(b.leading).dims[0].clone();
+        let extent = if extent.value().is_some() || extent.parts().1 == 0 && extent.parts().0.len() == 1 { extent } else { Dim::fresh() };
         let mut given = FxHashMap::default();
         let vary = varying_params(scan, ins, rows);
         for (&p, vary) in scan.body.params().iter().zip(&vary) {
@@ -197,6 +199,8 @@ fn outer_inputs(scan: &Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -
 struct Masked {
     scan: Scan,
     ins: Vec<Value>,
+    /// Each row has a number of steps of its own.
+    counted: bool,
 }
 
 impl Masked {
@@ -217,7 +221,7 @@ impl Masked {
         scan.states = states.into_iter().collect();
         scan.until = true;
         scan.captured = old.captured.iter().cloned().chain(n_rows.map(|_| NonSeq { name: None })).collect();
-        Ok(Masked { scan, ins: outer })
+        Ok(Masked { scan, ins: outer, counted: n_rows.is_some() })
     }
 
     fn run(self, b: &mut Batching, rows: &[bool]) -> Result<Outs<Batched>> {
@@ -247,8 +251,8 @@ impl Masked {
                 }
             };
             let begun = self.scan.init_input(id).is_some_and(|at| b.g.ty(self.ins[at]).dims[0].value() == Some(state.span()));
-            let last = (rows[id.idx()] && holds(state) && begun).then(|| b.apply(Index { pattern: "i".into() }, &[buffer, minus]));
-            found.push(Batched::Ragged { rows: all, lengths, last: last.transpose()? });
+            let last = (rows[id.idx()] && holds(state) && begun).then_some(Held { buffer, together: !self.counted });
+            found.push(Batched::Ragged { rows: all, lengths, last });
         }
         found.push(Batched::Rows(ran));
         Ok(found)

@@ -9,7 +9,7 @@ use super::args::{integer, one};
 use super::index::{Item, Pattern};
 use crate::base::{Id, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Node, NodeId, Op, Value};
+use crate::ir::{Graph, Held, Node, NodeId, Op, Value};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Sym};
 use rustc_hash::FxHashMap;
@@ -211,14 +211,14 @@ fn ragged(b: &mut Batching, op: &Op, ins: &[Batched]) -> Result<Option<Outs<Batc
 }
 
 /// The element of each row at an index, or the elements that follow its first ones.
-fn part(b: &mut Batching, op: &Index, (rows, lengths, last): (Value, Value, Option<Value>), rest: &[Batched]) -> Result<Option<Outs<Batched>>> {
+fn part(b: &mut Batching, op: &Index, (rows, lengths, last): (Value, Value, Option<Held>), rest: &[Batched]) -> Result<Option<Outs<Batched>>> {
     let items = Pattern::parse(&op.pattern)?.items;
     let (first, behind) = op.pattern.split_once(',').unwrap_or((&op.pattern, ""));
     match items.first() {
         Some(Item::At) => {
             let last = last.filter(|_| b.g.const_value(rest[0].value()).map(integer) == Some(-1));
             let element = match last {
-                Some(last) => Batched::Rows(last),
+                Some(held) => Batched::Rows(b.apply(Index { pattern: "i".into() }, &[held.buffer, rest[0].value()])?),
                 None => {
                     let place = place_in(b, rows, lengths, rest[0])?;
                     indexing::index(&Index { pattern: "i".into() }, b, &[Batched::Rows(rows), place])?[0]
@@ -235,7 +235,9 @@ fn part(b: &mut Batching, op: &Index, (rows, lengths, last): (Value, Value, Opti
             let (skipped, zero) = (b.g.int(skipped), b.g.int(0));
             let rows = b.apply(Index { pattern: format!(":,{first}") }, &[rows, skipped])?;
             let left = b.g.sub(lengths, skipped);
-            Ok(Some(one(Batched::Ragged { rows, lengths: b.g.maximum(left, zero), last: None })))
+            let held = last.filter(|held| held.together);
+            let held = held.map(|held| Held { buffer: b.g.emit(Index { pattern: "s:".into() }, &[held.buffer, skipped]), ..held });
+            Ok(Some(one(Batched::Ragged { rows, lengths: b.g.maximum(left, zero), last: held })))
         }
         _ => Ok(None),
     }

@@ -6,6 +6,7 @@ use crate::ir::{Op, Value};
 use crate::ops::args::one;
 use crate::ops::create::diagonal_start;
 use crate::scalar::ElemOp;
+use crate::types::Array;
 
 /// `broadcast_to`.
 pub fn broadcast_to(op: &BroadcastTo, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
@@ -156,7 +157,21 @@ pub fn if_else(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
     if same_dims(b, ins[1], ins[2]) {
         return b.broadcasting(Op::Elem(ElemOp::Where), ins);
     }
-    b.row_by_row(IfElse {}, ins)
+    let looped = b.looped;
+    let apart = b.row_by_row(IfElse {}, ins)?;
+    if b.rank(ins[1]) != b.rank(ins[2]) || b.rank(ins[1]) == 0 {
+        return Ok(apart);
+    }
+    // Rows of the same extents in both branches, which is known when it runs, are chosen from all at once.
+    b.looped = looped;
+    let mut alike = b.g.constant(Array::scalar(true));
+    for axis in 0..b.rank(ins[1]) {
+        let (x, y) = (b.dim(ins[1], axis), b.dim(ins[2], axis));
+        let same = b.g.eq(x, y);
+        alike = b.g.emit(Op::Elem(ElemOp::And), &[alike, same]);
+    }
+    let chosen = b.broadcasting(Op::Elem(ElemOp::Where), ins)?[0].value();
+    Ok(one(Batched::Rows(b.apply(IfElse {}, &[alike, chosen, apart[0].value()])?)))
 }
 
 /// `diag`: the diagonal read of matrices, or written into zeros.
