@@ -214,6 +214,44 @@ def test_a_huge_sine_is_taken_on_the_host(device):
     assert "took values of the host's functions" in f.explain().places[0].why
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_nan_is_unlike_everything(device, dtype):
+    x, y = rs.tensor(dtype, [None], "x"), rs.tensor(dtype, [None], "y")
+    outs = [rs.where(compare(x, y), x + 1, y * 2) for compare in (rs.not_equal, rs.equal, rs.less, rs.greater_equal)]
+    values = np.array([np.nan, 1, np.nan, np.inf, -np.inf, 0.0, 2], dtype)
+    both(device, [x, y], [*outs, rs.not_equal(x, x)], values, np.array([np.nan, np.nan, 1, np.inf, np.inf, -0.0, 3], dtype))
+
+
+@pytest.mark.parametrize("huge", [0.0, 1e9])
+def test_loops_that_need_the_host_for_a_step(device, huge):
+    """A kernel that finds in some step that only the host's sine will do: none of what it made counts."""
+    x, h0, u = rs.dvector("x"), rs.dmatrix("h0"), rs.dmatrix("u")
+    kernel = rs.loop(lambda x, s: rs.sin(s + x), over=x, init=0.5)
+    rows = rs.loop(lambda x, h: rs.sin(h @ u + x), over=x, init=h0)
+    values = np.array([0.1, 0.2, huge, -0.3])
+    both(device, [x], kernel, values)
+    both(device, [x, h0, u], rows, values, np.ones((3, 40)), np.random.default_rng(6).normal(size=(40, 40)) / 9)
+
+
+def test_what_a_step_writes_is_read_by_the_next(device):
+    """Elements of a state that a kernel writes by number, and reads again in the same place."""
+    i = rs.lvector("i")
+    counts = rs.loop(lambda i, c: rs.inc_subtensor(c[i], 1 + c[(i + 1) % 20]), over=i, init=rs.zeros(20, "int64"))
+    both(device, [i], counts, np.array([3, 3, 2, 3, 19, 0, 19]))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sums_along_each_axis_in_a_list(device, axis):
+    in_a_list(device, lambda h, u: rs.tanh(h @ u) + rs.sum(u * h[:1], axis=axis)[:40])
+
+
+def test_numbers_of_steps_in_many_launches(device):
+    """A loop of more steps than one launch has, of which each reads its number."""
+    h0, n = rs.dvector("h0"), rs.lscalar("n")
+    out = rs.loop(lambda i, h: 0.5 * h + i, over=rs.arange(n), init=h0)
+    both(device, [h0, n], out[-3:], np.ones(70), 40_000)
+
+
 def test_no_memory_is_an_error(device):
     x = rs.tensor("int8", [None], "x")
     f = rs.function([x], x + 1, device=device)

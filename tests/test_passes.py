@@ -284,3 +284,77 @@ def test_what_is_chosen_is_as_narrow_as_what_becomes_of_it():
         assert "64" not in f.text(True), f.text(True)
     wide = rs.function([x], rs.where(x > 2, x.astype("int64") * 3, 7).astype("int32"))
     assert "int64" in wide.text(True) or "i64" in wide.text(True)
+
+
+class TestLoopsThatStopAlike:
+    """Loops that stop by the same condition of states that are alike become one."""
+
+    @staticmethod
+    def loops(f, *args):
+        return str(f.explain(*args)).splitlines()[0]
+
+    def test_a_loop_and_the_loop_with_its_tangents(self):
+        def root(p):
+            newton = lambda x: ((x + p / x) / 2, rs.until(rs.abs(x * x - p) < 1e-12))  # noqa: E731
+            return rs.loop(newton, init=p, n_steps=40).last
+
+        f = rs.compile(lambda p: rs.jvp(root, (p,), (1.0,)))
+        np.testing.assert_allclose(f(9.0), (3.0, 1 / 6), rtol=1e-12)
+        assert self.loops(f, 9.0).endswith("1 loop"), f.explain(9.0)
+
+    def test_with_loops_in_their_steps(self):
+        def end(p):
+            def outer(s):
+                inner = rs.loop(lambda a: rs.sin(a + p * s), init=s, n_steps=5).last
+                return inner, rs.until(rs.abs(inner - s) < 1e-3)
+
+            return rs.loop(outer, init=0.5, n_steps=50).last
+
+        f = rs.compile(lambda p: rs.jvp(end, (p,), (1.0,)))
+        step = 1e-6
+        value, slope = f(0.4)
+        plain = rs.compile(end)
+        np.testing.assert_allclose(value, plain(0.4), rtol=1e-12)
+        np.testing.assert_allclose(slope, (plain(0.4 + step) - plain(0.4 - step)) / (2 * step), rtol=1e-5)
+        assert self.loops(f, 0.4).endswith("2 loops"), f.explain(0.4)
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            lambda a, p: (a * 0.7, rs.until(a < 0.02)),  # another state
+            lambda a, p: (a * 0.5, rs.until(a < 0.1)),  # another condition
+            lambda a, p: (a * 0.5, rs.until(a < p)),  # of something else
+        ],
+    )
+    def test_not_where_they_may_stop_at_other_steps(self, other):
+        @rs.compile
+        def f(p):
+            one = rs.loop(lambda a: (a * 0.5, rs.until(a < 0.02)), init=p)
+            two = rs.loop(lambda a: other(a, 0.03 * p), init=p)
+            return one, two
+
+        one, two = f(3.0)
+        a, expected = 3.0, []
+        while True:
+            stop = a < 0.02
+            a *= 0.5
+            expected.append(a)
+            if stop:
+                break
+        np.testing.assert_array_equal(one, expected)
+        assert self.loops(f, 3.0).endswith("2 loops")
+        assert len(two) != len(one)
+
+    def test_two_that_share_a_condition_only(self):
+        """What else they carry may differ."""
+
+        @rs.compile
+        def f(x):
+            a = rs.loop(lambda n, s: (dict(n=n + 1, s=s + x), rs.until(n >= 4)), init=dict(n=0, s=0.0))
+            b = rs.loop(lambda n, s: (dict(n=n + 1, s=s * x), rs.until(n >= 4)), init=dict(n=0, s=1.0))
+            return a.s, b.s
+
+        a, b = f(2.0)
+        np.testing.assert_array_equal(a, [2, 4, 6, 8, 10])
+        np.testing.assert_array_equal(b, [2, 4, 8, 16, 32])
+        assert self.loops(f, 2.0).endswith("1 loop")

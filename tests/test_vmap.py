@@ -231,3 +231,124 @@ class TestErrors:
     def test_what_is_not_a_function(self):
         with pytest.raises(rs.RscanTypeError):
             rs.vmap(3)
+
+
+class TestStops:
+    """Rows that stop at steps of their own, of which the last values are wanted."""
+
+    def last(self, a, n_steps=30):
+        return rs.loop(lambda h: (h * 1.5, rs.until(rs.sum(rs.abs(h)) > 20)), init=a, n_steps=n_steps).last
+
+    def test_the_last_of_each(self):
+        check(self.last, (X,))
+        check(lambda a: rs.loop(lambda t: (t + 0.25, rs.until(t > a)), init=0.5, n_steps=40).last, (X[:, 0],))
+        check(lambda a: doubling(a)[-1], (X,))
+        check(lambda a: doubling(a)[-1, 1:], (X,))
+
+    def test_their_own_numbers_of_steps(self):
+        counts = np.array([0, 3, 1, 7, 2])
+        check(lambda a, n: rs.loop(lambda h: rs.tanh(h + 1), init=a, n_steps=n).last, (X, counts))
+        squares = rs.vmap(rs.linalg.expm)(rs.constant(np.stack([k * np.eye(3) + 0.1 for k in (0.1, 30.0, 2.0)])))
+        for k, got in zip((0.1, 30.0, 2.0), squares.eval(), strict=True):
+            np.testing.assert_allclose(got, rs.linalg.expm(k * np.eye(3) + 0.1).eval(), rtol=1e-11)
+
+    def test_no_row_of_no_steps_has_a_last_step(self):
+        f = rs.compile(rs.vmap(lambda a, n: rs.loop(lambda h: h + 1, init=a, n_steps=n)[-1]))
+        np.testing.assert_array_equal(f(np.zeros(2), np.array([1, 3])), [1, 3])
+        with pytest.raises(rs.RscanError):
+            f(np.zeros(2), np.array([1, 0]))
+        g = rs.compile(rs.vmap(lambda a: rs.loop(lambda h: (h + 1, rs.until(h > 3)), init=a, n_steps=0)[-1]))
+        with pytest.raises(rs.RscanError):
+            g(np.zeros(2))
+
+    def test_only_the_last_is_kept(self):
+        f = rs.compile(rs.vmap(lambda a: self.last(a)))
+        f(X)
+        assert "returns all rows" not in str(f.explain(X))
+        np.testing.assert_allclose(f(X), each_row(self.last, (X,), (0,)), rtol=1e-12)
+
+    def test_gradients(self):
+        check(lambda a: rs.grad(rs.sum(self.last(a) ** 2), a), (X,))
+        f = rs.compile(lambda x: rs.grad(rs.sum(rs.vmap(self.last)(x) ** 2), x))
+        np.testing.assert_allclose(f(X), each_row(lambda a: rs.grad(rs.sum(self.last(a) ** 2), a), (X,), (0,)), rtol=1e-11)
+
+
+class TestBranchesThatMayFail:
+    """A branch is computed for all rows, and fails only where a row that takes it does."""
+
+    A = np.stack([np.eye(3) * 2, np.zeros((3, 3)), np.eye(3) + 0.1, np.zeros((3, 3))])
+    B = RNG.normal(size=(4, 3))
+
+    @staticmethod
+    def solved(a, b):
+        return rs.ifelse(a[0, 0] > 0, rs.linalg.solve(a, b), b * 0.5)
+
+    def test_rows_that_take_it(self):
+        check(self.solved, (self.A, self.B))
+        check(lambda a, b: rs.ifelse(a[0, 0] <= 0, b * 0.5, rs.linalg.solve(a, b)), (self.A, self.B))
+
+    def test_no_row_and_every_row(self):
+        for rows in (self.A[[1, 3]], self.A[[0, 2]], self.A[:1], self.A[1:2]):
+            check(self.solved, (rows, self.B[: len(rows)]))
+
+    def test_a_row_that_takes_it_fails(self):
+        f = rs.compile(rs.vmap(lambda a, b: rs.ifelse(b[0] > 0, rs.linalg.solve(a, b), b)))
+        b = np.abs(self.B)
+        np.testing.assert_allclose(f(self.A, np.where(self.A[:, 0, :1] > 0, b, -b))[1], -b[1])
+        with pytest.raises(rs.RscanError, match="singular"):
+            f(self.A, b)
+
+    def test_indices(self):
+        at = np.array([0, 7, 2, -9, 3])
+        check(lambda a, i: rs.ifelse((i >= 0) & (i < 4), a[i], rs.sum(a)), (X, at))
+
+    def test_loops(self):
+        def f(a, n):
+            inner = lambda: rs.loop(lambda h: (h * 0.5, rs.until(rs.max(h) < 0.1)), init=a, n_steps=9).last  # noqa: E731
+            return rs.ifelse(n > 2, inner() * n, a)
+
+        check(f, (X, np.arange(5)))
+        check(lambda a, n: rs.ifelse(n > 2, rs.loop(rs.sin, init=a, n_steps=n)[-1], a), (X, np.arange(5)))
+
+    def test_nested(self):
+        def f(a, i):
+            return rs.ifelse(i < 4, rs.ifelse(i >= 0, a[i] + a[i - 1], a[0]), rs.ifelse(i < 9, a[i - 5], -a[1]))
+
+        check(f, (X, np.array([3, -7, 5, 20, 0])))
+
+    def test_gradients(self):
+        def f(a, b):
+            return rs.sum(self.solved(a, b) ** 2)
+
+        check(lambda a, b: rs.grad(f(a, b), b), (self.A, self.B))
+        both = rs.compile(lambda a, b: rs.grad(rs.sum(rs.vmap(f)(a, b)), [a, b]))(self.A, self.B)
+        for got, wrt in zip(both, (0, 1), strict=True):
+            np.testing.assert_allclose(got, each_row(lambda a, b: rs.grad(f(a, b), [a, b])[wrt], (self.A, self.B), (0, 0)), rtol=1e-11)  # noqa: B023
+
+    def test_in_a_step(self):
+        """As the step of a loop: one list, with neither calls of loops nor a loop over the rows where extents agree."""
+
+        def path(target, growth):
+            def month(growth, w, n):
+                w = w * growth
+                off = rs.any(rs.abs(w - target) > 0.2)
+                left = rs.loop(lambda x: (1 - 0.1 * rs.sum(rs.abs(x * target - w)), rs.until(x < 0)), init=1.0, n_steps=5).last
+                w, n = rs.ifelse(off, (target * left, n + 1), (w, n))
+                return dict(w=w, n=n)
+
+            out = rs.loop(month, over=growth, init=dict(w=target, n=0)).last
+            return rs.concatenate([out.w, rs.cast(out.n, "float64")[None]])
+
+        target, growth = np.array([0.2, 0.3, 0.5]), np.exp(0.2 * RNG.normal(size=(6, 11, 3)))
+        check(path, (target, growth), (None, 0))
+        f = rs.compile(rs.vmap(path, (None, 0)))
+        f(target, growth)
+        told = str(f.explain(target, growth))
+        assert "calls of scan" not in told and "runs on eval" not in told, told
+
+    def test_branches_of_other_extents(self):
+        """What extents the branches have is known when it runs; where they differ, it is an error, as one row alone would be in a loop."""
+        f = rs.compile(rs.vmap(lambda a, b: rs.ifelse(a[0] > 0, a, b)))
+        np.testing.assert_array_equal(f(X, -X), np.where(X[:, :1] > 0, X, -X))
+        with pytest.raises(rs.RscanError):
+            f(X, np.zeros((5, 3)))

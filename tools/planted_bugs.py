@@ -185,10 +185,6 @@ class Judge:
 class DeviceJudge(Judge):
     """Runs the tests of one device with one of its bugs awake."""
 
-    def __init__(self, tree: pathlib.Path, n: int) -> None:
-        self.tree, self.n = tree, n
-        self.programs = planting.build_tests(tree)
-
     def judge_on(self, device: str, k: int) -> str:
         """The tests of the backends, then the random programs that `make test` takes, then more of them."""
         crate, driver = self.tree / "crates/scan-core", {"cuda": {"RSCAN_CUDA_DRIVER": "fake"}, "wgpu": {"RSCAN_ISA": "portable"}}[device]
@@ -198,6 +194,9 @@ class DeviceJudge(Judge):
         for command, verdict in ((backends, "caught by unit tests"), (on_devices, "caught by loops on devices")):
             if not self.passes(command, crate, k, RSCAN_REQUIRE_WGPU="1"):
                 return verdict
+        command = planting.pytest(["tests/test_devices.py", "tests/test_device_arrays.py"])
+        if not self.passes(command, self.tree, k, RSCAN_REQUIRE_WGPU="1", **planting.python_settings(self.tree)):
+            return "caught by pytest"
         for count, verdict in ((4, "caught"), (self.n, "caught by more programs")):
             if not self.passes(random, crate, k, RSCAN_DEVICE=f"{device}:0", RSCAN_DEVICE_PROGRAMS=str(count), **driver):
                 return verdict

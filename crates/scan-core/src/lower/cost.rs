@@ -33,9 +33,18 @@ const SPILL: f64 = 0.5;
 /// Lanes of a vector.
 const WIDTH: usize = 8;
 
+/// Scalar kernels of so many instructions are compared with a list,
+const LONG: usize = 400;
+/// which must be so many times as quick.
+const MARGIN: f64 = 1.2;
+
 impl LoopKernel {
+    /// True where a list of kernels may be quicker.
+    pub fn is_long(&self) -> bool {
+        self.lanes == 1 && self.kernel.body.len() >= LONG
+    }
     /// What a step takes.
-    pub fn nanoseconds(&self) -> f64 {
+    fn nanoseconds(&self) -> f64 {
         let spilled = self.kernel.carries.len().saturating_sub(REGISTERS);
         self.kernel.body.iter().map(scalar).sum::<f64>() + SPILL * spilled as f64
     }
@@ -54,6 +63,10 @@ fn scalar(inst: &Inst) -> f64 {
 }
 
 impl MixedLoop {
+    /// True where its steps take less than those of the kernel, by more than estimates are off.
+    pub fn is_quicker(&self, kernel: &LoopKernel) -> bool {
+        self.nanoseconds() * MARGIN < kernel.nanoseconds()
+    }
     /// What a step takes.
     pub fn nanoseconds(&self) -> f64 {
         self.items.iter().map(item).sum::<f64>() + MOVE[0] * self.writes.len() as f64

@@ -122,7 +122,8 @@ impl DynamicSlice {
             input += item.inputs();
         }
         let first = |k: usize| self.bound(k).or_else(|| body.const_value(node.ins[1 + k])?.item_i64()).unwrap_or(0);
-        let selected = Selector::Basic(pattern).select(shape, &first, &|k| Array::scalar(first(k))).map_err(|e| Refusal(e.title.clone()))?;
+        let selected =
+            Selector::Basic(pattern).select(shape, &first, &|k| Array::scalar(first(k))).map_err(|e| Refusal(e.title.clone()))?;
         let (mut runs, mut done) = (vec![], 0);
         selected.runs(|from, n| {
             runs.push(Run { input: Some(0), from, to: done, n, step: 1 });

@@ -292,12 +292,16 @@ impl Inner {
             let number = graph.const_value(ins[scan.captured_input(id)]).filter(|a| a.rank() == 0 && a.dtype() == DType::I64);
             values[scan.captured_param(id)] = number.cloned();
         }
+        let list = || listed(scan, (&params, &values, &[]), level + 1).map(|(plan, slots)| Form::List(Box::new(plan), slots));
+        let quicker = |kernel: &LoopKernel| {
+            let list = list().ok().filter(|_| kernel.is_long())?;
+            matches!(&list, Form::List(plan, _) if plan.is_quicker(kernel)).then_some(list)
+        };
         let form = match lower(scan, &params, &values) {
-            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => Form::Kernel(Box::new(kernel)),
-            _ => {
-                let (plan, slots) = listed(scan, (&params, &values, &[]), level + 1)?;
-                Form::List(Box::new(plan), slots)
+            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => {
+                quicker(&kernel).unwrap_or_else(|| Form::Kernel(Box::new(kernel)))
             }
+            _ => list()?,
         };
         let inner = Inner { scan: scan.clone(), types: Outs::new(), known, most, counted, form };
         let mut types = Outs::new();

@@ -317,7 +317,14 @@ impl<'a> Planner<'a> {
 
     fn node(&mut self, id: NodeId) -> Lowered<()> {
         let node = &self.body.nodes()[id];
-        if self.alias(id)? || self.written(id)? || self.moved(id)? || self.sliced(id)? || self.read(id)? || self.product(id)? || self.looped(id)? {
+        if self.alias(id)?
+            || self.written(id)?
+            || self.moved(id)?
+            || self.sliced(id)?
+            || self.read(id)?
+            || self.product(id)?
+            || self.looped(id)?
+        {
             return Ok(());
         }
         let ins = self.places(&node.ins)?;
@@ -455,7 +462,6 @@ impl<'a> Planner<'a> {
         });
         (runs.len() <= PLACED).then_some(runs)
     }
-
 }
 
 /// Positions as runs. `starts` are the positions of the inputs' first elements; 0 is a zero.

@@ -196,13 +196,7 @@ fn alike(scan: &Scan) -> Vec<[Dim; 2]> {
 }
 
 /// The graph with every loop's body run through a pass; `None` where none changed.
-fn bodies(
-    cx: &mut Cx,
-    graph: &Graph,
-    loops: &mut Loops,
-    order: Order,
-    run: OnGraph,
-) -> Result<Option<Graph>> {
+fn bodies(cx: &mut Cx, graph: &Graph, loops: &mut Loops, order: Order, run: OnGraph) -> Result<Option<Graph>> {
     let mut changed = false;
     for scan in graph.nodes().iter().filter_map(|n| n.op.as_scan()) {
         if !loops.contains_key(scan) {

@@ -1,6 +1,5 @@
 //! A loop as one kernel, with its states' memory.
 
-use super::device::OnDevice;
 use super::foot::{Drain, Flow, Foot};
 use super::head::{Feed, Head};
 use super::held::{Held, Rows, from_row, room};
@@ -14,13 +13,14 @@ use super::ready::Ready;
 use super::switched::Switched;
 use super::there::There;
 use super::tier::Engine;
+use super::variant::Variant;
 use super::variants::{Made, Variants};
 use crate::base::{Result, Span};
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
-use crate::ir::{EvalCx, Keep, Scan, StateId};
+use crate::ir::{EvalCx, Scan, StateId};
 use crate::lower::mixed::MixedLoop;
-use crate::lower::scan::{BY_VALUES, CHANGES, LoopKernel, lower};
+use crate::lower::scan::{CHANGES, LoopKernel, lower};
 use crate::lower::{Refusal, Window, mixed};
 use crate::scan::{kept, retype, step};
 use crate::types::device::Crossed;
@@ -57,25 +57,8 @@ pub struct Sides {
     pub foot: Option<Foot>,
 }
 
-/// A loop for rows of certain types.
-pub(super) enum Variant {
-    /// One kernel.
-    Kernel(Box<Ready>),
-    /// A list of kernels and calls; why it is not one kernel.
-    Mixed(Arc<Mixed>, String),
-    /// A list for each of the integers that steps are given.
-    Switched(Box<Switched>),
-    /// Neither, and why.
-    Refused(String),
-}
-
 /// What a loop with a list for each of some integers is thought to take, in instructions.
 const SWITCHED: usize = 1 << 14;
-
-/// Scalar kernels of so many instructions are compared with a list,
-const LONG: usize = 400;
-/// which must be so many times as quick.
-const MARGIN: f64 = 1.2;
 
 impl NativeLoop {
     /// The loop with output types `types`, which leave away the first `skip` rows of each state. Where it has a head, that one's
@@ -158,12 +141,14 @@ impl NativeLoop {
         let switched =
             |values: &[Option<Array>], by_sign: bool| Switched::new(&self.scan, ins, &types, values, by_sign, Kernels::new(self.engine));
         let found = |found: Switched, given| Made { value: Variant::Switched(Box::new(found)), cost: SWITCHED, given };
+        let clips = |made: &Variant| made.slices() && self.clips.load(Ordering::Relaxed);
         match &by_types.0 {
             Variant::Mixed(list, _) if list.counts() && self.sides.head.is_none() => {
                 return switched(&[], true).map_or_else(|| plain(by_types), |by_sign| found(by_sign, vec![]));
             }
-            Variant::Refused(why) if why == BY_VALUES => {}
-            made if made.slices() && self.clips.load(Ordering::Relaxed) => {}
+            // Whatever the reason is, it may be that an extent is not known.
+            Variant::Refused(_) => {}
+            made if clips(made) => {}
             _ => return plain(by_types),
         }
         let integer = |a: &Array| a.rank() == 0 && a.dtype() == DType::I64;
@@ -174,7 +159,7 @@ impl NativeLoop {
             values[self.scan.captured_param(id)] = Some(ins[self.scan.captured_input(id)].clone());
         }
         match self.made(ins, &types, &values) {
-            (Variant::Refused(why), _) if why == BY_VALUES && self.sides.head.is_none() => match (of_step(), &given[..]) {
+            (made, _) if (made.by_values() || clips(&made)) && self.sides.head.is_none() => match (of_step(), &given[..]) {
                 (Some(made), _) => found(made, vec![]),
                 (None, []) => plain(by_types),
                 (None, _) => match switched(&values, false) {
@@ -216,11 +201,11 @@ impl NativeLoop {
     }
     /// The loop as a list, where that is quicker than a long scalar kernel.
     fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<MixedLoop> {
-        if kernel.lanes > 1 || kernel.kernel.body.len() < LONG || matches!(self.engine, Engine::Device(_)) {
+        if !kernel.is_long() || matches!(self.engine, Engine::Device(_)) {
             return None;
         }
         let list = mixed::lower(&self.scan, types, values, &[]).ok()?;
-        (list.nanoseconds() * MARGIN < kernel.nanoseconds()).then_some(list)
+        list.is_quicker(kernel).then_some(list)
     }
 
     /// True where all initial rows, those too that no step reads, have the extents of the rows that steps write.
@@ -427,72 +412,6 @@ impl NativeOp for NativeLoop {
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }
-}
-
-impl Variant {
-    /// True where it cannot run steps whose slices reach beyond their arrays.
-    fn slices(&self) -> bool {
-        match self {
-            Variant::Kernel(ready) => ready.plan.slices,
-            Variant::Mixed(mixed, _) => mixed.slices(),
-            Variant::Switched(_) | Variant::Refused(_) => false,
-        }
-    }
-    fn info(&self, scan: &Scan) -> VariantInfo {
-        match self {
-            Variant::Kernel(ready) => {
-                let (engine, refusal) = ready.tier.describe();
-                VariantInfo {
-                    engine: engine.to_string(),
-                    reason: refusal,
-                    lanes: ready.plan.lanes,
-                    instructions: ready.plan.kernel.body.len(),
-                    block: ready.portion(&[], 0, ready.is_shared()),
-                    copies: vec![],
-                    stored: stored(scan, &ready.plan.windows),
-                    crossed: ready.tier.device().filter(|d| !d.is_refused()).map(OnDevice::crossed),
-                }
-            }
-            Variant::Mixed(mixed, why) => {
-                let (mut engines, calls) = mixed.describe();
-                engines.sort_unstable();
-                engines.dedup();
-                let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
-                if let Some((device, here, crossed)) = mixed.placed() {
-                    let reason = std::iter::once(why.clone()).chain(here).collect::<Vec<_>>().join("; ");
-                    let info = VariantInfo::other(format!("steps of {device} kernels"), reason);
-                    return VariantInfo { copies, stored, crossed: Some(crossed), ..info };
-                }
-                let why = mixed.why_here().map_or(why.clone(), |here| format!("{why}; {here}"));
-                VariantInfo { copies, stored, ..VariantInfo::other(listed(&engines, &calls), why) }
-            }
-            Variant::Switched(switched) => {
-                let lists = switched.all();
-                let described = lists.iter().map(|list| list.describe());
-                let (mut engines, mut calls) =
-                    described.fold((vec![], vec![]), |all, one| ([all.0, one.0].concat(), [all.1, one.1].concat()));
-                engines.sort_unstable();
-                engines.dedup();
-                calls.sort_unstable();
-                calls.dedup();
-                let why = format!("{BY_VALUES}: a list for each of {} integers", lists.len());
-                VariantInfo::other(listed(&engines, &calls), why)
-            }
-            Variant::Refused(why) => VariantInfo::other("eval", why),
-        }
-    }
-}
-
-/// Engines and called ops of a list in words.
-fn listed(engines: &[&str], calls: &[String]) -> String {
-    let kernels = if engines.is_empty() { "moves".to_string() } else { format!("{} kernels", engines.join("+")) };
-    let called = if calls.is_empty() { String::new() } else { format!(" and calls of {}", calls.join(", ")) };
-    format!("steps of {kernels}{called}")
-}
-
-/// Bytes of the rows that a step stores and the loop returns.
-fn stored(scan: &Scan, windows: &[Window]) -> usize {
-    scan.states.iter().zip(windows).filter(|(state, _)| state.keep == Keep::All).map(|(_, window)| window.row_bytes()).sum()
 }
 
 /// Refuses what all rows of n steps cannot have, but for those that are taken from a state as they are made.

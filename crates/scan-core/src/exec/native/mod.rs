@@ -30,6 +30,7 @@ mod tail;
 mod tasks;
 mod there;
 mod tier;
+mod variant;
 mod variants;
 
 pub use loops::NativeLoop;

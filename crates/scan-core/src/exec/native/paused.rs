@@ -3,9 +3,10 @@
 use super::head::Feed;
 use super::held::{Held, make_room};
 use super::home::Home;
-use super::loops::{NativeLoop, Variant};
+use super::loops::NativeLoop;
 use super::memories::Steady;
 use super::ready::Standing;
+use super::variant::Variant;
 use crate::backend::cpu::{Operand, array_at, bytes, cells, copy};
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};

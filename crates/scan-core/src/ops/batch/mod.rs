@@ -115,9 +115,6 @@ impl Images {
         if nodes_behind(&node.ins[1..]).all(|n| !n.op.def().fallible(from, &n.ins)) {
             return shapes::if_else(b, ins).map(Some);
         }
-        if let Some(found) = self.as_first(b, from, (node, ins), &known)? {
-            return Ok(Some(one(found)));
-        }
         // The condition itself may belong to a branch around that is not taken: then it is not known, and the loop computes it.
         let mut given: Vec<(Value, Batched)> =
             nodes_behind(&node.ins).flat_map(|n| &n.ins).chain(&node.ins).filter_map(|v| Some((*v, *known.get(v)?))).collect();
@@ -127,33 +124,42 @@ impl Images {
             return Ok(None);
         }
         let given: Vec<(Value, Batched)> = given.into_iter().map(|(v, x)| (v, b.settled(x))).collect();
-        b.loop_over(from, &given, &node.outs).map(Some)
+        let looped = |b: &mut Batching| Ok(b.loop_over(from, &given, &node.outs)?[0]);
+        let found = self.as_first(b, from, (node, ins), &known, &looped)?;
+        found.map_or_else(|| looped(b), Ok).map(|x| Some(one(x)))
     }
 }
 
 impl Images {
     /// Both branches of an `ifelse` for all rows, of which those that take the other one are given what the first that takes it is given.
+    /// Branches of other extents than the other's are left to the loop over the rows.
     fn as_first(
         &self,
         b: &mut Batching,
         from: &Graph,
         (node, ins): (&Node, &[Batched]),
         known: &FxHashMap<Value, Batched>,
+        looped: &dyn Fn(&mut Batching) -> Result<Batched>,
     ) -> Result<Option<Batched>> {
         let [x, y] = [node.ins[1], node.ins[2]];
-        if !known.contains_key(&node.ins[0]) || from.ty(x).dims != from.ty(y).dims {
+        if !known.contains_key(&node.ins[0]) || from.ty(x).rank() != from.ty(y).rank() {
             return Ok(None);
         }
+        let same = from.ty(x).dims == from.ty(y).dims;
         let taken = b.g.cast(ins[0].value(), DType::Bool);
         let left = b.g.emit(Op::Elem(ElemOp::Not), &[taken]);
         let (Some(x), Some(y)) = (self.branch(b, from, known, (x, taken))?, self.branch(b, from, known, (y, left))?) else {
             return Ok(None);
         };
         let (a, c) = (b.rows(x.of)?, b.rows(y.of)?);
-        let mixed = b.broadcasting(Op::Elem(ElemOp::Where), &[Batched::Rows(taken), Batched::Rows(a), Batched::Rows(c)])?[0].value();
+        let rows = [taken, a, c].map(Batched::Rows);
+        let mixed = match same {
+            true => b.broadcasting(Op::Elem(ElemOp::Where), &rows)?[0],
+            false => shapes::chosen(b, &rows, looped)?,
+        };
         let mut of = |kind, rows: Value| b.g.emit(Reduce { kind, axes: vec![0], keepdims: false }, &[rows]);
         let (all, any) = (of(ReduceKind::All, taken), of(ReduceKind::Any, taken));
-        let mut found = mixed;
+        let mut found = b.rows(mixed)?;
         if y.fails {
             found = b.apply(IfElse {}, &[all, a, found])?;
         }
@@ -211,7 +217,12 @@ fn ragged(b: &mut Batching, op: &Op, ins: &[Batched]) -> Result<Option<Outs<Batc
 }
 
 /// The element of each row at an index, or the elements that follow its first ones.
-fn part(b: &mut Batching, op: &Index, (rows, lengths, last): (Value, Value, Option<Held>), rest: &[Batched]) -> Result<Option<Outs<Batched>>> {
+fn part(
+    b: &mut Batching,
+    op: &Index,
+    (rows, lengths, last): (Value, Value, Option<Held>),
+    rest: &[Batched],
+) -> Result<Option<Outs<Batched>>> {
     let items = Pattern::parse(&op.pattern)?.items;
     let (first, behind) = op.pattern.split_once(',').unwrap_or((&op.pattern, ""));
     match items.first() {

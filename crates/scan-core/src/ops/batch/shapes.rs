@@ -157,21 +157,34 @@ pub fn if_else(b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batched>> {
     if same_dims(b, ins[1], ins[2]) {
         return b.broadcasting(Op::Elem(ElemOp::Where), ins);
     }
-    let looped = b.looped;
-    let apart = b.row_by_row(IfElse {}, ins)?;
-    if b.rank(ins[1]) != b.rank(ins[2]) || b.rank(ins[1]) == 0 {
-        return Ok(apart);
+    if b.rank(ins[1]) != b.rank(ins[2]) {
+        return b.row_by_row(IfElse {}, ins);
     }
-    // Rows of the same extents in both branches, which is known when it runs, are chosen from all at once.
-    b.looped = looped;
+    chosen(b, ins, &|b| Ok(b.row_by_row(IfElse {}, ins)?[0])).map(one)
+}
+
+/// Rows chosen from two arrays of the same rank, all at once where they have the same extents, which is known when it runs; else `apart` from
+/// each other.
+///
+/// # Errors
+/// What type inference reports.
+pub fn chosen(b: &mut Batching, ins: &[Batched], apart: &dyn Fn(&mut Batching) -> Result<Batched>) -> Result<Batched> {
+    let dims = |x: Batched| b.row_type(x).dims;
+    if dims(ins[1]).iter().zip(&dims(ins[2])).any(|(x, y)| x.conflicts(y)) {
+        return apart(b);
+    }
     let mut alike = b.g.constant(Array::scalar(true));
     for axis in 0..b.rank(ins[1]) {
         let (x, y) = (b.dim(ins[1], axis), b.dim(ins[2], axis));
         let same = b.g.eq(x, y);
         alike = b.g.emit(Op::Elem(ElemOp::And), &[alike, same]);
     }
-    let chosen = b.broadcasting(Op::Elem(ElemOp::Where), ins)?[0].value();
-    Ok(one(Batched::Rows(b.apply(IfElse {}, &[alike, chosen, apart[0].value()])?)))
+    let looped = b.looped;
+    let apart = apart(b)?;
+    let apart = b.rows(apart)?;
+    b.looped = looped;
+    let together = b.broadcasting(Op::Elem(ElemOp::Where), ins)?[0].value();
+    Ok(Batched::Rows(b.apply(IfElse {}, &[alike, together, apart])?))
 }
 
 /// `diag`: the diagonal read of matrices, or written into zeros.

@@ -65,7 +65,7 @@ fn groups(g: &Graph) -> Vec<Vec<NodeId>> {
         let mut group = vec![*id];
         for (other, with, m) in &scans[at + 1..] {
             let free = !groups.iter().any(|g| g.contains(other)) && scan.until == with.until;
-            let alike = || if scan.until { stop_alike(g, *id, *other) } else { group.iter().any(|&a| shares(g, a, *other)) };
+            let alike = || if scan.until { Alike::new(g, *id, *other).stops } else { group.iter().any(|&a| shares(g, a, *other)) };
             let beside = || group.iter().all(|&a| !depends(g, *other, a)) && alike();
             if free && n == m && beside() {
                 group.push(*other);
@@ -104,27 +104,38 @@ fn shares(g: &Graph, a: NodeId, b: NodeId) -> bool {
     one.iter().any(|v| other.contains(v)) || one.is_empty() && other.is_empty() && !same.is_empty() && same == too
 }
 
-/// True where two loops stop after the same step: the conditions are the same value where states that begin alike, read alike and are written
-/// alike are one.
-fn stop_alike(g: &Graph, a: NodeId, b: NodeId) -> bool {
-    let (a, b) = (&g.nodes()[a], &g.nodes()[b]);
-    let (Op::Scan(one), Op::Scan(other)) = (&a.op, &b.op) else { return false };
-    let begins = |scan: &Scan, node: &Node, id: StateId| scan.init_input(id).map(|at| node.ins[at]);
-    let alike = |x: StateId, y: StateId| {
-        let (p, q) = (&one.states[x], &other.states[y]);
-        (&p.reads, &p.writes, &p.row) == (&q.reads, &q.writes, &q.row) && begins(one, a, x) == begins(other, b, y)
-    };
-    let find = |x: StateId| other.states.ids().find(|&y| alike(x, y)).map(|y| (x, y));
-    let mut pairs: Vec<(StateId, StateId)> = one.states.ids().filter_map(find).collect();
-    while let Ok((mine, theirs)) = side_by_side((one, a), (other, b), &pairs) {
-        let written = |&(x, y): &(StateId, StateId)| mine[one.write_results(x)] == theirs[other.write_results(y)];
-        let before = pairs.len();
-        pairs.retain(written);
-        if pairs.len() == before {
-            return one.truncate == other.truncate && mine.last() == theirs.last();
+/// What two loops beside each other have in common.
+#[derive(Default)]
+struct Alike {
+    /// States that begin alike, are read alike and are written the same by every step, taken for one.
+    states: Vec<(StateId, StateId)>,
+    /// Their conditions to stop are the same value then, or neither has one.
+    stops: bool,
+}
+
+impl Alike {
+    fn new(g: &Graph, a: NodeId, b: NodeId) -> Alike {
+        let (a, b) = (&g.nodes()[a], &g.nodes()[b]);
+        let (Op::Scan(one), Op::Scan(other)) = (&a.op, &b.op) else { return Alike::default() };
+        let begins = |scan: &Scan, node: &Node, id: StateId| scan.init_input(id).map(|at| node.ins[at]);
+        let alike = |x: StateId, y: StateId| {
+            let (p, q) = (&one.states[x], &other.states[y]);
+            (&p.reads, &p.writes, &p.row, p.keep, &p.tag) == (&q.reads, &q.writes, &q.row, q.keep, &q.tag)
+                && begins(one, a, x) == begins(other, b, y)
+        };
+        let find = |x: StateId| other.states.ids().find(|&y| alike(x, y)).map(|y| (x, y));
+        let mut states: Vec<(StateId, StateId)> = one.states.ids().filter_map(find).collect();
+        while let Ok((mine, theirs)) = side_by_side((one, a), (other, b), &states) {
+            let written = |&(x, y): &(StateId, StateId)| mine[one.write_results(x)] == theirs[other.write_results(y)];
+            let before = states.len();
+            states.retain(written);
+            if states.len() == before {
+                let same = one.until == other.until && (!one.until || mine.last() == theirs.last());
+                return Alike { states, stops: same && one.truncate == other.truncate };
+            }
         }
+        Alike::default()
     }
-    false
 }
 
 /// What the steps of two loops write in one graph, in which such states are one, and what both are given.
@@ -160,28 +171,27 @@ fn merge(rebuild: &mut Rebuild, group: &[NodeId]) -> Result<bool> {
     let first = &old.nodes()[group[0]];
     let Op::Scan(scan) = &first.op else { return Ok(false) };
     let mut parts = Parts::open(scan, &rebuild.images(&first.ins)?);
-    let mut starts = vec![];
+    let mut places = vec![];
     for &id in &group[1..] {
         let node = &old.nodes()[id];
         let Op::Scan(scan) = &node.op else { return Ok(false) };
-        starts.push(parts.states.len());
-        join(&mut parts, Parts::open(scan, &rebuild.images(&node.ins)?))?;
+        let alike = Alike::new(old, group[0], id).states;
+        places.push(join(&mut parts, Parts::open(scan, &rebuild.images(&node.ins)?), &alike)?);
     }
     let outs = parts.put(rebuild, first)?;
-    for (&id, start) in group[1..].iter().zip(starts) {
+    for (&id, places) in group[1..].iter().zip(places) {
         let node = &old.nodes()[id];
         let Op::Scan(scan) = &node.op else { return Ok(false) };
-        for state in scan.states.ids() {
-            let at = scan.state_output(state);
-            rebuild.set(node.outs[at], outs[start + StateId::idx(state)]);
+        for (state, place) in scan.states.ids().zip(places) {
+            rebuild.set(node.outs[scan.state_output(state)], outs[place]);
         }
         rebuild.set(node.outs[scan.steps_output()], outs[outs.len() - 1]);
     }
     Ok(true)
 }
 
-/// Adds the pieces of another loop.
-fn join(parts: &mut Parts, other: Parts) -> Result<()> {
+/// Adds the pieces of another loop, some of whose states are states that are there; where its states are now.
+fn join(parts: &mut Parts, other: Parts, alike: &[(StateId, StateId)]) -> Result<Vec<usize>> {
     let mut map: FxHashMap<Value, Value> = FxHashMap::default();
     map.insert(other.step, parts.step);
     let param = |parts: &mut Parts, v: Value| parts.body.param(other.body.ty(v).clone(), other.body.name(v).map(|n| &**n));
@@ -203,15 +213,22 @@ fn join(parts: &mut Parts, other: Parts) -> Result<()> {
         });
         map.insert(captured.param, image);
     }
+    let mut places = vec![];
     let mut states = vec![];
-    for state in &other.states {
+    for (at, state) in other.states.iter().enumerate() {
+        if let Some((first, _)) = alike.iter().find(|(_, y)| y.idx() == at) {
+            map.extend(state.params.iter().copied().zip(parts.states[first.idx()].params.iter().copied()));
+            places.push(first.idx());
+            continue;
+        }
         let params: Vec<Value> = state.params.iter().map(|&p| param(parts, p)).collect();
         map.extend(state.params.iter().copied().zip(params.iter().copied()));
+        places.push(parts.states.len() + states.len());
         states.push(StatePart { id: None, params, ..state.clone() });
     }
     for mut state in states {
         state.results = parts.body.inline(&other.body, &map, &state.results)?;
         parts.states.push(state);
     }
-    Ok(())
+    Ok(places)
 }
