@@ -1,5 +1,5 @@
-"""Slices in a step that begin at a computed place and have a known length: `x[t : t + n]`. What they give does not depend on the engine, and
-where they reach beyond the array they give what NumPy's do."""
+"""Slices in a step that begin at a computed place and have a known length: `x[t : t + n]`. What they give does not depend on the engine; where
+they reach beyond the array they give what NumPy's do."""
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ class TestBeyond:
         """A slice that no step changes may be cut off, too, whether a step needs it or not."""
 
         def build(x, t, n):
-            window = lambda: rs.sum(x[t : t + 4])  # noqa: E731
+            window = lambda: rs.sum(x[t : t + 4])
             outer = rs.loop(lambda k, s: s + k * window(), over=rs.arange(n), init=0.0)
             return outer
 

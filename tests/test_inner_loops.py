@@ -331,3 +331,54 @@ def test_what_a_loop_of_no_steps_is_given_may_fail(monkeypatch, of):
     law = agree(monkeypatch, build, numbers(5), np.array([9, 1, 2, 3, 0, 1, 4]))
     assert law[0] is rs.errors.RscanIndexError, law
     assert isinstance(agree(monkeypatch, build, numbers(5), np.array([0, 1, 2, 3, 0, 1, 4])), list)
+
+
+def levinson(r):
+    """Reflection coefficients: step k has an inner loop over k numbers, the first none."""
+
+    def step(k, a, e):
+        acc = rs.fori(0, k, lambda j, s: s + a[j] * r[k - j], 0.0)
+        reflection = (r[k + 1] + acc) / e
+        a = rs.fori(0, k + 1, lambda j, b: b.at[j].add(0.1 * reflection * a[k - j]), a)
+        return dict(a=a.at[k].set(-reflection), e=e * (1 - 0.1 * reflection**2))
+
+    out = rs.loop(step, over=dict(k=rs.arange(6)), init=dict(a=rs.zeros(7), e=r[0] + 3))
+    return out.a, out.e
+
+
+def test_loops_that_run_no_step_first(monkeypatch):
+    """Of which what they end with alone is read: one list for all steps, those too in which they do not run."""
+    agree(monkeypatch, levinson, numbers(9), reached="in the step of the loop around")
+    f = rs.compile(levinson)
+    f(numbers(9))
+    assert "a list for each" not in str(f.explain(numbers(9))), f.explain(numbers(9))
+
+
+@pytest.mark.parametrize("counts", [[0, 3, 0, 1], [0, 0], [2, 2, 0], [1]])
+def test_numbers_of_steps_that_may_be_none(monkeypatch, counts):
+    def build(x, n):
+        def step(n, h):
+            last = rs.loop(lambda a: rs.tanh(a + 0.3), init=h, n_steps=n).last
+            rows = rs.loop(lambda a: a * 0.5 + x, init=rs.stack([h, last]), n_steps=n).last
+            return dict(h=last + rs.sum(rows) * 0.1)
+
+        return rs.loop(step, over=n, init=dict(h=x)).h
+
+    agree(monkeypatch, build, np.float64(0.7), np.array(counts))
+
+
+def test_a_negative_number_of_steps_is_an_error_in_each_engine(monkeypatch):
+    build = lambda x, n: rs.loop(lambda n, h: rs.loop(rs.sin, init=h, n_steps=n).last, over=n, init=x)
+    law = agree(monkeypatch, build, np.float64(0.7), np.array([1, 0, -2]))
+    assert isinstance(law, tuple), law
+
+
+def test_what_only_a_step_of_the_loop_would_fail_at(monkeypatch):
+    """What the law computes where the inner loop has a step alone: an index that does not fit matters only then."""
+
+    def build(x, n, at):
+        step = lambda n, at, h: rs.loop(lambda a: a + x[at], init=h, n_steps=n).last
+        return rs.loop(step, over=[n, at], init=0.5)
+
+    agree(monkeypatch, build, numbers(4), np.array([2, 0, 1]), np.array([1, 9, 3]))
+    agree(monkeypatch, build, numbers(4), np.array([2, 1, 1]), np.array([1, 9, 3]))

@@ -295,7 +295,7 @@ class TestLoopsThatStopAlike:
 
     def test_a_loop_and_the_loop_with_its_tangents(self):
         def root(p):
-            newton = lambda x: ((x + p / x) / 2, rs.until(rs.abs(x * x - p) < 1e-12))  # noqa: E731
+            newton = lambda x: ((x + p / x) / 2, rs.until(rs.abs(x * x - p) < 1e-12))
             return rs.loop(newton, init=p, n_steps=40).last
 
         f = rs.compile(lambda p: rs.jvp(root, (p,), (1.0,)))

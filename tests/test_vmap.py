@@ -304,7 +304,7 @@ class TestBranchesThatMayFail:
 
     def test_loops(self):
         def f(a, n):
-            inner = lambda: rs.loop(lambda h: (h * 0.5, rs.until(rs.max(h) < 0.1)), init=a, n_steps=9).last  # noqa: E731
+            inner = lambda: rs.loop(lambda h: (h * 0.5, rs.until(rs.max(h) < 0.1)), init=a, n_steps=9).last
             return rs.ifelse(n > 2, inner() * n, a)
 
         check(f, (X, np.arange(5)))

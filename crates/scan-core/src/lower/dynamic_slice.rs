@@ -6,7 +6,7 @@
 use super::mixed::{Item as Part, Planner, Run, Work};
 use super::{Lowered, Refusal, refuse};
 use crate::bail;
-use crate::base::Result;
+use crate::base::{Id, Result};
 use crate::ir::op::{Index, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::ops::index::{Item, Pattern};
@@ -137,6 +137,12 @@ impl DynamicSlice {
         let of = |s: &Sliced| if input == s.input { Some(0) } else { Some(s.len as i64).filter(|_| input == s.input + 1) };
         self.slices.iter().find_map(of)
     }
+}
+
+/// True where one of them is needed for the results of a graph.
+pub(super) fn slices(graph: &Graph) -> bool {
+    let live = graph.needed(graph.results());
+    graph.nodes().enumerate().any(|(id, node)| live[id.idx()] && dynamic_slice(&node.op).is_some())
 }
 
 /// True for what reads elements that an index names.

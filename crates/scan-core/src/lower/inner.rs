@@ -8,7 +8,7 @@ use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
-use crate::ir::{EvalCx, Graph, Keep, NodeId, Op, Scan, StateId, Value};
+use crate::ir::{EvalCx, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
 use crate::kernel::{LEVELS, Nest};
 use crate::scan::retype::param_types;
 use crate::types::{Array, DType, Dim, Type};
@@ -130,6 +130,8 @@ pub(super) struct Inner {
     pub known: Option<usize>,
     /// That number is at least 1 and at most this, which is certain (true) or to be looked at.
     pub most: Option<(usize, bool)>,
+    /// It may run no step: what is read of it is then what it began with.
+    pub rests: bool,
     /// The number of steps that ran is wanted.
     pub counted: bool,
     /// What it is made of.
@@ -226,8 +228,9 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
             continue;
         }
         let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
+        let rests = |inner: Inner| Inner { rests: inner.rests && reads_on(body, node), ..inner };
         let inner = match (&node.op, roomy(&node.op)) {
-            (Op::Scan(scan), _) if step => Inner::new(scan, &out, &ins, level, counted(), None).ok(),
+            (Op::Scan(scan), _) if step => Inner::new(scan, &out, &ins, level, counted(), None).ok().map(rests),
             (_, Some(_)) if !step => return refuse(BY_VALUES),
             (_, Some(loop_)) => {
                 let inner = Inner::new(&loop_.scan, &out, &ins, level, counted(), Some((loop_.most, loop_.sure)));
@@ -250,6 +253,28 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
     let results: Vec<Value> = body.results().iter().map(|v| image[v]).collect();
     out.set_results(results);
     Ok((out, made))
+}
+
+/// True where of each state of a loop nothing is read but the row that it ends with, which is the initial one where no step runs.
+fn reads_on(body: &Graph, node: &Node) -> bool {
+    let Op::Scan(scan) = &node.op else { return false };
+    let users = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v));
+    let last = |n: &Node| match &n.op {
+        Op::Index(index) => {
+            index.pattern.split(',').next() == Some("i") && body.const_value(n.ins[1]).and_then(Array::item_i64) == Some(-1)
+        }
+        _ => false,
+    };
+    let ends = |n: &Node, ins: [Value; 2]| {
+        matches!(n.op, Op::Join(Join { axis: 0 })) && n.ins[..] == ins && !body.results().contains(&n.outs[0]) && users(n.outs[0]).all(last)
+    };
+    scan.states.enumerate().all(|(id, state)| {
+        let v = node.outs[scan.state_output(id)];
+        let begins = scan.init_input(id).map(|at| node.ins[at]);
+        let read = users(v).next().is_some() || body.results().contains(&v);
+        let fits = |begins: Value| !body.results().contains(&v) && users(v).all(|n| ends(n, [begins, v]));
+        !read || state.keep == Keep::Last(1) && begins.is_some_and(fits)
+    })
 }
 
 /// A row of arrays that are joined is a row of one of them: the last one of what a loop began with and what it made is what it made.
@@ -303,7 +328,13 @@ impl Inner {
             }
             _ => list()?,
         };
-        let inner = Inner { scan: scan.clone(), types: Outs::new(), known, most, counted, form };
+        let mut inner = Inner { scan: scan.clone(), types: Outs::new(), known, most, rests: false, counted, form };
+        // What is computed before its first step is computed where it has none, too.
+        let before = inner.computed_before();
+        let live = before.needed(before.results());
+        let fails = |n: &Node| n.op.number() == Op::OTHERS || n.op.def().fallible(before, &n.ins);
+        let rests = !before.nodes().enumerate().any(|(id, n)| live[id.idx()] && fails(n));
+        inner.rests = rests;
         let mut types = Outs::new();
         for (id, window) in scan.states.ids().zip(inner.windows()) {
             let rows = inner.rows(id, window, scan.init_input(id).map(|at| known_shape(graph, ins[at])).transpose()?.as_deref())?;
@@ -314,6 +345,12 @@ impl Inner {
         Ok(Inner { types, ..inner })
     }
 
+    fn computed_before(&self) -> &Graph {
+        match &self.form {
+            Form::Kernel(kernel) => &kernel.before,
+            Form::List(plan, _) => &plan.before,
+        }
+    }
     fn windows(&self) -> &[Window] {
         match &self.form {
             Form::Kernel(kernel) => &kernel.windows,
@@ -355,10 +392,7 @@ impl Inner {
 
     /// What is computed before the loop's first step, in the graph of the step around.
     fn before(&self, graph: &mut Graph, ins: &[Value]) -> Result<Vec<Value>> {
-        let before = match &self.form {
-            Form::Kernel(kernel) => &kernel.before,
-            Form::List(plan, _) => &plan.before,
-        };
+        let before = self.computed_before();
         let params = self.scan.captured.ids().map(|id| (before.params()[self.scan.captured_param(id)], ins[self.scan.captured_input(id)]));
         graph.inline(before, &params.collect(), before.results())
     }

@@ -99,7 +99,7 @@ impl Planner<'_> {
             Some((most, false)) => most,
             None => lengths().min().unwrap_or(UNBOUNDED),
         };
-        let work = Work::Guard(most);
+        let work = Work::Guard([usize::from(!inner.rests), most]);
         self.items.push(Item { work, ins: vec![place.clone()], outs: vec![], span: node.span });
         Count::Read(place, most)
     }

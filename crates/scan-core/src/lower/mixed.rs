@@ -1,7 +1,7 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::branches;
-use super::dynamic_slice::{Slice, dynamic_slice};
+use super::dynamic_slice::{Slice, slices};
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, InnerKernel, InnerList};
@@ -87,8 +87,8 @@ pub(crate) enum Work {
     Direct(Direct, Op),
     /// An op, as the law evaluates it.
     Call(Op, Vec<Type>),
-    /// An integer is at least 1 and at most this, or the law runs the loop.
-    Guard(usize),
+    /// An integer lies between these two, or the law runs the loop.
+    Guard([usize; 2]),
     /// A loop that is one kernel; operands are those that it reads, then those that it writes.
     Loop(Box<InnerKernel>),
     /// A loop whose step is a list.
@@ -308,8 +308,7 @@ impl<'a> Planner<'a> {
         let before = self.before()?;
         let impure = body.whole().impure;
         // What is sliced before the loop may reach beyond its array, too.
-        let sliced = before.nodes().iter().any(|n| dynamic_slice(&n.op).is_some());
-        let (items, windows, eager) = (self.items, self.windows, self.eager || sliced);
+        let (items, windows, eager) = (self.items, self.windows, self.eager || slices(&before));
         let mut plan = MixedLoop { before, items, arena: 0, windows, in_place, writes, stop, impure, eager };
         plan.write_rows(scan, &self.slots, self.level);
         Ok((plan, self.slots))

@@ -1,6 +1,6 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
-use super::dynamic_slice::{dynamic_slice, reads_by_index};
+use super::dynamic_slice::{self, reads_by_index};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
 use super::tables::{OpenTable, Table, Tables};
@@ -188,14 +188,13 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
     }
     let mut before = body.clone();
     before.set_results(roots);
-    let live = before.needed(before.results());
-    if before.nodes().enumerate().any(|(id, n)| live[id.0 as usize] && dynamic_slice(&n.op).is_some()) {
+    if dynamic_slice::slices(&before) {
         return refuse("a slice before the loop that may reach beyond its array");
     }
     let lanes = if let Layout::Lanes(n) = layout { n } else { 1 };
     let kernel = lowering.builder.finish();
     let guarded = mems.places.contains(&Place::Failed);
-    let slices = kinds.nodes(body).any(|n| dynamic_slice(&n.op).is_some());
+    let slices = kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
     Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, before })
 }
 

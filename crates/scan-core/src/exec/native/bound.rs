@@ -78,8 +78,8 @@ enum Kind<'a> {
     Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
     /// Elements that an index names are written: first what is written, then the index, then where.
     Write(&'a Selector, Write, SmallVec<[Spot<'a>; 4]>),
-    /// An integer is at least 1 and at most this.
-    Guard(usize, Spot<'a>, DType),
+    /// An integer lies between two.
+    Guard([usize; 2], Spot<'a>, DType),
     /// A loop that is one kernel.
     Loop(LoopRun<'a>),
     /// A loop whose step is a list.
@@ -171,7 +171,7 @@ impl<'a> Bound<'a> {
                 None => Kind::Write(selector, *mode, operands().collect()),
             },
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
-            Part::Guard(most) => Kind::Guard(*most, at(&piece.ins[0]), piece.ins[0].dtype),
+            Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => {
                 let work = inner.nest.lanes * inner.nest.kernel.body.len();
                 Kind::Loop(LoopRun {
@@ -239,8 +239,8 @@ impl<'a> Bound<'a> {
                 let at = slice.first(integer).ok_or(Halt::Refused)?;
                 slice.runs.iter().for_each(|run| moved(&Run { from: run.from + at, ..*run }, spots, k, *size));
             }
-            Kind::Guard(most, spot, dtype) => {
-                if !(1..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)) {
+            Kind::Guard([least, most], spot, dtype) => {
+                if !(*least as i64..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)) {
                     return Err(Halt::Refused);
                 }
             }

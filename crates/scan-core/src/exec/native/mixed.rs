@@ -64,7 +64,7 @@ pub(super) enum Part {
     Slice(Box<Slice>),
     Direct(Direct, Op),
     Call(Op),
-    Guard(usize),
+    Guard([usize; 2]),
     Loop(Box<InnerLoop>),
     For(Box<InnerFor>),
 }
@@ -144,7 +144,7 @@ impl Piece {
             Work::Slice(slice) => Part::Slice(slice),
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
-            Work::Guard(most) => Part::Guard(most),
+            Work::Guard(range) => Part::Guard(range),
             Work::Loop(inner) => {
                 let tier = kernels.get(&inner.nest);
                 Part::Loop(Box::new(InnerLoop {
@@ -271,9 +271,9 @@ impl Mixed {
     pub fn left_to_law(&self, e: &Diagnostic) -> bool {
         self.plan.eager && e.of_values()
     }
-    /// True where a loop in the step runs as often as an integer says: not by these parts, where it runs not at all.
+    /// True where a loop in the step runs as often as an integer says, but not by these parts, where it runs not at all.
     pub fn counts(&self) -> bool {
-        self.all().iter().any(|p| matches!(p.part, Part::Guard(_)))
+        self.all().iter().any(|p| matches!(p.part, Part::Guard([least, _]) if least > 0))
     }
     /// True where it reads slices that begin at computed places: not by these parts, where one of them reaches beyond its array.
     pub fn slices(&self) -> bool {
