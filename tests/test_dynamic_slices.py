@@ -1,5 +1,5 @@
-"""Slices in a step that begin at a computed place and have a known length: `x[t : t + n]`. What they give does not depend on the engine; where
-they reach beyond the array they give what NumPy's do."""
+"""Slices in a step that begin at a computed place and have a known length: `x[t : t + n]`. What they give does not depend on the engine;
+where they reach beyond the array they give what NumPy's do."""
 
 import numpy as np
 import pytest
