@@ -255,18 +255,19 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
     Ok((out, made))
 }
 
+/// True for an index that begins with the last place of the first axis.
+fn takes_last(body: &Graph, node: &Node) -> bool {
+    let Op::Index(index) = &node.op else { return false };
+    index.pattern.split(',').next() == Some("i") && body.const_value(node.ins[1]).and_then(Array::item_i64) == Some(-1)
+}
+
 /// True where of each state of a loop nothing is read but the row that it ends with, which is the initial one where no step runs.
 fn reads_on(body: &Graph, node: &Node) -> bool {
-    let Op::Scan(scan) = &node.op else { return false };
+    let Some(scan) = node.op.as_scan() else { return false };
     let users = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v));
-    let last = |n: &Node| match &n.op {
-        Op::Index(index) => {
-            index.pattern.split(',').next() == Some("i") && body.const_value(n.ins[1]).and_then(Array::item_i64) == Some(-1)
-        }
-        _ => false,
-    };
     let ends = |n: &Node, ins: [Value; 2]| {
-        matches!(n.op, Op::Join(Join { axis: 0 })) && n.ins[..] == ins && !body.results().contains(&n.outs[0]) && users(n.outs[0]).all(last)
+        let joined = matches!(n.op, Op::Join(Join { axis: 0 })) && n.ins[..] == ins && !body.results().contains(&n.outs[0]);
+        joined && users(n.outs[0]).all(|n| takes_last(body, n))
     };
     scan.states.enumerate().all(|(id, state)| {
         let v = node.outs[scan.state_output(id)];
