@@ -1,6 +1,7 @@
 """`vmap`: rows of a function against the function of each row, in values, derivatives and errors."""
 
 import dataclasses
+import io
 
 import numpy as np
 import pytest
@@ -345,6 +346,18 @@ class TestBranchesThatMayFail:
         f(target, growth)
         told = str(f.explain(target, growth))
         assert "calls of scan" not in told and "runs on eval" not in told, told
+
+    @pytest.mark.parametrize("of_row", [True, False])
+    def test_what_prints_does_so_for_rows_that_take_it(self, of_row):
+        lines = io.StringIO()
+
+        def one(a, i, w):
+            return rs.ifelse(i >= 0, a[i] + rs.print(a[i] if of_row else w, "taken", file=lines), a[0])
+
+        f = rs.compile(rs.vmap(one, (0, 0, None)))
+        found = f(X, np.array([1, -1, 3, -9, 0]), 2.0)
+        np.testing.assert_array_equal(found[[1, 3]], X[[1, 3], 0])
+        assert lines.getvalue().count("taken") == 3, lines.getvalue()
 
     def test_branches_of_other_extents(self):
         """What extents the branches have is known when it runs; where they differ, it is an error, as one row alone would be in a loop."""

@@ -9,7 +9,7 @@ use super::args::{integer, one};
 use super::index::{Item, Pattern};
 use crate::base::{Id, Result};
 use crate::ir::op::*;
-use crate::ir::{Graph, Held, Node, NodeId, Op, Value};
+use crate::ir::{Graph, Held, Node, NodeId, Op, Value, Whole};
 use crate::scalar::ElemOp;
 use crate::types::{DType, Sym};
 use rustc_hash::FxHashMap;
@@ -179,6 +179,10 @@ impl Images {
     ) -> Result<Option<Branch>> {
         let cone = needed(from, known, &[value], true);
         let nodes = || from.nodes().enumerate().filter(|(id, _)| cone[id.idx()]).map(|(_, n)| n);
+        // What prints does so for the rows that take it.
+        if nodes().any(|n| Whole::of_op(&n.op, n.ins.len()).impure) {
+            return Ok(None);
+        }
         let fails = nodes().any(|n| n.op.def().fallible(from, &n.ins));
         let mut given = known.clone();
         if fails {
