@@ -76,6 +76,18 @@ class TestAgree:
         agree(monkeypatch, build, numbers(9, 9), places)
         agree(monkeypatch, build, numbers(30, 40), places)
 
+    @pytest.mark.parametrize("width", [7, 60])
+    def test_beside_a_place_from_the_end(self, monkeypatch, width):
+        def build(image, j):
+            return rs.loop(lambda t, j: rs.tanh(image[t : t + 3, j]) * image[t : t + 3, 0], over=[rs.constant(T), j])
+
+        j = np.array([-1, 0, 4, -7, 6, -2, 1])
+        agree(monkeypatch, build, numbers(9, width), j)
+        f = rs.compile(build)
+        f(numbers(9, width), j)
+        told = str(f.explain(numbers(9, width), j))
+        assert "a list for each" not in told and "runs on eval" not in told, told
+
     def test_windows_of_a_state(self, monkeypatch):
         def build(x):
             def step(t, s):
@@ -171,6 +183,13 @@ class TestBeyond:
 
         for t in (0, 5, 8, -2):
             agree(monkeypatch, build, numbers(10), np.int64(t), np.int64(3))
+
+    def test_arrays_without_elements(self, monkeypatch):
+        def build(image, t):
+            return rs.loop(lambda t, s: s + rs.sum(image[t : t + 2, t]), over=t, init=0.0)
+
+        for shape in ((4, 0), (0, 4), (0, 0), (1, 4)):
+            agree(monkeypatch, build, np.zeros(shape), np.array([0, 1]))
 
     def test_wrapped_numbers(self, monkeypatch):
         """Where t + n leaves the integers, the end is in front of the beginning."""

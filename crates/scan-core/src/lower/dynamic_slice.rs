@@ -74,6 +74,8 @@ pub struct Begin {
     pub apart: usize,
     /// The last such place.
     pub last: usize,
+    /// What is added to a negative one: the extent where it names a place from the end.
+    pub from_end: usize,
 }
 
 /// Elements from a place on that the step computes, or the law runs the loop.
@@ -88,7 +90,11 @@ pub struct Slice {
 impl Slice {
     /// The number of elements before its first; `None` where one of its integers names no place that it may.
     pub fn first(&self, integer: impl Fn(usize) -> i64) -> Option<usize> {
-        let before = |b: &Begin| usize::try_from(integer(b.input)).ok().filter(|&place| place <= b.last).map(|place| place * b.apart);
+        let before = |b: &Begin| {
+            let named = integer(b.input);
+            let place = if named < 0 { named.saturating_add(b.from_end as i64) } else { named };
+            usize::try_from(place).ok().filter(|&place| place <= b.last).map(|place| place * b.apart)
+        };
         self.begins.iter().map(before).sum()
     }
 }
@@ -115,8 +121,11 @@ impl DynamicSlice {
             let apart = count(&shape[axis + 1..]);
             let known = |k: usize| body.const_value(node.ins[1 + k]).is_some();
             match self.slices.iter().find(|s| s.axis == axis) {
-                Some(slice) => begins.push(Begin { input: 1 + input, apart, last: shape[axis] - slice.len }),
-                None if *item == Item::At && !known(input) => begins.push(Begin { input: 1 + input, apart, last: shape[axis] - 1 }),
+                // One that begins in front of the array is the law's.
+                Some(slice) => begins.push(Begin { input: 1 + input, apart, last: shape[axis] - slice.len, from_end: 0 }),
+                None if *item == Item::At && !known(input) => {
+                    begins.push(Begin { input: 1 + input, apart, last: shape[axis] - 1, from_end: shape[axis] });
+                }
                 None => {}
             }
             input += item.inputs();
@@ -157,7 +166,7 @@ pub(super) fn found(graph: &Graph, node: &Node, ins: &[Value]) -> Option<Op> {
     let x = graph.ty(ins[0]);
     let (mut input, mut slices, mut dims) = (0, SmallVec::new(), vec![]);
     for (axis, extent) in x.dims.iter().enumerate() {
-        let extent = extent.value()?;
+        let extent = extent.value().filter(|&n| n > 0)?;
         let item = items.get(axis).copied().unwrap_or(Item::ALL);
         let bounds = &ins[1 + input..][..item.inputs()];
         let known = bounds.iter().map(|&v| graph.const_value(v).and_then(Array::item_i64)).collect::<Option<Vec<i64>>>();
