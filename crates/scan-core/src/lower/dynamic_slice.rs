@@ -141,8 +141,8 @@ impl DynamicSlice {
         if runs.len() > RUNS { refuse("slices of many rows") } else { Ok(Slice { runs, begins }) }
     }
 
-    /// What a bound is where the slices begin at 0.
-    fn bound(&self, input: usize) -> Option<i64> {
+    /// What an index input is where the slices begin at 0; none for one that bounds no slice of that kind.
+    pub(super) fn bound(&self, input: usize) -> Option<i64> {
         let of = |s: &Sliced| if input == s.input { Some(0) } else { Some(s.len as i64).filter(|_| input == s.input + 1) };
         self.slices.iter().find_map(of)
     }

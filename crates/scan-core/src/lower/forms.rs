@@ -1,6 +1,6 @@
 //! What every op is where the elements of arrays are scalars of a kernel: the one place that decides it.
 
-use super::dynamic_slice::reads_by_index;
+use super::dynamic_slice::dynamic_slice;
 use super::nodes::Lowering;
 use super::{Lowered, refuse};
 use crate::ir::op::*;
@@ -74,7 +74,7 @@ impl Lowering<'_> {
             // Where their inputs are known, so are they.
             Op::DimOf(_) | Op::Const(_) | Op::Arange(_) | Op::Eye(_) => refuse("its elements depend on values"),
             Op::Scan(_) => refuse("it holds a loop"),
-            op @ Op::Native(_) if reads_by_index(op) => self.picked(node, shape).map(one),
+            op @ Op::Native(_) if dynamic_slice(op).is_some() => self.picked(node, shape).map(one),
             Op::Extern(_) | Op::Native(_) => refuse("it is not made of operations that a kernel has"),
         }
     }

@@ -320,7 +320,7 @@ impl Inner {
         }
         let list = || listed(scan, (&params, &values, &[]), level + 1).map(|(plan, slots)| Form::List(Box::new(plan), slots));
         let quicker = |kernel: &LoopKernel| {
-            let list = list().ok().filter(|_| kernel.is_long())?;
+            let list = if kernel.is_long() { list().ok()? } else { return None };
             matches!(&list, Form::List(plan, _) if plan.is_quicker(kernel)).then_some(list)
         };
         let form = match lower(scan, &params, &values) {

@@ -142,7 +142,7 @@ impl Lowering<'_> {
     fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<Named>)> {
         let names = idxs.iter().map(|&v| self.value(v)).collect::<Lowered<Vec<_>>>()?;
         let slices = dynamic_slice(op).map_or(&[][..], |op| &op.slices);
-        let bound = |input: usize| slices.iter().any(|s| s.input == input || s.input + 1 == input);
+        let bound = |input: usize| dynamic_slice(op).is_some_and(|op| op.bound(input).is_some());
         let known: Vec<bool> = names.iter().map(|n| n.known().is_some()).collect();
         let settled: Vec<bool> = known.iter().enumerate().map(|(input, &known)| known || bound(input)).collect();
         let Some(axes) = selector(op).and_then(|s| s.integers(&settled)) else {
