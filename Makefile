@@ -10,6 +10,8 @@ export MPLBACKEND  := Agg
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml) Cargo.toml Cargo.lock
 LINTED       := python tests examples benchmarks tools docs
 PYTEST_FLAGS ?= -q --timeout=300
+# In how many processes `make test` runs the Python tests, a file in one.
+WORKERS      ?= 2
 # How many random programs `make accept-random`, `accept-misfits`, `accept-sessions` and `accept-facade` run, and from which seed on; how many allocations
 # `make accept-memory` refuses.
 N            ?= 2000
@@ -80,12 +82,12 @@ test-rust: $(VENV)/installed
 	fi
 	cargo test --doc --workspace --all-features
 
-test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form
+test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form (few: building costs more than running)
 	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings
-	cargo test --quiet --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
+	cargo test --quiet --config 'profile.dev.package.scan-core.opt-level=0' --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
 
 test-python: $(VENV)/built $(VENV)/docs
-	$(PY) -m pytest $(PYTEST_FLAGS) tests
+	$(PY) -m pytest $(PYTEST_FLAGS) -n $(WORKERS) --dist loadfile tests
 
 # The other sides of the bridges need gigabytes: in a folder of their own, with the extension of python/.
 .venv-interop/installed: requirements-interop.txt
