@@ -82,7 +82,8 @@ test-rust: $(VENV)/installed
 	fi
 	cargo test --doc --workspace --all-features
 
-test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form (few: building costs more than running)
+# Not optimised: its tests run for seconds, and optimising the crate takes longer than that.
+test-small:  ## the crate without machine code: lints, and tests of files, sessions and the text form
 	cargo clippy --quiet --package scan-core --no-default-features --features testing -- -D warnings
 	cargo test --quiet --config 'profile.dev.package.scan-core.opt-level=0' --package scan-core --no-default-features --features testing --test it -- sessions:: modules:: ir_files:: engines::
 
