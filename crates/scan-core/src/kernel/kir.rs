@@ -31,7 +31,7 @@ pub enum Lane {
     Uniform,
     /// Lane l has the element l places behind that of lane 0.
     Unit,
-    /// Lane l has the element l times so many places behind that of lane 0. Such an operand is only read.
+    /// Lane l has the element l times so many places behind that of lane 0; 0 places are only read.
     Apart(i32),
 }
 

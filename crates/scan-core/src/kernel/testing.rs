@@ -1,11 +1,13 @@
 //! Random kernels with operands, for the tests of engines. A seed and the options tell the case.
 
 mod random;
+mod rows;
 
 use super::interp::{self, Operand};
 use super::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 use crate::types::{DType, dtype::DTYPES};
 use random::Random;
+use rows::Rows;
 use std::ops::RangeInclusive;
 
 /// A kernel with what one call of it is given.
@@ -127,22 +129,6 @@ pub fn case(seed: u64, options: &Options) -> Case {
     gen_.case
 }
 
-/// Rows in one memory, of which row `t + r` (counted backwards where the stride is negative) is row r of step t.
-struct Rows {
-    memory: usize,
-    lead: usize,
-    bytes: usize,
-    last: usize,
-    stride: isize,
-}
-
-impl Rows {
-    fn operand(&self, row: usize) -> Operand {
-        let place = if self.stride < 0 { self.last - row } else { row };
-        Operand { memory: self.memory, offset: self.lead + place * self.bytes, stride: self.stride }
-    }
-}
-
 struct Generator<'a> {
     random: Random,
     options: &'a Options,
@@ -157,12 +143,23 @@ impl Generator<'_> {
     }
 
     fn lane(&mut self) -> Lane {
-        if self.random.one_in(3) { Lane::Uniform } else { Lane::Unit }
+        match self.random.below(15) {
+            0..=2 => Lane::Apart(self.random.pick(&[2, 3, 7, -1, -4])),
+            3..=6 => Lane::Uniform,
+            _ => Lane::Unit,
+        }
     }
 
-    /// Of what is only read.
-    fn lane_read(&mut self) -> Lane {
-        if self.random.one_in(5) { Lane::Apart(self.random.pick(&[2, 3, 7, -1, -4])) } else { self.lane() }
+    /// Bytes behind an operand where others of its kind are: those whose lanes lie apart leave room between them.
+    fn shares(&mut self, dtype: DType, lane: Lane) -> &'static [usize] {
+        let roomy = matches!(lane, Lane::Apart(n) if n.abs() > 1) && self.random.one_in(2);
+        match (roomy, dtype.size()) {
+            (false, _) => &[0],
+            (_, 1) => &[0, 1],
+            (_, 2) => &[0, 2],
+            (_, 4) => &[0, 4],
+            _ => &[0, 8],
+        }
     }
 
     /// A new memory of as many rows as all steps together see, where each sees `span`.
@@ -170,7 +167,8 @@ impl Generator<'_> {
         let (size, random) = (dtype.size(), &mut self.random);
         let (before, behind) = Mem::new(dtype, lane).row(self.case.lanes);
         let lead = random.below(3) * size + before.unsigned_abs();
-        let bytes = (behind - before).unsigned_abs() + random.below(3) * size;
+        let room = (lane.elements().unsigned_abs().max(1) - 1) * size;
+        let bytes = (behind - before).unsigned_abs() + room + random.below(3) * size;
         let sign = random.pick(signs);
         let count = if sign == 0 { span } else { self.case.steps - 1 + span };
         let elements = (lead + bytes * count) / size + random.below(2);
@@ -213,7 +211,7 @@ impl Generator<'_> {
 
     fn inputs(&mut self) {
         for _ in 0..1 + self.random.below(3) {
-            let (dtype, lane) = (self.dtype(), self.lane_read());
+            let (dtype, lane) = (self.dtype(), self.lane());
             let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
             let mem = self.mem(dtype, lane, rows.operand(0));
             self.know_stride(mem);
@@ -225,10 +223,12 @@ impl Generator<'_> {
         for _ in 0..self.random.below(3) {
             let (dtype, lane) = (self.dtype(), self.lane());
             let rows = self.rows(dtype, lane, 1, &[0]);
-            let mem = self.mem(dtype, lane, rows.operand(0));
-            let id = self.case.kernel.carries.push(Carry { mem, next: Reg(0) });
-            let value = self.push(Op::Carry(id), dtype);
-            self.case.kernel.carries[id].next = value;
+            for &bytes in self.shares(dtype, lane) {
+                let mem = self.mem(dtype, lane, rows.behind(0, bytes));
+                let id = self.case.kernel.carries.push(Carry { mem, next: Reg(0) });
+                let value = self.push(Op::Carry(id), dtype);
+                self.case.kernel.carries[id].next = value;
+            }
         }
         for _ in 0..self.random.below(3) {
             self.state();
@@ -249,13 +249,15 @@ impl Generator<'_> {
             self.random.pick(&[(&[0], &[1]), (&[0, 1], &[2]), (&[0], &[0]), (&[1], &[0, 2]), (&[0, 1], &[1, 0])])
         };
         let rows = self.rows(dtype, lane, 3, if plain { &[1, -1] } else { &[1, 1, 0, -1] });
-        for &row in reads {
-            let mem = self.mem(dtype, lane, rows.operand(row));
-            self.push(Op::Load(mem), dtype);
-        }
-        for &row in writes {
-            let mem = self.mem(dtype, lane, rows.operand(row));
-            self.pending.push(mem);
+        for &bytes in self.shares(dtype, lane) {
+            for &row in reads {
+                let mem = self.mem(dtype, lane, rows.behind(row, bytes));
+                self.push(Op::Load(mem), dtype);
+            }
+            for &row in writes {
+                let mem = self.mem(dtype, lane, rows.behind(row, bytes));
+                self.pending.push(mem);
+            }
         }
         if self.options.overlaps && !plain && self.random.one_in(3) {
             let again = self.random.pick(writes);
@@ -393,9 +395,11 @@ impl Generator<'_> {
         for _ in 0..1 + self.random.below(3) {
             let (dtype, lane) = (self.dtype(), self.lane());
             let rows = self.rows(dtype, lane, 1, &[1, 0, -1]);
-            let mem = self.mem(dtype, lane, rows.operand(0));
-            self.know_stride(mem);
-            self.pending.push(mem);
+            for &bytes in self.shares(dtype, lane) {
+                let mem = self.mem(dtype, lane, rows.behind(0, bytes));
+                self.know_stride(mem);
+                self.pending.push(mem);
+            }
         }
         if self.options.scatters && self.case.lanes == 1 {
             self.scatters();
@@ -467,6 +471,9 @@ mod tests {
         let mems = || cases.iter().flat_map(|c| c.kernel.mems.iter());
         let share = |of: &dyn Fn(&Mem) -> bool| mems().filter(|m| of(m)).count() * 50 > mems().count();
         assert!(share(&|m| matches!(m.lane, Lane::Apart(_))), "lanes lie apart");
+        let apart = |c: &Case, m: MemId| matches!(c.kernel.mems[m].lane, Lane::Apart(_));
+        assert!(cases.iter().filter(|c| c.kernel.stores.iter().any(|s| apart(c, s.mem))).count() > 300, "and are written");
+        assert!(cases.iter().filter(|c| c.kernel.carries.iter().any(|s| apart(c, s.mem))).count() > 150, "and are carries");
         assert!(share(&|m| m.beside.is_some()), "operands lie beside each other");
     }
 

@@ -131,8 +131,8 @@ fn written(kernel: &Kernel, mem: MemId, value: Reg, varying: &IdxVec<Reg, bool>)
         return Err("an operand or a value is missing".into());
     };
     ensure(mem.dtype == inst.dtype, || format!("{} goes to an operand of {}", inst.dtype, mem.dtype))?;
-    ensure(!matches!(mem.lane, Lane::Apart(_)), || "an operand whose lanes lie apart is written".into())?;
-    ensure(mem.lane == Lane::Unit || !varying[value], || format!("a uniform operand is given r{}, which differs between lanes", value.0))
+    ensure(mem.lane != Lane::Apart(0), || "all lanes write the same element".into())?;
+    ensure(mem.lane.varies() || !varying[value], || format!("a uniform operand is given r{}, which differs between lanes", value.0))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What a step costs as one scalar kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
+//! What a step costs as one kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
 use super::inner::{InnerKernel, InnerList};
 use super::mixed::{Item, MixedLoop, Work};
 use super::scan::LoopKernel;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Value};
-use crate::kernel::{Bin, Inst, Nest, Op, Un};
+use crate::kernel::{Bin, Inst, Lane, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
 use crate::types::DType;
 use crate::types::shape::count;
@@ -30,21 +30,37 @@ const UNKNOWN: f64 = f64::INFINITY;
 /// Values that find room in registers from step to step, and what another one takes that lies in memory meanwhile.
 const REGISTERS: usize = 14;
 const SPILL: f64 = 0.5;
+/// What it takes in a kernel of many lanes to find an operand and to move on from it, in instructions: few have a register.
+const POINTER: f64 = 3.0;
+/// The same, and to read or write its elements one by one.
+const APART: f64 = 14.0;
 /// Lanes of a vector.
 const WIDTH: usize = 8;
 
-/// Scalar kernels of so many instructions are compared with a list,
+/// Kernels of so many instructions are compared with a list,
 const LONG: usize = 400;
-/// which must be so many times as quick.
+/// and those of rows apart whose steps take so many nanoseconds;
+const SLOW: f64 = 500.0;
+/// it must be so many times as quick.
 const MARGIN: f64 = 1.2;
 
 impl LoopKernel {
     /// True where a list of kernels may be quicker.
     pub fn is_long(&self) -> bool {
-        self.lanes == 1 && self.kernel.body.len() >= LONG
+        let apart = self.kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)));
+        self.kernel.body.len() >= LONG || apart && self.nanoseconds() > SLOW
+    }
+    /// Bools that tell whether it did what the law does.
+    pub fn flags(&self) -> usize {
+        if self.guarded { self.lanes } else { 0 }
     }
     /// What a step takes.
     fn nanoseconds(&self) -> f64 {
+        if self.lanes > 1 {
+            let found = |m: &Mem| if let Lane::Apart(_) = m.lane { APART } else { POINTER };
+            let of_a_block = self.kernel.body.len() as f64 + self.kernel.mems.iter().map(found).sum::<f64>();
+            return VECTOR * of_a_block * self.lanes.div_ceil(WIDTH) as f64;
+        }
         let spilled = self.kernel.carries.len().saturating_sub(REGISTERS);
         self.kernel.body.iter().map(scalar).sum::<f64>() + SPILL * spilled as f64
     }

@@ -324,7 +324,7 @@ impl Inner {
             matches!(&list, Form::List(plan, _) if plan.is_quicker(kernel)).then_some(list)
         };
         let form = match lower(scan, &params, &values) {
-            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => {
+            Ok(kernel) if kernel.flags() <= 1 && kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => {
                 quicker(&kernel).unwrap_or_else(|| Form::Kernel(Box::new(kernel)))
             }
             _ => list()?,

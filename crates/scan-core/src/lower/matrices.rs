@@ -2,7 +2,6 @@
 //! pivots chosen by selections. Where there is no result the kernel says so, and the law reports it.
 
 use super::nodes::Lowering;
-use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{Node, Value};
@@ -57,7 +56,7 @@ impl Lowering<'_> {
     /// In the order of the law of products.
     pub(super) fn matmul(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let (a, b) = (self.value(node.ins[0])?, self.value(node.ins[1])?);
-        if self.layout() != Layout::Elements {
+        if !self.layout().by_element() {
             return refuse("a product of many elements");
         }
         let (a, b) = (a.shape(), b.shape());

@@ -35,6 +35,7 @@ mod products;
 mod reductions;
 pub mod regions;
 mod rooms;
+mod rows;
 mod rowwise;
 pub mod scan;
 mod schedule;

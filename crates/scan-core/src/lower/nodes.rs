@@ -1,5 +1,6 @@
 //! Nodes of a graph of known extents, one after the other, as instructions of a kernel.
 
+use super::scan::known_shape;
 use super::value::{Layout, Val, bits_of, lanes_of};
 use super::{Lowered, refuse};
 use crate::ir::op::*;
@@ -20,6 +21,8 @@ pub struct Lowering<'a> {
     pub builder: Builder,
     layout: Layout,
     values: Vec<Option<Val>>,
+    /// Per value, the axis that numbers the rows ([`Layout::Rows`]).
+    pub(super) row_axes: Vec<Option<usize>>,
     /// What must hold for the kernel to do what the law does, with the node that asks for it.
     guards: Vec<(NodeId, Reg)>,
     /// The node that is lowered.
@@ -29,7 +32,8 @@ pub struct Lowering<'a> {
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet.
     pub fn new(graph: &'a Graph, layout: Layout) -> Self {
-        Lowering { graph, builder: Builder::new(), layout, values: vec![None; graph.n_values()], guards: vec![], now: NodeId(0) }
+        let (values, row_axes) = (vec![None; graph.n_values()], vec![None; graph.n_values()]);
+        Lowering { graph, builder: Builder::new(), layout, values, row_axes, guards: vec![], now: NodeId(0) }
     }
     /// How arrays become scalars.
     pub fn layout(&self) -> Layout {
@@ -88,7 +92,7 @@ impl<'a> Lowering<'a> {
             return Ok(vec![]);
         }
         match self.layout {
-            Layout::Elements => Ok((0..a.len()).map(|i| self.builder.raw(a.dtype(), bits_of(a, i))).collect()),
+            Layout::Elements | Layout::Rows(_) => Ok((0..a.len()).map(|i| self.builder.raw(a.dtype(), bits_of(a, i))).collect()),
             Layout::Lanes(_) => {
                 let first = bits_of(a, 0);
                 if (1..a.len()).any(|i| bits_of(a, i) != first) {
@@ -101,9 +105,10 @@ impl<'a> Lowering<'a> {
 
     fn node(&mut self, node: &Node) -> Lowered<()> {
         if let Some(outs) = self.known(node) {
-            node.outs.iter().zip(outs).for_each(|(&v, a)| self.bind(v, Val::Known(a)));
+            node.outs.iter().zip(outs).for_each(|(&v, a)| self.bind_known(v, a));
             return Ok(());
         }
+        self.map_rows(node)?;
         if let Some(table) = self.table_made(node)? {
             self.bind(node.outs[0], table);
             return Ok(());
@@ -111,7 +116,8 @@ impl<'a> Lowering<'a> {
         let shapes: Vec<Extents> = node.outs.iter().map(|&v| self.shape(v)).collect::<Lowered<_>>()?;
         shapes.iter().try_for_each(|shape| self.layout.admits(count(shape)))?;
         let outs = self.form(node, &shapes[0])?;
-        for ((&v, shape), regs) in node.outs.iter().zip(shapes).zip(outs) {
+        for (&v, regs) in node.outs.iter().zip(outs) {
+            let shape = self.shape(v)?;
             self.bind(v, Val::Regs(shape, regs));
         }
         Ok(())
@@ -122,7 +128,7 @@ impl<'a> Lowering<'a> {
     /// # Errors
     /// With lanes a kernel cannot tell.
     pub(super) fn require(&mut self, holds: Reg) -> Lowered<()> {
-        if self.layout != Layout::Elements {
+        if !self.layout.by_element() {
             return refuse("it may fail");
         }
         match self.builder.known(holds) {
@@ -144,12 +150,16 @@ impl<'a> Lowering<'a> {
     }
     /// Refuses kernels of many lanes.
     pub(super) fn elements_alone(&self) -> Lowered<()> {
-        if self.layout == Layout::Elements { Ok(()) } else { refuse("it looks at elements of several lanes") }
+        if self.layout.by_element() { Ok(()) } else { refuse("it looks at elements of several lanes") }
     }
 
+    /// Extents of a value as a kernel has it: of one row.
     pub(super) fn shape(&self, v: Value) -> Lowered<Extents> {
-        let dims: Option<Extents> = self.graph.ty(v).dims.iter().map(|d| d.value()).collect();
-        dims.map_or_else(|| refuse(super::scan::BY_VALUES), Ok)
+        let mut shape = known_shape(self.graph, v)?;
+        if let Some(axis) = self.row_axes[v.0 as usize] {
+            shape[axis] = 1;
+        }
+        Ok(shape)
     }
 
     /// The results of a node whose inputs are known, or matter by their shape alone.
@@ -161,13 +171,13 @@ impl<'a> Lowering<'a> {
         for (i, &v) in node.ins.iter().enumerate() {
             match self.values[v.0 as usize].as_ref()? {
                 Val::Known(a) => args.push(a.clone()),
-                Val::Regs(shape, _) | Val::Table(shape, _) if node.op.properties().shape_only.contains(&i) => {
-                    args.push(Array::zeros(DType::Bool, shape))
+                Val::Regs(..) | Val::Table(..) if node.op.properties().shape_only.contains(&i) => {
+                    args.push(Array::zeros(DType::Bool, &known_shape(self.graph, v).ok()?))
                 }
                 Val::Regs(..) | Val::Table(..) => return None,
             }
         }
-        let large = node.outs.iter().any(|&v| self.shape(v).map_or(true, |s| count(&s) > 4096));
+        let large = node.outs.iter().any(|&v| known_shape(self.graph, v).map_or(true, |s| count(&s) > 4096));
         if large {
             return None;
         }

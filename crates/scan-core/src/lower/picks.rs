@@ -14,20 +14,20 @@ use crate::types::shape::{Extents, broadcast_positions, count};
 use crate::types::{Array, DType};
 
 /// So many selections at most stand for an index that the step computes: reading an element of memory takes as long.
-const LOOKED_AT: usize = 64;
+pub(super) const LOOKED_AT: usize = 64;
 
 /// Integers of an index that the step computes: which input they are, and of which axis they name places.
 #[derive(Clone, Copy)]
-struct Named {
-    input: usize,
-    axis: usize,
+pub(super) struct Named {
+    pub(super) input: usize,
+    pub(super) axis: usize,
     /// So many elements from the place on are read, with the axis: not all places have so many behind them.
     slice: Option<usize>,
 }
 
 impl Named {
     /// How many places there are of an axis of this extent.
-    fn places(&self, extent: usize) -> usize {
+    pub(super) fn places(&self, extent: usize) -> usize {
         self.slice.map_or(extent, |len| extent + 1 - len)
     }
 }
@@ -45,8 +45,10 @@ struct Picks {
 impl Lowering<'_> {
     /// Elements that an op only moves.
     pub(super) fn moved(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
-        if let Layout::Lanes(n) = self.layout() {
-            return self.moved_lanes(node, n, shape);
+        match self.layout() {
+            Layout::Lanes(n) => return self.moved_lanes(node, n, shape),
+            Layout::Rows(_) => return self.moved_rows(node),
+            Layout::Elements => {}
         }
         let Some(moved) = node.op.moved(node.ins.len()) else { return refuse("it does not only move elements") };
         let values: Vec<Val> = node.ins.iter().map(|&v| self.value(v)).collect::<Lowered<_>>()?;
@@ -92,14 +94,19 @@ impl Lowering<'_> {
     pub(super) fn picked(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let (x, idxs) = (node.ins[0], &node.ins[1..]);
         if let Val::Table(extents, table) = self.value(x)? {
+            self.row_axes[node.outs[0].0 as usize] = self.row_axis_by_index(node)?;
+            let shape = &self.shape(node.outs[0])?;
             let (places, named) = self.places(&node.op, &extents, idxs)?;
             if named != *shape {
                 return refuse("an extent that depends on values");
             }
             return Ok(places.into_iter().map(|place| self.element(&table, place)).collect());
         }
-        if self.layout() != Layout::Elements || self.is_known(idxs)? {
+        if !self.layout().by_element() || self.is_known(idxs)? {
             return self.moved(node, shape);
+        }
+        if let Layout::Rows(_) = self.layout() {
+            return self.picked_rows(node);
         }
         let picks = self.picks(&node.op, x, idxs)?;
         if picks.shape != *shape {
@@ -139,7 +146,7 @@ impl Lowering<'_> {
     }
 
     /// The integers of an index, and which of them the step computes: input and axis.
-    fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<Named>)> {
+    pub(super) fn named_by(&mut self, op: &Op, idxs: &[Value]) -> Lowered<(Vec<Val>, Vec<Named>)> {
         let names = idxs.iter().map(|&v| self.value(v)).collect::<Lowered<Vec<_>>>()?;
         let slices = dynamic_slice(op).map_or(&[][..], |op| &op.slices);
         let bound = |input: usize| dynamic_slice(op).is_some_and(|op| op.bound(input).is_some());
@@ -154,7 +161,7 @@ impl Lowering<'_> {
     }
 
     /// `choices[spot − first]`, found by halves.
-    fn chosen(&mut self, spot: Reg, first: usize, choices: &[Reg]) -> Reg {
+    pub(super) fn chosen(&mut self, spot: Reg, first: usize, choices: &[Reg]) -> Reg {
         if let [one] = choices {
             return *one;
         }
@@ -173,6 +180,9 @@ impl Lowering<'_> {
         let known = self.is_known(idxs)?;
         if known && mode == Write::Set {
             return self.moved(node, shape);
+        }
+        if let Layout::Rows(_) = self.layout() {
+            return self.written_rows(mode, &read_by(&node.op)?, node);
         }
         let dtype = self.graph().ty(node.outs[0]).dtype;
         let picks = self.picks(&read_by(&node.op)?, x, idxs)?;
@@ -233,7 +243,7 @@ impl Lowering<'_> {
     }
 
     /// The integers of an index of an axis of such an extent, counted from its beginning.
-    fn inside(&mut self, idx: Value, named: &Named, extent: usize) -> Lowered<Vec<Reg>> {
+    pub(super) fn inside(&mut self, idx: Value, named: &Named, extent: usize) -> Lowered<Vec<Reg>> {
         // Slices that begin in front of the array are the law's.
         let signed = self.graph().ty(idx).dtype.is_signed_int() && named.slice.is_none();
         let places = self.builder.integer(DType::I64, named.places(extent) as i64);
@@ -253,7 +263,7 @@ impl Lowering<'_> {
 }
 
 /// The integers of an index with those that the step computes being such numbers.
-fn at_places(names: &[Val], free: &[Named], at: &dyn Fn(usize) -> i64) -> Vec<Array> {
+pub(super) fn at_places(names: &[Val], free: &[Named], at: &dyn Fn(usize) -> i64) -> Vec<Array> {
     let given = |(input, val): (usize, &Val)| {
         let begins = |of: &Named| of.input == input || of.slice.is_some() && of.input + 1 == input;
         match free.iter().position(begins) {
@@ -279,7 +289,7 @@ fn read_by(op: &Op) -> Lowered<Op> {
 }
 
 /// Positions in an array of these extents of what an index names, in order, and their extents.
-fn named(op: &Op, extents: &Extents, index: &[Array]) -> Lowered<(Vec<usize>, Extents)> {
+pub(super) fn named(op: &Op, extents: &Extents, index: &[Array]) -> Lowered<(Vec<usize>, Extents)> {
     let numbers = Array::new(extents, (0..count(extents) as i64).collect::<Vec<_>>());
     let mut args: Vec<Array> = [numbers].into_iter().chain(index.iter().cloned()).collect();
     let Some(out) = op.evaluate(&mut EvalCx::new(), &mut args).ok().and_then(|outs| outs.into_iter().next()) else {
@@ -289,7 +299,7 @@ fn named(op: &Op, extents: &Extents, index: &[Array]) -> Lowered<(Vec<usize>, Ex
 }
 
 /// Per element that is named, which integer of an index of this shape names it.
-fn spot_of(op: &Op, extents: &Extents, idx: &[usize], shape: &Extents) -> Lowered<Vec<usize>> {
+pub(super) fn spot_of(op: &Op, extents: &Extents, idx: &[usize], shape: &Extents) -> Lowered<Vec<usize>> {
     let Op::Gather(gather) = op else { return Ok(vec![0; count(shape)]) };
     let (before, spot) = gather.layout(extents.len(), shape);
     if idx.len() > spot.len() {

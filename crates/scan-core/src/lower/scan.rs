@@ -3,6 +3,7 @@
 use super::dynamic_slice::{self, reads_by_index};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
+use super::rows::{own_rows, row_counts};
 use super::tables::{OpenTable, Table, Tables};
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
@@ -52,7 +53,7 @@ pub enum Place {
     },
     /// The bool that tells whether the loop has stopped.
     Stopped,
-    /// The bool that tells whether a step could not do what the law does.
+    /// The bools, one for each lane, that tell whether a step could not do what the law does.
     Failed,
 }
 
@@ -96,9 +97,16 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<L
         return refuse("rows without elements");
     }
     if largest > 1 && !scan.until {
-        match build(scan, &body, &kinds, Layout::Lanes(largest), &none) {
-            Err(_) if scalars(&body, &kinds, &none)? <= SCALARS => {}
-            done => return done,
+        let rows = row_counts(scan, &body)?.into_iter().map(Layout::Rows);
+        let mut why = None;
+        for layout in [Layout::Lanes(largest)].into_iter().chain(rows) {
+            match build(scan, &body, &kinds, layout, &none) {
+                Err(refusal) => why = why.or(Some(refusal)),
+                done => return done,
+            }
+        }
+        if let Some(why) = why.filter(|_| scalars(&body, &kinds, &none).is_ok_and(|n| n > SCALARS)) {
+            return Err(why);
         }
     } else if scalars(&body, &kinds, &none)? > SCALARS {
         return refuse(format!("rows of up to {largest} elements in a loop that stops"));
@@ -155,12 +163,12 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         let row = known_row(scan, body, id)?;
         layout.admits(count(&row))?;
         let window = Window::new(state, row)?;
-        if layout != Layout::Elements && count(&window.shape) == 1 && window.entering {
-            return refuse("a scalar state beside wide ones that reads rows before they are written");
+        if layout.lanes() > 1 && layout.spots(&window.shape).1 == Lane::Uniform && window.entering {
+            return refuse("a state that all lanes share which reads rows before they are written");
         }
         open.push(match tables.is_table(id) {
             true => Ok(OpenTable::new(&mut lowering, scan, id, window, &mut mems)),
-            false => Err(Open::new(&mut lowering, scan, id, window, &mut mems)),
+            false => Err(Open::new(&mut lowering, scan, id, window, &mut mems)?),
         });
     }
     lowering.run(body.results())?;
@@ -172,7 +180,8 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         });
     }
     if let Some(holds) = lowering.guarded() {
-        let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Failed);
+        let lane = if layout.lanes() == 1 { Lane::Uniform } else { Lane::Unit };
+        let mem = mems.add(&mut lowering.builder, DType::Bool, lane, Place::Failed);
         let (carry, failed) = lowering.builder.carry(mem);
         let fails = lowering.builder.un(Un::Not, holds);
         let ever = lowering.builder.bin(Bin::Or, failed, fails);
@@ -191,7 +200,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
     if dynamic_slice::slices(&before) {
         return refuse("a slice before the loop that may reach beyond its array");
     }
-    let lanes = if let Layout::Lanes(n) = layout { n } else { 1 };
+    let lanes = layout.lanes();
     let kernel = lowering.builder.finish();
     let guarded = mems.places.contains(&Place::Failed);
     let slices = kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
@@ -214,15 +223,13 @@ fn load(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>,
     let (shape, dtype) = (known_shape(graph, v)?, graph.ty(v).dtype);
     let layout = lowering.layout();
     layout.admits(count(&shape))?;
-    let lane = mems.lane(layout, count(&shape));
-    let regs = (0..mems.scalars(layout, count(&shape)))
-        .map(|at| {
-            let mem = mems.add_by(&mut lowering.builder, dtype, lane, place(at), stride);
-            lowering.builder.load(mem)
-        })
-        .collect();
-    lowering.bind(v, Val::Regs(shape, regs));
-    Ok(())
+    let (spots, lane) = layout.spots(&shape);
+    let mut regs = vec![];
+    for at in spots {
+        let mem = mems.add_by(&mut lowering.builder, dtype, lane, place(at), stride);
+        regs.push(lowering.builder.load(mem));
+    }
+    lowering.given(v, regs)
 }
 
 pub(super) fn known_shape(graph: &Graph, v: Value) -> Lowered<Extents> {
@@ -302,7 +309,8 @@ impl Kinds {
     /// in memory. Of small ones all elements are loaded.
     fn tabled(&self, body: &Graph, layout: Layout, v: Value) -> bool {
         let large = known_shape(body, v).is_ok_and(|shape| count(&shape) > SMALL_TABLE);
-        if layout != Layout::Elements || !large || body.results().contains(&v) {
+        let by_row = known_shape(body, v).is_ok_and(|shape| layout.row_axis(&shape).is_some());
+        if !layout.by_element() || by_row || !large || body.results().contains(&v) {
             return false;
         }
         let mut by_number = false;
@@ -316,11 +324,18 @@ impl Kinds {
         }
         by_number
     }
+    /// True for integers that steps use to name elements, and for nothing else.
+    fn is_index(&self, body: &Graph, v: Value) -> bool {
+        let names = |n: &Node, k: usize| k > 0 && reads_by_index(&n.op) || k > 1 && n.op.writes();
+        let mut uses = self.nodes(body).flat_map(|n| n.ins.iter().enumerate().map(move |(k, &x)| (n, k, x))).filter(|u| u.2 == v);
+        uses.all(|(n, k, _)| names(n, k))
+    }
     /// Values computed before the loop that the step uses.
     fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
         let spread = |v: Value| match layout {
             Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
             Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
+            Layout::Rows(_) => !self.is_index(body, v) && body.const_value(v).is_some_and(|a| own_rows(a, layout)),
         };
         let mut seen = FxHashSet::default();
         let mut roots = vec![];
@@ -374,7 +389,7 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     lowering.run(known.results())?;
     for &v in known.results() {
         let (value, dtype) = (lowering.regs(v)?[0], known.ty(v).dtype);
-        let lane = mems.lane(lowering.layout(), lowering.value(v)?.size());
+        let lane = lowering.layout().spots(lowering.value(v)?.shape()).1;
         let mem = mems.add(&mut lowering.builder, dtype, lane, Place::Before { value: 0, at: 0 });
         lowering.builder.store(mem, value);
     }

@@ -2,7 +2,7 @@
 
 use super::tables::Table;
 use super::{Lowered, refuse};
-use crate::kernel::Reg;
+use crate::kernel::{Lane, Reg};
 use crate::types::shape::{broadcast_positions, count};
 use crate::types::{Array, Extents};
 
@@ -13,6 +13,9 @@ pub enum Layout {
     Elements,
     /// Arrays have so many elements (the lanes) or one: an array is one scalar per lane.
     Lanes(usize),
+    /// The step does the same to each of so many rows (the lanes): an array with an axis of that extent that numbers them is as many scalars
+    /// as a row has elements, an array without one is the same for all rows.
+    Rows(usize),
 }
 
 impl Layout {
@@ -21,6 +24,35 @@ impl Layout {
         match self {
             Layout::Lanes(lanes) if n != 1 && n != lanes => refuse(format!("a value of {n} elements beside rows of {lanes}")),
             _ => Ok(()),
+        }
+    }
+    /// True where the elements of arrays are scalars of their own.
+    pub(super) fn by_element(self) -> bool {
+        !matches!(self, Layout::Lanes(_))
+    }
+    /// Number of lanes.
+    pub(super) fn lanes(self) -> usize {
+        match self {
+            Layout::Elements => 1,
+            Layout::Lanes(n) | Layout::Rows(n) => n,
+        }
+    }
+    /// The axis that numbers the rows of what a step is given in memory, or hands on: the first of that extent.
+    pub(super) fn row_axis(self, shape: &[usize]) -> Option<usize> {
+        let Layout::Rows(n) = self else { return None };
+        shape.iter().position(|&extent| extent == n)
+    }
+    /// Where the scalars of an array in memory lie, those of lane 0, and how they depend on the lane.
+    pub(super) fn spots(self, shape: &[usize]) -> (Vec<usize>, Lane) {
+        let n = count(shape);
+        match (self, self.row_axis(shape)) {
+            (Layout::Lanes(_), _) => (vec![0], if n == 1 { Lane::Uniform } else { Lane::Unit }),
+            (_, None) => ((0..n).collect(), Lane::Uniform),
+            (_, Some(axis)) => {
+                let behind = count(&shape[axis + 1..]);
+                let first = (0..n).filter(|at| (at / behind).is_multiple_of(shape[axis]));
+                (first.collect(), if behind == 1 { Lane::Unit } else { Lane::Apart(behind as i32) })
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::nodes::Lowering;
 use super::scan::Place;
-use super::value::{Layout, Val};
+use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::{Keep, Scan, State, StateId};
 use crate::kernel::{CarryId, Lane, MemId, Reg};
@@ -85,6 +85,8 @@ impl Window {
 pub(super) struct Open {
     id: StateId,
     window: Window,
+    /// Where the scalars of a row lie in it.
+    spots: Vec<usize>,
     carries: Vec<Vec<Option<(CarryId, Reg)>>>,
     entering: Vec<Option<Reg>>,
     /// Per scalar of a row, what is read of each row that is far.
@@ -93,11 +95,10 @@ pub(super) struct Open {
 
 impl Open {
     /// Makes the carries and loads, and gives the step its reads.
-    pub(super) fn new(lowering: &mut Lowering, scan: &Scan, id: StateId, window: Window, mems: &mut Mems) -> Open {
-        let n = mems.scalars(lowering.layout(), count(&window.shape));
-        let lane = mems.lane(lowering.layout(), count(&window.shape));
-        let mut open = Open { id, window, carries: vec![], entering: vec![], far: vec![] };
-        for at in 0..n {
+    pub(super) fn new(lowering: &mut Lowering, scan: &Scan, id: StateId, window: Window, mems: &mut Mems) -> Lowered<Open> {
+        let (spots, lane) = lowering.layout().spots(&window.shape);
+        let mut open = Open { id, window, spots, carries: vec![], entering: vec![], far: vec![] };
+        for at in open.spots.clone() {
             let row = |row| Place::Window { id, row, at };
             let carries = (0..open.window.span)
                 .map(|j| {
@@ -122,30 +123,30 @@ impl Open {
             open.far.push(far.collect());
         }
         for (p, &offset) in scan.read_params(id).zip(&scan.states[id].reads) {
-            let regs = (0..n).filter_map(|at| open.before(at, offset)).collect();
-            let param = lowering.params()[p];
-            lowering.bind(param, Val::Regs(open.window.shape.clone(), regs));
+            let regs = (0..open.spots.len()).filter_map(|k| open.before(k, offset)).collect();
+            lowering.given(lowering.params()[p], regs)?;
         }
-        open
+        Ok(open)
     }
 
-    fn before(&self, at: usize, offset: usize) -> Option<Reg> {
-        if let Some(k) = self.window.far.iter().position(|&far| far == offset) {
-            return Some(self.far[at][k]);
+    /// Scalar k of a row as it was before the step.
+    fn before(&self, k: usize, offset: usize) -> Option<Reg> {
+        if let Some(which) = self.window.far.iter().position(|&far| far == offset) {
+            return Some(self.far[k][which]);
         }
-        if offset == self.window.span { self.entering[at] } else { self.carries[at][offset].map(|c| c.1) }
+        if offset == self.window.span { self.entering[k] } else { self.carries[k][offset].map(|c| c.1) }
     }
 
     /// Hands the rows on and stores the one that is final.
     pub(super) fn close(self, lowering: &mut Lowering, scan: &Scan, mems: &mut Mems) -> Lowered<Window> {
         let state = &scan.states[self.id];
         let results: Vec<_> = scan.write_results(self.id).map(|at| lowering.results()[at]).collect();
-        let written: Vec<Vec<Reg>> = results.into_iter().map(|v| lowering.regs(v)).collect::<Lowered<_>>()?;
-        let lane = mems.lane(lowering.layout(), count(&self.window.shape));
-        for (at, carries) in self.carries.iter().enumerate() {
+        let written: Vec<Vec<Reg>> = results.into_iter().map(|v| lowering.handed_on(v)).collect::<Lowered<_>>()?;
+        let lane = lowering.layout().spots(&self.window.shape).1;
+        for ((k, carries), &at) in self.carries.iter().enumerate().zip(&self.spots) {
             let after = |offset: usize| match state.writes.iter().rposition(|&w| w == offset) {
-                Some(k) => Some(written[k][at]),
-                None => self.before(at, offset),
+                Some(which) => Some(written[which][k]),
+                None => self.before(k, offset),
             };
             for (j, carry) in carries.iter().enumerate() {
                 let Some((id, _)) = carry else { continue };
@@ -177,14 +178,6 @@ pub(super) struct Mems {
 }
 
 impl Mems {
-    /// Scalars of an array of `n` elements.
-    pub(super) fn scalars(&self, layout: Layout, n: usize) -> usize {
-        if layout == Layout::Elements { n } else { 1 }
-    }
-    /// How such an array depends on the lane.
-    pub(super) fn lane(&self, layout: Layout, n: usize) -> Lane {
-        if layout == Layout::Elements || n == 1 { Lane::Uniform } else { Lane::Unit }
-    }
     /// A new operand.
     pub(super) fn add(&mut self, builder: &mut crate::kernel::Builder, dtype: DType, lane: Lane, place: Place) -> MemId {
         self.add_by(builder, dtype, lane, place, None)

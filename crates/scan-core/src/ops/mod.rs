@@ -20,6 +20,7 @@ mod join;
 mod legacy;
 mod linalg;
 pub(crate) mod log_matmul;
+pub(crate) mod mapped;
 pub(crate) mod matmul;
 mod order;
 pub(crate) mod outer_sum;

@@ -11,8 +11,8 @@ use crate::ir::EvalCx;
 use crate::rewrite::Options;
 use crate::types::{Array, DType, Dim};
 
-/// What rows multiply the inputs with: the second takes the decisions of the first, the third may stop at other steps.
-const SCALES: [f64; 3] = [1.0, 1.0 - 1e-5, 1.0 - 1.0 / 16.0];
+/// What rows multiply the inputs with: the second takes the decisions of the first, as the last two do, the third may stop at other steps.
+const SCALES: [f64; 5] = [1.0, 1.0 - 1e-5, 1.0 - 1.0 / 16.0, 1.0 + 1e-5, 1.0];
 const SAME: f64 = 1e-8;
 
 /// Compares outputs of a program for rows of inputs with those of each row alone, in the evaluator and compiled.
@@ -37,7 +37,8 @@ pub fn compare(program: &Program, leaves: &Leaves, outputs: &[Var]) -> std::resu
     let wanted: Vec<Var> = mapped.iter().map(|(v, _)| v.clone()).collect();
     for (engine, passes, lost) in [(Engine::Eval, Options::none(), &alone), (Engine::Jit, Options::full(), &optimised)] {
         let f = function(many.clone(), wanted.clone(), engine, passes).map_err(|e| fault("rows", e.title))?;
-        for n in [3, 2] {
+        // So many that they are lanes, and fewer.
+        for n in [5, 2] {
             let columns: Vec<Array> = (0..inputs.len()).map(|k| column(&rows[..n], k)).collect();
             let all = f.call(&mut EvalCx::new(), &columns);
             // What fails may be what nothing needs once passes have run.

@@ -8,7 +8,7 @@ use crate::backend::gpu::host::{Taken, taken};
 use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED};
 use crate::backend::gpu::{Shape, words};
 use crate::base::IdxVec;
-use crate::kernel::{CarryId, Kernel, Lane, Mem, MemId, Op, Reg};
+use crate::kernel::{CarryId, Kernel, Mem, MemId, Op, Reg};
 use std::fmt::Write;
 
 /// Invocations of a block.
@@ -280,7 +280,7 @@ impl Printer<'_> {
     /// Where a carry is written.
     fn written(&mut self, mem: MemId) -> String {
         let from = self.addresses[mem].clone();
-        if self.kernel.mems[mem].lane == Lane::Unit {
+        if self.kernel.mems[mem].lane.varies() {
             return from;
         }
         let [copy, base] = [self.shape.apart(self.kernel, mem), self.shape.base(mem)].map(|k| self.text.param(k));

@@ -7,7 +7,7 @@ use crate::backend::gpu::host::{Taken, taken};
 use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED, ZERO};
 use crate::backend::gpu::words;
 use crate::base::IdxVec;
-use crate::kernel::{Bin, Cmp, Kernel, Lane, Mem, MemId, Op, Reg, Un};
+use crate::kernel::{Bin, Cmp, Kernel, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use std::fmt::Write;
 
@@ -156,7 +156,7 @@ impl Printer<'_> {
     }
     /// Where a carry is written.
     fn written(&self, mem: MemId) -> String {
-        if self.kernel.mems[mem].lane == Lane::Unit {
+        if self.kernel.mems[mem].lane.varies() {
             address(mem)
         } else {
             format!("{} + (p[{}] - p[{}])", address(mem), self.shape.apart(self.kernel, mem), self.shape.base(mem))

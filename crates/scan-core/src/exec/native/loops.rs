@@ -9,7 +9,7 @@ use super::lists::Lists;
 use super::mixed::Mixed;
 use super::paused::Common;
 use super::plan::plan;
-use super::ready::Ready;
+use super::ready::{Ready, is_any};
 use super::switched::Switched;
 use super::there::There;
 use super::tier::Engine;
@@ -217,12 +217,13 @@ impl NativeLoop {
     /// What the kernel makes; `None` where it found that it cannot do what the law does. The inputs are then as they were.
     fn run(&self, ready: &Ready, cx: &mut EvalCx, ins: &mut [Array], flow: &mut Flow, n: usize) -> Result<Option<Outs<Array>>> {
         if !ready.plan.guarded {
-            return self.run_kernel(ready, cx, ins, flow, n, &Cell::new(0)).map(Some);
+            return self.run_kernel(ready, cx, ins, flow, n, &[]).map(Some);
         }
         // Who holds what the inputs hold keeps it from being overwritten.
-        let (mut own, failed): (SmallVec<[Array; 8]>, _) = (ins.iter().cloned().collect(), Cell::new(0));
+        let mut own: SmallVec<[Array; 8]> = ins.iter().cloned().collect();
+        let failed: SmallVec<[Cell<u8>; 16]> = (0..ready.plan.flags()).map(|_| Cell::new(0)).collect();
         let outs = self.run_kernel(ready, cx, &mut own, flow, n, &failed)?;
-        Ok((failed.get() == 0).then_some(outs))
+        Ok((!is_any(&failed)).then_some(outs))
     }
 
     fn run_kernel(
@@ -232,7 +233,7 @@ impl NativeLoop {
         ins: &mut [Array],
         flow: &mut Flow,
         n: usize,
-        failed: &Cell<u8>,
+        failed: &[Cell<u8>],
     ) -> Result<Outs<Array>> {
         let scan = &*self.scan;
         let windows = &ready.plan.windows;

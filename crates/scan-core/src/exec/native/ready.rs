@@ -85,6 +85,11 @@ const BLOCK_BYTES: usize = 1 << 20;
 const STREAM_BYTES: usize = 1 << 16;
 const CACHED_BYTES: usize = 1 << 24;
 
+/// True where one of some bools is.
+pub(super) fn is_any(bools: &[Cell<u8>]) -> bool {
+    bools.iter().any(|b| b.get() != 0)
+}
+
 impl Ready {
     pub(super) fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
         Ready { tier: Tiered::new(plan.kernel.clone(), engine), before: Before::new(scan, &plan.before), plan }
@@ -100,12 +105,12 @@ impl Ready {
         flow: &mut Flow,
         held: &mut [Held],
         [n, mut room]: [usize; 2],
-        failed: &Cell<u8>,
+        failed: &[Cell<u8>],
     ) -> Result<usize> {
         self.tier.expect(self.plan.lanes, n);
         let home = self.home();
         let (mut done, mut stopped) = (0, false);
-        while done < n && !stopped && failed.get() == 0 {
+        while done < n && !stopped && !is_any(failed) {
             let end = kept::laid_out(scan, &Cell::new(done), || make_room(held, &self.plan.windows, &mut room, done, n))?;
             let end = end.min(flow.advance(scan, cx, ins, done, n)?);
             let start = cx.profile.is_some().then(Instant::now);
@@ -130,7 +135,7 @@ impl Ready {
         mut done: usize,
     ) -> Result<bool> {
         let end = done + 1;
-        self.segment(cx, &Sources { scan, ins, computed, feed, there: false }, held, &mut done, end, &Cell::new(0))
+        self.segment(cx, &Sources { scan, ins, computed, feed, there: false }, held, &mut done, end, &[])
     }
 
     /// The same as one memory, with what the states hold now; `None` where a step finds them at other places than the one before, since rows that
@@ -195,10 +200,10 @@ impl Ready {
         held: &mut [Held],
         done: &mut usize,
         end: usize,
-        failed: &Cell<u8>,
+        failed: &[Cell<u8>],
     ) -> Result<bool> {
         let stopped = [Cell::new(0u8)];
-        let ends = [&stopped, std::slice::from_ref(failed)];
+        let ends = [&stopped[..], failed];
         let first = *done;
         let limit = self.plan.windows.iter().filter_map(Window::limit).min().unwrap_or(usize::MAX);
         if let Some(device) = self.tier.device().filter(|device| !device.is_refused()) {
@@ -214,7 +219,7 @@ impl Ready {
         let operands = self.operands(sources, &memory, ends, first);
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared).min(limit);
-        while *done < end && stopped[0].get() == 0 && failed.get() == 0 {
+        while *done < end && stopped[0].get() == 0 && !is_any(failed) {
             if *done == 0 {
                 cx.check()?
             } else {

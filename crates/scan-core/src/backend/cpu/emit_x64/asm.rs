@@ -200,9 +200,9 @@ impl Asm {
     pub(super) fn store_masked_by(&mut self, code: Code, place: Place, mask: Register, src: Register) {
         self.push(Instruction::with3(code, place.operand(), mask, src));
     }
-    /// Stores the byte of that number.
-    pub(super) fn extract_byte(&mut self, code: Code, place: Place, src: Register, byte: u32) {
-        self.push(Instruction::with3(code, place.operand(), src, byte));
+    /// Stores the part of that number.
+    pub(super) fn extract(&mut self, code: Code, place: Place, src: Register, at: u32) {
+        self.push(Instruction::with3(code, place.operand(), src, at));
     }
     /// Reads the byte of that number.
     pub(super) fn insert_byte(&mut self, code: Code, dst: Register, place: Place, byte: u32) {

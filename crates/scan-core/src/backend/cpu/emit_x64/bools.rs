@@ -3,7 +3,6 @@
 use super::alloc::Emitter;
 use super::asm::{Masking, Place, Rm, mask, vector};
 use super::codes as code;
-use super::layout::TAIL;
 use crate::backend::cpu::isa::Isa;
 use crate::kernel::Lane;
 use iced_x86::{Code, Register};
@@ -29,6 +28,7 @@ impl Emitter<'_> {
         let masking = self.masking(copy, true);
         match (lane, masking) {
             (Lane::Uniform, _) => self.asm.fetch(Code::EVEX_Vpbroadcastb_xmm_k1z_xmmm8, x, place),
+            (Lane::Apart(by), _) => self.load_bytes((place, by), x, masking != Masking::None),
             (_, Masking::None) if self.program.width == 8 => self.asm.fetch(Code::EVEX_Vmovq_xmm_xmmm64, x, place),
             (_, Masking::None) if self.program.width == 4 => self.asm.fetch(Code::EVEX_Vmovd_xmm_rm32, x, place),
             _ => self.asm.masked_load(Code::EVEX_Vmovdqu8_xmm_k1z_xmmm128, x, place, masking),
@@ -41,7 +41,8 @@ impl Emitter<'_> {
         self.asm.two(Code::EVEX_Vpabsb_xmm_k1z_xmmm128, x, x);
         let masking = self.masking(copy, false);
         match (lane, masking) {
-            (Lane::Uniform, _) => self.asm.extract_byte(Code::EVEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
+            (Lane::Uniform, _) => self.asm.extract(Code::EVEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
+            (Lane::Apart(by), _) => self.store_bytes((place, by), x, masking != Masking::None),
             (_, Masking::None) if self.program.width == 8 => self.asm.put(Code::EVEX_Vmovq_xmmm64_xmm, place, x),
             (_, Masking::None) if self.program.width == 4 => self.asm.put(Code::EVEX_Vmovd_rm32_xmm, place, x),
             _ => self.asm.masked_store(Code::EVEX_Vmovdqu8_xmmm128_k1z_xmm, place, x, masking),
@@ -55,8 +56,8 @@ impl Emitter<'_> {
         let widen = if wide { Code::VEX_Vpmovzxbq_ymm_xmmm32 } else { Code::VEX_Vpmovzxbd_ymm_xmmm64 };
         match (lane, self.masking(copy, true)) {
             (Lane::Uniform, _) => self.asm.fetch(Code::VEX_Vpbroadcastb_xmm_xmmm8, x, place),
-            (_, Masking::None) => {}
-            _ => self.load_some_bytes(place, x),
+            (Lane::Unit, Masking::None) => {}
+            (_, masking) => self.load_bytes((place, lane.elements() as i32), x, masking != Masking::None),
         }
         match (lane, self.masking(copy, true)) {
             (Lane::Unit, Masking::None) => self.asm.fetch(widen, all, place),
@@ -78,30 +79,31 @@ impl Emitter<'_> {
         self.asm.three(Code::VEX_Vpacksswb_xmm_xmm_xmmm128, x, x, x);
         self.asm.two(Code::VEX_Vpabsb_xmm_xmmm128, x, x);
         match (lane, self.masking(copy, false)) {
-            (Lane::Uniform, _) => self.asm.extract_byte(Code::VEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
-            (_, Masking::None) if wide => self.asm.put(Code::VEX_Vmovd_rm32_xmm, place, x),
-            (_, Masking::None) => self.asm.put(Code::VEX_Vmovq_xmmm64_xmm, place, x),
-            _ => self.store_some_bytes(place, x),
+            (Lane::Uniform, _) => self.asm.extract(Code::VEX_Vpextrb_r32m8_xmm_imm8, place, x, 0),
+            (Lane::Unit, Masking::None) if wide => self.asm.put(Code::VEX_Vmovd_rm32_xmm, place, x),
+            (Lane::Unit, Masking::None) => self.asm.put(Code::VEX_Vmovq_xmmm64_xmm, place, x),
+            (_, masking) => self.store_bytes((place, lane.elements() as i32), x, masking != Masking::None),
         }
     }
-    /// Reads the bytes of those lanes that the last vector has, one by one: AVX2 has no mask for bytes.
-    fn load_some_bytes(&mut self, place: Place, x: Register) {
-        self.asm.three(Code::VEX_Vpxor_xmm_xmm_xmmm128, x, x, x);
-        self.each_byte(place, |e, place, lane| e.asm.insert_byte(Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8, x, place, lane));
+    /// Reads bytes one by one, of the last vector those of the lanes that there are: AVX2 has no mask for bytes.
+    fn load_bytes(&mut self, from: (Place, i32), x: Register, tail: bool) {
+        self.asm.three(self.asm.code(&code::XOR_I32, 16), x, x, x);
+        let wide = self.program.isa == Isa::Avx512;
+        let code = if wide { Code::EVEX_Vpinsrb_xmm_xmm_r32m8_imm8 } else { Code::VEX_Vpinsrb_xmm_xmm_r32m8_imm8 };
+        self.each_byte(from, tail, |e, place, lane| e.asm.insert_byte(code, x, place, lane));
     }
     /// Writes them.
-    fn store_some_bytes(&mut self, place: Place, x: Register) {
-        self.each_byte(place, |e, place, lane| e.asm.extract_byte(Code::VEX_Vpextrb_r32m8_xmm_imm8, place, x, lane));
+    fn store_bytes(&mut self, to: (Place, i32), x: Register, tail: bool) {
+        let wide = self.program.isa == Isa::Avx512;
+        let code = if wide { Code::EVEX_Vpextrb_r32m8_xmm_imm8 } else { Code::VEX_Vpextrb_r32m8_xmm_imm8 };
+        self.each_byte(to, tail, |e, place, lane| e.asm.extract(code, place, x, lane));
     }
-    /// Code for each lane of the last vector, as many as there are; there is one.
-    fn each_byte(&mut self, place: Place, mut code: impl FnMut(&mut Self, Place, u32)) {
+    /// Code for each lane of a vector, as many as there are.
+    fn each_byte(&mut self, (place, by): (Place, i32), tail: bool, mut code: impl FnMut(&mut Self, Place, u32)) {
         let mut ends = vec![];
         for lane in 0..self.program.width {
-            if lane > 0 {
-                self.asm.number_at(Code::Test_rm8_imm8, Place::at(Register::RSP, TAIL), 1 << lane);
-                ends.push(self.asm.jump_ahead(Code::Je_rel32_64));
-            }
-            code(self, Place { offset: place.offset + lane as i64, ..place }, lane as u32);
+            ends.extend(self.leave_without(lane, tail));
+            code(self, Place { offset: place.offset + lane as i64 * i64::from(by), ..place }, lane as u32);
         }
         ends.into_iter().for_each(|end| self.asm.land(end));
     }

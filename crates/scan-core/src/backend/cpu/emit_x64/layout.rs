@@ -150,7 +150,7 @@ impl Emitter<'_> {
             asm.fetch(Code::Mov_r64_rm64, TEMP, task(from));
             asm.put(Code::Mov_rm64_r64, frame(to), TEMP);
         }
-        if self.shape.masked && self.program.isa == Isa::Avx2 {
+        if self.shape.masked {
             self.asm.fetch(Code::Mov_r64_rm64, TEMP, task(std::mem::offset_of!(Task, mask)));
             self.asm.put(Code::Mov_rm64_r64, frame(TAIL), TEMP);
         }

@@ -125,7 +125,7 @@ impl Emitter<'_> {
         let base = self.place(mem, 0).base;
         MemoryOperand::new(base, numbers, size, 0, 0, false, Register::None)
     }
-    /// Reads elements; of bools by way of the vector register `temp`.
+    /// Reads elements; of bools, and of those that lie apart, by way of the vector register `temp`.
     pub(super) fn load(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.load_at(mem, place, copy, reg, temp);
@@ -137,7 +137,7 @@ impl Emitter<'_> {
         }
         let (double, bytes) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()));
         if let Lane::Apart(_) = mem.lane {
-            return self.load_apart(id, place, copy, reg);
+            return self.load_apart(id, place, copy, reg, temp);
         }
         if mem.lane == Lane::Uniform {
             let code = self.asm.code(if double { &code::BROADCAST_F64 } else { &code::BROADCAST_F32 }, bytes);
@@ -156,16 +156,19 @@ impl Emitter<'_> {
     pub(super) fn tail_mask(&self, double: bool, bytes: usize) -> Register {
         vector(if double || self.program.width == 8 { 15 } else { 14 }, bytes)
     }
-    /// Writes elements from a register; bools by way of the vector register `temp`.
+    /// Writes elements from a register; bools, and what lies apart, by way of the vector register `temp`.
     pub(super) fn store(&mut self, mem: MemId, copy: usize, reg: u8, temp: Option<u8>) {
         let place = self.place(mem, copy);
         self.store_at(mem, place, copy, reg, temp, self.shape.streams);
     }
     /// The same at a place; `streams` past the caches.
-    pub(super) fn store_at(&mut self, mem: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>, streams: bool) {
-        let mem = self.program.mems[mem].clone();
+    pub(super) fn store_at(&mut self, id: MemId, place: Place, copy: usize, reg: u8, temp: Option<u8>, streams: bool) {
+        let mem = self.program.mems[id].clone();
         if mem.dtype == DType::Bool {
             return self.store_bools(mem.lane, place, copy, reg, temp.unwrap_or(0));
+        }
+        if let Lane::Apart(_) = mem.lane {
+            return self.store_apart(id, place, copy, reg, temp);
         }
         let (double, bytes, wide) = (mem.dtype.size() == 8, self.program.row(mem.dtype.size()), self.program.isa == Isa::Avx512);
         if mem.lane == Lane::Uniform {
@@ -202,8 +205,8 @@ impl Emitter<'_> {
     pub(super) fn is_mask(&self, mem: MemId) -> bool {
         self.program.mems[mem].dtype == DType::Bool && self.program.isa == Isa::Avx512
     }
-    /// A vector register that the current item may use, where bools go to or come from memory.
+    /// A vector register that the current item may use, where bools go to or come from memory, or elements that lie apart.
     pub(super) fn temp_for(&mut self, mem: MemId) -> Option<u8> {
-        (self.program.mems[mem].dtype == DType::Bool).then(|| self.take(0, None))
+        (self.program.mems[mem].dtype == DType::Bool || self.program.has_parts(mem)).then(|| self.take(0, None))
     }
 }

@@ -165,8 +165,6 @@ pub(super) struct Program {
     pub pool: Vec<Line>,
     /// Operands that are not found by way of others.
     pub few: Vec<usize>,
-    /// Where the pool has how far lanes are from the first one, in i32, by bytes from a lane to the next.
-    pub ramps: Vec<(i32, i64)>,
 }
 
 impl Program {
@@ -199,7 +197,6 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
         s.program.carries.push(h);
     }
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
-    s.program.add_ramps();
     super::order::prune(&mut s.program);
     super::order::sink_masks(&mut s.program);
     Ok(s.program)
@@ -226,9 +223,6 @@ impl<'a> Selector<'a> {
         if let Some(small) = dtypes().find(|d| *d != DType::Bool && d.size() < 4) {
             return refuse(format!("values of dtype {}", small.name()));
         }
-        if kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)) && m.dtype == DType::Bool) {
-            return refuse("bools that lie apart");
-        }
         let varying = kernel.varying();
         let lanes = kernel.body.iter().zip(varying.iter()).filter(|(_, v)| **v).map(|(i, _)| i.dtype);
         let lanes = lanes.chain(kernel.mems.iter().filter(|m| m.lane.varies()).map(|m| m.dtype));
@@ -244,7 +238,6 @@ impl<'a> Selector<'a> {
             mems: kernel.mems.clone(),
             pool: vec![],
             few: kernel.mems.iter().enumerate().filter(|(_, mem)| mem.beside.is_none()).map(|(k, _)| k).collect(),
-            ramps: vec![],
         };
         let kept = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next));
         let direct = kept.map(|r| origin(kernel, r)).collect();

@@ -62,9 +62,9 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: 
     }
     let touched = touched(kernel, needed, &still);
     let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants };
-    let uniform = loops.load_carries(Lane::Uniform, None);
+    let uniform = loops.load_carries(false, None);
     let (last, ran) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
-    loops.store_carries(Lane::Uniform, None, &last);
+    loops.store_carries(false, None, &last);
     loops.builder.ins().return_(&[ran]);
     builder.seal_all_blocks();
 }
@@ -135,11 +135,12 @@ impl Loops<'_, '_> {
         walk::first(self.builder, self.kernel, self.word, &self.frame, m, lane)
     }
 
-    fn load_carries(&mut self, which: Lane, lane: Option<Value>) -> Carries {
+    /// Carries that lanes have of their own, or those that they share.
+    fn load_carries(&mut self, own: bool, lane: Option<Value>) -> Carries {
         let kernel = self.kernel;
         let load = |carry: &crate::kernel::Carry| {
             let mem = &kernel.mems[carry.mem];
-            (mem.lane == which).then(|| {
+            (mem.lane.varies() == own).then(|| {
                 let address = self.address(carry.mem, lane);
                 self.builder.ins().load(machine(mem.dtype), flags(), address, 0)
             })
@@ -147,9 +148,9 @@ impl Loops<'_, '_> {
         kernel.carries.iter().map(load).collect()
     }
 
-    fn store_carries(&mut self, which: Lane, lane: Option<Value>, values: &Carries) {
+    fn store_carries(&mut self, own: bool, lane: Option<Value>, values: &Carries) {
         for (id, carry) in self.kernel.carries.enumerate() {
-            if self.kernel.mems[carry.mem].lane == which {
+            if self.kernel.mems[carry.mem].lane.varies() == own {
                 let address = self.address(carry.mem, lane);
                 let value = values[id].expect("the value of a carry after a step");
                 self.builder.ins().store(flags(), value, address, 0);
@@ -174,10 +175,10 @@ impl Loops<'_, '_> {
 
     /// One lane over time: its carries afterwards, and how many steps ran.
     fn lane(&mut self, lane: Option<Value>, uniform: &Carries) -> (Carries, Value) {
-        let unit = self.load_carries(Lane::Unit, lane);
-        let before: Vec<Value> = self.kernel.carries.ids().filter_map(|c| uniform[c].or(unit[c])).collect();
+        let own = self.load_carries(true, lane);
+        let before: Vec<Value> = self.kernel.carries.ids().filter_map(|c| uniform[c].or(own[c])).collect();
         let after = self.steps(lane, before);
-        self.store_carries(Lane::Unit, lane, &after.0);
+        self.store_carries(true, lane, &after.0);
         after
     }
 

@@ -347,14 +347,32 @@ fn copy_of<T: Copy>() -> Pair {
     Pair { many: many::<T>, one: one::<T> }
 }
 
-/// The loop that copies elements of a size that lie apart; by how many elements lies at b, an i64.
-pub fn apart(size: usize) -> Loop {
+/// The loop that reads elements of a size that lie apart; by how many elements lies at b, an i64.
+pub fn gathered(size: usize) -> Loop {
     unsafe fn many<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
         // SAFETY: as granted by the caller.
         unsafe {
             let (first, by) = (a.cast::<T>(), *b.cast::<i64>() as isize);
             let rows = output::<T>(to, n).iter_mut().enumerate();
             rows.for_each(|(l, r)| *r = MaybeUninit::new(*first.wrapping_offset(l as isize * by)));
+        }
+    }
+    match size {
+        1 => many::<u8>,
+        2 => many::<u16>,
+        4 => many::<u32>,
+        _ => many::<u64>,
+    }
+}
+
+/// The loop that writes elements of a size as far apart.
+pub fn scattered(size: usize) -> Loop {
+    unsafe fn many<T: Copy>(to: *mut u8, a: *const u8, b: *const u8, _: *const u8, n: usize) {
+        // SAFETY: as granted by the caller, also of the elements that lie so far apart.
+        unsafe {
+            let (first, by) = (to.cast::<T>(), *b.cast::<i64>() as isize);
+            let rows = input::<T>(a, n).iter().enumerate();
+            rows.for_each(|(l, &x)| first.wrapping_offset(l as isize * by).write(x));
         }
     }
     match size {

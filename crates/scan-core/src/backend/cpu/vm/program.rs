@@ -59,8 +59,10 @@ pub struct Carried {
     pub place: Place,
     /// Its operand.
     pub mem: MemId,
-    /// Copies the element, or a chunk of them.
-    pub copy: Loop,
+    /// Copies the element, or a chunk of them, from the operand, and back.
+    pub copies: [Loop; 2],
+    /// Elements from a lane of the operand to the next.
+    pub by: i64,
     /// True where one element serves all lanes.
     pub uniform: bool,
 }
@@ -226,6 +228,12 @@ impl<'a> Maker<'a> {
         self.wide && self.kernel.mems[mem].lane.varies()
     }
 
+    /// How many elements lie between those of lanes that do not lie beside each other, in a program for many.
+    fn apart(&self, mem: MemId) -> Option<i32> {
+        let Lane::Apart(by) = self.kernel.mems[mem].lane else { return None };
+        self.wide.then_some(by)
+    }
+
     /// Values that can be computed right into the operand that they are stored to.
     fn find_targets(&mut self) {
         let kernel = self.kernel;
@@ -235,7 +243,8 @@ impl<'a> Maker<'a> {
             let loaded = kernel.body.iter().any(|i| i.op == Op::Load(mem));
             let handed_on = kernel.carries.iter().any(|c| c.next == value) || kernel.stop == Some(value);
             let fits = store.at.is_none() && computes(&kernel.body[value]) && self.varying[value] == self.per_lane(mem);
-            if alone && !loaded && !handed_on && fits && self.targets[value].is_none() {
+            let beside = self.apart(mem).is_none();
+            if alone && beside && !loaded && !handed_on && fits && self.targets[value].is_none() {
                 self.targets[value] = Some(mem);
             }
         }
@@ -324,10 +333,9 @@ impl<'a> Maker<'a> {
     /// Operands are read where they lie, but for those that are looked at when stores may have changed them.
     fn load(&mut self, r: Reg, mem: MemId) {
         let place = self.mem(mem);
-        if let (true, Lane::Apart(n)) = (self.wide, self.kernel.mems[mem].lane) {
-            let (slot, by) = (self.slot(self.points(r)), self.keep(Points::One));
-            self.program.fills.push(Fill { to: by, bits: i64::from(n).cast_unsigned(), splat: None });
-            self.call(loops::apart(self.kernel.dtype(r).size()), slot, &[place, by]);
+        if let Some(by) = self.apart(mem) {
+            let (slot, by) = (self.slot(self.points(r)), self.distance(by));
+            self.call(loops::gathered(self.kernel.dtype(r).size()), slot, &[place, by]);
             return self.set(r, slot);
         }
         let stored = self.kernel.stores.len() > 1 && self.kernel.stores.iter().any(|s| s.value == r);
@@ -377,9 +385,13 @@ impl<'a> Maker<'a> {
         for carry in self.kernel.carries.iter() {
             let (size, per_lane) = (self.kernel.mems[carry.mem].dtype.size(), self.per_lane(carry.mem));
             let place = self.keep(if per_lane { Points::Chunk(size) } else { Points::One });
-            let pair = loops::copy(size);
-            let copy = if per_lane { pair.many } else { pair.one };
-            self.program.carried.push(Carried { place, mem: carry.mem, copy, uniform: !per_lane });
+            let copies = match (per_lane, self.apart(carry.mem)) {
+                (true, Some(_)) => [loops::gathered(size), loops::scattered(size)],
+                (true, None) => [loops::copy(size).many; 2],
+                (false, _) => [loops::copy(size).one; 2],
+            };
+            let by = self.kernel.mems[carry.mem].lane.elements() as i64;
+            self.program.carried.push(Carried { place, mem: carry.mem, copies, by, uniform: !per_lane });
         }
     }
 
@@ -463,13 +475,25 @@ impl<'a> Maker<'a> {
         last
     }
 
+    /// Where a number of elements lies.
+    fn distance(&mut self, elements: i32) -> Place {
+        let place = self.keep(Points::One);
+        self.program.fills.push(Fill { to: place, bits: i64::from(elements).cast_unsigned(), splat: None });
+        place
+    }
+
     fn store(&mut self) {
         for store in &self.kernel.stores {
             let to = self.mem(store.mem);
-            match store.at {
-                Some(at) => self.scatter(to, store.mem, at, store.value),
-                None if self.targets[store.value] == Some(store.mem) => {}
-                None => self.copy(store.value, store.mem, to),
+            match (store.at, self.apart(store.mem)) {
+                (None, Some(by)) => {
+                    let from = if self.varying[store.value] { self.get(store.value) } else { self.copied(store.value, store.mem) };
+                    let by = self.distance(by);
+                    self.call(loops::scattered(self.kernel.mems[store.mem].dtype.size()), to, &[from, by]);
+                }
+                (Some(at), _) => self.scatter(to, store.mem, at, store.value),
+                (None, None) if self.targets[store.value] == Some(store.mem) => {}
+                (None, None) => self.copy(store.value, store.mem, to),
             }
         }
     }

@@ -102,7 +102,7 @@ unsafe fn blocks(kernel: &Kernel, program: &Program, frame: &Frame, file: *mut u
             }
             for c in &program.carried {
                 let (to, from) = (places[c.place as usize], operand(c.mem));
-                (c.copy)(to, from, from, from, lanes);
+                (c.copies[0])(to, from, (&raw const c.by).cast(), from, lanes);
             }
             ran = if frame.lanes == 1 {
                 steps_of_one(program, &places, &moving, frame)
@@ -112,7 +112,7 @@ unsafe fn blocks(kernel: &Kernel, program: &Program, frame: &Frame, file: *mut u
             block += lanes;
             for c in program.carried.iter().filter(|c| !c.uniform || block == frame.lanes) {
                 let (to, from) = (operand(c.mem), places[c.place as usize]);
-                (c.copy)(to, from, from, from, lanes);
+                (c.copies[1])(to, from, (&raw const c.by).cast(), from, lanes);
             }
         }
     }
