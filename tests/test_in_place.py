@@ -120,20 +120,20 @@ def test_written_with_a_view_of_itself(xs):
     check(xs, lambda i, x, buf: (b := buf.at[1:3].set(buf[::-1][1:3] + x)).at[:3].set(b.reshape((2, 3))[1]), update)
 
 
-ORDER = np.array([2, 0, 1, 5, 5, 3])
+ORDER = np.array([2, 0, 1, 5, 5, 3, 9, 8, 8, 11, 7, 10])
 
 # Places that the step's number decides on are written out in one kernel for few elements alone: for others the step is a list of parts, and
-# may write in place.
+# may write in place. Six elements are few, twelve are not; m is how many.
 OF_ITSELF = {
-    "reversed": lambda b, i, at: at(b)[::-1].set(b),
-    "in another order": lambda b, i, at: at(b)[ORDER].set(b),
-    "in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].set(b),
-    "added in an order of the step": lambda b, i, at: at(b)[(ORDER + i) % 6].add(b),
-    "from its end, under another shape": lambda b, i, at: at(b)[(5 - np.arange(6) + i) % 6].set(
-        b.reshape((2, 3, *b.shape[1:])).reshape(b.shape)
+    "reversed": lambda b, i, at, m: at(b)[::-1].set(b),
+    "in another order": lambda b, i, at, m: at(b)[ORDER[:m]].set(b),
+    "in an order of the step": lambda b, i, at, m: at(b)[(ORDER[:m] + i) % m].set(b),
+    "added in an order of the step": lambda b, i, at, m: at(b)[(ORDER[:m] + i) % m].add(b),
+    "from its end, under another shape": lambda b, i, at, m: at(b)[(m - 1 - np.arange(m) + i) % m].set(
+        b.reshape((2, m // 2, *b.shape[1:])).reshape(b.shape)
     ),
-    "shifted": lambda b, i, at: at(b)[1:].set(b[:-1]),
-    "two rows swapped": lambda b, i, at: at(at(b)[i % 6].set(b[4]))[4].set(b[i % 6]),
+    "shifted": lambda b, i, at, m: at(b)[1:].set(b[:-1]),
+    "two rows swapped": lambda b, i, at, m: at(at(b)[i % m].set(b[4]))[4].set(b[i % m]),
 }
 
 
@@ -160,18 +160,18 @@ class _At:
 
 @pytest.mark.parametrize("how", OF_ITSELF)
 @pytest.mark.parametrize("n", [1, 2, 5])
-@pytest.mark.parametrize("row", [(), (150,)], ids=["numbers", "rows"])
+@pytest.mark.parametrize(("m", "row"), [(6, ()), (6, (150,)), (12, (150,))], ids=["numbers", "rows", "more rows"])
 @pytest.mark.usefixtures("chosen_engine")
-def test_written_over_with_what_it_holds(how, n, row):
+def test_written_over_with_what_it_holds(how, n, m, row):
     step, b0, steps = OF_ITSELF[how], rs.tensor("float64", (None,) * (1 + len(row)), "b0"), rs.lscalar("n")
-    (last,) = run(lambda i, b: step(b, i, lambda x: x.at), [b0], [rs.arange(steps)])
-    start = np.arange(1.0, 1 + 6 * math.prod(row)).reshape(6, *row)
+    (last,) = run(lambda i, b: step(b, i, lambda x: x.at, m), [b0], [rs.arange(steps)])
+    start = np.arange(1.0, 1 + m * math.prod(row)).reshape(m, *row)
     want = start
     for i in range(n):
-        want = step(want, i, _At)
+        want = step(want, i, _At, m)
     f = rs.function([b0, steps], last)
     np.testing.assert_array_equal(f(start, n), want)
-    if "an order of the step" in how and row:
+    if "an order of the step" in how and m == 12:
         (variant,) = f.explain().loops[0].variants
         assert variant.copies, "what is written over is read meanwhile"
 

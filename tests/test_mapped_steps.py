@@ -29,6 +29,10 @@ STEPS = {
     "sorted": (lambda s: rs.sort(s) * 0.9 + rs.cumsum(s) * 0.1 + rs.argmax(s), 4),
     "chosen": (lambda s: rs.where(s[0] > s[1], s * 0.5, s[::-1] + 0.1), 2),
     "written": (lambda s: s.at[1].set(s[0] * 0.5).at[0].add(s[2] - s[1]), 3),
+    "solved": (lambda s: s * 0.5 + rs.linalg.solve(2 * rs.eye(2) + 0.1 * s[0], s[1:])[0], 3),
+    "inverse": (lambda s: rs.tanh(s + rs.linalg.inv(rs.eye(2) + rs.outer(s, s))[0] + rs.linalg.det(rs.eye(2) + rs.outer(s, s))), 2),
+    "cholesky": (lambda s: s * 0.5 + rs.linalg.cholesky(rs.eye(2) + rs.outer(s, s))[:, 0], 2),
+    "searched": (lambda s: s * 0.5 + rs.searchsorted(np.array([-1.0, 0.0, 0.5]), s[0]), 2),
     "summed": (lambda s: rs.tanh(s - rs.mean(s)) + rs.std(s) * rs.arange(3), 3),
 }
 
@@ -74,6 +78,63 @@ def test_gradients_of_each_row(name):
     np.testing.assert_array_equal(got, expected)
     alone = rs.compile(rs.grad(loss))
     np.testing.assert_allclose(got, np.stack([alone(row) for row in x]), rtol=1e-9, atol=1e-12)
+
+
+TABLE = np.random.default_rng(5).normal(size=(4, 4))
+
+#: Steps with an integer for each row.
+INDEXED = {
+    "element": lambda s, i: s[i % 3] * s,
+    "of a small table": lambda s, i: rs.constant(TABLE)[i, 1] * s + rs.constant(TABLE)[2][i],
+    "of a large table": lambda s, i: rs.constant(np.arange(40.0))[9 * i] * 0.1 * s,
+    "a row of a table": lambda s, i: rs.constant(TABLE)[i][:3] + s,
+    "set": lambda s, i: s.at[i % 3].set(s[1] * 0.5),
+    "added": lambda s, i: s.at[i % 3].add(s[(i + 1) % 3]),
+    "not modulo": lambda s, i: s.at[i - 1].add(1.0),
+}
+
+
+def indexed(name):
+    def step(s, i):
+        return dict(s=rs.clip(INDEXED[name](s, i), -3, 3), i=(i * 5 + 1) % 4)
+
+    return lambda s0, i0: rs.loop(step, init=dict(s=s0, i=i0), n_steps=5).s
+
+
+@pytest.mark.usefixtures("chosen_engine")
+@pytest.mark.parametrize("n", [5, 21])
+@pytest.mark.parametrize("name", INDEXED)
+def test_an_index_for_each_row(name, n):
+    rng = np.random.default_rng(6)
+    got, expected, plan = both(rs.vmap(indexed(name)), rng.normal(size=(n, 3)), rng.integers(0, 3, n))
+    np.testing.assert_array_equal(got, expected)
+    assert f"{n} lanes" in plan, plan
+
+
+@pytest.mark.usefixtures("chosen_engine")
+@pytest.mark.parametrize("name", ["of a small table", "of a large table", "not modulo"])
+@pytest.mark.parametrize("row", [0, 6, 20])
+def test_an_index_outside_in_one_row(name, row):
+    i0 = np.zeros(21, int)
+    i0[row] = 7
+    f = rs.vmap(indexed(name))
+    with pytest.raises(rs.RscanIndexError) as found:
+        rs.compile(f)(np.ones((21, 3)), i0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RSCAN_ENGINE", "eval")
+        with pytest.raises(rs.RscanIndexError) as expected:
+            rs.compile(f)(np.ones((21, 3)), i0)
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.usefixtures("chosen_engine")
+def test_a_singular_matrix_in_one_row():
+    f = rs.vmap(lambda s0: rs.loop(lambda s: s + 0.1 * rs.linalg.solve(rs.diag(s), s), init=s0, n_steps=40))
+    x = np.ones((9, 2))
+    assert "9 lanes" in both(f, x)[2]
+    x[5, 1] = 0.0
+    with pytest.raises(rs.errors.LinAlgError):
+        rs.compile(f)(x)
 
 
 @pytest.mark.usefixtures("chosen_engine")
