@@ -12,7 +12,7 @@ use crate::types::{Array, DType};
 use smallvec::SmallVec;
 
 /// More instructions than this are no kernel any more.
-const MOST: usize = 6000;
+pub(super) const MOST: usize = 6000;
 
 /// A graph on its way into a kernel. Extents of all its values are known.
 pub struct Lowering<'a> {

@@ -10,9 +10,9 @@
 //! ([`Op::mapped_axis`](crate::ir::Op::mapped_axis)), of what only moves elements each element is traced to where it comes from.
 
 use super::moves::{Source, sources};
-use super::nodes::Lowering;
+use super::nodes::{Lowering, MOST};
 use super::picks::{LOOKED_AT, at_places, named, spot_of};
-use super::scan::{known_row, known_shape};
+use super::scan::{Kind, Kinds, SCALARS, known_row, known_shape};
 use super::value::{Layout, Val, bits_of};
 use super::{Lowered, refuse};
 use crate::ir::op::Write;
@@ -25,6 +25,8 @@ use crate::types::{Array, DType};
 
 /// Fewer rows do not fill a vector.
 const FEWEST: usize = 4;
+/// So many elements of a row at most are scalars.
+const OF_A_ROW: usize = 128;
 /// So many elements at most are traced while planning.
 const TRACED: usize = 1 << 20;
 
@@ -40,6 +42,24 @@ pub(super) fn row_counts(scan: &Scan, body: &Graph) -> Lowered<Vec<usize>> {
     Ok(counts)
 }
 
+/// True for a step whose rows have few elements each: others would take long to lower, and longer to run than lists of kernels.
+pub(super) fn is_small(body: &Graph, kinds: &Kinds, layout: Layout) -> bool {
+    let scalars = |v: Value| {
+        let shape = known_shape(body, v).ok()?;
+        // A table stays in memory.
+        let all = if kinds.tabled(body, layout, v) { 0 } else { count(&shape) };
+        match layout.row_axis(&shape) {
+            Some(axis) => Some(all / shape[axis]).filter(|&n| n <= OF_A_ROW),
+            None => Some(all),
+        }
+    };
+    let sum = |values: &mut dyn Iterator<Item = Value>| values.map(scalars).sum::<Option<usize>>();
+    let given = body.params().iter().copied().filter(|&v| kinds.of(v) == Kind::Step);
+    let made = kinds.nodes(body).filter(|n| kinds.of(n.outs[0]) == Kind::Step).flat_map(|n| n.outs.iter().copied());
+    let within = |n: Option<usize>, most: usize| n.is_some_and(|n| n <= most);
+    within(sum(&mut given.chain(kinds.roots(body, layout))), SCALARS) && within(sum(&mut made.into_iter()), MOST)
+}
+
 /// True for an array that has elements of its own for each row.
 pub(super) fn own_rows(a: &Array, layout: Layout) -> bool {
     layout.row_axis(a.shape()).is_some_and(|axis| !repeats(a, axis))
@@ -47,8 +67,8 @@ pub(super) fn own_rows(a: &Array, layout: Layout) -> bool {
 
 /// True for an array whose elements are the same all along an axis.
 fn repeats(a: &Array, axis: usize) -> bool {
-    let (extent, behind) = (a.shape()[axis], count(&a.shape()[axis + 1..]));
-    (0..a.len()).all(|at| bits_of(a, at) == bits_of(a, at - at / behind % extent * behind))
+    let (extent, behind, bits) = (a.shape()[axis], count(&a.shape()[axis + 1..]), a.bits());
+    (0..a.len()).all(|at| bits[at] == bits[at - at / behind % extent * behind])
 }
 
 /// An element: of which moved input, in which row of it where that has rows, and which element of such a row.

@@ -3,7 +3,7 @@
 use super::dynamic_slice::{self, reads_by_index};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
-use super::rows::{own_rows, row_counts};
+use super::rows::{is_small, own_rows, row_counts};
 use super::tables::{OpenTable, Table, Tables};
 use super::value::{Layout, Val};
 use super::window::{Mems, Open, Window, known_stride};
@@ -97,7 +97,7 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<L
         return refuse("rows without elements");
     }
     if largest > 1 && !scan.until {
-        let rows = row_counts(scan, &body)?.into_iter().map(Layout::Rows);
+        let rows = row_counts(scan, &body)?.into_iter().map(Layout::Rows).filter(|layout| is_small(&body, &kinds, *layout));
         let mut why = None;
         for layout in [Layout::Lanes(largest)].into_iter().chain(rows) {
             match build(scan, &body, &kinds, layout, &none) {
@@ -132,7 +132,7 @@ fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
 /// Arrays of so few elements are no tables.
 pub(super) const SMALL_TABLE: usize = 8;
 /// So many scalars at most are kept one by one.
-const SCALARS: usize = 1500;
+pub(super) const SCALARS: usize = 1500;
 
 fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tables) -> Lowered<LoopKernel> {
     let mut lowering = Lowering::new(body, layout);
@@ -307,7 +307,7 @@ impl Kinds {
     }
     /// An array that does not change within a step and of which nothing but some elements are read, by numbers that steps compute: it stays
     /// in memory. Of small ones all elements are loaded.
-    fn tabled(&self, body: &Graph, layout: Layout, v: Value) -> bool {
+    pub(super) fn tabled(&self, body: &Graph, layout: Layout, v: Value) -> bool {
         let large = known_shape(body, v).is_ok_and(|shape| count(&shape) > SMALL_TABLE);
         let by_row = known_shape(body, v).is_ok_and(|shape| layout.row_axis(&shape).is_some());
         if !layout.by_element() || by_row || !large || body.results().contains(&v) {
@@ -331,7 +331,7 @@ impl Kinds {
         uses.all(|(n, k, _)| names(n, k))
     }
     /// Values computed before the loop that the step uses.
-    fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
+    pub(super) fn roots(&self, body: &Graph, layout: Layout) -> Vec<Value> {
         let spread = |v: Value| match layout {
             Layout::Elements => body.const_value(v).is_some() && self.tabled(body, layout, v),
             Layout::Lanes(_) => body.const_value(v).is_some_and(|a| !is_uniform(a)),
