@@ -14,7 +14,7 @@ BUGS = [
     ("wgpu", "values of the host's functions are taken where they are not", WGPU + "wgsl.rs", "let not = if «t.holds» {", "!t.holds"),
     ("wgpu", "the step that stops is not counted", WGPU + "wgsl.rs", 'self.line(«"ran = t + 1u;"»);', '"ran = t;"'),
     ("wgpu", "a value that lanes share is written before all have read it", WGPU + "wgsl.rs",
-     "if «self.kernel.mems[mem].lane == Lane::Unit» {", "true"),
+     "if «self.kernel.mems[mem].lane.varies()» {\n            address(mem)", "true"),
     ("wgpu", "what is written is read once", WGPU + "wgsl.rs",
      "self.kernel.mems[mem].stride == Some(0) && «!self.kernel.stores.iter().any(|s| s.mem == mem)»", "true"),
     ("wgpu", "words overtake launches", WGPU + "memory.rs",
@@ -49,7 +49,7 @@ BUGS = [
     ("cuda", "a loop does not tell that it stopped", CUDA + "ptx.rs",
      'self.text.line(«format!("or.b32 {at}, {at}, {STOPPED:#x};")»);', 'format!("or.b32 {at}, {at}, 0;")'),
     ("cuda", "a value that lanes share is written before all have read it", CUDA + "ptx.rs",
-     "if «self.kernel.mems[mem].lane == Lane::Unit» {", "true"),
+     "if «self.kernel.mems[mem].lane.varies()» {", "true"),
     ("cuda", "words overtake launches", CUDA + "memory.rs",
      "«self.hand_over(self.waiting.len())?»;\n        if words.is_empty() {\n            return Ok(());\n        }\n"
      "        self.ask(|driver| driver.write(", "()"),
