@@ -3,19 +3,13 @@
 import numpy as np
 import rscan as rs
 from models import Model
+from models.odes import rk4
 
 KIND = "ensembles under vmap"
 
 
 def _lorenz(stack, s):
     return stack([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]])
-
-
-def _rk4(f, s, h):
-    k1 = f(s)
-    k2 = f(s + h / 2 * k1)
-    k3 = f(s + h / 2 * k2)
-    return s + h / 6 * (k1 + 2 * k2 + 2 * k3 + f(s + h * k3))
 
 
 class LorenzEnsemble(Model):
@@ -28,14 +22,14 @@ class LorenzEnsemble(Model):
         return (random.normal(size=(rows, 3)),)
 
     def rscan(self, rows, steps):
-        return rs.compile(rs.vmap(lambda s0: rs.loop(lambda s: _rk4(lambda s: _lorenz(rs.stack, s), s, 0.01), init=s0, n_steps=steps)))
+        return rs.compile(rs.vmap(lambda s0: rs.loop(lambda s: rk4(lambda s: _lorenz(rs.stack, s), s, 0.01), init=s0, n_steps=steps)))
 
     def jax(self, rows, steps):
         import jax, jax.numpy as jnp
 
         def run(s0):
             def step(s, _):
-                s = _rk4(lambda s: _lorenz(jnp.stack, s), s, 0.01)
+                s = rk4(lambda s: _lorenz(jnp.stack, s), s, 0.01)
                 return s, s
 
             return jax.lax.scan(step, s0, None, length=steps)[1]
