@@ -51,7 +51,14 @@ impl Bounds<'_> {
     }
 
     fn kernel(&self, inner: &InnerKernel) -> bool {
-        self.nest(&inner.nest, inner.operands.iter()) && inner.stopped.iter().chain(&inner.ran).all(|place| self.array(place))
+        self.nest(&inner.nest, inner.operands.iter())
+            && inner
+                .stopped
+                .iter()
+                .chain(&inner.failed)
+                .chain(inner.votes.iter().map(|v| &v.0))
+                .chain(&inner.ran)
+                .all(|place| self.array(place))
     }
 
     fn nest<'a>(&self, nest: &Nest, operands: impl Iterator<Item = &'a Place>) -> bool {

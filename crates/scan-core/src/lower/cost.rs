@@ -146,7 +146,9 @@ fn nest(nest: &Nest, steps: usize) -> f64 {
     KERNEL + nest.places() as f64 * (run + if nest.outer.is_empty() { 0.0 } else { PLACE })
 }
 fn looped(inner: &InnerKernel) -> f64 {
-    nest(&inner.nest, inner.count.about())
+    let steps = inner.count.about();
+    // One at a time where votes are counted.
+    nest(&inner.nest, steps) + if inner.votes.is_some() { KERNEL * steps.saturating_sub(1) as f64 } else { 0.0 }
 }
 fn listed(inner: &InnerList) -> f64 {
     inner.count.about() as f64 * inner.items.iter().map(item).sum::<f64>()

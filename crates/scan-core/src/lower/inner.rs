@@ -4,6 +4,7 @@ use super::fusions::{DEEP, known};
 use super::mixed::{Item, MixedLoop, Place, Work, listed};
 use super::rooms::roomy;
 use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
+use super::votes::Votes;
 use super::window::Window;
 use super::{Lowered, Refusal, refuse};
 use crate::base::{Diagnostic, Id, Result};
@@ -58,7 +59,9 @@ pub(crate) struct InnerKernel {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
-    /// Where it tells that it could not do what the law does, which then runs the loop around.
+    /// Where its lanes vote on that at each step, and which votes stop it.
+    pub votes: Option<(Place, Votes)>,
+    /// Where it tells, in a bool for each lane, that it could not do what the law does, which then runs the loop around.
     pub failed: Option<Place>,
     /// Where it tells how many steps it ran.
     pub ran: Option<Place>,
@@ -104,6 +107,7 @@ impl InnerKernel {
         self.operands
             .iter_mut()
             .chain(&mut self.stopped)
+            .chain(self.votes.as_mut().map(|votes| &mut votes.0))
             .chain(&mut self.failed)
             .chain(&mut self.ran)
             .chain(self.count.place())
@@ -323,8 +327,8 @@ impl Inner {
             let list = if kernel.is_long() { list().ok()? } else { return None };
             matches!(&list, Form::List(plan, _) if plan.is_quicker(kernel)).then_some(list)
         };
-        let form = match lower(scan, &params, &values) {
-            Ok(kernel) if kernel.flags() <= 1 && kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => {
+        let form = match lower(scan, &params, &values, true) {
+            Ok(kernel) if kernel.windows.iter().all(|w| !w.entering && w.far.is_empty()) => {
                 quicker(&kernel).unwrap_or_else(|| Form::Kernel(Box::new(kernel)))
             }
             _ => list()?,

@@ -150,8 +150,9 @@ impl Planner<'_> {
             around.states.push(memory);
             around.strides.push(count(&window.shape));
         }
-        let [stopped, failed] =
-            [Spot::Stopped, Spot::Failed].map(|spot| kernel.places.contains(&spot).then(|| self.memory(DType::Bool, 1, &[])));
+        let voters = kernel.votes.map_or(0, |votes| votes.voters);
+        let [stopped, failed, votes] = [(Spot::Stopped, 1), (Spot::Failed, kernel.flags()), (Spot::Votes, voters)]
+            .map(|(spot, bools)| kernel.places.contains(&spot).then(|| self.memory(DType::Bool, bools, &[])));
         let mut strides = vec![];
         let mut operands = vec![];
         for (k, spot) in kernel.places.iter().enumerate() {
@@ -173,6 +174,7 @@ impl Planner<'_> {
                 }
                 Spot::Stopped => (stopped.clone().ok_or_else(lost)?, 0, 0),
                 Spot::Failed => (failed.clone().ok_or_else(lost)?, 0, 0),
+                Spot::Votes => (votes.clone().ok_or_else(lost)?, 0, 0),
             };
             strides.push(moves * dtype.size() as isize);
             operands.push(Place { first: base.first + at, ..base });
@@ -181,7 +183,8 @@ impl Planner<'_> {
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
         let ins = around.read();
         let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
-        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, failed, ran }));
+        let votes = votes.zip(kernel.votes);
+        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, votes, failed, ran }));
         self.items.push(Item { work, ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);

@@ -43,6 +43,7 @@ mod siblings;
 pub mod stepwise;
 mod tables;
 mod value;
+pub mod votes;
 mod window;
 
 pub use nodes::{Lowering, expressible};

@@ -6,6 +6,7 @@ pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
 use super::tables::{OpenTable, Table, Tables};
 use super::value::{Layout, Val};
+use super::votes::{Quorum, Votes, voted};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
@@ -55,6 +56,8 @@ pub enum Place {
     Stopped,
     /// The bools, one for each lane, that tell whether a step could not do what the law does.
     Failed,
+    /// The bools of each step that decide whether the loop stops.
+    Votes,
 }
 
 /// A loop as one kernel.
@@ -71,47 +74,64 @@ pub struct LoopKernel {
     pub guarded: bool,
     /// True where slices that reach beyond their arrays are among these cases.
     pub slices: bool,
+    /// What decides after each step whether the loop stops, where the kernel itself does not.
+    pub votes: Option<Votes>,
     /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
     pub before: Graph,
 }
 
-/// A loop for body parameters of these types, all extents known, of which some have a value.
+/// A loop for body parameters of these types, all extents known, of which some have a value. Whether it stops may be told by what its lanes
+/// say, where whoever runs it counts that.
 ///
 /// # Errors
 /// Why it is no kernel.
-pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<LoopKernel> {
+pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool) -> Lowered<LoopKernel> {
     let body = prepared(scan, types, values)?;
     let kinds = Kinds::new(scan, &body);
     kinds.check(&body)?;
     let tables = Tables::of(scan, &body, &kinds);
     if !tables.is_empty()
         && scalars(&body, &kinds, &tables)? <= SCALARS
-        && let Ok(kernel) = build(scan, &body, &kinds, Layout::Elements, &tables)
+        && let Ok(kernel) = build(scan, &body, &kinds, Layout::Elements, &tables, None)
     {
         return Ok(kernel);
     }
-    let none = Tables::default();
     let sizes = sizes(&body, &kinds)?;
     let largest = sizes.iter().copied().max().unwrap_or(1);
     if sizes.contains(&0) {
         return refuse("rows without elements");
     }
-    if largest > 1 && !scan.until {
-        let rows = row_counts(scan, &body)?.into_iter().map(Layout::Rows).filter(|layout| is_small(&body, &kinds, *layout));
-        let mut why = None;
-        for layout in [Layout::Lanes(largest)].into_iter().chain(rows) {
-            match build(scan, &body, &kinds, layout, &none) {
-                Err(refusal) => why = why.or(Some(refusal)),
-                done => return done,
-            }
+    let none = Tables::default();
+    let mut why = None;
+    if largest > 1 && (!scan.until || counts && largest >= VOTERS) {
+        match by_lanes(scan, &body, largest) {
+            Err(refusal) => why = Some(refusal),
+            done => return done,
         }
-        if let Some(why) = why.filter(|_| scalars(&body, &kinds, &none).is_ok_and(|n| n > SCALARS)) {
-            return Err(why);
-        }
-    } else if scalars(&body, &kinds, &none)? > SCALARS {
-        return refuse(format!("rows of up to {largest} elements in a loop that stops"));
     }
-    build(scan, &body, &kinds, Layout::Elements, &none)
+    if scalars(&body, &kinds, &none)? > SCALARS {
+        return Err(why.unwrap_or_else(|| Refusal(format!("rows of up to {largest} elements in a loop that stops"))));
+    }
+    build(scan, &body, &kinds, Layout::Elements, &none, None)
+}
+
+/// Of fewer lanes none is asked: scalars stop by themselves.
+const VOTERS: usize = 16;
+
+/// A loop whose elements, or rows, are the lanes.
+fn by_lanes(scan: &Scan, body: &Graph, largest: usize) -> Lowered<LoopKernel> {
+    let voted = scan.until_result().map(|at| voted(body, at)).transpose()?;
+    let (body, quorum) = voted.as_ref().map_or((body, None), |(body, quorum)| (body, Some(*quorum)));
+    let kinds = Kinds::new(scan, body);
+    let rows = row_counts(scan, body)?.into_iter().map(Layout::Rows).filter(|layout| is_small(body, &kinds, *layout));
+    let mut why = None;
+    for layout in [Layout::Lanes(largest)].into_iter().chain(rows) {
+        match build(scan, body, &kinds, layout, &Tables::default(), quorum) {
+            Err(refusal) => why = why.or(Some(refusal)),
+            done => return done,
+        }
+    }
+    why.map_or_else(|| refuse("no lanes"), Err)
 }
 
 /// Elements that a step computes, or is given, but for those of tables. What only moves elements costs nothing where they are scalars.
@@ -134,7 +154,7 @@ pub(super) const SMALL_TABLE: usize = 8;
 /// So many scalars at most are kept one by one.
 pub(super) const SCALARS: usize = 1500;
 
-fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tables) -> Lowered<LoopKernel> {
+fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tables, quorum: Option<Quorum>) -> Lowered<LoopKernel> {
     let mut lowering = Lowering::new(body, layout);
     let mut mems = Mems::default();
     let step = lowering.builder.step();
@@ -166,6 +186,9 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         if layout.lanes() > 1 && layout.spots(&window.shape).1 == Lane::Uniform && window.entering {
             return refuse("a state that all lanes share which reads rows before they are written");
         }
+        if quorum.is_some() && window.entering {
+            return refuse("steps that cannot be made again, in a loop that stops");
+        }
         open.push(match tables.is_table(id) {
             true => Ok(OpenTable::new(&mut lowering, scan, id, window, &mut mems)),
             false => Err(Open::new(&mut lowering, scan, id, window, &mut mems)?),
@@ -187,14 +210,15 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         let ever = lowering.builder.bin(Bin::Or, failed, fails);
         lowering.builder.set_next(carry, ever);
     }
-    if let Some(at) = scan.until_result() {
-        let cond = lowering.regs(body.results()[at])?[0];
-        let cond = lowering.builder.convert(cond, DType::Bool);
-        let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Stopped);
-        let (stopped, _) = lowering.builder.carry(mem);
-        lowering.builder.set_next(stopped, cond);
-        lowering.builder.stop(cond);
-    }
+    let cond = scan.until_result().map(|at| body.results()[at]);
+    let votes = match (cond, quorum) {
+        (Some(vote), Some(quorum)) => Some(lowering.votes(vote, quorum, &mut mems)?),
+        (Some(cond), None) => {
+            stops(&mut lowering, &mut mems, cond)?;
+            None
+        }
+        (None, _) => None,
+    };
     let mut before = body.clone();
     before.set_results(roots);
     if dynamic_slice::slices(&before) {
@@ -204,7 +228,18 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
     let kernel = lowering.builder.finish();
     let guarded = mems.places.contains(&Place::Failed);
     let slices = kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
-    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, before })
+    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, votes, before })
+}
+
+/// Makes the kernel stop where a condition holds.
+fn stops(lowering: &mut Lowering, mems: &mut Mems, cond: Value) -> Lowered<()> {
+    let cond = lowering.regs(cond)?[0];
+    let cond = lowering.builder.convert(cond, DType::Bool);
+    let mem = mems.add(&mut lowering.builder, DType::Bool, Lane::Uniform, Place::Stopped);
+    let (stopped, _) = lowering.builder.carry(mem);
+    lowering.builder.set_next(stopped, cond);
+    lowering.builder.stop(cond);
+    Ok(())
 }
 
 /// Binds a value to an operand in memory of which elements are read by their numbers.

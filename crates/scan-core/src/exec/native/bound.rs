@@ -1,24 +1,24 @@
 //! Parts of a step with their operands, found once for all steps in which no memory moves.
 
 use super::indexed::{ByArrays, Given, read, write};
-use super::kernels::{Either, KernelRun, nested};
+use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
+use super::nested::{ForRun, LoopRun, counted};
 use crate::backend::cpu::{
-    INPUTS, NestRun, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, truth_at, turn, with_inputs, with_slices, write_array,
+    INPUTS, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array,
 };
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
-use crate::ir::{EvalCx, Op, Scan};
+use crate::ir::{EvalCx, Op};
 use crate::lower::dynamic_slice::Slice;
-use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::{Number, Selector, write_run, write_runs};
-use crate::scan::step::{in_step, timed};
+use crate::scan::step::timed;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
@@ -86,54 +86,6 @@ enum Kind<'a> {
     For(Box<ForRun<'a>>),
 }
 
-/// The number of steps of a loop in a step.
-enum Counted<'a> {
-    Known(usize),
-    Read(Spot<'a>, DType),
-}
-
-impl Counted<'_> {
-    fn at(&self, k: &Steps) -> usize {
-        match self {
-            Counted::Known(n) => *n,
-            Counted::Read(spot, dtype) => usize::try_from(integer_at(&spot.at(k), *dtype)).unwrap_or(0),
-        }
-    }
-}
-
-/// A loop in a step that is one kernel.
-struct LoopRun<'a> {
-    scan: &'a Scan,
-    nest: NestRun<'a>,
-    count: Counted<'a>,
-    /// Where it tells that it has stopped.
-    stopped: Option<Spot<'a>>,
-    /// Where it tells that the law must run the loop around.
-    failed: Option<Spot<'a>>,
-    /// Where it tells how many steps it ran.
-    ran: Option<Spot<'a>>,
-    /// Steps between two looks at whether the caller wants to stop.
-    portion: usize,
-}
-
-/// A loop in a step.
-struct ForRun<'a> {
-    scan: &'a Scan,
-    /// How deep it stands.
-    level: usize,
-    count: Counted<'a>,
-    parts: Vec<Bound<'a>>,
-    writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
-    stop: Option<(Spot<'a>, DType)>,
-    /// Where steps read their number.
-    step: Spot<'a>,
-    /// Where it tells how many steps it ran.
-    ran: Option<Spot<'a>>,
-}
-
-/// So many instructions of a kernel run between two looks at whether the caller wants to stop.
-const PORTION: usize = 1 << 22;
-
 impl<'a> Bound<'a> {
     /// A part at step `first` of the outermost loop, for so many steps of the loops around.
     pub(super) fn new(piece: &'a Piece, memories: &Memories<'a>, first: usize, counts: Steps) -> Bound<'a> {
@@ -172,18 +124,7 @@ impl<'a> Bound<'a> {
             },
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
-            Part::Loop(inner) => {
-                let work = inner.nest.lanes * inner.nest.kernel.body.len();
-                Kind::Loop(LoopRun {
-                    scan: &inner.scan,
-                    nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
-                    count: counted(&inner.count, &at),
-                    stopped: inner.stopped.as_ref().map(at),
-                    failed: inner.failed.as_ref().map(at),
-                    ran: inner.ran.as_ref().map(at),
-                    portion: (PORTION / work.max(1)).max(1),
-                })
-            }
+            Part::Loop(inner) => Kind::Loop(LoopRun::new(inner, &at, counts)),
             Part::For(inner) => {
                 let mut counts = counts;
                 counts[inner.level] = inner.count.most();
@@ -378,74 +319,9 @@ impl<'a> Bound<'a> {
     }
 }
 
-impl LoopRun<'_> {
-    /// Nothing that a kernel made counts where it could not do what the law does.
-    fn checked(&self, k: &Steps) -> std::result::Result<(), Halt> {
-        if self.failed.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool)) { Err(Halt::Refused) } else { Ok(()) }
-    }
-
-    /// All n steps; how many ran.
-    fn run(&self, cx: &mut EvalCx, k: &Steps, n: usize) -> std::result::Result<usize, Halt> {
-        let (mut done, mut stops) = (0, false);
-        self.stopped.iter().chain(&self.failed).for_each(|spot| clear(&spot.at(k), 1));
-        while done < n && !stops {
-            if done > 0 {
-                cx.check_clock()?;
-            }
-            done += self.nest.run_part(k, done, self.portion.min(n - done));
-            stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool));
-        }
-        self.checked(k)?;
-        self.ran.iter().for_each(|ran| tell(ran, k, done));
-        Ok(done)
-    }
-}
-
-impl ForRun<'_> {
-    /// All n steps; how many ran.
-    fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
-        let ran = self.steps(cx, k, n, scratch);
-        k[self.level] = 0;
-        if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
-            tell(spot, k, *n);
-        }
-        ran
-    }
-
-    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> std::result::Result<usize, Halt> {
-        for step in 0..n {
-            cx.check()?;
-            k[self.level] = step;
-            tell(&self.step, k, step);
-            for part in &self.parts {
-                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.scan, step)))?;
-            }
-            for ([from, to], n) in &self.writes {
-                copy(&from.at(k), &to.at(k), *n);
-            }
-            if self.stop.is_some_and(|(at, dtype)| truth_at(&at.at(k), dtype)) {
-                return Ok(step + 1);
-            }
-        }
-        Ok(n)
-    }
-}
-
-/// Writes a number of steps.
-fn tell(to: &Spot, k: &Steps, n: usize) {
-    with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
-}
-
 /// Bytes of a value.
 pub(super) fn bytes_of(place: &Place) -> usize {
     count(&place.shape) * place.dtype.size()
-}
-
-fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
-    match count {
-        Count::Known(n) => Counted::Known(*n),
-        Count::Read(place, _) => Counted::Read(at(place), place.dtype),
-    }
 }
 
 fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot; 3], extents: [usize; 3], k: &Steps) -> Result<()> {

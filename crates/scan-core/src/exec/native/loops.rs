@@ -173,7 +173,8 @@ impl NativeLoop {
     }
     /// The loop for parameters of the step of these types and values, and how many instructions its steps have.
     fn made(&self, ins: &[Array], types: &[Type], values: &[Option<Array>]) -> (Variant, usize) {
-        let lowered = lower(&self.scan, types, values).and_then(|plan| match self.engine.too_long(&plan.kernel) {
+        let counts = !matches!(self.engine, Engine::Device(_));
+        let lowered = lower(&self.scan, types, values, counts).and_then(|plan| match self.engine.too_long(&plan.kernel) {
             Some(why) => Err(Refusal(why)),
             None => Ok(plan),
         });

@@ -19,6 +19,7 @@ use crate::lower::Window;
 use crate::lower::dynamic_slice::Slice;
 use crate::lower::inner::{Count, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
+use crate::lower::votes::Votes;
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::scan::step;
@@ -79,6 +80,8 @@ pub(super) struct InnerLoop {
     pub count: Count,
     /// Where it tells that it has stopped.
     pub stopped: Option<Place>,
+    /// Where its lanes vote on that at each step, and which votes stop it.
+    pub votes: Option<(Place, Votes)>,
     /// Where it tells that the law must run the loop around.
     pub failed: Option<Place>,
     pub ran: Option<Place>,
@@ -154,6 +157,7 @@ impl Piece {
                     operands: inner.operands,
                     count: inner.count,
                     stopped: inner.stopped,
+                    votes: inner.votes,
                     failed: inner.failed,
                     ran: inner.ran,
                 }))

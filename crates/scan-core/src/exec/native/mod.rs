@@ -17,6 +17,7 @@ mod loops;
 mod maps;
 mod memories;
 mod mixed;
+mod nested;
 mod padded;
 mod paused;
 mod plan;

@@ -13,6 +13,7 @@ use crate::base::clock::Instant;
 use crate::ir::{EvalCx, Scan, SeqId};
 use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
+use crate::lower::votes::Votes;
 use crate::scan::kept;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
@@ -85,9 +86,30 @@ const BLOCK_BYTES: usize = 1 << 20;
 const STREAM_BYTES: usize = 1 << 16;
 const CACHED_BYTES: usize = 1 << 24;
 
+/// What a kernel tells besides what it makes: whether the loop has stopped, whether it failed (a bool each for all lanes, or one), and
+/// what decides after each step whether it stops.
+#[derive(Clone, Copy)]
+struct Told<'a> {
+    stopped: &'a [Cell<u8>],
+    failed: &'a [Cell<u8>],
+    votes: &'a [Cell<u8>],
+}
+
 /// True where one of some bools is.
 pub(super) fn is_any(bools: &[Cell<u8>]) -> bool {
     bools.iter().any(|b| b.get() != 0)
+}
+
+/// lanes × instructions that may run before it is counted which lanes want to stop, and votes that are kept, but for those of very many
+/// lanes: counting takes about as long as a tenth of the first.
+const UNCOUNTED: usize = 1 << 15;
+const VOTES: usize = 1 << 18;
+
+/// An array of its own.
+fn copied(array: &Array) -> Array {
+    let mut copy = Array::dirty(array.dtype(), array.shape());
+    copy.copy_rows(0, array, 0..array.shape()[0]);
+    copy
 }
 
 impl Ready {
@@ -141,7 +163,7 @@ impl Ready {
     /// The same as one memory, with what the states hold now; `None` where a step finds them at other places than the one before, since rows that
     /// steps read are kept in buffers.
     pub(super) fn standing(&self, scan: &Scan, ins: &[Array], computed: &[Array], held: &mut [Held]) -> Option<Standing> {
-        if held.iter().any(Held::moves) {
+        if held.iter().any(Held::moves) || self.plan.votes.is_some() {
             return None;
         }
         let mut end = 0;
@@ -160,15 +182,16 @@ impl Ready {
             memory[at.clone()].iter().zip(from).for_each(|(to, from)| to.set(from.get()));
         }
         let (feed, flag) = (Feed::from(0), [Cell::new(0u8)]);
+        let told = Told { stopped: &flag, failed: &flag, votes: &[] };
         let bases = self.bases(&Sources { scan, ins, computed, feed: &feed, there: false }, 0);
         let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(false)).collect();
         let place = |&place: &Place| {
-            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, [&flag; 2], 0);
+            let Operand { offset, stride, .. } = self.operand(&bases, place, &memory, told, 0);
             match place {
                 Place::Before { value, .. } => (Some(value), offset, stride),
                 Place::Seq { id, .. } => (None, seqs[id.0 as usize].start + offset, stride),
                 Place::Row { id, .. } | Place::Window { id, .. } => (None, states[id.0 as usize].start + offset, stride),
-                Place::Stopped | Place::Failed => (None, flags, stride),
+                Place::Stopped | Place::Failed | Place::Votes => (None, flags, stride),
             }
         };
         let places = self.plan.places.iter().map(place).collect();
@@ -203,23 +226,68 @@ impl Ready {
         failed: &[Cell<u8>],
     ) -> Result<bool> {
         let stopped = [Cell::new(0u8)];
-        let ends = [&stopped[..], failed];
+        match &self.plan.votes {
+            Some(votes) => self.counted(cx, votes, sources, held, done, end, failed),
+            None => self.portions(cx, sources, held, done, end, Told { stopped: &stopped, failed, votes: &[] }),
+        }
+    }
+
+    /// The same where it is to be counted which lanes want to stop: in blocks of steps. What steps behind the last one have made is
+    /// forgotten, and the block made again up to that.
+    fn counted(
+        &self,
+        cx: &mut EvalCx,
+        votes: &Votes,
+        sources: &Sources,
+        held: &mut [Held],
+        done: &mut usize,
+        end: usize,
+        failed: &[Cell<u8>],
+    ) -> Result<bool> {
+        let mut cast = Array::zeros(DType::Bool, &[0]);
+        while *done < end && !is_any(failed) {
+            let block = self.uncounted(*done, votes.voters).min(end - *done);
+            if cast.len() < block * votes.voters {
+                cast = Array::zeros(DType::Bool, &[block * votes.voters]);
+            }
+            let before: SmallVec<[Array; 8]> = held.iter().map(|h| copied(&h.window)).collect();
+            let mut ran = *done;
+            self.portions(cx, sources, held, &mut ran, *done + block, Told { stopped: &[], failed, votes: cells(&mut cast) })?;
+            let said = &bytes(&cast)[..(ran - *done) * votes.voters];
+            let Some(last) = said.chunks_exact(votes.voters).position(|step| votes.stop(step)) else {
+                *done = ran;
+                continue;
+            };
+            let stop = *done + last + 1;
+            if stop < ran {
+                held.iter_mut().zip(before).for_each(|(h, window)| h.window = window);
+                failed.iter().for_each(|f| f.set(0));
+                self.portions(cx, sources, held, done, stop, Told { stopped: &[], failed, votes: cells(&mut cast) })?;
+            }
+            *done = stop;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Runs from step `done` up to step `end`, or to where the kernel stops itself (then true) or fails.
+    fn portions(&self, cx: &mut EvalCx, sources: &Sources, held: &mut [Held], done: &mut usize, end: usize, told: Told) -> Result<bool> {
         let first = *done;
         let limit = self.plan.windows.iter().filter_map(Window::limit).min().unwrap_or(usize::MAX);
         if let Some(device) = self.tier.device().filter(|device| !device.is_refused()) {
             let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(true)).collect();
-            let operands = self.operands(&Sources { there: true, ..*sources }, &memory, ends, first);
+            let operands = self.operands(&Sources { there: true, ..*sources }, &memory, told, first);
             let ran = device.run(cx, self.tier.kernel(), &operands, self.plan.lanes, (end - first).min(limit), first as i64)?;
             if let Some(ran) = ran {
                 *done += ran;
-                return Ok(stopped[0].get() != 0);
+                return Ok(is_any(told.stopped));
             }
         }
         let memory: SmallVec<[HeldCells; 8]> = held.iter_mut().map(|h| h.cells(false)).collect();
-        let operands = self.operands(sources, &memory, ends, first);
+        let operands = self.operands(sources, &memory, told, first);
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared).min(limit);
-        while *done < end && stopped[0].get() == 0 && !is_any(failed) {
+        while *done < end && !is_any(told.stopped) && !is_any(told.failed) {
             if *done == 0 {
                 cx.check()?
             } else {
@@ -232,7 +300,13 @@ impl Ready {
             *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
             cx.reached(*done);
         }
-        Ok(stopped[0].get() != 0)
+        Ok(is_any(told.stopped))
+    }
+
+    /// Steps that run after step `done` before votes are counted: few beside those that have run, or quick ones.
+    fn uncounted(&self, done: usize, voters: usize) -> usize {
+        let quick = self.most(UNCOUNTED).min(16);
+        quick.max(done / 16).min(VOTES / voters).max(1)
     }
 
     /// Steps that have so many instructions.
@@ -259,15 +333,9 @@ impl Ready {
     }
 
     /// The operands as step `first` sees them.
-    fn operands<'a>(
-        &self,
-        sources: &Sources<'a>,
-        held: &[HeldCells<'a>],
-        ends: [&'a [Cell<u8>]; 2],
-        first: usize,
-    ) -> SmallVec<[Operand<'a>; 16]> {
+    fn operands<'a>(&self, sources: &Sources<'a>, held: &[HeldCells<'a>], told: Told<'a>, first: usize) -> SmallVec<[Operand<'a>; 16]> {
         let bases = self.bases(sources, first);
-        self.plan.places.iter().map(|p| self.operand(&bases, *p, held, ends, first)).collect()
+        self.plan.places.iter().map(|p| self.operand(&bases, *p, held, told, first)).collect()
     }
 
     /// Where step `first` finds what it reads but for states.
@@ -283,14 +351,18 @@ impl Ready {
         Bases { seqs: scan.seqs.ids().map(seq).collect(), before }
     }
 
-    /// A place as step `first` sees it. What tells that the loop has stopped, and that it failed, is given.
-    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], ends: [&'a [Cell<u8>]; 2], first: usize) -> Operand<'a> {
+    /// A place as step `first` sees it.
+    fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], told: Told<'a>, first: usize) -> Operand<'a> {
         let element = |&(base, size): &Base<'a>, at| Operand { offset: base.offset + at * size, ..base };
         match place {
             Place::Seq { id, at } => element(&bases.seqs[id.0 as usize], at),
             Place::Before { value, at } => element(&bases.before[value], at),
-            Place::Stopped => Operand { memory: Memory::Write(ends[0]), offset: 0, stride: 0 },
-            Place::Failed => Operand { memory: Memory::Write(ends[1]), offset: 0, stride: 0 },
+            Place::Stopped => Operand { memory: Memory::Write(told.stopped), offset: 0, stride: 0 },
+            Place::Failed => Operand { memory: Memory::Write(told.failed), offset: 0, stride: 0 },
+            Place::Votes => {
+                let stride = self.plan.votes.map_or(0, |votes| votes.voters as isize);
+                Operand { memory: Memory::Write(told.votes), offset: 0, stride }
+            }
             Place::Row { id, offset, at } => {
                 let window = &self.plan.windows[id.0 as usize];
                 let row = window.row_bytes();

@@ -1,0 +1,156 @@
+//! Loops in a step with their operands, found once for all steps in which no memory moves.
+
+use super::bound::{Bound, Halt};
+use super::kernels::nested;
+use super::mixed::InnerLoop;
+use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
+use crate::ir::{EvalCx, Scan};
+use crate::lower::inner::Count;
+use crate::lower::mixed::Place;
+use crate::lower::votes::Votes;
+use crate::scan::step::in_step;
+use crate::types::DType;
+use crate::types::shape::count;
+use smallvec::SmallVec;
+
+/// So many instructions of a kernel run between two looks at whether the caller wants to stop.
+const PORTION: usize = 1 << 22;
+
+/// The number of steps of a loop in a step.
+pub(super) enum Counted<'a> {
+    Known(usize),
+    Read(Spot<'a>, DType),
+}
+
+impl Counted<'_> {
+    pub(super) fn at(&self, k: &Steps) -> usize {
+        match self {
+            Counted::Known(n) => *n,
+            Counted::Read(spot, dtype) => usize::try_from(integer_at(&spot.at(k), *dtype)).unwrap_or(0),
+        }
+    }
+}
+
+/// A loop in a step that is one kernel.
+pub(super) struct LoopRun<'a> {
+    pub(super) scan: &'a Scan,
+    pub(super) nest: NestRun<'a>,
+    pub(super) count: Counted<'a>,
+    /// Where it tells that it has stopped.
+    pub(super) stopped: Option<Spot<'a>>,
+    /// Where its lanes vote on that at each step.
+    pub(super) votes: Option<(Spot<'a>, Votes)>,
+    /// Where it tells that the law must run the loop around.
+    pub(super) failed: Option<(Spot<'a>, usize)>,
+    /// Where it tells how many steps it ran.
+    pub(super) ran: Option<Spot<'a>>,
+    /// Steps between two looks at whether the caller wants to stop.
+    pub(super) portion: usize,
+}
+
+/// A loop in a step.
+pub(super) struct ForRun<'a> {
+    pub(super) scan: &'a Scan,
+    /// How deep it stands.
+    pub(super) level: usize,
+    pub(super) count: Counted<'a>,
+    pub(super) parts: Vec<Bound<'a>>,
+    pub(super) writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
+    pub(super) stop: Option<(Spot<'a>, DType)>,
+    /// Where steps read their number.
+    pub(super) step: Spot<'a>,
+    /// Where it tells how many steps it ran.
+    pub(super) ran: Option<Spot<'a>>,
+}
+
+impl<'a> LoopRun<'a> {
+    /// Of such a loop, with what finds its places.
+    pub(super) fn new(inner: &'a InnerLoop, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
+        let work = inner.nest.lanes * inner.nest.kernel.body.len();
+        LoopRun {
+            scan: &inner.scan,
+            nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
+            count: counted(&inner.count, at),
+            stopped: inner.stopped.as_ref().map(at),
+            votes: inner.votes.as_ref().map(|(place, votes)| (at(place), *votes)),
+            failed: inner.failed.as_ref().map(|place| (at(place), count(&place.shape))),
+            ran: inner.ran.as_ref().map(at),
+            portion: if inner.votes.is_some() { 1 } else { (PORTION / work.max(1)).max(1) },
+        }
+    }
+
+    /// Nothing that a kernel made counts where it could not do what the law does.
+    fn checked(&self, k: &Steps) -> Result<(), Halt> {
+        if self.failed.is_some_and(|(spot, lanes)| with_bools(&spot.at(k), lanes, |failed| failed.contains(&1))) {
+            return Err(Halt::Refused);
+        }
+        Ok(())
+    }
+
+    /// All n steps; how many ran.
+    pub(super) fn run(&self, cx: &mut EvalCx, k: &Steps, n: usize) -> Result<usize, Halt> {
+        let (mut done, mut stops) = (0, false);
+        self.stopped.iter().for_each(|spot| clear(&spot.at(k), 1));
+        self.failed.iter().for_each(|(spot, lanes)| clear(&spot.at(k), *lanes));
+        while done < n && !stops {
+            if done > 0 {
+                cx.check_clock()?;
+            }
+            done += self.nest.run_part(k, done, self.portion.min(n - done));
+            stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool))
+                || self.votes.is_some_and(|(spot, votes)| with_bools(&spot.at(k), votes.voters, |cast| votes.stop(cast)));
+        }
+        self.checked(k)?;
+        self.ran.iter().for_each(|ran| tell(ran, k, done));
+        Ok(done)
+    }
+}
+
+impl ForRun<'_> {
+    /// All n steps; how many ran.
+    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> Result<usize, Halt> {
+        let ran = self.steps(cx, k, n, scratch);
+        k[self.level] = 0;
+        if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
+            tell(spot, k, *n);
+        }
+        ran
+    }
+
+    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> Result<usize, Halt> {
+        for step in 0..n {
+            cx.check()?;
+            k[self.level] = step;
+            tell(&self.step, k, step);
+            for part in &self.parts {
+                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.scan, step)))?;
+            }
+            for ([from, to], n) in &self.writes {
+                copy(&from.at(k), &to.at(k), *n);
+            }
+            if self.stop.is_some_and(|(at, dtype)| truth_at(&at.at(k), dtype)) {
+                return Ok(step + 1);
+            }
+        }
+        Ok(n)
+    }
+}
+
+/// What bools say.
+fn with_bools(at: &Operand, n: usize, of: impl FnOnce(&[u8]) -> bool) -> bool {
+    let mut said = false;
+    with_slices::<u8, _>([at; 3], [n, 0, 0], |bools, _, _| said = of(bools));
+    said
+}
+
+/// Writes a number of steps.
+fn tell(to: &Spot, k: &Steps, n: usize) {
+    with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
+}
+
+pub(super) fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
+    match count {
+        Count::Known(n) => Counted::Known(*n),
+        Count::Read(place, _) => Counted::Read(at(place), place.dtype),
+    }
+}
