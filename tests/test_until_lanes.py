@@ -30,7 +30,7 @@ CONDITIONS = {
     "not_any": (lambda x, n: ~rs.any(x >= 1e-3), True),
     "not_all": (lambda x, n: ~rs.all(x >= 1e-3), True),
     "max": (lambda x, n: rs.max(rs.abs(x)) < 1e-3, True),
-    "max_turned": (lambda x, n: 1e-3 >= rs.max(x), True),
+    "max_turned": (lambda x, n: rs.constant(1e-3) >= rs.max(x), True),
     "min": (lambda x, n: rs.min(-x) > -1e-3, True),
     "min_any": (lambda x, n: rs.min(x) < 1e-3, False),
     "sum": (lambda x, n: rs.sum(x) < 1e-3, False),
@@ -89,7 +89,7 @@ def test_a_fault_behind_the_last_step_is_none():
         return rs.loop(step, init=dict(x=x, n=0), n_steps=100)["x"]
 
     table = np.ones(7)
-    got, expected, plan = both(f, np.zeros(32), table, 4.0)
+    got, expected, _ = both(f, np.zeros(32), table, 4.0)
     np.testing.assert_array_equal(got, expected)
     assert len(got) == 5
     with pytest.raises(IndexError, match="index 7 is out of range for axis 0 with extent 7"):
@@ -126,8 +126,9 @@ def epidemic(rate):
 
 
 @pytest.mark.parametrize("rows", [16, 61])
-@pytest.mark.parametrize("part", [lambda loop: loop[-1], lambda loop: loop.steps, lambda loop: rs.sum(loop[-1] ** 2)], ids=["last", "steps", "sum"])
-def test_rows_that_end_each_by_itself(rows, part):
+@pytest.mark.parametrize("name", ["last", "steps", "sum"])
+def test_rows_that_end_each_by_itself(rows, name):
+    part = {"last": lambda loop: loop[-1], "steps": lambda loop: loop.steps, "sum": lambda loop: rs.sum(loop[-1] ** 2)}[name]
     rates = np.random.default_rng(0).uniform(0.15, 0.5, rows)
     got, expected, plan = both(rs.vmap(lambda rate: part(epidemic(rate))), rates)
     np.testing.assert_array_equal(got, expected)
@@ -139,7 +140,7 @@ def test_rows_that_end_each_by_itself(rows, part):
 def test_gradients_of_rows_that_end_each_by_itself():
     rates = np.random.default_rng(0).uniform(0.15, 0.5, 20)
     slope = rs.grad(lambda rate: epidemic(rate)[-1][2])
-    got, expected, plan = both(rs.vmap(slope), rates)
+    got, expected, _ = both(rs.vmap(slope), rates)
     np.testing.assert_array_equal(got, expected)
     alone = rs.compile(slope)
     np.testing.assert_allclose(got, [alone(rate) for rate in rates], rtol=1e-12)
@@ -153,3 +154,18 @@ def test_taps_far_back_are_read_from_what_was_made():
     got, expected, plan = both(f, np.random.default_rng(0).uniform(1, 2, (20, 40)))
     np.testing.assert_array_equal(got, expected)
     assert "40 lanes" in plan, plan
+
+
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_a_condition_on_no_elements_is_none_of_lanes(name):
+    condition = {"all": lambda none, n: rs.all(none) & (n >= 5), "any": lambda none, n: rs.any(none) | (n >= 5)}[name]
+
+    def f(s, none):
+        def step(s, n):
+            return dict(s=rs.roll(s, 1, axis=1) * 0.5, n=n + 1), rs.until(condition(none, n))
+
+        return rs.loop(step, init=dict(s=s, n=0), n_steps=30)["s"]
+
+    got, expected, _ = both(f, np.ones((32, 3)), np.zeros(0, bool))
+    np.testing.assert_array_equal(got, expected)
+    assert len(got) == 6

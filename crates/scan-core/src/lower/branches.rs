@@ -10,8 +10,8 @@
 
 use super::rooms::Roomy;
 use super::scan::{Kind, Kinds, known_shape};
-use super::{Lowered, Refusal, refuse};
-use crate::base::{Diagnostic, Id, Result};
+use super::{Lowered, refuse};
+use crate::base::{Id, Result};
 use crate::ir::op::BroadcastTo;
 use crate::ir::scan::NonSeq;
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Offsets, Op, Scan, Seq, State, Tag, Value};
@@ -47,8 +47,7 @@ pub(super) fn looped(scan: &Scan, body: &Graph) -> Lowered<(Graph, bool)> {
     }
     let branches = Branches::new(body, &kinds);
     let eager = branches.eager();
-    let made = branches.made().map_err(|e: Box<Diagnostic>| Refusal(e.title.clone()))?;
-    Ok((made, eager))
+    Ok((branches.made()?, eager))
 }
 
 /// A branch of the choices of a group: the first (true) or the second.

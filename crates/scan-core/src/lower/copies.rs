@@ -81,7 +81,7 @@ impl Copies {
                 image.insert(p, value);
             }
             let made = all.graph.inline(&fusion.graph, &image, fusion.graph.results());
-            results.extend(made.map_err(|e| super::Refusal(e.title.clone()))?);
+            results.extend(made?);
         }
         all.graph.set_results(results);
         Ok(all)

@@ -4,7 +4,7 @@
 //! the law where that does not hold.
 
 use super::mixed::{Item as Part, Planner, Run, Work};
-use super::{Lowered, Refusal, refuse};
+use super::{Lowered, refuse};
 use crate::bail;
 use crate::base::{Id, Result};
 use crate::ir::op::{Index, NativeOp, NativeRef, Outs};
@@ -115,7 +115,7 @@ impl Planner<'_> {
 impl DynamicSlice {
     /// What it reads of an array of this shape.
     fn read(&self, body: &Graph, node: &Node, shape: &Extents) -> Lowered<Slice> {
-        let pattern = Pattern::parse(&self.index.pattern).map_err(|e| Refusal(e.title.clone()))?;
+        let pattern = Pattern::parse(&self.index.pattern)?;
         let (mut begins, mut input) = (SmallVec::new(), 0);
         for (axis, item) in pattern.items.iter().enumerate() {
             let apart = count(&shape[axis + 1..]);
@@ -131,8 +131,7 @@ impl DynamicSlice {
             input += item.inputs();
         }
         let first = |k: usize| self.bound(k).or_else(|| body.const_value(node.ins[1 + k])?.item_i64()).unwrap_or(0);
-        let selected =
-            Selector::Basic(pattern).select(shape, &first, &|k| Array::scalar(first(k))).map_err(|e| Refusal(e.title.clone()))?;
+        let selected = Selector::Basic(pattern).select(shape, &first, &|k| Array::scalar(first(k)))?;
         let (mut runs, mut done) = (vec![], 0);
         selected.runs(|from, n| {
             runs.push(Run { input: Some(0), from, to: done, n, step: 1 });

@@ -431,7 +431,7 @@ impl Walk<'_> {
             let view = View::broadcast(&known_shape(self.body, x)?, &shape).after(at);
             ins.push(self.value(x, &view, via)?);
         }
-        let made = self.graph.apply(node.op.clone(), &ins).map_err(|e| super::Refusal(e.title.clone()))?;
+        let made = self.graph.apply(node.op.clone(), &ins)?;
         Ok(made[0])
     }
     /// The piece in which all places lie that are walked over.

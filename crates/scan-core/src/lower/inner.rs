@@ -6,7 +6,7 @@ use super::rooms::roomy;
 use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
 use super::votes::Votes;
 use super::window::Window;
-use super::{Lowered, Refusal, refuse};
+use super::{Lowered, refuse};
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
@@ -208,7 +208,6 @@ pub(super) fn found(scan: &Scan, body: &Graph, level: usize) -> Lowered<Graph> {
 
 /// As [`found`] says, but for the nodes that are left as they are; with the nodes that were lowered, and their first results.
 fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) -> Lowered<(Graph, Vec<(NodeId, Value)>)> {
-    let told = |e: Box<Diagnostic>| Refusal(e.title.clone());
     let mut made = vec![];
     let (mut out, live, uses, kinds) = (Graph::new(), body.needed(body.results()), body.uses(), Kinds::new(scan, body));
     let mut image: FxHashMap<Value, Value> = FxHashMap::default();
@@ -228,7 +227,7 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
             continue;
         }
         if let Some(row) = row_of_joined(&mut out, &node.op, &ins) {
-            image.insert(node.outs[0], row.map_err(told)?);
+            image.insert(node.outs[0], row?);
             continue;
         }
         let counted = || uses[node.outs[node.outs.len() - 1].idx()] > 0;
@@ -246,11 +245,11 @@ fn lowered(scan: &Scan, body: &Graph, level: usize, left: &FxHashSet<NodeId>) ->
         let op = match inner {
             None => node.op.clone(),
             Some(inner) => {
-                ins.extend(inner.before(&mut out, &ins).map_err(told)?);
+                ins.extend(inner.before(&mut out, &ins)?);
                 Op::Native(NativeRef(Arc::new(inner)))
             }
         };
-        let outs = out.apply(op, &ins).map_err(told)?;
+        let outs = out.apply(op, &ins)?;
         made.extend(part.then_some((id, outs[0])));
         image.extend(node.outs.iter().copied().zip(outs));
     }

@@ -46,6 +46,7 @@ mod value;
 pub mod votes;
 mod window;
 
+use crate::base::Diagnostic;
 pub use nodes::{Lowering, expressible};
 pub use value::{Layout, Val};
 pub use window::Window;
@@ -53,6 +54,12 @@ pub use window::Window;
 /// Why something is not compiled, in words for `explain`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal(pub String);
+
+impl From<Box<Diagnostic>> for Refusal {
+    fn from(e: Box<Diagnostic>) -> Refusal {
+        Refusal(e.title.clone())
+    }
+}
 
 pub(crate) type Lowered<T> = Result<T, Refusal>;
 

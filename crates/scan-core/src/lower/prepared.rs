@@ -1,10 +1,10 @@
 //! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
 
+use super::Lowered;
 use super::axes::together;
 use super::dynamic_slice;
 use super::lengths::length;
 use super::scan::known_shape;
-use super::{Lowered, Refusal};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::scalar::ElemOp;
@@ -18,8 +18,7 @@ use rustc_hash::FxHashMap;
 /// # Errors
 /// What type inference reports.
 pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
-    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-    ready(&specialised(&scan.body, types, values).map_err(told)?)
+    ready(&specialised(&scan.body, types, values)?)
 }
 
 /// The body with what is computed of extents and constants computed, elementwise nodes given operands of one element or all.
@@ -27,9 +26,8 @@ pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) ->
 /// # Errors
 /// What type inference reports.
 pub(super) fn ready(body: &Graph) -> Lowered<Graph> {
-    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
     let open = body.nodes().iter().any(|n| folds(body, n)) || body.value_ids().any(|v| known_shape(body, v).is_err());
-    if open { widened(&folded(body).map_err(told)?) } else { widened(body) }.map_err(told)
+    Ok(if open { widened(&folded(body)?) } else { widened(body) }?)
 }
 
 /// True for what is computed while planning, or might be: assertions, extents, and what depends on constants alone.

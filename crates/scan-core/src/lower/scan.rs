@@ -104,7 +104,11 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool
     let none = Tables::default();
     let mut why = None;
     if largest > 1 && (!scan.until || counts && largest >= VOTERS) {
-        match by_lanes(scan, &body, largest) {
+        let tried = match scan.until_result() {
+            None => by_lanes(scan, &body, &kinds, largest, None),
+            Some(at) => voted(&body, at).and_then(|(body, quorum)| by_lanes(scan, &body, &Kinds::new(scan, &body), largest, Some(quorum))),
+        };
+        match tried {
             Err(refusal) => why = Some(refusal),
             done => return done,
         }
@@ -119,14 +123,11 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool
 const VOTERS: usize = 16;
 
 /// A loop whose elements, or rows, are the lanes.
-fn by_lanes(scan: &Scan, body: &Graph, largest: usize) -> Lowered<LoopKernel> {
-    let voted = scan.until_result().map(|at| voted(body, at)).transpose()?;
-    let (body, quorum) = voted.as_ref().map_or((body, None), |(body, quorum)| (body, Some(*quorum)));
-    let kinds = Kinds::new(scan, body);
-    let rows = row_counts(scan, body)?.into_iter().map(Layout::Rows).filter(|layout| is_small(body, &kinds, *layout));
+fn by_lanes(scan: &Scan, body: &Graph, kinds: &Kinds, largest: usize, quorum: Option<Quorum>) -> Lowered<LoopKernel> {
+    let rows = row_counts(scan, body)?.into_iter().map(Layout::Rows).filter(|layout| is_small(body, kinds, *layout));
     let mut why = None;
     for layout in [Layout::Lanes(largest)].into_iter().chain(rows) {
-        match build(scan, body, &kinds, layout, &Tables::default(), quorum) {
+        match build(scan, body, kinds, layout, &Tables::default(), quorum) {
             Err(refusal) => why = why.or(Some(refusal)),
             done => return done,
         }
@@ -412,7 +413,7 @@ pub fn lower_map(graph: &Graph, uniform: &[bool]) -> Lowered<Kernel> {
     const LANES: usize = 2;
     let types: Vec<Type> =
         graph.params().iter().zip(uniform).map(|(&p, &one)| map_type(graph.ty(p), if one { 1 } else { LANES })).collect();
-    let known = specialised(graph, &types, &[]).map_err(|e| Refusal(e.title.clone()))?;
+    let known = specialised(graph, &types, &[])?;
     if known.nodes().iter().any(|n| matches!(n.op, Op::SumTo(_)) && known.ty(n.ins[0]).dims != known.ty(n.outs[0]).dims) {
         return refuse("a sum over the elements");
     }

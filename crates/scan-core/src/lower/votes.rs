@@ -11,7 +11,7 @@ use super::nodes::Lowering;
 use super::scan::{Place, known_shape};
 use super::value::Layout;
 use super::window::Mems;
-use super::{Lowered, Refusal};
+use super::{Lowered, refuse};
 use crate::base::Result;
 use crate::ir::op::{Cast, ReduceKind};
 use crate::ir::{Graph, Op, Value};
@@ -78,8 +78,7 @@ impl Quorum {
 pub(super) fn voted(body: &Graph, at: usize) -> Lowered<(Graph, Quorum)> {
     let mut graph = body.clone();
     let mut results = body.results().to_vec();
-    let told = |e: Box<crate::base::Diagnostic>| Refusal(e.title.clone());
-    let Ballot { vote, quorum } = ballot(&mut graph, results[at]).map_err(told)?;
+    let Ballot { vote, quorum } = ballot(&mut graph, results[at])?;
     results[at] = vote;
     graph.set_results(results);
     Ok((graph, quorum.unwrap_or(Quorum::One)))
@@ -156,8 +155,9 @@ impl Lowering<'_> {
         };
         let lane = if apart { Lane::Unit } else { Lane::Uniform };
         let regs: Vec<_> = self.regs(vote)?.into_iter().map(|reg| self.builder.convert(reg, DType::Bool)).collect();
-        let none = self.builder.raw(DType::Bool, u64::from(quorum == Quorum::All));
-        let all = regs.into_iter().reduce(|a, b| self.builder.bin(quorum.joined(), a, b)).unwrap_or(none);
+        let Some(all) = regs.into_iter().reduce(|a, b| self.builder.bin(quorum.joined(), a, b)) else {
+            return refuse("a condition on no elements");
+        };
         let mem = mems.add(&mut self.builder, DType::Bool, lane, Place::Votes);
         self.builder.store(mem, all);
         Ok(Votes { quorum, voters: if apart { self.layout().lanes() } else { 1 } })

@@ -4,7 +4,7 @@ use super::indexed::{ByArrays, Given, read, write};
 use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
-use super::nested::{ForRun, LoopRun, counted};
+use super::nested::{ForRun, LoopRun};
 use crate::backend::cpu::{
     INPUTS, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array,
 };
@@ -125,20 +125,7 @@ impl<'a> Bound<'a> {
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Loop(inner) => Kind::Loop(LoopRun::new(inner, &at, counts)),
-            Part::For(inner) => {
-                let mut counts = counts;
-                counts[inner.level] = inner.count.most();
-                Kind::For(Box::new(ForRun {
-                    scan: &inner.scan,
-                    level: inner.level,
-                    count: counted(&inner.count, &at),
-                    parts: inner.parts.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
-                    writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], bytes_of(to))).collect(),
-                    stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
-                    step: at(&inner.step),
-                    ran: inner.ran.as_ref().map(at),
-                }))
-            }
+            Part::For(inner) => Kind::For(Box::new(ForRun::new(inner, &at, (memories, first, counts)))),
         };
         Bound { piece, kind }
     }

@@ -1,8 +1,9 @@
 //! Loops in a step with their operands, found once for all steps in which no memory moves.
 
-use super::bound::{Bound, Halt};
+use super::bound::{Bound, Halt, bytes_of};
 use super::kernels::nested;
-use super::mixed::InnerLoop;
+use super::memories::Memories;
+use super::mixed::{InnerFor, InnerLoop};
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
 use crate::ir::{EvalCx, Scan};
 use crate::lower::inner::Count;
@@ -34,33 +35,33 @@ impl Counted<'_> {
 /// A loop in a step that is one kernel.
 pub(super) struct LoopRun<'a> {
     pub(super) scan: &'a Scan,
-    pub(super) nest: NestRun<'a>,
+    nest: NestRun<'a>,
     pub(super) count: Counted<'a>,
     /// Where it tells that it has stopped.
-    pub(super) stopped: Option<Spot<'a>>,
+    stopped: Option<Spot<'a>>,
     /// Where its lanes vote on that at each step.
-    pub(super) votes: Option<(Spot<'a>, Votes)>,
-    /// Where it tells that the law must run the loop around.
-    pub(super) failed: Option<(Spot<'a>, usize)>,
+    votes: Option<(Spot<'a>, Votes)>,
+    /// Where it tells, in so many bools, that the law must run the loop around.
+    failed: Option<(Spot<'a>, usize)>,
     /// Where it tells how many steps it ran.
-    pub(super) ran: Option<Spot<'a>>,
+    ran: Option<Spot<'a>>,
     /// Steps between two looks at whether the caller wants to stop.
-    pub(super) portion: usize,
+    portion: usize,
 }
 
 /// A loop in a step.
 pub(super) struct ForRun<'a> {
     pub(super) scan: &'a Scan,
     /// How deep it stands.
-    pub(super) level: usize,
+    level: usize,
     pub(super) count: Counted<'a>,
-    pub(super) parts: Vec<Bound<'a>>,
-    pub(super) writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
-    pub(super) stop: Option<(Spot<'a>, DType)>,
+    parts: Vec<Bound<'a>>,
+    writes: SmallVec<[([Spot<'a>; 2], usize); 4]>,
+    stop: Option<(Spot<'a>, DType)>,
     /// Where steps read their number.
-    pub(super) step: Spot<'a>,
+    step: Spot<'a>,
     /// Where it tells how many steps it ran.
-    pub(super) ran: Option<Spot<'a>>,
+    ran: Option<Spot<'a>>,
 }
 
 impl<'a> LoopRun<'a> {
@@ -106,7 +107,26 @@ impl<'a> LoopRun<'a> {
     }
 }
 
-impl ForRun<'_> {
+impl<'a> ForRun<'a> {
+    /// Of such a loop, with what finds its places; of its parts, that of the list around.
+    pub(super) fn new(
+        inner: &'a InnerFor,
+        at: &dyn Fn(&Place) -> Spot<'a>,
+        (memories, first, mut counts): (&Memories<'a>, usize, Steps),
+    ) -> ForRun<'a> {
+        counts[inner.level] = inner.count.most();
+        ForRun {
+            scan: &inner.scan,
+            level: inner.level,
+            count: counted(&inner.count, at),
+            parts: inner.parts.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
+            writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], bytes_of(to))).collect(),
+            stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
+            step: at(&inner.step),
+            ran: inner.ran.as_ref().map(at),
+        }
+    }
+
     /// All n steps; how many ran.
     pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> Result<usize, Halt> {
         let ran = self.steps(cx, k, n, scratch);
@@ -148,7 +168,7 @@ fn tell(to: &Spot, k: &Steps, n: usize) {
     with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
 }
 
-pub(super) fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
+fn counted<'a>(count: &Count, at: &dyn Fn(&Place) -> Spot<'a>) -> Counted<'a> {
     match count {
         Count::Known(n) => Counted::Known(*n),
         Count::Read(place, _) => Counted::Read(at(place), place.dtype),

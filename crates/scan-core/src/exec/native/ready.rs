@@ -13,7 +13,6 @@ use crate::base::clock::Instant;
 use crate::ir::{EvalCx, Scan, SeqId};
 use crate::lower::Window;
 use crate::lower::scan::{LoopKernel, Place};
-use crate::lower::votes::Votes;
 use crate::scan::kept;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
@@ -104,13 +103,6 @@ pub(super) fn is_any(bools: &[Cell<u8>]) -> bool {
 /// lanes: counting takes about as long as a tenth of the first.
 const UNCOUNTED: usize = 1 << 15;
 const VOTES: usize = 1 << 18;
-
-/// An array of its own.
-fn copied(array: &Array) -> Array {
-    let mut copy = Array::dirty(array.dtype(), array.shape());
-    copy.copy_rows(0, array, 0..array.shape()[0]);
-    copy
-}
 
 impl Ready {
     pub(super) fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
@@ -215,7 +207,8 @@ impl Ready {
         Ok(())
     }
 
-    /// Runs from step `done` up to step `end`; true where the loop has stopped.
+    /// Runs from step `done` up to step `end`; true where the loop has stopped. Where it is to be counted which lanes want to stop, in
+    /// blocks of steps: what steps behind the last one have made is forgotten, and the block made again up to that.
     fn segment(
         &self,
         cx: &mut EvalCx,
@@ -225,32 +218,17 @@ impl Ready {
         end: usize,
         failed: &[Cell<u8>],
     ) -> Result<bool> {
-        let stopped = [Cell::new(0u8)];
-        match &self.plan.votes {
-            Some(votes) => self.counted(cx, votes, sources, held, done, end, failed),
-            None => self.portions(cx, sources, held, done, end, Told { stopped: &stopped, failed, votes: &[] }),
-        }
-    }
-
-    /// The same where it is to be counted which lanes want to stop: in blocks of steps. What steps behind the last one have made is
-    /// forgotten, and the block made again up to that.
-    fn counted(
-        &self,
-        cx: &mut EvalCx,
-        votes: &Votes,
-        sources: &Sources,
-        held: &mut [Held],
-        done: &mut usize,
-        end: usize,
-        failed: &[Cell<u8>],
-    ) -> Result<bool> {
+        let Some(votes) = &self.plan.votes else {
+            return self.portions(cx, sources, held, done, end, Told { stopped: &[Cell::new(0)], failed, votes: &[] });
+        };
         let mut cast = Array::zeros(DType::Bool, &[0]);
         while *done < end && !is_any(failed) {
             let block = self.uncounted(*done, votes.voters).min(end - *done);
             if cast.len() < block * votes.voters {
                 cast = Array::zeros(DType::Bool, &[block * votes.voters]);
             }
-            let before: SmallVec<[Array; 8]> = held.iter().map(|h| copied(&h.window)).collect();
+            // Who writes to what is held twice makes it its own first.
+            let before: SmallVec<[Array; 8]> = held.iter().map(|h| h.window.clone()).collect();
             let mut ran = *done;
             self.portions(cx, sources, held, &mut ran, *done + block, Told { stopped: &[], failed, votes: cells(&mut cast) })?;
             let said = &bytes(&cast)[..(ran - *done) * votes.voters];
