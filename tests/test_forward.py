@@ -96,17 +96,44 @@ def test_a_tangent_takes_one_loop():
     assert len(f.explain().loops) == 1, f.explain()
 
 
-def test_narrow_jacobians_are_those_of_reverse_mode():
-    """A variable of fewer elements than the array, beside one of more: each goes its way."""
+@pytest.mark.parametrize("backwards", [False, True])
+def test_narrow_jacobians_are_those_of_reverse_mode(backwards):
+    """Variables of no more elements than the array go forwards; where there are more, all go backwards together."""
     a, b = rs.tensor("float64", (2,)), rs.tensor("float64", (9,))
-    y = rs.loop(lambda s: rs.tanh(s * a[0] + a[1] * rs.sum(b)), init=b[:4], n_steps=3)[-1]
+    y = rs.loop(lambda s: rs.tanh(s * a[0] + a[1] * rs.sum(b)), init=b[:4], n_steps=3, name="course")
+    y = y[-1] if backwards else rs.concatenate([y[i] for i in range(3)])[:11]
     narrow, wide = rs.jacobian(y, [a, b])
-    rows = [rs.grad(y[i], [a, b]) for i in range(4)]
+    n = 4 if backwards else 11
+    rows = [rs.grad(y[i], [a, b]) for i in range(n)]
     f = rs.function([a, b], [narrow, wide, rs.stack([r[0] for r in rows]), rs.stack([r[1] for r in rows])])
-    narrow, wide, want_narrow, want_wide = f(numbers(2), numbers(9, seed=1) / 9)
-    assert narrow.shape == (4, 2) and wide.shape == (4, 9)
+    given = numbers(2), numbers(9, seed=1) / 9
+    narrow, wide, want_narrow, want_wide = f(*given)
+    assert narrow.shape == (n, 2) and wide.shape == (n, 9)
+    jacobians = rs.function([a, b], rs.jacobian(y, [a, b]))
+    jacobians(*given)
+    assert ("grad of course" in str(jacobians.explain())) == backwards, jacobians.explain()
     np.testing.assert_allclose(narrow, want_narrow, rtol=1e-12)
     np.testing.assert_allclose(wide, want_wide, rtol=1e-12)
+
+
+@pytest.mark.parametrize("transform", [rs.jacobian, lambda f: rs.compile(lambda p, x: rs.jacobian(f)(p, x))], ids=["itself", "within"])
+def test_the_first_call_tells_which_way_is_shorter(transform):
+    """What a function is compiled for holds for all extents; which way it takes is that of the call that it was compiled for."""
+
+    def course(p, x):
+        return rs.loop(lambda x: x + 0.1 * rs.sum(rs.sin(p * x)), init=x, n_steps=6, name="course")
+
+    def differences(p, x, e=1e-6):
+        f = rs.compile(course)
+        return np.stack([(f(p + e * d, x) - f(p - e * d, x)) / (2 * e) for d in np.eye(len(p))], axis=1)
+
+    for first, way in ((3, False), (9, True)):
+        f = transform(course)
+        for n in (first, 12 - first, 1, 6):
+            p = numbers(n, seed=n)
+            np.testing.assert_allclose(f(p, 0.4), differences(p, 0.4), rtol=1e-6, atol=1e-9)
+        assert f.n_variants == 1
+        assert ("grad of course" in str(f.explain())) == way, f.explain()
 
 
 def test_what_an_output_does_not_depend_on_has_no_tangent():

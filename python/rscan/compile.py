@@ -166,7 +166,7 @@ class Compiled(Made, Generic[P, R]):
         arrays = _arrays(leaves, tree, names)
         inputs = [tensor(a.dtype.name, a.shape, n) for a, n in zip(arrays, names, strict=True)]
         try:
-            self._result(inputs, tree, static)
+            self._result(inputs, arrays, tree, static)
         except RscanError as traced:
             error.helps += [help for help in traced.helps if help not in error.helps]
         except Exception:  # the function's own, of shapes that it did not expect to know: the first error is the one to report
@@ -284,15 +284,20 @@ class Compiled(Made, Generic[P, R]):
         labels = [(of_function(self._fn), "the function")]
         return RscanTypeError(f"{self._name}() returned {what}", code="E0508", labels=labels, helps=[help])
 
-    def _result(self, inputs: list[Variable], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
-        """What the function gives for variables. An exception in it says which arguments are None or tuples of numbers: they are passed
+    def _result(
+        self, inputs: list[Variable], arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]
+    ) -> Any:
+        """What the function gives for variables, in calls as one with these arrays. An exception in it says which arguments are None or tuples of numbers: they are passed
         on as they are."""
         values, fixed = iter(inputs), {i: v.value if isinstance(v, _Static) else v for i, v in static}
         arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
         bound = self._signature.bind_partial()
         bound.arguments.update(arguments)
+        extents: dict[int, int] = {}
+        for v, a in zip(inputs, arrays, strict=True):
+            v._v.expect(a.shape, extents)
         try:
-            with traced():
+            with traced(extents):
                 return self._fn(*bound.args, **bound.kwargs)
         except (TypeError, AttributeError, RscanError) as error:
             if isinstance(error, RscanError):
@@ -335,7 +340,7 @@ class Compiled(Made, Generic[P, R]):
 
     def _trace(self, arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[Any, ...], names: list[str]) -> tuple[Function, _Results]:
         inputs = [tensor(a.dtype.name, [None] * a.ndim, n) for a, n in zip(arrays, names, strict=True)]
-        result = self._result(inputs, tree, static)
+        result = self._result(inputs, arrays, tree, static)
         if result is None or isinstance(result, OrderedUpdates):
             raise self._no_value(result)
         outputs, out = _tree.flatten(result, lambda v: isinstance(v, Variable))

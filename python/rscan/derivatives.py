@@ -9,6 +9,7 @@ from typing import Any
 
 from . import _native, _tree
 from ._spans import here
+from ._tracing import expected_extents
 from .config import chosen_passes
 from .errors import DisconnectedInputError, GradientError
 from .ops import arange, broadcast_to, cast, expand_dims, eye, moveaxis, reshape, zeros_like
@@ -131,7 +132,8 @@ def jacobian(
     block_size: int | None = None,
 ) -> Any:
     """All derivatives of an array: of shape `expression.shape + wrt.shape`. Rows are computed together, in one backward pass; where
-    `wrt` is known to have fewer elements than the array, columns are, in one forward pass.
+    `wrt` has no more elements than the array, columns are, in a forward pass. What extents do not tell, the first call of a compiled
+    function does.
 
     block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the
     largest array between allow.
@@ -144,19 +146,29 @@ def jacobian(
     if y.ndim == 0 or not y.dtype.startswith("float"):
         return grad(y, wrt, consider_constant, disconnected_inputs)
     found = {}
-    if consider_constant is None and block_size is None:
-        found = {k: _pushed(y, v) for k, v in enumerate(variables) if _is_narrow(y, v)}
+    if consider_constant is None and block_size is None and _are_few(y, variables):
+        found = {k: _pushed(y, v) for k, v in enumerate(variables)}
     others = [v for k, v in enumerate(variables) if found.get(k) is None]
     rows = iter(_pulled(y, others, consider_constant, disconnected_inputs, block_size) if others else [])
     return _like(wrt, [next(rows) if found.get(k) is None else found[k] for k in range(len(variables))])
 
 
-def _is_narrow(y: Variable, v: Variable, alike: bool = False) -> bool:
-    """True where the derivatives by all elements of v take less, pushed forwards together, than those of all elements of y, pulled
-    backwards. `alike`: y has as many elements as v."""
-    n, m = v.size, y.size
-    fewer = alike or (isinstance(n, int) and isinstance(m, int) and 0 < n < m)
-    return fewer and v.dtype.startswith("float") and _fitting_block(v, [v, y]) is None
+def _are_few(y: Variable, variables: list[Variable]) -> bool:
+    """True where the derivatives by all elements of variables take no more, pushed forwards together, than those of all elements of y,
+    pulled backwards: as many passes need no memory of the steps."""
+    n, m = [_expected_size(v) for v in variables], _expected_size(y)
+    few = m is not None and all(n) and sum(filter(None, n)) <= m
+    return few and all(_may_be_pushed(y, v) for v in variables)
+
+
+def _may_be_pushed(y: Variable, v: Variable) -> bool:
+    return v.dtype.startswith("float") and _fitting_block(v, [v, y]) is None
+
+
+def _expected_size(v: Variable) -> int | None:
+    """Number of elements, as it is known, or in the call for which a function is traced."""
+    shape = [n for n in v._v.expected_shape(expected_extents()) if n is not None]
+    return math.prod(shape) if len(shape) == v.ndim else None
 
 
 def _pushed(y: Variable, v: Variable) -> Variable | None:
@@ -229,7 +241,7 @@ def hessian(
     firsts = grad(cost, variables, consider_constant, disconnected_inputs)
     found = []
     for g, v in zip(firsts, variables, strict=True):
-        narrow = consider_constant is None and block_size is None and _is_narrow(g, v, alike=True)
+        narrow = consider_constant is None and block_size is None and _may_be_pushed(g, v)
         square = _pushed(g, v) if narrow else None
         found.append(jacobian(g, v, consider_constant, "ignore", block_size=block_size) if square is None else square)
     return _like(wrt, found)

@@ -19,7 +19,6 @@ from ._spans import here, of_function
 from .compile import Compiled, _is_leaf, _is_value
 from .dtypes import as_array
 from .errors import GradientError, MissingInputError, RscanTypeError
-from .inputs import tensor
 from .ops import cast
 from .variable import Variable, as_variable, wrap
 
@@ -99,7 +98,7 @@ class _Call:
                 labels=[(here(), ""), (of_function(self.fn), "the function")],
                 helps=["pass floats: 2.0 for 2, or x.astype(float)"],
             )
-        own = tensor(v.dtype, v.static_shape, name)
+        own = wrap(v._v.input_like(name, here()))
         self.inside.append(own)
         self.outside.append(v)
         return own

@@ -51,6 +51,20 @@ impl Var {
         let dim = |v: &Var, i: usize| v.0.ty().dims.get(i).cloned();
         dim(self, axis).is_some() && dim(self, axis) == dim(other, other_axis)
     }
+    /// A leaf of the same type, the same extents in every run included.
+    fn input_like(&self, name: &str, span: u32) -> Var {
+        Var(core::Var::input(self.0.ty().clone(), Some(name), Span::from_raw(span)))
+    }
+    /// Notes the symbols of its extents that are unknown, with what they are in some call.
+    fn expect(&self, shape: Vec<usize>, known: &Bound<'_, PyDict>) -> PyResult<()> {
+        let unknown = self.0.ty().dims.iter().map(Dim::as_sym).zip(shape);
+        unknown.into_iter().try_for_each(|(sym, n)| sym.map_or(Ok(()), |sym| known.set_item(sym.0, n)))
+    }
+    /// Its extents where symbols are what was noted; `None` where nothing was.
+    fn expected_shape<'py>(&self, known: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyTuple>> {
+        let extent = |dim: &Dim| dim.eval(&|sym| known.get_item(sym.0).ok()??.extract().ok());
+        PyTuple::new(known.py(), self.0.ty().dims.iter().map(extent))
+    }
     /// The name that the user gave it.
     #[getter]
     fn name(&self) -> Option<String> {
