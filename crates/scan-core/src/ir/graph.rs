@@ -140,7 +140,10 @@ impl Graph {
     /// # Errors
     /// What the op's type inference reports, at the current span.
     pub fn apply(&mut self, op: impl Into<Op>, ins: &[Value]) -> Result<Outs<Value>> {
-        let op = op.into();
+        self.apply_op(op.into(), ins)
+    }
+    /// Apart from [`Graph::apply`], which is compiled once for each kind of op.
+    fn apply_op(&mut self, op: Op, ins: &[Value]) -> Result<Outs<Value>> {
         let hash = match self.seek(&op, ins) {
             Ok(node) => return Ok(self.nodes[node].outs.clone()),
             Err(hash) => hash,
@@ -277,10 +280,7 @@ impl Graph {
     /// # Panics
     /// Where they do not: a fault of the caller. For rules and passes; the door uses [`Graph::apply`].
     pub fn emit(&mut self, op: impl Into<Op>, ins: &[Value]) -> Value {
-        match self.apply(op, ins) {
-            Ok(outs) => outs[0],
-            Err(e) => panic!("{}", e.title),
-        }
+        self.apply(op, ins).unwrap_or_else(|e| panic!("{}", e.title))[0]
     }
     /// A constant.
     pub fn constant(&mut self, value: Array) -> Value {

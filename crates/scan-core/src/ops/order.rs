@@ -41,7 +41,7 @@ ordered! {
 }
 
 /// An element's rank and its position, in one word.
-pub(super) trait Key: Copy + Ord + Send {
+pub(super) trait Key: Copy + Ord + Send + 'static {
     /// Of a rank that has room in it.
     fn new(rank: u64, position: usize) -> Self;
     /// The position.

@@ -139,7 +139,7 @@ fn filled<T: Element>(cx: &mut EvalCx, keys: &[Key], n: usize, fill: Fill<T>) ->
 }
 
 /// The same, element by element.
-fn numbered<T>(cx: &mut EvalCx, keys: &[Key], n: usize, element: impl Fn(Key, u64) -> T) -> Result<Vec<T>> {
+fn numbered<T: Element>(cx: &mut EvalCx, keys: &[Key], n: usize, element: impl Fn(Key, u64) -> T) -> Result<Vec<T>> {
     let mut out = memory::room(keys.len() * n);
     for key in keys {
         cx.in_blocks(n, BLOCK, |block| out.extend(block.map(|i| element(*key, i as u64))))?;

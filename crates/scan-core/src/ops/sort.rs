@@ -8,6 +8,7 @@ use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Element, Type, memory};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -20,8 +21,17 @@ impl OpDef for Sort {
     }
 
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let x = &ins[0];
-        Ok(one(dispatch!(x.dtype(), T => along_sorted(cx, x, self.axis, |lane: Lane<T>, k| lane.get(k))?)))
+        let (x, lanes) = (&ins[0], Lanes::along(ins[0].shape(), self.axis));
+        Ok(one(dispatch!(x.dtype(), T => {
+            let (data, mut out) = (x.as_slice::<T>(), memory::zeros::<T>(x.len()));
+            each_order(cx, x, lanes, &mut |starts, at, order| {
+                for (&start, order) in starts.iter().zip(order.chunks(lanes.n)) {
+                    let lane = Lane::new(data, lanes, start);
+                    order.iter().zip(at..).for_each(|(&from, k)| out[start + k * lanes.step] = lane.get(from));
+                }
+            })?;
+            Array::new(x.shape(), out)
+        })))
     }
 
     /// The cotangents go back to where their elements came from.
@@ -50,8 +60,14 @@ impl OpDef for ArgSort {
     }
 
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let x = &ins[0];
-        Ok(one(dispatch!(x.dtype(), T => along_sorted(cx, x, self.axis, |_: Lane<T>, k| k as i64)?)))
+        let (x, lanes) = (&ins[0], Lanes::along(ins[0].shape(), self.axis));
+        let mut out = memory::zeros::<i64>(x.len());
+        each_order(cx, x, lanes, &mut |starts, at, order| {
+            for (&start, order) in starts.iter().zip(order.chunks(lanes.n)) {
+                order.iter().zip(at..).for_each(|(&from, k)| out[start + k * lanes.step] = from as i64);
+            }
+        })?;
+        Ok(one(Array::new(x.shape(), out)))
     }
 
     fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -86,11 +102,20 @@ impl OpDef for ArgTopK {
     }
 
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
-        let x = &ins[0];
-        Ok(one(dispatch!(x.dtype(), T => match is_short(T::DTYPE, x.shape()[self.axis]) {
-            true => topmost::<T, u64>(cx, self, x)?,
-            false => topmost::<T, u128>(cx, self, x)?,
-        })))
+        let (x, kept) = (&ins[0], self.kept(ins[0].shape()[self.axis]));
+        let shape: Extents = x.shape().iter().enumerate().map(|(axis, &n)| if axis == self.axis { kept.len() } else { n }).collect();
+        let (lanes, results) = (Lanes::along(x.shape(), self.axis), Lanes::along(&shape, self.axis));
+        let mut out = memory::zeros::<i64>(count(&shape));
+        for (from, to) in lanes.starts().zip(results.starts()).filter(|_| !kept.is_empty()) {
+            cx.worked(lanes.n + 16 * kept.len())?;
+            let mut put =
+                |at: usize, order: &[usize]| order.iter().zip(at..).for_each(|(&place, k)| out[to + k * results.step] = place as i64);
+            match kept.len() > FEW || kept.len() == lanes.n {
+                true => select(x, lanes, from, &kept, &mut put),
+                false => put(0, &dispatch!(x.dtype(), T => outermost::<T>(Lane::new(x.as_slice(), lanes, from), kept.len(), self.largest))),
+            }
+        }
+        Ok(one(Array::new(&shape, out)))
     }
 
     fn vjp(&self, _: &mut Graph, _: &Site, _: &[Option<Value>]) -> Result<Vec<Option<Value>>> {
@@ -106,49 +131,25 @@ impl OpDef for ArgTopK {
     }
 }
 
-/// The positions that [`ArgTopK`] gives.
-fn topmost<T: Ordered, K: Key>(cx: &mut EvalCx, op: &ArgTopK, x: &Array) -> Result<Array> {
-    let (data, lanes, kept) = (x.as_slice::<T>(), Lanes::along(x.shape(), op.axis), op.kept(x.shape()[op.axis]));
-    let shape: Extents = x.shape().iter().enumerate().map(|(axis, &n)| if axis == op.axis { kept.len() } else { n }).collect();
-    let (mut out, mut order) = (memory::zeros::<i64>(count(&shape)), memory::room::<K>(lanes.n));
-    let results = Lanes::along(&shape, op.axis);
-    for (from, to) in lanes.starts().zip(results.starts()).filter(|_| !kept.is_empty()) {
-        cx.worked(lanes.n + 16 * kept.len())?;
-        keep(&mut order, Lane::new(data, lanes, from), &kept, op.largest);
-        order.iter().enumerate().for_each(|(k, key)| out[to + k * results.step] = key.position() as i64);
-    }
-    Ok(Array::new(&shape, out))
-}
-
 /// So few keys are found by comparing each key with the outermost of those so far.
 const FEW: usize = 32;
 
 /// So many elements are compared at once with the last of those that are kept.
 const BLOCK: usize = 32;
 
-/// The keys of the first or last elements of a lane, in ascending order: which ones are kept of an order of all of them.
-fn keep<T: Ordered, K: Key>(best: &mut Vec<K>, lane: Lane<T>, kept: &Range<usize>, last: bool) {
-    let (n, k) = (lane.n, kept.len());
-    let keys = |from: usize, to: usize| (from..to).map(move |k| K::new(lane.get(k).rank(), k));
-    best.clear();
-    if k > FEW || k == n {
-        best.extend(keys(0, n));
-        if k < n {
-            best.select_nth_unstable(if last { kept.start } else { kept.end });
-            best.truncate(kept.end);
-            best.drain(..kept.start);
-        }
-        return best.sort_unstable();
-    }
-    best.extend(keys(0, k));
+/// Positions of the first k elements of a lane in ascending order, or of the last.
+fn outermost<T: Ordered>(lane: Lane<T>, k: usize, last: bool) -> SmallVec<[usize; FEW]> {
+    let keys = |from: usize, to: usize| (from..to).map(move |k| <u128 as Key>::new(lane.get(k).rank(), k));
+    let mut best: SmallVec<[u128; FEW]> = keys(0, k).collect();
     best.sort_unstable();
-    for from in (k..n).step_by(BLOCK) {
-        let to = n.min(from + BLOCK);
+    for from in (k..lane.n).step_by(BLOCK) {
+        let to = lane.n.min(from + BLOCK);
         let bound = lane.get(best[if last { 0 } else { k - 1 }].position());
         if !lane.slice(from, to).is_some_and(|block| none_enters(block, bound, last)) {
-            keys(from, to).for_each(|key| enter(best, key, last));
+            keys(from, to).for_each(|key| enter(&mut best, key, last));
         }
     }
+    best.iter().map(|key| key.position()).collect()
 }
 
 /// True where no element comes before the last one that is kept, `last`: after the first. Of equal ones the earlier comes first; NaN, which
@@ -161,7 +162,7 @@ fn none_enters<T: PartialOrd + Copy>(block: &[T], bound: T, last: bool) -> bool 
 }
 
 /// Puts a key among those that are kept, where it belongs there, in place of the outermost.
-fn enter<K: Key>(best: &mut [K], key: K, last: bool) {
+fn enter(best: &mut [u128], key: u128, last: bool) {
     let end = best.len() - 1;
     if last && key > best[0] {
         let to = best.partition_point(|b| *b < key);
@@ -174,27 +175,99 @@ fn enter<K: Key>(best: &mut [K], key: K, last: bool) {
     }
 }
 
-/// `value(lane, position)` of each lane's elements in ascending order.
-fn along_sorted<T: Ordered, U: Element>(cx: &mut EvalCx, x: &Array, axis: usize, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
-    let lanes = Lanes::along(x.shape(), axis);
-    match is_short(T::DTYPE, lanes.n) {
-        true => by_keys::<T, u64, U>(cx, x, lanes, value),
-        false => by_keys::<T, u128, U>(cx, x, lanes, value),
+/// Given `starts, at, order`: places `at..` of the order of each lane that starts there, one lane behind the other.
+type Put<'a> = &'a mut dyn FnMut(&[usize], usize, &[usize]);
+
+/// Hands on the positions of each lane's elements in ascending order: of several short lanes at once, and of a long one piece by piece.
+fn each_order(cx: &mut EvalCx, x: &Array, lanes: Lanes, put: Put) -> Result<()> {
+    match is_short(x.dtype(), lanes.n) {
+        _ if x.is_empty() => Ok(()),
+        true => each_sorted::<u64>(cx, &Ranks::of(x, lanes), lanes, put),
+        false => each_sorted::<u128>(cx, &Ranks::of(x, lanes), lanes, put),
     }
 }
 
-fn by_keys<T: Ordered, K: Key, U: Element>(cx: &mut EvalCx, x: &Array, lanes: Lanes, value: impl Fn(Lane<T>, usize) -> U) -> Result<Array> {
-    let data = x.as_slice::<T>();
-    let mut out = memory::zeros::<U>(data.len());
-    let mut order: Vec<K> = memory::room(lanes.n);
-    for start in lanes.starts() {
-        let lane = Lane::new(data, lanes, start);
-        order.clear();
-        order.extend((0..lanes.n).map(|k| K::new(lane.get(k).rank(), k)));
-        sort(cx, &mut order)?;
-        order.iter().enumerate().for_each(|(k, from)| out[start + k * lanes.step] = value(lane, from.position()));
+fn each_sorted<K: Key>(cx: &mut EvalCx, ranks: &Ranks, lanes: Lanes, put: Put) -> Result<()> {
+    let together = (PIECE / lanes.n).clamp(1, lanes.count());
+    let (mut starts, mut keys) = (lanes.starts(), memory::room::<K>(together * lanes.n));
+    loop {
+        let some: SmallVec<[usize; 16]> = starts.by_ref().take(together).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        ranks.keys(&some, &mut keys);
+        if some.len() == 1 {
+            sort(cx, &mut keys)?;
+        } else {
+            cx.worked(16 * keys.len())?;
+            keys.chunks_mut(lanes.n).for_each(|lane| lane.sort_unstable());
+        }
+        hand_on(&keys, &mut |at, order| put(&some, at, order));
     }
-    Ok(Array::new(x.shape(), out))
+}
+
+/// Hands on the positions of the elements that are kept of the order of all of a lane, in that order.
+fn select(x: &Array, lanes: Lanes, start: usize, kept: &Range<usize>, put: &mut dyn FnMut(usize, &[usize])) {
+    match is_short(x.dtype(), lanes.n) {
+        true => selected::<u64>(&Ranks::of(x, lanes), start, kept, put),
+        false => selected::<u128>(&Ranks::of(x, lanes), start, kept, put),
+    }
+}
+
+fn selected<K: Key>(ranks: &Ranks, start: usize, kept: &Range<usize>, put: &mut dyn FnMut(usize, &[usize])) {
+    let mut keys: Vec<K> = memory::room(ranks.n);
+    ranks.keys(&[start], &mut keys);
+    if kept.len() < ranks.n {
+        keys.select_nth_unstable(if kept.start > 0 { kept.start } else { kept.end });
+    }
+    keys[kept.clone()].sort_unstable();
+    hand_on(&keys[kept.clone()], put);
+}
+
+/// So many ranks or positions are handed on at once.
+const PIECE: usize = 128;
+
+fn hand_on<K: Key>(keys: &[K], put: &mut dyn FnMut(usize, &[usize])) {
+    let mut order = [0; PIECE];
+    for (at, piece) in keys.chunks(PIECE).enumerate() {
+        order.iter_mut().zip(piece).for_each(|(to, key)| *to = key.position());
+        put(at * PIECE, &order[..piece.len()]);
+    }
+}
+
+/// Given `starts, at, to`: writes the ranks of elements `at..` of each lane that starts there, one lane behind the other.
+type WriteRanks<'a> = Box<dyn Fn(&[usize], usize, &mut [u64]) + 'a>;
+
+/// The ranks of the elements of lanes, whatever their type: what is generic over it is compiled once for each dtype, and sorting is large.
+struct Ranks<'a> {
+    n: usize,
+    write: WriteRanks<'a>,
+}
+
+impl<'a> Ranks<'a> {
+    fn of(x: &'a Array, lanes: Lanes) -> Ranks<'a> {
+        let write: WriteRanks<'a> = dispatch!(x.dtype(), T => {
+            let data = x.as_slice::<T>();
+            Box::new(move |starts, at, to| {
+                for (&start, to) in starts.iter().zip(to.chunks_mut(lanes.n)) {
+                    let lane = Lane::new(data, lanes, start);
+                    to.iter_mut().zip(at..).for_each(|(to, k)| *to = lane.get(k).rank());
+                }
+            })
+        });
+        Ranks { n: lanes.n, write }
+    }
+    /// The keys of lanes, in place of those that were there: of one, or of some that have [`PIECE`] elements together at most.
+    fn keys<K: Key>(&self, starts: &[usize], keys: &mut Vec<K>) {
+        let mut ranks = [0; PIECE];
+        let n = self.n * starts.len();
+        keys.clear();
+        for at in (0..n).step_by(PIECE) {
+            let piece = &mut ranks[..PIECE.min(n - at)];
+            (self.write)(starts, at, piece);
+            piece.chunks(self.n).for_each(|lane| keys.extend(lane.iter().zip(at..).map(|(&rank, k)| K::new(rank, k))));
+        }
+    }
 }
 
 /// Elements that are sorted at once, without a look at the clock.

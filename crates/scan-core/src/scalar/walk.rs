@@ -62,7 +62,7 @@ impl<'a> Operands<'a> {
     }
     /// `f` of the element positions of up to three operands, in row-major order of the result. Not generic over `f`:
     /// one copy per element type serves all rows.
-    fn indexed<R>(&self, f: &dyn Fn([usize; 3]) -> R) -> Vec<R> {
+    fn indexed<R: Element>(&self, f: &dyn Fn([usize; 3]) -> R) -> Vec<R> {
         let mut out = memory::room(self.count);
         let Some((&width, outer)) = self.shape.split_last().filter(|_| self.count > 1) else {
             out.extend((0..self.count).map(|_| f([0; 3])));

@@ -162,6 +162,7 @@ impl<T: Element> Buffer<T> {
                 Store::Pooled(lines) => lines.vector.capacity(),
             }
     }
+    #[inline]
     fn made(store: Store<T>) -> Buffer<T> {
         let buffer = Buffer::of(store);
         watch::changed(0, buffer.bytes());
@@ -358,8 +359,10 @@ impl<T: Element> std::fmt::Debug for Buffer<T> {
 impl<T: Element> Drop for Buffer<T> {
     fn drop(&mut self) {
         watch::changed(self.bytes(), 0);
-        if let Store::Pooled(lines) = &mut self.store {
-            keep(std::mem::take(&mut lines.vector));
+        match &mut self.store {
+            Store::Pooled(lines) => keep(std::mem::take(&mut lines.vector)),
+            Store::Own(v) if v.capacity() * size_of::<T>() >= LARGE => keep(std::mem::take(v)),
+            _ => {}
         }
     }
 }
@@ -385,9 +388,21 @@ fn pool(bytes: usize) -> MutexGuard<'static, Pool> {
     pool.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Memory of `n` elements, the smallest idle one that has room for them and is not much larger.
+/// Memory of `n` elements that begins at a line of the cache.
 fn take<T: Element>(n: usize) -> Option<Lines<T>> {
-    let wanted = n.saturating_add(Lines::<T>::SPARE).saturating_mul(size_of::<T>());
+    idle(n.saturating_add(Lines::<T>::SPARE)).map(|vector| Lines::of(vector, n))
+}
+
+/// An empty vector with room for `n` elements, where they are many and such a one is kept.
+pub(super) fn recycled<T: Send + 'static>(n: usize) -> Option<Vec<T>> {
+    let mut vector = if n.saturating_mul(size_of::<T>()) < LARGE { None } else { idle(n) }?;
+    vector.clear();
+    Some(vector)
+}
+
+/// The smallest vector that is kept and has room for `n` elements and not for many more.
+fn idle<T: Send + 'static>(n: usize) -> Option<Vec<T>> {
+    let wanted = n.saturating_mul(size_of::<T>());
     let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
     let idle = {
         let mut pool = pool(wanted);
@@ -396,8 +411,7 @@ fn take<T: Element>(n: usize) -> Option<Lines<T>> {
         pool.bytes -= idle.bytes;
         idle
     };
-    let vector = *idle.vector.downcast::<Vec<T>>().ok()?;
-    Some(Lines::of(vector, n))
+    idle.vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
 }
 
 /// Keeps a vector for later; what is kept for longest goes where that is too much.

@@ -230,45 +230,55 @@ const fn is_small<T>(n: usize) -> bool {
 }
 
 /// An empty vector with room for `n` elements.
-pub fn room<T>(n: usize) -> Vec<T> {
+pub fn room<T: Send + 'static>(n: usize) -> Vec<T> {
     if is_small::<T>(n) { Vec::with_capacity(n) } else { large_room(n) }
 }
 
-fn large_room<T>(n: usize) -> Vec<T> {
-    obtain(n, size_of::<T>(), || {
+fn large_room<T: Send + 'static>(n: usize) -> Vec<T> {
+    let fresh = || {
         let mut out = Vec::new();
         out.try_reserve_exact(n).ok().map(|()| out)
-    })
+    };
+    obtain(n, size_of::<T>(), || buffer::recycled(n).or_else(fresh))
 }
 
-/// `n` zeros (`false` for bool), in pages that are not touched.
-pub fn zeros<T: Zero + Default>(n: usize) -> Vec<T> {
-    if is_small::<T>(n) { vec![T::default(); n] } else { obtain(n, size_of::<T>(), || zeroed(n)) }
+/// `n` zeros (`false` for bool): in pages that are not touched, unless there is memory that was.
+pub fn zeros<T: Zero + Default + Send + 'static>(n: usize) -> Vec<T> {
+    let cleared = |mut kept: Vec<T>| {
+        kept.resize(n, T::default());
+        kept
+    };
+    if is_small::<T>(n) {
+        vec![T::default(); n]
+    } else {
+        obtain(n, size_of::<T>(), || buffer::recycled(n).map(cleared).or_else(|| zeroed(n)))
+    }
 }
 
 /// `n` times x.
-pub fn filled<T: Clone>(x: T, n: usize) -> Vec<T> {
+pub fn filled<T: Clone + Send + 'static>(x: T, n: usize) -> Vec<T> {
     let mut out = room(n);
     out.resize(n, x);
     out
 }
 
 /// A copy.
-pub fn copied<T: Copy>(x: &[T]) -> Vec<T> {
+#[inline]
+pub fn copied<T: Copy + Send + 'static>(x: &[T]) -> Vec<T> {
     let mut out = room(x.len());
     out.extend_from_slice(x);
     out
 }
 
 /// Slices, one after the other.
-pub fn joined<T: Copy>(parts: &[Vec<T>]) -> Vec<T> {
+pub fn joined<T: Copy + Send + 'static>(parts: &[Vec<T>]) -> Vec<T> {
     let mut out = room(parts.iter().map(Vec::len).sum());
     parts.iter().for_each(|part| out.extend_from_slice(part));
     out
 }
 
 /// The elements of an iterator.
-pub fn collect<T>(elements: impl Iterator<Item = T>) -> Vec<T> {
+pub fn collect<T: Send + 'static>(elements: impl Iterator<Item = T>) -> Vec<T> {
     let (least, most) = elements.size_hint();
     if most.is_some_and(is_small::<T>) {
         return elements.collect();

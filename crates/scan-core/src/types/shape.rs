@@ -93,6 +93,7 @@ impl std::fmt::Display for Type {
 }
 
 /// Number of elements of an array of this shape; where there is no such number, the largest, which no memory holds.
+#[inline]
 pub fn count(shape: &[usize]) -> usize {
     if shape.contains(&0) { 0 } else { shape.iter().fold(1, |product, &n| product.saturating_mul(n)) }
 }
