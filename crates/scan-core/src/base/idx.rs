@@ -52,6 +52,7 @@ impl<I: Id, T> IdxVec<I, T> {
         Self::default()
     }
     /// Appends an item and returns its id.
+    #[inline]
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::new(self.items.len() - 1)

@@ -916,6 +916,7 @@ impl<'a> EvalCx<'a> {
     ///
     /// # Errors
     /// What `poll` returns: the caller wants to stop. Where so many evaluations were not allowed, an error that nobody sees.
+    #[inline]
     pub fn check(&mut self) -> Result<()> {
         self.ticks = self.ticks.wrapping_add(1);
         if let Some(left) = &mut self.left {

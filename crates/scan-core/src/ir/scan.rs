@@ -199,6 +199,7 @@ impl Scan {
         1 + id.0 as usize
     }
     /// Input position of a state's initial rows, where it has any.
+    #[inline]
     pub fn init_input(&self, id: StateId) -> Option<usize> {
         let before = self.states.iter().take(id.0 as usize).filter(|s| s.init).count();
         self.states[id].init.then_some(1 + self.seqs.len() + before)

@@ -75,6 +75,7 @@ impl Mem {
         Mem { dtype, lane, stride: None, table: 0, beside: None }
     }
     /// Bytes before and behind the begin of lane 0's first element that a step of so many lanes may touch.
+    #[inline]
     pub fn row(&self, lanes: usize) -> (isize, isize) {
         let size = self.dtype.size() as isize;
         let last = self.lane.elements() * (lanes.max(1) as isize - 1);

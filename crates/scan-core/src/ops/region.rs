@@ -65,6 +65,7 @@ impl Region {
 }
 
 /// Moves a row-major odometer on; false after the last position.
+#[inline]
 fn advance(idx: &mut [usize], axes: &[(usize, isize)], at: &mut isize) -> bool {
     for k in (0..axes.len()).rev() {
         let (len, stride) = axes[k];
@@ -80,6 +81,7 @@ fn advance(idx: &mut [usize], axes: &[(usize, isize)], at: &mut isize) -> bool {
 }
 
 /// Writes `from` over `to` or adds it.
+#[inline]
 pub fn write_run<T: Number>(to: &mut [T], from: &[T], mode: Write) {
     match mode {
         Write::Set => to.copy_from_slice(from),

@@ -257,6 +257,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// Nothing writes to them as long as the slice lives.
+    #[inline]
     unsafe fn slice<T: Element>(&self, n: usize) -> &'a [T] {
         let at = self.memory.ptr().wrapping_add(self.offset).cast::<T>();
         assert!(self.offset + n * size_of::<T>() <= self.memory.len() && at.is_aligned(), "an operand outside its memory");
@@ -267,6 +268,7 @@ impl<'a> Operand<'a> {
     ///
     /// # Safety
     /// Nothing else reads or writes them as long as the slice lives.
+    #[inline]
     unsafe fn slice_mut<T: Element>(&self, n: usize) -> &'a mut [T] {
         assert!(matches!(self.memory, Memory::Write(_)), "an operand that is only readable");
         let at = self.memory.ptr().wrapping_add(self.offset).cast::<T>();
@@ -275,6 +277,7 @@ impl<'a> Operand<'a> {
         unsafe { std::slice::from_raw_parts_mut(at, n) }
     }
     /// True where so many bytes from here on meet so many of another operand.
+    #[inline]
     pub fn overlaps(&self, bytes: usize, other: &Operand, other_bytes: usize) -> bool {
         let (a, b) = (self.memory.ptr().addr() + self.offset, other.memory.ptr().addr() + other.offset);
         a < b + other_bytes && b < a + bytes
@@ -285,6 +288,7 @@ impl<'a> Operand<'a> {
 ///
 /// # Panics
 /// Where an operand reaches beyond its memory.
+#[inline]
 pub fn copy(from: &Operand, to: &Operand, n: usize) {
     assert!(
         matches!(to.memory, Memory::Write(_)) && from.offset + n <= from.memory.len() && to.offset + n <= to.memory.len(),
@@ -377,6 +381,7 @@ unsafe fn spread<T: Copy>(from: *const u8, to: *mut u8, n: usize, step: isize) {
 ///
 /// # Panics
 /// Where the operand reaches beyond its memory.
+#[inline]
 pub fn clear(to: &Operand, n: usize) {
     assert!(matches!(to.memory, Memory::Write(_)) && to.offset + n <= to.memory.len(), "memory to clear");
     // SAFETY: in bounds, as asserted.
@@ -459,6 +464,7 @@ pub fn write_array(to: &Operand, array: &Array) {
 ///
 /// # Panics
 /// Where c overlaps a or b, or an operand reaches beyond its memory.
+#[inline]
 pub fn with_slices<T: Element, R>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T]) -> R) -> R {
     let [a, b, c] = operands;
     let size = size_of::<T>();

@@ -44,6 +44,7 @@ impl<'a> Memory<'a> {
         };
         (at, self.len())
     }
+    #[inline]
     pub(super) fn len(&self) -> usize {
         match self {
             Memory::Read(m) => m.len(),

@@ -140,11 +140,13 @@ impl<'a> Memories<'a> {
         self.held.period
     }
     /// A value as step `step` sees it, and how it goes on.
+    #[inline]
     pub fn spot(&self, place: &Place, step: usize) -> Spot<'a> {
         let size = place.dtype.size() as isize;
         Spot::new(self.place(place, step), place.along.map(|elements| elements * size))
     }
     /// A value as step `step` sees it.
+    #[inline]
     pub fn place(&self, place: &Place, step: usize) -> Operand<'a> {
         let at = self.operand(&place.at, step);
         Operand { offset: at.offset + place.first * place.dtype.size(), ..at }

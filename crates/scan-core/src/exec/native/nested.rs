@@ -164,6 +164,7 @@ fn with_bools(at: &Operand, n: usize, of: impl FnOnce(&[u8]) -> bool) -> bool {
 }
 
 /// Writes a number of steps.
+#[inline]
 fn tell(to: &Spot, k: &Steps, n: usize) {
     with_slices::<i64, _>([&to.at(k); 3], [0, 0, 1], |_, _, to| to[0] = n as i64);
 }

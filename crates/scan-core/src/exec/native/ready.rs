@@ -249,6 +249,7 @@ impl Ready {
     }
 
     /// Runs from step `done` up to step `end`, or to where the kernel stops itself (then true) or fails.
+    #[inline]
     fn portions(&self, cx: &mut EvalCx, sources: &Sources, held: &mut [Held], done: &mut usize, end: usize, told: Told) -> Result<bool> {
         let first = *done;
         let limit = self.plan.windows.iter().filter_map(Window::limit).min().unwrap_or(usize::MAX);
@@ -330,6 +331,7 @@ impl Ready {
     }
 
     /// A place as step `first` sees it.
+    #[inline]
     fn operand<'a>(&self, bases: &Bases<'a>, place: Place, held: &[HeldCells<'a>], told: Told<'a>, first: usize) -> Operand<'a> {
         let element = |&(base, size): &Base<'a>, at| Operand { offset: base.offset + at * size, ..base };
         match place {

@@ -47,6 +47,7 @@ impl<S> Matrix<S> {
         Matrix { row: self.column, column: self.row, ..self }
     }
     /// Panics where m rows of n elements, one of each at least, do not lie among so many elements.
+    #[inline]
     fn check(&self, [m, n]: [usize; 2], len: usize) {
         let far = |count: usize, step: isize| isize::try_from(count - 1).ok()?.checked_mul(step);
         let lies = |at: isize| self.first.checked_add_signed(at).is_some_and(|at| at < len);

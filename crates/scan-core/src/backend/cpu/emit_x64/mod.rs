@@ -191,6 +191,7 @@ impl Emitted {
         &self.versions[version(shape)]
     }
     /// The code of a shape, unless it cannot be had.
+    #[inline]
     fn native(&self, shape: Shape) -> Option<&Native> {
         self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
     }
@@ -234,12 +235,14 @@ impl Emitted {
         (even && apart && (first == 0 || frame.steps == 1) && first < frame.lanes).then_some(first)
     }
     /// Operands that stay where they are for many steps and are not written meanwhile, a bit each.
+    #[inline]
     fn held(&self, table: &[Entry], frame: &Frame) -> u64 {
         let range = |(operand, entry): (usize, &Entry)| range(&self.roles[operand], entry, frame);
         let stays = |operand: usize| table[operand][1].is_null();
         if frame.steps < MANY { 0 } else { self.held_within(stays, || table.iter().enumerate().take(self.roles.len()).map(range)) }
     }
     /// The same of operands that stay from step to step, all within these ranges of addresses.
+    #[inline]
     fn held_within<R: Iterator<Item = (isize, isize)>>(&self, stays: impl Fn(usize) -> bool, ranges: impl Fn() -> R) -> u64 {
         let keeps = self.roles.iter().take(64).enumerate().filter(|&(operand, role)| role.keeps && stays(operand));
         let stays = keeps.fold(0, |mask, (operand, _)| mask | 1u64 << operand);
@@ -295,6 +298,7 @@ fn room<'a, T: Copy>(near: &'a mut Near<T>, far: &'a mut Vec<T>, n: usize, entry
 }
 
 /// The addresses that a call touches of an operand.
+#[inline]
 fn range(role: &Role, entry: &Entry, frame: &Frame) -> (isize, isize) {
     let (start, stride) = (entry[0].addr() as isize, if role.carried { 0 } else { entry[1].addr() as isize });
     let span = stride.wrapping_mul(frame.steps as isize - 1);

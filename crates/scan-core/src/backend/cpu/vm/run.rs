@@ -30,6 +30,7 @@ struct Extent {
 
 impl Extent {
     /// Whether, within a step, the elements of one are among those of the other.
+    #[inline]
     fn meets(&self, other: &Extent) -> bool {
         let row = |e: &Extent| (e.at, e.at + e.row);
         let all = |e: &Extent| (e.at + (e.stride * (e.steps - 1)).min(0), e.at + (e.stride * (e.steps - 1)).max(0) + e.row);
