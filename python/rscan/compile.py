@@ -287,8 +287,8 @@ class Compiled(Made, Generic[P, R]):
     def _result(
         self, inputs: list[Variable], arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]
     ) -> Any:
-        """What the function gives for variables, in calls as one with these arrays. An exception in it says which arguments are None or tuples of numbers: they are passed
-        on as they are."""
+        """What the function gives for variables, in calls like that with these arrays. An exception in it says which arguments are None or
+        tuples of numbers: they are passed on as they are."""
         values, fixed = iter(inputs), {i: v.value if isinstance(v, _Static) else v for i, v in static}
         arguments = tree.build(iter([fixed[i] if i in fixed else next(values) for i in range(len(inputs) + len(fixed))]))
         bound = self._signature.bind_partial()
