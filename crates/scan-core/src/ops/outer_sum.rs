@@ -95,7 +95,11 @@ impl OuterSum {
 fn turned<T: Outer>(x: &Array) -> Option<Vec<T>> {
     let inner = &x.shape()[1..];
     let more = count(&inner[..inner.len() - 1]) > 1;
-    more.then(|| memory::collect(x.as_slice::<T>().chunks(count(inner).max(1)).rev().flatten().copied()))
+    more.then(|| {
+        let mut out = memory::room(x.len());
+        x.as_slice::<T>().chunks(count(inner).max(1)).rev().for_each(|rows| out.extend_from_slice(rows));
+        out
+    })
 }
 
 #[cfg(test)]

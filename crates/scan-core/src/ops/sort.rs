@@ -200,7 +200,7 @@ fn each_sorted<K: Key>(cx: &mut EvalCx, ranks: &Ranks, lanes: Lanes, put: Put) -
             sort(cx, &mut keys)?;
         } else {
             cx.worked(16 * keys.len())?;
-            keys.chunks_mut(lanes.n).for_each(|lane| lane.sort_unstable());
+            keys.chunks_mut(lanes.n).for_each(sort_run);
         }
         hand_on(&keys, &mut |at, order| put(&some, at, order));
     }
@@ -273,11 +273,29 @@ impl<'a> Ranks<'a> {
 /// Elements that are sorted at once, without a look at the clock.
 const RUN: usize = 1 << 16;
 
+/// So many keys are sorted by putting each where it belongs among those before it.
+const INSERTED: usize = 24;
+
+#[inline]
+fn sort_run<K: Key>(run: &mut [K]) {
+    if run.len() > INSERTED {
+        return run.sort_unstable();
+    }
+    for end in 1..run.len() {
+        let (key, mut at) = (run[end], end);
+        while at > 0 && key < run[at - 1] {
+            run[at] = run[at - 1];
+            at -= 1;
+        }
+        run[at] = key;
+    }
+}
+
 /// Sorts: runs first, then twice as long ones, between which the caller may stop it.
 fn sort<K: Key>(cx: &mut EvalCx, order: &mut Vec<K>) -> Result<()> {
     for run in order.chunks_mut(RUN) {
         cx.worked(16 * run.len())?;
-        run.sort_unstable();
+        sort_run(run);
     }
     let (n, mut size) = (order.len(), RUN);
     while size < n {

@@ -59,6 +59,7 @@ macro_rules! elements {
 
         $(impl Element for $t {
             const DTYPE: DType = DType::$variant;
+            #[inline]
             fn wrap(data: Buffer<$t>) -> Data { Data::$variant(Arc::new(data)) }
             fn row(elements: &[$t]) -> Row<'_> { Row::$variant(elements) }
             fn row_mut(elements: &mut [$t]) -> RowMut<'_> { RowMut::$variant(elements) }

@@ -8,7 +8,7 @@ use super::device::Resident;
 use super::on_device::OnDevice;
 use super::{memory, watch};
 use crate::base::Result;
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -402,29 +402,34 @@ pub(super) fn recycled<T: Send + 'static>(n: usize) -> Option<Vec<T>> {
 
 /// The smallest vector that is kept and has room for `n` elements and not for many more.
 fn idle<T: Send + 'static>(n: usize) -> Option<Vec<T>> {
-    let wanted = n.saturating_mul(size_of::<T>());
-    let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && idle.vector.is::<Vec<T>>();
-    let idle = {
-        let mut pool = pool(wanted);
-        let found = pool.free.iter().enumerate().filter(|(_, idle)| fits(idle)).min_by_key(|(_, idle)| idle.bytes)?.0;
-        let idle = pool.free.remove(found)?;
-        pool.bytes -= idle.bytes;
-        idle
-    };
-    idle.vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
+    let vector = smallest(n.saturating_mul(size_of::<T>()), TypeId::of::<Vec<T>>())?;
+    vector.downcast::<Vec<T>>().ok().map(|vector| *vector)
 }
 
-/// Keeps a vector for later; what is kept for longest goes where that is too much.
+/// The same of a type, by bytes.
+fn smallest(wanted: usize, kind: TypeId) -> Option<Box<dyn Any + Send>> {
+    let fits = |idle: &Idle| idle.bytes >= wanted && idle.bytes - wanted <= wanted / 4 && (*idle.vector).type_id() == kind;
+    let mut pool = pool(wanted);
+    let found = pool.free.iter().enumerate().filter(|(_, idle)| fits(idle)).min_by_key(|(_, idle)| idle.bytes)?.0;
+    let idle = pool.free.remove(found)?;
+    pool.bytes -= idle.bytes;
+    Some(idle.vector)
+}
+
+/// Keeps a vector for later, unless it is too small or too large for that.
 fn keep<T: Element>(vector: Vec<T>) {
     let bytes = vector.capacity() * size_of::<T>();
-    if !(MEDIUM..=KEPT.1).contains(&bytes) {
-        return;
+    if (MEDIUM..=KEPT.1).contains(&bytes) {
+        store(Idle { vector: Box::new(vector), bytes });
     }
-    let vector: Box<dyn Any + Send> = Box::new(vector);
+}
+
+/// What is kept for longest goes where that is too much.
+fn store(idle: Idle) {
     let mut freed = vec![];
-    let mut pool = pool(bytes);
-    pool.free.push_back(Idle { vector, bytes });
-    pool.bytes += bytes;
+    let mut pool = pool(idle.bytes);
+    pool.bytes += idle.bytes;
+    pool.free.push_back(idle);
     while pool.free.len() > pool.most.0 || pool.bytes > pool.most.1 {
         let Some(oldest) = pool.free.pop_front() else { break };
         pool.bytes -= oldest.bytes;

@@ -189,6 +189,7 @@ impl ByArrays {
     ///
     /// # Errors
     /// `E0202` where an index lies outside its axis.
+    #[inline]
     pub fn read<'a>(
         &self,
         dtype: DType,

@@ -318,6 +318,7 @@ impl Ready {
     }
 
     /// Where step `first` finds what it reads but for states.
+    #[inline]
     fn bases<'a>(&self, &Sources { scan, ins, computed, feed, there }: &Sources<'a>, first: usize) -> Bases<'a> {
         let of = |x: &'a Array, offset, stride| (Operand { memory: Memory::of(x, there), offset, stride }, x.dtype().size());
         let seq = |id: SeqId| {

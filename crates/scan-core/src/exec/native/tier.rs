@@ -122,6 +122,7 @@ impl Tiered {
         team::splits(&self.kernel, lanes, 1)
     }
     /// The kernel at every place of a nest's axes, with operands that are checked once for so many steps of the loops around.
+    #[inline]
     pub fn nest<'a>(&'a self, nest: &'a NestPlan, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
         NestRun::new(self.code(), nest, operands, counts)
     }

@@ -482,6 +482,7 @@ impl Emitted {
 
 impl Task {
     /// A task of some blocks; `tail` lanes are in the last vector.
+    #[inline]
     fn new(table: &mut [[*mut u8; 2]], blocks: usize, frame: &Frame, tail: usize) -> Task {
         Task {
             table: table.as_mut_ptr(),
