@@ -175,7 +175,10 @@ class TestMatrices:
         monkeypatch.setattr(derivatives, "ROOM", 11)
         blocks = rs.function([x], rs.jacobian(y, x))
         assert "scan" in blocks.text()
-        np.testing.assert_allclose(blocks(np.arange(5.0)), np.diag(2 / np.cosh(np.arange(5.0)) ** 2), atol=1e-15)
+        compiled = rs.compile(rs.jacobian(lambda x: rs.tanh(x) * 2))
+        for f, n in ((blocks, 5), (compiled, 5), (compiled, 2), (compiled, 13)):
+            np.testing.assert_allclose(f(np.arange(float(n))), np.diag(2 / np.cosh(np.arange(n)) ** 2), atol=1e-15)
+        assert "scan" in compiled.text() and compiled.n_variants == 1
 
     def test_jacobian_of_a_scalar_is_its_gradient(self):
         x = rs.dvector("x")

@@ -135,7 +135,7 @@ def jacobian(
     `wrt` has no more elements than the array, columns are, in a forward pass. What extents do not tell, the first call of a compiled
     function does.
 
-    block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the
+    block_size: so many rows at a time; by default all of them, or, where extents are known or told by a first call, as many as 2²⁶ elements of the
     largest array between allow.
     """
     y = as_variable(expression)
@@ -156,7 +156,7 @@ def jacobian(
 def _are_few(y: Variable, variables: list[Variable]) -> bool:
     """True where the derivatives by all elements of variables take no more, pushed forwards together, than those of all elements of y,
     pulled backwards: as many passes need no memory of the steps."""
-    n, m = [_expected_size(v) for v in variables], _expected_size(y)
+    n, m = [_expected_size(v._v) for v in variables], _expected_size(y._v)
     few = m is not None and all(n) and sum(filter(None, n)) <= m
     return few and all(_may_be_pushed(y, v) for v in variables)
 
@@ -165,9 +165,9 @@ def _may_be_pushed(y: Variable, v: Variable) -> bool:
     return v.dtype.startswith("float") and _fitting_block(v, [v, y]) is None
 
 
-def _expected_size(v: Variable) -> int | None:
+def _expected_size(v: _native.Var) -> int | None:
     """Number of elements, as it is known, or in the call for which a function is traced."""
-    shape = [n for n in v._v.expected_shape(expected_extents()) if n is not None]
+    shape = [n for n in v.expected_shape(expected_extents()) if n is not None]
     return math.prod(shape) if len(shape) == v.ndim else None
 
 
@@ -199,10 +199,8 @@ def _pulled(
 def _fitting_block(y: Variable, variables: list[Variable]) -> int | None:
     """How many rows fit into the room, or None where all do, or extents are not known."""
     between = _native.recent([y._v], min(v._v.key[0] for v in variables))
-    shapes = [[n for n in v.shape if n is not None] for v in [y._v, *between] if None not in v.shape]
-    largest = max(map(math.prod, shapes), default=1)
-    size = y.size
-    return None if not isinstance(size, int) or size * largest <= ROOM else max(1, ROOM // max(largest, 1))
+    size, largest = _expected_size(y._v), max((_expected_size(v) or 1 for v in [y._v, *between]), default=1)
+    return None if size is None or size * largest <= ROOM else max(1, ROOM // largest)
 
 
 def _in_blocks(rows_of: Callable[[Variable], list[Variable]], size: Any, block: int, dtype: str) -> list[Variable]:

@@ -318,8 +318,8 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
     `jacobian(expression, wrt, consider_constant=None, disconnected_inputs="raise", *, block_size=None)` gives them for an array, of shape
     `expression.shape + wrt.shape`.
 
-    block_size: so many rows at a time; by default all of them, or, where the extents are known, as many as 2²⁶ elements of the largest
-    array between allow.
+    block_size: so many rows at a time; by default all of them, or, where extents are known or told by a first call, as many as 2²⁶
+    elements of the largest array between allow.
     errors: those of `grad`; `RscanTypeError` (E0508) for what is no function.
 
     >>> rs.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
