@@ -135,8 +135,8 @@ def jacobian(
     `wrt` has no more elements than the array, columns are, in a forward pass. What extents do not tell, the first call of a compiled
     function does.
 
-    block_size: so many rows at a time; by default all of them, or, where extents are known or told by a first call, as many as 2²⁶ elements of the
-    largest array between allow.
+    block_size: so many rows at a time; by default all of them, or, where extents are known or told by a first call, as many as 2²⁶
+    elements of the largest array between allow.
     """
     y = as_variable(expression)
     span = here()
