@@ -65,11 +65,14 @@ class OnDask(Alone):
     def __init__(self, workers, address=None):
         super().__init__()
         import cloudpickle
+        import dask
         import models
         from dask.distributed import Client
 
         # Workers elsewhere do not have this folder: its functions travel whole.
         cloudpickle.register_pickle_by_value(models)
+        # A worker looks a hundred times a second at what its threads do, which takes a tenth of a core from what they do.
+        dask.config.set({"distributed.worker.profile.enabled": False})
         own = dict(n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True)
         self.client = Client(address) if address else Client(**own)
 
