@@ -76,11 +76,12 @@ class OnDask(Alone):
         own = dict(n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True)
         self.client = Client(address) if address else Client(**own)
 
+    # Without `hash` what is sent again has the name of what was sent before, and may go with that while it is given up.
     def send(self, function):
-        return self.client.scatter(function, broadcast=True)
+        return self.client.scatter(function, broadcast=True, hash=False)
 
     def keep(self, items):
-        return self.client.scatter(items)
+        return self.client.scatter(items, hash=False)
 
     def map(self, function, items, *same):
         return self.client.gather([self.client.submit(operator.call, function, *same, item, pure=False) for item in items])
