@@ -71,10 +71,10 @@ class OnDask(Alone):
 
         # Workers elsewhere do not have this folder: its functions travel whole.
         cloudpickle.register_pickle_by_value(models)
-        # A worker looks a hundred times a second at what its threads do, which takes a tenth of a core from what they do.
-        dask.config.set({"distributed.worker.profile.enabled": False})
         own = dict(n_workers=workers, threads_per_worker=1, dashboard_address=None, processes=True)
-        self.client = Client(address) if address else Client(**own)
+        # A worker looks a hundred times a second at what its threads do, which takes a tenth of a core from what they do.
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            self.client = Client(address) if address else Client(**own)
 
     # Without `hash` what is sent again has the name of what was sent before, and may go with that while it is given up.
     def send(self, function):
