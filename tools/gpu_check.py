@@ -80,9 +80,9 @@ def programs(device: str, seconds: float) -> int:
         while time.monotonic() < end:
             try:
                 random.check(seed)
-            except AssertionError as error:
+            except Exception as error:
                 failed += 1
-                print(f"program {seed}: {str(error).splitlines()[:1]}")
+                print(f"program {seed}: {type(error).__name__}: {str(error).splitlines()[:1]}")
             seed += 1
     print(f"{seed} random programs, {failed} fail")
     return failed
