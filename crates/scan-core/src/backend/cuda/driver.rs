@@ -36,6 +36,8 @@ pub struct Card {
     pub capability: [u32; 2],
     /// Bytes of its memory.
     pub memory: u64,
+    /// How many multiprocessors it has.
+    pub processors: u32,
 }
 
 /// A launch of a function.
@@ -103,6 +105,10 @@ pub trait Driver: Send + Sync {
     fn copy(&self, to: u64, from: u64, bytes: u64, stream: usize) -> Answer<()>;
     /// Launches a function.
     fn launch(&self, call: &Call, stream: usize) -> Answer<()>;
+    /// Launches a function, all of whose blocks run at the same time.
+    fn launch_together(&self, call: &Call, stream: usize) -> Answer<()>;
+    /// How many blocks of so many invocations a multiprocessor runs at the same time.
+    fn resident(&self, function: usize, threads: u32) -> Answer<u32>;
     /// Waits until everything that was asked of a stream is done.
     fn wait(&self, stream: usize) -> Answer<()>;
     /// Launches that are done one after the other, recorded.

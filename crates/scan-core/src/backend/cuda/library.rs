@@ -10,8 +10,9 @@ use std::ptr::{null, null_mut};
 
 /// Where the library is looked for.
 const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
-/// Numbers of attributes: the compute capability.
+/// Numbers of attributes: the compute capability, and how many multiprocessors there are.
 const CAPABILITY: [c_int; 2] = [75, 76];
+const PROCESSORS: c_int = 16;
 /// A stream that does not wait for the one that all share.
 const NON_BLOCKING: c_uint = 1;
 /// Numbers of options: where the compiler writes what it refuses, and how much fits there.
@@ -75,6 +76,8 @@ functions! {
     read cuMemcpyDtoHAsync_v2(*mut c_void, u64, usize, Handle);
     copy cuMemcpyDtoDAsync_v2(u64, u64, usize, Handle);
     launch cuLaunchKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
+    together cuLaunchCooperativeKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void);
+    resident cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, Handle, c_int, usize);
     wait cuStreamSynchronize(Handle);
     graph cuGraphCreate(*mut Handle, c_uint);
     add cuGraphAddKernelNode(*mut Handle, Handle, *const Handle, usize, *const Node);
@@ -168,10 +171,11 @@ impl Real {
         let mut name = [0 as c_char; 256];
         self.told(unsafe { (self.functions.name)(name.as_mut_ptr(), name.len() as c_int - 1, device) })?;
         let memory = self.got(0usize, |f, to| unsafe { (f.memory)(to, device) })? as u64;
-        let [major, minor] = CAPABILITY.map(|which| self.got(0, |f, to| unsafe { (f.attribute)(to, which, device) }));
+        let attribute = |which| self.got(0, |f, to| unsafe { (f.attribute)(to, which, device) }).map(|n| n as u32);
+        let [major, minor] = CAPABILITY.map(attribute);
         // SAFETY: the last byte is 0.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
-        Ok(Card { name, capability: [major? as u32, minor? as u32], memory })
+        Ok(Card { name, capability: [major?, minor?], memory, processors: attribute(PROCESSORS)? })
     }
 }
 
@@ -241,6 +245,17 @@ impl Driver for Real {
             let launch = self.functions.launch;
             launch(handle(call.function), blocks, 1, 1, threads, 1, 1, 0, handle(stream), params.as_mut_ptr(), null_mut())
         })
+    }
+    fn launch_together(&self, call: &Call, stream: usize) -> Answer<()> {
+        let mut params = params(call);
+        let [blocks, threads] = [call.blocks, call.threads];
+        self.told(unsafe {
+            let launch = self.functions.together;
+            launch(handle(call.function), blocks, 1, 1, threads, 1, 1, 0, handle(stream), params.as_mut_ptr())
+        })
+    }
+    fn resident(&self, function: usize, threads: u32) -> Answer<u32> {
+        self.got(0, |f, to| unsafe { (f.resident)(to, handle(function), threads as c_int, 0) }).map(|n| n as u32)
     }
     fn wait(&self, stream: usize) -> Answer<()> {
         self.told(unsafe { (self.functions.wait)(handle(stream)) })

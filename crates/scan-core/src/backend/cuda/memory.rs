@@ -24,6 +24,8 @@ pub(super) struct Function {
     pub(super) context: usize,
     pub(super) module: usize,
     pub(super) function: usize,
+    /// So many blocks run at the same time.
+    pub(super) most: u32,
 }
 
 impl Drop for Function {
@@ -278,6 +280,14 @@ impl Memory for Heap {
         let blocks = invocations.div_ceil(GROUP) as u32;
         self.waiting.push(Waiting { function, blocks, params: params.to_vec() });
         if self.waiting.len() >= GATHERED { self.hand_over(self.whole()) } else { Ok(()) }
+    }
+
+    fn run_whole(&mut self, program: &Program, params: &[u32], counter: usize, invocations: usize) -> Result<()> {
+        let function = program.clone().downcast::<Function>().expect("a program of this device");
+        self.write(counter, &[0])?;
+        let blocks = invocations.div_ceil(GROUP).clamp(1, function.most as usize) as u32;
+        let call = Call { function: function.function, blocks, threads: GROUP as u32, heap: self.at(), params };
+        self.ask(|driver| driver.launch_together(&call, self.stream()))
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! Nothing but the driver is needed when it runs. Tests have a driver of their own ([`fake`]), which interprets the text.
 
+mod ahead;
 pub mod driver;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
@@ -9,10 +10,12 @@ pub mod fake;
 mod library;
 mod memory;
 mod open;
+mod product;
 pub mod ptx;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod values;
+mod whole;
 
 pub use open::{adapters, open, open_on};

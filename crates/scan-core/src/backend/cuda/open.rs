@@ -1,12 +1,14 @@
 //! Cards, and devices as they are opened: once per process, and probed.
 
-use super::driver::{Driver, Fault, NO_DEVICE};
+use super::driver::{Card, Driver, Fault, NO_DEVICE};
 use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
 use super::storage::Storage;
-use super::{library, ptx};
+use super::product::{self, Tile};
+use super::ptx::{Target, Text};
+use super::{library, ptx, whole};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::{Pool, Programs};
-use crate::backend::gpu::{Adapter, Device, DeviceRef, Memory, Program, Shape, Traits, probe};
+use crate::backend::gpu::{Adapter, Device, DeviceRef, Launch, Memory, Product, Program, Shape, Traits, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
 use crate::types::device::DeviceMemory;
@@ -16,6 +18,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 const OLDEST: u32 = 11040;
 /// The least compute capability that the text of kernels is for.
 const LEAST: [u32; 2] = [7, 0];
+/// From this one on memory is copied to that of a block in the background.
+const COPIES: [u32; 2] = [8, 0];
 /// Bytes that words of 32 bits number.
 const NUMBERED: u64 = 1 << 34;
 /// Results that say that a text cannot be compiled: an image that is none, no machine code for the card, PTX that is not valid or too new.
@@ -28,10 +32,12 @@ pub(super) struct Cuda {
     name: String,
     about: String,
     memory: u64,
+    target: Target,
     pub(super) driver: &'static dyn Driver,
     context: usize,
     traits: RwLock<Traits>,
-    made: Programs<Function>,
+    /// By their texts.
+    made: Programs<String, Function>,
     pub(super) blocks: Pool<(), Block>,
     pub(super) streams: Pool<(), Stream>,
     pub(super) recordings: Pool<Sequence, Recording>,
@@ -56,12 +62,12 @@ pub fn adapters() -> Vec<Adapter> {
     described(driver).unwrap_or_default().into_iter().map(|d| d.0).collect()
 }
 
-/// Cards as they are told of, with the bytes of their memory and what speaks against them.
-fn described(driver: &dyn Driver) -> std::result::Result<Vec<(Adapter, u64, Option<String>)>, Fault> {
+/// Cards as they are told of, as the driver knows them, and with what speaks against them.
+fn described(driver: &dyn Driver) -> std::result::Result<Vec<(Adapter, Card, Option<String>)>, Fault> {
     let version = driver.version()?;
     let shown = |v: u32| format!("CUDA {}.{}", v / 1000, v % 1000 / 10);
     let cards = driver.cards()?;
-    let describe = |(k, card): (usize, super::driver::Card)| {
+    let describe = |(k, card): (usize, Card)| {
         let [major, minor] = card.capability;
         let kind = if driver.is_fake() { ", a program on the processor" } else { "" };
         let about = format!("{} (compute capability {major}.{minor}, {}{kind})", card.name, shown(version));
@@ -72,7 +78,7 @@ fn described(driver: &dyn Driver) -> std::result::Result<Vec<(Adapter, u64, Opti
         } else {
             None
         };
-        (Adapter { name: format!("cuda:{k}"), about, software: driver.is_fake() }, card.memory, against)
+        (Adapter { name: format!("cuda:{k}"), about, software: driver.is_fake() }, card, against)
     };
     Ok(cards.into_iter().enumerate().map(describe).collect())
 }
@@ -106,7 +112,7 @@ pub fn open_on(driver: &'static dyn Driver, k: usize) -> Result<DeviceRef> {
         Err(fault) if fault.code == NO_DEVICE => return Err(missing(k, "CUDA has no card here")),
         Err(fault) => return Err(missing(k, &format!("the driver of CUDA says: {fault}"))),
     };
-    let Some((adapter, memory, against)) = all.get(k).cloned() else {
+    let Some((adapter, card, against)) = all.get(k).cloned() else {
         let have: Vec<String> = all.into_iter().map(|d| d.0.name).collect();
         let why = if have.is_empty() { "CUDA has no card here".into() } else { format!("there are {}", have.join(", ")) };
         return Err(missing(k, &why));
@@ -116,12 +122,14 @@ pub fn open_on(driver: &'static dyn Driver, k: usize) -> Result<DeviceRef> {
     if let Some(why) = against {
         return Err(refuse(&why));
     }
+    let target = Target { processors: card.processors as usize, copies: card.capability >= COPIES };
     let context = driver.open(k).map_err(|fault| refuse(&fault.to_string()))?;
     // Opened once per process, and used as long as that runs.
     let device: &'static Cuda = Box::leak(Box::new(Cuda {
         name,
         about,
-        memory,
+        memory: card.memory,
+        target,
         driver,
         context,
         traits: RwLock::default(),
@@ -140,20 +148,24 @@ impl Cuda {
         self.driver.enter(self.context)
     }
 
-    /// A kernel as the card runs it; why its driver takes it not.
+    /// A text as the card runs it; why its driver takes it not.
     ///
     /// # Errors
     /// `E0523`.
-    fn function(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Function, Refusal>> {
-        let text = match ptx::text(kernel, shape) {
-            Ok(text) => text,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
+    fn function(&self, text: std::result::Result<String, Refusal>) -> Result<std::result::Result<Arc<Function>, Refusal>> {
+        match text {
+            Ok(text) => self.made.of(text, |text| self.loaded(text)),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    fn loaded(&self, text: &str) -> Result<std::result::Result<Function, Refusal>> {
         let load = || -> std::result::Result<Function, Fault> {
             self.enter()?;
-            let module = self.driver.load(&text)?;
-            let mut made = Function { driver: self.driver, context: self.context, module, function: 0 };
+            let module = self.driver.load(text)?;
+            let mut made = Function { driver: self.driver, context: self.context, module, function: 0, most: 0 };
             made.function = self.driver.function(module, ptx::ENTRY)?;
+            made.most = self.driver.resident(made.function, ptx::GROUP as u32)? * self.target.processors as u32;
             Ok(made)
         };
         match load() {
@@ -181,7 +193,19 @@ impl Device for Cuda {
         usize::try_from(self.memory.min(NUMBERED)).unwrap_or(usize::MAX)
     }
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
-        Ok(self.made.of(kernel, shape, || self.function(kernel, shape))?.map(|function| function as Program))
+        Ok(self.function(ptx::text(kernel, shape, self.target))?.map(|function| function as Program))
+    }
+    fn product(&self, product: &Product) -> Result<Option<(Program, usize)>> {
+        let tile = Tile::of(product, self.target);
+        let mut text = Text::new();
+        product::write(&mut text, product, tile);
+        let [m, _, n] = product.extents;
+        let found = self.function(text.module(Product::words()))?.ok();
+        Ok(found.map(|function| (function as Program, tile.blocks(m, n) * ptx::GROUP)))
+    }
+    fn whole(&self, parts: &[&Launch]) -> Result<Option<Program>> {
+        let found = self.function(whole::text(parts, self.target))?.ok();
+        Ok(found.filter(|function| function.most > 0).map(|function| function as Program))
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
         Ok(Box::new(Heap::new(self, words)?))

@@ -5,11 +5,12 @@
 
 use super::ptx::{GROUP, Text};
 use super::values::{Class, literal};
-use crate::backend::gpu::launch::{Card, HEAD, LANES, Product, STEPS};
+use super::ptx::Target;
+use crate::backend::gpu::Product;
+use crate::backend::gpu::launch::{HEAD, LANES, STEPS};
 use crate::kernel::MemId;
 use crate::scalar::lanes::fused;
 use crate::scalar::product::DEPTH;
-use crate::types::DType;
 
 /// Invocations of a block along columns and along rows.
 const ACROSS: usize = 16;
@@ -35,13 +36,13 @@ const TILES: [Tile; 4] = [
 ];
 
 impl Tile {
-    /// The largest one of which a card has enough to do.
-    pub fn of(product: &Product, card: Card) -> Tile {
+    /// The largest one that gives every multiprocessor something to do.
+    pub fn of(product: &Product, target: Target) -> Tile {
         // An invocation has so many registers.
         let fits = |t: &&Tile| t.each[0] * t.each[1] * product.dtype.size() <= 128;
         let [m, _, n] = product.extents;
         let all = TILES.iter().filter(fits);
-        *all.clone().find(|t| t.blocks(m, n) >= card.processors).unwrap_or(all.last().expect("the smallest fits"))
+        *all.clone().find(|t| t.blocks(m, n) >= target.processors).unwrap_or(all.last().expect("the smallest fits"))
     }
     fn rows(&self) -> usize {
         self.each[0] * DOWN
@@ -71,8 +72,6 @@ struct Printer<'a> {
 
 /// What an invocation brings to the memory that its block shares: of one side, element by element.
 struct Staged {
-    /// The side.
-    mem: MemId,
     /// Per element: where it is read, whether it is there at all, the place along the inner extent, where it goes, and its value.
     each: Vec<[String; 5]>,
     /// Bytes from one part of the inner extent to the next.
@@ -170,10 +169,9 @@ impl Printer<'_> {
         let (depth, wide) = (self.tile.depth, if is_left { self.tile.rows() } else { self.tile.columns() });
         // Elements that lie beside each other in memory are read by invocations beside each other.
         let along_first = is_left && !self.product.turned;
-        let shape = self.product.shape();
-        let kernel_words = |k: usize| shape.strides_of(self.product.operands(), mem) + k;
-        let (step, axis) = (self.text.param(kernel_words(0)), self.text.param(kernel_words(1)));
-        let base = self.text.param(shape.base(mem));
+        let strides = Product::SHAPE.strides(Product::OPERANDS, mem);
+        let (step, axis) = (self.text.param(strides), self.text.param(strides + 1));
+        let base = self.text.begin(Product::SHAPE.base(mem), mem);
         let mut each = vec![];
         for q in 0..(depth * wide).div_ceil(GROUP) {
             let e = self.word("add.u32", thread, q * GROUP);
@@ -198,7 +196,7 @@ impl Printer<'_> {
         }
         let words = self.word("mul.lo.u32", &step, depth);
         let stride = self.text.bytes(&words);
-        let staged = Staged { mem, each, stride };
+        let staged = Staged { each, stride };
         let zero = self.text.temp(Class::Word);
         self.text.line(format!("mov.b32 {zero}, 0;"));
         self.read(&staged, &zero, k);
@@ -314,8 +312,9 @@ impl Printer<'_> {
     }
 
     fn store(&mut self, first: [&str; 2], extents: [&str; 2], [x, y]: [&str; 2], values: &[String]) {
-        let (c, shape) = (MemId(2), self.product.shape());
-        let (base, row) = (self.text.param(shape.base(c)), self.text.param(shape.strides_of(self.product.operands(), c) + 1));
+        let (c, shape) = (MemId(2), Product::SHAPE);
+        let base = self.text.begin(shape.base(c), c);
+        let row = self.text.param(shape.strides(Product::OPERANDS, c) + 1);
         let rows: Vec<String> = (0..self.tile.each[0]).map(|i| self.placed(first[0], y, i * DOWN)).collect();
         let columns: Vec<String> = (0..self.tile.each[1]).map(|j| self.placed(first[1], x, j * ACROSS)).collect();
         for (i, row_at) in rows.iter().enumerate() {

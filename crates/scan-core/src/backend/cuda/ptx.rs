@@ -2,6 +2,7 @@
 //!
 //! Every float instruction names its rounding and none flushes small numbers, so that nothing is contracted or lost.
 
+use super::ahead::Ring;
 use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::host::{Taken, taken};
@@ -18,14 +19,52 @@ pub const ENTRY: &str = "main_kernel";
 /// Bytes of parameters that every driver takes, and those that newer ones take; the address of the memory is one of them.
 const PARAMS: [usize; 2] = [4096, 32764];
 
+/// What a card has that texts depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Multiprocessors.
+    pub processors: usize,
+    /// It copies to the memory of a block in the background: from compute capability 8.0 on.
+    pub copies: bool,
+}
+
 /// Lines of a kernel, and the registers that they use.
+#[derive(Default)]
 pub struct Text {
     out: String,
     registers: u32,
     labels: u32,
+    /// Bytes of memory that the invocations of a block share.
+    shared: usize,
+    /// Something is copied in the background.
+    copies: bool,
+    /// The address of the memory.
+    heap: String,
+    /// Where the parameters of this part begin.
+    first: usize,
+    /// The parts of a whole step: which of two steps it is, and how often both went by.
+    turn: Option<Turn>,
+}
+
+/// Steps of which every second one is alike.
+#[derive(Clone)]
+pub struct Turn {
+    /// It is the second one.
+    pub odd: String,
+    /// Pairs before it.
+    pub pairs: String,
+    /// Where the operands' places in the second step, and their strides, stand.
+    pub at: usize,
 }
 
 impl Text {
+    /// Nothing yet, but for the address of the memory.
+    pub fn new() -> Text {
+        let mut text = Text::default();
+        text.heap = text.temp(Class::Long);
+        text.line(format!("ld.param.u64 {}, [m];", text.heap));
+        text
+    }
     /// Writes an instruction.
     pub fn line(&mut self, text: impl AsRef<str>) {
         let _ = writeln!(self.out, "\t{}", text.as_ref());
@@ -35,24 +74,94 @@ impl Text {
         self.registers += 1;
         format!("{}{}", class.prefix(), self.registers - 1)
     }
-    fn label(&mut self) -> String {
+    /// A label that nobody uses.
+    pub fn label(&mut self) -> String {
         self.labels += 1;
         format!("L{}", self.labels - 1)
     }
-    fn here(&mut self, label: &str) {
+    /// Puts a label here.
+    pub fn here(&mut self, label: &str) {
         let _ = writeln!(self.out, "{label}:");
     }
     /// A parameter.
-    fn param(&mut self, k: usize) -> String {
+    pub fn param(&mut self, k: usize) -> String {
         let word = self.temp(Class::Word);
-        self.line(format!("ld.param.u32 {word}, [p+{}];", 4 * k));
+        self.line(format!("ld.param.u32 {word}, [p+{}];", 4 * (self.first + k)));
+        word
+    }
+    /// A register that the hardware sets.
+    pub fn special(&mut self, name: &str) -> String {
+        let word = self.temp(Class::Word);
+        self.line(format!("mov.u32 {word}, {name};"));
         word
     }
     /// Bytes of so many words, with their sign.
-    fn bytes(&mut self, words: &str) -> String {
+    pub fn bytes(&mut self, words: &str) -> String {
         let bytes = self.temp(Class::Long);
         self.line(format!("mul.wide.s32 {bytes}, {words}, 4;"));
         bytes
+    }
+    /// The address of a word of the memory.
+    pub fn at_word(&mut self, word: &str) -> String {
+        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
+        self.line(format!("mul.wide.u32 {bytes}, {word}, 4;"));
+        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
+        at
+    }
+    /// Memory that the invocations of a block share: where it begins. The parts of a step use the same, one after the other.
+    pub fn share(&mut self, bytes: usize) -> String {
+        self.shared = self.shared.max(bytes);
+        if self.turn.is_some() {
+            self.line("bar.sync 0;");
+        }
+        self.special("s")
+    }
+    /// A copy in the background is used.
+    pub fn copies(&mut self) {
+        self.copies = true;
+    }
+    /// The word of an operand's first element, whose parameter stands at `k`.
+    pub fn begin(&mut self, k: usize, mem: MemId) -> String {
+        let word = self.param(k);
+        if let Some(Turn { odd, pairs, at }) = self.turn.clone() {
+            let (other, stride) = (self.param(at + 2 * mem.0 as usize), self.param(at + 2 * mem.0 as usize + 1));
+            self.line(format!("selp.u32 {word}, {other}, {word}, {odd};"));
+            self.line(format!("mad.lo.u32 {word}, {pairs}, {stride}, {word};"));
+        }
+        word
+    }
+    /// What follows is a part of a step, whose parameters begin at `first`.
+    pub fn part(&mut self, first: usize, turn: Turn) {
+        (self.first, self.turn) = (first, Some(turn));
+    }
+    /// What follows belongs to no part.
+    pub fn outside(&mut self) {
+        (self.first, self.turn) = (0, None);
+    }
+
+    /// The module, whose function has so many words of parameters.
+    ///
+    /// # Errors
+    /// More than parameters can be.
+    pub fn module(self, words: usize) -> Result<String, Refusal> {
+        let bytes = 8 + 4 * words;
+        // Newer drivers alone read the second version.
+        let version = match PARAMS.iter().position(|&most| bytes <= most) {
+            Some(0) => "7.0",
+            Some(_) => "8.1",
+            None => return Err(Refusal(format!("it has {words} words of parameters"))),
+        };
+        let target = if self.copies { "sm_80" } else { "sm_70" };
+        let mut out = format!(".version {version}\n.target {target}\n.address_size 64\n\n");
+        let _ = writeln!(out, ".visible .entry {ENTRY}(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[{}]\n)", bytes - 8);
+        let _ = writeln!(out, ".maxntid {GROUP}, 1, 1\n{{");
+        for class in Class::ALL {
+            let _ = writeln!(out, "\t.reg .{} {}<{}>;", class.ty(), class.prefix(), self.registers);
+        }
+        if self.shared > 0 {
+            let _ = writeln!(out, "\t.shared .align 16 .b8 s[{}];", self.shared);
+        }
+        Ok(out + &self.out + "\tret;\n}\n")
     }
 }
 
@@ -60,57 +169,49 @@ impl Text {
 ///
 /// # Errors
 /// A call of the host's functions that is always needed; more operands than parameters can name.
-pub fn text(kernel: &Kernel, shape: &Shape) -> Result<String, Refusal> {
+pub fn text(kernel: &Kernel, shape: &Shape, target: Target) -> Result<String, Refusal> {
     let taken = taken(kernel)?;
-    let bytes = 8 + 4 * shape.words(kernel);
-    // Newer drivers alone read the second version.
-    let version = match PARAMS.iter().position(|&most| bytes <= most) {
-        Some(0) => "7.0",
-        Some(_) => "8.1",
-        None => return Err(Refusal(format!("it has {} operands", kernel.mems.len()))),
-    };
-    let text = Text { out: String::new(), registers: kernel.body.len() as u32, labels: 0 };
-    let mut printer = Printer {
-        kernel,
-        shape,
-        heap: String::new(),
-        lane: String::new(),
-        axes: vec![],
-        addresses: IdxVec::new(),
-        carries: IdxVec::new(),
-        text,
-    };
-    printer.kernel(&taken);
-    let mut out = format!(".version {version}\n.target sm_70\n.address_size 64\n\n");
-    let _ = writeln!(out, ".visible .entry {ENTRY}(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[{}]\n)", bytes - 8);
-    let _ = writeln!(out, ".maxntid {GROUP}, 1, 1\n{{");
-    for class in Class::ALL {
-        let _ = writeln!(out, "\t.reg .{} {}<{}>;", class.ty(), class.prefix(), printer.text.registers);
-    }
-    Ok(out + &printer.text.out + "}\n")
+    let mut text = Text::new();
+    write(&mut text, kernel, shape, &taken, target);
+    text.module(shape.words(kernel)).map_err(|_| Refusal(format!("it has {} operands", kernel.mems.len())))
+}
+
+/// Writes a kernel in a shape: all places and lanes, of which each invocation does its share.
+pub fn write(text: &mut Text, kernel: &Kernel, shape: &Shape, taken: &[Taken], target: Target) {
+    let first = text.registers;
+    text.registers += kernel.body.len() as u32;
+    let ring = Ring::of(kernel, shape, target);
+    let (lane, axes, addresses, carries) = (String::new(), vec![], IdxVec::new(), IdxVec::new());
+    Printer { kernel, shape, lane, axes, addresses, carries, first, ring, text }.kernel(taken);
 }
 
 struct Printer<'a> {
     kernel: &'a Kernel,
     shape: &'a Shape,
-    /// The address of the memory.
-    heap: String,
     lane: String,
     /// Where this invocation is along each axis.
     axes: Vec<String>,
     /// Where the operands' elements are.
     addresses: IdxVec<MemId, String>,
     carries: IdxVec<CarryId, String>,
-    text: Text,
+    /// The number of the first value's register.
+    first: u32,
+    /// What is read ahead.
+    ring: Option<Ring>,
+    text: &'a mut Text,
 }
 
 impl Printer<'_> {
     fn name(&self, r: Reg) -> String {
-        format!("{}{}", Class::of(self.kernel.dtype(r)).prefix(), r.0)
+        format!("{}{}", Class::of(self.kernel.dtype(r)).prefix(), r.0 + self.first)
     }
 
     fn kernel(&mut self, taken: &[Taken]) {
-        self.invocation();
+        if let Some(ring) = &mut self.ring {
+            ring.share(self.text);
+        }
+        let (again, end) = (self.text.label(), self.text.label());
+        let at = self.invocation(&again, &end);
         for (r, inst) in self.kernel.body.enumerate() {
             match &inst.op {
                 Op::Const(bits) => self.text.constant(inst.dtype, &self.name(r), *bits),
@@ -130,24 +231,26 @@ impl Printer<'_> {
             self.text.line(format!("bra {again};"));
             self.text.here(&end);
         }
-        self.text.line("ret;");
+        if self.text.turn.is_some() {
+            // There may be fewer invocations than the part has.
+            let (blocks, size) = (self.text.special("%nctaid.x"), self.text.special("%ntid.x"));
+            self.text.line(format!("mad.lo.u32 {at}, {blocks}, {size}, {at};"));
+            self.text.line(format!("bra {again};"));
+        }
+        self.text.here(&end);
     }
 
-    /// Which lane and place this invocation is; those that are none leave.
-    fn invocation(&mut self) {
-        let t = &mut self.text;
-        let [block, size, thread] = ["%ctaid.x", "%ntid.x", "%tid.x"].map(|special| {
-            let word = t.temp(Class::Word);
-            t.line(format!("mov.u32 {word}, {special};"));
-            word
-        });
-        let mut at = t.temp(Class::Word);
-        t.line(format!("mad.lo.u32 {at}, {block}, {size}, {thread};"));
+    /// Which lane and place this invocation is, from its number; those that are none leave.
+    fn invocation(&mut self, again: &str, end: &str) -> String {
+        let t = &mut *self.text;
+        let [block, size, thread] = ["%ctaid.x", "%ntid.x", "%tid.x"].map(|special| t.special(special));
+        let number = t.temp(Class::Word);
+        t.line(format!("mad.lo.u32 {number}, {block}, {size}, {thread};"));
         let (count, beyond) = (t.param(INVOCATIONS), t.temp(Class::Pred));
-        t.line(format!("setp.ge.u32 {beyond}, {at}, {count};"));
-        t.line(format!("@{beyond} ret;"));
-        self.heap = t.temp(Class::Long);
-        t.line(format!("ld.param.u64 {}, [m];", self.heap));
+        t.here(again);
+        t.line(format!("setp.ge.u32 {beyond}, {number}, {count};"));
+        t.line(format!("@{beyond} bra {end};"));
+        let mut at = number.clone();
         let mut parted = |t: &mut Text, k: usize| {
             let (extent, rest, quotient) = (t.param(k), t.temp(Class::Word), t.temp(Class::Word));
             t.line(format!("rem.u32 {rest}, {at}, {extent};"));
@@ -158,11 +261,12 @@ impl Printer<'_> {
         self.lane = parted(t, LANES);
         self.axes = (0..self.shape.parallel).rev().map(|a| parted(t, HEAD + a)).collect();
         self.axes.reverse();
+        number
     }
 
     /// The begin of the loop over an axis: its number, where it goes on, and where it ends.
     fn walk(&mut self, axis: usize) -> (usize, String, String) {
-        let t = &mut self.text;
+        let t = &mut *self.text;
         let (at, extent, done) = (t.temp(Class::Word), t.param(HEAD + axis), t.temp(Class::Pred));
         let (again, end) = (t.label(), t.label());
         t.line(format!("mov.b32 {at}, 0;"));
@@ -200,29 +304,38 @@ impl Printer<'_> {
     /// The loop over the steps.
     fn steps(&mut self, taken: &[Taken]) {
         let kernel = self.kernel;
-        let moving: Vec<MemId> = kernel.mems.ids().filter(|&m| self.moves(m)).collect();
+        let moving: Vec<MemId> = kernel.mems.ids().filter(|&m| moves(kernel, m)).collect();
         let strides: Vec<String> = moving
             .iter()
             .map(|&m| {
-                let words = self.text.param(self.shape.strides(kernel, m));
+                let words = self.text.param(self.shape.strides(kernel.mems.len(), m));
                 self.text.bytes(&words)
             })
             .collect();
-        let t = &mut self.text;
+        let t = &mut *self.text;
         let (at, count, done, number) = (t.temp(Class::Word), t.param(STEPS), t.temp(Class::Pred), t.temp(Class::Long));
         let (again, end) = (t.label(), t.label());
         t.line(format!("ld.param.u32 {at}, [p+{}];", 4 * FIRST));
         let high = t.param(FIRST + 1);
         t.line(format!("mov.b64 {number}, {{{at}, {high}}};"));
+        if let Some(ring) = &mut self.ring {
+            let all: Vec<(MemId, String, String)> = moving.iter().copied().zip(&strides).map(|(m, s)| (m, self.addresses[m].clone(), s.clone())).collect();
+            ring.begin(self.text, &all, &count);
+        }
+        let t = &mut *self.text;
         t.line(format!("mov.b32 {at}, 0;"));
         t.here(&again);
         t.line(format!("setp.ge.u32 {done}, {at}, {count};"));
         t.line(format!("@{done} bra {end};"));
+        if let Some(ring) = &mut self.ring {
+            ring.turn(self.text, &at, &count);
+        }
         self.step(taken, &number);
-        let t = &mut self.text;
+        let ring = self.ring.as_ref();
+        let t = &mut *self.text;
         t.line(format!("add.u32 {at}, {at}, 1;"));
         t.line(format!("add.s64 {number}, {number}, 1;"));
-        for (mem, stride) in moving.iter().zip(&strides) {
+        for (mem, stride) in moving.iter().zip(&strides).filter(|m| ring.is_none_or(|ring| !ring.has(*m.0))) {
             let address = &self.addresses[*mem];
             t.line(format!("add.s64 {address}, {address}, {stride};"));
         }
@@ -236,36 +349,27 @@ impl Printer<'_> {
             self.text.line(format!("bra {again};"));
             self.text.here(&end);
         }
+        if self.ring.is_some() {
+            self.text.line("cp.async.wait_all;");
+        }
     }
 
     /// The address of what the launch notes.
     fn status(&mut self) -> String {
         let word = self.text.param(STATUS);
-        self.at_word(&word)
-    }
-
-    /// The address of a word of the memory.
-    fn at_word(&mut self, word: &str) -> String {
-        let (bytes, at) = (self.text.temp(Class::Long), self.text.temp(Class::Long));
-        self.text.line(format!("mul.wide.u32 {bytes}, {word}, 4;"));
-        self.text.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
-        at
+        self.text.at_word(&word)
     }
 
     /// An operand that no step moves and nothing writes is read once.
     fn stays(&self, mem: MemId) -> bool {
         self.kernel.mems[mem].stride == Some(0) && !self.kernel.stores.iter().any(|s| s.mem == mem)
     }
-    fn moves(&self, mem: MemId) -> bool {
-        self.kernel.mems[mem].stride != Some(0) && !self.kernel.carries.iter().any(|c| c.mem == mem)
-    }
 
     /// The address of an operand's element of this lane at this place.
     fn address(&mut self, mem: MemId) -> String {
-        let strides = self.shape.strides(self.kernel, mem) + 1;
-        let base = self.shape.base(mem);
+        let strides = self.shape.strides(self.kernel.mems.len(), mem) + 1;
         let Mem { dtype, lane, .. } = self.kernel.mems[mem];
-        let word = self.text.param(base);
+        let word = self.text.begin(self.shape.base(mem), mem);
         if lane.varies() {
             let by = (lane.elements() as u32).wrapping_mul(words(dtype) as u32);
             self.text.line(format!("mad.lo.u32 {word}, {}, {by}, {word};", self.lane));
@@ -274,7 +378,7 @@ impl Printer<'_> {
             let stride = self.text.param(strides + a);
             self.text.line(format!("mad.lo.u32 {word}, {at}, {stride}, {word};"));
         }
-        self.at_word(&word)
+        self.text.at_word(&word)
     }
 
     /// Where a carry is written.
@@ -298,7 +402,10 @@ impl Printer<'_> {
             match &inst.op {
                 Op::Const(_) | Op::Call(..) => {}
                 Op::Load(mem) if self.stays(*mem) => {}
-                Op::Load(mem) => self.text.load(inst.dtype, &to, &self.addresses[*mem]),
+                Op::Load(mem) => match &self.ring {
+                    Some(ring) if ring.has(*mem) => ring.load(self.text, *mem, inst.dtype, &to),
+                    _ => self.text.load(inst.dtype, &to, &self.addresses[*mem]),
+                },
                 Op::Gather(mem, index) => self.gathered(*mem, *index, &to),
                 Op::Carry(c) => self.text.copied(inst.dtype, &to, &self.carries[*c]),
                 Op::Step => self.text.copied(inst.dtype, &to, number),
@@ -322,7 +429,7 @@ impl Printer<'_> {
     fn gathered(&mut self, mem: MemId, index: Reg, to: &str) {
         let Mem { dtype, table, .. } = self.kernel.mems[mem];
         let index = self.name(index);
-        let t = &mut self.text;
+        let t = &mut *self.text;
         let [inside, bytes, at] = [(); 3].map(|()| t.temp(Class::Long));
         t.line(format!("min.u64 {inside}, {index}, {};", table - 1));
         t.line(format!("mul.lo.u64 {bytes}, {inside}, {};", 4 * words(dtype)));
@@ -334,8 +441,9 @@ impl Printer<'_> {
     fn value(&mut self, r: Reg, to: &str) {
         let (kernel, inst) = (self.kernel, &self.kernel.body[r]);
         let of = |r: &Reg| kernel.dtype(*r);
-        let name = |r: &Reg| format!("{}{}", Class::of(of(r)).prefix(), r.0);
-        let t = &mut self.text;
+        let first = self.first;
+        let name = |r: &Reg| format!("{}{}", Class::of(of(r)).prefix(), r.0 + first);
+        let t = &mut *self.text;
         match &inst.op {
             Op::Un(op, x) => t.unary(*op, inst.dtype, to, &name(x)),
             Op::Bin(op, x, y) => t.binary(*op, inst.dtype, to, &name(x), &name(y)),
@@ -347,4 +455,9 @@ impl Printer<'_> {
             op => unreachable!("{op:?} computes nothing of others"),
         }
     }
+}
+
+/// Whether steps move an operand.
+pub fn moves(kernel: &Kernel, mem: MemId) -> bool {
+    kernel.mems[mem].stride != Some(0) && !kernel.carries.iter().any(|c| c.mem == mem)
 }

@@ -44,6 +44,8 @@ fn a_card_says_what_it_computes() {
     assert_eq!(device.0.about(), "PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor)");
 }
 
+const CARD: ptx::Target = ptx::Target { processors: 2, copies: true };
+
 /// y ← x + 1 of f32, each step a row further.
 fn successor() -> Kernel {
     let mut kernel = Kernel::default();
@@ -57,12 +59,12 @@ fn successor() -> Kernel {
 
 #[test]
 fn the_text_of_a_kernel() {
-    let text = ptx::text(&successor(), &Shape::default()).unwrap_or_else(|e| panic!("{}", e.0));
+    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0));
     for line in [
         ".version 7.0\n.target sm_70\n.address_size 64",
         ".visible .entry main_kernel(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[52]\n)",
-        "\tmov.f32 %f1, 0f3F800000;",
-        "\tadd.rn.f32 %f2, %f0, %f1;",
+        "\tmov.f32 %f2, 0f3F800000;",
+        "\tadd.rn.f32 %f3, %f1, %f2;",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -78,8 +80,8 @@ fn an_assembler_takes_the_text() {
     let all: Vec<DType> = INTS.into_iter().chain([DType::F32, DType::F64]).collect();
     for seed in 0..6 {
         let options = Options { dtypes: all.clone(), stop: seed % 2 == 1, calls: false, insts: 30..=60, ..Options::default() };
-        let shape = Shape { parallel: seed as usize % 3, ordered: seed as usize % 2 };
-        let text = ptx::text(&case(seed, &options).kernel, &shape).unwrap_or_else(|e| panic!("{}", e.0));
+        let shape = Shape { parallel: seed as usize % 3, ordered: seed as usize % 2, ahead: u64::MAX };
+        let text = ptx::text(&case(seed, &options).kernel, &shape, CARD).unwrap_or_else(|e| panic!("{}", e.0));
         assemble::assemble(&ptxas, &text).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{text}"));
     }
     assert!(assemble::assemble(&ptxas, "add.f32 %f0, %f0, %f0;").is_err());
@@ -93,7 +95,7 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
         (2..n).for_each(|_| {
             kernel.mems.push(mem.clone());
         });
-        ptx::text(&kernel, &Shape::default())
+        ptx::text(&kernel, &Shape::default(), CARD)
     };
     assert!(with(300).is_ok_and(|t| t.starts_with(".version 7.0\n")));
     assert!(with(400).is_ok_and(|t| t.starts_with(".version 8.1\n")));
@@ -103,7 +105,7 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
 /// Six launches for each of so many steps, in memory of their own: element k, which is k at first, grows by k twice a step.
 fn list(device: DeviceRef, steps: usize) -> Result<Vec<u32>> {
     let nests = [kernels::copy(DType::I32, 200, 4), kernels::add(DType::I32, 200, 4)];
-    let [copy, add] = nests.map(|nest| Launch::of_nest(device, nest, false).map(|l| l.unwrap_or_else(|r| panic!("{}", r.0))));
+    let [copy, add] = nests.map(|nest| Launch::of_nest(device, nest, false, 0).map(|l| l.unwrap_or_else(|r| panic!("{}", r.0))));
     let (copy, add) = (copy?, add?);
     let mut plan = Plan::new();
     let [a, b, c] = [(); 3].map(|()| plan.region(DType::I32, 0..800));
@@ -208,14 +210,14 @@ fn a_kernel_that_the_driver_refuses_runs_on_the_host() {
     let fake = leaked(&[]);
     let device = device(fake);
     fake.plant(Plant { call: "load", after: 0, code: 218 });
-    let refused = Launch::of_kernel(device, &successor(), 5, [4, 4].into_iter()).unwrap_or_else(|e| panic!("{}", shown(&e)));
+    let refused = Launch::of_kernel(device, &successor(), 5, [4, 4].into_iter(), 0).unwrap_or_else(|e| panic!("{}", shown(&e)));
     assert_eq!(refused.map(|_| ()).map_err(|r| r.0), Err("the driver does not take the kernel: CUDA_ERROR_INVALID_PTX".into()));
 }
 
 #[test]
 fn what_a_launch_touches_is_looked_at() {
     let fake = leaked(&[]);
-    let text = ptx::text(&successor(), &Shape::default()).unwrap_or_else(|e| panic!("{}", e.0));
+    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0));
     let function = fake.load(&text).and_then(|module| fake.function(module, ptx::ENTRY)).unwrap_or_else(|f| panic!("{f}"));
     let heap = fake.allocate(64).unwrap_or_else(|f| panic!("{f}"));
     let stream = fake.stream().unwrap_or_else(|f| panic!("{f}"));

@@ -99,13 +99,17 @@ impl Text {
 
     /// A register gets the element at an address.
     pub fn load(&mut self, dtype: DType, to: &str, at: &str) {
+        self.load_from("global", dtype, to, at);
+    }
+    /// The same of a kind of memory.
+    pub fn load_from(&mut self, memory: &str, dtype: DType, to: &str, at: &str) {
         match Class::of(dtype) {
             Class::Pred => {
                 let word = self.temp(Class::Word);
-                self.line(format!("ld.global.u32 {word}, [{at}];"));
+                self.line(format!("ld.{memory}.u32 {word}, [{at}];"));
                 self.line(format!("setp.ne.u32 {to}, {word}, 0;"));
             }
-            class => self.line(format!("ld.global.{} {to}, [{at}];", class.ty())),
+            class => self.line(format!("ld.{memory}.{} {to}, [{at}];", class.ty())),
         }
     }
 

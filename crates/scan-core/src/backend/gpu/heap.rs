@@ -1,7 +1,7 @@
 //! The memory of a call on a device: regions in one heap of words, and what crosses between it and the host.
 
-use super::launch::{Base, Bases, STOPPED, in_words};
-use super::{DeviceRef, Launch, Memory, kernels, words};
+use super::launch::{Base, Bases, STOPPED, in_words, whole};
+use super::{DeviceRef, Launch, Memory, Program, kernels, words};
 use crate::backend::cpu;
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
@@ -15,6 +15,8 @@ use std::ops::Range;
 /// So many operands of one kernel are written apart at most; two words each, behind those of the status.
 const APART: usize = 64;
 const STATUS_WORDS: usize = 2;
+/// The word that counts who has come where all wait.
+const COUNTER: usize = STATUS_WORDS + 2 * APART;
 
 /// Memory of one dtype on a device, with the bytes of the host's that it stands for.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +51,7 @@ pub struct Plan {
 impl Plan {
     /// Nothing yet.
     pub fn new() -> Plan {
-        Plan { words: STATUS_WORDS + 2 * APART }
+        Plan { words: COUNTER + 1 }
     }
     /// A region for these bytes of a memory of the host.
     pub fn region(&mut self, dtype: DType, bytes: Range<usize>) -> Region {
@@ -166,9 +168,20 @@ impl Space {
         Ok(())
     }
 
+    /// Launches so many steps of parts, of which none writes apart, with a program of all of them.
+    ///
+    /// # Errors
+    /// `E0523`.
+    pub fn whole(&mut self, program: &Program, parts: &[whole::Part], steps: usize) -> Result<()> {
+        self.launches += 1;
+        let invocations = parts.iter().map(|part| part.launch.invocations()).max().unwrap_or(0);
+        let params = whole::params(parts, STATUS_WORDS, 0, COUNTER, steps);
+        self.memory.run_whole(program, &params, COUNTER, invocations)
+    }
+
     fn copy(&mut self, dtype: DType, from: Base, to: Base) -> Result<()> {
         if !self.copies.iter().any(|c| c.0 == dtype) {
-            let launch = Launch::of_nest(self.device, kernels::copy(dtype, 1, 0), false)?;
+            let launch = Launch::of_nest(self.device, kernels::copy(dtype, 1, 0), false, 0)?;
             self.copies.push((dtype, launch.map_err(|r| Diagnostic::internal(r.0))?));
         }
         let launch = &self.copies.iter().find(|c| c.0 == dtype).expect("made above").1;

@@ -1,10 +1,9 @@
 //! What devices keep for later calls: memory, and programs while somebody uses them.
 
-use super::Shape;
 use crate::backend::cpu::Refusal;
 use crate::base::Result;
-use crate::kernel::Kernel;
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -41,31 +40,29 @@ impl<K: PartialEq, T> Pool<K, T> {
 }
 
 /// Programs of kernels, for as long as somebody has them.
-pub struct Programs<T>(Mutex<FxHashMap<(Kernel, Shape), Weak<T>>>);
+pub struct Programs<K, T>(Mutex<FxHashMap<K, Weak<T>>>);
 
-impl<T> Default for Programs<T> {
-    fn default() -> Programs<T> {
+impl<K, T> Default for Programs<K, T> {
+    fn default() -> Programs<K, T> {
         Programs(Mutex::default())
     }
 }
 
-impl<T> Programs<T> {
-    /// The program of a kernel in a shape, made where there is none; why it could not be made.
+impl<K: Eq + Hash, T> Programs<K, T> {
+    /// The program of what a key tells of, made where there is none; why it could not be made.
     ///
     /// # Errors
     /// Those of `make`.
     pub fn of(
         &self,
-        kernel: &Kernel,
-        shape: &Shape,
-        make: impl FnOnce() -> Result<std::result::Result<T, Refusal>>,
+        key: K,
+        make: impl FnOnce(&K) -> Result<std::result::Result<T, Refusal>>,
     ) -> Result<std::result::Result<Arc<T>, Refusal>> {
-        let key = (kernel.clone(), *shape);
         let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = made.get(&key).and_then(Weak::upgrade) {
             return Ok(Ok(found));
         }
-        let program = match make()? {
+        let program = match make(&key)? {
             Ok(program) => Arc::new(program),
             Err(refusal) => return Ok(Err(refusal)),
         };
@@ -94,13 +91,13 @@ mod tests {
 
     #[test]
     fn programs_live_as_long_as_they_are_used() {
-        let (programs, kernel, shape) = (Programs::default(), Kernel::default(), Shape::default());
-        let made = |n: i32| programs.of(&kernel, &shape, || Ok(Ok(n))).expect("no error").expect("a program");
+        let programs = Programs::default();
+        let made = |n: i32| programs.of('a', |_| Ok(Ok(n))).expect("no error").expect("a program");
         let first = made(1);
         assert_eq!(*made(2), 1, "found");
         drop(first);
         assert_eq!(*made(3), 3, "made again");
-        let refused = programs.of(&kernel, &Shape { parallel: 1, ordered: 0 }, || Ok(Err(Refusal("no".into()))));
+        let refused = programs.of('b', |_| Ok(Err(Refusal("no".into()))));
         assert!(refused.is_ok_and(|p| p.is_err()));
     }
 }

@@ -4,11 +4,15 @@
 //! operand of the kernel, the word of its first element, the words of its copy where one is written apart, the stride of a step, and the
 //! strides of the axes. A program adds them up in 32 bits, wrapping.
 
+pub mod whole;
+
 use super::{DeviceRef, Program, words};
 use crate::backend::cpu::Refusal;
 use crate::base::Result;
 use crate::kernel::{Kernel, Lane, MemId, Nest, Strides};
+use crate::types::DType;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The word that is 0: what a compiler must not know.
 pub const ZERO: usize = 0;
@@ -30,6 +34,8 @@ pub const HEAD: usize = 7;
 pub const MOST: usize = 1 << 13;
 /// Steps of one launch at most.
 pub const MOST_STEPS: usize = 1 << 30;
+/// In fewer steps of a nest's kernel nothing is read ahead.
+const FEW: usize = 8;
 
 /// How many axes around a kernel are invocations, and how many are walked in order by each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -38,6 +44,38 @@ pub struct Shape {
     pub parallel: usize,
     /// In order.
     pub ordered: usize,
+    /// A bit per operand: set where nothing that is launched writes what the kernel reads there, so that it may be read long before its step.
+    pub ahead: u64,
+}
+
+/// The bits of those operands that may be read ahead.
+pub fn ahead(kernel: &Kernel, apart: impl Fn(MemId) -> bool) -> u64 {
+    kernel.mems.ids().take(u64::BITS as usize).filter(|&mem| apart(mem)).map(|mem| 1 << mem.0).sum()
+}
+
+/// A product of matrices: of `[m, k]` and `[k, n]` a `[m, n]`, as the chains of [`kernels`](super::kernels::chains), which are added up in order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Product {
+    /// Of all elements.
+    pub dtype: DType,
+    /// m, k, n.
+    pub extents: [usize; 3],
+    /// The elements of a column of the left side lie beside each other, not those of a row.
+    pub turned: bool,
+    /// The first chain is added to 0, too.
+    pub adds: bool,
+}
+
+impl Product {
+    /// Rows are invocations.
+    pub const SHAPE: Shape = Shape { parallel: 1, ordered: 0, ahead: 0 };
+    /// Both sides and the result.
+    pub const OPERANDS: usize = 3;
+
+    /// Words of parameters.
+    pub fn words() -> usize {
+        Product::SHAPE.strides(Product::OPERANDS, MemId(Product::OPERANDS as u32))
+    }
 }
 
 impl Shape {
@@ -49,14 +87,14 @@ impl Shape {
     pub fn apart(&self, kernel: &Kernel, mem: MemId) -> usize {
         HEAD + self.parallel + self.ordered + kernel.mems.len() + mem.0 as usize
     }
-    /// Where an operand's stride of a step stands; those of the axes follow.
-    pub fn strides(&self, kernel: &Kernel, mem: MemId) -> usize {
+    /// Where, of so many operands, the stride of a step of one stands; those of the axes follow.
+    pub fn strides(&self, operands: usize, mem: MemId) -> usize {
         let each = 1 + self.parallel + self.ordered;
-        HEAD + self.parallel + self.ordered + 2 * kernel.mems.len() + each * mem.0 as usize
+        HEAD + self.parallel + self.ordered + 2 * operands + each * mem.0 as usize
     }
     /// Words of parameters.
     pub fn words(&self, kernel: &Kernel) -> usize {
-        self.strides(kernel, MemId(kernel.mems.len() as u32))
+        self.strides(kernel.mems.len(), MemId(kernel.mems.len() as u32))
     }
 }
 
@@ -75,6 +113,8 @@ pub struct Launch {
     apart: Vec<MemId>,
     /// Steps of a nest's kernel, and the number of the first.
     steps: (usize, i64),
+    /// It runs as a product, with so many invocations.
+    product: Option<(Product, usize)>,
 }
 
 /// Where the operands of one run begin, and which memory each may touch: words.
@@ -103,7 +143,7 @@ fn is_ordered(nest: &Nest, axis: usize) -> bool {
 }
 
 impl Launch {
-    /// A kernel of so many lanes, its operands moving by these bytes a step, on a device.
+    /// A kernel of so many lanes, its operands moving by these bytes a step, on a device. `ahead`: see [`Shape`].
     ///
     /// # Errors
     /// Why the device has no program for it; `E0522` where it lacks a dtype, `E0523` where it is lost.
@@ -112,34 +152,61 @@ impl Launch {
         kernel: &Kernel,
         lanes: usize,
         steps: impl Iterator<Item = isize>,
+        ahead: u64,
     ) -> Result<std::result::Result<Launch, Refusal>> {
-        let strides: Vec<Strides> = steps.map(|step| Strides { step, outer: SmallVec::new() }).collect();
-        let kernel = kernel.clone();
-        let nest = Nest { kernel, lanes, steps: 1, first: 0, outer: SmallVec::new(), strides, fills: vec![] };
-        Launch::of_nest(device, nest, false)
+        Launch::made(device, Nest::of(kernel.clone(), lanes, 1, steps), false, ahead)
     }
 
     /// A nest on a device. `together`: operands lie in the same memory in ways that its order decides.
     ///
     /// # Errors
     /// As [`of_kernel`](Launch::of_kernel).
-    pub fn of_nest(device: DeviceRef, nest: Nest, together: bool) -> Result<std::result::Result<Launch, Refusal>> {
+    pub fn of_nest(device: DeviceRef, nest: Nest, together: bool, ahead: u64) -> Result<std::result::Result<Launch, Refusal>> {
+        let ahead = if nest.steps < FEW { 0 } else { ahead };
+        Launch::made(device, nest, together, ahead)
+    }
+
+    fn made(device: DeviceRef, nest: Nest, together: bool, ahead: u64) -> Result<std::result::Result<Launch, Refusal>> {
         let traits = device.0.traits();
         traits.admits(device.0.name(), &nest.kernel)?;
         if let Some(why) = traits.too_long(&nest.kernel) {
             return Ok(Err(Refusal(why)));
         }
+        let mut launch = match Launch::planned(nest, together, ahead) {
+            Ok(launch) => launch,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        match device.0.compile(&launch.kernel, &launch.shape)? {
+            Ok(program) => launch.program = program,
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+        Ok(Ok(launch))
+    }
+
+    /// Chains of a nest on a device that has a program for products; `None` where it has none.
+    ///
+    /// # Errors
+    /// As [`of_kernel`](Launch::of_kernel).
+    pub fn of_product(device: DeviceRef, nest: Nest, product: Product) -> Result<Option<Launch>> {
+        device.0.traits().admits(device.0.name(), &nest.kernel)?;
+        let Some((program, invocations)) = device.0.product(&product)? else { return Ok(None) };
+        let launch = Launch::planned(nest, false, 0).ok().filter(|launch| launch.shape == Product::SHAPE);
+        Ok(launch.map(|launch| Launch { program, product: Some((product, invocations)), ..launch }))
+    }
+
+    /// A nest without its program.
+    fn planned(nest: Nest, together: bool, ahead: u64) -> std::result::Result<Launch, Refusal> {
         let axes = 0..nest.outer.len();
         let (ordered, parallel): (Vec<usize>, Vec<usize>) = axes.partition(|&a| together || is_ordered(&nest, a));
-        let shape = Shape { parallel: parallel.len(), ordered: ordered.len() };
+        let shape = Shape { parallel: parallel.len(), ordered: ordered.len(), ahead };
         let kernel = &nest.kernel;
         let uniform = |m: &MemId| kernel.mems[*m].lane == Lane::Uniform;
         let apart: Vec<MemId> = kernel.carries.iter().map(|c| c.mem).filter(uniform).filter(|_| nest.lanes > 1).collect();
         if shape.words(kernel) > MOST {
-            return Ok(Err(Refusal(format!("it has {} operands", kernel.mems.len()))));
+            return Err(Refusal(format!("it has {} operands", kernel.mems.len())));
         }
         if !apart.is_empty() && !nest.outer.is_empty() {
-            return Ok(Err(Refusal("lanes of several places share a value".into())));
+            return Err(Refusal("lanes of several places share a value".into()));
         }
         let order: Vec<usize> = parallel.into_iter().chain(ordered).collect();
         let scaled = kernel.mems.iter().zip(&nest.strides).map(|(mem, s)| {
@@ -148,12 +215,9 @@ impl Launch {
         });
         let strides = scaled.collect();
         let steps = (nest.steps, nest.first);
-        let program = match device.0.compile(kernel, &shape)? {
-            Ok(program) => program,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
         let outer = order.iter().map(|&a| nest.outer[a]).collect();
-        Ok(Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel }))
+        let program = Arc::new(());
+        Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel, product: None })
     }
 
     /// The kernel.
@@ -172,9 +236,18 @@ impl Launch {
     pub fn program(&self) -> &Program {
         &self.program
     }
+    /// How its axes are walked.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+    /// The product that it runs as.
+    pub fn product(&self) -> Option<&Product> {
+        self.product.as_ref().map(|p| &p.0)
+    }
     /// How many invocations it has.
     pub fn invocations(&self) -> usize {
-        self.lanes * self.outer[..self.shape.parallel].iter().product::<usize>()
+        let places = || self.lanes * self.outer[..self.shape.parallel].iter().product::<usize>();
+        self.product.map_or_else(places, |p| p.1)
     }
     /// Lanes × places × steps × instructions of so many steps.
     pub fn work(&self, steps: usize) -> usize {
@@ -206,7 +279,7 @@ impl Launch {
             params[self.shape.base(mem)] = base.at as u32;
             params[self.shape.apart(&self.kernel, mem)] = base.at as u32;
             let own = &self.strides[mem.0 as usize];
-            let at = self.shape.strides(&self.kernel, mem);
+            let at = self.shape.strides(self.kernel.mems.len(), mem);
             std::iter::once(&own.step).chain(&own.outer).enumerate().for_each(|(k, &s)| params[at + k] = s as i32 as u32);
         }
         for (k, &mem) in self.apart.iter().enumerate() {
@@ -215,7 +288,8 @@ impl Launch {
         params
     }
 
-    fn check(&self, mem: MemId, base: &Base, steps: usize) {
+    /// The words that an operand touches in a run of so many steps: the first one, and the one behind the last.
+    pub fn reach(&self, mem: MemId, base: &Base, steps: usize) -> [isize; 2] {
         let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
         let carried = self.kernel.carries.iter().any(|c| c.mem == mem);
         let (before, behind) = kind.row(self.lanes);
@@ -223,10 +297,15 @@ impl Launch {
         let along = if carried { 0 } else { own.step * (steps as isize - 1) };
         let spans = std::iter::once(along).chain(own.outer.iter().zip(&self.outer).map(|(&s, &n)| s * (n as isize - 1)));
         let (low, high) = spans.fold((row[0], row[1]), |(low, high), s| (low + s.min(0), high + s.max(0)));
+        [base.at as isize + low, base.at as isize + high]
+    }
+
+    fn check(&self, mem: MemId, base: &Base, steps: usize) {
+        let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
         // A card takes elements of two words where they begin at an even one.
         let even = |n: isize| n % words(kind.dtype) as isize == 0;
         assert!(even(base.at as isize) && even(own.step) && own.outer.iter().all(|&s| even(s)), "operand {} is not aligned", mem.0);
-        let (low, high) = (base.at as isize + low, base.at as isize + high);
+        let [low, high] = self.reach(mem, base, steps);
         assert!(
             base.from as isize <= low && high <= base.to as isize,
             "operand {} reaches from word {low} to {high}, its memory from {} to {}",

@@ -14,7 +14,7 @@ pub mod storage;
 pub mod testing;
 
 pub use heap::{Region, Space};
-pub use launch::{Launch, Shape};
+pub use launch::{Launch, Product, Shape};
 
 use crate::backend::cpu::Refusal;
 use crate::base::{Diagnostic, Kind, Result};
@@ -71,6 +71,21 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// `E0523` where the device is lost.
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>>;
+    /// The program of a product, and how many invocations it has; `None` where chains are launched, which is slower.
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost.
+    fn product(&self, _: &Product) -> Result<Option<(Program, usize)>> {
+        Ok(None)
+    }
+    /// The program of so many steps of launches, one after the other, each of which sees what those before it wrote; `None` where each is launched
+    /// on its own.
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost.
+    fn whole(&self, _: &[&Launch]) -> Result<Option<Program>> {
+        Ok(None)
+    }
     /// Memory of so many words.
     ///
     /// # Errors
@@ -110,6 +125,14 @@ pub trait Memory: Send {
     /// # Errors
     /// `E0523` where the device is lost.
     fn launch(&mut self, program: &Program, params: &[u32], invocations: usize) -> Result<()>;
+    /// Runs the program of [`Device::whole`], with the parameters of [`launch::whole`] and so many invocations at most; `counter`: the word that
+    /// must be 0 before.
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost.
+    fn run_whole(&mut self, _: &Program, _: &[u32], _counter: usize, _invocations: usize) -> Result<()> {
+        Err(Diagnostic::internal("a device without whole steps"))
+    }
     /// Waits until everything is done.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! What a device computes as the law does: found out by computing it, when the device is opened.
 
 use super::heap::Plan;
+use super::launch::ahead;
 use super::{DeviceRef, Launch, Region, Space, Traits};
 use crate::backend::cpu::{Memory, Refusal};
 use crate::base::Result;
@@ -31,7 +32,12 @@ pub struct Trial<'a> {
 /// What the device lacks; why it has no program.
 pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Option<(Vec<Vec<u8>>, usize)>, Refusal>> {
     let strides = trial.operands.iter().map(|o| o.stride);
-    let launch = match Launch::of_kernel(device, trial.kernel, trial.lanes, strides)? {
+    let written = |memory: usize| {
+        let mut stored = trial.kernel.stores.iter().map(|s| s.mem).chain(trial.kernel.carries.iter().map(|c| c.mem));
+        stored.any(|mem| trial.operands[mem.0 as usize].memory == memory)
+    };
+    let ahead = ahead(trial.kernel, |mem| !written(trial.operands[mem.0 as usize].memory));
+    let launch = match Launch::of_kernel(device, trial.kernel, trial.lanes, strides, ahead)? {
         Ok(launch) => launch,
         Err(refusal) => return Ok(Err(refusal)),
     };

@@ -28,7 +28,7 @@ pub(super) struct Wgpu {
     traits: RwLock<Traits>,
     limits: wgpu::Limits,
     pub(super) pool: Buffers,
-    made: Programs<wgpu::ComputePipeline>,
+    made: Programs<(Kernel, Shape), wgpu::ComputePipeline>,
     /// The first thing that went wrong and was not asked for.
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -203,7 +203,7 @@ impl Device for Wgpu {
         usize::try_from(limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)).unwrap_or(usize::MAX)
     }
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
-        Ok(self.made.of(kernel, shape, || self.pipeline(kernel, shape))?.map(|program| program as Program))
+        Ok(self.made.of((kernel.clone(), *shape), |(kernel, shape)| self.pipeline(kernel, shape))?.map(|program| program as Program))
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {
         Ok(Box::new(Heap::new(self, words)?))

@@ -144,7 +144,7 @@ impl Printer<'_> {
 
     /// Where the operand's element of this lane lies at this place.
     fn address(&mut self, mem: MemId) {
-        let strides = self.shape.strides(self.kernel, mem) + 1;
+        let strides = self.shape.strides(self.kernel.mems.len(), mem) + 1;
         let axes = (0..self.shape.parallel + self.shape.ordered).map(|a| format!(" + x{a} * p[{}]", strides + a));
         let lanes = if self.kernel.mems[mem].lane.varies() { self.lanes(mem) } else { String::new() };
         let text = format!("var a{}: u32 = p[{}]{lanes}{};", mem.0, self.shape.base(mem), axes.collect::<String>());
@@ -188,7 +188,7 @@ impl Printer<'_> {
             self.line(format!("c{} = {};", id.0, name(carry.next)));
         }
         for mem in kernel.mems.ids().filter(|&m| self.moves(m)).collect::<Vec<_>>() {
-            self.line(format!("a{0} = a{0} + p[{1}];", mem.0, self.shape.strides(kernel, mem)));
+            self.line(format!("a{0} = a{0} + p[{1}];", mem.0, self.shape.strides(kernel.mems.len(), mem)));
         }
         if let Some(stop) = kernel.stop {
             self.line("ran = t + 1u;");

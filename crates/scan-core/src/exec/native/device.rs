@@ -3,7 +3,7 @@
 use super::home::Home;
 use crate::backend::cpu::{Memory, Operand};
 use crate::backend::gpu::heap::Plan;
-use crate::backend::gpu::launch::{Base, MOST_STEPS};
+use crate::backend::gpu::launch::{Base, MOST_STEPS, ahead};
 use crate::backend::gpu::{DeviceRef, Launch, Region, Space};
 use crate::base::Result;
 use crate::base::clock::Instant;
@@ -24,8 +24,8 @@ const FIRST: usize = 1 << 22;
 /// A kernel on a device.
 pub struct OnDevice {
     device: DeviceRef,
-    /// The launch of the last call, with its lanes and strides.
-    last: Mutex<Option<(usize, Vec<isize>, Arc<Launch>)>>,
+    /// The launch of the last call, with its lanes and strides, and what it reads ahead.
+    last: Mutex<Option<(usize, Vec<isize>, u64, Arc<Launch>)>>,
     /// Why it runs on the host.
     refusal: Mutex<Option<String>>,
     /// lanes × steps × instructions that take [`LAUNCH`].
@@ -185,16 +185,21 @@ impl OnDevice {
             return Ok(None);
         }
         let strides: Vec<isize> = kernel.mems.ids().zip(operands).map(|(m, o)| if is_carried(kernel, m) { 0 } else { o.stride }).collect();
+        let ahead = ahead(kernel, |mem| {
+            let memory = operands[mem.0 as usize].memory.span();
+            let written = kernel.mems.ids().filter(|&m| is_written(kernel, m));
+            written.into_iter().all(|m| operands[m.0 as usize].memory.span() != memory)
+        });
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((n, known, launch)) = &*last
-            && (*n, known) == (lanes, &strides)
+        if let Some((n, known, early, launch)) = &*last
+            && (*n, known, *early) == (lanes, &strides, ahead)
         {
             return Ok(Some(launch.clone()));
         }
-        match Launch::of_kernel(self.device, kernel, lanes, strides.iter().copied())? {
+        match Launch::of_kernel(self.device, kernel, lanes, strides.iter().copied(), ahead)? {
             Ok(launch) => {
                 let launch = Arc::new(launch);
-                *last = Some((lanes, strides, launch.clone()));
+                *last = Some((lanes, strides, ahead, launch.clone()));
                 Ok(Some(launch))
             }
             Err(refusal) => {
@@ -207,6 +212,9 @@ impl OnDevice {
 
 fn is_carried(kernel: &Kernel, mem: MemId) -> bool {
     kernel.carries.iter().any(|c| c.mem == mem)
+}
+fn is_written(kernel: &Kernel, mem: MemId) -> bool {
+    is_carried(kernel, mem) || kernel.stores.iter().any(|s| s.mem == mem)
 }
 
 /// The memories of operands, and what of them a call touches.

@@ -33,6 +33,7 @@ mod there;
 mod tier;
 mod variant;
 mod variants;
+mod whole;
 
 pub use loops::NativeLoop;
 pub use maps::NativeMap;

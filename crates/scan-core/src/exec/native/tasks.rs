@@ -2,7 +2,8 @@
 
 use super::mixed::{Part, Piece};
 use crate::backend::cpu::Refusal;
-use crate::backend::gpu::{DeviceRef, Launch, host, kernels, words};
+use crate::backend::gpu::launch::ahead;
+use crate::backend::gpu::{DeviceRef, Launch, Product, host, kernels, words};
 use crate::base::Result;
 use crate::ir::Op;
 use crate::ir::op::OuterSum;
@@ -36,7 +37,7 @@ pub struct Task {
 pub type Tasks = std::result::Result<Vec<Task>, Refusal>;
 
 fn task(device: DeviceRef, nest: Nest, operands: SmallVec<[(Spot, usize); 4]>) -> Result<std::result::Result<Task, Refusal>> {
-    Ok(Launch::of_nest(device, nest, false)?.map(|launch| Task { launch, operands }))
+    Ok(Launch::of_nest(device, nest, false, 0)?.map(|launch| Task { launch, operands }))
 }
 
 /// All of them, unless one is refused.
@@ -86,12 +87,22 @@ fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Resu
     };
     if nest.places() > 0 {
         let together = meets(nest, item, in_place);
-        match Launch::of_nest(device, nest.clone(), together)? {
+        match Launch::of_nest(device, nest.clone(), together, steady(nest, item, in_place))? {
             Ok(launch) => tasks.push(Task { launch, operands: spots }),
             Err(refusal) => return Ok(Err(refusal)),
         }
     }
     Ok(Ok(tasks))
+}
+
+/// The operands of a nest that nothing writes which it writes.
+fn steady(nest: &Nest, item: &Piece, in_place: &[bool]) -> u64 {
+    let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
+    let written: Vec<usize> = (0..places.len()).filter(|&k| nest.writes(k)).collect();
+    ahead(&nest.kernel, |mem| {
+        let k = mem.0 as usize;
+        written.iter().all(|&w| w != k && !near((nest, w, places[w]), (nest, k, places[k]), in_place))
+    })
 }
 
 fn spots(item: &Piece) -> SmallVec<[(Spot, usize); 4]> {
@@ -194,6 +205,11 @@ fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tas
         return Ok(Err(Refusal("a product with a vector on the right is added up by eights, which no launch does".into())));
     }
     let (w, size, row) = (words(dtype), dtype.size() as isize, (k * dtype.size()) as isize);
+    let operands = [(Spot::In(0), 0), (Spot::In(1), 0), (Spot::Out(0), 0)];
+    let whole = Product { dtype, extents: [m, k, n], turned: false, adds: false };
+    if let Some(task) = at_once(device, whole, [size, row], operands)? {
+        return Ok(Ok(vec![task]));
+    }
     let mut tasks = vec![task(device, kernels::fill(dtype, 0, m * n), smallvec![(Spot::Out(0), 0)])];
     for [p, depth] in kernels::blocks(k) {
         let to = (if p == 0 { Spot::Out(0) } else { Spot::Scratch }, 0);
@@ -207,6 +223,20 @@ fn product(device: DeviceRef, [m, k, n]: [usize; 3], dtype: DType) -> Result<Tas
         }
     }
     all(tasks)
+}
+
+/// A product as one launch, where the device has a program for it: the bytes between the elements of a chain on the left, and between those where
+/// chains begin.
+///
+/// # Errors
+/// `E0522`.
+fn at_once(device: DeviceRef, product: Product, left: [isize; 2], operands: [(Spot, usize); 3]) -> Result<Option<Task>> {
+    let Product { dtype, extents, .. } = product;
+    if extents.contains(&0) {
+        return Ok(None);
+    }
+    let nest = kernels::chains(dtype, extents, left, (extents[2] * dtype.size()) as isize);
+    Ok(Launch::of_product(device, nest, product)?.map(|launch| Task { launch, operands: operands.into_iter().collect() }))
 }
 
 /// A sum of outer products over rows: as of a product of the transpose of the one with the other, but that every block is added up.
@@ -232,6 +262,14 @@ fn outer_sum(device: DeviceRef, op: &OuterSum, piece: &Piece) -> Result<Tasks> {
     };
     let (left, right) = (side(0, m, op.back_a), side(1, n, op.back_b));
     let (block, all_of_it) = ((Spot::Scratch, 0), (Spot::Out(0), 0));
+    let whole = Product { dtype, extents: [m, rows, n], turned: true, adds: true };
+    if let Some(task) = at_once(device, whole, [m as isize * size, size], [left, right, all_of_it])? {
+        let mut turned = all(tasks)?;
+        if let Ok(tasks) = &mut turned {
+            tasks.push(task);
+        }
+        return Ok(turned);
+    }
     tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![all_of_it]));
     for [p, depth] in kernels::blocks(rows) {
         tasks.push(task(device, kernels::fill(dtype, 0, m * n), smallvec![block]));

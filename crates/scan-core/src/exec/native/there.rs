@@ -5,10 +5,11 @@ use super::bound::Halt;
 use super::memories::Memories;
 use super::mixed::{Part as Kind, Piece};
 use super::tasks::{self, Spot, Task};
+use super::whole::Whole;
 use crate::backend::cpu::{Memory, Operand, truth_at};
 use crate::backend::gpu::heap::{Plan, Region, Space};
-use crate::backend::gpu::launch::Base;
-use crate::backend::gpu::{DeviceRef, words};
+use crate::backend::gpu::launch::{Base, in_words};
+use crate::backend::gpu::{DeviceRef, Launch, words};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result};
 use crate::ir::{EvalCx, StateId};
@@ -19,6 +20,7 @@ use crate::types::DType;
 use crate::types::shape::count;
 use smallvec::SmallVec;
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,6 +28,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Launches that are handed over at first before that.
 const FIRST: usize = 64;
+
+/// So many steps are worth a launch of their own kind.
+const MANY: usize = 8;
+
+/// Where the operands of a launch lie, and so many words behind the begin of that.
+pub type Operands = SmallVec<[(Option<Place>, usize); 4]>;
 
 /// Where a part runs.
 pub enum Part {
@@ -55,6 +63,8 @@ pub struct There {
     may_need_host: bool,
     /// The host looks after each step whether the loop stops.
     stops: bool,
+    /// All of it as one launch, once it was asked for.
+    whole: OnceLock<Option<Whole>>,
     /// Bytes that crossed in the last call, to the device and back.
     crossed: [AtomicU64; 2],
 }
@@ -100,7 +110,7 @@ impl There {
         if may_need_host && plan.impure {
             return Ok(None);
         }
-        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, stops: plan.stop.is_some(), crossed: Default::default() }))
+        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, stops: plan.stop.is_some(), whole: OnceLock::new(), crossed: Default::default() }))
     }
 
     /// The device's name.
@@ -195,6 +205,9 @@ impl There {
         self.lay_out(laid, plan, memories, [first, end - first])?;
         let laid = laid.as_mut().expect("laid out");
         let mut stopped = false;
+        if let Some(whole) = self.whole(plan, pieces, end - first)? {
+            whole.run(cx, laid, memories, &self.operands(plan, pieces), done, end)?;
+        }
         while *done < end && !stopped {
             memories.count(*done);
             self.step(cx, laid, (plan, pieces, memories), *done, &mut |cx, k| here(cx, k, *done - first))?;
@@ -217,6 +230,38 @@ impl There {
         Ok(stopped)
     }
 
+    /// The launches of a step in order, and where their operands lie; `None`: between the launches of a part.
+    fn operands<'t>(&'t self, plan: &MixedLoop, pieces: &[Piece]) -> Vec<(&'t Task, Operands)> {
+        let of = |task: &'t Task, place: &dyn Fn(Spot) -> Place| {
+            let spots = task.operands.iter().map(|&(spot, by)| ((spot != Spot::Scratch).then(|| place(spot)), by));
+            (task, spots.collect())
+        };
+        let mut all: Vec<(&Task, Operands)> = self.count.iter().map(|task| of(task, &|_| number())).collect();
+        for (part, item) in self.parts.iter().zip(pieces) {
+            let tasks = if let Part::There(tasks) = part { &tasks[..] } else { &[] };
+            let place = |spot| if let Spot::In(i) = spot { item.ins[i].clone() } else { out_of(item, spot).clone() };
+            all.extend(tasks.iter().map(|task| of(task, &place)));
+        }
+        for (tasks, (id, offset, place)) in self.writes.iter().zip(&plan.writes) {
+            let row = Place { at: At::Row(*id, *offset), first: 0, ..place.clone() };
+            all.extend(tasks.iter().map(|task| of(task, &|spot| if spot == Spot::Out(0) { row.clone() } else { place.clone() })));
+        }
+        all
+    }
+
+    /// All of a step as one launch; `None` where there is none, or where so few steps do not need it.
+    fn whole(&self, plan: &MixedLoop, pieces: &[Piece], steps: usize) -> Result<Option<&Whole>> {
+        if !self.is_whole() || steps < MANY && self.whole.get().is_none() {
+            return Ok(None);
+        }
+        if let Some(found) = self.whole.get() {
+            return Ok(found.as_ref());
+        }
+        let launches: Vec<&Launch> = self.operands(plan, pieces).iter().map(|(task, _)| &task.launch).collect();
+        let made = Whole::new(self.device, &launches)?;
+        Ok(self.whole.get_or_init(|| made).as_ref())
+    }
+
     fn step(
         &self,
         cx: &mut EvalCx,
@@ -225,7 +270,7 @@ impl There {
         step: usize,
         here: &mut dyn FnMut(&mut EvalCx, usize) -> std::result::Result<(), Halt>,
     ) -> std::result::Result<(), Halt> {
-        let number = Place { at: At::Arena(0), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
+        let number = number();
         for task in &self.count {
             laid.launch(memories, task, &|_| &number, step)?;
         }
@@ -257,6 +302,11 @@ impl There {
         }
         Ok(laid.wait(cx)?)
     }
+}
+
+/// Where the number of the step lies.
+fn number() -> Place {
+    Place { at: At::Arena(0), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] }
 }
 
 fn out_of(item: &Piece, spot: Spot) -> &Place {
@@ -313,15 +363,28 @@ impl Laid {
         }
     }
 
+    fn scratch(&self) -> Base {
+        Base { at: self.scratch.at, from: self.scratch.at, to: self.scratch.at + self.scratch.words }
+    }
+    /// Where an operand begins in a step, of which one place is told; so many words behind.
+    pub fn begin(&self, memories: &Memories, place: Option<&Place>, by: usize, step: usize) -> Base {
+        let base = place.map_or_else(|| self.scratch(), |place| self.base(memories, place, step));
+        Base { at: base.at + by, ..base }
+    }
+    /// Words from where a place is in a step to where it is a period later.
+    pub fn stride(memories: &Memories, place: &Place, step: usize) -> isize {
+        in_words(memories.operand(&place.at, step).stride, place.dtype.size(), words(place.dtype))
+    }
+    /// The memory.
+    pub fn space(&mut self) -> &mut Space {
+        &mut self.space
+    }
+
     fn launch<'p>(&mut self, memories: &Memories, task: &Task, place: &dyn Fn(Spot) -> &'p Place, step: usize) -> Result<()> {
-        let scratch = Base { at: self.scratch.at, from: self.scratch.at, to: self.scratch.at + self.scratch.words };
         let bases: SmallVec<[Base; 8]> = task
             .operands
             .iter()
-            .map(|&(spot, by)| {
-                let base = if spot == Spot::Scratch { scratch } else { self.base(memories, place(spot), step) };
-                Base { at: base.at + by, ..base }
-            })
+            .map(|&(spot, by)| self.begin(memories, (spot != Spot::Scratch).then(|| place(spot)), by, step))
             .collect();
         self.pace.0 += 1;
         let (steps, first) = task.launch.steps();

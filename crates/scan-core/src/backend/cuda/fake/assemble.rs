@@ -33,7 +33,9 @@ pub fn assemble(program: &PathBuf, text: &str) -> Result<(), String> {
         let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
         if done.status.success() { Ok(()) } else { Err(format!("{target}: {said}")) }
     };
-    let found = TARGETS.iter().try_for_each(one);
+    // What is for newer cards is not assembled for older ones.
+    let least = text.lines().find_map(|line| line.strip_prefix(".target ")).unwrap_or_default();
+    let found = TARGETS.iter().filter(|target| **target >= least).try_for_each(one);
     let _ = std::fs::remove_file(file.with_extension("cubin"));
     let _ = std::fs::remove_file(file);
     found

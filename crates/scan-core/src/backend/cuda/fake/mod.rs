@@ -14,6 +14,9 @@ use parse::Program;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Multiprocessors, and blocks that each runs at the same time.
+const PROCESSORS: u32 = 2;
+const RESIDENT: u32 = 2;
 /// Bytes of the memory of the card.
 const MEMORY: u64 = 1 << 27;
 /// Where the first memory begins.
@@ -73,6 +76,8 @@ struct Launch {
     function: usize,
     size: [u32; 2],
     params: Vec<u8>,
+    /// All blocks at the same time.
+    together: bool,
 }
 
 enum Work {
@@ -176,7 +181,10 @@ impl State {
                     self.counts.launches += 1;
                     let backwards = self.counts.launches.is_multiple_of(2);
                     match self.call("run") {
-                        Ok(()) => run::run(&self.programs[&launch.function], launch.size, &launch.params, &mut self.memory, backwards),
+                        Ok(()) => {
+                            let order = run::Order { backwards, together: launch.together };
+                            run::run(&self.programs[&launch.function], launch.size, &launch.params, &mut self.memory, order)
+                        }
                         Err(fault) => Err(fault.code),
                     }
                 }
@@ -196,7 +204,7 @@ impl State {
         let fits =
             params.len() as u64 >= program.bytes && (1..=program.threads).contains(&call.threads) && (1..1 << 31).contains(&call.blocks);
         let size = [call.blocks, call.threads];
-        if fits { Ok(Launch { function: call.function, size, params }) } else { Err(fault(INVALID_VALUE)) }
+        if fits { Ok(Launch { function: call.function, size, params, together: false }) } else { Err(fault(INVALID_VALUE)) }
     }
 }
 
@@ -234,7 +242,7 @@ impl Driver for Fake {
     }
     fn cards(&self) -> Answer<Vec<Card>> {
         self.state().call("cards")?;
-        Ok(vec![Card { name: "PTX interpreted by the processor".into(), capability: [9, 0], memory: MEMORY }])
+        Ok(vec![Card { name: "PTX interpreted by the processor".into(), capability: [9, 0], memory: MEMORY, processors: PROCESSORS }])
     }
     fn open(&self, card: usize) -> Answer<usize> {
         self.state().call("open")?;
@@ -321,6 +329,22 @@ impl Driver for Fake {
         let launch = state.launch(call)?;
         state.streams.entry(stream).or_default().push(Work::Launch(launch));
         Ok(())
+    }
+    fn launch_together(&self, call: &Call, stream: usize) -> Answer<()> {
+        let mut state = self.state();
+        state.call("launch_together")?;
+        let launch = state.launch(call)?;
+        if call.blocks > PROCESSORS * RESIDENT {
+            return Err(fault(INVALID_VALUE));
+        }
+        state.streams.entry(stream).or_default().push(Work::Launch(Launch { together: true, ..launch }));
+        Ok(())
+    }
+    fn resident(&self, function: usize, threads: u32) -> Answer<u32> {
+        let mut state = self.state();
+        state.call("resident")?;
+        let fits = state.programs.get(&function).is_some_and(|p| threads <= p.threads);
+        if fits { Ok(RESIDENT) } else { Err(fault(INVALID_VALUE)) }
     }
     fn wait(&self, stream: usize) -> Answer<()> {
         let mut state = self.state();

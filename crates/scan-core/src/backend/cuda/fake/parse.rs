@@ -89,6 +89,18 @@ pub enum Code {
     Cvt(Ty, Round),
     Bra(usize),
     Ret,
+    /// Of the memory of a block.
+    LoadShared,
+    StoreShared,
+    /// All threads of a block wait for each other.
+    Barrier,
+    Fence,
+    /// A sum, whose old value is given.
+    Atomic,
+    /// A copy of so many bytes to the memory of a block, in the background; what was asked for is a group; all but so many groups are there.
+    CopyAsync(usize),
+    Commit,
+    Landed(usize),
 }
 
 /// How a conversion rounds.
@@ -109,7 +121,7 @@ pub enum Arg {
     Reg(usize),
     /// Bits.
     Bits(u64),
-    /// `%tid.x`, `%ntid.x`, `%ctaid.x`
+    /// `%tid.x`, `%ntid.x`, `%ctaid.x`, `%nctaid.x`
     Special(usize),
 }
 
@@ -138,6 +150,8 @@ pub struct Program {
     pub bytes: u64,
     /// The most threads of a block.
     pub threads: u32,
+    /// Bytes of the memory that they share.
+    pub shared: usize,
 }
 
 type Read<T> = Result<T, String>;
@@ -164,7 +178,8 @@ struct Reader {
     /// Branches whose label was not read yet.
     jumps: Vec<(usize, String)>,
     inside: bool,
-    target: Option<(u32, u32)>,
+    /// The version, and the target.
+    target: Option<(u32, u32, u32)>,
 }
 
 impl Reader {
@@ -191,6 +206,11 @@ impl Reader {
                 self.program.threads = number(first.trim())? as u32;
                 Ok(())
             }
+            ".shared" => {
+                let count = line.strip_prefix(".shared .align 16 .b8 s[").and_then(|l| l.strip_suffix("];")).ok_or("an array")?;
+                self.program.shared = number(count)? as usize;
+                Ok(())
+            }
             ".version" | ".target" | ".address_size" => self.head(line),
             _ => Err("not a directive".into()),
         }
@@ -201,10 +221,14 @@ impl Reader {
         match word {
             ".address_size" if value != "64" => Err("addresses of 64 bits".into()),
             ".target" if !value.starts_with("sm_") => Err("a target".into()),
-            ".target" => self.target.is_some().then_some(()).ok_or_else(|| "a version before the target".into()),
+            ".target" => {
+                let (.., target) = self.target.as_mut().ok_or("a version before the target")?;
+                *target = number(&value["sm_".len()..])? as u32;
+                Ok(())
+            }
             ".version" => {
                 let (major, minor) = value.split_once('.').ok_or("a version")?;
-                self.target = Some((number(major)? as u32, number(minor)? as u32));
+                self.target = Some((number(major)? as u32, number(minor)? as u32, 0));
                 Ok(())
             }
             _ => Ok(()),
@@ -276,6 +300,9 @@ impl Reader {
         let ret = Inst { guard: None, code: Code::Ret, ty: Ty::B32, to: 0, args: [Arg::Bits(0); 3], by: 0 };
         match words[..] {
             ["ret"] => return Ok(ret),
+            ["bar", "sync"] if operands == ["0"] => return Ok(Inst { code: Code::Barrier, ..ret }),
+            ["fence", "acq_rel", "gpu"] => return Ok(Inst { code: Code::Fence, ..ret }),
+            ["cp", "async", ..] => return self.background(&words[2..], &operands, ret),
             ["bra"] => {
                 self.jumps.push((self.program.body.len(), operands.concat()));
                 return Ok(Inst { code: Code::Bra(0), ..ret });
@@ -285,14 +312,42 @@ impl Reader {
         let ty = Ty::of(words[words.len() - 1]).ok_or("no type")?;
         let (code, count) = code(&words[..words.len() - 1], ty)?;
         match code {
-            Code::Load | Code::LoadParam | Code::Store => self.access(code, ty, &operands),
+            Code::Load | Code::LoadParam | Code::Store | Code::LoadShared | Code::StoreShared => self.access(code, ty, &operands),
+            Code::Atomic => {
+                let [to, place, by] = &operands[..] else { return Err("three operands".into()) };
+                let inst = self.access(Code::Load, ty, &[to.clone(), place.clone()])?;
+                Ok(Inst { code, args: [inst.args[0], self.arg(by, ty)?, Arg::Bits(0)], ..inst })
+            }
             _ => self.arithmetic(code, count, ty, &operands),
         }
     }
 
+    /// What copies in the background.
+    fn background(&self, words: &[&str], operands: &[String], ret: Inst) -> Read<Inst> {
+        if self.target.is_none_or(|target| target.2 < 80) {
+            return Err("not for this target".into());
+        }
+        let code = match (words, operands) {
+            (["commit_group"], []) => Code::Commit,
+            (["wait_all"], []) => Code::Landed(0),
+            (["wait_group"], [count]) => Code::Landed(number(count)? as usize),
+            (["ca", "shared", "global"], [to, from, bytes]) => {
+                let bytes = number(bytes)? as usize;
+                let to = self.access(Code::LoadShared, Ty::B32, &["%r0".to_string(), to.clone()])?;
+                let from = self.access(Code::Load, Ty::B32, &["%r0".to_string(), from.clone()])?;
+                let args = [to.args[0], from.args[0], Arg::Bits(0)];
+                let known = [4, 8, 16].contains(&bytes);
+                return if known { Ok(Inst { code: Code::CopyAsync(bytes), args, ..ret }) } else { Err("4, 8 or 16 bytes".into()) };
+            }
+            _ => return Err("no such copy".into()),
+        };
+        Ok(Inst { code, ..ret })
+    }
+
     fn access(&self, code: Code, ty: Ty, operands: &[String]) -> Read<Inst> {
         let [first, second] = operands else { return Err("two operands".into()) };
-        let (place, other) = if code == Code::Store { (first, second) } else { (second, first) };
+        let stores = matches!(code, Code::Store | Code::StoreShared);
+        let (place, other) = if stores { (first, second) } else { (second, first) };
         let place = place.strip_prefix('[').and_then(|p| p.strip_suffix(']')).ok_or("an address")?;
         let (name, by) = place.split_once('+').map_or((place, Ok(0)), |(name, by)| (name, number(by)));
         let mut inst = Inst { guard: None, code, ty, to: 0, args: [Arg::Bits(0); 3], by: by? as i64 };
@@ -300,12 +355,13 @@ impl Reader {
             inst.by += *self.program.params.get(name).ok_or("no such parameter")? as i64;
         } else {
             let (register, has) = self.register(name)?;
-            if !has.serves(Ty::U64) {
-                return Err("an address has 64 bits".into());
+            let wide = if matches!(code, Code::LoadShared | Code::StoreShared) { Ty::U32 } else { Ty::U64 };
+            if !has.serves(wide) {
+                return Err(format!("an address has {} bits", wide.bits()));
             }
             inst.args[0] = Arg::Reg(register);
         }
-        if code == Code::Store {
+        if stores {
             inst.args[1] = self.arg(other, ty)?;
         } else {
             inst.to = self.target_of(other, ty)?;
@@ -349,11 +405,14 @@ impl Reader {
     }
 
     fn arg(&self, text: &str, ty: Ty) -> Read<Arg> {
-        if let Some(k) = ["%tid.x", "%ntid.x", "%ctaid.x"].iter().position(|s| *s == text) {
+        if let Some(k) = ["%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x"].iter().position(|s| *s == text) {
             return Ok(Arg::Special(k));
         }
         if text.starts_with('%') {
             return self.target_of(text, ty).map(Arg::Reg);
+        }
+        if text == "s" && self.program.shared > 0 && ty == Ty::U32 {
+            return Ok(Arg::Bits(0));
         }
         if let Some(hex) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0d")) {
             let whole = hex.len() == ty.bits() as usize / 4 && ty.is_float();
@@ -417,6 +476,10 @@ fn code(words: &[&str], ty: Ty) -> Read<(Code, usize)> {
         ["ld", "param"] => (Code::LoadParam, 1, ty != Ty::Pred),
         ["ld", "global"] => (Code::Load, 1, ty != Ty::Pred),
         ["st", "global"] => (Code::Store, 1, ty != Ty::Pred),
+        ["ld", "shared"] => (Code::LoadShared, 1, ty != Ty::Pred),
+        ["st", "shared"] => (Code::StoreShared, 1, ty != Ty::Pred),
+        ["ld", "acquire", "gpu", "global"] => (Code::Load, 1, ty == Ty::U32),
+        ["atom", "acq_rel", "gpu", "global", "add"] => (Code::Atomic, 1, ty == Ty::U32),
         ["add"] => (Code::Add, 2, ints),
         ["sub"] => (Code::Sub, 2, ints),
         ["mul", "lo"] => (Code::Mul, 2, ints),

@@ -1,6 +1,8 @@
 //! PTX, interpreted: one thread after the other, in an order that nobody should rely on.
 
 use super::parse::{Arg, Code, Inst, Program, Round, Ty};
+use super::{ILLEGAL_ADDRESS, MISALIGNED_ADDRESS};
+use std::collections::VecDeque;
 
 /// Memory that threads reach.
 pub trait Words {
@@ -16,57 +18,202 @@ pub trait Words {
     fn store(&mut self, at: u64, bytes: usize, value: u64) -> Result<(), u32>;
 }
 
-/// Runs all threads of a launch; the last ones first where `backwards`.
+/// In which order threads run.
+#[derive(Clone, Copy, Default)]
+pub struct Order {
+    /// The last ones first.
+    pub backwards: bool,
+    /// All blocks at the same time; else one after the other.
+    pub together: bool,
+}
+
+/// Instructions after which another thread has its turn.
+const TURN: usize = 20_000;
+/// What the memory of a block holds before it is written.
+const DIRT: u8 = 0xa5;
+/// Threads wait for one that has ended.
+const LAUNCH_FAILED: u32 = 719;
+
+/// Runs all threads of a launch.
 ///
 /// # Errors
 /// The number of the first fault.
-pub fn run(program: &Program, [blocks, threads]: [u32; 2], params: &[u8], memory: &mut dyn Words, backwards: bool) -> Result<(), u32> {
-    let all = u64::from(blocks) * u64::from(threads);
-    let mut registers = vec![0; program.registers.len()];
-    for k in 0..all {
-        let k = if backwards { all - 1 - k } else { k };
-        let place = [k % u64::from(threads), u64::from(threads), k / u64::from(threads)];
-        // What a register holds before it is written is anybody's guess.
-        registers.iter_mut().zip(&program.registers).for_each(|(r, ty)| *r = 0xa5a5_a5a5_5a5a_5a5a & mask(*ty));
-        thread(program, place, params, memory, &mut registers)?;
+pub fn run(program: &Program, [blocks, threads]: [u32; 2], params: &[u8], memory: &mut dyn Words, order: Order) -> Result<(), u32> {
+    let mut numbers: Vec<u64> = (0..u64::from(blocks)).collect();
+    if order.backwards {
+        numbers.reverse();
+    }
+    let at_a_time = if order.together { numbers.len() } else { 1 };
+    for some in numbers.chunks(at_a_time) {
+        let block = |&k: &u64| Block::new(program, [u64::from(threads), k, u64::from(blocks)], order.backwards);
+        let mut open: Vec<Block> = some.iter().map(block).collect();
+        while !open.is_empty() {
+            open.iter_mut().try_for_each(|block| block.go_on(program, params, memory))?;
+            open.retain(|block| !block.threads.is_empty());
+        }
     }
     Ok(())
 }
 
-fn thread(program: &Program, place: [u64; 3], params: &[u8], memory: &mut dyn Words, registers: &mut [u64]) -> Result<(), u32> {
-    let mut at = 0;
-    while let Some(inst) = program.body.get(at) {
-        at += 1;
-        if inst.guard.is_some_and(|(r, holds)| (registers[r] != 0) != holds) {
-            continue;
+/// The threads of a block that did not end, of how many, and the memory that they share.
+struct Block {
+    threads: Vec<Thread>,
+    all: usize,
+    shared: Vec<u8>,
+}
+
+/// A copy in the background: to where in the memory of the block, from where, and how many bytes.
+struct Copy(u64, u64, usize);
+
+/// A thread.
+struct Thread {
+    /// Its number in its block, the threads of a block, the number of the block, and how many blocks there are.
+    place: [u64; 4],
+    registers: Vec<u64>,
+    at: usize,
+    state: State,
+    /// Copies that were asked for last, and groups of those before.
+    asked: Vec<Copy>,
+    groups: VecDeque<Vec<Copy>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    GoesOn,
+    /// For the others of its block.
+    Waits,
+    Ended,
+}
+
+impl Block {
+    fn new(program: &Program, [threads, block, blocks]: [u64; 3], backwards: bool) -> Block {
+        let thread = |k: u64| {
+            let place = [if backwards { threads - 1 - k } else { k }, threads, block, blocks];
+            Thread { place, registers: vec![], at: 0, state: State::GoesOn, asked: vec![], groups: VecDeque::new() }
+        };
+        Block { threads: (0..threads).map(thread).collect(), all: threads as usize, shared: vec![DIRT; program.shared] }
+    }
+
+    /// Every thread goes on until it ends or waits; those that wait are let go where all do.
+    fn go_on(&mut self, program: &Program, params: &[u8], memory: &mut dyn Words) -> Result<(), u32> {
+        for thread in self.threads.iter_mut().filter(|thread| thread.state == State::GoesOn) {
+            thread.run(program, params, memory, &mut self.shared)?;
         }
+        self.threads.retain(|thread| thread.state != State::Ended);
+        if self.threads.iter().all(|thread| thread.state == State::Waits) {
+            if !self.threads.is_empty() && self.threads.len() < self.all {
+                return Err(LAUNCH_FAILED);
+            }
+            self.threads.iter_mut().for_each(|thread| thread.state = State::GoesOn);
+        }
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// Goes on until it ends, waits, or others have their turn.
+    fn run(&mut self, program: &Program, params: &[u8], memory: &mut dyn Words, shared: &mut [u8]) -> Result<(), u32> {
+        if self.registers.is_empty() {
+            // What a register holds before it is written is anybody's guess.
+            self.registers = program.registers.iter().map(|ty| 0xa5a5_a5a5_5a5a_5a5a & mask(*ty)).collect();
+        }
+        for _ in 0..TURN {
+            let Some(inst) = program.body.get(self.at) else {
+                self.state = State::Ended;
+                break;
+            };
+            self.at += 1;
+            if inst.guard.is_none_or(|(r, holds)| (self.registers[r] != 0) == holds) {
+                self.inst(program, inst, params, memory, shared)?;
+            }
+            if self.state != State::GoesOn {
+                break;
+            }
+        }
+        if self.state == State::Ended {
+            self.registers = vec![];
+            self.land(0, memory, shared)?;
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, program: &Program, inst: &Inst, params: &[u8], memory: &mut dyn Words, shared: &mut [u8]) -> Result<(), u32> {
         let arg = |k: usize| match inst.args[k] {
-            Arg::Reg(r) => registers[r],
+            Arg::Reg(r) => self.registers[r],
             Arg::Bits(bits) => bits,
-            Arg::Special(s) => place[s],
+            Arg::Special(s) => self.place[s],
         };
         let bytes = inst.ty.bits() as usize / 8;
+        let place = || arg(0).wrapping_add(inst.by as u64);
         let value = match inst.code {
-            Code::Ret => return Ok(()),
+            Code::Ret => {
+                self.state = State::Ended;
+                return Ok(());
+            }
+            Code::Barrier => {
+                self.state = State::Waits;
+                return Ok(());
+            }
             Code::Bra(target) => {
-                at = target;
-                continue;
+                self.at = target;
+                return Ok(());
             }
-            Code::Load => memory.load(arg(0).wrapping_add(inst.by as u64), bytes)?,
-            Code::Store => {
-                memory.store(arg(0).wrapping_add(inst.by as u64), bytes, arg(1))?;
-                continue;
+            Code::Fence => return Ok(()),
+            Code::CopyAsync(bytes) => {
+                let copy = Copy(arg(0), arg(1), bytes);
+                self.asked.push(copy);
+                return Ok(());
             }
-            Code::LoadParam => {
-                let mut word = [0; 8];
-                word[..bytes].copy_from_slice(&params[inst.by as usize..inst.by as usize + bytes]);
-                u64::from_le_bytes(word)
+            Code::Commit => {
+                self.groups.push_back(std::mem::take(&mut self.asked));
+                return Ok(());
             }
+            Code::Landed(open) => return self.land(open, memory, shared),
+            Code::Load => memory.load(place(), bytes)?,
+            Code::LoadShared => within(shared, place(), bytes).map(|b| number(b))?,
+            Code::Store => return memory.store(place(), bytes, arg(1)),
+            Code::StoreShared => {
+                let value = arg(1).to_le_bytes();
+                within(shared, place(), bytes)?.copy_from_slice(&value[..bytes]);
+                return Ok(());
+            }
+            Code::Atomic => {
+                let before = memory.load(place(), bytes)?;
+                memory.store(place(), bytes, before.wrapping_add(arg(1)))?;
+                before
+            }
+            Code::LoadParam => number(&params[inst.by as usize..inst.by as usize + bytes]),
             _ => value(inst, [arg(0), arg(1), arg(2)]),
         };
-        registers[inst.to] = value & mask(program.registers[inst.to]);
+        self.registers[inst.to] = value & mask(program.registers[inst.to]);
+        Ok(())
     }
-    Ok(())
+
+    /// Does copies, as late as it may: all but the last groups.
+    fn land(&mut self, open: usize, memory: &mut dyn Words, shared: &mut [u8]) -> Result<(), u32> {
+        let now = self.groups.len().saturating_sub(open);
+        let last = if open == 0 { std::mem::take(&mut self.asked) } else { vec![] };
+        for Copy(to, from, bytes) in self.groups.drain(..now).flatten().chain(last) {
+            let value = memory.load(from, bytes)?.to_le_bytes();
+            within(shared, to, bytes)?.copy_from_slice(&value[..bytes]);
+        }
+        Ok(())
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// Bytes of the memory of a block.
+fn within(shared: &mut [u8], at: u64, bytes: usize) -> Result<&mut [u8], u32> {
+    if !at.is_multiple_of(bytes as u64) {
+        return Err(MISALIGNED_ADDRESS);
+    }
+    let at = at as usize;
+    shared.get_mut(at..at.saturating_add(bytes)).ok_or(ILLEGAL_ADDRESS)
 }
 
 fn mask(ty: Ty) -> u64 {

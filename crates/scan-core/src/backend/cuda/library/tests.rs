@@ -59,7 +59,13 @@ extern "system" fn memory(to: *mut usize, device: c_int) -> u32 {
 }
 extern "system" fn attribute(to: *mut c_int, which: c_int, device: c_int) -> u32 {
     assert_eq!(device, 7);
-    unsafe { tell(Ok(if which == 75 { 8 } else { 6 }), to) }
+    let value = match which {
+        75 => 8,
+        76 => 6,
+        16 => 3,
+        which => panic!("attribute {which}"),
+    };
+    unsafe { tell(Ok(value), to) }
 }
 extern "system" fn retain(to: *mut Handle, device: c_int) -> u32 {
     unsafe { tell(FAKE.open(device as usize - 7).map(|c| c as Handle), to) }
@@ -126,6 +132,27 @@ extern "system" fn launch(
     let (heap, params) = unsafe { heap_and_words(function as usize, params) };
     let call = Call { function: function as usize, blocks: x, threads: tx, heap, params: &params };
     code(FAKE.launch(&call, stream as usize))
+}
+extern "system" fn together(
+    function: Handle,
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+    tx: c_uint,
+    ty: c_uint,
+    tz: c_uint,
+    shared: c_uint,
+    stream: Handle,
+    params: *mut *mut c_void,
+) -> u32 {
+    assert!([y, z, ty, tz] == [1; 4] && shared == 0);
+    let (heap, params) = unsafe { heap_and_words(function as usize, params) };
+    let call = Call { function: function as usize, blocks: x, threads: tx, heap, params: &params };
+    code(FAKE.launch_together(&call, stream as usize))
+}
+extern "system" fn resident(to: *mut c_int, function: Handle, threads: c_int, shared: usize) -> u32 {
+    assert_eq!(shared, 0);
+    unsafe { tell(FAKE.resident(function as usize, threads as u32).map(|n| n as c_int), to) }
 }
 extern "system" fn wait(stream: Handle) -> u32 {
     code(FAKE.wait(stream as usize))
@@ -214,6 +241,8 @@ fn driver() -> &'static Real {
         read,
         copy,
         launch,
+        together,
+        resident,
         wait,
         graph,
         add,
@@ -239,7 +268,7 @@ fn kernels_run_through_the_interface() {
         assert_eq!(difference(device, &case, &mut 0).unwrap_or_else(|e| panic!("{}", e.title)), None);
     }
 
-    let text = ptx::text(&case(1, &Options { calls: false, ..Options::default() }).kernel, &Shape::default()).expect("a text");
+    let text = ptx::text(&case(1, &Options { calls: false, ..Options::default() }).kernel, &Shape::default(), ptx::Target { processors: 3, copies: true }).expect("a text");
     let function = driver.load(&text).and_then(|m| driver.function(m, ptx::ENTRY)).expect("a function");
     let (heap, stream) = (driver.allocate(1 << 16).expect("memory"), driver.stream().expect("a stream"));
     // No invocation of it does anything.

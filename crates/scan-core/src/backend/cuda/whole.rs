@@ -1,0 +1,104 @@
+//! Many steps of launches as one launch: every block does its share of each part, and waits for the others where a part reads what another
+//! one wrote.
+//!
+//! Parameters: the [`HEAD`], then per part a word that says whether all wait before it, the part's own parameters (see [`launch`]), and per operand
+//! where it begins in every second step, and how far it moves in two. All blocks of such a launch run at the same time.
+//!
+//! [`launch`]: crate::backend::gpu::launch
+
+use super::ptx::{self, Target, Text, Turn};
+use super::product::{self, Tile};
+use super::values::Class;
+use crate::backend::cpu::Refusal;
+use crate::backend::gpu::host::taken;
+use crate::backend::gpu::launch::whole::{COUNTER, HEAD, STEPS, words};
+use crate::backend::gpu::Launch;
+
+/// The text of so many steps of launches.
+///
+/// # Errors
+/// As [`ptx::text`].
+pub fn text(parts: &[&Launch], target: Target) -> Result<String, Refusal> {
+    let mut text = Text::new();
+    let (steps, counter) = (text.param(STEPS), text.param(COUNTER));
+    let barrier = Barrier::new(&mut text, &counter);
+    let (step, again, end, done) = (text.temp(Class::Word), text.label(), text.label(), text.temp(Class::Pred));
+    text.line(format!("mov.b32 {step}, 0;"));
+    text.here(&again);
+    text.line(format!("setp.ge.u32 {done}, {step}, {steps};"));
+    text.line(format!("@{done} bra {end};"));
+    let (low, odd, pairs) = (text.temp(Class::Word), text.temp(Class::Pred), text.temp(Class::Word));
+    text.line(format!("and.b32 {low}, {step}, 1;"));
+    text.line(format!("setp.ne.u32 {odd}, {low}, 0;"));
+    text.line(format!("shr.u32 {pairs}, {step}, 1;"));
+    let mut first = HEAD;
+    for (k, part) in parts.iter().enumerate() {
+        if k > 0 {
+            barrier.wait_if(&mut text, first);
+        }
+        let at = part.shape().words(part.kernel());
+        text.part(first + 1, Turn { odd: odd.clone(), pairs: pairs.clone(), at });
+        match part.product() {
+            Some(product) => product::write(&mut text, product, Tile::of(product, target)),
+            None => ptx::write(&mut text, part.kernel(), part.shape(), &taken(part.kernel())?, target),
+        }
+        text.outside();
+        first += words(part);
+    }
+    barrier.wait(&mut text);
+    text.line(format!("add.u32 {step}, {step}, 1;"));
+    text.line(format!("bra {again};"));
+    text.here(&end);
+    text.module(first)
+}
+
+/// Where all blocks wait for each other: a number that each counts up.
+struct Barrier {
+    /// Its address.
+    counter: String,
+    /// What it is when all have come.
+    all: String,
+    blocks: String,
+    /// It is the invocation that counts for its block.
+    counts: String,
+}
+
+impl Barrier {
+    fn new(text: &mut Text, counter: &str) -> Barrier {
+        let counter = text.at_word(counter);
+        let (all, blocks, thread) = (text.temp(Class::Word), text.special("%nctaid.x"), text.special("%tid.x"));
+        let counts = text.temp(Class::Pred);
+        text.line(format!("mov.b32 {all}, 0;"));
+        text.line(format!("setp.eq.u32 {counts}, {thread}, 0;"));
+        Barrier { counter, all, blocks, counts }
+    }
+
+    /// Waits, where the parameter says so.
+    fn wait_if(&self, text: &mut Text, flag: usize) {
+        let (flag, none, behind) = (text.param(flag), text.temp(Class::Pred), text.label());
+        text.line(format!("setp.eq.u32 {none}, {flag}, 0;"));
+        text.line(format!("@{none} bra {behind};"));
+        self.wait(text);
+        text.here(&behind);
+    }
+
+    /// What any invocation wrote before is seen by all behind this.
+    fn wait(&self, text: &mut Text) {
+        let Barrier { counter, all, blocks, counts } = self;
+        let (number, early) = (text.temp(Class::Word), text.temp(Class::Pred));
+        let (again, behind) = (text.label(), text.label());
+        text.line(format!("add.u32 {all}, {all}, {blocks};"));
+        text.line("bar.sync 0;");
+        text.line(format!("@!{counts} bra {behind};"));
+        text.line("fence.acq_rel.gpu;");
+        text.line(format!("atom.acq_rel.gpu.global.add.u32 {number}, [{counter}], 1;"));
+        text.here(&again);
+        text.line(format!("ld.acquire.gpu.global.u32 {number}, [{counter}];"));
+        // It may have gone round.
+        text.line(format!("sub.u32 {number}, {number}, {all};"));
+        text.line(format!("setp.lt.s32 {early}, {number}, 0;"));
+        text.line(format!("@{early} bra {again};"));
+        text.here(&behind);
+        text.line("bar.sync 0;");
+    }
+}
