@@ -120,6 +120,37 @@ def test_a_network_and_its_gradient(device):
     assert all(device in loop.variants[0].engine for loop in f.explain().loops)
 
 
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 301])
+def test_an_lstm_and_its_gradient(device, steps):
+    x, u = rs.tensor3("x"), rs.dmatrix("u")
+
+    def step(x, h, c):
+        a = x + h @ u
+        i, f, g, o = (a[:, 3 * k : 3 * k + 3] for k in range(4))
+        c = rs.sigmoid(f) * c + rs.sigmoid(i) * rs.tanh(g)
+        return dict(h=rs.sigmoid(o) * rs.tanh(c), c=c)
+
+    out = rs.loop(step, over=x, init=dict(h=rs.zeros((2, 3)), c=rs.ones((2, 3))))
+    rng = np.random.default_rng(4)
+    args = rng.normal(size=(steps, 2, 12)), rng.normal(size=(3, 12)) / 2
+    both(device, [x, u], [out.h, rs.sum(out.c), *rs.grad(rs.sum(out.h**2), [x, u])], *args)
+
+
+@pytest.mark.parametrize("taps", [(-2, -1), (-3, -1), (-4,)])
+def test_a_network_that_reads_rows_further_back(device, taps):
+    h0, u, x = rs.tensor3("h0"), rs.dmatrix("u"), rs.tensor3("x")
+
+    def step(x, h):
+        return rs.tanh(x[0] - x[1] + sum(part @ u for part in (h if isinstance(h, tuple) else (h,))))
+
+    out = rs.loop(step, over=rs.taps(x, 0, 2), init=rs.taps(h0, *taps), reverse=len(taps) == 1)
+    rng = np.random.default_rng(5)
+    args = rng.normal(size=(-min(taps), 3, 5)), rng.normal(size=(5, 5)) / 3, rng.normal(size=(40, 3, 5))
+    for outputs in ([out], [out[-1]], [out[-1], *rs.grad(rs.sum(out**3), [h0, u, x])]):
+        f = both(device, [h0, u, x], outputs, *args)
+        assert all(device in loop.variants[0].engine for loop in f.explain().loops), str(f.explain())
+
+
 def test_a_list_that_reads_the_number_of_its_step(device):
     h0, u, n = rs.dmatrix("h0"), rs.dmatrix("u"), rs.lscalar("n")
     out = rs.loop(lambda i, h: rs.tanh(h @ u) + i, over=rs.arange(n), init=h0)

@@ -5,7 +5,7 @@ use super::dynamic_slice::{Slice, slices};
 use super::fused::Root;
 use super::in_place::Order;
 use super::inner::{self, InnerKernel, InnerList};
-use super::moves::{Source, sources};
+use super::moves::{self, Source};
 use super::prepared::{prepared, ready};
 use super::rooms::with_rooms;
 use super::scan::{Kind, Kinds, known_row, known_shape};
@@ -144,8 +144,6 @@ pub struct MixedLoop {
 
 /// So many runs of elements at most are written one by one where an index names them.
 const PLACED: usize = 64;
-/// The largest result of a move that is planned element by element.
-const MOVED: usize = 1 << 20;
 
 /// A loop for body parameters of these types, all extents known, of which some have a value, and some are integers that are at least 1 and
 /// at most so much.
@@ -233,7 +231,7 @@ impl<'a> Planner<'a> {
             for p in scan.read_params(id).zip(&state.reads) {
                 planner.put(params[p.0], At::Row(id, *p.1))?;
             }
-            if count(&row) == 0 {
+            if count(&row) == 0 && !state.reads.is_empty() {
                 return refuse("rows without elements");
             }
             planner.windows.push(Window::new(state, row)?);
@@ -373,9 +371,6 @@ impl<'a> Planner<'a> {
         let Some(moved) = node.op.moved(node.ins.len()) else { return Ok(false) };
         let shape = known_shape(self.body, node.outs[0])?;
         let shapes: Vec<Extents> = node.ins.iter().map(|&v| known_shape(self.body, v)).collect::<Lowered<_>>()?;
-        if count(&shape) > MOVED || moved.iter().any(|&i| count(&shapes[i]) > MOVED) {
-            return Ok(false);
-        }
         let dtype = self.body.ty(node.outs[0]).dtype;
         if moved.iter().any(|&i| self.body.ty(node.ins[i]).dtype != dtype) {
             return Ok(false);
@@ -389,10 +384,8 @@ impl<'a> Planner<'a> {
                 None => return Ok(false),
             });
         }
-        let Some((from, _)) = sources(&node.op, &given).filter(|s| s.1.shape() == &shape[..]) else { return Ok(false) };
-        let starts: Vec<usize> = moved.iter().scan(1, |next, &i| Some(std::mem::replace(next, *next + count(&shapes[i])))).collect();
+        let Some(runs) = moves::runs(&node.op, &given, &shape) else { return Ok(false) };
         let ins = moved.iter().map(|&i| self.place(node.ins[i])).collect::<Lowered<Vec<_>>>()?;
-        let runs = runs(&from, &starts);
         if let [Run { input: Some(i), from, step: 1, .. }] = runs[..] {
             // Not of a row of a state, which may be written over while its part is still wanted.
             if !matches!(ins[i].at, At::Row(..)) {
@@ -461,22 +454,6 @@ impl<'a> Planner<'a> {
         });
         (runs.len() <= PLACED).then_some(runs)
     }
-}
-
-/// Positions as runs. `starts` are the positions of the inputs' first elements; 0 is a zero.
-fn runs(from: &[usize], starts: &[usize]) -> Vec<Run> {
-    let mut runs: Vec<Run> = vec![];
-    for (to, &position) in from.iter().enumerate() {
-        let input = starts.iter().rposition(|&s| s <= position && position > 0);
-        let at = input.map_or(0, |i| position - starts[i]);
-        match runs.last_mut().filter(|run| run.input == input) {
-            Some(run) if input.is_none() => run.n += 1,
-            Some(run) if run.n == 1 => (run.n, run.step) = (2, at as isize - run.from as isize),
-            Some(run) if run.from as isize + run.n as isize * run.step == at as isize => run.n += 1,
-            _ => runs.push(Run { input, from: at, to, n: 1, step: 1 }),
-        }
-    }
-    runs
 }
 
 impl MixedLoop {

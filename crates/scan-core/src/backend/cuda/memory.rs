@@ -100,10 +100,17 @@ pub(super) struct Heap {
     recording: Option<(Sequence, Recording)>,
 }
 
+/// Bytes from which on memory is not rounded up to a power of two.
+const LARGE: u64 = 1 << 26;
+
+fn rounded(bytes: u64) -> u64 {
+    if bytes < LARGE { bytes.next_power_of_two() } else { bytes.next_multiple_of(LARGE) }
+}
+
 impl Cuda {
     /// Memory of at least so many bytes, with its size. What is kept for later goes where there is none.
     pub(super) fn block(&'static self, bytes: u64) -> Result<(u64, Block)> {
-        let size = bytes.max(1 << 12).next_power_of_two().min(self.limit() as u64).max(bytes);
+        let size = rounded(bytes.max(1 << 12)).min(self.limit() as u64).max(bytes);
         if let Some(found) = self.blocks.take(&(), size..=4 * size) {
             return Ok(found);
         }
@@ -270,6 +277,11 @@ impl Memory for Heap {
 
     fn copy_out(&mut self, at: usize, to: &dyn DeviceMemory, first: usize, words: usize) -> Result<()> {
         self.copied(Storage::at(to)? + 4 * first as u64, self.at() + 4 * at as u64, words)
+    }
+
+    fn reach(&self, of: &dyn DeviceMemory) -> Result<usize> {
+        // Both begin at words.
+        Ok(((Storage::at(of)?.wrapping_sub(self.at())) as i64 >> 2) as usize)
     }
 
     fn launch(&mut self, program: &Program, params: &[u32], invocations: usize) -> Result<()> {

@@ -2,13 +2,13 @@
 
 use super::driver::{Card, Driver, Fault, NO_DEVICE};
 use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
-use super::storage::Storage;
 use super::product::{self, Tile};
 use super::ptx::{Target, Text};
+use super::storage::Storage;
 use super::{library, ptx, whole};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::{Pool, Programs};
-use crate::backend::gpu::{Adapter, Device, DeviceRef, Launch, Memory, Product, Program, Shape, Traits, probe};
+use crate::backend::gpu::{Adapter, Device, DeviceRef, Launch, Memory, Product, Program, Shape, Traits, host, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
 use crate::types::device::DeviceMemory;
@@ -24,8 +24,8 @@ const COPIES: [u32; 2] = [8, 0];
 const NUMBERED: u64 = 1 << 34;
 /// Results that say that a text cannot be compiled: an image that is none, no machine code for the card, PTX that is not valid or too new.
 const REFUSED: [u32; 4] = [200, 209, 218, 222];
-/// What is kept for later calls: memory, and its bytes; streams; recordings.
-const KEPT: (usize, u64, usize, usize) = (16, 1 << 30, 16, 32);
+/// What is kept for later calls: memory, and which part of the card's; streams; recordings.
+const KEPT: (usize, u64, usize, usize) = (16, 8, 16, 32);
 
 /// An open card.
 pub(super) struct Cuda {
@@ -134,7 +134,7 @@ pub fn open_on(driver: &'static dyn Driver, k: usize) -> Result<DeviceRef> {
         context,
         traits: RwLock::default(),
         made: Programs::default(),
-        blocks: Pool::new(KEPT.0, KEPT.1),
+        blocks: Pool::new(KEPT.0, card.memory / KEPT.1),
         streams: Pool::new(KEPT.2, 0),
         recordings: Pool::new(KEPT.3, KEPT.3 as u64),
     }));
@@ -195,13 +195,21 @@ impl Device for Cuda {
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
         Ok(self.function(ptx::text(kernel, shape, self.target))?.map(|function| function as Program))
     }
-    fn product(&self, product: &Product) -> Result<Option<(Program, usize)>> {
-        let tile = Tile::of(product, self.target);
-        let mut text = Text::new();
-        product::write(&mut text, product, tile);
+    fn takes(&self, kernel: &Kernel, shape: &Shape) -> Option<std::result::Result<(), Refusal>> {
+        // Of more parameters the driver may know nothing.
+        ptx::fits_all(shape.words(kernel)).then(|| host::taken(kernel).map(drop))
+    }
+    fn reaches(&self) -> bool {
+        true
+    }
+    fn invocations(&self, product: &Product) -> Option<usize> {
         let [m, _, n] = product.extents;
-        let found = self.function(text.module(Product::words()))?.ok();
-        Ok(found.map(|function| (function as Program, tile.blocks(m, n) * ptx::GROUP)))
+        Some(Tile::of(product, self.target).blocks(m, n) * ptx::GROUP)
+    }
+    fn product(&self, product: &Product) -> Result<std::result::Result<Program, Refusal>> {
+        let mut text = Text::new();
+        product::write(&mut text, product, Tile::of(product, self.target));
+        Ok(self.function(text.module(Product::words()))?.map(|function| function as Program))
     }
     fn whole(&self, parts: &[&Launch]) -> Result<Option<Program>> {
         let found = self.function(whole::text(parts, self.target))?.ok();

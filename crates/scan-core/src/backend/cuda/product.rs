@@ -3,9 +3,9 @@
 //! Each element is added up as the law says (see [`kernels::chains`](crate::backend::gpu::kernels::chains)): a chain for each [`DEPTH`] of the
 //! inner extent, in order, and the chains in order.
 
+use super::ptx::Target;
 use super::ptx::{GROUP, Text};
 use super::values::{Class, literal};
-use super::ptx::Target;
 use crate::backend::gpu::Product;
 use crate::backend::gpu::launch::{HEAD, LANES, STEPS};
 use crate::kernel::MemId;
@@ -15,8 +15,8 @@ use crate::scalar::product::DEPTH;
 /// Invocations of a block along columns and along rows.
 const ACROSS: usize = 16;
 const DOWN: usize = GROUP / ACROSS;
-/// Terms of a chain that are written out.
-const UNROLLED: usize = 16;
+/// Multiplications of an invocation that are written out, about.
+const UNROLLED: usize = 128;
 
 /// What a block computes at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -132,6 +132,13 @@ impl Printer<'_> {
         self.text.line(format!("mad.lo.u32 {word}, {a}, {b}, {c};"));
         word
     }
+    /// The address of the element that lies so many strides along either axis behind a word.
+    fn address(&mut self, base: &str, [i, down]: [&str; 2], [j, along]: [&str; 2]) -> String {
+        let (row, word) = (self.text.temp(Class::Long), self.text.temp(Class::Long));
+        self.text.line(format!("mad.wide.s32 {row}, {i}, {down}, {base};"));
+        self.text.line(format!("mad.wide.s32 {word}, {j}, {along}, {row};"));
+        self.text.at_long(&word)
+    }
     fn holds(&mut self, a: &str, b: &str) -> String {
         let pred = self.text.temp(Class::Pred);
         self.text.line(format!("setp.lt.u32 {pred}, {a}, {b};"));
@@ -155,7 +162,8 @@ impl Printer<'_> {
         let right = self.staged(MemId(1), [&column, &n, &k], &thread, shared);
         let count = self.tile.each[0] * self.tile.each[1];
         let sums: Vec<String> = (0..count).map(|_| self.zero()).collect();
-        let totals: Option<Vec<String>> = (self.product.adds || self.product.extents[1] > DEPTH).then(|| (0..count).map(|_| self.zero()).collect());
+        let totals: Option<Vec<String>> =
+            (self.product.adds || self.product.extents[1] > DEPTH).then(|| (0..count).map(|_| self.zero()).collect());
         // Where this invocation's elements of both sides begin.
         let from_left = self.mad(&y, self.pitch() * self.size, shared);
         let from_right = self.mad(&x, self.size, shared);
@@ -180,9 +188,10 @@ impl Printer<'_> {
             let (kk, place) = if along_first { (fast, slow) } else { (slow, fast) };
             let across = self.word("add.u32", &place, first);
             let there = self.holds(&across, extent);
-            let mut word = self.mad(&kk, &step, &base);
-            word = if is_left { self.mad(&across, &axis, &word) } else { self.mad(&across, self.size / 4, &word) };
-            let address = self.text.at_word(&word);
+            let address = match is_left {
+                true => self.address(&base, [&kk, &step], [&across, &axis]),
+                false => self.address(&base, [&kk, &step], [&across, &(self.size / 4).to_string()]),
+            };
             let to = if is_left {
                 let row = self.mad(&place, self.pitch() * self.size, shared);
                 self.mad(&kk, self.size, &row)
@@ -247,7 +256,8 @@ impl Printer<'_> {
     fn terms(&mut self, count: &str, from: [&str; 2], sums: &[String]) {
         let [left, right] = from.map(|f| self.word("add.u32", f, 0));
         let left_to_do = self.word("add.u32", count, 0);
-        for unrolled in [UNROLLED, 1] {
+        let [high, wide] = self.tile.each;
+        for unrolled in [(UNROLLED / (high * wide)).clamp(4, 16), 1] {
             let (again, end, done) = (self.text.label(), self.text.label(), self.text.temp(Class::Pred));
             self.text.here(&again);
             self.text.line(format!("setp.lt.u32 {done}, {left_to_do}, {unrolled};"));
@@ -318,12 +328,10 @@ impl Printer<'_> {
         let rows: Vec<String> = (0..self.tile.each[0]).map(|i| self.placed(first[0], y, i * DOWN)).collect();
         let columns: Vec<String> = (0..self.tile.each[1]).map(|j| self.placed(first[1], x, j * ACROSS)).collect();
         for (i, row_at) in rows.iter().enumerate() {
-            let begin = self.mad(row_at, &row, &base);
             let inside = self.holds(row_at, extents[0]);
             for (j, column) in columns.iter().enumerate() {
                 let both = self.holds(column, extents[1]);
-                let word = self.mad(column, self.size / 4, &begin);
-                let address = self.text.at_word(&word);
+                let address = self.address(&base, [row_at, &row], [column, &(self.size / 4).to_string()]);
                 let value = &values[i * columns.len() + j];
                 self.text.line(format!("and.pred {both}, {both}, {inside};"));
                 self.text.line(format!("@{both} st.global.{} [{address}], {value};", self.class.ty()));

@@ -6,6 +6,7 @@ use super::ahead::Ring;
 use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::host::{Taken, taken};
+use crate::backend::gpu::launch::whole::EACH;
 use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED};
 use crate::backend::gpu::{Shape, words};
 use crate::base::IdxVec;
@@ -18,6 +19,11 @@ pub const GROUP: usize = 128;
 pub const ENTRY: &str = "main_kernel";
 /// Bytes of parameters that every driver takes, and those that newer ones take; the address of the memory is one of them.
 const PARAMS: [usize; 2] = [4096, 32764];
+
+/// True for so many words of parameters as every driver takes.
+pub fn fits_all(words: usize) -> bool {
+    8 + 4 * words <= PARAMS[0]
+}
 
 /// What a card has that texts depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,15 +126,29 @@ impl Text {
     pub fn copies(&mut self) {
         self.copies = true;
     }
+    /// A parameter of two words.
+    pub fn param_long(&mut self, k: usize) -> String {
+        let (low, high, long) = (self.param(k), self.param(k + 1), self.temp(Class::Long));
+        self.line(format!("mov.b64 {long}, {{{low}, {high}}};"));
+        long
+    }
     /// The word of an operand's first element, whose parameter stands at `k`.
     pub fn begin(&mut self, k: usize, mem: MemId) -> String {
-        let word = self.param(k);
+        let word = self.param_long(k);
         if let Some(Turn { odd, pairs, at }) = self.turn.clone() {
-            let (other, stride) = (self.param(at + 2 * mem.0 as usize), self.param(at + 2 * mem.0 as usize + 1));
-            self.line(format!("selp.u32 {word}, {other}, {word}, {odd};"));
-            self.line(format!("mad.lo.u32 {word}, {pairs}, {stride}, {word};"));
+            let at = at + EACH * mem.0 as usize;
+            let (other, stride) = (self.param_long(at), self.param(at + 2));
+            self.line(format!("selp.b64 {word}, {other}, {word}, {odd};"));
+            self.line(format!("mad.wide.s32 {word}, {pairs}, {stride}, {word};"));
         }
         word
+    }
+    /// The address of a word that is counted in 64 bits.
+    pub fn at_long(&mut self, word: &str) -> String {
+        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
+        self.line(format!("shl.b64 {bytes}, {word}, 2;"));
+        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
+        at
     }
     /// What follows is a part of a step, whose parameters begin at `first`.
     pub fn part(&mut self, first: usize, turn: Turn) {
@@ -319,7 +339,8 @@ impl Printer<'_> {
         let high = t.param(FIRST + 1);
         t.line(format!("mov.b64 {number}, {{{at}, {high}}};"));
         if let Some(ring) = &mut self.ring {
-            let all: Vec<(MemId, String, String)> = moving.iter().copied().zip(&strides).map(|(m, s)| (m, self.addresses[m].clone(), s.clone())).collect();
+            let all: Vec<(MemId, String, String)> =
+                moving.iter().copied().zip(&strides).map(|(m, s)| (m, self.addresses[m].clone(), s.clone())).collect();
             ring.begin(self.text, &all, &count);
         }
         let t = &mut *self.text;
@@ -371,14 +392,14 @@ impl Printer<'_> {
         let Mem { dtype, lane, .. } = self.kernel.mems[mem];
         let word = self.text.begin(self.shape.base(mem), mem);
         if lane.varies() {
-            let by = (lane.elements() as u32).wrapping_mul(words(dtype) as u32);
-            self.text.line(format!("mad.lo.u32 {word}, {}, {by}, {word};", self.lane));
+            let by = lane.elements() as i64 * words(dtype) as i64;
+            self.text.line(format!("mad.wide.s32 {word}, {}, {by}, {word};", self.lane));
         }
         for (a, at) in self.axes.clone().iter().enumerate() {
             let stride = self.text.param(strides + a);
-            self.text.line(format!("mad.lo.u32 {word}, {at}, {stride}, {word};"));
+            self.text.line(format!("mad.wide.s32 {word}, {at}, {stride}, {word};"));
         }
-        self.text.at_word(&word)
+        self.text.at_long(&word)
     }
 
     /// Where a carry is written.
@@ -387,10 +408,10 @@ impl Printer<'_> {
         if self.kernel.mems[mem].lane.varies() {
             return from;
         }
-        let [copy, base] = [self.shape.apart(self.kernel, mem), self.shape.base(mem)].map(|k| self.text.param(k));
-        let by = self.text.temp(Class::Word);
-        self.text.line(format!("sub.u32 {by}, {copy}, {base};"));
-        let (bytes, at) = (self.text.bytes(&by), self.text.temp(Class::Long));
+        let [copy, base] = [self.shape.apart(self.kernel, mem), self.shape.base(mem)].map(|k| self.text.param_long(k));
+        let [by, bytes, at] = [(); 3].map(|()| self.text.temp(Class::Long));
+        self.text.line(format!("sub.s64 {by}, {copy}, {base};"));
+        self.text.line(format!("shl.b64 {bytes}, {by}, 2;"));
         self.text.line(format!("add.s64 {at}, {from}, {bytes};"));
         at
     }

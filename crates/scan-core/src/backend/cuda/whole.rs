@@ -6,13 +6,13 @@
 //!
 //! [`launch`]: crate::backend::gpu::launch
 
-use super::ptx::{self, Target, Text, Turn};
 use super::product::{self, Tile};
+use super::ptx::{self, Target, Text, Turn};
 use super::values::Class;
 use crate::backend::cpu::Refusal;
+use crate::backend::gpu::Launch;
 use crate::backend::gpu::host::taken;
 use crate::backend::gpu::launch::whole::{COUNTER, HEAD, STEPS, words};
-use crate::backend::gpu::Launch;
 
 /// The text of so many steps of launches.
 ///

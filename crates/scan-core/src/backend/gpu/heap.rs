@@ -5,7 +5,7 @@ use super::{DeviceRef, Launch, Memory, Program, kernels, words};
 use crate::backend::cpu;
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
-use crate::types::device::Crossed;
+use crate::types::device::{Crossed, Resident};
 use crate::types::memory::{self, OutOfMemory};
 use crate::types::words::Words;
 use crate::types::{DType, Element};
@@ -71,7 +71,7 @@ impl Region {
     /// Where an operand begins that is so many bytes behind the begin of the host's memory.
     pub fn base(&self, offset: usize) -> Base {
         let by = in_words(offset as isize - self.first as isize, self.dtype.size(), words(self.dtype));
-        Base { at: (self.at as isize + by) as usize, from: self.at, to: self.at + self.words }
+        Base { at: self.at.wrapping_add_signed(by), from: self.at, to: self.at.wrapping_add(self.words) }
     }
 }
 
@@ -118,6 +118,16 @@ impl Space {
         self.memory.write(at, &words)
     }
 
+    /// The elements of an array on the device from a byte on, where they stay. For devices whose launches reach them.
+    ///
+    /// # Errors
+    /// An internal error for other devices.
+    pub fn resident(&self, array: &Resident, bytes: Range<usize>) -> Result<Region> {
+        let [first, words] = in_elements(array.dtype, &bytes);
+        let at = self.memory.reach(&*array.memory)?.wrapping_add(array.at + first);
+        Ok(Region { at, words, dtype: array.dtype, first: bytes.start })
+    }
+
     /// Takes a region to these bytes of a memory that may be written.
     ///
     /// # Errors
@@ -159,7 +169,7 @@ impl Space {
         assert!(apart.len() <= APART, "operands that are written apart");
         self.launches += 1;
         let params = launch.params(bases, STATUS_WORDS, 0, steps, first);
-        self.memory.launch(launch.program(), &params, launch.invocations())?;
+        self.memory.launch(launch.program()?, &params, launch.invocations())?;
         for (k, &mem) in apart.iter().enumerate() {
             let from = STATUS_WORDS + 2 * k;
             let from = Base { at: from, from, to: from + 2 };
@@ -186,7 +196,7 @@ impl Space {
         }
         let launch = &self.copies.iter().find(|c| c.0 == dtype).expect("made above").1;
         let params = launch.params(&[from, to], STATUS_WORDS, 0, 1, 0);
-        self.memory.launch(launch.program(), &params, launch.invocations())
+        self.memory.launch(launch.program()?, &params, launch.invocations())
     }
 
     /// What the launches noted, when all are done.

@@ -1,18 +1,19 @@
 //! One launch of a kernel: its parameters, and which of its axes are invocations.
 //!
 //! Parameters are words: the head ([`ZERO`] to [`HEAD`]), the extents of the axes around (parallel ones, then those in order), then, per
-//! operand of the kernel, the word of its first element, the words of its copy where one is written apart, the stride of a step, and the
-//! strides of the axes. A program adds them up in 32 bits, wrapping.
+//! operand of the kernel, the word of its first element and that of its copy where one is written apart, two words each, then the stride of a
+//! step, and the strides of the axes. Words are counted from the begin of the call's memory; where a device reaches other memory, too, that may
+//! lie before it.
 
 pub mod whole;
 
-use super::{DeviceRef, Program, words};
+use super::{DeviceRef, Program, lost, words};
 use crate::backend::cpu::Refusal;
 use crate::base::Result;
-use crate::kernel::{Kernel, Lane, MemId, Nest, Strides};
+use crate::kernel::{Kernel, Lane, MemId, Nest, Op, Strides};
 use crate::types::DType;
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 /// The word that is 0: what a compiler must not know.
 pub const ZERO: usize = 0;
@@ -79,18 +80,18 @@ impl Product {
 }
 
 impl Shape {
-    /// Where the parameter of an operand's first word stands.
+    /// Where the parameter of an operand's first word stands: two words, the lower one first.
     pub fn base(&self, mem: MemId) -> usize {
-        HEAD + self.parallel + self.ordered + mem.0 as usize
+        HEAD + self.parallel + self.ordered + 2 * mem.0 as usize
     }
     /// Where the words of the copies stand.
     pub fn apart(&self, kernel: &Kernel, mem: MemId) -> usize {
-        HEAD + self.parallel + self.ordered + kernel.mems.len() + mem.0 as usize
+        HEAD + self.parallel + self.ordered + 2 * (kernel.mems.len() + mem.0 as usize)
     }
     /// Where, of so many operands, the stride of a step of one stands; those of the axes follow.
     pub fn strides(&self, operands: usize, mem: MemId) -> usize {
         let each = 1 + self.parallel + self.ordered;
-        HEAD + self.parallel + self.ordered + 2 * operands + each * mem.0 as usize
+        HEAD + self.parallel + self.ordered + 4 * operands + each * mem.0 as usize
     }
     /// Words of parameters.
     pub fn words(&self, kernel: &Kernel) -> usize {
@@ -100,7 +101,9 @@ impl Shape {
 
 /// A kernel as a device runs it, over axes of fixed extents; where its operands begin is told by each run.
 pub struct Launch {
-    program: Program,
+    device: DeviceRef,
+    /// Compiled when it is first launched, where the device does so.
+    program: OnceLock<Program>,
     kernel: Kernel,
     shape: Shape,
     lanes: usize,
@@ -123,12 +126,18 @@ pub type Bases<'a> = &'a [Base];
 /// Where an operand begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// The word of its first element.
+    /// The word of its first element. One that lies before the call's memory is negative, as two's complement has it.
     pub at: usize,
     /// The first word of its memory.
     pub from: usize,
     /// The word behind its memory.
     pub to: usize,
+}
+
+/// A word as two parameters.
+pub fn halves(word: usize) -> [u32; 2] {
+    let word = word as u64;
+    [word as u32, (word >> 32) as u32]
 }
 
 /// Bytes of a host's memory in words of the device's.
@@ -140,6 +149,27 @@ pub fn in_words(bytes: isize, size: usize, words: usize) -> isize {
 fn is_ordered(nest: &Nest, axis: usize) -> bool {
     let mut written = (0..nest.kernel.mems.len()).filter(|&k| nest.writes(k));
     nest.outer[axis] > 1 && written.any(|k| nest.strides[k].outer[axis] == 0)
+}
+
+/// A nest whose steps, where they are independent of each other, are places beside each other.
+fn beside(nest: Nest) -> Nest {
+    let kernel = &nest.kernel;
+    let counts = kernel.body.iter().any(|inst| matches!(inst.op, Op::Step));
+    // Each writes a row of its own.
+    let apart = kernel.stores.iter().all(|store| {
+        let (before, behind) = kernel.mems[store.mem].row(nest.lanes);
+        store.at.is_none() && nest.strides[store.mem.0 as usize].step.abs() >= behind - before
+    });
+    if nest.steps < 2 || counts || !apart || !kernel.carries.is_empty() || kernel.stop.is_some() {
+        return nest;
+    }
+    let mut outer = nest.outer.clone();
+    outer.push(nest.steps);
+    let mut strides = nest.strides.clone();
+    for own in &mut strides {
+        own.outer.push(std::mem::take(&mut own.step));
+    }
+    Nest { steps: 1, outer, strides, ..nest }
 }
 
 impl Launch {
@@ -154,7 +184,11 @@ impl Launch {
         steps: impl Iterator<Item = isize>,
         ahead: u64,
     ) -> Result<std::result::Result<Launch, Refusal>> {
-        Launch::made(device, Nest::of(kernel.clone(), lanes, 1, steps), false, ahead)
+        let nest = Nest::of(kernel.clone(), lanes, 1, steps);
+        match Launch::made(device, nest, false, ahead)? {
+            Ok(launch) => Ok(launch.compiled()?.map(|program| Launch { program: OnceLock::from(program), ..launch })),
+            Err(refusal) => Ok(Err(refusal)),
+        }
     }
 
     /// A nest on a device. `together`: operands lie in the same memory in ways that its order decides.
@@ -162,6 +196,7 @@ impl Launch {
     /// # Errors
     /// As [`of_kernel`](Launch::of_kernel).
     pub fn of_nest(device: DeviceRef, nest: Nest, together: bool, ahead: u64) -> Result<std::result::Result<Launch, Refusal>> {
+        let nest = if together { nest } else { beside(nest) };
         let ahead = if nest.steps < FEW { 0 } else { ahead };
         Launch::made(device, nest, together, ahead)
     }
@@ -172,15 +207,15 @@ impl Launch {
         if let Some(why) = traits.too_long(&nest.kernel) {
             return Ok(Err(Refusal(why)));
         }
-        let mut launch = match Launch::planned(nest, together, ahead) {
+        let launch = match Launch::planned(device, nest, together, ahead) {
             Ok(launch) => launch,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        match device.0.compile(&launch.kernel, &launch.shape)? {
-            Ok(program) => launch.program = program,
-            Err(refusal) => return Ok(Err(refusal)),
+        if let Some(takes) = device.0.takes(&launch.kernel, &launch.shape) {
+            return Ok(takes.map(|()| launch));
         }
-        Ok(Ok(launch))
+        let compiled = device.0.compile(&launch.kernel, &launch.shape)?;
+        Ok(compiled.map(|program| Launch { program: OnceLock::from(program), ..launch }))
     }
 
     /// Chains of a nest on a device that has a program for products; `None` where it has none.
@@ -189,13 +224,13 @@ impl Launch {
     /// As [`of_kernel`](Launch::of_kernel).
     pub fn of_product(device: DeviceRef, nest: Nest, product: Product) -> Result<Option<Launch>> {
         device.0.traits().admits(device.0.name(), &nest.kernel)?;
-        let Some((program, invocations)) = device.0.product(&product)? else { return Ok(None) };
-        let launch = Launch::planned(nest, false, 0).ok().filter(|launch| launch.shape == Product::SHAPE);
-        Ok(launch.map(|launch| Launch { program, product: Some((product, invocations)), ..launch }))
+        let Some(invocations) = device.0.invocations(&product) else { return Ok(None) };
+        let launch = Launch::planned(device, nest, false, 0).ok().filter(|launch| launch.shape == Product::SHAPE);
+        Ok(launch.map(|launch| Launch { product: Some((product, invocations)), ..launch }))
     }
 
     /// A nest without its program.
-    fn planned(nest: Nest, together: bool, ahead: u64) -> std::result::Result<Launch, Refusal> {
+    fn planned(device: DeviceRef, nest: Nest, together: bool, ahead: u64) -> std::result::Result<Launch, Refusal> {
         let axes = 0..nest.outer.len();
         let (ordered, parallel): (Vec<usize>, Vec<usize>) = axes.partition(|&a| together || is_ordered(&nest, a));
         let shape = Shape { parallel: parallel.len(), ordered: ordered.len(), ahead };
@@ -216,8 +251,8 @@ impl Launch {
         let strides = scaled.collect();
         let steps = (nest.steps, nest.first);
         let outer = order.iter().map(|&a| nest.outer[a]).collect();
-        let program = Arc::new(());
-        Ok(Launch { program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel, product: None })
+        let program = OnceLock::new();
+        Ok(Launch { device, program, shape, lanes: nest.lanes, outer, strides, apart, steps, kernel: nest.kernel, product: None })
     }
 
     /// The kernel.
@@ -233,8 +268,22 @@ impl Launch {
         self.steps
     }
     /// Its program.
-    pub fn program(&self) -> &Program {
-        &self.program
+    ///
+    /// # Errors
+    /// `E0523` where the device is lost, or its driver does not take the kernel.
+    pub fn program(&self) -> Result<&Program> {
+        if let Some(program) = self.program.get() {
+            return Ok(program);
+        }
+        let program = self.compiled()?.map_err(|refusal| lost(self.device.0.name(), &refusal.0))?;
+        Ok(self.program.get_or_init(|| program))
+    }
+    fn compiled(&self) -> Result<std::result::Result<Program, Refusal>> {
+        match (self.program.get(), &self.product) {
+            (Some(program), _) => Ok(Ok(program.clone())),
+            (None, Some((product, _))) => self.device.0.product(product),
+            (None, None) => self.device.0.compile(&self.kernel, &self.shape),
+        }
     }
     /// How its axes are walked.
     pub fn shape(&self) -> &Shape {
@@ -276,14 +325,16 @@ impl Launch {
         self.outer.iter().enumerate().for_each(|(a, &n)| params[HEAD + a] = n as u32);
         for (mem, base) in self.kernel.mems.ids().zip(bases) {
             self.check(mem, base, steps);
-            params[self.shape.base(mem)] = base.at as u32;
-            params[self.shape.apart(&self.kernel, mem)] = base.at as u32;
+            for at in [self.shape.base(mem), self.shape.apart(&self.kernel, mem)] {
+                params[at..at + 2].copy_from_slice(&halves(base.at));
+            }
             let own = &self.strides[mem.0 as usize];
             let at = self.shape.strides(self.kernel.mems.len(), mem);
             std::iter::once(&own.step).chain(&own.outer).enumerate().for_each(|(k, &s)| params[at + k] = s as i32 as u32);
         }
         for (k, &mem) in self.apart.iter().enumerate() {
-            params[self.shape.apart(&self.kernel, mem)] = (apart + 2 * k) as u32;
+            let at = self.shape.apart(&self.kernel, mem);
+            params[at..at + 2].copy_from_slice(&halves(apart + 2 * k));
         }
         params
     }
@@ -292,6 +343,9 @@ impl Launch {
     pub fn reach(&self, mem: MemId, base: &Base, steps: usize) -> [isize; 2] {
         let (own, kind) = (&self.strides[mem.0 as usize], &self.kernel.mems[mem]);
         let carried = self.kernel.carries.iter().any(|c| c.mem == mem);
+        if self.lanes == 0 || self.outer.contains(&0) || steps == 0 && !carried {
+            return [base.at as isize; 2];
+        }
         let (before, behind) = kind.row(self.lanes);
         let row = [before, behind].map(|bytes| in_words(bytes, kind.dtype.size(), words(kind.dtype)));
         let along = if carried { 0 } else { own.step * (steps as isize - 1) };
@@ -310,8 +364,8 @@ impl Launch {
             base.from as isize <= low && high <= base.to as isize,
             "operand {} reaches from word {low} to {high}, its memory from {} to {}",
             mem.0,
-            base.from,
-            base.to
+            base.from as isize,
+            base.to as isize
         );
     }
 }

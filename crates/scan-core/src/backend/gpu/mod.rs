@@ -71,12 +71,24 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// `E0523` where the device is lost.
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>>;
-    /// The program of a product, and how many invocations it has; `None` where chains are launched, which is slower.
+    /// For devices that compile a kernel when it is first launched: whether they take it. `None`: it is compiled at once.
+    fn takes(&self, _: &Kernel, _: &Shape) -> Option<std::result::Result<(), Refusal>> {
+        None
+    }
+    /// True where launches reach memory that outlives the call, too: see [`Memory::reach`].
+    fn reaches(&self) -> bool {
+        false
+    }
+    /// How many invocations a product has that is one launch; `None` where chains are launched, which is slower.
+    fn invocations(&self, _: &Product) -> Option<usize> {
+        None
+    }
+    /// The program of such a product; why there is none.
     ///
     /// # Errors
     /// `E0523` where the device is lost.
-    fn product(&self, _: &Product) -> Result<Option<(Program, usize)>> {
-        Ok(None)
+    fn product(&self, _: &Product) -> Result<std::result::Result<Program, Refusal>> {
+        Ok(Err(Refusal("a device without products".into())))
     }
     /// The program of so many steps of launches, one after the other, each of which sees what those before it wrote; `None` where each is launched
     /// on its own.
@@ -120,6 +132,13 @@ pub trait Memory: Send {
     /// # Errors
     /// `E0523` where the device is lost.
     fn copy_out(&mut self, at: usize, to: &dyn DeviceMemory, first: usize, words: usize) -> Result<()>;
+    /// The word at which memory that outlives the call begins, counted from the begin of this, as two's complement.
+    ///
+    /// # Errors
+    /// An internal error where launches reach this memory alone.
+    fn reach(&self, _: &dyn DeviceMemory) -> Result<usize> {
+        Err(Diagnostic::internal("launches reach the memory of the call alone"))
+    }
     /// Runs a program with parameters (see [`launch`]) in so many invocations.
     ///
     /// # Errors

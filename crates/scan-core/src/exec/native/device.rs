@@ -4,12 +4,13 @@ use super::home::Home;
 use crate::backend::cpu::{Memory, Operand};
 use crate::backend::gpu::heap::Plan;
 use crate::backend::gpu::launch::{Base, MOST_STEPS, ahead};
-use crate::backend::gpu::{DeviceRef, Launch, Region, Space};
+use crate::backend::gpu::{DeviceRef, Launch, Region, Space, host};
 use crate::base::Result;
 use crate::base::clock::Instant;
 use crate::ir::EvalCx;
 use crate::kernel::{Kernel, MemId};
 use crate::types::DType;
+use crate::types::device::Resident;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -104,17 +105,28 @@ impl OnDevice {
         let Some(launch) = self.launch(kernel, operands, lanes)? else { return Ok(None) };
         let touched = touched(kernel, operands, lanes, steps);
         let mut plan = Plan::new();
-        let regions: SmallVec<[Region; 8]> = touched.iter().map(|t| plan.region(t.dtype, t.all.clone())).collect();
+        // What lies on the device stays there, unless it must be as it was where the host runs the kernel after all.
+        let sure = host::taken(kernel).is_ok_and(|taken| taken.is_empty());
+        let stays = |t: &Touched| self.device.0.reaches() && t.resident().is_some() && (sure || t.written.is_none());
+        let laid: SmallVec<[Option<Region>; 8]> =
+            touched.iter().map(|t| (!stays(t)).then(|| plan.region(t.dtype, t.all.clone()))).collect();
         let mut space = Space::new(self.device, &plan)?;
-        for (region, t) in regions.iter().zip(&touched).filter(|t| t.1.read) {
-            space.bring(region, t.memory, t.all.clone())?;
+        let mut regions: SmallVec<[Region; 8]> = SmallVec::new();
+        for (region, t) in laid.iter().zip(&touched) {
+            if let (Some(region), true) = (region, t.read) {
+                space.bring(region, t.memory, t.all.clone())?;
+            }
+            regions.push(match (region, t.resident()) {
+                (None, Some(array)) => space.resident(array, t.all.clone())?,
+                (region, _) => region.expect("laid out"),
+            });
         }
         let at = |o: &Operand| touched.iter().position(|t| t.memory.span() == o.memory.span()).expect("memory of an operand");
         let bases: Vec<_> = operands.iter().map(|o| (regions[at(o)], o.offset)).collect();
         let ran = self.steps(cx, &mut space, &launch, &bases, steps, first)?;
         if let Some(ran) = ran {
-            for (region, t) in regions.iter().zip(&touched) {
-                if let Some(written) = &t.written {
+            for (region, t) in laid.iter().zip(&touched) {
+                if let (Some(region), Some(written)) = (region, &t.written) {
                     space.take(region, t.memory, written.clone())?;
                 }
             }
@@ -148,7 +160,7 @@ impl OnDevice {
                 .map(|(mem, (region, offset))| {
                     let base = region.base(*offset);
                     let by = if is_carried(launch.kernel(), mem) { 0 } else { launch.moves(mem, done) };
-                    Base { at: (base.at as isize + by) as usize, ..base }
+                    Base { at: base.at.wrapping_add_signed(by), ..base }
                 })
                 .collect();
             let start = Instant::now();
@@ -243,7 +255,14 @@ fn touched<'a>(kernel: &Kernel, operands: &[Operand<'a>], lanes: usize, steps: u
     found
 }
 
-impl Touched<'_> {
+impl<'a> Touched<'a> {
+    /// The array, where it lies on a device.
+    fn resident(&self) -> Option<&'a Resident> {
+        match self.memory {
+            Memory::Device(array) | Memory::DeviceMut(array) => Some(array),
+            Memory::Read(_) | Memory::Write(_) => None,
+        }
+    }
     fn add(&mut self, other: Touched) {
         let both = |a: &Range<usize>, b: &Range<usize>| a.start.min(b.start)..a.end.max(b.end);
         self.all = both(&self.all, &other.all);

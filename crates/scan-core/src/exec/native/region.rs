@@ -13,14 +13,16 @@ use crate::eval::Walk;
 use crate::eval::walk::eager;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, NativeRef, Outs};
-use crate::ir::{EvalCx, Graph, Op, Scan, Value};
+use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::lower::cost::walked;
+use crate::lower::groups::Part;
 use crate::lower::mixed;
 use crate::lower::regions::{self, Regions, as_loop};
 use crate::scan::retype;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -191,13 +193,37 @@ pub fn outlined(graph: &Graph, engine: Engine) -> Result<Option<Graph>> {
             let made = out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, engine)?))), &ins)?;
             image.extend(part.outs.iter().copied().zip(made));
         } else if !regions.has(id) {
-            let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
-            let made = out.copy(graph, id, &node.op, &ins)?;
+            let alone = matches!(engine, Engine::Device(_)) && !strict[id.idx()] && node.op.fuses() && node.outs.len() == 1;
+            let made = if alone && !heads.has(node) && !feet.has(node) {
+                let part = by_itself(graph, node)?;
+                let ins: Vec<Value> = part.ins.iter().map(|v| image[v]).collect();
+                out.apply(Op::Native(NativeRef(Arc::new(Region::new(part.graph, engine)?))), &ins)?
+            } else {
+                let ins: Vec<Value> = node.ins.iter().map(|v| image[v]).collect();
+                out.copy(graph, id, &node.op, &ins)?
+            };
             image.extend(node.outs.iter().copied().zip(made));
         }
     }
     out.set_results(graph.results().iter().map(|v| image[v]).collect::<Vec<_>>());
     Ok(Some(out))
+}
+
+/// A node as a graph of its own, with its constants of one element: what a branch alone needs is computed there, or not at all.
+///
+/// # Errors
+/// An internal error where the graph is not consistent.
+fn by_itself(graph: &Graph, node: &Node) -> Result<Part> {
+    let (mut inner, mut image, mut ins) = (Graph::new(), FxHashMap::default(), vec![]);
+    for &v in node.ins.iter().filter(|v| graph.const_value(**v).is_none_or(|a| a.len() > 1)) {
+        if let Entry::Vacant(new) = image.entry(v) {
+            ins.push(v);
+            new.insert(inner.param(graph.ty(v).clone(), graph.name(v).map(|n| &**n)));
+        }
+    }
+    let results = inner.inline(graph, &image, &node.outs)?;
+    inner.set_results(results);
+    Ok(Part { graph: inner, ins, outs: node.outs.to_vec() })
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const FIRST: usize = 64;
 
 /// So many steps are worth a launch of their own kind.
-const MANY: usize = 8;
+const MANY: usize = 2;
 
 /// Where the operands of a launch lie, and so many words behind the begin of that.
 pub type Operands = SmallVec<[(Option<Place>, usize); 4]>;
@@ -110,7 +110,17 @@ impl There {
         if may_need_host && plan.impure {
             return Ok(None);
         }
-        Ok(Some(There { device, parts, writes, count, scratch, may_need_host, stops: plan.stop.is_some(), whole: OnceLock::new(), crossed: Default::default() }))
+        Ok(Some(There {
+            device,
+            parts,
+            writes,
+            count,
+            scratch,
+            may_need_host,
+            stops: plan.stop.is_some(),
+            whole: OnceLock::new(),
+            crossed: Default::default(),
+        }))
     }
 
     /// The device's name.
@@ -358,7 +368,8 @@ impl Laid {
             At::Arena(offset) => Base { at: self.arena.at + offset + by, from: self.arena.at, to: self.arena.at + self.arena.words },
             At::Slot(_) => unreachable!("laid out"),
             At::Row(id, _) => host(&self.rows[id.0 as usize]),
-            At::Seq(id) => host(self.seqs[id.0 as usize].as_ref().expect("rows that are not empty")),
+            // Of rows without elements nothing is read.
+            At::Seq(id) => self.seqs[id.0 as usize].as_ref().map_or(Base { at: 0, from: 0, to: 0 }, host),
             At::Before(k) => host(&self.before[k]),
         }
     }
@@ -381,11 +392,8 @@ impl Laid {
     }
 
     fn launch<'p>(&mut self, memories: &Memories, task: &Task, place: &dyn Fn(Spot) -> &'p Place, step: usize) -> Result<()> {
-        let bases: SmallVec<[Base; 8]> = task
-            .operands
-            .iter()
-            .map(|&(spot, by)| self.begin(memories, (spot != Spot::Scratch).then(|| place(spot)), by, step))
-            .collect();
+        let bases: SmallVec<[Base; 8]> =
+            task.operands.iter().map(|&(spot, by)| self.begin(memories, (spot != Spot::Scratch).then(|| place(spot)), by, step)).collect();
         self.pace.0 += 1;
         let (steps, first) = task.launch.steps();
         self.space.run(&task.launch, &bases, steps, first)

@@ -34,7 +34,8 @@ impl Whole {
     /// # Errors
     /// `E0523`.
     pub fn new(device: DeviceRef, parts: &[&Launch]) -> Result<Option<Whole>> {
-        let cost = |part: &&Launch| if part.product().is_some() { PRODUCT } else { part.kernel().body.len() + 16 * part.kernel().mems.len() };
+        let cost =
+            |part: &&Launch| if part.product().is_some() { PRODUCT } else { part.kernel().body.len() + 16 * part.kernel().mems.len() };
         let fits = parts.iter().map(cost).sum::<usize>() <= LONGEST && parts.iter().all(|part| part.apart().is_empty());
         let program = if fits { device.0.whole(parts)? } else { None };
         Ok(program.map(|program| Whole { program, portion: AtomicUsize::new(FIRST) }))

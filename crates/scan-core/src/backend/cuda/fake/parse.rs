@@ -67,6 +67,7 @@ pub enum Code {
     Sub,
     Mul,
     MulWide,
+    MadWide,
     Mad,
     Div,
     Rem,
@@ -386,7 +387,10 @@ impl Reader {
         let (gives, reads) = match code {
             Code::Setp(_) => (Ty::Pred, [ty; 3]),
             Code::Selp => (ty, [ty, ty, Ty::Pred]),
-            Code::MulWide => (if ty.is_signed() { Ty::S64 } else { Ty::U64 }, [ty; 3]),
+            Code::MulWide | Code::MadWide => {
+                let wide = if ty.is_signed() { Ty::S64 } else { Ty::U64 };
+                (wide, [ty, ty, wide])
+            }
             Code::Shl | Code::Shr => (ty, [ty, Ty::U32, Ty::U32]),
             // The last type of a conversion is the one that it reads.
             Code::Cvt(to, _) => (widened(to), [widened(ty); 3]),
@@ -484,6 +488,7 @@ fn code(words: &[&str], ty: Ty) -> Read<(Code, usize)> {
         ["sub"] => (Code::Sub, 2, ints),
         ["mul", "lo"] => (Code::Mul, 2, ints),
         ["mul", "wide"] => (Code::MulWide, 2, ints && ty.bits() == 32),
+        ["mad", "wide"] => (Code::MadWide, 3, ints && ty.bits() == 32),
         ["mad", "lo"] => (Code::Mad, 3, ints),
         ["div"] => (Code::Div, 2, ints && !ty.is_signed()),
         ["rem"] => (Code::Rem, 2, ints && !ty.is_signed()),

@@ -269,6 +269,7 @@ fn integer(code: Code, ty: Ty, [x, y, z]: [u64; 3]) -> u64 {
         Code::Mul => x.wrapping_mul(y),
         Code::MulWide if ty.is_signed() => signed(ty, x).wrapping_mul(signed(ty, y)) as u64,
         Code::MulWide => x.wrapping_mul(y),
+        Code::MadWide => integer(Code::MulWide, ty, [x, y, z]).wrapping_add(z),
         Code::Mad => x.wrapping_mul(y).wrapping_add(z),
         // By zero it is anything.
         Code::Div => x.checked_div(y).unwrap_or(u64::MAX),

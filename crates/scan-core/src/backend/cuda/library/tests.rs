@@ -268,7 +268,12 @@ fn kernels_run_through_the_interface() {
         assert_eq!(difference(device, &case, &mut 0).unwrap_or_else(|e| panic!("{}", e.title)), None);
     }
 
-    let text = ptx::text(&case(1, &Options { calls: false, ..Options::default() }).kernel, &Shape::default(), ptx::Target { processors: 3, copies: true }).expect("a text");
+    let text = ptx::text(
+        &case(1, &Options { calls: false, ..Options::default() }).kernel,
+        &Shape::default(),
+        ptx::Target { processors: 3, copies: true },
+    )
+    .expect("a text");
     let function = driver.load(&text).and_then(|m| driver.function(m, ptx::ENTRY)).expect("a function");
     let (heap, stream) = (driver.allocate(1 << 16).expect("memory"), driver.stream().expect("a stream"));
     // No invocation of it does anything.

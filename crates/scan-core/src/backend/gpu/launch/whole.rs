@@ -3,7 +3,7 @@
 //! Operands go on as every second step does: where one begins in the first step and in the second one, and how far it is from a step to the one
 //! behind the next.
 
-use super::{Base, Launch};
+use super::{Base, Launch, halves};
 
 /// The number of steps.
 pub const STEPS: usize = 0;
@@ -12,9 +12,12 @@ pub const COUNTER: usize = 1;
 /// Words before those of the parts.
 pub const HEAD: usize = 2;
 
+/// Words of an operand: where it begins in the second step, two of them, and the stride.
+pub const EACH: usize = 3;
+
 /// Words of a part.
 pub fn words(part: &Launch) -> usize {
-    1 + part.shape().words(part.kernel()) + 2 * part.kernel().mems.len()
+    1 + part.shape().words(part.kernel()) + EACH * part.kernel().mems.len()
 }
 
 /// A part of such steps: a launch, and where its operands begin.
@@ -44,9 +47,9 @@ impl Part<'_> {
     fn meets(&self, other: &Part) -> bool {
         (0..2).any(|turn| {
             let others = other.touches(turn);
-            self.touches(turn).iter().any(|(a, a_writes)| {
-                others.iter().any(|(b, b_writes)| (*a_writes || *b_writes) && a[0] < b[1] && b[0] < a[1])
-            })
+            self.touches(turn)
+                .iter()
+                .any(|(a, a_writes)| others.iter().any(|(b, b_writes)| (*a_writes || *b_writes) && a[0] < b[1] && b[0] < a[1]))
         })
     }
 }
@@ -70,7 +73,10 @@ pub fn params(parts: &[Part], apart: usize, status: usize, counter: usize, steps
             part.launch.params(&part.at(step), apart, status, own, first);
         }
         params.extend(part.launch.params(&part.bases[0], apart, status, own, first));
-        params.extend(part.bases[1].iter().zip(&part.strides).flat_map(|(base, &stride)| [base.at as u32, stride as i32 as u32]));
+        for (base, &stride) in part.bases[1].iter().zip(&part.strides) {
+            params.extend(halves(base.at));
+            params.push(stride as i32 as u32);
+        }
     }
     params
 }
