@@ -10,9 +10,9 @@ use crate::kernel::{Kernel, MemId, Op};
 use crate::types::DType;
 
 /// Rows that have a place, at most and at least: powers of two.
-const ROWS: [usize; 2] = [16, 4];
-/// Bytes that an invocation has for them: a multiprocessor has a hundred times a thousand.
-const BYTES: usize = 192;
+const ROWS: [usize; 2] = [32, 4];
+/// Bytes that an invocation has for them: a block may have 48 KiB.
+const BYTES: usize = 256;
 
 /// The rows of operands that are read ahead.
 pub struct Ring {

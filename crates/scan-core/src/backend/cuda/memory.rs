@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// Launches that are handed over together.
 const GATHERED: usize = 64;
+/// Invocations that a multiprocessor runs together.
+const WARP: usize = 32;
 /// Fewer than so many launches are not worth a recording.
 const RECORDED: usize = 8;
 
@@ -26,6 +28,8 @@ pub(super) struct Function {
     pub(super) function: usize,
     /// So many blocks run at the same time.
     pub(super) most: u32,
+    /// Its invocations share nothing: a block may have any number of them.
+    pub(super) alone: bool,
 }
 
 impl Drop for Function {
@@ -64,8 +68,8 @@ impl Drop for Stream {
     }
 }
 
-/// What launches are of: their functions, and blocks of invocations.
-pub(super) type Sequence = Vec<(usize, u32)>;
+/// What launches are of: their functions, blocks, and invocations of a block.
+pub(super) type Sequence = Vec<(usize, [u32; 2])>;
 
 /// A recording, with the functions that it runs.
 pub(super) struct Recording {
@@ -86,6 +90,7 @@ impl Drop for Recording {
 struct Waiting {
     function: Arc<Function>,
     blocks: u32,
+    threads: u32,
     params: Vec<u32>,
 }
 
@@ -125,6 +130,11 @@ impl Cuda {
         }
     }
 
+    /// Invocations of a block, where there are so many in all: few blocks are not to leave multiprocessors idle.
+    fn threads(&self, invocations: usize) -> usize {
+        let enough = |&threads: &usize| invocations.div_ceil(threads) >= 2 * self.target.processors;
+        [GROUP, GROUP / 2].into_iter().find(enough).unwrap_or(WARP)
+    }
     /// A stream.
     fn stream(&'static self) -> std::result::Result<Stream, Fault> {
         match self.streams.take(&(), 0..=0) {
@@ -195,7 +205,7 @@ impl Heap {
             return Ok(());
         }
         let now: Vec<Waiting> = self.waiting.drain(..count).collect();
-        let sequence: Sequence = now.iter().map(|w| (w.function.function, w.blocks)).collect();
+        let sequence: Sequence = now.iter().map(|w| (w.function.function, [w.blocks, w.threads])).collect();
         if now.len() >= RECORDED && self.recorded(&sequence, &now)? {
             return Ok(());
         }
@@ -241,7 +251,7 @@ impl Heap {
 
     /// How many of the launches that wait are whole repetitions of the shortest sequence that they repeat.
     fn whole(&self) -> usize {
-        let is = |a: &Waiting, b: &Waiting| Arc::ptr_eq(&a.function, &b.function) && a.blocks == b.blocks;
+        let is = |a: &Waiting, b: &Waiting| Arc::ptr_eq(&a.function, &b.function) && a.blocks == b.blocks && a.threads == b.threads;
         let all = &self.waiting;
         let period = (1..all.len()).find(|&p| all.iter().zip(&all[p..]).all(|(a, b)| is(a, b))).unwrap_or(all.len());
         all.len() / period * period
@@ -250,7 +260,7 @@ impl Heap {
 
 impl Waiting {
     fn call(&self, heap: u64) -> Call<'_> {
-        Call { function: self.function.function, blocks: self.blocks, threads: GROUP as u32, heap, params: &self.params }
+        Call { function: self.function.function, blocks: self.blocks, threads: self.threads, heap, params: &self.params }
     }
 }
 
@@ -289,8 +299,9 @@ impl Memory for Heap {
         if invocations == 0 {
             return Ok(());
         }
-        let blocks = invocations.div_ceil(GROUP) as u32;
-        self.waiting.push(Waiting { function, blocks, params: params.to_vec() });
+        let threads = if function.alone { self.device.threads(invocations) } else { GROUP };
+        let blocks = invocations.div_ceil(threads) as u32;
+        self.waiting.push(Waiting { function, blocks, threads: threads as u32, params: params.to_vec() });
         if self.waiting.len() >= GATHERED { self.hand_over(self.whole()) } else { Ok(()) }
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Cuda {
     name: String,
     about: String,
     memory: u64,
-    target: Target,
+    pub(super) target: Target,
     pub(super) driver: &'static dyn Driver,
     context: usize,
     traits: RwLock<Traits>,
@@ -148,22 +148,22 @@ impl Cuda {
         self.driver.enter(self.context)
     }
 
-    /// A text as the card runs it; why its driver takes it not.
+    /// A text as the card runs it, whose invocations share something unless they are `alone`; why its driver takes it not.
     ///
     /// # Errors
     /// `E0523`.
-    fn function(&self, text: std::result::Result<String, Refusal>) -> Result<std::result::Result<Arc<Function>, Refusal>> {
+    fn function(&self, text: std::result::Result<String, Refusal>, alone: bool) -> Result<std::result::Result<Arc<Function>, Refusal>> {
         match text {
-            Ok(text) => self.made.of(text, |text| self.loaded(text)),
+            Ok(text) => self.made.of(text, |text| self.loaded(text, alone)),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
-    fn loaded(&self, text: &str) -> Result<std::result::Result<Function, Refusal>> {
+    fn loaded(&self, text: &str, alone: bool) -> Result<std::result::Result<Function, Refusal>> {
         let load = || -> std::result::Result<Function, Fault> {
             self.enter()?;
             let module = self.driver.load(text)?;
-            let mut made = Function { driver: self.driver, context: self.context, module, function: 0, most: 0 };
+            let mut made = Function { driver: self.driver, context: self.context, module, function: 0, most: 0, alone };
             made.function = self.driver.function(module, ptx::ENTRY)?;
             made.most = self.driver.resident(made.function, ptx::GROUP as u32)? * self.target.processors as u32;
             Ok(made)
@@ -193,7 +193,7 @@ impl Device for Cuda {
         usize::try_from(self.memory.min(NUMBERED)).unwrap_or(usize::MAX)
     }
     fn compile(&self, kernel: &Kernel, shape: &Shape) -> Result<std::result::Result<Program, Refusal>> {
-        Ok(self.function(ptx::text(kernel, shape, self.target))?.map(|function| function as Program))
+        Ok(self.function(ptx::text(kernel, shape, self.target), true)?.map(|function| function as Program))
     }
     fn takes(&self, kernel: &Kernel, shape: &Shape) -> Option<std::result::Result<(), Refusal>> {
         // Of more parameters the driver may know nothing.
@@ -209,10 +209,10 @@ impl Device for Cuda {
     fn product(&self, product: &Product) -> Result<std::result::Result<Program, Refusal>> {
         let mut text = Text::new();
         product::write(&mut text, product, Tile::of(product, self.target));
-        Ok(self.function(text.module(Product::words()))?.map(|function| function as Program))
+        Ok(self.function(text.module(Product::words()), false)?.map(|function| function as Program))
     }
     fn whole(&self, parts: &[&Launch]) -> Result<Option<Program>> {
-        let found = self.function(whole::text(parts, self.target))?.ok();
+        let found = self.function(whole::text(parts, self.target), false)?.ok();
         Ok(found.filter(|function| function.most > 0).map(|function| function as Program))
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {

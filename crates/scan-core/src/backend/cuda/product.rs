@@ -31,8 +31,8 @@ pub struct Tile {
 const TILES: [Tile; 4] = [
     Tile { each: [8, 4], depth: 16 },
     Tile { each: [4, 2], depth: 32 },
-    Tile { each: [2, 1], depth: 64 },
-    Tile { each: [1, 1], depth: 64 },
+    Tile { each: [2, 1], depth: 128 },
+    Tile { each: [1, 1], depth: 128 },
 ];
 
 impl Tile {
@@ -70,12 +70,29 @@ struct Printer<'a> {
     text: &'a mut Text,
 }
 
-/// What an invocation brings to the memory that its block shares: of one side, element by element.
+/// What an invocation brings to the memory that its block shares: elements of one side that lie at equal distances, along the inner extent or across.
 struct Staged {
-    /// Per element: where it is read, whether it is there at all, the place along the inner extent, where it goes, and its value.
-    each: Vec<[String; 5]>,
+    /// The address of the first one, and the bytes from one to the next.
+    address: String,
+    apart: String,
+    /// How far the first one is along the inner extent and across, and which of both grows by so much from one to the next.
+    along: String,
+    across: String,
+    grows: (Grows, usize),
+    /// How far it may be across.
+    extent: String,
+    /// Where the first one goes, and the bytes to where the next one goes.
+    to: String,
+    by: usize,
+    values: Vec<String>,
     /// Bytes from one part of the inner extent to the next.
     stride: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Grows {
+    Along,
+    Across,
 }
 
 impl Printer<'_> {
@@ -177,35 +194,30 @@ impl Printer<'_> {
         let (depth, wide) = (self.tile.depth, if is_left { self.tile.rows() } else { self.tile.columns() });
         // Elements that lie beside each other in memory are read by invocations beside each other.
         let along_first = is_left && !self.product.turned;
+        let inner = if along_first { depth } else { wide };
+        let (fast, slow) = (self.word("rem.u32", thread, inner), self.word("div.u32", thread, inner));
+        let (along, place) = if along_first { (fast, slow) } else { (slow, fast) };
+        let across = self.word("add.u32", &place, first);
         let strides = Product::SHAPE.strides(Product::OPERANDS, mem);
-        let (step, axis) = (self.text.param(strides), self.text.param(strides + 1));
+        let step = self.text.param(strides);
+        let axis = if is_left { self.text.param(strides + 1) } else { self.word("add.u32", &(self.size / 4).to_string(), 0) };
         let base = self.text.begin(Product::SHAPE.base(mem), mem);
-        let mut each = vec![];
-        for q in 0..(depth * wide).div_ceil(GROUP) {
-            let e = self.word("add.u32", thread, q * GROUP);
-            let inner = if along_first { depth } else { wide };
-            let (fast, slow) = (self.word("rem.u32", &e, inner), self.word("div.u32", &e, inner));
-            let (kk, place) = if along_first { (fast, slow) } else { (slow, fast) };
-            let across = self.word("add.u32", &place, first);
-            let there = self.holds(&across, extent);
-            let address = match is_left {
-                true => self.address(&base, [&kk, &step], [&across, &axis]),
-                false => self.address(&base, [&kk, &step], [&across, &(self.size / 4).to_string()]),
-            };
-            let to = if is_left {
-                let row = self.mad(&place, self.pitch() * self.size, shared);
-                self.mad(&kk, self.size, &row)
-            } else {
-                let row = self.mad(&kk, wide * self.size, shared);
-                let to = self.mad(&place, self.size, &row);
-                self.word("add.u32", &to, self.left())
-            };
-            let value = self.text.temp(self.class);
-            each.push([address, there, kk, to, value]);
-        }
+        let address = self.address(&base, [&along, &step], [&across, &axis]);
+        // Bytes of the block's memory from one to the next along and across.
+        let pitches = if is_left { [self.size, self.pitch() * self.size] } else { [wide * self.size, self.size] };
+        let row = self.mad(&along, pitches[0], shared);
+        let to = self.mad(&place, pitches[1], &row);
+        let to = if is_left { to } else { self.word("add.u32", &to, self.left()) };
+        let many = GROUP / inner;
+        let grows = if along_first { Grows::Across } else { Grows::Along };
+        let grown = if along_first { &axis } else { &step };
+        let words = self.word("mul.lo.u32", grown, many);
+        let apart = self.text.bytes(&words);
+        let by = many * pitches[usize::from(along_first)];
+        let values = (0..depth * wide / GROUP).map(|_| self.text.temp(self.class)).collect();
         let words = self.word("mul.lo.u32", &step, depth);
         let stride = self.text.bytes(&words);
-        let staged = Staged { each, stride };
+        let staged = Staged { address, apart, along, across, grows: (grows, many), extent: extent.to_string(), to, by, values, stride };
         let zero = self.text.temp(Class::Word);
         self.text.line(format!("mov.b32 {zero}, 0;"));
         self.read(&staged, &zero, k);
@@ -214,14 +226,22 @@ impl Printer<'_> {
 
     /// Reads what comes next of a side, from `at` along the inner extent on.
     fn read(&mut self, staged: &Staged, at: &str, k: &str) {
-        for [address, there, kk, _, value] in &staged.each {
-            let along = self.word("add.u32", kk, at);
-            let inside = self.holds(&along, k);
+        let Staged { address, apart, across, extent, grows: (grows, many), values, stride, .. } = staged;
+        let along = self.word("add.u32", &staged.along, at);
+        // What does not change from one element to the next.
+        let fixed = if *grows == Grows::Across { self.holds(&along, k) } else { self.holds(across, extent) };
+        let from = self.text.temp(Class::Long);
+        self.text.line(format!("mov.b64 {from}, {address};"));
+        for (q, value) in values.iter().enumerate() {
+            let (own, limit) = if *grows == Grows::Across { (across, extent.as_str()) } else { (&along, k) };
+            let own = self.word("add.u32", own, q * many);
+            let inside = self.holds(&own, limit);
             let t = &mut *self.text;
-            t.line(format!("and.pred {inside}, {inside}, {there};"));
-            t.line(format!("@{inside} ld.global.{} {value}, [{address}];", self.class.ty()));
-            t.line(format!("add.s64 {address}, {address}, {};", staged.stride));
+            t.line(format!("and.pred {inside}, {inside}, {fixed};"));
+            t.line(format!("@{inside} ld.global.{} {value}, [{from}];", self.class.ty()));
+            t.line(format!("add.s64 {from}, {from}, {apart};"));
         }
+        self.text.line(format!("add.s64 {address}, {address}, {stride};"));
     }
 
     /// The chains of all elements of this invocation.
@@ -235,8 +255,8 @@ impl Printer<'_> {
         self.text.line(format!("@{done} bra {end};"));
         self.text.line("bar.sync 0;");
         for side in sides {
-            for [_, _, _, to, value] in &side.each {
-                self.text.line(format!("st.shared.{} [{to}], {value};", self.class.ty()));
+            for (q, value) in side.values.iter().enumerate() {
+                self.text.line(format!("st.shared.{} [{}+{}], {value};", self.class.ty(), side.to, q * side.by));
             }
         }
         self.text.line("bar.sync 0;");

@@ -90,8 +90,7 @@ impl Barrier {
         text.line(format!("add.u32 {all}, {all}, {blocks};"));
         text.line("bar.sync 0;");
         text.line(format!("@!{counts} bra {behind};"));
-        text.line("fence.acq_rel.gpu;");
-        text.line(format!("atom.acq_rel.gpu.global.add.u32 {number}, [{counter}], 1;"));
+        text.line(format!("red.release.gpu.global.add.u32 [{counter}], 1;"));
         text.here(&again);
         text.line(format!("ld.acquire.gpu.global.u32 {number}, [{counter}];"));
         // It may have gone round.

@@ -21,14 +21,20 @@ pub fn copy(dtype: DType, n: usize, step: isize) -> Nest {
 
 /// Rows of elements, which lie beside each other in the second operand: `[rows, columns]`, and the bytes from one row and from one column
 /// to the next in the first.
-pub fn rows(dtype: DType, [high, wide]: [usize; 2], [down, along]: [isize; 2]) -> Nest {
+pub fn rows(dtype: DType, extents: [usize; 2], apart: [isize; 2]) -> Nest {
+    strided(dtype, &extents, &apart)
+}
+
+/// Elements of these extents, which lie beside each other in the second operand, and so many bytes apart along each axis in the first.
+pub fn strided(dtype: DType, extents: &[usize], apart: &[isize]) -> Nest {
     let mut kernel = Kernel::default();
     let (from, to) = (mem(&mut kernel, dtype, Lane::Uniform), mem(&mut kernel, dtype, Lane::Uniform));
     let value = push(&mut kernel, Op::Load(from), dtype);
     kernel.stores.push(Store { mem: to, value, at: None });
     let size = dtype.size() as isize;
-    let strides = vec![at(0, &[down, along]), at(0, &[size * wide as isize, size])];
-    Nest { kernel, lanes: 1, steps: 1, first: 0, outer: smallvec![high, wide], strides, fills: vec![] }
+    let beside: Vec<isize> = (0..extents.len()).map(|axis| size * extents[axis + 1..].iter().product::<usize>() as isize).collect();
+    let strides = vec![at(0, apart), at(0, &beside)];
+    Nest { kernel, lanes: 1, steps: 1, first: 0, outer: SmallVec::from_slice(extents), strides, fills: vec![] }
 }
 
 /// So many elements of these bits.

@@ -188,7 +188,7 @@ impl OnDevice {
             return;
         }
         let wanted = work as f64 * LAUNCH.as_secs_f64() / took.as_secs_f64().max(1e-6);
-        let bounded = wanted.clamp(before as f64 / 8.0, before as f64 * 4.0).min(1e15);
+        let bounded = wanted.clamp(before as f64 / 8.0, before as f64 * 16.0).min(1e15);
         self.portion.store((bounded as usize).max(1), Ordering::Relaxed);
     }
 

@@ -67,6 +67,7 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
             None => Ok(Err(Refusal("a device has no kernel for `matmul` of such operands".into()))),
         },
         Part::Call(Op::OuterSum(op)) => outer_sum(device, op, piece),
+        Part::Call(Op::Transpose(op)) => transposed(device, &op.perm, piece),
         part => Ok(Err(Refusal(format!("a device has no kernel for `{}`", part.name())))),
     }
 }
@@ -155,6 +156,17 @@ fn moved(device: DeviceRef, runs: &[Run], dtype: DType) -> Result<Tasks> {
             task(device, nest, smallvec![(Spot::In(i), run.from * w), (Spot::Out(0), run.to * w)])
         }
     }))
+}
+
+/// Axes in another order.
+///
+/// # Errors
+/// `E0522`.
+fn transposed(device: DeviceRef, perm: &[usize], piece: &Piece) -> Result<Tasks> {
+    let (from, dtype) = (&piece.ins[0].shape, piece.outs[0].dtype);
+    let stride = |axis: &usize| (dtype.size() * count(&from[axis + 1..])) as isize;
+    let apart: Vec<isize> = perm.iter().map(stride).collect();
+    all([task(device, kernels::strided(dtype, &piece.outs[0].shape, &apart), smallvec![(Spot::In(0), 0), (Spot::Out(0), 0)])])
 }
 
 /// Elements added to those of the result, run after run.

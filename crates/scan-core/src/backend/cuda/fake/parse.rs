@@ -95,9 +95,8 @@ pub enum Code {
     StoreShared,
     /// All threads of a block wait for each other.
     Barrier,
-    Fence,
-    /// A sum, whose old value is given.
-    Atomic,
+    /// Memory is added to.
+    AddTo,
     /// A copy of so many bytes to the memory of a block, in the background; what was asked for is a group; all but so many groups are there.
     CopyAsync(usize),
     Commit,
@@ -302,7 +301,6 @@ impl Reader {
         match words[..] {
             ["ret"] => return Ok(ret),
             ["bar", "sync"] if operands == ["0"] => return Ok(Inst { code: Code::Barrier, ..ret }),
-            ["fence", "acq_rel", "gpu"] => return Ok(Inst { code: Code::Fence, ..ret }),
             ["cp", "async", ..] => return self.background(&words[2..], &operands, ret),
             ["bra"] => {
                 self.jumps.push((self.program.body.len(), operands.concat()));
@@ -313,11 +311,8 @@ impl Reader {
         let ty = Ty::of(words[words.len() - 1]).ok_or("no type")?;
         let (code, count) = code(&words[..words.len() - 1], ty)?;
         match code {
-            Code::Load | Code::LoadParam | Code::Store | Code::LoadShared | Code::StoreShared => self.access(code, ty, &operands),
-            Code::Atomic => {
-                let [to, place, by] = &operands[..] else { return Err("three operands".into()) };
-                let inst = self.access(Code::Load, ty, &[to.clone(), place.clone()])?;
-                Ok(Inst { code, args: [inst.args[0], self.arg(by, ty)?, Arg::Bits(0)], ..inst })
+            Code::Load | Code::LoadParam | Code::Store | Code::LoadShared | Code::StoreShared | Code::AddTo => {
+                self.access(code, ty, &operands)
             }
             _ => self.arithmetic(code, count, ty, &operands),
         }
@@ -347,7 +342,7 @@ impl Reader {
 
     fn access(&self, code: Code, ty: Ty, operands: &[String]) -> Read<Inst> {
         let [first, second] = operands else { return Err("two operands".into()) };
-        let stores = matches!(code, Code::Store | Code::StoreShared);
+        let stores = matches!(code, Code::Store | Code::StoreShared | Code::AddTo);
         let (place, other) = if stores { (first, second) } else { (second, first) };
         let place = place.strip_prefix('[').and_then(|p| p.strip_suffix(']')).ok_or("an address")?;
         let (name, by) = place.split_once('+').map_or((place, Ok(0)), |(name, by)| (name, number(by)));
@@ -483,7 +478,7 @@ fn code(words: &[&str], ty: Ty) -> Read<(Code, usize)> {
         ["ld", "shared"] => (Code::LoadShared, 1, ty != Ty::Pred),
         ["st", "shared"] => (Code::StoreShared, 1, ty != Ty::Pred),
         ["ld", "acquire", "gpu", "global"] => (Code::Load, 1, ty == Ty::U32),
-        ["atom", "acq_rel", "gpu", "global", "add"] => (Code::Atomic, 1, ty == Ty::U32),
+        ["red", "release", "gpu", "global", "add"] => (Code::AddTo, 1, ty == Ty::U32),
         ["add"] => (Code::Add, 2, ints),
         ["sub"] => (Code::Sub, 2, ints),
         ["mul", "lo"] => (Code::Mul, 2, ints),

@@ -158,7 +158,6 @@ impl Thread {
                 self.at = target;
                 return Ok(());
             }
-            Code::Fence => return Ok(()),
             Code::CopyAsync(bytes) => {
                 let copy = Copy(arg(0), arg(1), bytes);
                 self.asked.push(copy);
@@ -177,10 +176,9 @@ impl Thread {
                 within(shared, place(), bytes)?.copy_from_slice(&value[..bytes]);
                 return Ok(());
             }
-            Code::Atomic => {
-                let before = memory.load(place(), bytes)?;
-                memory.store(place(), bytes, before.wrapping_add(arg(1)))?;
-                before
+            Code::AddTo => {
+                let sum = memory.load(place(), bytes)?.wrapping_add(arg(1));
+                return memory.store(place(), bytes, sum);
             }
             Code::LoadParam => number(&params[inst.by as usize..inst.by as usize + bytes]),
             _ => value(inst, [arg(0), arg(1), arg(2)]),
