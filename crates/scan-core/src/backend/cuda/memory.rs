@@ -5,8 +5,8 @@
 
 use super::driver::{Call, Driver, Fault, Graph, OUT_OF_MEMORY};
 use super::open::Cuda;
-use super::ptx::GROUP;
 use super::storage::Storage;
+use super::text::GROUP;
 use crate::backend::gpu::{Device, Memory, Program, lost};
 use crate::base::{Diagnostic, Result};
 use crate::types::device::DeviceMemory;

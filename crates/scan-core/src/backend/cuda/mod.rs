@@ -15,6 +15,7 @@ pub mod ptx;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod text;
 mod values;
 mod whole;
 

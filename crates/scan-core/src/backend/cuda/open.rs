@@ -3,8 +3,9 @@
 use super::driver::{Card, Driver, Fault, NO_DEVICE};
 use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
 use super::product::{self, Tile};
-use super::ptx::{Target, Text};
+use super::ptx::Target;
 use super::storage::Storage;
+use super::text::{self, GROUP, Text};
 use super::{library, ptx, whole};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::{Pool, Programs};
@@ -164,8 +165,8 @@ impl Cuda {
             self.enter()?;
             let module = self.driver.load(text)?;
             let mut made = Function { driver: self.driver, context: self.context, module, function: 0, most: 0, alone };
-            made.function = self.driver.function(module, ptx::ENTRY)?;
-            made.most = self.driver.resident(made.function, ptx::GROUP as u32)? * self.target.processors as u32;
+            made.function = self.driver.function(module, text::ENTRY)?;
+            made.most = self.driver.resident(made.function, GROUP as u32)? * self.target.processors as u32;
             Ok(made)
         };
         match load() {
@@ -197,14 +198,14 @@ impl Device for Cuda {
     }
     fn takes(&self, kernel: &Kernel, shape: &Shape) -> Option<std::result::Result<(), Refusal>> {
         // Of more parameters the driver may know nothing.
-        ptx::fits_all(shape.words(kernel)).then(|| host::taken(kernel).map(drop))
+        text::fits_all(shape.words(kernel)).then(|| host::taken(kernel).map(drop))
     }
     fn reaches(&self) -> bool {
         true
     }
     fn invocations(&self, product: &Product) -> Option<usize> {
         let [m, _, n] = product.extents;
-        Some(Tile::of(product, self.target).blocks(m, n) * ptx::GROUP)
+        Some(Tile::of(product, self.target).blocks(m, n) * GROUP)
     }
     fn product(&self, product: &Product) -> Result<std::result::Result<Program, Refusal>> {
         let mut text = Text::new();

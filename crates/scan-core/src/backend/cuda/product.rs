@@ -4,7 +4,7 @@
 //! inner extent, in order, and the chains in order.
 
 use super::ptx::Target;
-use super::ptx::{GROUP, Text};
+use super::text::{GROUP, Text};
 use super::values::{Class, literal};
 use crate::backend::gpu::Product;
 use crate::backend::gpu::launch::{HEAD, LANES, STEPS};

@@ -3,27 +3,14 @@
 //! Every float instruction names its rounding and none flushes small numbers, so that nothing is contracted or lost.
 
 use super::ahead::Ring;
+use super::text::Text;
 use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::host::{Taken, taken};
-use crate::backend::gpu::launch::whole::EACH;
 use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED};
 use crate::backend::gpu::{Shape, words};
 use crate::base::IdxVec;
 use crate::kernel::{CarryId, Kernel, Mem, MemId, Op, Reg};
-use std::fmt::Write;
-
-/// Invocations of a block.
-pub const GROUP: usize = 128;
-/// The name of the function that is run.
-pub const ENTRY: &str = "main_kernel";
-/// Bytes of parameters that every driver takes, and those that newer ones take; the address of the memory is one of them.
-const PARAMS: [usize; 2] = [4096, 32764];
-
-/// True for so many words of parameters as every driver takes.
-pub fn fits_all(words: usize) -> bool {
-    8 + 4 * words <= PARAMS[0]
-}
 
 /// What a card has that texts depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,157 +19,6 @@ pub struct Target {
     pub processors: usize,
     /// It copies to the memory of a block in the background: from compute capability 8.0 on.
     pub copies: bool,
-}
-
-/// Lines of a kernel, and the registers that they use.
-#[derive(Default)]
-pub struct Text {
-    out: String,
-    registers: u32,
-    labels: u32,
-    /// Bytes of memory that the invocations of a block share.
-    shared: usize,
-    /// Something is copied in the background.
-    copies: bool,
-    /// The address of the memory.
-    heap: String,
-    /// Where the parameters of this part begin.
-    first: usize,
-    /// The parts of a whole step: which of two steps it is, and how often both went by.
-    turn: Option<Turn>,
-}
-
-/// Steps of which every second one is alike.
-#[derive(Clone)]
-pub struct Turn {
-    /// It is the second one.
-    pub odd: String,
-    /// Pairs before it.
-    pub pairs: String,
-    /// Where the operands' places in the second step, and their strides, stand.
-    pub at: usize,
-}
-
-impl Text {
-    /// Nothing yet, but for the address of the memory.
-    pub fn new() -> Text {
-        let mut text = Text::default();
-        text.heap = text.temp(Class::Long);
-        text.line(format!("ld.param.u64 {}, [m];", text.heap));
-        text
-    }
-    /// Writes an instruction.
-    pub fn line(&mut self, text: impl AsRef<str>) {
-        let _ = writeln!(self.out, "\t{}", text.as_ref());
-    }
-    /// A register that nobody uses.
-    pub fn temp(&mut self, class: Class) -> String {
-        self.registers += 1;
-        format!("{}{}", class.prefix(), self.registers - 1)
-    }
-    /// A label that nobody uses.
-    pub fn label(&mut self) -> String {
-        self.labels += 1;
-        format!("L{}", self.labels - 1)
-    }
-    /// Puts a label here.
-    pub fn here(&mut self, label: &str) {
-        let _ = writeln!(self.out, "{label}:");
-    }
-    /// A parameter.
-    pub fn param(&mut self, k: usize) -> String {
-        let word = self.temp(Class::Word);
-        self.line(format!("ld.param.u32 {word}, [p+{}];", 4 * (self.first + k)));
-        word
-    }
-    /// A register that the hardware sets.
-    pub fn special(&mut self, name: &str) -> String {
-        let word = self.temp(Class::Word);
-        self.line(format!("mov.u32 {word}, {name};"));
-        word
-    }
-    /// Bytes of so many words, with their sign.
-    pub fn bytes(&mut self, words: &str) -> String {
-        let bytes = self.temp(Class::Long);
-        self.line(format!("mul.wide.s32 {bytes}, {words}, 4;"));
-        bytes
-    }
-    /// The address of a word of the memory.
-    pub fn at_word(&mut self, word: &str) -> String {
-        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
-        self.line(format!("mul.wide.u32 {bytes}, {word}, 4;"));
-        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
-        at
-    }
-    /// Memory that the invocations of a block share: where it begins. The parts of a step use the same, one after the other.
-    pub fn share(&mut self, bytes: usize) -> String {
-        self.shared = self.shared.max(bytes);
-        if self.turn.is_some() {
-            self.line("bar.sync 0;");
-        }
-        self.special("s")
-    }
-    /// A copy in the background is used.
-    pub fn copies(&mut self) {
-        self.copies = true;
-    }
-    /// A parameter of two words.
-    pub fn param_long(&mut self, k: usize) -> String {
-        let (low, high, long) = (self.param(k), self.param(k + 1), self.temp(Class::Long));
-        self.line(format!("mov.b64 {long}, {{{low}, {high}}};"));
-        long
-    }
-    /// The word of an operand's first element, whose parameter stands at `k`.
-    pub fn begin(&mut self, k: usize, mem: MemId) -> String {
-        let word = self.param_long(k);
-        if let Some(Turn { odd, pairs, at }) = self.turn.clone() {
-            let at = at + EACH * mem.0 as usize;
-            let (other, stride) = (self.param_long(at), self.param(at + 2));
-            self.line(format!("selp.b64 {word}, {other}, {word}, {odd};"));
-            self.line(format!("mad.wide.s32 {word}, {pairs}, {stride}, {word};"));
-        }
-        word
-    }
-    /// The address of a word that is counted in 64 bits.
-    pub fn at_long(&mut self, word: &str) -> String {
-        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
-        self.line(format!("shl.b64 {bytes}, {word}, 2;"));
-        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
-        at
-    }
-    /// What follows is a part of a step, whose parameters begin at `first`.
-    pub fn part(&mut self, first: usize, turn: Turn) {
-        (self.first, self.turn) = (first, Some(turn));
-    }
-    /// What follows belongs to no part.
-    pub fn outside(&mut self) {
-        (self.first, self.turn) = (0, None);
-    }
-
-    /// The module, whose function has so many words of parameters.
-    ///
-    /// # Errors
-    /// More than parameters can be.
-    pub fn module(self, words: usize) -> Result<String, Refusal> {
-        let bytes = 8 + 4 * words;
-        // Newer drivers alone read the second version.
-        let version = match PARAMS.iter().position(|&most| bytes <= most) {
-            Some(0) => "7.0",
-            Some(_) => "8.1",
-            None => return Err(Refusal(format!("it has {words} words of parameters"))),
-        };
-        let target = if self.copies { "sm_80" } else { "sm_70" };
-        let mut out = format!(".version {version}\n.target {target}\n.address_size 64\n\n");
-        let _ = writeln!(out, ".visible .entry {ENTRY}(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[{}]\n)", bytes - 8);
-        let _ = writeln!(out, ".maxntid {GROUP}, 1, 1\n{{");
-        for class in Class::ALL {
-            let _ = writeln!(out, "\t.reg .{} {}<{}>;", class.ty(), class.prefix(), self.registers);
-        }
-        if self.shared > 0 {
-            let _ = writeln!(out, "\t.shared .align 16 .b8 s[{}];", self.shared);
-        }
-        Ok(out + &self.out + "\tret;\n}\n")
-    }
 }
 
 /// The text of a kernel in a shape.
@@ -198,11 +34,20 @@ pub fn text(kernel: &Kernel, shape: &Shape, target: Target) -> Result<String, Re
 
 /// Writes a kernel in a shape: all places and lanes, of which each invocation does its share.
 pub fn write(text: &mut Text, kernel: &Kernel, shape: &Shape, taken: &[Taken], target: Target) {
-    let first = text.registers;
-    text.registers += kernel.body.len() as u32;
+    let first = text.values(kernel.body.len());
     let ring = Ring::of(kernel, shape, target);
     let (lane, axes, addresses, carries) = (String::new(), vec![], IdxVec::new(), IdxVec::new());
     Printer { kernel, shape, lane, axes, addresses, carries, first, ring, text }.kernel(taken);
+}
+
+/// Where a loop over steps is.
+struct Walk {
+    /// Operands that steps move, the addresses of their elements, and the bytes of a step.
+    moving: Vec<(MemId, String, String)>,
+    /// Steps of this launch that are done.
+    at: String,
+    /// The number of the step.
+    number: String,
 }
 
 struct Printer<'a> {
@@ -251,7 +96,7 @@ impl Printer<'_> {
             self.text.line(format!("bra {again};"));
             self.text.here(&end);
         }
-        if self.text.turn.is_some() {
+        if self.text.is_part() {
             // There may be fewer invocations than the part has.
             let (blocks, size) = (self.text.special("%nctaid.x"), self.text.special("%ntid.x"));
             self.text.line(format!("mad.lo.u32 {at}, {blocks}, {size}, {at};"));
@@ -324,48 +169,32 @@ impl Printer<'_> {
     /// The loop over the steps.
     fn steps(&mut self, taken: &[Taken]) {
         let kernel = self.kernel;
-        let moving: Vec<MemId> = kernel.mems.ids().filter(|&m| moves(kernel, m)).collect();
-        let strides: Vec<String> = moving
-            .iter()
-            .map(|&m| {
-                let words = self.text.param(self.shape.strides(kernel.mems.len(), m));
-                self.text.bytes(&words)
-            })
-            .collect();
         let t = &mut *self.text;
-        let (at, count, done, number) = (t.temp(Class::Word), t.param(STEPS), t.temp(Class::Pred), t.temp(Class::Long));
+        let [low, high, count] = [FIRST, FIRST + 1, STEPS].map(|k| t.param(k));
+        let (at, number, done) = (t.temp(Class::Word), t.temp(Class::Long), t.temp(Class::Pred));
         let (again, end) = (t.label(), t.label());
-        t.line(format!("ld.param.u32 {at}, [p+{}];", 4 * FIRST));
-        let high = t.param(FIRST + 1);
-        t.line(format!("mov.b64 {number}, {{{at}, {high}}};"));
+        t.line(format!("mov.b64 {number}, {{{low}, {high}}};"));
+        let walk = Walk { moving: self.moving(), at, number };
         if let Some(ring) = &mut self.ring {
-            let all: Vec<(MemId, String, String)> =
-                moving.iter().copied().zip(&strides).map(|(m, s)| (m, self.addresses[m].clone(), s.clone())).collect();
-            ring.begin(self.text, &all, &count);
+            ring.begin(self.text, &walk.moving, &count);
         }
-        let t = &mut *self.text;
-        t.line(format!("mov.b32 {at}, 0;"));
-        t.here(&again);
-        t.line(format!("setp.ge.u32 {done}, {at}, {count};"));
-        t.line(format!("@{done} bra {end};"));
-        if let Some(ring) = &mut self.ring {
-            ring.turn(self.text, &at, &count);
+        self.text.line(format!("mov.b32 {}, 0;", walk.at));
+        self.steps_together(taken, &walk, &count);
+        self.text.here(&again);
+        self.text.line(format!("setp.ge.u32 {done}, {}, {count};", walk.at));
+        self.text.line(format!("@{done} bra {end};"));
+        match &self.ring {
+            Some(ring) if ring.together == 1 => ring.turn(self.text, &walk.at, &count),
+            Some(ring) => ring.at(self.text, &walk.at),
+            None => {}
         }
-        self.step(taken, &number);
-        let ring = self.ring.as_ref();
-        let t = &mut *self.text;
-        t.line(format!("add.u32 {at}, {at}, 1;"));
-        t.line(format!("add.s64 {number}, {number}, 1;"));
-        for (mem, stride) in moving.iter().zip(&strides).filter(|m| ring.is_none_or(|ring| !ring.has(*m.0))) {
-            let address = &self.addresses[*mem];
-            t.line(format!("add.s64 {address}, {address}, {stride};"));
-        }
+        self.step(taken, &walk, 0);
         if let Some(stop) = kernel.stop {
             self.text.line(format!("@!{} bra {again};", self.name(stop)));
-            self.text.line(format!("or.b32 {at}, {at}, {STOPPED:#x};"));
+            self.text.line(format!("or.b32 {0}, {0}, {STOPPED:#x};", walk.at));
             self.text.here(&end);
             let status = self.status();
-            self.text.line(format!("st.global.u32 [{status}+4], {at};"));
+            self.text.line(format!("st.global.u32 [{status}+4], {};", walk.at));
         } else {
             self.text.line(format!("bra {again};"));
             self.text.here(&end);
@@ -373,6 +202,35 @@ impl Printer<'_> {
         if self.ring.is_some() {
             self.text.line("cp.async.wait_all;");
         }
+    }
+
+    /// Operands that steps move, the addresses of their elements, and the bytes of a step.
+    fn moving(&mut self) -> Vec<(MemId, String, String)> {
+        let kernel = self.kernel;
+        let mut found = vec![];
+        for mem in kernel.mems.ids().filter(|&m| moves(kernel, m)) {
+            let words = self.text.param(self.shape.strides(kernel.mems.len(), mem));
+            found.push((mem, self.addresses[mem].clone(), self.text.bytes(&words)));
+        }
+        found
+    }
+
+    /// Several steps at a time, as long as there are as many, where rows are read ahead and steps are short.
+    fn steps_together(&mut self, taken: &[Taken], walk: &Walk, count: &str) {
+        let Some(together) = self.ring.as_ref().map(|ring| ring.together).filter(|&n| n > 1) else { return };
+        let (again, few) = (self.text.label(), self.text.label());
+        let (last, beyond) = (self.text.temp(Class::Word), self.text.temp(Class::Pred));
+        self.text.here(&again);
+        self.text.line(format!("add.u32 {last}, {}, {together};", walk.at));
+        self.text.line(format!("setp.gt.u32 {beyond}, {last}, {count};"));
+        self.text.line(format!("@{beyond} bra {few};"));
+        if let Some(ring) = &self.ring {
+            ring.turn(self.text, &walk.at, count);
+        }
+        (0..together).for_each(|behind| self.step(taken, walk, behind));
+        self.text.line(format!("bra {again};"));
+        self.text.here(&few);
+        self.text.line("cp.async.wait_all;");
     }
 
     /// The address of what the launch notes.
@@ -416,7 +274,8 @@ impl Printer<'_> {
         at
     }
 
-    fn step(&mut self, taken: &[Taken], number: &str) {
+    /// A step, so many behind the first one that is written out, and on to the next.
+    fn step(&mut self, taken: &[Taken], walk: &Walk, behind: usize) {
         let kernel = self.kernel;
         for (r, inst) in kernel.body.enumerate() {
             let to = self.name(r);
@@ -424,12 +283,12 @@ impl Printer<'_> {
                 Op::Const(_) | Op::Call(..) => {}
                 Op::Load(mem) if self.stays(*mem) => {}
                 Op::Load(mem) => match &self.ring {
-                    Some(ring) if ring.has(*mem) => ring.load(self.text, *mem, inst.dtype, &to),
+                    Some(ring) if ring.has(*mem) => ring.load(self.text, (*mem, behind), inst.dtype, &to),
                     _ => self.text.load(inst.dtype, &to, &self.addresses[*mem]),
                 },
                 Op::Gather(mem, index) => self.gathered(*mem, *index, &to),
                 Op::Carry(c) => self.text.copied(inst.dtype, &to, &self.carries[*c]),
-                Op::Step => self.text.copied(inst.dtype, &to, number),
+                Op::Step => self.text.copied(inst.dtype, &to, &walk.number),
                 _ => self.value(r, &to),
             }
         }
@@ -443,6 +302,12 @@ impl Printer<'_> {
         }
         for (id, carry) in kernel.carries.enumerate() {
             self.text.copied(kernel.mems[carry.mem].dtype, &self.carries[id], &self.name(carry.next));
+        }
+        let (t, ring) = (&mut *self.text, self.ring.as_ref());
+        t.line(format!("add.u32 {0}, {0}, 1;", walk.at));
+        t.line(format!("add.s64 {0}, {0}, 1;", walk.number));
+        for (_, address, stride) in walk.moving.iter().filter(|m| ring.is_none_or(|ring| !ring.has(m.0))) {
+            t.line(format!("add.s64 {address}, {address}, {stride};"));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::driver::{Call, Driver};
 use super::fake::{Fake, Plant, assemble};
+use super::text::ENTRY;
 use super::{open_on, ptx};
 use crate::backend::cpu::Memory;
 use crate::backend::gpu::heap::Plan;
@@ -287,7 +288,7 @@ fn a_kernel_that_the_driver_refuses_runs_on_the_host() {
 fn what_a_launch_touches_is_looked_at() {
     let fake = leaked(&[]);
     let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0));
-    let function = fake.load(&text).and_then(|module| fake.function(module, ptx::ENTRY)).unwrap_or_else(|f| panic!("{f}"));
+    let function = fake.load(&text).and_then(|module| fake.function(module, ENTRY)).unwrap_or_else(|f| panic!("{f}"));
     let heap = fake.allocate(64).unwrap_or_else(|f| panic!("{f}"));
     let stream = fake.stream().unwrap_or_else(|f| panic!("{f}"));
     // One lane, one step, one invocation; the operands at words 0 and 16, which is behind the end.

@@ -1,6 +1,6 @@
 //! Values of kernels in PTX: registers, memory, arithmetic, conversions.
 
-use super::ptx::Text;
+use super::text::Text;
 use crate::kernel::{Bin, Cmp, Un};
 use crate::types::DType;
 

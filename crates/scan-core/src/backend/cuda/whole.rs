@@ -7,7 +7,8 @@
 //! [`launch`]: crate::backend::gpu::launch
 
 use super::product::{self, Tile};
-use super::ptx::{self, Target, Text, Turn};
+use super::ptx::{self, Target};
+use super::text::{Text, Turn};
 use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::Launch;

@@ -4,6 +4,7 @@
 //! the vendor's assembler sees every module, too.
 
 pub mod assemble;
+mod opcodes;
 mod parse;
 mod run;
 #[cfg(test)]

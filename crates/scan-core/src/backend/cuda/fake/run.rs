@@ -1,6 +1,7 @@
 //! PTX, interpreted: one thread after the other, in an order that nobody should rely on.
 
-use super::parse::{Arg, Code, Inst, Program, Round, Ty};
+use super::opcodes::{Code, Round, Ty};
+use super::parse::{Arg, Inst, Program};
 use super::{ILLEGAL_ADDRESS, MISALIGNED_ADDRESS};
 use std::collections::VecDeque;
 
@@ -159,7 +160,7 @@ impl Thread {
                 return Ok(());
             }
             Code::CopyAsync(bytes) => {
-                let copy = Copy(arg(0), arg(1), bytes);
+                let copy = Copy(place(), arg(1), bytes);
                 self.asked.push(copy);
                 return Ok(());
             }

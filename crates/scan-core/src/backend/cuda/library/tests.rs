@@ -3,6 +3,7 @@
 use super::{Driver, Functions, Handle, Node, Real};
 use crate::backend::cuda::driver::{Answer, Call};
 use crate::backend::cuda::fake::Fake;
+use crate::backend::cuda::text::ENTRY;
 use crate::backend::cuda::{open_on, ptx};
 use crate::backend::gpu::Shape;
 use crate::backend::gpu::testing::difference;
@@ -274,7 +275,7 @@ fn kernels_run_through_the_interface() {
         ptx::Target { processors: 3, copies: true },
     )
     .expect("a text");
-    let function = driver.load(&text).and_then(|m| driver.function(m, ptx::ENTRY)).expect("a function");
+    let function = driver.load(&text).and_then(|m| driver.function(m, ENTRY)).expect("a function");
     let (heap, stream) = (driver.allocate(1 << 16).expect("memory"), driver.stream().expect("a stream"));
     // No invocation of it does anything.
     let params = vec![0; FAKE.params(function)];

@@ -1,0 +1,179 @@
+//! PTX as it is written: lines, registers, labels, parameters, and the module around them.
+
+use super::values::Class;
+use crate::backend::cpu::Refusal;
+use crate::backend::gpu::launch::whole::EACH;
+use crate::kernel::MemId;
+use std::fmt::Write;
+
+/// Invocations of a block.
+pub const GROUP: usize = 128;
+/// The name of the function that is run.
+pub const ENTRY: &str = "main_kernel";
+/// Bytes of parameters that every driver takes, and those that newer ones take; the address of the memory is one of them.
+const PARAMS: [usize; 2] = [4096, 32764];
+
+/// True for so many words of parameters as every driver takes.
+pub fn fits_all(words: usize) -> bool {
+    8 + 4 * words <= PARAMS[0]
+}
+
+/// Lines of a kernel, and the registers that they use.
+#[derive(Default)]
+pub struct Text {
+    out: String,
+    registers: u32,
+    labels: u32,
+    /// Bytes of memory that the invocations of a block share.
+    shared: usize,
+    /// Something is copied in the background.
+    copies: bool,
+    /// The address of the memory.
+    heap: String,
+    /// Where the parameters of this part begin.
+    first: usize,
+    /// The parts of a whole step: which of two steps it is, and how often both went by.
+    turn: Option<Turn>,
+}
+
+/// Steps of which every second one is alike.
+#[derive(Clone)]
+pub struct Turn {
+    /// It is the second one.
+    pub odd: String,
+    /// Pairs before it.
+    pub pairs: String,
+    /// Where the operands' places in the second step, and their strides, stand.
+    pub at: usize,
+}
+
+impl Text {
+    /// Nothing yet, but for the address of the memory.
+    pub fn new() -> Text {
+        let mut text = Text::default();
+        text.heap = text.temp(Class::Long);
+        text.line(format!("ld.param.u64 {}, [m];", text.heap));
+        text
+    }
+    /// Writes an instruction.
+    pub fn line(&mut self, text: impl AsRef<str>) {
+        let _ = writeln!(self.out, "\t{}", text.as_ref());
+    }
+    /// A register that nobody uses.
+    pub fn temp(&mut self, class: Class) -> String {
+        self.registers += 1;
+        format!("{}{}", class.prefix(), self.registers - 1)
+    }
+    /// Registers for so many values, in each class: the number of the first.
+    pub fn values(&mut self, count: usize) -> u32 {
+        self.registers += count as u32;
+        self.registers - count as u32
+    }
+    /// A label that nobody uses.
+    pub fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("L{}", self.labels - 1)
+    }
+    /// Puts a label here.
+    pub fn here(&mut self, label: &str) {
+        let _ = writeln!(self.out, "{label}:");
+    }
+    /// A parameter.
+    pub fn param(&mut self, k: usize) -> String {
+        let word = self.temp(Class::Word);
+        self.line(format!("ld.param.u32 {word}, [p+{}];", 4 * (self.first + k)));
+        word
+    }
+    /// A register that the hardware sets.
+    pub fn special(&mut self, name: &str) -> String {
+        let word = self.temp(Class::Word);
+        self.line(format!("mov.u32 {word}, {name};"));
+        word
+    }
+    /// Bytes of so many words, with their sign.
+    pub fn bytes(&mut self, words: &str) -> String {
+        let bytes = self.temp(Class::Long);
+        self.line(format!("mul.wide.s32 {bytes}, {words}, 4;"));
+        bytes
+    }
+    /// The address of a word of the memory.
+    pub fn at_word(&mut self, word: &str) -> String {
+        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
+        self.line(format!("mul.wide.u32 {bytes}, {word}, 4;"));
+        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
+        at
+    }
+    /// Memory that the invocations of a block share: where it begins. The parts of a step use the same, one after the other.
+    pub fn share(&mut self, bytes: usize) -> String {
+        self.shared = self.shared.max(bytes);
+        if self.turn.is_some() {
+            self.line("bar.sync 0;");
+        }
+        self.special("s")
+    }
+    /// A copy in the background is used.
+    pub fn copies(&mut self) {
+        self.copies = true;
+    }
+    /// A parameter of two words.
+    pub fn param_long(&mut self, k: usize) -> String {
+        let (low, high, long) = (self.param(k), self.param(k + 1), self.temp(Class::Long));
+        self.line(format!("mov.b64 {long}, {{{low}, {high}}};"));
+        long
+    }
+    /// The word of an operand's first element, whose parameter stands at `k`.
+    pub fn begin(&mut self, k: usize, mem: MemId) -> String {
+        let word = self.param_long(k);
+        if let Some(Turn { odd, pairs, at }) = self.turn.clone() {
+            let at = at + EACH * mem.0 as usize;
+            let (other, stride) = (self.param_long(at), self.param(at + 2));
+            self.line(format!("selp.b64 {word}, {other}, {word}, {odd};"));
+            self.line(format!("mad.wide.s32 {word}, {pairs}, {stride}, {word};"));
+        }
+        word
+    }
+    /// The address of a word that is counted in 64 bits.
+    pub fn at_long(&mut self, word: &str) -> String {
+        let (bytes, at) = (self.temp(Class::Long), self.temp(Class::Long));
+        self.line(format!("shl.b64 {bytes}, {word}, 2;"));
+        self.line(format!("add.s64 {at}, {}, {bytes};", self.heap));
+        at
+    }
+    /// What follows is a part of a step, whose parameters begin at `first`.
+    pub fn part(&mut self, first: usize, turn: Turn) {
+        (self.first, self.turn) = (first, Some(turn));
+    }
+    /// True within a part.
+    pub fn is_part(&self) -> bool {
+        self.turn.is_some()
+    }
+    /// What follows belongs to no part.
+    pub fn outside(&mut self) {
+        (self.first, self.turn) = (0, None);
+    }
+
+    /// The module, whose function has so many words of parameters.
+    ///
+    /// # Errors
+    /// More than parameters can be.
+    pub fn module(self, words: usize) -> Result<String, Refusal> {
+        let bytes = 8 + 4 * words;
+        // Newer drivers alone read the second version.
+        let version = match PARAMS.iter().position(|&most| bytes <= most) {
+            Some(0) => "7.0",
+            Some(_) => "8.1",
+            None => return Err(Refusal(format!("it has {words} words of parameters"))),
+        };
+        let target = if self.copies { "sm_80" } else { "sm_70" };
+        let mut out = format!(".version {version}\n.target {target}\n.address_size 64\n\n");
+        let _ = writeln!(out, ".visible .entry {ENTRY}(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[{}]\n)", bytes - 8);
+        let _ = writeln!(out, ".maxntid {GROUP}, 1, 1\n{{");
+        for class in Class::ALL {
+            let _ = writeln!(out, "\t.reg .{} {}<{}>;", class.ty(), class.prefix(), self.registers);
+        }
+        if self.shared > 0 {
+            let _ = writeln!(out, "\t.shared .align 16 .b8 s[{}];", self.shared);
+        }
+        Ok(out + &self.out + "\tret;\n}\n")
+    }
+}
