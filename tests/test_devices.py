@@ -136,6 +136,22 @@ def test_an_lstm_and_its_gradient(device, steps):
     both(device, [x, u], [out.h, rs.sum(out.c), *rs.grad(rs.sum(out.h**2), [x, u])], *args)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_steps_of_several_blocks(device, dtype):
+    x, u, v = rs.tensor(dtype, [None] * 3, "x"), rs.tensor(dtype, [None] * 2, "u"), rs.tensor(dtype, [None] * 2, "v")
+
+    def step(x, h, c):
+        c = rs.tanh(h @ u + x) * 0.5 + c
+        return dict(h=rs.tanh(c @ v) - h[:, ::-1], c=c)
+
+    zero = rs.zeros((5, 90), dtype)
+    out = rs.loop(step, over=x, init=dict(h=zero, c=zero))
+    rng = np.random.default_rng(6)
+    args = [rng.normal(size=shape).astype(dtype) / 9 for shape in ((7, 5, 90), (90, 90), (90, 90))]
+    f = both(device, [x, u, v], [out.h, out.c[-1]], *args)
+    assert device in f.explain().loops[0].variants[0].engine
+
+
 @pytest.mark.parametrize("taps", [(-2, -1), (-3, -1), (-4,)])
 def test_a_network_that_reads_rows_further_back(device, taps):
     h0, u, x = rs.tensor3("h0"), rs.dmatrix("u"), rs.tensor3("x")

@@ -97,10 +97,10 @@ def lstm(gradient: bool, steps: int = 256, batch: int = 32, width: int = 256) ->
 
     def step(x: Any, h: Any, c: Any) -> Any:
         h, c = cell(rs, x + h @ u, c, rs.sigmoid)
-        return dict(h=h, c=c)
+        return {"h": h, "c": c}
 
     zero = rs.zeros((batch, width), "float32")
-    out = rs.loop(step, over=x @ w + b, init=dict(h=zero, c=zero))
+    out = rs.loop(step, over=x @ w + b, init={"h": zero, "c": zero})
     cost = rs.sum(out.h[-1] ** 2)
 
     def forward(x: Any, w: Any, u: Any, b: Any) -> Any:

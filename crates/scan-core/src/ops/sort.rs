@@ -106,13 +106,15 @@ impl OpDef for ArgTopK {
         let shape: Extents = x.shape().iter().enumerate().map(|(axis, &n)| if axis == self.axis { kept.len() } else { n }).collect();
         let (lanes, results) = (Lanes::along(x.shape(), self.axis), Lanes::along(&shape, self.axis));
         let mut out = memory::zeros::<i64>(count(&shape));
-        for (from, to) in lanes.starts().zip(results.starts()).filter(|_| !kept.is_empty()) {
-            cx.worked(lanes.n + 16 * kept.len())?;
-            let mut put =
-                |at: usize, order: &[usize]| order.iter().zip(at..).for_each(|(&place, k)| out[to + k * results.step] = place as i64);
-            match kept.len() > FEW || kept.len() == lanes.n {
-                true => select(x, lanes, from, &kept, &mut put),
-                false => put(0, &dispatch!(x.dtype(), T => outermost::<T>(Lane::new(x.as_slice(), lanes, from), kept.len(), self.largest))),
+        let mut put = |to: usize, at: usize, order: &[usize]| {
+            order.iter().zip(at..).for_each(|(&place, k)| out[to + k * results.step] = place as i64);
+        };
+        if kept.len() > FEW || kept.len() == lanes.n && lanes.n > 0 {
+            each_selected(cx, x, [lanes, results], &kept, &mut put)?;
+        } else if !kept.is_empty() {
+            for (from, to) in lanes.starts().zip(results.starts()) {
+                cx.worked(lanes.n + 16 * kept.len())?;
+                put(to, 0, &dispatch!(x.dtype(), T => outermost::<T>(Lane::new(x.as_slice(), lanes, from), kept.len(), self.largest)));
             }
         }
         Ok(one(Array::new(&shape, out)))
@@ -206,22 +208,40 @@ fn each_sorted<K: Key>(cx: &mut EvalCx, ranks: &Ranks, lanes: Lanes, put: Put) -
     }
 }
 
-/// Hands on the positions of the elements that are kept of the order of all of a lane, in that order.
-fn select(x: &Array, lanes: Lanes, start: usize, kept: &Range<usize>, put: &mut dyn FnMut(usize, &[usize])) {
-    match is_short(x.dtype(), lanes.n) {
-        true => selected::<u64>(&Ranks::of(x, lanes), start, kept, put),
-        false => selected::<u128>(&Ranks::of(x, lanes), start, kept, put),
+/// Hands on, for each lane, the positions of the elements that are kept of the order of all, in that order: where its results begin, the first
+/// place, and the positions from there on.
+fn each_selected(
+    cx: &mut EvalCx,
+    x: &Array,
+    lanes: [Lanes; 2],
+    kept: &Range<usize>,
+    put: &mut dyn FnMut(usize, usize, &[usize]),
+) -> Result<()> {
+    let ranks = Ranks::of(x, lanes[0]);
+    match is_short(x.dtype(), lanes[0].n) {
+        true => selected::<u64>(cx, &ranks, lanes, kept, put),
+        false => selected::<u128>(cx, &ranks, lanes, kept, put),
     }
 }
 
-fn selected<K: Key>(ranks: &Ranks, start: usize, kept: &Range<usize>, put: &mut dyn FnMut(usize, &[usize])) {
-    let mut keys: Vec<K> = memory::room(ranks.n);
-    ranks.keys(&[start], &mut keys);
-    if kept.len() < ranks.n {
-        keys.select_nth_unstable(if kept.start > 0 { kept.start } else { kept.end });
+fn selected<K: Key>(
+    cx: &mut EvalCx,
+    ranks: &Ranks,
+    [lanes, results]: [Lanes; 2],
+    kept: &Range<usize>,
+    put: &mut dyn FnMut(usize, usize, &[usize]),
+) -> Result<()> {
+    let mut keys: Vec<K> = memory::room(lanes.n);
+    for (from, to) in lanes.starts().zip(results.starts()) {
+        cx.worked(lanes.n + 16 * kept.len())?;
+        ranks.keys(&[from], &mut keys);
+        if kept.len() < lanes.n {
+            keys.select_nth_unstable(if kept.start > 0 { kept.start } else { kept.end });
+        }
+        keys[kept.clone()].sort_unstable();
+        hand_on(&keys[kept.clone()], &mut |at, order| put(to, at, order));
     }
-    keys[kept.clone()].sort_unstable();
-    hand_on(&keys[kept.clone()], put);
+    Ok(())
 }
 
 /// So many ranks or positions are handed on at once.

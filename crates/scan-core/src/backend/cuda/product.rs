@@ -41,8 +41,8 @@ impl Tile {
         // An invocation has so many registers.
         let fits = |t: &&Tile| t.each[0] * t.each[1] * product.dtype.size() <= 128;
         let [m, _, n] = product.extents;
-        let all = TILES.iter().filter(fits);
-        *all.clone().find(|t| t.blocks(m, n) >= target.processors).unwrap_or(all.last().expect("the smallest fits"))
+        let mut all = TILES.iter().filter(fits);
+        *all.clone().find(|t| t.blocks(m, n) >= target.processors).unwrap_or(all.next_back().expect("the smallest fits"))
     }
     fn rows(&self) -> usize {
         self.each[0] * DOWN
