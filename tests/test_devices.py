@@ -205,6 +205,32 @@ def test_what_is_repeated_for_each_row_crosses_once(device):
     assert repeated.crossed[0] - without.crossed[0] == 40 * 8
 
 
+def test_what_a_branch_alone_needs_stays_on_the_device(device):
+    x, y, n = rs.dmatrix("x"), rs.dmatrix("y"), rs.lscalar("n")
+    branch = rs.ifelse(n > 0, x[::-1], x @ y)
+    values = np.arange(12.0).reshape(3, 4), np.arange(16.0).reshape(4, 4) / 7
+    for count in (1, 0):
+        both(device, [x, y, n], [branch, rs.grad(rs.sum(branch**2), x)], *values, count)
+        f = both(device, [x, y, n], [branch + 1], *values, count)
+    assert all(place.device == device for place in f.explain().places), str(f.explain())
+
+
+def test_results_without_elements_keep_nothing_on_the_host(device):
+    x, w, n = rs.dmatrix("x"), rs.dmatrix("w"), rs.lscalar("n")
+    args = np.arange(12.0).reshape(3, 4), np.arange(8.0).reshape(4, 2)
+    for count in (0, 2):
+        f = both(device, [x, w, n], [x[:n] * 2, x @ w, rs.concatenate([x[:n], x])], *args, count)
+        assert all(place.device == device for place in f.explain().places), str(f.explain())
+
+
+def test_large_arrays_are_moved_on_the_device(device):
+    if "fake" in os.environ.get("RSCAN_CUDA_DRIVER", "") and device.startswith("cuda"):
+        pytest.skip("a million elements are too many for a driver that interprets")
+    x = rs.fmatrix("x")
+    f = both(device, [x], [x[::-1], x.T, x[3:], rs.concatenate([x[-1:], x[:-1]])], np.arange(2**21, dtype="f4").reshape(2048, 1024))
+    assert all(place.device == device for place in f.explain().places), str(f.explain())
+
+
 def test_until_stops_where_it_does(device):
     n, limit = rs.iscalar("n"), rs.dscalar("limit")
     out, _ = rs.scan(lambda v: (v * 1.5, rs.until(v > limit)), outputs_info=np.float64(1.0), n_steps=n)

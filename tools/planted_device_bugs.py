@@ -52,8 +52,6 @@ BUGS = [
      'text.line(format!("cp.async.wait_group {};", «self.rows / self.together - 1»));', "self.rows / self.together"),
     ("cuda", "a row that is read ahead is that of the step before", CUDA + "ahead.rs",
      'format!("{}+{}", own.now, «behind» * GROUP * own.size)', "behind.saturating_sub(1)"),
-    ("cuda", "what steps write is read ahead", NATIVE + "device.rs",
-     "«written.into_iter().all(|m| operands[m.0 as usize].memory.span() != memory)»", "true || written.into_iter().next().is_none()"),
     ("cuda", "parts of a step do not wait for each other", GPU + "launch/whole.rs",
      "let waits = «since.iter().any(|before| before.meets(part))»;", "false"),
     ("cuda", "steps do not wait for each other", CUDA + "whole.rs",

@@ -188,6 +188,8 @@ fn native(span: Span, op: &NativeRef, here: &dyn Fn(&str, &str) -> Placed, found
                 let why = info.reason.filter(|_| device.is_none() || info.instructions > 0);
                 found.push(Placed { op: region.ops().join(", "), span, device, why, crossed: info.crossed.unwrap_or_default() });
             }
+            // What a branch alone needs may not have run.
+            None if region.is_new() => {}
             None => {
                 let first = found.len();
                 collect(region.nodes(), found);

@@ -85,6 +85,10 @@ impl Region {
         let lists = self.variants.all().0.iter().any(|choice| choice.list.get() == Some(&true));
         self.list.variants().0.pop().filter(|_| self.device.is_some() && lists)
     }
+    /// True where it never ran.
+    pub fn is_new(&self) -> bool {
+        self.variants.all().0.is_empty()
+    }
     /// Why it goes node by node on a device, where it was asked for there.
     pub fn why_nodes(&self) -> Option<String> {
         self.list.variants().0.pop().filter(|_| self.device.is_some())?.reason
