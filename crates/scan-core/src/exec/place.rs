@@ -165,10 +165,9 @@ fn collect(plan: &Graph, found: &mut Vec<Placed>) {
             Placed { op, span: node.span, device: None, why, crossed: [0; 2] }
         };
         match &node.op {
-            // A branch hands on what it takes.
-            Op::Const(_) | Op::IfElse(_) => {}
+            Op::Const(_) => {}
             Op::Native(op) => native(node.span, op, &here, found),
-            op if op.properties().aliases => {}
+            op if op.hands_on() => {}
             op => found.push(here(op.name(), "a device has no kernel for it outside of loops")),
         }
     }

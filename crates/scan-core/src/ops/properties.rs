@@ -189,6 +189,14 @@ impl Op {
             Makes::New | Makes::Given | Makes::Same | Makes::Cast => None,
         }
     }
+    /// True where an input is handed on as it is: under another shape, or as the branch that is taken.
+    pub fn hands_on(&self) -> bool {
+        self.properties().aliases || matches!(self, Op::IfElse(_))
+    }
+    /// The axes of the input in the order of those of the result, where that is all that is changed.
+    pub fn permutes(&self) -> Option<&[usize]> {
+        if let Op::Transpose(op) = self { Some(&op.perm) } else { None }
+    }
     /// True where elements of the first input are moved or repeated, and nothing else.
     pub fn moves(&self) -> bool {
         self.properties().makes == Makes::Moved

@@ -57,6 +57,11 @@ fn all(tasks: impl IntoIterator<Item = Result<std::result::Result<Task, Refusal>
 /// # Errors
 /// `E0522`.
 pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> {
+    if let Part::Call(op) = &piece.part
+        && let Some(perm) = op.permutes()
+    {
+        return transposed(device, perm, piece);
+    }
     match &piece.part {
         // Nothing is computed of nothing.
         Part::Call(Op::Elem(_)) if piece.outs.iter().all(|out| count(&out.shape) == 0) => Ok(Ok(vec![])),
@@ -69,7 +74,6 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
             None => Ok(Err(Refusal("a device has no kernel for `matmul` of such operands".into()))),
         },
         Part::Call(Op::OuterSum(op)) => outer_sum(device, op, piece),
-        Part::Call(Op::Transpose(op)) => transposed(device, &op.perm, piece),
         part => Ok(Err(Refusal(format!("a device has no kernel for `{}`", part.name())))),
     }
 }
