@@ -268,6 +268,10 @@ impl Kernel {
         }
         needed
     }
+    /// True for an operand that it writes: that it stores to, or hands on.
+    pub fn writes(&self, mem: MemId) -> bool {
+        self.stores.iter().any(|s| s.mem == mem) || self.carries.iter().any(|c| c.mem == mem)
+    }
     /// True where it writes elements of tables by their numbers.
     pub fn scatters(&self) -> bool {
         self.stores.iter().any(|s| s.at.is_some())

@@ -78,8 +78,7 @@ pub struct Fill {
 impl Nest {
     /// True for an operand that is written.
     pub fn writes(&self, operand: usize) -> bool {
-        let id = MemId(operand as u32);
-        self.kernel.stores.iter().any(|s| s.mem == id) || self.kernel.carries.iter().any(|c| c.mem == id)
+        self.kernel.writes(MemId(operand as u32))
     }
     /// A kernel of so many steps, of which each operand moves by so many bytes a step.
     pub fn of(kernel: Kernel, lanes: usize, steps: usize, strides: impl IntoIterator<Item = isize>) -> Nest {

@@ -181,7 +181,7 @@ fn faults_of_the_driver_are_errors() {
     }
 }
 
-/// A sum of products of small integers, which no order of adding changes, and of numbers whose sums depend on it.
+/// A product on a card of numbers whose sums depend on the order.
 fn product(device: DeviceRef, dtype: DType, [m, k, n]: [usize; 3], [turned, adds]: [bool; 2]) -> Result<Vec<f64>> {
     let size = dtype.size() as isize;
     let left = if turned { [m as isize * size, size] } else { [size, k as isize * size] };

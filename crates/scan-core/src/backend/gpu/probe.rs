@@ -33,8 +33,8 @@ pub struct Trial<'a> {
 pub fn run(device: DeviceRef, trial: &Trial) -> Result<std::result::Result<Option<(Vec<Vec<u8>>, usize)>, Refusal>> {
     let strides = trial.operands.iter().map(|o| o.stride);
     let written = |memory: usize| {
-        let mut stored = trial.kernel.stores.iter().map(|s| s.mem).chain(trial.kernel.carries.iter().map(|c| c.mem));
-        stored.any(|mem| trial.operands[mem.0 as usize].memory == memory)
+        let mut written = trial.kernel.mems.ids().filter(|&mem| trial.kernel.writes(mem));
+        written.any(|mem| trial.operands[mem.0 as usize].memory == memory)
     };
     let ahead = ahead(trial.kernel, |mem| !written(trial.operands[mem.0 as usize].memory));
     let launch = match Launch::of_kernel(device, trial.kernel, trial.lanes, strides, ahead)? {

@@ -1,6 +1,7 @@
 //! A kernel on a device with a memory of its own: what it reads goes there, what it writes comes back.
 
 use super::home::Home;
+use super::portion::Portion;
 use crate::backend::cpu::{Memory, Operand};
 use crate::backend::gpu::heap::Plan;
 use crate::backend::gpu::launch::{Base, MOST_STEPS, ahead};
@@ -13,12 +14,9 @@ use crate::types::DType;
 use crate::types::device::Resident;
 use smallvec::SmallVec;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-/// A launch is to take about so long: between two of them the caller may stop, and drivers end what takes seconds.
-const LAUNCH: Duration = Duration::from_millis(100);
 /// lanes × steps × instructions of the first launch of a kernel.
 const FIRST: usize = 1 << 22;
 
@@ -29,8 +27,8 @@ pub struct OnDevice {
     last: Mutex<Option<(usize, Vec<isize>, u64, Arc<Launch>)>>,
     /// Why it runs on the host.
     refusal: Mutex<Option<String>>,
-    /// lanes × steps × instructions that take [`LAUNCH`].
-    portion: AtomicUsize,
+    /// lanes × steps × instructions of a launch.
+    portion: Portion,
     /// Bytes that crossed in the last call, to the device and back.
     crossed: [AtomicU64; 2],
     /// Calls that needed the host after all.
@@ -54,7 +52,7 @@ impl OnDevice {
             device,
             last: Mutex::default(),
             refusal: Mutex::default(),
-            portion: AtomicUsize::new(FIRST),
+            portion: Portion::new(FIRST, 16.0),
             crossed: Default::default(),
             given_up: AtomicU64::new(0),
         }
@@ -150,8 +148,7 @@ impl OnDevice {
     ) -> Result<Option<usize>> {
         let mut done = 0;
         while done < steps {
-            let portion = self.portion.load(Ordering::Relaxed);
-            let now = (portion / launch.work(1).max(1)).clamp(1, (steps - done).min(MOST_STEPS));
+            let now = (self.portion.next() / launch.work(1).max(1)).clamp(1, (steps - done).min(MOST_STEPS));
             let bases: Vec<_> = launch
                 .kernel()
                 .mems
@@ -166,7 +163,7 @@ impl OnDevice {
             let start = Instant::now();
             space.run(launch, &bases, now, first + done as i64)?;
             let status = space.status()?;
-            self.measured(launch.work(now), start.elapsed());
+            self.portion.measured(launch.work(now), start.elapsed());
             if status.taken {
                 return Ok(None);
             }
@@ -181,17 +178,6 @@ impl OnDevice {
         Ok(Some(done))
     }
 
-    /// Learns how much takes as long as a launch is to take.
-    fn measured(&self, work: usize, took: Duration) {
-        let before = self.portion.load(Ordering::Relaxed);
-        if 2 * work < before && took < LAUNCH {
-            return;
-        }
-        let wanted = work as f64 * LAUNCH.as_secs_f64() / took.as_secs_f64().max(1e-6);
-        let bounded = wanted.clamp(before as f64 / 8.0, before as f64 * 16.0).min(1e15);
-        self.portion.store((bounded as usize).max(1), Ordering::Relaxed);
-    }
-
     fn launch(&self, kernel: &Kernel, operands: &[Operand], lanes: usize) -> Result<Option<Arc<Launch>>> {
         if self.is_refused() {
             return Ok(None);
@@ -199,7 +185,7 @@ impl OnDevice {
         let strides: Vec<isize> = kernel.mems.ids().zip(operands).map(|(m, o)| if is_carried(kernel, m) { 0 } else { o.stride }).collect();
         let ahead = ahead(kernel, |mem| {
             let memory = operands[mem.0 as usize].memory.span();
-            let written = kernel.mems.ids().filter(|&m| is_written(kernel, m));
+            let written = kernel.mems.ids().filter(|&m| kernel.writes(m));
             written.into_iter().all(|m| operands[m.0 as usize].memory.span() != memory)
         });
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,9 +210,6 @@ impl OnDevice {
 
 fn is_carried(kernel: &Kernel, mem: MemId) -> bool {
     kernel.carries.iter().any(|c| c.mem == mem)
-}
-fn is_written(kernel: &Kernel, mem: MemId) -> bool {
-    is_carried(kernel, mem) || kernel.stores.iter().any(|s| s.mem == mem)
 }
 
 /// The memories of operands, and what of them a call touches.

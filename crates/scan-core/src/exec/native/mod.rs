@@ -21,6 +21,7 @@ mod nested;
 mod padded;
 mod paused;
 mod plan;
+mod portion;
 mod ready;
 mod region;
 mod shortcut;

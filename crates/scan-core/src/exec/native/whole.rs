@@ -1,6 +1,7 @@
 //! The steps of a list on a device as few launches, each of which does many steps.
 
 use super::memories::Memories;
+use super::portion::Portion;
 use super::tasks::Task;
 use super::there::{Laid, Operands};
 use crate::backend::gpu::launch::MOST_STEPS;
@@ -9,12 +10,8 @@ use crate::backend::gpu::{DeviceRef, Launch, Program};
 use crate::base::Result;
 use crate::base::clock::Instant;
 use crate::ir::EvalCx;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-/// A launch is to take about so long: between two of them the caller may stop.
-const LAUNCH: Duration = Duration::from_millis(100);
-/// Steps of the first one.
+/// Steps of the first launch.
 const FIRST: usize = 1 << 8;
 /// Instructions of all parts at most: a driver compiles them together.
 const LONGEST: usize = 4000;
@@ -24,8 +21,8 @@ const PRODUCT: usize = 800;
 /// A step's launches as a program of all of them.
 pub struct Whole {
     program: Program,
-    /// Steps that take [`LAUNCH`].
-    portion: AtomicUsize,
+    /// Steps of a launch.
+    portion: Portion,
 }
 
 impl Whole {
@@ -38,7 +35,7 @@ impl Whole {
             |part: &&Launch| if part.product().is_some() { PRODUCT } else { part.kernel().body.len() + 16 * part.kernel().mems.len() };
         let fits = parts.iter().map(cost).sum::<usize>() <= LONGEST && parts.iter().all(|part| part.apart().is_empty());
         let program = if fits { device.0.whole(parts)? } else { None };
-        Ok(program.map(|program| Whole { program, portion: AtomicUsize::new(FIRST) }))
+        Ok(program.map(|program| Whole { program, portion: Portion::new(FIRST, 8.0) }))
     }
 
     /// Runs from step `done` up to step `end`.
@@ -55,12 +52,12 @@ impl Whole {
         end: usize,
     ) -> Result<()> {
         while *done < end {
-            let now = self.portion.load(Ordering::Relaxed).clamp(1, (end - *done).min(MOST_STEPS));
+            let now = self.portion.next().clamp(1, (end - *done).min(MOST_STEPS));
             let parts: Vec<Part> = tasks.iter().map(|(task, operands)| part(laid, memories, task, operands, [*done, now])).collect();
             let start = Instant::now();
             laid.space().whole(&self.program, &parts, now)?;
             laid.space().finish()?;
-            self.measured(now, start.elapsed());
+            self.portion.measured(now, start.elapsed());
             *done += now;
             cx.reached(*done);
             if *done < end {
@@ -68,16 +65,6 @@ impl Whole {
             }
         }
         Ok(())
-    }
-
-    /// Learns how many steps take as long as a launch is to take.
-    fn measured(&self, steps: usize, took: Duration) {
-        let before = self.portion.load(Ordering::Relaxed);
-        if 2 * steps < before && took < LAUNCH {
-            return;
-        }
-        let wanted = steps as f64 * LAUNCH.as_secs_f64() / took.as_secs_f64().max(1e-6);
-        self.portion.store((wanted.clamp(before as f64 / 8.0, before as f64 * 8.0) as usize).max(1), Ordering::Relaxed);
     }
 }
 

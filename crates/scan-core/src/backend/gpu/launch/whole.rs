@@ -39,9 +39,8 @@ impl Part<'_> {
     /// The words that it reads and those that it writes, in the first step or in the second one.
     fn touches(&self, turn: usize) -> Vec<([isize; 2], bool)> {
         let kernel = self.launch.kernel();
-        let writes = |mem| kernel.stores.iter().any(|s| s.mem == mem) || kernel.carries.iter().any(|c| c.mem == mem);
         let steps = self.launch.steps().0;
-        kernel.mems.ids().zip(&self.bases[turn]).map(|(mem, base)| (self.launch.reach(mem, base, steps), writes(mem))).collect()
+        kernel.mems.ids().zip(&self.bases[turn]).map(|(mem, base)| (self.launch.reach(mem, base, steps), kernel.writes(mem))).collect()
     }
     /// True where one must be done before the other begins.
     fn meets(&self, other: &Part) -> bool {
