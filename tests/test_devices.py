@@ -152,6 +152,70 @@ def test_steps_of_several_blocks(device, dtype):
     assert device in f.explain().loops[0].variants[0].engine
 
 
+def gates(width, slices):
+    """A step of a gate per slice of a product's columns."""
+
+    def step(x, h, c, u, _):
+        a = x[:, : 4 * width] + h @ u
+        i, f, g, o = (a[:, k : k + width] for k in slices)
+        c = rs.sigmoid(f) * c + rs.sigmoid(i) * rs.tanh(g)
+        return rs.sigmoid(o) * rs.tanh(c), c
+
+    return step
+
+
+def two_products(x, h, c, u, v):
+    """A GRU, whose second product reads what follows the first one."""
+    n = c.shape[1]
+    a = rs.sigmoid(x + h @ u)
+    r, z = a[:, :n], a[:, n : 2 * n]
+    return z * h + (1 - z) * rs.tanh(x[:, :n] + (r * h) @ v), c
+
+
+def weights_that_change(x, h, c, u, v):
+    """The state `c` is the right side of a product."""
+    h = rs.tanh(x[:, : c.shape[1]] + h @ c)
+    return h, c * 0.9 + v * rs.mean(h)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows, width", [(1, 32), (3, 24), (17, 8), (33, 40)])
+@pytest.mark.parametrize("cell", ["gates", "shifted gates", "two products", "weights that change"])
+def test_what_follows_a_product_in_a_step(device, cell, rows, width, dtype):
+    slices = [k * width - (cell == "shifted gates" and k > 1) for k in range(4)]
+    cells = {"two products": two_products, "weights that change": weights_that_change}
+    step = cells.get(cell, gates(width, slices))
+    x, h0, c0, u, v = rs.tensor(dtype, [None] * 3, "x"), *(rs.tensor(dtype, [None] * 2, name) for name in ("h0", "c0", "u", "v"))
+    out = rs.loop(lambda x, h, c: dict(zip("hc", step(x, h, c, u, v), strict=True)), over=x, init=dict(h=h0, c=c0))
+    rng = np.random.default_rng(rows)
+    square = cell == "weights that change"
+    shapes = [(4, rows, 4 * width), (rows, width), (width if square else rows, width), (width, 4 * width), (width, width)]
+    args = [rng.normal(size=shape).astype(dtype) / 4 for shape in shapes]
+    f = both(device, [x, h0, c0, u, v], [out.h[-1], out.c[-1]], *args, on_unused_input="ignore")
+    assert f.explain().loops[0].variants[0].engine == f"steps of {device} kernels"
+    cost = rs.sum(out.h[-1] ** 2) + rs.sum(out.c[-1])
+    both(device, [x, h0, c0, u, v], rs.grad(cost, [h0, c0]), *args, on_unused_input="ignore")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("inner", [255, 256, 257, 515])
+def test_long_chains_of_products_in_a_step(device, inner, dtype):
+    """Inner extents of one block of the law, and of several."""
+    h0, u, v = (rs.tensor(dtype, [None] * 2, name) for name in ("h0", "u", "v"))
+    out = rs.loop(lambda h, u, v: rs.tanh(h @ u) @ v, init=h0, n_steps=3, given=[u, v])
+    rng = np.random.default_rng(inner)
+    args = [rng.normal(size=shape).astype(dtype) / 9 for shape in ((2, 12), (12, inner), (inner, 12))]
+    both(device, [h0, u, v], [out[-1]], *args)
+
+
+@pytest.mark.parametrize("shape, axis", [((40, 300), 1), ((300, 40), 0), ((7, 11, 530), 2), ((7, 11, 530), (0, 1)), ((9, 1000), None)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_sums_of_many_rows(device, shape, axis, dtype):
+    x = rs.tensor(dtype, [None] * len(shape), "x")
+    outputs = [rs.sum(x, axis=axis), rs.max(x * 2, axis=axis)]
+    both(device, [x], outputs, (np.random.default_rng(1).normal(size=shape) * 20).astype(dtype))
+
+
 @pytest.mark.parametrize("taps", [(-2, -1), (-3, -1), (-4,)])
 def test_a_network_that_reads_rows_further_back(device, taps):
     h0, u, x = rs.tensor3("h0"), rs.dmatrix("u"), rs.tensor3("x")

@@ -38,6 +38,8 @@ pub struct Card {
     pub memory: u64,
     /// How many multiprocessors it has.
     pub processors: u32,
+    /// Bytes that the memory of a block may have.
+    pub shared: u32,
 }
 
 /// A launch of a function.
@@ -49,6 +51,8 @@ pub struct Call<'a> {
     pub blocks: u32,
     /// Invocations of a block.
     pub threads: u32,
+    /// Bytes of the memory of a block, beside what the function declares.
+    pub shared: u32,
     /// Its first parameter: the address of the memory.
     pub heap: u64,
     /// Its second one.
@@ -107,8 +111,10 @@ pub trait Driver: Send + Sync {
     fn launch(&self, call: &Call, stream: usize) -> Answer<()>;
     /// Launches a function, all of whose blocks run at the same time.
     fn launch_together(&self, call: &Call, stream: usize) -> Answer<()>;
-    /// How many blocks of so many invocations a multiprocessor runs at the same time.
-    fn resident(&self, function: usize, threads: u32) -> Answer<u32>;
+    /// Lets launches of a function have so many bytes of the memory of a block.
+    fn share(&self, function: usize, bytes: u32) -> Answer<()>;
+    /// How many blocks of so many invocations, and so many bytes, a multiprocessor runs at the same time.
+    fn resident(&self, function: usize, threads: u32, shared: u32) -> Answer<u32>;
     /// Waits until everything that was asked of a stream is done.
     fn wait(&self, stream: usize) -> Answer<()>;
     /// Launches that are done one after the other, recorded.

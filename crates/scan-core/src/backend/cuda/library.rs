@@ -13,6 +13,9 @@ const NAMES: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so
 /// Numbers of attributes: the compute capability, and how many multiprocessors there are.
 const CAPABILITY: [c_int; 2] = [75, 76];
 const PROCESSORS: c_int = 16;
+/// Bytes that the memory of a block may have, and the attribute of a function that says how many it may be told.
+const SHARED: c_int = 97;
+const TOLD: c_int = 8;
 /// A stream that does not wait for the one that all share.
 const NON_BLOCKING: c_uint = 1;
 /// Numbers of options: where the compiler writes what it refuses, and how much fits there.
@@ -77,6 +80,7 @@ functions! {
     copy cuMemcpyDtoDAsync_v2(u64, u64, usize, Handle);
     launch cuLaunchKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void);
     together cuLaunchCooperativeKernel(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void);
+    share cuFuncSetAttribute(Handle, c_int, c_int);
     resident cuOccupancyMaxActiveBlocksPerMultiprocessor(*mut c_int, Handle, c_int, usize);
     wait cuStreamSynchronize(Handle);
     graph cuGraphCreate(*mut Handle, c_uint);
@@ -125,7 +129,7 @@ fn node(call: &Call, params: &mut [*mut c_void; 2]) -> Node {
         function: handle(call.function),
         blocks: [call.blocks, 1, 1],
         threads: [call.threads, 1, 1],
-        shared: 0,
+        shared: call.shared,
         params: params.as_mut_ptr(),
         extra: null_mut(),
     }
@@ -175,7 +179,7 @@ impl Real {
         let [major, minor] = CAPABILITY.map(attribute);
         // SAFETY: the last byte is 0.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
-        Ok(Card { name, capability: [major?, minor?], memory, processors: attribute(PROCESSORS)? })
+        Ok(Card { name, capability: [major?, minor?], memory, processors: attribute(PROCESSORS)?, shared: attribute(SHARED)? })
     }
 }
 
@@ -240,22 +244,25 @@ impl Driver for Real {
     }
     fn launch(&self, call: &Call, stream: usize) -> Answer<()> {
         let mut params = params(call);
-        let [blocks, threads] = [call.blocks, call.threads];
+        let [blocks, threads, shared] = [call.blocks, call.threads, call.shared];
         self.told(unsafe {
             let launch = self.functions.launch;
-            launch(handle(call.function), blocks, 1, 1, threads, 1, 1, 0, handle(stream), params.as_mut_ptr(), null_mut())
+            launch(handle(call.function), blocks, 1, 1, threads, 1, 1, shared, handle(stream), params.as_mut_ptr(), null_mut())
         })
     }
     fn launch_together(&self, call: &Call, stream: usize) -> Answer<()> {
         let mut params = params(call);
-        let [blocks, threads] = [call.blocks, call.threads];
+        let [blocks, threads, shared] = [call.blocks, call.threads, call.shared];
         self.told(unsafe {
             let launch = self.functions.together;
-            launch(handle(call.function), blocks, 1, 1, threads, 1, 1, 0, handle(stream), params.as_mut_ptr())
+            launch(handle(call.function), blocks, 1, 1, threads, 1, 1, shared, handle(stream), params.as_mut_ptr())
         })
     }
-    fn resident(&self, function: usize, threads: u32) -> Answer<u32> {
-        self.got(0, |f, to| unsafe { (f.resident)(to, handle(function), threads as c_int, 0) }).map(|n| n as u32)
+    fn share(&self, function: usize, bytes: u32) -> Answer<()> {
+        self.told(unsafe { (self.functions.share)(handle(function), TOLD, bytes as c_int) })
+    }
+    fn resident(&self, function: usize, threads: u32, shared: u32) -> Answer<u32> {
+        self.got(0, |f, to| unsafe { (f.resident)(to, handle(function), threads as c_int, shared as usize) }).map(|n| n as u32)
     }
     fn wait(&self, stream: usize) -> Answer<()> {
         self.told(unsafe { (self.functions.wait)(handle(stream)) })

@@ -28,6 +28,8 @@ pub(super) struct Function {
     pub(super) function: usize,
     /// So many blocks run at the same time.
     pub(super) most: u32,
+    /// Bytes of the memory of a block that launches are told.
+    pub(super) shared: u32,
     /// Its invocations share nothing: a block may have any number of them.
     pub(super) alone: bool,
 }
@@ -260,7 +262,14 @@ impl Heap {
 
 impl Waiting {
     fn call(&self, heap: u64) -> Call<'_> {
-        Call { function: self.function.function, blocks: self.blocks, threads: self.threads, heap, params: &self.params }
+        Call {
+            function: self.function.function,
+            blocks: self.blocks,
+            threads: self.threads,
+            shared: self.function.shared,
+            heap,
+            params: &self.params,
+        }
     }
 }
 
@@ -309,7 +318,7 @@ impl Memory for Heap {
         let function = program.clone().downcast::<Function>().expect("a program of this device");
         self.write(counter, &[0])?;
         let blocks = invocations.div_ceil(GROUP).clamp(1, function.most as usize) as u32;
-        let call = Call { function: function.function, blocks, threads: GROUP as u32, heap: self.at(), params };
+        let call = Call { function: function.function, blocks, threads: GROUP as u32, shared: function.shared, heap: self.at(), params };
         self.ask(|driver| driver.launch_together(&call, self.stream()))
     }
 

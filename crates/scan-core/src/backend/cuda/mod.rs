@@ -10,12 +10,15 @@ pub mod fake;
 mod library;
 mod memory;
 mod open;
+mod panel;
 mod product;
 pub mod ptx;
+mod share;
 mod storage;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tiles;
 mod values;
 mod whole;
 

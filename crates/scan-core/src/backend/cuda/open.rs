@@ -5,11 +5,11 @@ use super::memory::{Block, Function, Heap, Recording, Sequence, Stream};
 use super::product::{self, Tile};
 use super::ptx::Target;
 use super::storage::Storage;
-use super::text::{self, GROUP, Text};
-use super::{library, ptx, whole};
+use super::text::{self, GROUP, Module, Text};
+use super::{library, ptx, tiles, whole};
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::kept::{Pool, Programs};
-use crate::backend::gpu::{Adapter, Device, DeviceRef, Launch, Memory, Product, Program, Shape, Traits, host, probe};
+use crate::backend::gpu::{Adapter, Device, DeviceRef, Launch, Memory, Product, Program, Shape, Tiling, Traits, host, probe};
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::Kernel;
 use crate::types::device::DeviceMemory;
@@ -38,7 +38,7 @@ pub(super) struct Cuda {
     context: usize,
     traits: RwLock<Traits>,
     /// By their texts.
-    made: Programs<String, Function>,
+    made: Programs<Module, Function>,
     pub(super) blocks: Pool<(), Block>,
     pub(super) streams: Pool<(), Stream>,
     pub(super) recordings: Pool<Sequence, Recording>,
@@ -123,7 +123,7 @@ pub fn open_on(driver: &'static dyn Driver, k: usize) -> Result<DeviceRef> {
     if let Some(why) = against {
         return Err(refuse(&why));
     }
-    let target = Target { processors: card.processors as usize, copies: card.capability >= COPIES };
+    let target = Target { processors: card.processors as usize, copies: card.capability >= COPIES, shared: card.shared as usize };
     let context = driver.open(k).map_err(|fault| refuse(&fault.to_string()))?;
     // Opened once per process, and used as long as that runs.
     let device: &'static Cuda = Box::leak(Box::new(Cuda {
@@ -153,20 +153,24 @@ impl Cuda {
     ///
     /// # Errors
     /// `E0523`.
-    fn function(&self, text: std::result::Result<String, Refusal>, alone: bool) -> Result<std::result::Result<Arc<Function>, Refusal>> {
+    fn function(&self, text: std::result::Result<Module, Refusal>, alone: bool) -> Result<std::result::Result<Arc<Function>, Refusal>> {
         match text {
-            Ok(text) => self.made.of(text, |text| self.loaded(text, alone)),
+            Ok(module) => self.made.of(module, |module| self.loaded(module, alone)),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
 
-    fn loaded(&self, text: &str, alone: bool) -> Result<std::result::Result<Function, Refusal>> {
+    fn loaded(&self, Module { text, shared }: &Module, alone: bool) -> Result<std::result::Result<Function, Refusal>> {
         let load = || -> std::result::Result<Function, Fault> {
             self.enter()?;
             let module = self.driver.load(text)?;
-            let mut made = Function { driver: self.driver, context: self.context, module, function: 0, most: 0, alone };
+            let mut made =
+                Function { driver: self.driver, context: self.context, module, function: 0, most: 0, shared: *shared as u32, alone };
             made.function = self.driver.function(module, text::ENTRY)?;
-            made.most = self.driver.resident(made.function, GROUP as u32)? * self.target.processors as u32;
+            if made.shared > 0 {
+                self.driver.share(made.function, made.shared)?;
+            }
+            made.most = self.driver.resident(made.function, GROUP as u32, made.shared)? * self.target.processors as u32;
             Ok(made)
         };
         match load() {
@@ -212,8 +216,11 @@ impl Device for Cuda {
         product::write(&mut text, product, Tile::of(product, self.target));
         Ok(self.function(text.module(Product::words()), false)?.map(|function| function as Program))
     }
-    fn whole(&self, parts: &[&Launch]) -> Result<Option<Program>> {
-        let found = self.function(whole::text(parts, self.target), false)?.ok();
+    fn tilings(&self, parts: &[&Launch]) -> Vec<Option<Tiling>> {
+        tiles::tilings(parts, self.target)
+    }
+    fn whole(&self, parts: &[&Launch], tilings: &[Option<Tiling>]) -> Result<Option<Program>> {
+        let found = self.function(whole::text(parts, tilings, self.target), false)?.ok();
         Ok(found.filter(|function| function.most > 0).map(|function| function as Program))
     }
     fn memory(&'static self, words: usize) -> Result<Box<dyn Memory>> {

@@ -9,7 +9,6 @@ use super::values::{Class, literal};
 use crate::backend::gpu::Product;
 use crate::backend::gpu::launch::{HEAD, LANES, STEPS};
 use crate::kernel::MemId;
-use crate::scalar::lanes::fused;
 use crate::scalar::product::DEPTH;
 
 /// Invocations of a block along columns and along rows.
@@ -303,17 +302,9 @@ impl Printer<'_> {
         let a: Vec<String> = (0..high).map(|i| load(left, (i * DOWN) * pitch + u * self.size)).collect();
         let row = self.tile.rows() * pitch + u * self.tile.columns() * self.size;
         let b: Vec<String> = (0..wide).map(|j| load(right, row + j * ACROSS * self.size)).collect();
-        let ty = self.class.ty();
         for (i, a) in a.iter().enumerate() {
             for (j, b) in b.iter().enumerate() {
-                let sum = &sums[i * wide + j];
-                if fused() {
-                    self.text.line(format!("fma.rn.{ty} {sum}, {a}, {b}, {sum};"));
-                } else {
-                    let product = self.text.temp(self.class);
-                    self.text.line(format!("mul.rn.{ty} {product}, {a}, {b};"));
-                    self.text.line(format!("add.rn.{ty} {sum}, {product}, {sum};"));
-                }
+                self.text.term(self.class, &sums[i * wide + j], a, b);
             }
         }
     }

@@ -3,12 +3,13 @@
 //! Every float instruction names its rounding and none flushes small numbers, so that nothing is contracted or lost.
 
 use super::ahead::Ring;
-use super::text::Text;
+use super::share::Share;
+use super::text::{Module, Text};
 use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::host::{Taken, taken};
-use crate::backend::gpu::launch::{FIRST, HEAD, INVOCATIONS, LANES, STATUS, STEPS, STOPPED};
-use crate::backend::gpu::{Shape, words};
+use crate::backend::gpu::launch::{FIRST, HEAD, LANES, STATUS, STEPS, STOPPED};
+use crate::backend::gpu::{Shape, Tiling, words};
 use crate::base::IdxVec;
 use crate::kernel::{CarryId, Kernel, Mem, MemId, Op, Reg};
 
@@ -19,25 +20,28 @@ pub struct Target {
     pub processors: usize,
     /// It copies to the memory of a block in the background: from compute capability 8.0 on.
     pub copies: bool,
+    /// Bytes that the memory of a block may have.
+    pub shared: usize,
 }
 
 /// The text of a kernel in a shape.
 ///
 /// # Errors
 /// A call of the host's functions that is always needed; more operands than parameters can name.
-pub fn text(kernel: &Kernel, shape: &Shape, target: Target) -> Result<String, Refusal> {
+pub fn text(kernel: &Kernel, shape: &Shape, target: Target) -> Result<Module, Refusal> {
     let taken = taken(kernel)?;
     let mut text = Text::new();
-    write(&mut text, kernel, shape, &taken, target);
+    write(&mut text, kernel, shape, (&taken, target), None);
     text.module(shape.words(kernel)).map_err(|_| Refusal(format!("it has {} operands", kernel.mems.len())))
 }
 
-/// Writes a kernel in a shape: all places and lanes, of which each invocation does its share.
-pub fn write(text: &mut Text, kernel: &Kernel, shape: &Shape, taken: &[Taken], target: Target) {
+/// Writes a kernel in a shape: all places and lanes, of which each invocation does its share. With a tiling, and the columns of the kernel, a block does
+/// those of its tiles.
+pub fn write(text: &mut Text, kernel: &Kernel, shape: &Shape, (taken, target): (&[Taken], Target), tiling: Option<(Tiling, usize)>) {
     let first = text.values(kernel.body.len());
     let ring = Ring::of(kernel, shape, target);
     let (lane, axes, addresses, carries) = (String::new(), vec![], IdxVec::new(), IdxVec::new());
-    Printer { kernel, shape, lane, axes, addresses, carries, first, ring, text }.kernel(taken);
+    Printer { kernel, shape, lane, axes, addresses, carries, first, ring, text }.kernel(taken, tiling);
 }
 
 /// Where a loop over steps is.
@@ -71,12 +75,15 @@ impl Printer<'_> {
         format!("{}{}", Class::of(self.kernel.dtype(r)).prefix(), r.0 + self.first)
     }
 
-    fn kernel(&mut self, taken: &[Taken]) {
+    fn kernel(&mut self, taken: &[Taken], tiling: Option<(Tiling, usize)>) {
         if let Some(ring) = &mut self.ring {
             ring.share(self.text);
         }
-        let (again, end) = (self.text.label(), self.text.label());
-        let at = self.invocation(&again, &end);
+        let share = match tiling {
+            Some((tiling, columns)) => Share::of_tiles(self.text, &tiling, columns),
+            None => Share::of_all(self.text),
+        };
+        self.invocation(&share.number);
         for (r, inst) in self.kernel.body.enumerate() {
             match &inst.op {
                 Op::Const(bits) => self.text.constant(inst.dtype, &self.name(r), *bits),
@@ -96,26 +103,13 @@ impl Printer<'_> {
             self.text.line(format!("bra {again};"));
             self.text.here(&end);
         }
-        if self.text.is_part() {
-            // There may be fewer invocations than the part has.
-            let (blocks, size) = (self.text.special("%nctaid.x"), self.text.special("%ntid.x"));
-            self.text.line(format!("mad.lo.u32 {at}, {blocks}, {size}, {at};"));
-            self.text.line(format!("bra {again};"));
-        }
-        self.text.here(&end);
+        share.end(self.text);
     }
 
-    /// Which lane and place this invocation is, from its number; those that are none leave.
-    fn invocation(&mut self, again: &str, end: &str) -> String {
+    /// Which lane and place an invocation is, from its number.
+    fn invocation(&mut self, number: &str) {
         let t = &mut *self.text;
-        let [block, size, thread] = ["%ctaid.x", "%ntid.x", "%tid.x"].map(|special| t.special(special));
-        let number = t.temp(Class::Word);
-        t.line(format!("mad.lo.u32 {number}, {block}, {size}, {thread};"));
-        let (count, beyond) = (t.param(INVOCATIONS), t.temp(Class::Pred));
-        t.here(again);
-        t.line(format!("setp.ge.u32 {beyond}, {number}, {count};"));
-        t.line(format!("@{beyond} bra {end};"));
-        let mut at = number.clone();
+        let mut at = number.to_string();
         let mut parted = |t: &mut Text, k: usize| {
             let (extent, rest, quotient) = (t.param(k), t.temp(Class::Word), t.temp(Class::Word));
             t.line(format!("rem.u32 {rest}, {at}, {extent};"));
@@ -126,7 +120,6 @@ impl Printer<'_> {
         self.lane = parted(t, LANES);
         self.axes = (0..self.shape.parallel).rev().map(|a| parted(t, HEAD + a)).collect();
         self.axes.reverse();
-        number
     }
 
     /// The begin of the loop over an axis: its number, where it goes on, and where it ends.

@@ -45,7 +45,7 @@ fn a_card_says_what_it_computes() {
     assert_eq!(device.0.about(), "PTX interpreted by the processor (compute capability 9.0, CUDA 12.4, a program on the processor)");
 }
 
-const CARD: ptx::Target = ptx::Target { processors: 2, copies: true };
+const CARD: ptx::Target = ptx::Target { processors: 2, copies: true, shared: 48 << 10 };
 
 /// y ← x + 1 of f32, each step a row further.
 fn successor() -> Kernel {
@@ -60,7 +60,7 @@ fn successor() -> Kernel {
 
 #[test]
 fn the_text_of_a_kernel() {
-    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0));
+    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0)).text;
     for line in [
         ".version 7.0\n.target sm_70\n.address_size 64",
         ".visible .entry main_kernel(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[68]\n)",
@@ -82,7 +82,7 @@ fn an_assembler_takes_the_text() {
     for seed in 0..6 {
         let options = Options { dtypes: all.clone(), stop: seed % 2 == 1, calls: false, insts: 30..=60, ..Options::default() };
         let shape = Shape { parallel: seed as usize % 3, ordered: seed as usize % 2, ahead: u64::MAX };
-        let text = ptx::text(&case(seed, &options).kernel, &shape, CARD).unwrap_or_else(|e| panic!("{}", e.0));
+        let text = ptx::text(&case(seed, &options).kernel, &shape, CARD).unwrap_or_else(|e| panic!("{}", e.0)).text;
         assemble::assemble(&ptxas, &text).unwrap_or_else(|why| panic!("seed {seed}: {why}\n{text}"));
     }
     assert!(assemble::assemble(&ptxas, "add.f32 %f0, %f0, %f0;").is_err());
@@ -96,7 +96,7 @@ fn many_operands_need_newer_drivers_and_more_are_refused() {
         (2..n).for_each(|_| {
             kernel.mems.push(mem.clone());
         });
-        ptx::text(&kernel, &Shape::default(), CARD)
+        ptx::text(&kernel, &Shape::default(), CARD).map(|module| module.text)
     };
     assert!(with(200).is_ok_and(|t| t.starts_with(".version 7.0\n")));
     assert!(with(400).is_ok_and(|t| t.starts_with(".version 8.1\n")));
@@ -287,14 +287,14 @@ fn a_kernel_that_the_driver_refuses_runs_on_the_host() {
 #[test]
 fn what_a_launch_touches_is_looked_at() {
     let fake = leaked(&[]);
-    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0));
+    let text = ptx::text(&successor(), &Shape::default(), CARD).unwrap_or_else(|e| panic!("{}", e.0)).text;
     let function = fake.load(&text).and_then(|module| fake.function(module, ENTRY)).unwrap_or_else(|f| panic!("{f}"));
     let heap = fake.allocate(64).unwrap_or_else(|f| panic!("{f}"));
     let stream = fake.stream().unwrap_or_else(|f| panic!("{f}"));
     // One lane, one step, one invocation; the operands at words 0 and 16, which is behind the end.
     let mut params = [0, 1, 1, 0, 0, 0, 1, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0];
     let call = |params: &[u32]| {
-        let call = Call { function, blocks: 1, threads: 32, heap, params };
+        let call = Call { function, blocks: 1, threads: 32, shared: 0, heap, params };
         fake.launch(&call, stream).and_then(|()| fake.wait(stream)).map_err(|f| f.text)
     };
     params[9] = 15;

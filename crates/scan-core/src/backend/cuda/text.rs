@@ -4,6 +4,7 @@ use super::values::Class;
 use crate::backend::cpu::Refusal;
 use crate::backend::gpu::launch::whole::EACH;
 use crate::kernel::MemId;
+use crate::scalar::lanes::fused;
 use std::fmt::Write;
 
 /// Invocations of a block.
@@ -12,6 +13,18 @@ pub const GROUP: usize = 128;
 pub const ENTRY: &str = "main_kernel";
 /// Bytes of parameters that every driver takes, and those that newer ones take; the address of the memory is one of them.
 const PARAMS: [usize; 2] = [4096, 32764];
+
+/// Bytes of the memory of a block that a text declares; more of it is told when it is launched.
+const DECLARED: usize = 48 << 10;
+
+/// A text that can be compiled.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Module {
+    /// The text.
+    pub text: String,
+    /// Bytes of the memory of a block that its launches are told.
+    pub shared: usize,
+}
 
 /// True for so many words of parameters as every driver takes.
 pub fn fits_all(words: usize) -> bool {
@@ -24,8 +37,11 @@ pub struct Text {
     out: String,
     registers: u32,
     labels: u32,
-    /// Bytes of memory that the invocations of a block share.
+    /// Bytes of memory that the invocations of a block share, and the first of those that parts use one after the other.
     shared: usize,
+    passing: usize,
+    /// The card copies to it in the background.
+    background: bool,
     /// Something is copied in the background.
     copies: bool,
     /// The address of the memory.
@@ -105,15 +121,56 @@ impl Text {
     }
     /// Memory that the invocations of a block share: where it begins. The parts of a step use the same, one after the other.
     pub fn share(&mut self, bytes: usize) -> String {
-        self.shared = self.shared.max(bytes);
+        self.shared = self.shared.max(self.passing + bytes);
         if self.turn.is_some() {
             self.line("bar.sync 0;");
         }
-        self.special("s")
+        let (begin, first) = (self.special("s"), self.temp(Class::Word));
+        self.line(format!("add.u32 {first}, {begin}, {};", self.passing));
+        first
+    }
+    /// So many bytes of it are kept by parts of a step; `background`: the card copies to it in the background.
+    pub fn keep(&mut self, bytes: usize, background: bool) {
+        (self.passing, self.background) = (bytes, background);
+    }
+    /// The first byte of it that parts use one after the other, of which this one uses so many.
+    pub fn passing(&mut self, bytes: usize) -> usize {
+        self.shared = self.shared.max(self.passing + bytes);
+        self.passing
+    }
+    /// An element of so many bytes to the memory of the block, where the guard holds: to where from where, each so many bytes behind an address. It is
+    /// there behind [`landed`](Text::landed).
+    pub fn copy_in(&mut self, guard: Option<&str>, (to, place): (&str, usize), (from, by): (&str, isize), size: usize) {
+        let guard = guard.map_or(String::new(), |guard| format!("@{guard} "));
+        if self.background {
+            self.copies = true;
+            self.line(format!("{guard}cp.async.ca.shared.global [{to}+{place}], [{from}+{by}], {size};"));
+            return;
+        }
+        let (class, ty) = if size == 8 { (Class::Long, "b64") } else { (Class::Word, "b32") };
+        let value = self.temp(class);
+        self.line(format!("{guard}ld.global.{ty} {value}, [{from}+{by}];"));
+        self.line(format!("{guard}st.shared.{ty} [{to}+{place}], {value};"));
+    }
+    /// Waits for what this invocation copied.
+    pub fn landed(&mut self) {
+        if self.background {
+            self.line("cp.async.wait_all;");
+        }
     }
     /// A copy in the background is used.
     pub fn copies(&mut self) {
         self.copies = true;
+    }
+    /// Adds a · b to a sum, as the law does.
+    pub fn term(&mut self, class: Class, sum: &str, a: &str, b: &str) {
+        let ty = class.ty();
+        if fused() {
+            return self.line(format!("fma.rn.{ty} {sum}, {a}, {b}, {sum};"));
+        }
+        let product = self.temp(class);
+        self.line(format!("mul.rn.{ty} {product}, {a}, {b};"));
+        self.line(format!("add.rn.{ty} {sum}, {product}, {sum};"));
     }
     /// A parameter of two words.
     pub fn param_long(&mut self, k: usize) -> String {
@@ -156,7 +213,7 @@ impl Text {
     ///
     /// # Errors
     /// More than parameters can be.
-    pub fn module(self, words: usize) -> Result<String, Refusal> {
+    pub fn module(self, words: usize) -> Result<Module, Refusal> {
         let bytes = 8 + 4 * words;
         // Newer drivers alone read the second version.
         let version = match PARAMS.iter().position(|&most| bytes <= most) {
@@ -166,14 +223,18 @@ impl Text {
         };
         let target = if self.copies { "sm_80" } else { "sm_70" };
         let mut out = format!(".version {version}\n.target {target}\n.address_size 64\n\n");
+        let told = if self.shared > DECLARED { self.shared } else { 0 };
+        if told > 0 {
+            out.push_str(".extern .shared .align 16 .b8 s[];\n");
+        }
         let _ = writeln!(out, ".visible .entry {ENTRY}(\n\t.param .u64 m,\n\t.param .align 4 .b8 p[{}]\n)", bytes - 8);
         let _ = writeln!(out, ".maxntid {GROUP}, 1, 1\n{{");
         for class in Class::ALL {
             let _ = writeln!(out, "\t.reg .{} {}<{}>;", class.ty(), class.prefix(), self.registers);
         }
-        if self.shared > 0 {
+        if self.shared > 0 && told == 0 {
             let _ = writeln!(out, "\t.shared .align 16 .b8 s[{}];", self.shared);
         }
-        Ok(out + &self.out + "\tret;\n}\n")
+        Ok(Module { text: out + &self.out + "\tret;\n}\n", shared: told })
     }
 }

@@ -1,26 +1,31 @@
 //! Many steps of launches as one launch: every block does its share of each part, and waits for the others where a part reads what another
 //! one wrote.
 //!
-//! Parameters: the [`HEAD`], then per part a word that says whether all wait before it, the part's own parameters (see [`launch`]), and per operand
+//! Parameters: the [`HEAD`], then per part a word that says who waits before it (a [`Wait`]), and whether a product's right side stays, the part's own parameters (see [`launch`]), and per operand
 //! where it begins in every second step, and how far it moves in two. All blocks of such a launch run at the same time.
 //!
 //! [`launch`]: crate::backend::gpu::launch
 
+use super::panel::{self, Panel};
 use super::product::{self, Tile};
 use super::ptx::{self, Target};
-use super::text::{Text, Turn};
+use super::text::{Module, Text, Turn};
 use super::values::Class;
 use crate::backend::cpu::Refusal;
-use crate::backend::gpu::Launch;
 use crate::backend::gpu::host::taken;
-use crate::backend::gpu::launch::whole::{COUNTER, HEAD, STEPS, words};
+use crate::backend::gpu::launch::whole::{COUNTER, HEAD, STEADY, STEPS, WAIT, Wait, words};
+use crate::backend::gpu::{Launch, Tiling};
 
-/// The text of so many steps of launches.
+/// The text of so many steps of launches, which blocks share so.
 ///
 /// # Errors
 /// As [`ptx::text`].
-pub fn text(parts: &[&Launch], target: Target) -> Result<String, Refusal> {
+pub fn text(parts: &[&Launch], tilings: &[Option<Tiling>], target: Target) -> Result<Module, Refusal> {
     let mut text = Text::new();
+    let panels: Vec<Option<Panel>> =
+        parts.iter().zip(tilings).map(|(part, tiling)| Some(Panel::new(part.product()?, (*tiling)?))).collect();
+    text.keep(panels.iter().flatten().map(Panel::kept).sum(), target.copies);
+    let mut kept = 0;
     let (steps, counter) = (text.param(STEPS), text.param(COUNTER));
     let barrier = Barrier::new(&mut text, &counter);
     let (step, again, end, done) = (text.temp(Class::Word), text.label(), text.label(), text.temp(Class::Pred));
@@ -33,15 +38,25 @@ pub fn text(parts: &[&Launch], target: Target) -> Result<String, Refusal> {
     text.line(format!("setp.ne.u32 {odd}, {low}, 0;"));
     text.line(format!("shr.u32 {pairs}, {step}, 1;"));
     let mut first = HEAD;
-    for (k, part) in parts.iter().enumerate() {
+    for (k, ((part, tiling), panel)) in parts.iter().zip(tilings).zip(&panels).enumerate() {
+        let flags = text.param(first);
         if k > 0 {
-            barrier.wait_if(&mut text, first);
+            barrier.wait_as(&mut text, &flags);
         }
         let at = part.shape().words(part.kernel());
         text.part(first + 1, Turn { odd: odd.clone(), pairs: pairs.clone(), at });
-        match part.product() {
-            Some(product) => product::write(&mut text, product, Tile::of(product, target)),
-            None => ptx::write(&mut text, part.kernel(), part.shape(), &taken(part.kernel())?, target),
+        match (part.product(), panel) {
+            (Some(_), Some(panel)) => {
+                let there = stays(&mut text, &flags, &step, panel);
+                let free = text.passing(panel.passing());
+                panel::write(&mut text, part, *panel, [kept, free], &there);
+                kept += panel.kept();
+            }
+            (Some(product), None) => product::write(&mut text, product, Tile::of(product, target)),
+            (None, _) => {
+                let tiling = tiling.map(|tiling| (tiling, tiling.columns(part)));
+                ptx::write(&mut text, part.kernel(), part.shape(), (&taken(part.kernel())?, target), tiling);
+            }
         }
         text.outside();
         first += words(part);
@@ -51,6 +66,20 @@ pub fn text(parts: &[&Launch], target: Target) -> Result<String, Refusal> {
     text.line(format!("bra {again};"));
     text.here(&end);
     text.module(first)
+}
+
+/// Whether the columns of a product are in the memory of the block: from the second step on, where they stay and each block has one tile.
+fn stays(text: &mut Text, flags: &str, step: &str, panel: &Panel) -> String {
+    let blocks = text.special("%nctaid.x");
+    let steady = text.temp(Class::Word);
+    text.line(format!("and.b32 {steady}, {flags}, {STEADY};"));
+    let [all, later, one] = [(); 3].map(|()| text.temp(Class::Pred));
+    text.line(format!("setp.ne.u32 {all}, {steady}, 0;"));
+    text.line(format!("setp.gt.u32 {later}, {step}, 0;"));
+    text.line(format!("setp.le.u32 {one}, {}, {blocks};", panel.tiles()));
+    text.line(format!("and.pred {all}, {all}, {later};"));
+    text.line(format!("and.pred {all}, {all}, {one};"));
+    all
 }
 
 /// Where all blocks wait for each other: a number that each counts up.
@@ -74,11 +103,18 @@ impl Barrier {
         Barrier { counter, all, blocks, counts }
     }
 
-    /// Waits, where the parameter says so.
-    fn wait_if(&self, text: &mut Text, flag: usize) {
-        let (flag, none, behind) = (text.param(flag), text.temp(Class::Pred), text.label());
-        text.line(format!("setp.eq.u32 {none}, {flag}, 0;"));
-        text.line(format!("@{none} bra {behind};"));
+    /// Waits as a part's first word says.
+    fn wait_as(&self, text: &mut Text, flags: &str) {
+        let (wait, behind, all) = (text.temp(Class::Word), text.label(), text.label());
+        text.line(format!("and.b32 {wait}, {flags}, {WAIT};"));
+        for (kind, label) in [(Wait::All, &all), (Wait::Nobody, &behind)] {
+            let is = text.temp(Class::Pred);
+            text.line(format!("setp.eq.u32 {is}, {wait}, {};", kind as u32));
+            text.line(format!("@{is} bra {label};"));
+        }
+        text.line("bar.sync 0;");
+        text.line(format!("bra {behind};"));
+        text.here(&all);
         self.wait(text);
         text.here(&behind);
     }

@@ -184,7 +184,8 @@ impl Space {
     /// `E0523`.
     pub fn whole(&mut self, program: &Program, parts: &[whole::Part], steps: usize) -> Result<()> {
         self.launches += 1;
-        let invocations = parts.iter().map(|part| part.launch.invocations()).max().unwrap_or(0);
+        let invocations =
+            parts.iter().map(|p| p.tiling.map_or_else(|| p.launch.invocations(), |tiling| tiling.invocations())).max().unwrap_or(0);
         let params = whole::params(parts, STATUS_WORDS, 0, COUNTER, steps);
         self.memory.run_whole(program, &params, COUNTER, invocations)
     }

@@ -18,10 +18,11 @@ impl<K: PartialEq, T> Pool<K, T> {
     pub const fn new(count: usize, size: u64) -> Pool<K, T> {
         Pool { free: Mutex::new(vec![]), most: (count, size) }
     }
-    /// One of a size in a range, with its size.
+    /// The least one of a size in a range, with its size.
     pub fn take(&self, key: &K, sizes: RangeInclusive<u64>) -> Option<(u64, T)> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = free.iter().position(|(k, size, _)| k == key && sizes.contains(size))?;
+        let fits = free.iter().enumerate().filter(|(_, (k, size, _))| k == key && sizes.contains(size));
+        let at = fits.min_by_key(|(_, (_, size, _))| *size)?.0;
         let (_, size, thing) = free.swap_remove(at);
         Some((size, thing))
     }
@@ -84,7 +85,9 @@ mod tests {
         assert_eq!((pool.take(&'b', 0..=99), pool.take(&'a', 25..=30)), (None, Some((30, 3))));
         pool.give('b', 200, 5);
         assert_eq!((pool.take(&'a', 0..=99), pool.take(&'b', 0..=200)), (None, Some((200, 5))), "one alone may be larger");
-        pool.give('a', 1, 6);
+        pool.give('a', 50, 6);
+        pool.give('a', 20, 7);
+        assert_eq!(pool.take(&'a', 15..=60), Some((20, 7)), "the least that will do");
         pool.clear();
         assert_eq!(pool.take(&'a', 0..=99), None);
     }

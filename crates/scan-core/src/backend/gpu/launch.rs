@@ -5,6 +5,7 @@
 //! step, and the strides of the axes. Words are counted from the begin of the call's memory; where a device reaches other memory, too, that may
 //! lie before it.
 
+pub mod tiling;
 pub mod whole;
 
 use super::{DeviceRef, Program, lost, words};
@@ -295,8 +296,19 @@ impl Launch {
     }
     /// How many invocations it has.
     pub fn invocations(&self) -> usize {
-        let places = || self.lanes * self.outer[..self.shape.parallel].iter().product::<usize>();
-        self.product.map_or_else(places, |p| p.1)
+        self.product.map_or_else(|| self.invocations_of_all(), |p| p.1)
+    }
+    /// How many it has where each place and lane is one.
+    pub fn invocations_of_all(&self) -> usize {
+        self.lanes * self.outer[..self.shape.parallel].iter().product::<usize>()
+    }
+    /// Extents of the axes around, and the lanes.
+    pub fn extents(&self) -> (&[usize], usize) {
+        (&self.outer, self.lanes)
+    }
+    /// How far an operand moves, in words.
+    pub fn strides(&self, mem: MemId) -> &Strides {
+        &self.strides[mem.0 as usize]
     }
     /// Lanes × places × steps × instructions of so many steps.
     pub fn work(&self, steps: usize) -> usize {

@@ -14,6 +14,7 @@ pub mod storage;
 pub mod testing;
 
 pub use heap::{Region, Space};
+pub use launch::tiling::Tiling;
 pub use launch::{Launch, Product, Shape};
 
 use crate::backend::cpu::Refusal;
@@ -90,12 +91,16 @@ pub trait Device: Send + Sync {
     fn product(&self, _: &Product) -> Result<std::result::Result<Program, Refusal>> {
         Ok(Err(Refusal("a device without products".into())))
     }
-    /// The program of so many steps of launches, one after the other, each of which sees what those before it wrote; `None` where each is launched
-    /// on its own.
+    /// How blocks share each of launches that are to be one program; `None`: as it comes.
+    fn tilings(&self, parts: &[&Launch]) -> Vec<Option<Tiling>> {
+        vec![None; parts.len()]
+    }
+    /// The program of so many steps of launches, shared so, one after the other, each of which sees what those before it wrote; `None` where each is
+    /// launched on its own.
     ///
     /// # Errors
     /// `E0523` where the device is lost.
-    fn whole(&self, _: &[&Launch]) -> Result<Option<Program>> {
+    fn whole(&self, _: &[&Launch], _: &[Option<Tiling>]) -> Result<Option<Program>> {
         Ok(None)
     }
     /// Memory of so many words.

@@ -1,6 +1,7 @@
 //! The plan of a function: its graph with loops and groups of elementwise nodes replaced by compiled kernels. What has no kernel
 //! stays as it is, and the evaluator walks over both.
 
+mod apart;
 mod before;
 mod bound;
 mod device;

@@ -1,15 +1,14 @@
 //! The parts of a step that is a list, as launches on a device.
 
+use super::apart::{meets, steady};
 use super::mixed::{Part, Piece};
 use crate::backend::cpu::Refusal;
-use crate::backend::gpu::launch::ahead;
 use crate::backend::gpu::{DeviceRef, Launch, Product, host, kernels, words};
 use crate::base::Result;
 use crate::ir::Op;
 use crate::ir::op::OuterSum;
-use crate::kernel::nest::Use;
 use crate::kernel::{MemId, Nest};
-use crate::lower::mixed::{At, Place, Run};
+use crate::lower::mixed::{Place, Run};
 use crate::types::DType;
 use crate::types::shape::count;
 use smallvec::{SmallVec, smallvec};
@@ -93,8 +92,9 @@ fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Resu
         refused => return Ok(refused),
     };
     if nest.places() > 0 {
-        let together = meets(nest, item, in_place);
-        match Launch::of_nest(device, nest.clone(), together, steady(nest, item, in_place))? {
+        let nest = Nest { fills: vec![], ..nest.clone() };
+        let (together, ahead) = (meets(&nest, item, in_place), steady(&nest, item, in_place));
+        match Launch::of_nest(device, nest, together, ahead)? {
             Ok(launch) => tasks.push(Task { launch, operands: spots }),
             Err(refusal) => return Ok(Err(refusal)),
         }
@@ -102,50 +102,9 @@ fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Resu
     Ok(Ok(tasks))
 }
 
-/// The operands of a nest that nothing writes which it writes.
-fn steady(nest: &Nest, item: &Piece, in_place: &[bool]) -> u64 {
-    let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
-    let written: Vec<usize> = (0..places.len()).filter(|&k| nest.writes(k)).collect();
-    ahead(&nest.kernel, |mem| {
-        let k = mem.0 as usize;
-        written.iter().all(|&w| w != k && !near((nest, w, places[w]), (nest, k, places[k]), in_place))
-    })
-}
-
 fn spots(item: &Piece) -> SmallVec<[(Spot, usize); 4]> {
     let ins = (0..item.ins.len()).map(|k| (Spot::In(k), 0));
     ins.chain((0..item.outs.len()).map(|k| (Spot::Out(k), 0))).collect()
-}
-
-/// Whether what a nest writes meets another operand in other ways than element on element.
-fn meets(nest: &Nest, item: &Piece, in_place: &[bool]) -> bool {
-    let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
-    let written = (0..places.len()).filter(|&k| nest.writes(k));
-    let pairs = written.flat_map(|w| (0..places.len()).filter(move |&k| k != w).map(move |k| (w, k)));
-    let mut close = pairs.filter(|&(w, k)| near((nest, w, places[w]), (nest, k, places[k]), in_place));
-    close.any(|(w, k)| {
-        let lanes = |k: usize| nest.kernel.mems[MemId(k as u32)].lane;
-        let same = places[w].at == places[k].at && places[w].first == places[k].first;
-        !same || nest.strides[w] != nest.strides[k] || lanes(w) != lanes(k)
-    })
-}
-
-/// Whether two operands of a nest may have an element in common.
-fn near(a: (&Nest, usize, &Place), b: (&Nest, usize, &Place), in_place: &[bool]) -> bool {
-    let range = |(nest, k, place): (&Nest, usize, &Place)| {
-        let (low, high) = nest.reach(k, Use::of(&nest.kernel)[k]);
-        let base = if let At::Arena(offset) = place.at { offset } else { 0 } + place.first * place.dtype.size();
-        (base as isize + low, base as isize + high)
-    };
-    let meet = || {
-        let (a, b) = (range(a), range(b));
-        a.0 < b.1 && b.0 < a.1
-    };
-    match (a.2.at, b.2.at) {
-        (At::Arena(_), At::Arena(_)) => meet(),
-        (At::Row(s, i), At::Row(t, j)) => s == t && (in_place[s.0 as usize] || i == j) && meet(),
-        _ => false,
-    }
 }
 
 /// Elements moved.

@@ -59,6 +59,8 @@ pub struct There {
     count: Vec<Task>,
     /// Words between the launches of a part.
     scratch: usize,
+    /// Bytes of the host's temporaries that a word of the device's stands for.
+    bytes: usize,
     /// A launch may find that it needs the host.
     may_need_host: bool,
     /// The host looks after each step whether the loop stops.
@@ -73,6 +75,8 @@ pub struct There {
 pub struct Laid {
     space: Space,
     arena: Region,
+    /// Bytes of the host's temporaries per word.
+    bytes: usize,
     scratch: Region,
     rows: Vec<Region>,
     seqs: Vec<Option<Region>>,
@@ -116,6 +120,7 @@ impl There {
             writes,
             count,
             scratch,
+            bytes: temporaries(plan, pieces),
             may_need_host,
             stops: plan.stop.is_some(),
             whole: OnceLock::new(),
@@ -182,8 +187,7 @@ impl There {
 
     fn regions(&self, plan: &MixedLoop, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
         let mut layout = Plan::new();
-        // A word per byte of the host's: every temporary then has room for its elements, whatever they are.
-        let arena = layout.region(DType::I8, 0..plan.arena);
+        let arena = layout.region(DType::I8, 0..plan.arena.div_ceil(self.bytes));
         let scratch = layout.region(DType::I32, 0..4 * self.scratch);
         let windows = plan.windows.iter().zip(rows);
         let rows = windows.map(|(w, &n)| layout.region(w.dtype, 0..n)).collect();
@@ -195,7 +199,7 @@ impl There {
         for (region, (_, o)) in before.iter().zip(&steady) {
             space.bring(region, o.memory, o.offset..o.memory.span().1)?;
         }
-        Ok(Laid { space, arena, scratch, rows, seqs, before, pace: (0, Instant::now(), FIRST) })
+        Ok(Laid { space, arena, bytes: self.bytes, scratch, rows, seqs, before, pace: (0, Instant::now(), FIRST) })
     }
 
     /// Runs from step `done` up to step `end`, in memory of the host that does not move; `here(k, step)` runs part k on the host.
@@ -323,6 +327,13 @@ fn out_of(item: &Piece, spot: Spot) -> &Place {
     if let Spot::Out(k) = spot { &item.outs[k] } else { &item.outs[0] }
 }
 
+/// Bytes of the host's temporaries per word of the device's, which has room for whatever elements lie there: the size of the smallest ones.
+fn temporaries(plan: &MixedLoop, pieces: &[Piece]) -> usize {
+    let places = pieces.iter().flat_map(|piece| piece.ins.iter().chain(&piece.outs)).chain(plan.writes.iter().map(|w| &w.2));
+    let there = places.chain(&plan.stop).filter(|place| matches!(place.at, At::Arena(_)));
+    there.map(|place| place.dtype.size()).min().unwrap_or(1).min(size_of::<u32>())
+}
+
 fn is_step(place: &Place) -> bool {
     place.at == At::Arena(0)
 }
@@ -365,7 +376,9 @@ impl Laid {
             Base { at: base.at + by, ..base }
         };
         match place.at {
-            At::Arena(offset) => Base { at: self.arena.at + offset + by, from: self.arena.at, to: self.arena.at + self.arena.words },
+            At::Arena(offset) => {
+                Base { at: self.arena.at + offset / self.bytes + by, from: self.arena.at, to: self.arena.at + self.arena.words }
+            }
             At::Slot(_) => unreachable!("laid out"),
             At::Row(id, _) => host(&self.rows[id.0 as usize]),
             // Of rows without elements nothing is read.

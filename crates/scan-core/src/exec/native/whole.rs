@@ -6,7 +6,7 @@ use super::tasks::Task;
 use super::there::{Laid, Operands};
 use crate::backend::gpu::launch::MOST_STEPS;
 use crate::backend::gpu::launch::whole::Part;
-use crate::backend::gpu::{DeviceRef, Launch, Program};
+use crate::backend::gpu::{DeviceRef, Launch, Program, Tiling};
 use crate::base::Result;
 use crate::base::clock::Instant;
 use crate::ir::EvalCx;
@@ -21,6 +21,8 @@ const PRODUCT: usize = 800;
 /// A step's launches as a program of all of them.
 pub struct Whole {
     program: Program,
+    /// How blocks share each part.
+    tilings: Vec<Option<Tiling>>,
     /// Steps of a launch.
     portion: Portion,
 }
@@ -34,8 +36,9 @@ impl Whole {
         let cost =
             |part: &&Launch| if part.product().is_some() { PRODUCT } else { part.kernel().body.len() + 16 * part.kernel().mems.len() };
         let fits = parts.iter().map(cost).sum::<usize>() <= LONGEST && parts.iter().all(|part| part.apart().is_empty());
-        let program = if fits { device.0.whole(parts)? } else { None };
-        Ok(program.map(|program| Whole { program, portion: Portion::new(FIRST, 8.0) }))
+        let tilings = device.0.tilings(parts);
+        let program = if fits { device.0.whole(parts, &tilings)? } else { None };
+        Ok(program.map(|program| Whole { program, tilings, portion: Portion::new(FIRST, 8.0) }))
     }
 
     /// Runs from step `done` up to step `end`.
@@ -53,7 +56,9 @@ impl Whole {
     ) -> Result<()> {
         while *done < end {
             let now = self.portion.next().clamp(1, (end - *done).min(MOST_STEPS));
-            let parts: Vec<Part> = tasks.iter().map(|(task, operands)| part(laid, memories, task, operands, [*done, now])).collect();
+            let shared = tasks.iter().zip(&self.tilings);
+            let parts: Vec<Part> =
+                shared.map(|((task, operands), &tiling)| Part { tiling, ..part(laid, memories, task, operands, [*done, now]) }).collect();
             let start = Instant::now();
             laid.space().whole(&self.program, &parts, now)?;
             laid.space().finish()?;
@@ -76,5 +81,10 @@ fn part<'t>(laid: &Laid, memories: &Memories, task: &'t Task, operands: &Operand
     // Where every step is alike, the second one is a stride further on.
     let every = memories.period() == 1;
     let second = if steps > 1 { begin(first + 1) } else { begin(first) };
-    Part { launch: &task.launch, bases: [begin(first), second], strides: strides.iter().map(|s| if every { 2 * s } else { *s }).collect() }
+    Part {
+        launch: &task.launch,
+        tiling: None,
+        bases: [begin(first), second],
+        strides: strides.iter().map(|s| if every { 2 * s } else { *s }).collect(),
+    }
 }

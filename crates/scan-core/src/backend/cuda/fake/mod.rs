@@ -20,6 +20,9 @@ const PROCESSORS: u32 = 2;
 const RESIDENT: u32 = 2;
 /// Bytes of the memory of the card.
 const MEMORY: u64 = 1 << 27;
+/// Bytes of the memory of a block, at most and without being asked.
+const SHARED: u32 = 227 << 10;
+const DECLARED: u32 = 48 << 10;
 /// Where the first memory begins.
 const FIRST: u64 = 0x7_0000_0000;
 /// A module was not understood.
@@ -75,7 +78,8 @@ pub struct Counts {
 #[derive(Clone)]
 struct Launch {
     function: usize,
-    size: [u32; 2],
+    /// Blocks, threads of a block, and bytes of its memory that are told.
+    size: [u32; 3],
     params: Vec<u8>,
     /// All blocks at the same time.
     together: bool,
@@ -94,6 +98,8 @@ struct State {
     programs: BTreeMap<usize, Program>,
     streams: BTreeMap<usize, Vec<Work>>,
     graphs: BTreeMap<usize, Vec<Launch>>,
+    /// Bytes of the memory of a block that functions may be told, where they are more.
+    shared: BTreeMap<usize, u32>,
     /// A fault of a launch stays: nothing works behind it.
     broken: Option<u32>,
     plants: Vec<Plant>,
@@ -204,7 +210,9 @@ impl State {
         params.extend(call.params.iter().flat_map(|w| w.to_le_bytes()));
         let fits =
             params.len() as u64 >= program.bytes && (1..=program.threads).contains(&call.threads) && (1..1 << 31).contains(&call.blocks);
-        let size = [call.blocks, call.threads];
+        let size = [call.blocks, call.threads, call.shared];
+        let let_have = self.shared.get(&call.function).copied().unwrap_or(DECLARED);
+        let fits = fits && program.shared as u32 + call.shared <= let_have && program.told == (call.shared > 0);
         if fits { Ok(Launch { function: call.function, size, params, together: false }) } else { Err(fault(INVALID_VALUE)) }
     }
 }
@@ -243,7 +251,13 @@ impl Driver for Fake {
     }
     fn cards(&self) -> Answer<Vec<Card>> {
         self.state().call("cards")?;
-        Ok(vec![Card { name: "PTX interpreted by the processor".into(), capability: [9, 0], memory: MEMORY, processors: PROCESSORS }])
+        Ok(vec![Card {
+            name: "PTX interpreted by the processor".into(),
+            capability: [9, 0],
+            memory: MEMORY,
+            processors: PROCESSORS,
+            shared: SHARED,
+        }])
     }
     fn open(&self, card: usize) -> Answer<usize> {
         self.state().call("open")?;
@@ -263,7 +277,9 @@ impl Driver for Fake {
         Ok(number)
     }
     fn unload(&self, module: usize) {
-        self.state().programs.remove(&module);
+        let mut state = self.state();
+        state.programs.remove(&module);
+        state.shared.remove(&module);
     }
     fn function(&self, module: usize, name: &str) -> Answer<usize> {
         let mut state = self.state();
@@ -341,11 +357,20 @@ impl Driver for Fake {
         state.streams.entry(stream).or_default().push(Work::Launch(Launch { together: true, ..launch }));
         Ok(())
     }
-    fn resident(&self, function: usize, threads: u32) -> Answer<u32> {
+    fn share(&self, function: usize, bytes: u32) -> Answer<()> {
+        let mut state = self.state();
+        state.call("share")?;
+        if bytes > SHARED || !state.programs.contains_key(&function) {
+            return Err(fault(INVALID_VALUE));
+        }
+        state.shared.insert(function, bytes);
+        Ok(())
+    }
+    fn resident(&self, function: usize, threads: u32, shared: u32) -> Answer<u32> {
         let mut state = self.state();
         state.call("resident")?;
         let fits = state.programs.get(&function).is_some_and(|p| threads <= p.threads);
-        if fits { Ok(RESIDENT) } else { Err(fault(INVALID_VALUE)) }
+        if fits { Ok(RESIDENT.min(SHARED / shared.max(1))) } else { Err(fault(INVALID_VALUE)) }
     }
     fn wait(&self, stream: usize) -> Answer<()> {
         let mut state = self.state();

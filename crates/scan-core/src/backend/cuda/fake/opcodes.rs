@@ -88,6 +88,8 @@ pub enum Code {
     /// Of the memory of a block.
     LoadShared,
     StoreShared,
+    /// An address is a multiple of so many bytes.
+    Aligned(usize),
     /// All threads of a block wait for each other.
     Barrier,
     /// Memory is added to.

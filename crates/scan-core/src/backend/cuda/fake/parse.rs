@@ -42,8 +42,9 @@ pub struct Program {
     pub bytes: u64,
     /// The most threads of a block.
     pub threads: u32,
-    /// Bytes of the memory that they share.
+    /// Bytes of the memory that they share; launches tell more where they may.
     pub shared: usize,
+    pub told: bool,
 }
 
 type Read<T> = Result<T, String>;
@@ -101,6 +102,10 @@ impl Reader {
             ".shared" => {
                 let count = line.strip_prefix(".shared .align 16 .b8 s[").and_then(|l| l.strip_suffix("];")).ok_or("an array")?;
                 self.program.shared = number(count)? as usize;
+                Ok(())
+            }
+            ".extern" if line == ".extern .shared .align 16 .b8 s[];" => {
+                self.program.told = true;
                 Ok(())
             }
             ".version" | ".target" | ".address_size" => self.head(line),
@@ -173,9 +178,31 @@ impl Reader {
             (guard, rest) = (Some((register, !name.starts_with('!'))), inst);
         }
         let (opcode, operands) = rest.split_once(' ').unwrap_or((rest, ""));
+        if let Some((count, ty)) = opcode.strip_prefix("ld.shared.v").and_then(|rest| rest.split_once('.')) {
+            return self.vector(guard, count, ty, operands);
+        }
         let mut inst = self.instruction(opcode, operands)?;
         inst.guard = guard;
         self.program.body.push(inst);
+        Ok(())
+    }
+
+    /// A load of several values that lie beside each other: from a multiple of their bytes, one after the other.
+    fn vector(&mut self, guard: Option<(usize, bool)>, count: &str, ty: &str, operands: &str) -> Read<()> {
+        let [values, place] = &split(operands)[..] else { return Err("two operands".into()) };
+        let values: Vec<String> = values.trim_matches(['{', '}']).split(',').map(|v| v.trim().to_string()).collect();
+        let ty = Ty::of(ty).ok_or("no type")?;
+        let (each, all) = (i64::from(ty.bits() / 8), ty.bits() as usize / 8 * values.len());
+        if number(count)? as usize != values.len() || ![8, 16].contains(&all) {
+            return Err("so many values".into());
+        }
+        for (k, value) in values.into_iter().enumerate() {
+            let inst = self.access(Code::LoadShared, ty, &[value, place.clone()])?;
+            if k == 0 {
+                self.program.body.push(Inst { guard, code: Code::Aligned(all), ..inst.clone() });
+            }
+            self.program.body.push(Inst { guard, by: inst.by + k as i64 * each, ..inst });
+        }
         Ok(())
     }
 
@@ -223,9 +250,8 @@ impl Reader {
                 let bytes = number(bytes)? as usize;
                 let to = self.access(Code::LoadShared, Ty::B32, &["%r0".to_string(), to.clone()])?;
                 let from = self.access(Code::Load, Ty::B32, &["%r0".to_string(), from.clone()])?;
-                let args = [to.args[0], from.args[0], Arg::Bits(0)];
-                let known = [4, 8, 16].contains(&bytes);
-                return if known && from.by == 0 {
+                let args = [to.args[0], from.args[0], Arg::Bits(from.by as u64)];
+                return if [4, 8, 16].contains(&bytes) {
                     Ok(Inst { code: Code::CopyAsync(bytes), args, by: to.by, ..ret })
                 } else {
                     Err("4, 8 or 16 bytes".into())
@@ -241,8 +267,8 @@ impl Reader {
         let stores = matches!(code, Code::Store | Code::StoreShared | Code::AddTo);
         let (place, other) = if stores { (first, second) } else { (second, first) };
         let place = place.strip_prefix('[').and_then(|p| p.strip_suffix(']')).ok_or("an address")?;
-        let (name, by) = place.split_once('+').map_or((place, Ok(0)), |(name, by)| (name, number(by)));
-        let mut inst = Inst { guard: None, code, ty, to: 0, args: [Arg::Bits(0); 3], by: by? as i64 };
+        let (name, by) = place.split_once('+').map_or((place, Ok(0)), |(name, by)| (name, distance(by)));
+        let mut inst = Inst { guard: None, code, ty, to: 0, args: [Arg::Bits(0); 3], by: by? };
         if code == Code::LoadParam {
             inst.by += *self.program.params.get(name).ok_or("no such parameter")? as i64;
         } else {
@@ -306,7 +332,7 @@ impl Reader {
         if text.starts_with('%') {
             return self.target_of(text, ty).map(Arg::Reg);
         }
-        if text == "s" && self.program.shared > 0 && ty == Ty::U32 {
+        if text == "s" && (self.program.shared > 0 || self.program.told) && ty == Ty::U32 {
             return Ok(Arg::Bits(0));
         }
         if let Some(hex) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0d")) {
@@ -341,6 +367,12 @@ fn widened(ty: Ty) -> Ty {
         Ty::S8 | Ty::S16 => Ty::S32,
         ty => ty,
     }
+}
+
+/// A number with a sign, of 32 bits.
+fn distance(text: &str) -> Read<i64> {
+    let away = text.strip_prefix('-').map_or_else(|| number(text).map(|n| n as i64), |n| number(n).map(|n| -(n as i64)))?;
+    i32::try_from(away).map(i64::from).map_err(|_| "too far".to_string())
 }
 
 fn number(text: &str) -> Read<u64> {

@@ -39,14 +39,14 @@ const LAUNCH_FAILED: u32 = 719;
 ///
 /// # Errors
 /// The number of the first fault.
-pub fn run(program: &Program, [blocks, threads]: [u32; 2], params: &[u8], memory: &mut dyn Words, order: Order) -> Result<(), u32> {
+pub fn run(program: &Program, [blocks, threads, shared]: [u32; 3], params: &[u8], memory: &mut dyn Words, order: Order) -> Result<(), u32> {
     let mut numbers: Vec<u64> = (0..u64::from(blocks)).collect();
     if order.backwards {
         numbers.reverse();
     }
     let at_a_time = if order.together { numbers.len() } else { 1 };
     for some in numbers.chunks(at_a_time) {
-        let block = |&k: &u64| Block::new(program, [u64::from(threads), k, u64::from(blocks)], order.backwards);
+        let block = |&k: &u64| Block::new(program, [u64::from(threads), k, u64::from(blocks), u64::from(shared)], order.backwards);
         let mut open: Vec<Block> = some.iter().map(block).collect();
         while !open.is_empty() {
             open.iter_mut().try_for_each(|block| block.go_on(program, params, memory))?;
@@ -87,12 +87,12 @@ enum State {
 }
 
 impl Block {
-    fn new(program: &Program, [threads, block, blocks]: [u64; 3], backwards: bool) -> Block {
+    fn new(program: &Program, [threads, block, blocks, told]: [u64; 4], backwards: bool) -> Block {
         let thread = |k: u64| {
             let place = [if backwards { threads - 1 - k } else { k }, threads, block, blocks];
             Thread { place, registers: vec![], at: 0, state: State::GoesOn, asked: vec![], groups: VecDeque::new() }
         };
-        Block { threads: (0..threads).map(thread).collect(), all: threads as usize, shared: vec![DIRT; program.shared] }
+        Block { threads: (0..threads).map(thread).collect(), all: threads as usize, shared: vec![DIRT; program.shared + told as usize] }
     }
 
     /// Every thread goes on until it ends or waits; those that wait are let go where all do.
@@ -160,7 +160,7 @@ impl Thread {
                 return Ok(());
             }
             Code::CopyAsync(bytes) => {
-                let copy = Copy(place(), arg(1), bytes);
+                let copy = Copy(place(), arg(1).wrapping_add(arg(2)), bytes);
                 self.asked.push(copy);
                 return Ok(());
             }
@@ -168,6 +168,7 @@ impl Thread {
                 self.groups.push_back(std::mem::take(&mut self.asked));
                 return Ok(());
             }
+            Code::Aligned(bytes) => return if place().is_multiple_of(bytes as u64) { Ok(()) } else { Err(MISALIGNED_ADDRESS) },
             Code::Landed(open) => return self.land(open, memory, shared),
             Code::Load => memory.load(place(), bytes)?,
             Code::LoadShared => within(shared, place(), bytes).map(|b| number(b))?,

@@ -17,7 +17,7 @@ fn words(lines: &str) -> Answer<[u32; 4]> {
     let fake = Fake::default();
     let module = fake.load(&kernel(lines))?;
     let (function, heap, stream) = (fake.function(module, "k")?, fake.allocate(16)?, fake.stream()?);
-    fake.launch(&Call { function, blocks: 1, threads: 1, heap, params: &[3, 4] }, stream)?;
+    fake.launch(&Call { function, blocks: 1, threads: 1, shared: 0, heap, params: &[3, 4] }, stream)?;
     let mut found = [0; 4];
     fake.read(heap, &mut found, stream).map(|()| found)
 }

@@ -64,6 +64,7 @@ extern "system" fn attribute(to: *mut c_int, which: c_int, device: c_int) -> u32
         75 => 8,
         76 => 6,
         16 => 3,
+        97 => 101_376,
         which => panic!("attribute {which}"),
     };
     unsafe { tell(Ok(value), to) }
@@ -129,9 +130,9 @@ extern "system" fn launch(
     params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> u32 {
-    assert!([y, z, ty, tz] == [1; 4] && shared == 0 && extra.is_null());
+    assert!([y, z, ty, tz] == [1; 4] && extra.is_null());
     let (heap, params) = unsafe { heap_and_words(function as usize, params) };
-    let call = Call { function: function as usize, blocks: x, threads: tx, heap, params: &params };
+    let call = Call { function: function as usize, blocks: x, threads: tx, shared, heap, params: &params };
     code(FAKE.launch(&call, stream as usize))
 }
 extern "system" fn together(
@@ -146,14 +147,17 @@ extern "system" fn together(
     stream: Handle,
     params: *mut *mut c_void,
 ) -> u32 {
-    assert!([y, z, ty, tz] == [1; 4] && shared == 0);
+    assert_eq!([y, z, ty, tz], [1; 4]);
     let (heap, params) = unsafe { heap_and_words(function as usize, params) };
-    let call = Call { function: function as usize, blocks: x, threads: tx, heap, params: &params };
+    let call = Call { function: function as usize, blocks: x, threads: tx, shared, heap, params: &params };
     code(FAKE.launch_together(&call, stream as usize))
 }
+extern "system" fn share(function: Handle, attribute: c_int, bytes: c_int) -> u32 {
+    assert_eq!(attribute, 8);
+    code(FAKE.share(function as usize, bytes as u32))
+}
 extern "system" fn resident(to: *mut c_int, function: Handle, threads: c_int, shared: usize) -> u32 {
-    assert_eq!(shared, 0);
-    unsafe { tell(FAKE.resident(function as usize, threads as u32).map(|n| n as c_int), to) }
+    unsafe { tell(FAKE.resident(function as usize, threads as u32, shared as u32).map(|n| n as c_int), to) }
 }
 extern "system" fn wait(stream: Handle) -> u32 {
     code(FAKE.wait(stream as usize))
@@ -181,6 +185,7 @@ extern "system" fn instantiate(to: *mut Handle, graph: Handle, flags: u64) -> u3
             function: *function,
             blocks: *blocks,
             threads: *threads,
+            shared: 0,
             heap: *heap,
             params,
         })
@@ -194,7 +199,7 @@ extern "system" fn set(executable: Handle, at: Handle, node: *const Node) -> u32
     let node = unsafe { &*node };
     let (heap, params) = unsafe { heap_and_words(node.function as usize, node.params) };
     let (blocks, threads) = (node.blocks[0], node.threads[0]);
-    let call = Call { function: node.function as usize, blocks, threads, heap, params: &params };
+    let call = Call { function: node.function as usize, blocks, threads, shared: node.shared, heap, params: &params };
     let graphs = GRAPHS.lock().unwrap_or_else(PoisonError::into_inner);
     let graph = graphs.iter().find(|g| g.executable == executable as usize).expect("a graph that was made");
     code(FAKE.set(graph, at as usize - 1, &call))
@@ -243,6 +248,7 @@ fn driver() -> &'static Real {
         copy,
         launch,
         together,
+        share,
         resident,
         wait,
         graph,
@@ -272,14 +278,15 @@ fn kernels_run_through_the_interface() {
     let text = ptx::text(
         &case(1, &Options { calls: false, ..Options::default() }).kernel,
         &Shape::default(),
-        ptx::Target { processors: 3, copies: true },
+        ptx::Target { processors: 3, copies: true, shared: 48 << 10 },
     )
-    .expect("a text");
+    .expect("a text")
+    .text;
     let function = driver.load(&text).and_then(|m| driver.function(m, ENTRY)).expect("a function");
     let (heap, stream) = (driver.allocate(1 << 16).expect("memory"), driver.stream().expect("a stream"));
     // No invocation of it does anything.
     let params = vec![0; FAKE.params(function)];
-    let calls = [1, 2].map(|blocks| Call { function, blocks, threads: 32, heap, params: &params });
+    let calls = [1, 2].map(|blocks| Call { function, blocks, threads: 32, shared: 0, heap, params: &params });
     let graph = driver.graph(&calls).expect("a graph");
     assert_eq!(graph.nodes.len(), 2);
     let before = FAKE.counts();
