@@ -216,6 +216,56 @@ def test_sums_of_many_rows(device, shape, axis, dtype):
     both(device, [x], outputs, (np.random.default_rng(1).normal(size=shape) * 20).astype(dtype))
 
 
+@pytest.mark.parametrize("host", ["first", "last", "both"])
+def test_slices_of_a_row_that_the_host_computes(device, host):
+    """What the host does not write of a row was written on the device, and stays."""
+    h0, u = rs.dmatrix("h0"), rs.dmatrix("u")
+
+    def step(h, u):
+        a = h @ u
+        first, last = a[:, :20], a[:, 20:]
+        first = rs.erf(first) if host != "last" else rs.tanh(first * 2)
+        last = rs.erf(last) if host != "first" else rs.tanh(last * 2)
+        return rs.concatenate([first, last, first * last], axis=1)[:, 7:47]
+
+    out = rs.loop(step, init=h0, n_steps=5, given=[u])
+    args = np.ones((3, 40)), np.random.default_rng(8).normal(size=(40, 40)) / 9
+    f = both(device, [h0, u], [out], *args)
+    assert "runs on the host: it calls `erf`" in f.explain().loops[0].variants[0].reason
+    both(device, [h0, u], [out[-1], *rs.grad(rs.sum(out**3), [h0, u])], *args)
+
+
+EXPONENTIALS = {
+    "softmax": rs.softmax,
+    "log_softmax": rs.log_softmax,
+    "logsumexp": lambda x, axis: rs.logsumexp(x, axis=axis, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+@pytest.mark.parametrize("shape, axis", [((8, 70), 1), ((300, 8), 0), ((3, 50, 7), 1), ((5, 1), 1), ((2, 0), 1), ((2, 600), 1)])
+@pytest.mark.parametrize("name", EXPONENTIALS)
+def test_exponentials_of_rows(device, name, shape, axis, dtype):
+    x = rs.tensor(dtype, [None] * len(shape), "x")
+    numbers = (np.random.default_rng(3).normal(size=shape) * 4).astype(dtype)
+    odd = [np.full(shape, value, dtype) for value in ([-np.inf, np.nan, -0.0] if dtype != "int16" else [0])]
+    mixed = np.where(np.arange(numbers.size).reshape(shape) % 3 == 0, odd[0], numbers)
+    values = [numbers, *odd, mixed, *([] if dtype == "int16" else [np.where(mixed > 3, np.asarray(np.inf, dtype), mixed)])]
+    for value in values:
+        f = both(device, [x], EXPONENTIALS[name](x * 1, axis=axis), value)
+    assert not device.startswith("cuda") or 0 in shape or "on the host" not in str(f.explain())
+
+
+def test_a_step_with_a_softmax_runs_on_the_device(device):
+    h0, k, v = rs.dmatrix("h0"), rs.dmatrix("k"), rs.dmatrix("v")
+    out = rs.loop(lambda h, k, v: rs.softmax(h @ k, axis=1) @ v + 0.5 * h, init=h0, n_steps=4, given=[k, v])
+    rng = np.random.default_rng(9)
+    args = [rng.normal(size=shape) for shape in ((3, 12), (12, 70), (70, 12))]
+    f = both(device, [h0, k, v], [out[-1], *rs.grad(rs.sum(out**2), [h0, k, v])], *args)
+    there = all("on the host" not in loop.variants[0].reason for loop in f.explain().loops)
+    assert there or not device.startswith("cuda"), str(f.explain())
+
+
 @pytest.mark.parametrize("taps", [(-2, -1), (-3, -1), (-4,)])
 def test_a_network_that_reads_rows_further_back(device, taps):
     h0, u, x = rs.tensor3("h0"), rs.dmatrix("u"), rs.tensor3("x")

@@ -40,6 +40,7 @@ mod rowwise;
 pub mod scan;
 mod schedule;
 mod siblings;
+mod spelled;
 pub mod stepwise;
 mod tables;
 mod value;
@@ -48,6 +49,7 @@ mod window;
 
 use crate::base::Diagnostic;
 pub use nodes::{Lowering, expressible};
+pub use spelled::spelled;
 pub use value::{Layout, Val};
 pub use window::Window;
 

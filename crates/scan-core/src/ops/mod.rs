@@ -39,6 +39,7 @@ pub(crate) mod softmax;
 mod solve_slogdet;
 mod sort;
 mod spectral;
+mod spelled;
 pub(crate) mod support;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -20,6 +20,7 @@ pub use launch::{Launch, Product, Shape};
 use crate::backend::cpu::Refusal;
 use crate::base::{Diagnostic, Kind, Result};
 use crate::kernel::{Kernel, Op};
+use crate::scalar::lanes::fused;
 use crate::types::DType;
 use crate::types::device::DeviceMemory;
 pub use crate::types::words::words;
@@ -201,6 +202,10 @@ const SPELLED: [usize; 2] = [12, 80];
 const OPERAND: usize = 16;
 
 impl Traits {
+    /// True where it has f64, and what the law computes with it takes an instruction each.
+    pub fn is_quick_in_f64(&self) -> bool {
+        self.no_f64.is_none() && (self.fused[1] || !fused())
+    }
     /// Why a kernel is too long for a device to compile; `None` where it is not.
     pub fn too_long(&self, kernel: &Kernel) -> Option<String> {
         let cost = |inst: &crate::kernel::Inst| match inst.op {

@@ -6,6 +6,7 @@ use crate::kernel::nest::Use;
 use crate::kernel::{MemId, Nest};
 use crate::lower::mixed::{At, Place};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// So many sums are tried before two operands count as such that have elements in common.
 const TRIED: usize = 256;
@@ -18,6 +19,16 @@ pub fn steady(nest: &Nest, item: &Piece, in_place: &[bool]) -> u64 {
         let k = mem.0 as usize;
         written.iter().all(|&w| w != k && !near((nest, w, places[w]), (nest, k, places[k]), in_place))
     })
+}
+
+/// The bytes that a nest touches of an operand, from its begin on, and whether these are the elements of its places and no others.
+pub fn touched(nest: &Nest, operand: usize) -> (Range<isize>, bool) {
+    let (low, high) = nest.reach(operand, Use::of(&nest.kernel)[operand]);
+    let size = nest.kernel.mems[MemId(operand as u32)].dtype.size() as isize;
+    let Some(mut walk) = walk(nest, operand) else { return (low..high, false) };
+    walk.sort_unstable_by_key(|&(by, _)| by.abs());
+    let packed = walk.iter().try_fold(size, |all, &(by, n)| (by.abs() == all).then_some(all * n as isize));
+    (low..high, nest.places() > 0 && packed == Some(high - low))
 }
 
 /// Whether what a nest writes meets another operand in other ways than element on element.

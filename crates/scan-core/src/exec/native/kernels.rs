@@ -52,6 +52,10 @@ impl Versions {
             tier.expect_runs(nest.lanes, nest.steps.saturating_mul(runs), runs);
         }
     }
+    /// The nests of both.
+    pub fn nests(&self) -> [&NestPlan; 2] {
+        self.both.each_ref().map(|(_, nest)| nest)
+    }
     /// The one that does more.
     pub fn larger(&self) -> &Tiered {
         let [(no, _), (yes, _)] = &self.both;

@@ -21,7 +21,7 @@ use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Scan, StateId};
 use crate::lower::mixed::MixedLoop;
 use crate::lower::scan::{CHANGES, LoopKernel, lower};
-use crate::lower::{Refusal, Window, mixed};
+use crate::lower::{Lowered, Refusal, Window, mixed, spelled};
 use crate::scan::{kept, retype, step};
 use crate::types::device::Crossed;
 use crate::types::{Array, DType, Type};
@@ -189,11 +189,18 @@ impl NativeLoop {
             },
             Err(e) => e.0,
         };
-        match mixed::lower(&self.scan, types, values, &[]) {
+        match self.list(types, values) {
             Err(e) => (Variant::Refused(e.0), 1),
             Ok(plan) if !self.begins_as(ins, &plan.windows) => (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => self.listed(plan, why),
         }
+    }
+    /// The loop as a list, of ops that devices have kernels for where it runs on one.
+    fn list(&self, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
+        // Exponentials are computed in f64.
+        let there = if let Engine::Device(device) = self.engine { device.0.traits().is_quick_in_f64() } else { false };
+        let spelled = if there { spelled(&self.scan, types, values)? } else { None };
+        mixed::lower(spelled.as_ref().unwrap_or(&self.scan), types, values, &[])
     }
     fn listed(&self, plan: MixedLoop, why: String) -> (Variant, usize) {
         let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));

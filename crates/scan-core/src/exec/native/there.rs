@@ -1,6 +1,7 @@
 //! A loop whose step is a list, on a device: its states, temporaries and what all steps read lie there; parts that have no launch run on the
 //! host, between which what they read and write crosses.
 
+use super::apart::touched;
 use super::bound::Halt;
 use super::memories::Memories;
 use super::mixed::{Part as Kind, Piece};
@@ -13,7 +14,7 @@ use crate::backend::gpu::{DeviceRef, Launch, words};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result};
 use crate::ir::{EvalCx, StateId};
-use crate::kernel::LEVELS;
+use crate::kernel::{LEVELS, Nest};
 use crate::lower::Window;
 use crate::lower::mixed::{At, MixedLoop, Place};
 use crate::types::DType;
@@ -43,8 +44,10 @@ pub enum Part {
     Here {
         /// Why.
         why: String,
-        /// It changes a part of its results alone: the rest must be there.
-        in_part: bool,
+        /// The bytes that it touches of what it reads, from its begin on.
+        reads: Vec<Range<isize>>,
+        /// The same of its results, and whether it writes all of them: else what is there must be.
+        writes: Vec<(Range<isize>, bool)>,
     },
 }
 
@@ -94,9 +97,8 @@ impl There {
         let (mut parts, mut scratch) = (vec![], 0);
         for piece in pieces {
             scratch = scratch.max(tasks::scratch(piece));
-            let in_part = matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
             let tasks = tasks::of(device, piece, &plan.in_place)?;
-            parts.push(tasks.map_or_else(|refusal| Part::Here { why: refusal.0, in_part }, Part::There));
+            parts.push(tasks.map_or_else(|refusal| here(piece, refusal.0), Part::There));
         }
         if !parts.iter().any(|p| matches!(p, Part::There(_))) {
             return Ok(None);
@@ -226,7 +228,7 @@ impl There {
             memories.count(*done);
             self.step(cx, laid, (plan, pieces, memories), *done, &mut |cx, k| here(cx, k, *done - first))?;
             if let Some(stop) = &plan.stop {
-                laid.fetch(memories, stop, *done)?;
+                laid.fetch(memories, stop, *done, &whole(stop))?;
                 stopped = truth_at(&memories.place(stop, *done), stop.dtype);
             }
             *done += 1;
@@ -295,14 +297,16 @@ impl There {
                         laid.launch(memories, task, &|spot| if let Spot::In(i) = spot { &item.ins[i] } else { out_of(item, spot) }, step)?;
                     }
                 }
-                Part::Here { in_part, .. } => {
-                    let writes = if *in_part { &item.outs[..] } else { &[] };
-                    for place in item.ins.iter().chain(writes).filter(|p| !is_step(p)) {
-                        laid.fetch(memories, place, step)?;
+                Part::Here { reads, writes, .. } => {
+                    for (place, bytes) in item.ins.iter().zip(reads).filter(|(place, _)| !is_step(place)) {
+                        laid.fetch(memories, place, step, bytes)?;
+                    }
+                    for (place, (bytes, _)) in item.outs.iter().zip(writes).filter(|(_, (_, all))| !all) {
+                        laid.fetch(memories, place, step, bytes)?;
                     }
                     here(cx, k)?;
-                    for place in &item.outs {
-                        laid.send(memories, place, step)?;
+                    for (place, (bytes, _)) in item.outs.iter().zip(writes) {
+                        laid.send(memories, place, step, bytes)?;
                     }
                 }
             }
@@ -316,6 +320,32 @@ impl There {
         }
         Ok(laid.wait(cx)?)
     }
+}
+
+/// A part that runs on the host, for a reason.
+fn here(piece: &Piece, why: String) -> Part {
+    let nests: Option<[&Nest; 2]> = match &piece.part {
+        Kind::Nest(_, nest) => Some([nest, nest]),
+        Kind::Either(versions) => Some(versions.nests().map(|nest| &**nest)),
+        _ => None,
+    };
+    if let Some(nests) = nests {
+        let both = |k| {
+            let [(a, a_all), (b, b_all)] = nests.map(|nest| touched(nest, k));
+            (a.start.min(b.start)..a.end.max(b.end), a_all && b_all && a == b)
+        };
+        let mut reads: Vec<_> = (0..piece.ins.len() + piece.outs.len()).map(both).collect();
+        let writes = reads.split_off(piece.ins.len());
+        return Part::Here { why, reads: reads.into_iter().map(|(bytes, _)| bytes).collect(), writes };
+    }
+    let all = !matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
+    let writes = piece.outs.iter().map(|place| (whole(place), all)).collect();
+    Part::Here { why, reads: piece.ins.iter().map(whole).collect(), writes }
+}
+
+/// The bytes of all elements of a place.
+fn whole(place: &Place) -> Range<isize> {
+    0..(count(&place.shape) * place.dtype.size()) as isize
 }
 
 /// Where the number of the step lies.
@@ -412,28 +442,29 @@ impl Laid {
         self.space.run(&task.launch, &bases, steps, first)
     }
 
-    /// What of the device's memory stands for a place.
-    fn region(&self, memories: &Memories, place: &Place, step: usize, offset: usize) -> Region {
-        let at = self.base(memories, place, step).at;
-        Region { at, words: count(&place.shape) * words(place.dtype), dtype: place.dtype, first: offset }
+    /// What of the device's memory stands for bytes from the begin of a place on, and where these lie with the host.
+    fn region(&self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> (Region, Range<usize>) {
+        let (size, wide) = (place.dtype.size(), words(place.dtype));
+        let first = memories.place(place, step).offset.wrapping_add_signed(bytes.start);
+        let at = self.base(memories, place, step).at.wrapping_add_signed(in_words(bytes.start, size, wide));
+        let region = Region { at, words: bytes.len() / size * wide, dtype: place.dtype, first };
+        (region, first..first + bytes.len())
     }
 
-    /// Brings a value to the host's memory.
-    fn fetch(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
+    /// Brings bytes of a value to the host's memory.
+    fn fetch(&mut self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> Result<()> {
         let operand = memories.place(place, step);
         if !matches!(operand.memory, Memory::Write(_)) {
             return Ok(());
         }
-        let region = self.region(memories, place, step, operand.offset);
-        let bytes = count(&place.shape) * place.dtype.size();
-        self.space.take(&region, operand.memory, operand.offset..operand.offset + bytes)
+        let (region, bytes) = self.region(memories, place, step, bytes);
+        self.space.take(&region, operand.memory, bytes)
     }
-    /// Brings a value to the device's memory.
-    fn send(&mut self, memories: &Memories, place: &Place, step: usize) -> Result<()> {
+    /// Brings bytes of a value to the device's memory.
+    fn send(&mut self, memories: &Memories, place: &Place, step: usize, bytes: &Range<isize>) -> Result<()> {
         let operand = memories.place(place, step);
-        let region = self.region(memories, place, step, operand.offset);
-        let bytes = count(&place.shape) * place.dtype.size();
-        self.space.bring(&region, operand.memory, operand.offset..operand.offset + bytes)
+        let (region, bytes) = self.region(memories, place, step, bytes);
+        self.space.bring(&region, operand.memory, bytes)
     }
 
     /// Waits for the device where it has enough to do, and looks whether the caller wants to stop.
