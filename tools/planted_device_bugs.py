@@ -82,6 +82,10 @@ BUGS = [
     ("cuda", "launches begin at the first step", NATIVE + "device.rs", "space.run(launch, &bases, now, first + «done as i64»)?;", "0"),
     ("cuda", "the last rows stay on the device", NATIVE + "there.rs",
      "let end = operand.offset + (done - first + «window.span») * window.row_bytes();", "0"),
-    ("cuda", "what the host changes in part is not fetched", NATIVE + "there.rs", "let writes = if «*in_part» {", "false"),
+    ("cuda", "what the host changes in part is not fetched", NATIVE + "there.rs", ".filter(|(_, (_, all))| «!all»)", "false"),
+    ("cuda", "more of a row is sent than the host wrote", NATIVE + "there.rs",
+     "Kind::Nest(_, nest) => «Some([nest, nest])»,", "None"),
+    ("cuda", "numbers that are not there decide which is the largest", "ops/spelled.rs",
+     "let numbers = «g.select(is_number, wide, low)»;", "{ let _ = (is_number, low); wide }"),
     ("cuda", "nobody asks whether the host was needed", NATIVE + "there.rs", "if «laid.space.status()?.taken» {", "false"),
 ]  # fmt: skip
