@@ -85,6 +85,8 @@ BUGS = [
     ("cuda", "what the host changes in part is not fetched", NATIVE + "there.rs", ".filter(|(_, (_, all))| «!all»)", "false"),
     ("cuda", "more of a row is sent than the host wrote", NATIVE + "there.rs",
      "Kind::Nest(_, nest) => «Some([nest, nest])»,", "None"),
+    ("cuda", "a node of one block counts the next one", "ops/spelled/reductions.rs",
+     "(«g.select(two, both, first)», nodes)", "{ let _ = (two, first); both }"),
     ("cuda", "numbers that are not there decide which is the largest", "ops/spelled.rs",
      "let numbers = «g.select(is_number, wide, low)»;", "{ let _ = (is_number, low); wide }"),
     ("cuda", "nobody asks whether the host was needed", NATIVE + "there.rs", "if «laid.space.status()?.taken» {", "false"),

@@ -1,5 +1,7 @@
 //! Ops in terms of others, with the same bits: for devices, which have no kernels for them.
 
+mod reductions;
+
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
 use crate::scalar::ElemOp;
@@ -17,10 +19,12 @@ struct Powers {
 }
 
 impl Op {
-    /// Adds to a graph what computes the result of the op for an input of known extents by sums, extremes and elementwise ops; `None` where the
-    /// op is not one of those that are made of them.
-    pub fn spelled(&self, g: &mut Graph, x: Value) -> Option<Value> {
+    /// Adds to a graph what computes the result of the op for an input of known extents by sums and extremes of few elements, and elementwise ops, in
+    /// f64 if that is quick; `None` where the op is not one of those that are made of them.
+    pub fn spelled(&self, g: &mut Graph, x: Value, quick_in_f64: bool) -> Option<Value> {
         let wide = match self {
+            Op::Reduce(op) => return reductions::spelled(g, x, op),
+            _ if !quick_in_f64 => return None,
             Op::Softmax(Softmax { axis }) => {
                 let p = powers(g, x, *axis)?;
                 g.div(p.powers, p.sum)
@@ -43,6 +47,10 @@ impl Op {
     }
 }
 
+fn extents(g: &Graph, x: Value) -> Option<Extents> {
+    g.ty(x).dims.iter().map(|dim| dim.value()).collect()
+}
+
 /// The largest element along an axis; NaN where there is one.
 fn largest(g: &mut Graph, x: Value, axis: usize) -> Value {
     g.emit(Reduce { kind: ReduceKind::Max, axes: vec![axis], keepdims: true }, &[x])
@@ -50,7 +58,7 @@ fn largest(g: &mut Graph, x: Value, axis: usize) -> Value {
 
 /// Exponentials along an axis; `None` where it has no elements.
 fn powers(g: &mut Graph, x: Value, axis: usize) -> Option<Powers> {
-    g.ty(x).dims.iter().map(|dim| dim.value()).collect::<Option<Extents>>().filter(|extents| count(extents) > 0)?;
+    extents(g, x).filter(|extents| count(extents) > 0)?;
     let float = g.cast(x, g.ty(x).dtype.to_float());
     let wide = g.cast(float, DType::F64);
     let (low, is_number) = (g.number(DType::F64, f64::NEG_INFINITY), g.eq(wide, wide));

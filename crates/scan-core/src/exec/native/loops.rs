@@ -197,9 +197,10 @@ impl NativeLoop {
     }
     /// The loop as a list, of ops that devices have kernels for where it runs on one.
     fn list(&self, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
-        // Exponentials are computed in f64.
-        let there = if let Engine::Device(device) = self.engine { device.0.traits().is_quick_in_f64() } else { false };
-        let spelled = if there { spelled(&self.scan, types, values)? } else { None };
+        let spelled = match self.engine {
+            Engine::Device(device) => spelled(&self.scan, types, values, device.0.traits().is_quick_in_f64())?,
+            _ => None,
+        };
         mixed::lower(spelled.as_ref().unwrap_or(&self.scan), types, values, &[])
     }
     fn listed(&self, plan: MixedLoop, why: String) -> (Variant, usize) {
