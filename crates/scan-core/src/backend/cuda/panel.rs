@@ -117,12 +117,9 @@ impl Printer<'_> {
         let all = self.panel.tiles();
         let thread = self.text.special("%tid.x");
         let tile = self.text.special("%ctaid.x");
-        let (again, end) = (self.text.label(), self.text.label());
-        self.text.here(&again);
-        let done = self.compare("ge", &tile, all);
-        self.text.line(format!("@{done} bra {end};"));
-        let (down, beside) = (self.word("div.u32", &tile, across), self.word("rem.u32", &tile, across));
-        let first = [self.word("mul.lo.u32", &down, rows), self.word("mul.lo.u32", &beside, columns)];
+        let open = self.text.count(&tile, all);
+        let (down, beside) = (self.text.word("div.u32", &tile, across), self.text.word("rem.u32", &tile, across));
+        let first = [self.text.word("mul.lo.u32", &down, rows), self.text.word("mul.lo.u32", &beside, columns)];
         self.text.line("bar.sync 0;");
         self.rows_in(&thread, &first[0]);
         let present = self.text.label();
@@ -133,17 +130,9 @@ impl Printer<'_> {
         self.text.line("bar.sync 0;");
         self.chains(&thread, &first);
         let blocks = self.text.special("%nctaid.x");
-        self.text.line(format!("add.u32 {tile}, {tile}, {blocks};"));
-        self.text.line(format!("bra {again};"));
-        self.text.here(&end);
+        self.text.counted(open, Some(&blocks));
     }
 
-    /// A word: `a op b`.
-    fn word(&mut self, op: &str, a: &str, b: impl std::fmt::Display) -> String {
-        let word = self.text.temp(Class::Word);
-        self.text.line(format!("{op} {word}, {a}, {b};"));
-        word
-    }
     fn compare(&mut self, relation: &str, a: &str, b: impl std::fmt::Display) -> String {
         let pred = self.text.temp(Class::Pred);
         self.text.line(format!("setp.{relation}.u32 {pred}, {a}, {b};"));
@@ -170,7 +159,7 @@ impl Printer<'_> {
     /// The address of a byte of the block's memory.
     fn place(&mut self, moves: &[(&str, usize)], at: usize) -> String {
         let shared = self.text.special("s");
-        let mut word = self.word("add.u32", &shared, at);
+        let mut word = self.text.word("add.u32", &shared, at);
         for (by, bytes) in moves {
             let next = self.text.temp(Class::Word);
             self.text.line(format!("mad.lo.u32 {next}, {by}, {bytes}, {word};"));
@@ -186,8 +175,8 @@ impl Printer<'_> {
         // Invocations beside each other read elements beside each other.
         let wide = k.next_power_of_two().min(GROUP);
         let deep = GROUP / wide;
-        let (along, row) = (self.word("rem.u32", thread, wide), self.word("div.u32", thread, wide));
-        let from = self.word("add.u32", first, &row);
+        let (along, row) = (self.text.word("rem.u32", thread, wide), self.text.word("div.u32", thread, wide));
+        let from = self.text.word("add.u32", first, &row);
         let [step, down] = self.left;
         let address = self.address(0, [(&from, down), (&along, step)]);
         let to = self.place(&[(&row, pitch), (&along, size)], self.at[0]);
@@ -200,7 +189,7 @@ impl Printer<'_> {
         for i in 0..high.div_ceil(deep) {
             let own = (high % deep != 0).then(|| self.compare("lt", &row, high - i * deep));
             let below = (m % high != 0).then(|| {
-                let at = self.word("add.u32", &from, i * deep);
+                let at = self.text.word("add.u32", &from, i * deep);
                 self.compare("lt", &at, m)
             });
             let inside = self.both(own, below);
@@ -221,12 +210,12 @@ impl Printer<'_> {
         let (size, pitch, all) = (self.panel.size(), self.panel.pitch(), self.panel.columns());
         let wide = all.next_power_of_two().min(GROUP);
         let deep = GROUP / wide;
-        let (across, begin) = (self.word("rem.u32", thread, wide), self.word("div.u32", thread, wide));
+        let (across, begin) = (self.text.word("rem.u32", thread, wide), self.text.word("div.u32", thread, wide));
         for c in 0..all.div_ceil(wide) {
-            let own = self.word("add.u32", &across, c * wide);
+            let own = self.text.word("add.u32", &across, c * wide);
             let inside = self.compare("lt", &own, all);
-            let (within, far) = (self.word("rem.u32", &own, columns), self.word("div.u32", &own, columns));
-            let near = self.word("add.u32", first, &within);
+            let (within, far) = (self.text.word("rem.u32", &own, columns), self.text.word("div.u32", &own, columns));
+            let near = self.text.word("add.u32", first, &within);
             let there = (period % columns != 0).then(|| self.compare("lt", &near, period));
             let inside = self.both(Some(inside), there).expect("there is one");
             let column = self.text.temp(Class::Word);
@@ -234,16 +223,12 @@ impl Printer<'_> {
             let each = (size / 4) as isize;
             let address = self.address(1, [(&begin, self.down), (&column, each)]);
             let to = self.place(&[(&own, pitch), (&begin, size)], self.at[1]);
-            let (at, again, end) = (self.word("add.u32", &begin, 0), self.text.label(), self.text.label());
-            self.text.here(&again);
-            let done = self.compare("ge", &at, k);
-            self.text.line(format!("@{done} bra {end};"));
+            let at = self.text.word("add.u32", &begin, 0);
+            let open = self.text.count(&at, k);
             self.text.copy_in(Some(&inside), (&to, 0), (&address, 0), size);
-            self.text.line(format!("add.u32 {at}, {at}, {deep};"));
             self.text.line(format!("add.u32 {to}, {to}, {};", deep * size));
             self.text.line(format!("add.s64 {address}, {address}, {};", 4 * deep as isize * self.down));
-            self.text.line(format!("bra {again};"));
-            self.text.here(&end);
+            self.text.counted(open, Some(&deep.to_string()));
         }
     }
 
@@ -251,17 +236,14 @@ impl Printer<'_> {
     fn chains(&mut self, thread: &str, first: &[String; 2]) {
         let ([high, wide], chains) = (self.panel.each(), self.panel.chains());
         let (down, across) = (self.panel.rows() / high, self.panel.columns() / wide);
-        let task = self.word("add.u32", thread, 0);
-        let (again, end) = (self.text.label(), self.text.label());
-        self.text.here(&again);
-        let done = self.compare("ge", &task, chains * down * across);
-        self.text.line(format!("@{done} bra {end};"));
-        let (column, rest) = (self.word("rem.u32", &task, across), self.word("div.u32", &task, across));
-        let (row, chain) = (self.word("rem.u32", &rest, down), self.word("div.u32", &rest, down));
+        let task = self.text.word("add.u32", thread, 0);
+        let open = self.text.count(&task, chains * down * across);
+        let (column, rest) = (self.text.word("rem.u32", &task, across), self.text.word("div.u32", &task, across));
+        let (row, chain) = (self.text.word("rem.u32", &rest, down), self.text.word("div.u32", &rest, down));
         let sums = self.chain([&row, &column], &chain);
         for i in 0..high {
             for j in 0..wide {
-                let own = [self.word("add.u32", &row, i * down), self.word("add.u32", &column, j * across)];
+                let own = [self.text.word("add.u32", &row, i * down), self.text.word("add.u32", &column, j * across)];
                 let sum = &sums[i * wide + j];
                 if chains > 1 {
                     let (size, columns) = (self.panel.size(), self.panel.columns());
@@ -273,9 +255,7 @@ impl Printer<'_> {
                 }
             }
         }
-        self.text.line(format!("add.u32 {task}, {task}, {GROUP};"));
-        self.text.line(format!("bra {again};"));
-        self.text.here(&end);
+        self.text.counted(open, Some(&GROUP.to_string()));
         if chains > 1 {
             self.text.line("bar.sync 0;");
             self.add_up(thread, first);
@@ -300,7 +280,7 @@ impl Printer<'_> {
         if k % DEPTH == 0 || k < DEPTH {
             let n = k.min(DEPTH);
             let each = (UNROLLED / (high * wide)).clamp(vector, 32) / vector * vector;
-            let left = self.word("add.u32", "0", 0);
+            let left = self.text.word("add.u32", "0", 0);
             let (again, turns) = (self.text.label(), n / each);
             if turns > 0 {
                 self.text.here(&again);
@@ -387,12 +367,9 @@ impl Printer<'_> {
     /// The chains of each element added up in order.
     fn add_up(&mut self, thread: &str, first: &[String; 2]) {
         let (size, rows, columns) = (self.panel.size(), self.panel.rows(), self.panel.columns());
-        let at = self.word("add.u32", thread, 0);
-        let (again, end) = (self.text.label(), self.text.label());
-        self.text.here(&again);
-        let done = self.compare("ge", &at, rows * columns);
-        self.text.line(format!("@{done} bra {end};"));
-        let own = [self.word("div.u32", &at, columns), self.word("rem.u32", &at, columns)];
+        let at = self.text.word("add.u32", thread, 0);
+        let open = self.text.count(&at, rows * columns);
+        let own = [self.text.word("div.u32", &at, columns), self.text.word("rem.u32", &at, columns)];
         let from = self.place(&[(&at, size)], self.at[2]);
         let ty = self.class.ty();
         let [total, next] = [(); 2].map(|()| self.text.temp(self.class));
@@ -404,17 +381,15 @@ impl Printer<'_> {
             }
         }
         self.store(first, &own, &total);
-        self.text.line(format!("add.u32 {at}, {at}, {GROUP};"));
-        self.text.line(format!("bra {again};"));
-        self.text.here(&end);
+        self.text.counted(open, Some(&GROUP.to_string()));
     }
 
     /// An element of the tile to the result, if it is one.
     fn store(&mut self, first: &[String; 2], own: &[String; 2], value: &str) {
         let Tiling { rows: m, period, tile: [rows, columns], .. } = self.panel.tiling;
-        let row = self.word("add.u32", &first[0], &own[0]);
-        let (within, far) = (self.word("rem.u32", &own[1], columns), self.word("div.u32", &own[1], columns));
-        let near = self.word("add.u32", &first[1], &within);
+        let row = self.text.word("add.u32", &first[0], &own[0]);
+        let (within, far) = (self.text.word("rem.u32", &own[1], columns), self.text.word("div.u32", &own[1], columns));
+        let near = self.text.word("add.u32", &first[1], &within);
         let below = (m % rows != 0).then(|| self.compare("lt", &row, m));
         let beside = (period % columns != 0).then(|| self.compare("lt", &near, period));
         let inside = self.both(below, beside).map_or(String::new(), |pred| format!("@{pred} "));

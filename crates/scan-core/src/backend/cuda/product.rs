@@ -108,15 +108,10 @@ impl Printer<'_> {
         let bytes = self.left() + self.tile.depth * self.tile.columns() * self.size;
         let shared = self.text.share(bytes);
         let (tile, tiles, across) = self.tiles();
-        let (again, end, done) = (self.text.label(), self.text.label(), self.text.temp(Class::Pred));
-        self.text.here(&again);
-        self.text.line(format!("setp.ge.u32 {done}, {tile}, {tiles};"));
-        self.text.line(format!("@{done} bra {end};"));
+        let open = self.text.count(&tile, tiles);
         self.tile(&tile, &across, &shared);
         let blocks = self.text.special("%nctaid.x");
-        self.text.line(format!("add.u32 {tile}, {tile}, {blocks};"));
-        self.text.line(format!("bra {again};"));
-        self.text.here(&end);
+        self.text.counted(open, Some(&blocks));
     }
 
     /// The number of this block's first tile, of how many, and how many lie beside each other.
@@ -136,12 +131,6 @@ impl Printer<'_> {
         (tile, tiles, across)
     }
 
-    /// A word: `a op b`.
-    fn word(&mut self, op: &str, a: &str, b: impl std::fmt::Display) -> String {
-        let word = self.text.temp(Class::Word);
-        self.text.line(format!("{op} {word}, {a}, {b};"));
-        word
-    }
     /// A word: a · b + c.
     fn mad(&mut self, a: &str, b: impl std::fmt::Display, c: &str) -> String {
         let word = self.text.temp(Class::Word);
@@ -169,10 +158,10 @@ impl Printer<'_> {
     /// One tile of the result.
     fn tile(&mut self, tile: &str, across: &str, shared: &str) {
         let (rows, columns) = (self.tile.rows(), self.tile.columns());
-        let (high, wide) = (self.word("div.u32", tile, across), self.word("rem.u32", tile, across));
-        let (row, column) = (self.word("mul.lo.u32", &high, rows), self.word("mul.lo.u32", &wide, columns));
+        let (high, wide) = (self.text.word("div.u32", tile, across), self.text.word("rem.u32", tile, across));
+        let (row, column) = (self.text.word("mul.lo.u32", &high, rows), self.text.word("mul.lo.u32", &wide, columns));
         let thread = self.text.special("%tid.x");
-        let (x, y) = (self.word("rem.u32", &thread, ACROSS), self.word("div.u32", &thread, ACROSS));
+        let (x, y) = (self.text.word("rem.u32", &thread, ACROSS), self.text.word("div.u32", &thread, ACROSS));
         let [m, k, n] = [HEAD, STEPS, LANES].map(|word| self.text.param(word));
         let left = self.staged(MemId(0), [&row, &m, &k], &thread, shared);
         let right = self.staged(MemId(1), [&column, &n, &k], &thread, shared);
@@ -194,27 +183,27 @@ impl Printer<'_> {
         // Elements that lie beside each other in memory are read by invocations beside each other.
         let along_first = is_left && !self.product.turned;
         let inner = if along_first { depth } else { wide };
-        let (fast, slow) = (self.word("rem.u32", thread, inner), self.word("div.u32", thread, inner));
+        let (fast, slow) = (self.text.word("rem.u32", thread, inner), self.text.word("div.u32", thread, inner));
         let (along, place) = if along_first { (fast, slow) } else { (slow, fast) };
-        let across = self.word("add.u32", &place, first);
+        let across = self.text.word("add.u32", &place, first);
         let strides = Product::SHAPE.strides(Product::OPERANDS, mem);
         let step = self.text.param(strides);
-        let axis = if is_left { self.text.param(strides + 1) } else { self.word("add.u32", &(self.size / 4).to_string(), 0) };
+        let axis = if is_left { self.text.param(strides + 1) } else { self.text.word("add.u32", &(self.size / 4).to_string(), 0) };
         let base = self.text.begin(Product::SHAPE.base(mem), mem);
         let address = self.address(&base, [&along, &step], [&across, &axis]);
         // Bytes of the block's memory from one to the next along and across.
         let pitches = if is_left { [self.size, self.pitch() * self.size] } else { [wide * self.size, self.size] };
         let row = self.mad(&along, pitches[0], shared);
         let to = self.mad(&place, pitches[1], &row);
-        let to = if is_left { to } else { self.word("add.u32", &to, self.left()) };
+        let to = if is_left { to } else { self.text.word("add.u32", &to, self.left()) };
         let many = GROUP / inner;
         let grows = if along_first { Grows::Across } else { Grows::Along };
         let grown = if along_first { &axis } else { &step };
-        let words = self.word("mul.lo.u32", grown, many);
+        let words = self.text.word("mul.lo.u32", grown, many);
         let apart = self.text.bytes(&words);
         let by = many * pitches[usize::from(along_first)];
         let values = (0..depth * wide / GROUP).map(|_| self.text.temp(self.class)).collect();
-        let words = self.word("mul.lo.u32", &step, depth);
+        let words = self.text.word("mul.lo.u32", &step, depth);
         let stride = self.text.bytes(&words);
         let staged = Staged { address, apart, along, across, grows: (grows, many), extent: extent.to_string(), to, by, values, stride };
         let zero = self.text.temp(Class::Word);
@@ -226,14 +215,14 @@ impl Printer<'_> {
     /// Reads what comes next of a side, from `at` along the inner extent on.
     fn read(&mut self, staged: &Staged, at: &str, k: &str) {
         let Staged { address, apart, across, extent, grows: (grows, many), values, stride, .. } = staged;
-        let along = self.word("add.u32", &staged.along, at);
+        let along = self.text.word("add.u32", &staged.along, at);
         // What does not change from one element to the next.
         let fixed = if *grows == Grows::Across { self.holds(&along, k) } else { self.holds(across, extent) };
         let from = self.text.temp(Class::Long);
         self.text.line(format!("mov.b64 {from}, {address};"));
         for (q, value) in values.iter().enumerate() {
             let (own, limit) = if *grows == Grows::Across { (across, extent.as_str()) } else { (&along, k) };
-            let own = self.word("add.u32", own, q * many);
+            let own = self.text.word("add.u32", own, q * many);
             let inside = self.holds(&own, limit);
             let t = &mut *self.text;
             t.line(format!("and.pred {inside}, {inside}, {fixed};"));
@@ -259,8 +248,8 @@ impl Printer<'_> {
             }
         }
         self.text.line("bar.sync 0;");
-        let rest = self.word("sub.u32", k, &at);
-        let now = self.word("min.u32", &rest, depth);
+        let rest = self.text.word("sub.u32", k, &at);
+        let now = self.text.word("min.u32", &rest, depth);
         self.text.line(format!("add.u32 {at}, {at}, {depth};"));
         sides.iter().for_each(|side| self.read(side, &at, k));
         self.terms(&now, from, sums);
@@ -273,8 +262,8 @@ impl Printer<'_> {
 
     /// So many terms of each chain, of what the block shares.
     fn terms(&mut self, count: &str, from: [&str; 2], sums: &[String]) {
-        let [left, right] = from.map(|f| self.word("add.u32", f, 0));
-        let left_to_do = self.word("add.u32", count, 0);
+        let [left, right] = from.map(|f| self.text.word("add.u32", f, 0));
+        let left_to_do = self.text.word("add.u32", count, 0);
         let [high, wide] = self.tile.each;
         for unrolled in [(UNROLLED / (high * wide)).clamp(4, 16), 1] {
             let (again, end, done) = (self.text.label(), self.text.label(), self.text.temp(Class::Pred));
@@ -311,7 +300,7 @@ impl Printer<'_> {
 
     /// Behind the last term of a chain, which is at `at`, it is added to those before.
     fn add_up(&mut self, at: &str, k: &str, sums: &[String], totals: &[String]) {
-        let (over, go_on, inside) = (self.word("rem.u32", at, DEPTH), self.text.label(), self.holds(at, k));
+        let (over, go_on, inside) = (self.text.word("rem.u32", at, DEPTH), self.text.label(), self.holds(at, k));
         let between = self.text.temp(Class::Pred);
         let (ty, zero) = (self.class.ty(), literal(self.product.dtype, 0));
         let first = (!self.product.adds).then(|| self.text.temp(Class::Pred));
@@ -352,7 +341,7 @@ impl Printer<'_> {
 
     /// A row or column of this invocation.
     fn placed(&mut self, first: &str, own: &str, by: usize) -> String {
-        let at = self.word("add.u32", first, own);
-        self.word("add.u32", &at, by)
+        let at = self.text.word("add.u32", first, own);
+        self.text.word("add.u32", &at, by)
     }
 }

@@ -1,38 +1,18 @@
 //! Which of a kernel's lanes and places an invocation computes, by their numbers.
 
-use super::text::Text;
+use super::text::{Counted, Text};
 use super::values::Class;
 use crate::backend::gpu::Tiling;
 use crate::backend::gpu::launch::INVOCATIONS;
 
-/// The loop over them that is open.
+/// The loops over them that are open.
 pub struct Share {
     /// The number.
     pub number: String,
     /// Behind one of them.
     next: Option<String>,
-    /// What counts from one to the next, and where that is looked at again.
-    steps: Vec<Step>,
-}
-
-struct Step {
-    counter: String,
-    by: String,
-    again: String,
-    end: String,
-    /// It goes round.
-    repeats: bool,
-}
-
-impl Step {
-    /// Begins to count from a number as long as that is below a limit.
-    fn begin(t: &mut Text, counter: String, by: String, limit: &str, repeats: bool) -> Step {
-        let (again, end, beyond) = (t.label(), t.label(), t.temp(Class::Pred));
-        t.here(&again);
-        t.line(format!("setp.ge.u32 {beyond}, {counter}, {limit};"));
-        t.line(format!("@{beyond} bra {end};"));
-        Step { counter, by, again, end, repeats }
-    }
+    /// The outer one first, each with what it goes on by.
+    loops: Vec<(Counted, Option<String>)>,
 }
 
 impl Share {
@@ -42,13 +22,12 @@ impl Share {
         let number = t.temp(Class::Word);
         t.line(format!("mad.lo.u32 {number}, {block}, {size}, {thread};"));
         let count = t.param(INVOCATIONS);
-        let by = t.temp(Class::Word);
-        if t.is_part() {
+        let by = t.is_part().then(|| {
             let blocks = t.special("%nctaid.x");
-            t.line(format!("mul.lo.u32 {by}, {blocks}, {size};"));
-        }
-        let step = Step::begin(t, number.clone(), by, &count, t.is_part());
-        Share { number, next: None, steps: vec![step] }
+            t.word("mul.lo.u32", &blocks, &size)
+        });
+        let open = t.count(&number, count);
+        Share { number, next: None, loops: vec![(open, by)] }
     }
 
     /// Those of the block's tiles, in rows of so many columns.
@@ -57,19 +36,14 @@ impl Share {
         let [below, beside] = tiling.tiles();
         let tile = t.special("%ctaid.x");
         let blocks = t.special("%nctaid.x");
-        let outer = Step::begin(t, tile.clone(), blocks, &(below * beside).to_string(), true);
+        let outer = t.count(&tile, below * beside);
         let own = t.special("%tid.x");
         let each = wide * (columns / period);
-        let inner = Step::begin(t, own.clone(), block.to_string(), &(high * each).to_string(), true);
+        let inner = t.count(&own, high * each);
         let next = t.label();
-        let mut word = |op: &str, a: &str, b: usize| {
-            let word = t.temp(Class::Word);
-            t.line(format!("{op} {word}, {a}, {b};"));
-            word
-        };
-        let (down, across) = (word("div.u32", &tile, beside), word("rem.u32", &tile, beside));
-        let (row, column) = (word("div.u32", &own, each), word("rem.u32", &own, each));
-        let (far, near) = (word("div.u32", &column, wide), word("rem.u32", &column, wide));
+        let (down, across) = (t.word("div.u32", &tile, beside), t.word("rem.u32", &tile, beside));
+        let (row, column) = (t.word("div.u32", &own, each), t.word("rem.u32", &own, each));
+        let (far, near) = (t.word("div.u32", &column, wide), t.word("rem.u32", &column, wide));
         let [row_at, near_at, with, number] = [(); 4].map(|()| t.temp(Class::Word));
         t.line(format!("mad.lo.u32 {row_at}, {down}, {high}, {row};"));
         t.line(format!("mad.lo.u32 {near_at}, {across}, {wide}, {near};"));
@@ -80,7 +54,7 @@ impl Share {
         }
         t.line(format!("mad.lo.u32 {with}, {far}, {period}, {near_at};"));
         t.line(format!("mad.lo.u32 {number}, {row_at}, {columns}, {with};"));
-        Share { number, next: Some(next), steps: vec![outer, inner] }
+        Share { number, next: Some(next), loops: vec![(outer, Some(blocks)), (inner, Some(block.to_string()))] }
     }
 
     /// Goes on to the next one.
@@ -88,12 +62,8 @@ impl Share {
         if let Some(next) = &self.next {
             t.here(next);
         }
-        for Step { counter, by, again, end, repeats } in self.steps.iter().rev() {
-            if *repeats {
-                t.line(format!("add.u32 {counter}, {counter}, {by};"));
-                t.line(format!("bra {again};"));
-            }
-            t.here(end);
+        for (open, by) in self.loops.into_iter().rev() {
+            t.counted(open, by.as_deref());
         }
     }
 }

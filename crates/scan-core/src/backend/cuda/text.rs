@@ -5,7 +5,7 @@ use crate::backend::cpu::Refusal;
 use crate::backend::gpu::launch::whole::EACH;
 use crate::kernel::MemId;
 use crate::scalar::lanes::fused;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// Invocations of a block.
 pub const GROUP: usize = 128;
@@ -50,6 +50,13 @@ pub struct Text {
     first: usize,
     /// The parts of a whole step: which of two steps it is, and how often both went by.
     turn: Option<Turn>,
+}
+
+/// A loop that counts and is open.
+pub struct Counted {
+    counter: String,
+    again: String,
+    end: String,
 }
 
 /// Steps of which every second one is alike.
@@ -105,6 +112,28 @@ impl Text {
         let word = self.temp(Class::Word);
         self.line(format!("mov.u32 {word}, {name};"));
         word
+    }
+    /// A word: `a op b`.
+    pub fn word(&mut self, op: &str, a: &str, b: impl Display) -> String {
+        let word = self.temp(Class::Word);
+        self.line(format!("{op} {word}, {a}, {b};"));
+        word
+    }
+    /// Begins a loop that counts a word as long as that is below a limit.
+    pub fn count(&mut self, counter: &str, limit: impl Display) -> Counted {
+        let (again, end, beyond) = (self.label(), self.label(), self.temp(Class::Pred));
+        self.here(&again);
+        self.line(format!("setp.ge.u32 {beyond}, {counter}, {limit};"));
+        self.line(format!("@{beyond} bra {end};"));
+        Counted { counter: counter.to_string(), again, end }
+    }
+    /// Ends it: on by so much each time, or once only.
+    pub fn counted(&mut self, Counted { counter, again, end }: Counted, by: Option<&str>) {
+        if let Some(by) = by {
+            self.line(format!("add.u32 {counter}, {counter}, {by};"));
+            self.line(format!("bra {again};"));
+        }
+        self.here(&end);
     }
     /// Bytes of so many words, with their sign.
     pub fn bytes(&mut self, words: &str) -> String {
