@@ -153,3 +153,25 @@ def test_several_reductions_of_what_is_read_in_common(monkeypatch, shape, dtype)
         return [*out.made, out.h]
 
     assert isinstance(agree(monkeypatch, build, a, rows, columns), list)
+
+
+@pytest.mark.parametrize("sums", [4, 6, 9])
+@pytest.mark.parametrize(
+    "shape", [(17,), (255,), (256,), (257,), (1000,), (1536,), (5000,), (17000,), (66000,), (3, 1000), (5, 600), (12, 40)], ids=str
+)
+def test_several_long_sums_of_what_is_read_in_common(monkeypatch, shape, sums):
+    """Slopes of parameters that all rows share: walked together as far as registers and blocks allow."""
+    x, y = 1 + numbers(*shape) / 1000, numbers(*shape, seed=1)
+    x.flat[::3] = -0.0
+    narrow = y.astype("float32")
+
+    def build(x, y, narrow):
+        def step(h, *slopes):
+            parts = [h * y, h * x, rs.abs(h), h * narrow, narrow * narrow * rs.cast(h, "float32"), h - x, 2.0 * h, h * h, y - h]
+            made = [(rs.prod if k == 2 else rs.sum)(part, axis=-1) for k, part in enumerate(parts[:sums])]
+            return 0.5 * h + x, *(old + new for old, new in zip(slopes, made, strict=True))
+
+        first = [rs.zeros(shape[:-1], "float32" if k == 4 else "float64") for k in range(sums)]
+        return [out[-1] for out in rs.loop(step, init=[x, *first], n_steps=3)]
+
+    agree(monkeypatch, build, x, y, narrow)

@@ -10,10 +10,11 @@ number of workers, and sums over parts are taken in their order.
 import argparse
 import time
 
-import numpy as np
+from workers import KINDS  # before NumPy and SciPy: it says how many threads they may take
+
+import numpy as np  # isort: skip
 from models import fit_block, of_parts, simulated_events, simulated_returns
 from scipy.optimize import minimize
-from workers import KINDS
 
 
 def panel(on, series, days, block=25):

@@ -14,9 +14,11 @@ import multiprocessing
 import operator
 import os
 
-#: Many processes share a machine: none of them takes more than one thread. OpenBLAS, which NumPy and SciPy call, would wait for threads
-#: that others keep from running: without this line the fits take thirty times as long in two processes as in one.
+#: Many processes share a machine: none of them takes more than one thread, nor does the one that asks them. OpenBLAS, which NumPy and SciPy
+#: call, would wait for threads that others keep from running: without this line the fits take thirty times as long in two processes as in
+#: one. It reads these once, when it is loaded.
 ONE_THREAD = dict.fromkeys(("RSCAN_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+os.environ.update(ONE_THREAD)
 
 
 class Alone:
@@ -75,16 +77,23 @@ class OnDask(Alone):
         # A worker looks a hundred times a second at what its threads do, which takes a tenth of a core from what they do.
         with dask.config.set({"distributed.worker.profile.enabled": False}):
             self.client = Client(address) if address else Client(**own)
+        self.homes = {}
 
     # Without `hash` what is sent again has the name of what was sent before, and may go with that while it is given up.
     def send(self, function):
         return self.client.scatter(function, broadcast=True, hash=False)
 
     def keep(self, items):
-        return self.client.scatter(items, hash=False)
+        kept = self.client.scatter(items, hash=False)
+        self.homes.update(self.client.who_has(kept))
+        return kept
 
+    # What is kept is worked on where it is: a scheduler that sees a worker without work may move hundreds of megabytes there first.
     def map(self, function, items, *same):
-        return self.client.gather([self.client.submit(operator.call, function, *same, item, pure=False) for item in items])
+        def task(item):
+            return self.client.submit(operator.call, function, *same, item, pure=False, workers=self.homes.get(getattr(item, "key", None)))
+
+        return self.client.gather([task(item) for item in items])
 
     def close(self):
         self.client.close()

@@ -13,8 +13,8 @@ use crate::kernel::{Lane, Reg};
 use crate::ops::reduce::halved;
 use crate::types::DType;
 
-/// Blocks of one sum at most.
-const BLOCKS: usize = 64;
+/// Blocks of the sums of one walk at most.
+pub(super) const BLOCKS: usize = 256;
 
 /// The axis that is reduced in blocks: the only one, of more elements than the law sums in one go.
 pub(super) fn long(axes: &Axes, fold: Fold) -> Option<usize> {
@@ -24,6 +24,13 @@ pub(super) fn long(axes: &Axes, fold: Fold) -> Option<usize> {
 }
 
 impl Axes {
+    /// So many elements of an axis from one on.
+    pub fn slice(&self, axis: usize, from: usize, n: usize) -> Axes {
+        let mut extents = self.extents.clone();
+        extents[axis] = n;
+        let operands = self.operands.iter().map(|(first, strides)| (first + from as isize * strides[axis], strides.clone())).collect();
+        Axes { extents, reduced: self.reduced.clone(), operands }
+    }
     /// The elements `from ..` along an axis cut into blocks of so many elements; the results of a block begin so many elements behind those
     /// of the one before. The axis of the blocks comes before their own.
     pub fn blocks(&self, axis: usize, from: usize, [blocks, n]: [usize; 2], apart: usize) -> Axes {
@@ -97,7 +104,7 @@ impl Plan<'_> {
 
 impl Kerneled<'_> {
     /// Elements `lo .. hi` of a long sum from the sums of all blocks, halved as the law does.
-    fn halves(&mut self, kind: ReduceKind, dtype: DType, blocks: &[Reg], [lo, hi]: [usize; 2]) -> Lowered<Reg> {
+    pub fn halves(&mut self, kind: ReduceKind, dtype: DType, blocks: &[Reg], [lo, hi]: [usize; 2]) -> Lowered<Reg> {
         if hi - lo <= BLOCK {
             return Ok(blocks[lo / BLOCK]);
         }

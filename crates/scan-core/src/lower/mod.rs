@@ -42,6 +42,7 @@ mod schedule;
 mod siblings;
 mod spelled;
 pub mod stepwise;
+mod sums;
 mod tables;
 mod value;
 pub mod votes;

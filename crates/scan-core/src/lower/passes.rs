@@ -19,8 +19,6 @@ const UNROLLED: usize = 16;
 const WIDE_UNROLLED: usize = 64;
 /// And so many nodes of such a kernel.
 const NODES: usize = 256;
-/// So many places of the result have their rows summed by one kernel: each addition waits for the one before of the same place.
-const BESIDE: usize = 4;
 /// So many sums are carried in eight partial ones each by one walk: they should find room in registers.
 const SUMS: usize = 2;
 /// Elements of eight partial sums: longer ones are halved by the law.
@@ -30,7 +28,7 @@ const ROW: usize = 32;
 
 /// A schedule in the making.
 pub(super) struct Plan<'a> {
-    fusion: &'a Fusion,
+    pub fusion: &'a Fusion,
     pub axes: &'a Axes,
     pub passes: Vec<Pass>,
     pub temporaries: Vec<(DType, usize)>,
@@ -56,7 +54,7 @@ impl<'a> Plan<'a> {
         axis.map_or(1, |axis| self.axes.extents[axis])
     }
     /// All axes but some, outermost first.
-    fn others(&self, not: &[Option<usize>]) -> Vec<usize> {
+    pub fn others(&self, not: &[Option<usize>]) -> Vec<usize> {
         (0..self.axes.extents.len()).filter(|&a| !not.contains(&Some(a))).collect()
     }
     pub fn along_axes(&self, operand: usize, axes: &[usize]) -> Vec<isize> {
@@ -83,13 +81,16 @@ impl<'a> Plan<'a> {
         self.push(k, loops, vec![]);
         Ok(())
     }
-    fn extents(&self, axes: &[usize]) -> Vec<usize> {
+    pub fn extents(&self, axes: &[usize]) -> Vec<usize> {
         axes.iter().map(|&a| self.axes.extents[a]).collect()
     }
 
     /// Reductions with these lanes.
     pub fn folded(&mut self, folds: &[Fold], lanes: Option<(By, usize)>) -> Lowered<()> {
         match (lanes, folds) {
+            (Some((By::Reduced, lanes)), _) if self.axes.extents[lanes] > UNROLLED && folds.iter().all(|f| in_eights(*f)) => {
+                self.sums(folds, lanes)
+            }
             (Some((By::Reduced, lanes)), &[fold]) if self.axes.extents[lanes] > UNROLLED => self.across(fold, lanes),
             (Some((By::Reduced, lanes)), _) if self.axes.extents[lanes] > UNROLLED => refuse("several rows of partial results"),
             (Some((By::Reduced, _)) | None, _) => self.along(folds, None),
@@ -228,60 +229,23 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// A reduction whose lanes are elements that become one: a row of partial results per place, then these.
+    /// A reduction whose lanes are elements that become one, in any order: a row of partial results per place, then these.
     fn across(&mut self, fold: Fold, lanes: usize) -> Lowered<()> {
-        let n = self.axes.extents[lanes];
+        let (n, count) = (self.axes.extents[lanes], self.axes.kept());
         let others = (0..self.axes.extents.len()).filter(|&a| self.axes.reduced[a] && a != lanes).count();
         let first = ordered(fold);
-        if in_eights(fold) && n > BLOCK || others > 0 && (first || in_eights(fold)) {
+        if in_eights(fold) || others > 0 && first {
             return refuse("a sum of many elements in the law's order");
         }
-        let row = if in_eights(fold) || first || n < 4 * ROW { 8 } else { ROW };
-        let (count, dtype) = (
-            self.axes.kept(),
-            match fold {
-                Fold::By(_, dtype) | Fold::First(_, dtype) => dtype,
-            },
-        );
+        let row = if first || n < 4 * ROW { 8 } else { ROW };
+        let (Fold::By(_, dtype) | Fold::First(_, dtype)) = fold;
         let partial = self.temporary(dtype, row * count);
         let index = first.then(|| self.temporary(DType::I64, row * count));
-        for (from, width, steps) in [(0, row, n / row), (n / row * row, n % row, 1)] {
-            let fills = if from == 0 { row * count } else { 0 };
-            match self.last_kept().filter(|_| in_eights(fold)) {
-                Some(axis) => self.rows_beside(fold, (axis, lanes), (from, width, steps), (partial, row), fills)?,
-                None => self.rows(fold, (lanes, from, width), steps, (partial, index, row), (fills, None))?,
-            }
+        self.rows(fold, (lanes, 0, row), n / row, (partial, index, row), row * count)?;
+        if n % row > 0 {
+            self.rows(fold, (lanes, n / row * row, n % row), 1, (partial, index, row), 0)?;
         }
         self.joined(fold, (partial, index), (row, count))
-    }
-
-    /// The innermost axis of several places of the result.
-    fn last_kept(&self) -> Option<usize> {
-        (0..self.axes.extents.len()).rev().find(|&a| !self.axes.reduced[a] && self.axes.extents[a] > 1)
-    }
-    /// As [`Plan::rows`], several places along a kept axis at once.
-    fn rows_beside(
-        &mut self,
-        fold: Fold,
-        (axis, lanes): (usize, usize),
-        (from, width, steps): (usize, usize, usize),
-        (partial, row): (Of, usize),
-        mut filled: usize,
-    ) -> Lowered<()> {
-        let (n, out) = (self.axes.extents[axis], self.axes.operands.len() - 1);
-        let (fusion, apart) = (self.fusion, self.stride(out, Some(axis)).unsigned_abs());
-        let lanes = if lanes > axis { lanes + 1 } else { lanes };
-        for (at, [blocks, copies]) in [(0, [n / BESIDE, BESIDE]), (n / BESIDE * BESIDE, [1, n % BESIDE])] {
-            if blocks * copies > 0 {
-                let axes = self.axes.blocks(axis, at, [blocks, copies], copies * apart);
-                let mut part = Plan::new(fusion, &axes);
-                let beside = Beside { axis: axis + 1, first: at * apart * row };
-                part.rows(fold, (lanes, from, width), steps, (partial, None, row), (filled, Some(beside)))?;
-                filled = 0;
-                self.passes.extend(part.passes);
-            }
-        }
-        Ok(())
     }
 
     /// Elements `from ..` of the reduced axis into the partial results, so many of them at each step.
@@ -291,27 +255,20 @@ impl<'a> Plan<'a> {
         (lanes, from, width): (usize, usize, usize),
         steps: usize,
         (partial, index, row): (Of, Option<Of>, usize),
-        (filled, beside): (usize, Option<Beside>),
+        filled: usize,
     ) -> Lowered<()> {
         let out = self.axes.operands.len() - 1;
-        let copied = beside.map(|b| b.axis);
-        let outer = self.others(&[Some(lanes), copied]);
+        let outer = self.others(&[Some(lanes)]);
         let along: Vec<isize> = self.along_axes(out, &outer).iter().map(|s| s * row as isize).collect();
-        let graph = Copies::cut(self.fusion, self.axes, (lanes, from), copied)?;
+        let graph = Copies::cut(self.fusion, self.axes, (lanes, from), None)?;
         let mut k = graph.lower_by(self, |operand| self.stride(operand, Some(lanes)) * row as isize, &outer)?;
         let mut fills = vec![];
         match (fold, index) {
             (Fold::By(kind, dtype), None) => {
-                let begins = beside.map_or(0, |b| b.first as isize);
-                for (copy, value) in k.values.clone().into_iter().enumerate() {
-                    let first = begins + copy as isize * self.stride(out, copied) * row as isize;
-                    let (operand, carry, now) = k.carry((partial, first, Lane::Unit, 0, along.clone()), dtype);
-                    let next = k.step(kind, dtype, now, value)?;
-                    k.lowering.builder.set_next(carry, next);
-                    if copy == 0 {
-                        fills.push(Fill { operand, bits: unit(kind, dtype), count: filled });
-                    }
-                }
+                let (operand, carry, now) = k.carry((partial, 0, Lane::Unit, 0, along), dtype);
+                let next = k.step(kind, dtype, now, k.values[0])?;
+                k.lowering.builder.set_next(carry, next);
+                fills.push(Fill { operand, bits: unit(kind, dtype), count: filled });
             }
             (fold, index) => {
                 let (Some(index), (largest, dtype)) = (index, sought(fold)) else { return refuse("an index") };
@@ -322,15 +279,8 @@ impl<'a> Plan<'a> {
                 fills.push(Fill { operand: at.0, bits: 0, count: filled });
             }
         }
-        // What is not there is not walked over; partial results are filled all the same.
-        let empty = width == 0 || steps == 0;
-        if empty && filled == 0 {
-            return Ok(());
-        }
-        let outer = if empty { vec![0] } else { self.extents(&outer) };
-        k.given.iter_mut().filter(|_| empty).for_each(|g| g.4 = vec![0]);
-        let first = (from / row) as i64;
-        self.push(k, Loops { lanes: width.max(1), steps: steps.max(1), first, outer }, fills);
+        let loops = Loops { lanes: width, steps, first: (from / row) as i64, outer: self.extents(&outer) };
+        self.push(k, loops, fills);
         Ok(())
     }
 
@@ -342,7 +292,7 @@ impl<'a> Plan<'a> {
         let value = match (fold, index) {
             (Fold::By(kind, dtype), None) => {
                 let parts: Vec<Reg> = (0..row).map(|i| k.load(at(partial, i), dtype)).collect();
-                if row == 8 && in_eights(fold) { k.tree(kind, dtype, &parts)? } else { k.all(kind, dtype, &parts)? }
+                k.all(kind, dtype, &parts)?
             }
             (fold, Some(index)) => {
                 let (largest, dtype) = sought(fold);
@@ -368,15 +318,6 @@ impl<'a> Plan<'a> {
         let nest = Nest { kernel, lanes, steps, first, outer: outer.into(), strides, fills };
         self.passes.push(Pass { nest, operands });
     }
-}
-
-/// Places of the result whose rows a kernel sums at once.
-#[derive(Clone, Copy)]
-struct Beside {
-    /// The axis along which they are.
-    axis: usize,
-    /// The first element of the partial results.
-    first: usize,
 }
 
 /// A sum, or product, in eight partial ones of each place.
@@ -417,7 +358,7 @@ fn sought(fold: Fold) -> (bool, DType) {
 }
 
 /// The value with which a reduction begins.
-fn unit(kind: ReduceKind, dtype: DType) -> u64 {
+pub(super) fn unit(kind: ReduceKind, dtype: DType) -> u64 {
     match kind {
         ReduceKind::Max | ReduceKind::Min => extreme_unit(dtype, kind == ReduceKind::Max),
         ReduceKind::Sum | ReduceKind::Any => 0,

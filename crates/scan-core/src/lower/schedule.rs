@@ -68,6 +68,7 @@ const ACROSS: usize = 32;
 const FAR: usize = 1 << 28;
 
 /// The axes of a walk with the strides of all operands, in elements.
+#[derive(Clone)]
 pub(super) struct Axes {
     /// Extents.
     pub extents: Vec<usize>,
@@ -186,6 +187,7 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
     match fusion.folds.as_ref().map(|folds| &folds.by[..]) {
         None => plan.map(lanes.map(|l| l.1))?,
         Some(folds) => match (folds, folds.iter().find_map(|fold| long(&axes, *fold))) {
+            (_, Some(_)) if across => plan.folded(folds, lanes)?,
             (&[fold], Some(axis)) => plan.in_blocks(fusion, fold, axis, lanes)?,
             (_, Some(_)) => return Err(Failure::Never),
             (_, None) => plan.folded(folds, lanes)?,
