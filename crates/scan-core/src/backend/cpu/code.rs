@@ -67,12 +67,11 @@ pub trait Ready {
     fn few(&self) -> Option<&[usize]> {
         None
     }
-    /// As [`run`](Ready::run), of which the pointers of [`few`](Ready::few) are read, those `along` moved to these steps; the moves are those of
-    /// the places.
+    /// As [`run`](Ready::run) from the pointers on that it was made ready with, those of [`few`](Ready::few) moved to these steps by `along`.
     ///
     /// # Safety
-    /// As there, with the pointers of the others that follow from these.
-    unsafe fn run_few(&self, _ptrs: &[*mut u8], _along: &Moving, _at: &Steps, _moves: *const isize) {
+    /// As there; the places that it was made ready for lie where they lay then.
+    unsafe fn run_few(&self, _along: &Moving, _at: &Steps) {
         unreachable!("a call that needs all pointers")
     }
 }

@@ -113,7 +113,8 @@ impl<'a> NestRun<'a> {
         let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
         if calls >= AGAIN {
             run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
-            let few = run.ready.as_ref().and_then(|ready| ready.few()).filter(|_| nest.fills.is_empty());
+            let found = |few: &&[usize]| nest.fills.iter().all(|fill| few.contains(&fill.operand));
+            let few = run.ready.as_ref().and_then(|ready| ready.few()).filter(found);
             run.few = few.map(|few| Box::new(moving(few.iter().map(|&k| (k, &operands[k])))));
         }
         run
@@ -147,11 +148,23 @@ impl<'a> NestRun<'a> {
         assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
         if let (Some(ready), Some(along), true) = (&self.ready, &self.few, n == nest.steps) {
+            for fill in &nest.fills {
+                let by = along.iter().find(|(_, operands)| operands.contains(&fill.operand)).map_or(0, |(strides, _)| moved(strides, at));
+                // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
+                unsafe { self.fill(fill, self.ptrs[fill.operand].wrapping_offset(by)) };
+            }
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
             // operands lie that are found by way of these.
-            unsafe { ready.run_few(&self.ptrs, along, at, nest.moves.as_ptr()) };
+            unsafe { ready.run_few(along, at) };
             return n;
         }
+        self.run_all_pointers(at, from, n)
+    }
+
+    /// As [`NestRun::run_part`], which has checked the steps: apart from it, since it runs at most steps and needs room for few pointers.
+    #[inline(never)]
+    fn run_all_pointers(&self, at: &Steps, from: usize, n: usize) -> usize {
+        let nest = self.nest;
         let mut ptrs = Addresses::from_slice(&self.ptrs);
         let ptrs = &mut ptrs[..];
         for (strides, operands) in &self.along {

@@ -83,12 +83,16 @@ impl<'a> KernelRun<'a> {
     pub fn run(&self, k: &Steps) {
         match self {
             KernelRun::Nest(nest) => nest.run(k),
-            KernelRun::Shared(tier, lanes, spots) => {
-                let now: SmallVec<[Operand; 8]> = spots.iter().map(|s| s.at(k)).collect();
-                tier.run(&now, *lanes, 1, 0);
-            }
+            KernelRun::Shared(tier, lanes, spots) => shared(tier, *lanes, spots, k),
         }
     }
+}
+
+/// Apart from the calls of small kernels, whose frame its operands would widen.
+#[inline(never)]
+fn shared(tier: &Tiered, lanes: usize, spots: &[Spot], k: &Steps) {
+    let now: SmallVec<[Operand; 8]> = spots.iter().map(|s| s.at(k)).collect();
+    tier.run(&now, lanes, 1, 0);
 }
 
 /// A kernel inside loops with its operands, for so many steps of the loops around.

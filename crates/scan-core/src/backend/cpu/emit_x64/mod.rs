@@ -105,9 +105,9 @@ impl Native {
     }
     /// # Safety
     /// The task describes memory as `Code::run` demands, for the code of this function.
-    unsafe fn call(&self, task: &mut Task) {
+    unsafe fn call(&self, task: &Task) {
         // SAFETY: the memory holds a function of this type, written by `layout::function`; it stays mapped while `self` lives.
-        let function = unsafe { std::mem::transmute::<*const u8, extern "sysv64" fn(*mut Task)>(self.memory.as_ptr()) };
+        let function = unsafe { std::mem::transmute::<*const u8, extern "sysv64" fn(*const Task)>(self.memory.as_ptr()) };
         function(task);
     }
 }
@@ -327,7 +327,7 @@ impl Code for Emitted {
         let tail = self.tail(frame.lanes);
         self.with_table(ptrs, strides, |table, aside| match self.one_block(frame, false, self.held(table, frame)) {
             // SAFETY: the caller's promise; the version is that for these lanes.
-            Some(native) => unsafe { native.call(&mut Task::new(table, 1, frame, tail)) },
+            Some(native) => unsafe { native.call(&Task::new(table, 1, frame, tail)) },
             // SAFETY: the caller's promise.
             None => unsafe { self.run_parts(table, frame, aside) },
         });
@@ -386,14 +386,14 @@ impl Emitted {
         let (mut near, mut far) = ([const { MaybeUninit::uninit() }; NEAR], vec![]);
         let entry = |k: usize| [std::ptr::null_mut(), strides.get(k).map_or(std::ptr::null_mut(), |&s| s as *mut u8)];
         let table: &mut [Entry] = room(&mut near, &mut far, ptrs.len() + self.program.carries.len(), entry);
-        let mut task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, self.tail(frame.lanes)) };
+        let task = Task { moves: moves.as_ptr(), ..Task::new(table, count, frame, self.tail(frame.lanes)) };
         places.each_run(ptrs, |ptrs| {
             // SAFETY: the table has an entry per operand; it is written by way of the pointer that the task has.
             let table = unsafe { std::slice::from_raw_parts_mut(task.table, ptrs.len()) };
             table.iter_mut().zip(ptrs).for_each(|(entry, &ptr)| entry[0] = ptr);
             // SAFETY: the caller's promise; the version is that for these lanes, and moves pointers as told from a place to the next. Carries
             // that lanes share are none, so that nothing is put aside.
-            unsafe { native.call(&mut task) };
+            unsafe { native.call(&task) };
         });
     }
     /// How many lanes the last vector has.
@@ -442,10 +442,10 @@ impl Emitted {
             let covered = block.lanes * block.count;
             let lanes = if i == 0 && first > 0 { first } else { left.min(covered) };
             let tail = lanes + self.program.width - covered;
-            let mut task = Task::new(table, block.count, frame, tail);
+            let task = Task::new(table, block.count, frame, tail);
             if let Some(Some(native)) = self.versions[block.version].get() {
                 // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
-                unsafe { native.call(&mut task) };
+                unsafe { native.call(&task) };
             }
             self.step_back(table, covered - lanes);
             left -= lanes;

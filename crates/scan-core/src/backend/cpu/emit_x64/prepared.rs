@@ -1,11 +1,12 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Blocks, Emitted, Entry, MANY, Native};
+use super::{Block, Blocks, Emitted, Entry, MANY, Native};
 use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
 use crate::backend::cpu::spot::{Steps, moved};
 use smallvec::SmallVec;
-use std::mem::MaybeUninit;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// A call of all steps and places, but for its pointers.
 pub(super) struct Prepared<'a> {
@@ -16,12 +17,18 @@ pub(super) struct Prepared<'a> {
     lanes: usize,
     steps: usize,
     first: i64,
-    /// Where one task is all of the call: that, but for its table.
-    task: Option<Task>,
+    /// Where a few tasks on one table are all of the call.
+    few: Option<Few<'a>>,
 }
 
-/// Entries of the table of a call that is one task: a place for each operand, most of which are found by way of others.
-const TABLE: usize = 128;
+/// A call that is a few tasks on one table.
+struct Few<'a> {
+    tasks: SmallVec<[(&'a Native, Task); 1]>,
+    /// An entry for each operand: those are read by whose pointers all others are found.
+    table: Rc<[Cell<Entry>]>,
+    /// These at the first steps.
+    begins: SmallVec<[(usize, Entry); 6]>,
+}
 
 /// What does the lanes.
 enum Way<'a> {
@@ -54,20 +61,38 @@ impl<'a> Prepared<'a> {
             (None, None) => Way::Blocks(code.parts(&table, frame, held).1),
         };
         let (lanes, steps, first) = (frame.lanes, frame.steps, frame.first);
-        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, task: None };
-        all.task = all.only_task(frame, places);
+        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, few: None };
+        all.few = all.as_few(frame, places, &table);
         Some(all)
     }
 
-    /// The task of a call that is one: of a kernel without carries, whose operands have room in a table on the stack.
-    fn only_task(&self, frame: &Frame, places: &Places) -> Option<Task> {
-        let count = match (&self.way, places.extents) {
-            (Way::Once(_), []) => 1,
-            (Way::Along(_), &[count]) => count,
+    /// The call as a few tasks on one table: of a kernel whose lanes share no carry. `None` where it is not.
+    fn as_few(&self, frame: &Frame, places: &Places, table: &[Entry]) -> Option<Few<'a>> {
+        let code = self.code;
+        if !code.handed.is_empty() {
+            return None;
+        }
+        let begins = code.program.few.iter().map(|&k| (k, table[k])).collect();
+        let table: Rc<[Cell<Entry>]> = table.iter().copied().map(Cell::new).collect();
+        let at = Rc::as_ptr(&table).cast::<Entry>().cast_mut();
+        let task = |count, tail| Task { table: at, moves: places.moves.as_ptr(), ..Task::new(&mut [], count, frame, tail) };
+        let tasks = match (&self.way, places.extents) {
+            (Way::Once(native), []) => [(*native, task(1, code.tail(self.lanes)))].into_iter().collect(),
+            (Way::Along(native), &[count]) => [(*native, task(count, code.tail(self.lanes)))].into_iter().collect(),
+            // What only the first block writes has another table behind it.
+            (Way::Blocks(blocks), []) if !code.roles.iter().any(|role| role.once()) => {
+                let mut left = self.lanes;
+                let mut of_block = |block: &Block| {
+                    let covered = block.lanes * block.count;
+                    let lanes = left.min(covered);
+                    left -= lanes;
+                    Some((code.versions[block.version].get()?.as_ref()?, task(block.count, lanes + code.program.width - covered)))
+                };
+                blocks.iter().map(&mut of_block).collect::<Option<_>>()?
+            }
             _ => return None,
         };
-        let plain = self.code.program.carries.is_empty() && self.strides.len() <= TABLE;
-        plain.then(|| Task::new(&mut [], count, frame, self.code.tail(self.lanes)))
+        Some(Few { tasks, table, begins })
     }
 
     fn frame(&self, ptrs: &[*mut u8]) -> Frame {
@@ -93,7 +118,7 @@ impl Ready for Prepared<'_> {
             Way::Once(native) => {
                 let tail = self.code.tail(self.lanes);
                 // SAFETY: as above.
-                self.each(ptrs, places, |table, _, frame| unsafe { native.call(&mut Task::new(table, 1, frame, tail)) });
+                self.each(ptrs, places, |table, _, frame| unsafe { native.call(&Task::new(table, 1, frame, tail)) });
             }
             // SAFETY: the caller's promise; the blocks are those of these lanes.
             Way::Blocks(blocks) => self.each(ptrs, places, |table, aside, frame| unsafe {
@@ -102,18 +127,24 @@ impl Ready for Prepared<'_> {
         }
     }
     fn few(&self) -> Option<&[usize]> {
-        self.task.is_some().then_some(&self.code.program.few)
+        self.few.as_ref().map(|_| &self.code.program.few[..])
     }
-    unsafe fn run_few(&self, ptrs: &[*mut u8], along: &Moving, at: &Steps, moves: *const isize) {
-        let (Way::Along(native) | Way::Once(native), Some(task)) = (&self.way, &self.task) else { return };
-        let mut table: [MaybeUninit<Entry>; TABLE] = [const { MaybeUninit::uninit() }; TABLE];
-        let mut set = |k: usize, by: isize| _ = table[k].write([ptrs[k].wrapping_offset(by), self.strides[k] as *mut u8]);
-        self.code.program.few.iter().for_each(|&k| set(k, 0));
+    unsafe fn run_few(&self, along: &Moving, at: &Steps) {
+        let Some(Few { tasks, table, begins }) = &self.few else { return };
+        for &(k, entry) in begins {
+            table[k].set(entry);
+        }
         for (strides, operands) in along {
             let by = moved(strides, at);
-            operands.iter().for_each(|&k| set(k, by));
+            for entry in operands.iter().map(|&k| &table[k]) {
+                let [ptr, stride] = entry.get();
+                entry.set([ptr.wrapping_offset(by), stride]);
+            }
         }
-        // SAFETY: the caller's promise; the version is that for these lanes, and reads no other entries of the table.
-        unsafe { native.call(&mut Task { table: table.as_mut_ptr().cast(), moves, ..*task }) };
+        for (native, task) in tasks {
+            // SAFETY: the caller's promise; the versions are those for these lanes, read no other entries of the table, and move them on behind
+            // the lanes that are done.
+            unsafe { native.call(task) };
+        }
     }
 }
