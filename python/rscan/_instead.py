@@ -277,6 +277,7 @@ OF_INDEX = [
     "rs.constant(table)[i] reads a table, and rs.stack(items)[i] a list of variables",
     "what is done n times is a loop: rs.loop(step, init=…, n_steps=n), or rs.fori(0, n, body, init)",
     "arrays of extents that are variables are made by rs.zeros(x.shape), rs.ones, rs.full, rs.arange(n), rs.random.normal(key, x.shape)",
+    "a text or a list times a variable is so many copies of it: pass 0.3 for '0.3', and rs.full(n, x) for [x] * n",
 ]
 
 _OF_ARRAY = [
