@@ -35,6 +35,7 @@ mod there;
 mod tier;
 mod variant;
 mod variants;
+mod vectorized;
 mod whole;
 
 pub use loops::NativeLoop;

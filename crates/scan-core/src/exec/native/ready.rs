@@ -7,6 +7,7 @@ use super::head::Feed;
 use super::held::{Held, HeldCells, make_room};
 use super::home::Home;
 use super::tier::{Engine, Tiered};
+use super::vectorized::{LANES, Vectorized};
 use crate::backend::cpu::{Memory, Operand, bytes, cells, team};
 use crate::base::Result;
 use crate::base::clock::Instant;
@@ -25,6 +26,8 @@ pub(super) struct Ready {
     pub plan: LoopKernel,
     /// Its engines.
     pub tier: Tiered,
+    /// The same with the steps as lanes, where they do not wait for each other.
+    pub vectorized: Option<Vectorized>,
     /// What all steps read.
     pub before: Before,
 }
@@ -106,7 +109,8 @@ const VOTES: usize = 1 << 18;
 
 impl Ready {
     pub(super) fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
-        Ready { tier: Tiered::new(plan.kernel.clone(), engine), before: Before::new(scan, &plan.before), plan }
+        let vectorized = if plan.lanes == 1 { Vectorized::of(&plan.kernel, &plan.places, engine.here()) } else { None };
+        Ready { tier: Tiered::new(plan.kernel.clone(), engine), vectorized, before: Before::new(scan, &plan.before), plan }
     }
 
     /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.
@@ -121,7 +125,10 @@ impl Ready {
         [n, mut room]: [usize; 2],
         failed: &[Cell<u8>],
     ) -> Result<usize> {
-        self.tier.expect(self.plan.lanes, n);
+        match self.vectorized(n) {
+            Some(vectorized) => vectorized.expect(n),
+            None => self.tier.expect(self.plan.lanes, n),
+        }
         let home = self.home();
         let (mut done, mut stopped) = (0, false);
         while done < n && !stopped && !is_any(failed) {
@@ -138,6 +145,11 @@ impl Ready {
             flow.leave(cx, held, &self.plan.windows, [done, n])?;
         }
         Ok(done)
+    }
+
+    /// The kernel whose lanes are so many steps.
+    fn vectorized(&self, steps: usize) -> Option<&Vectorized> {
+        self.vectorized.as_ref().filter(|_| self.tier.device().is_none_or(OnDevice::is_refused))?.takes(steps)
     }
 
     /// Runs one step of a loop that is paused after each: of its inputs, what is computed of them, and where rows are.
@@ -266,6 +278,8 @@ impl Ready {
         let operands = self.operands(sources, &memory, told, first);
         let shared = self.is_shared();
         let portion = self.portion(&operands, end - *done, shared).min(limit);
+        let vectorized = self.vectorized(end - *done);
+        let portion = if vectorized.is_some() { portion.min(LANES) } else { portion };
         while *done < end && !is_any(told.stopped) && !is_any(told.failed) {
             if *done == 0 {
                 cx.check()?
@@ -276,6 +290,11 @@ impl Ready {
             let later: SmallVec<[Operand; 16]> = operands.iter().filter(|_| *done > first).map(|o| o.after(*done - first)).collect();
             let now = if *done > first { &later } else { &operands };
             let (lanes, at) = (self.plan.lanes, *done as i64);
+            if let Some(vectorized) = vectorized {
+                *done += vectorized.run(now, steps);
+                cx.reached(*done);
+                continue;
+            }
             *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
             cx.reached(*done);
         }

@@ -111,6 +111,10 @@ impl Tiered {
             self.native.get_or_init(|| native(&self.kernel, lanes));
         }
     }
+    /// True where it has been compiled.
+    pub fn is_made(&self) -> bool {
+        self.native.get().is_some() || self.vm.get().is_some()
+    }
     fn code(&self) -> &dyn Code {
         match self.native.get() {
             Some(Ok(code)) => code.as_ref(),

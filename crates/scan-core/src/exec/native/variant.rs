@@ -4,6 +4,7 @@ use super::device::OnDevice;
 use super::mixed::Mixed;
 use super::ready::Ready;
 use super::switched::Switched;
+use super::vectorized::Vectorized;
 use crate::exec::explain::VariantInfo;
 use crate::ir::{Keep, Scan};
 use crate::lower::Window;
@@ -38,10 +39,11 @@ impl Variant {
     pub fn info(&self, scan: &Scan) -> VariantInfo {
         match self {
             Variant::Kernel(ready) => {
-                let (engine, refusal) = ready.tier.describe();
+                let wide = ready.vectorized.as_ref().and_then(Vectorized::ran);
+                let (engine, refusal) = wide.unwrap_or(&ready.tier).describe();
                 VariantInfo {
                     engine: engine.to_string(),
-                    reason: refusal,
+                    reason: wide.map_or(refusal, |_| Some("steps that do not wait for each other are lanes".to_string())),
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
                     block: ready.portion(&[], 0, ready.is_shared()),
