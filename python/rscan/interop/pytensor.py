@@ -18,6 +18,8 @@ __all__ = ["RscanOp", "wrap"]
 class RscanOp(Op):
     """`fn`, a function of variables or what `@rs.compile` made, as an op.
 
+    errors: what `fn` raises, when the graph is made or runs.
+
     >>> import pytensor.tensor as pt
     >>> from rscan.interop.pytensor import RscanOp
     >>> total = RscanOp(lambda x: rs.sum(x**2))
@@ -33,19 +35,28 @@ class RscanOp(Op):
         self.made = fn if isinstance(fn, Differentiable) else differentiable(fn)
 
     def make_node(self, *inputs: Any) -> Apply:
-        """A node of these inputs, with outputs of the types that `fn` gives."""
+        """A node of these inputs, with outputs of the types that `fn` gives.
+
+        errors: what `fn` raises for inputs of these types.
+        """
         variables = [pt.as_tensor(x) for x in inputs]
         outputs = self.made.made([(v.dtype, v.ndim) for v in variables])[3]
         return Apply(self, variables, [pt.tensor(dtype=v.dtype, shape=v.static_shape) for v in outputs])
 
     def perform(self, node: Any, inputs: Sequence[np.ndarray], output_storage: list[list[Any]], *more: Any) -> None:
-        """Computes the values."""
+        """Computes the values.
+
+        errors: what `fn` raises for these values, as `ShapeError` for extents that do not fit.
+        """
         values = self.made.forward([np.asarray(x, v.dtype) for x, v in zip(inputs, node.inputs, strict=True)])
         for storage, value in zip(output_storage, values, strict=True):
             storage[0] = value
 
     def L_op(self, inputs: Any, outputs: Any, output_grads: Any) -> list[Any]:
-        """The cotangents of the inputs."""
+        """The cotangents of the inputs.
+
+        errors: `GradientError` where `fn` has a part that has no derivative.
+        """
         filled = [pt.zeros_like(o) if isinstance(g.type, _DISCONNECTED) else g for g, o in zip(output_grads, outputs, strict=True)]
         slopes = _Backward(self.made, len(inputs))(*inputs, *filled)
         found = iter(slopes if isinstance(slopes, (list, tuple)) else [slopes])
