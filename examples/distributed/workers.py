@@ -25,7 +25,7 @@ class Alone:
     """This process."""
 
     def __init__(self, workers=1):
-        os.environ.update(ONE_THREAD)
+        pass
 
     def send(self, function):
         return function
@@ -50,7 +50,6 @@ class Processes(Alone):
     """Processes of this machine, by the standard library."""
 
     def __init__(self, workers):
-        super().__init__()
         context = multiprocessing.get_context("spawn")
         self.pool = concurrent.futures.ProcessPoolExecutor(workers, context)
 
@@ -65,7 +64,6 @@ class OnDask(Alone):
     """A Dask cluster: at an address, or of workers that are started here."""
 
     def __init__(self, workers, address=None):
-        super().__init__()
         import cloudpickle
         import dask
         import models
@@ -105,7 +103,6 @@ class OnRay(Alone):
     """A Ray cluster: at an address, or of workers that are started here."""
 
     def __init__(self, workers, address=None):
-        super().__init__()
         import models
         import ray
 

@@ -4,6 +4,7 @@ use super::tier::{Engine, Tiered};
 use crate::backend::cpu::Operand;
 use crate::kernel::{Kernel, Lane, Mem, Op, Reg};
 use crate::lower::scan::Place;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// A kernel whose lanes are the steps of a loop.
@@ -41,9 +42,15 @@ impl Vectorized {
         }
         // What all steps write at one place is what the last one wrote.
         let written = kernel.stores.iter().all(|store| !fixed(&wide.mems[store.mem]));
+        // Of a row that several steps write it is the last of them that counts.
+        let mut offsets = FxHashMap::default();
+        let once = kernel.stores.iter().all(|store| match places[store.mem.0 as usize] {
+            Place::Row { id, offset, .. } => *offsets.entry(id).or_insert(offset) == offset,
+            _ => true,
+        });
         let apart = wide.mems.iter().filter(|mem| matches!(mem.lane, Lane::Apart(_))).count();
         let worth = kernel.body.len() - read >= WORTH * apart;
-        (rows && written && worth).then(|| Vectorized { tier: Tiered::new(wide, engine) })
+        (rows && written && once && worth).then(|| Vectorized { tier: Tiered::new(wide, engine) })
     }
 
     /// The kernel, for so many steps.
