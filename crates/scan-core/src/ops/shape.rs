@@ -271,6 +271,10 @@ pub(super) fn turn<T: Element + Copy>(data: &[T], start: isize, step: isize, [m,
     for i in (0..m).step_by(TILE) {
         let high = TILE.min(m - i);
         for j in (0..n).step_by(TILE) {
+            if i + TILE <= m && j + TILE <= n {
+                turn_tile(data, start + i as isize + j as isize * step, step, i * n + j, n, out);
+                continue;
+            }
             for c in j..n.min(j + TILE) {
                 let first = (start + i as isize + c as isize * step) as usize;
                 for (r, x) in data[first..first + high].iter().enumerate() {
@@ -278,6 +282,18 @@ pub(super) fn turn<T: Element + Copy>(data: &[T], start: isize, step: isize, [m,
                 }
             }
         }
+    }
+}
+
+/// One whole tile, whose first element is read and written at these places: of extents that the compiler knows.
+fn turn_tile<T: Element + Copy>(data: &[T], from: isize, step: isize, to: usize, n: usize, out: &mut [T]) {
+    let mut columns = [[T::default(); TILE]; TILE];
+    for (column, c) in columns.iter_mut().zip(0..) {
+        column.copy_from_slice(&data[(from + c * step) as usize..][..TILE]);
+    }
+    for r in 0..TILE {
+        let row: [T; TILE] = std::array::from_fn(|c| columns[c][r]);
+        out[to + r * n..][..TILE].copy_from_slice(&row);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::types::array::Data;
 use crate::types::{Array, DType, Element};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// What compiled code is given. `ptrs` and `strides` have an entry per operand.
 #[repr(C)]
@@ -46,7 +47,7 @@ pub trait Code: Send + Sync {
     }
     /// The call of a frame at all places, made ready to be run again and again from other pointers on, where this engine can. Per operand,
     /// `reach` holds the addresses from and up to which all these calls touch it.
-    fn ready<'a>(&'a self, _frame: &Frame, _places: &Places, _reach: &[(isize, isize)]) -> Option<Box<dyn Ready + 'a>> {
+    fn ready(self: Arc<Self>, _frame: &Frame, _places: &Places, _reach: &[(isize, isize)]) -> Option<Box<dyn Ready>> {
         None
     }
     /// The engine's name, as `explain` shows it.
@@ -63,6 +64,9 @@ pub trait Ready {
     /// # Safety
     /// What [`Code::run_places`] demands, with pointers from which the call stays within the reach that it was made ready for.
     unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places);
+    /// Makes it ready for operands that begin elsewhere and move as they did, within this reach; false where what was decided hangs on where
+    /// they lie.
+    fn begin(&mut self, ptrs: &[*mut u8], reach: &[(isize, isize)]) -> bool;
     /// The operands by whose pointers all others are found, where the call needs no more.
     fn few(&self) -> Option<&[usize]> {
         None

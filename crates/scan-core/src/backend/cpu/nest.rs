@@ -7,7 +7,9 @@ use crate::kernel::{Fill, LEVELS, MemId, Nest, Op, Store, Strides, Use};
 use smallvec::{SmallVec, smallvec};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A nest with what is known of its operands before they have a place.
 pub struct NestPlan {
@@ -21,6 +23,8 @@ pub struct NestPlan {
     moves: Vec<isize>,
     /// Operands that lie beside others.
     beside: bool,
+    /// What runs needed, for the next ones.
+    kept: Mutex<Vec<Box<Laid>>>,
 }
 
 impl NestPlan {
@@ -47,6 +51,7 @@ impl NestPlan {
             beside: nest.kernel.mems.iter().any(|mem| mem.beside.is_some()),
             uses,
             nest,
+            kept: Mutex::default(),
         }
     }
     /// True where all that it writes is what lies there: it stores what it has loaded from the same elements.
@@ -71,27 +76,120 @@ impl Deref for NestPlan {
 
 /// Compiled code of a nest's kernel with operands that were checked for all steps of the loops around.
 pub struct NestRun<'a> {
-    code: &'a dyn Code,
+    /// Given back to the nest in the end.
+    laid: ManuallyDrop<Box<Laid>>,
     nest: &'a NestPlan,
-    /// The first element of each operand at the first steps.
-    ptrs: SmallVec<[*mut u8; 12]>,
-    /// How operands move with the loops around.
-    along: Moving,
-    /// Steps of the loops around.
-    counts: Steps,
-    /// The call of all steps, where the engine has it ready.
-    ready: Option<Box<dyn Ready + 'a>>,
-    /// How the operands move whose pointers are enough for it.
-    few: Option<Box<Moving>>,
     /// The memory of the operands.
     memory: PhantomData<&'a Cell<u8>>,
 }
 
+/// What a run needs beside the nest. Nothing of it holds a lifetime: the nest keeps it for its next runs, whose operands begin elsewhere.
+struct Laid {
+    code: Arc<dyn Code>,
+    /// The first element of each operand at the first steps.
+    ptrs: SmallVec<[*mut u8; 12]>,
+    /// How each operand moves with the loops around,
+    strides: SmallVec<[[isize; LEVELS]; 12]>,
+    /// and which move, by how.
+    along: Moving,
+    /// Steps of the loops around.
+    counts: Steps,
+    /// Calls of this and earlier runs.
+    calls: usize,
+    /// The call of all steps, where the engine has it ready; `None` where it was not asked yet.
+    ready: Option<Option<Box<dyn Ready>>>,
+    /// How the operands move whose pointers are enough for it.
+    few: Option<Box<Moving>>,
+}
+
+// SAFETY: pointers are followed by the run alone that has set them, and what a call is made ready with is shared with nobody.
+unsafe impl Send for Laid {}
+
 /// A call that is made so often is made ready.
 const AGAIN: usize = 4;
 
+/// A nest keeps so many of what its runs needed: where rows take turns a loop has two at a time, in each thread that runs it.
+const KEPT: usize = 8;
+
 /// The addresses of operands, on the stack where they are not very many.
 type Addresses = SmallVec<[*mut u8; 64]>;
+
+/// The addresses from and up to which each operand is touched.
+type Reach = SmallVec<[(isize, isize); 12]>;
+
+impl Laid {
+    fn new(code: Arc<dyn Code>) -> Laid {
+        let (ptrs, strides, along) = (SmallVec::new(), SmallVec::new(), Moving::new());
+        Laid { code, ptrs, strides, along, counts: [1; LEVELS], calls: 0, ready: None, few: None }
+    }
+    /// Takes operands that move otherwise.
+    fn take<'s>(&mut self, operands: impl Iterator<Item = Spot<'s>>) {
+        self.strides = operands.map(|operand| *operand.strides()).collect();
+        self.along = moving(self.strides.iter().enumerate());
+        (self.ptrs, self.ready, self.few) = (SmallVec::from_elem(std::ptr::null_mut(), self.strides.len()), None, None);
+    }
+    /// Finds these operands; false where they move otherwise than those that it was made for.
+    fn begin<'s>(&mut self, nest: &NestPlan, operands: impl Iterator<Item = Spot<'s>>, counts: Steps) -> bool {
+        assert!(counts.iter().all(|&n| n > 0), "there are steps");
+        let mut reach = Reach::new();
+        for (k, operand) in operands.enumerate() {
+            if self.strides.get(k).is_none_or(|strides| !operand.moves_by(strides)) {
+                return false;
+            }
+            self.ptrs[k] = operand.first().ptr();
+            reach.push(checked_reach(nest, k, &operand, &counts));
+        }
+        assert!(reach.len() == self.ptrs.len() && reach.len() == nest.kernel.mems.len(), "operands of a kernel");
+        if nest.beside {
+            check_beside(&nest.kernel, |k| (self.ptrs[k], (&nest.strides[k], &self.strides[k])));
+        }
+        self.counts = counts;
+        let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
+        self.calls = self.calls.saturating_add(calls);
+        if let Some(Some(ready)) = &mut self.ready
+            && !ready.begin(&self.ptrs, &reach)
+        {
+            self.ready = None;
+        }
+        if self.ready.is_none() && self.calls >= AGAIN {
+            self.make_ready(nest, &reach);
+        }
+        true
+    }
+    fn make_ready(&mut self, nest: &NestPlan, reach: &Reach) {
+        let ready = self.code.clone().ready(&nest.frame(&self.ptrs, (0, nest.steps)), &nest.all_places(), reach);
+        let found = |few: &&[usize]| nest.fills.iter().all(|fill| few.contains(&fill.operand));
+        let few = ready.as_ref().and_then(|ready| ready.few()).filter(found);
+        self.few = few.map(|few| Box::new(moving(few.iter().map(|&k| (k, &self.strides[k])))));
+        self.ready = Some(ready);
+    }
+}
+
+impl NestPlan {
+    /// A call of so many steps of the kernel, from a step on.
+    fn frame(&self, ptrs: &[*mut u8], (from, n): (usize, usize)) -> Frame {
+        let first = self.first + from as i64;
+        Frame { ptrs: ptrs.as_ptr(), strides: self.own.as_ptr(), lanes: self.lanes, steps: n, first, whole: self.lanes }
+    }
+    fn all_places(&self) -> Places<'_> {
+        Places { extents: &self.outer, moves: &self.moves }
+    }
+    /// What runs of it have needed.
+    fn kept(&self) -> MutexGuard<'_, Vec<Box<Laid>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for NestRun<'_> {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses it behind this.
+        let laid = unsafe { ManuallyDrop::take(&mut self.laid) };
+        let mut kept = self.nest.kept();
+        if kept.len() < KEPT {
+            kept.push(laid);
+        }
+    }
+}
 
 impl<'a> NestRun<'a> {
     /// Code of a nest's kernel with operands for so many steps of the loops around.
@@ -99,36 +197,14 @@ impl<'a> NestRun<'a> {
     /// # Panics
     /// Where an operand lies outside its memory at one of the steps, is misaligned, or is written but only readable: a fault of the planner,
     /// caught before anything is touched.
-    pub fn new(code: &'a dyn Code, nest: &'a NestPlan, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
-        assert_eq!(operands.len(), nest.kernel.mems.len(), "operands of a kernel");
-        assert!(counts.iter().all(|&n| n > 0), "there are steps");
-        let reach = |(k, operand): (usize, &Spot)| checked_reach(nest, k, operand, &counts);
-        let reach: SmallVec<[(isize, isize); 12]> = operands.iter().enumerate().map(reach).collect();
-        let ptrs = operands.iter().map(|o| o.first().ptr()).collect();
-        let along = moving(operands.iter().enumerate());
-        let mut run = NestRun { code, nest, ptrs, along, counts, ready: None, few: None, memory: PhantomData };
-        if nest.beside {
-            check_beside(&nest.kernel, |k| (run.ptrs[k], (&nest.strides[k], operands[k].strides())));
+    pub fn new(code: &Arc<dyn Code>, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>> + Clone, counts: Steps) -> NestRun<'a> {
+        let kept = nest.kept().pop();
+        let mut laid = kept.filter(|laid| Arc::ptr_eq(&laid.code, code)).unwrap_or_else(|| Box::new(Laid::new(code.clone())));
+        if !laid.begin(nest, operands.clone(), counts) {
+            laid.take(operands.clone());
+            assert!(laid.begin(nest, operands, counts), "operands that were taken");
         }
-        let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
-        if calls >= AGAIN {
-            run.ready = code.ready(&run.frame(&run.ptrs, (0, nest.steps)), &run.places(), &reach);
-            let found = |few: &&[usize]| nest.fills.iter().all(|fill| few.contains(&fill.operand));
-            let few = run.ready.as_ref().and_then(|ready| ready.few()).filter(found);
-            run.few = few.map(|few| Box::new(moving(few.iter().map(|&k| (k, &operands[k])))));
-        }
-        run
-    }
-
-    /// A call of so many steps of the kernel, from a step on.
-    fn frame(&self, ptrs: &[*mut u8], (from, n): (usize, usize)) -> Frame {
-        let nest = self.nest;
-        let first = nest.first + from as i64;
-        Frame { ptrs: ptrs.as_ptr(), strides: nest.own.as_ptr(), lanes: nest.lanes, steps: n, first, whole: nest.lanes }
-    }
-
-    fn places(&self) -> Places<'_> {
-        Places { extents: &self.nest.outer, moves: &self.nest.moves }
+        NestRun { laid: ManuallyDrop::new(laid), nest, memory: PhantomData }
     }
 
     /// Runs at these steps of the loops around.
@@ -144,14 +220,14 @@ impl<'a> NestRun<'a> {
     /// # Panics
     /// At steps that were not checked.
     pub fn run_part(&self, at: &Steps, from: usize, n: usize) -> usize {
-        let nest = self.nest;
-        assert!(at.iter().zip(&self.counts).all(|(k, n)| k < n), "steps that were checked");
+        let (nest, laid) = (self.nest, &**self.laid);
+        assert!(at.iter().zip(&laid.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
-        if let (Some(ready), Some(along), true) = (&self.ready, &self.few, n == nest.steps) {
+        if let (Some(Some(ready)), Some(along), true) = (&laid.ready, &laid.few, n == nest.steps) {
             for fill in &nest.fills {
                 let by = along.iter().find(|(_, operands)| operands.contains(&fill.operand)).map_or(0, |(strides, _)| moved(strides, at));
                 // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
-                unsafe { self.fill(fill, self.ptrs[fill.operand].wrapping_offset(by)) };
+                unsafe { self.fill(fill, laid.ptrs[fill.operand].wrapping_offset(by)) };
             }
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
             // operands lie that are found by way of these.
@@ -164,10 +240,10 @@ impl<'a> NestRun<'a> {
     /// As [`NestRun::run_part`], which has checked the steps: apart from it, since it runs at most steps and needs room for few pointers.
     #[inline(never)]
     fn run_all_pointers(&self, at: &Steps, from: usize, n: usize) -> usize {
-        let nest = self.nest;
-        let mut ptrs = Addresses::from_slice(&self.ptrs);
+        let (nest, laid) = (self.nest, &**self.laid);
+        let mut ptrs = Addresses::from_slice(&laid.ptrs);
         let ptrs = &mut ptrs[..];
-        for (strides, operands) in &self.along {
+        for (strides, operands) in &laid.along {
             let by = moved(strides, at);
             operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(by));
         }
@@ -178,19 +254,19 @@ impl<'a> NestRun<'a> {
             // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
             unsafe { self.fill(fill, ptrs[fill.operand]) };
         }
-        if let (Some(ready), true) = (&self.ready, n == nest.steps) {
+        if let (Some(Some(ready)), true) = (&laid.ready, n == nest.steps) {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives.
-            unsafe { ready.run(ptrs, &self.places()) };
+            unsafe { ready.run(ptrs, &nest.all_places()) };
             return n;
         }
-        let frame = self.frame(ptrs, (from, n));
+        let frame = nest.frame(ptrs, (from, n));
         if nest.outer.is_empty() {
             // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
-            return unsafe { self.code.run(&frame) };
+            return unsafe { laid.code.run(&frame) };
         }
         if nest.places() > 0 {
             // SAFETY: as above, of all places.
-            unsafe { self.code.run_places(&frame, ptrs, &self.places()) };
+            unsafe { laid.code.run_places(&frame, ptrs, &nest.all_places()) };
         }
         n
     }
@@ -221,9 +297,9 @@ impl<'a> NestRun<'a> {
 }
 
 /// The operands that move with the loops around, by how.
-fn moving<'a>(operands: impl Iterator<Item = (usize, &'a Spot<'a>)>) -> Moving {
+fn moving<'a>(operands: impl Iterator<Item = (usize, &'a [isize; LEVELS])>) -> Moving {
     let mut all = Moving::new();
-    for (k, strides) in operands.map(|(k, o)| (k, *o.strides())).filter(|(_, strides)| *strides != [0; LEVELS]) {
+    for (k, &strides) in operands.filter(|(_, strides)| **strides != [0; LEVELS]) {
         match all.iter_mut().find(|(known, _)| *known == strides) {
             Some((_, alike)) => alike.push(k),
             None => all.push((strides, smallvec![k])),
@@ -253,12 +329,17 @@ fn checked_reach(nest: &NestPlan, k: usize, operand: &Spot, counts: &Steps) -> (
     for (&stride, &n) in operand.strides().iter().zip(counts).filter(|(stride, _)| **stride != 0) {
         let span = stride.checked_mul(n as isize - 1).expect("a stride that fits");
         (low, high) = (low + span.min(0), high + span.max(0));
-        assert!(stride % size as isize == 0, "operand {k} is misaligned");
+        assert!(aligned(stride as usize, size), "operand {k} is misaligned");
     }
     let at = first.ptr().addr() as isize;
     let reach = (at + low, at + high);
     let (low, high) = (first.offset as isize + low, first.offset as isize + high);
     assert!(low >= 0 && high as usize <= first.memory.len(), "operand {k} reaches from {low} to {high} of {}", first.memory.len());
-    assert!(first.ptr().addr().is_multiple_of(size), "operand {k} is misaligned");
+    assert!(aligned(first.ptr().addr(), size), "operand {k} is misaligned");
     reach
+}
+
+/// True for a multiple of an element's size, a power of two.
+fn aligned(bytes: usize, size: usize) -> bool {
+    bytes & (size - 1) == 0
 }

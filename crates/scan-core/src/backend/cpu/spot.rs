@@ -21,6 +21,7 @@ pub struct Spot<'a> {
 
 impl<'a> Spot<'a> {
     /// An operand that moves by its own stride with the outermost loop, and by these with the loops inside.
+    #[inline]
     pub fn new(first: Operand<'a>, inner: [isize; LEVELS - 1]) -> Spot<'a> {
         Spot { first, strides: [first.stride, inner[0], inner[1]] }
     }
@@ -28,7 +29,14 @@ impl<'a> Spot<'a> {
     pub fn at(&self, steps: &Steps) -> Operand<'a> {
         Operand { offset: (self.first.offset as isize + moved(&self.strides, steps)) as usize, ..self.first }
     }
+    /// True where it moves by these. One after the other: where they have just been written they cannot be read as a vector.
+    #[inline]
+    pub(super) fn moves_by(&self, strides: &[isize; LEVELS]) -> bool {
+        let [a, b, c] = self.strides;
+        a == strides[0] && b == strides[1] && c == strides[2]
+    }
     /// At the first steps.
+    #[inline]
     pub(super) fn first(&self) -> &Operand<'a> {
         &self.first
     }

@@ -5,9 +5,7 @@ use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
 use super::nested::{ForRun, LoopRun};
-use crate::backend::cpu::{
-    INPUTS, Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array,
-};
+use crate::backend::cpu::{Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
 use crate::eval::blame;
@@ -50,6 +48,9 @@ pub(super) struct Bound<'a> {
     kind: Kind<'a>,
 }
 
+/// The operands of a part. Wide kinds are on the heap: a list has hundreds of parts, which are walked at every step.
+type Spots<'a> = SmallVec<[Spot<'a>; 2]>;
+
 /// How a part is run.
 enum Kind<'a> {
     /// A kernel.
@@ -59,29 +60,29 @@ enum Kind<'a> {
     /// Bytes from one place to another.
     Copy([Spot<'a>; 2], usize),
     /// Elements of such a size from inputs to the result.
-    Move(&'a [Run], SmallVec<[Spot<'a>; 4]>, usize),
+    Move(&'a [Run], Spots<'a>, usize),
     /// Elements of such a size whose columns become rows.
-    Turn(&'a [Turned], SmallVec<[Spot<'a>; 4]>, usize),
+    Turn(&'a [Turned], Spots<'a>, usize),
     /// Elements of a dtype added to those of the result.
-    Add(&'a [Run], DType, [Spot<'a>; 2]),
+    Add(&'a [Run], DType, Spots<'a>),
     /// A product.
-    Product([usize; 3], DType, [Spot<'a>; 3]),
+    Product(&'a [usize; 3], DType, Box<[Spot<'a>; 3]>),
     /// An op on slices of such a dtype: its inputs and its result with their numbers of elements.
-    Direct(&'a Direct, DType, SmallVec<[(Spot<'a>, usize); INPUTS]>, (Spot<'a>, usize)),
+    Direct(&'a Direct, DType, Box<[(Spot<'a>, usize)]>),
     /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
-    Call(&'a Op, SmallVec<[Option<Array>; 4]>, SmallVec<[Spot<'a>; 4]>),
+    Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
     /// Elements that index arrays name are read, or written if so: operands as for the two below.
-    ByArrays(Box<ByArrays>, Option<Write>, SmallVec<[Spot<'a>; 4]>),
+    ByArrays(&'a ByArrays, Option<Write>, Spots<'a>),
     /// Elements from a place on that integers name, of such a size.
-    Slice(&'a Slice, SmallVec<[Spot<'a>; 4]>, usize),
+    Slice(&'a Slice, Spots<'a>, usize),
     /// Elements that an index names are read.
-    Read(&'a Selector, SmallVec<[Spot<'a>; 4]>),
+    Read(&'a Selector, Spots<'a>),
     /// Elements that an index names are written: first what is written, then the index, then where.
-    Write(&'a Selector, Write, SmallVec<[Spot<'a>; 4]>),
+    Write(&'a Selector, Write, Spots<'a>),
     /// An integer lies between two.
     Guard([usize; 2], Spot<'a>, DType),
     /// A loop that is one kernel.
-    Loop(LoopRun<'a>),
+    Loop(Box<LoopRun<'a>>),
     /// A loop whose step is a list.
     For(Box<ForRun<'a>>),
 }
@@ -105,26 +106,21 @@ impl<'a> Bound<'a> {
                 }
             }
             Part::Turn(turned) => Kind::Turn(turned, operands().collect(), piece.outs[0].dtype.size()),
-            Part::Add(runs) => Kind::Add(runs, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.outs[0])]),
+            Part::Add(runs) => Kind::Add(runs, piece.outs[0].dtype, operands().collect()),
             Part::MatMul(extents) => {
-                Kind::Product(*extents, piece.outs[0].dtype, [at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])])
+                Kind::Product(extents, piece.outs[0].dtype, Box::new([at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])]))
             }
             Part::Direct(direct, _) => {
                 let sized = |p: &Place| (at(p), count(&p.shape));
-                Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().map(sized).collect(), sized(&piece.outs[0]))
+                Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().chain(&piece.outs).map(sized).collect())
             }
             Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
-            Part::Read(selector) => match ByArrays::new(selector, &piece.ins[0], &piece.outs[0], &piece.ins[1..]) {
-                Some(by) => Kind::ByArrays(Box::new(by), None, operands().collect()),
-                None => Kind::Read(selector, operands().collect()),
-            },
-            Part::Write(selector, mode) => match ByArrays::new(selector, &piece.outs[0], &piece.ins[0], &piece.ins[1..]) {
-                Some(by) => Kind::ByArrays(Box::new(by), Some(*mode), operands().collect()),
-                None => Kind::Write(selector, *mode, operands().collect()),
-            },
+            Part::Read(selector) => Kind::Read(selector, operands().collect()),
+            Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
+            Part::ByArrays(by, mode) => Kind::ByArrays(by, *mode, operands().collect()),
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
-            Part::Loop(inner) => Kind::Loop(LoopRun::new(inner, &at, counts)),
+            Part::Loop(inner) => Kind::Loop(Box::new(LoopRun::new(inner, &at, counts))),
             Part::For(inner) => Kind::For(Box::new(ForRun::new(inner, &at, (memories, first, counts)))),
         };
         Bound { piece, kind }
@@ -150,12 +146,12 @@ impl<'a> Bound<'a> {
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
-            Kind::Add(runs, dtype, [from, to]) => {
-                let (from, to) = (from.at(k), to.at(k));
+            Kind::Add(runs, dtype, spots) => {
+                let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
                 crate::dispatch!(*dtype, T => runs.iter().for_each(|run| added::<T>(run, &from, &to)));
             }
-            Kind::Product(extents, dtype, spots) => multiplied(cx, *dtype, spots, *extents, k).map_err(|e| self.blame(e))?,
-            Kind::Direct(direct, dtype, ins, out) => self.direct(cx, direct, *dtype, (ins, out), k, scratch).map_err(|e| self.blame(e))?,
+            Kind::Product(extents, dtype, spots) => multiplied(cx, *dtype, spots, **extents, k).map_err(|e| self.blame(e))?,
+            Kind::Direct(direct, dtype, operands) => self.direct(cx, direct, *dtype, operands, k, scratch).map_err(|e| self.blame(e))?,
             Kind::Call(op, steady, spots) => {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
@@ -201,10 +197,12 @@ impl<'a> Bound<'a> {
         cx: &mut EvalCx,
         direct: &Direct,
         dtype: DType,
-        (ins, out): (&[(Spot, usize)], &(Spot, usize)),
+        operands: &[(Spot, usize)],
         k: &Steps,
         scratch: &mut Vec<f64>,
     ) -> Result<()> {
+        let (ins, out) = operands.split_at(self.piece.ins.len());
+        let [out] = out else { return Err(Diagnostic::internal("an op on slices has one result")) };
         let (slices, to) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (out.0.at(k), out.1));
         let done = match dtype {
             DType::F32 => {
@@ -217,7 +215,7 @@ impl<'a> Bound<'a> {
         if done {
             return Ok(());
         }
-        let spots: SmallVec<[Spot; 4]> = ins.iter().chain([out]).map(|(spot, _)| *spot).collect();
+        let spots: SmallVec<[Spot; 4]> = operands.iter().map(|(spot, _)| *spot).collect();
         self.call(cx, op, &vec![None; ins.len()], &spots, k)
     }
 

@@ -261,6 +261,13 @@ impl ByArrays {
         }
         let (spots, run) = (self.spots(idxs)?, self.layout.run);
         dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
+            if run == 1 && given > 1 && self.layout.only_spots() {
+                let each = spots.iter().zip(y);
+                return match mode {
+                    Write::Set => each.for_each(|(&at, &y)| x[at] = y),
+                    Write::Inc => each.for_each(|(&at, &y)| x[at] = x[at].plus(y)),
+                };
+            }
             let mut rows = y.chunks_exact(run).cycle();
             self.layout.runs(&spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
         }));

@@ -68,15 +68,15 @@ pub(super) enum KernelRun<'a> {
     /// Inside loops.
     Nest(NestRun<'a>),
     /// Of one step, which threads share.
-    Shared(&'a Tiered, usize, SmallVec<[Spot<'a>; 4]>),
+    Shared(&'a Tiered, usize, Box<[Spot<'a>]>),
 }
 
 impl<'a> KernelRun<'a> {
     /// For so many steps of the loops around.
-    pub fn new(tier: &'a Tiered, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> KernelRun<'a> {
+    pub fn new(tier: &'a Tiered, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>> + Clone, counts: Steps) -> KernelRun<'a> {
         match nest.plain() && tier.shared(nest.lanes) {
             true => KernelRun::Shared(tier, nest.lanes, operands.collect()),
-            false => KernelRun::Nest(nested(tier, nest, operands, counts)),
+            false => KernelRun::Nest(tier.nest(nest, operands, counts)),
         }
     }
     /// Runs at these steps of the loops around.
@@ -93,11 +93,6 @@ impl<'a> KernelRun<'a> {
 fn shared(tier: &Tiered, lanes: usize, spots: &[Spot], k: &Steps) {
     let now: SmallVec<[Operand; 8]> = spots.iter().map(|s| s.at(k)).collect();
     tier.run(&now, lanes, 1, 0);
-}
-
-/// A kernel inside loops with its operands, for so many steps of the loops around.
-pub(super) fn nested<'a>(tier: &'a Tiered, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>>, counts: Steps) -> NestRun<'a> {
-    tier.nest(nest, &operands.collect::<SmallVec<[Spot; 12]>>(), counts)
 }
 
 /// A kernel in two versions with its operands; none where nothing is to be done.

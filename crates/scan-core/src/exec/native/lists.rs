@@ -5,7 +5,8 @@ use super::foot::Flow;
 use super::head::Feed;
 use super::held::{Held, make_room};
 use super::memories::HeldRows;
-use super::mixed::{Begun, Mixed, Segment};
+use super::mixed::{Begun, Mixed};
+use super::segment::Segment;
 use super::there::There;
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
@@ -121,7 +122,7 @@ impl Lists {
                 let begun = self.begin(list, begun, scan, cx, ins, [n, own[list], *done])?;
                 segments[list] = Some(begun.segment(scan, ins, feed, rows, [first, end - first]));
             }
-            let Some(segment) = &segments[list] else { unreachable!("a list is bound at its first step") };
+            let Some(segment) = &mut segments[list] else { unreachable!("a list is bound at its first step") };
             let ran = segment.step(cx, *done, &mut scratch);
             stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
             *done += 1;

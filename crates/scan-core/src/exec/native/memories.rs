@@ -152,9 +152,17 @@ impl<'a> Memories<'a> {
         Operand { offset: at.offset + place.first * place.dtype.size(), ..at }
     }
     /// Where step `step` finds what lies there, and how far on that lies for the step a period later.
+    #[inline]
     pub fn operand(&self, at: &At, step: usize) -> Operand<'a> {
         match *at {
             At::Arena(offset) => Operand { memory: Memory::Write(self.arena), offset, stride: 0 },
+            _ => self.outside(at, step),
+        }
+    }
+    /// The same of what does not lie in the memory of a step.
+    fn outside(&self, at: &At, step: usize) -> Operand<'a> {
+        match *at {
+            At::Arena(_) => unreachable!("in the memory of a step"),
             At::Slot(_) => unreachable!("laid out"),
             At::Seq(id) => {
                 let x = &self.ins[self.scan.seq_input(id)];

@@ -5,12 +5,14 @@ use super::bound::{Bound, Halt, bytes_of};
 use super::head::Feed;
 use super::held::Held;
 use super::home::Home;
+use super::indexed::ByArrays;
 use super::kernels::{Kernels, Versions};
 use super::memories::{HeldRows, Memories, Steady};
 use super::plan::native;
+use super::segment::Segment;
 use super::there::{self, Laid, There};
 use super::tier::{Engine, Tiered};
-use crate::backend::cpu::{NestPlan, Operand, cells, copy, truth_at};
+use crate::backend::cpu::{NestPlan, Operand, cells, copy};
 use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
@@ -32,8 +34,8 @@ const MANY: usize = 1 << 30;
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
-    plan: MixedLoop,
-    pieces: Vec<Piece>,
+    pub(super) plan: MixedLoop,
+    pub(super) pieces: Vec<Piece>,
     pub(super) before: Before,
     /// The list may find that it cannot do what the law does.
     pub guarded: bool,
@@ -62,6 +64,8 @@ pub(super) enum Part {
     MatMul([usize; 3]),
     Read(Selector),
     Write(Selector, Write),
+    /// A read by index arrays, or a write if so.
+    ByArrays(Box<ByArrays>, Option<Write>),
     Slice(Box<Slice>),
     Direct(Direct, Op),
     Call(Op),
@@ -142,8 +146,14 @@ impl Piece {
             },
             Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
-            Work::Read(selector) => Part::Read(selector),
-            Work::Write(selector, mode) => Part::Write(selector, mode),
+            Work::Read(selector) => match ByArrays::new(&selector, &item.ins[0], &item.outs[0], &item.ins[1..]) {
+                Some(by) => Part::ByArrays(Box::new(by), None),
+                None => Part::Read(selector),
+            },
+            Work::Write(selector, mode) => match ByArrays::new(&selector, &item.outs[0], &item.ins[0], &item.ins[1..]) {
+                Some(by) => Part::ByArrays(Box::new(by), Some(mode)),
+                None => Part::Write(selector, mode),
+            },
             Work::Slice(slice) => Part::Slice(slice),
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
@@ -212,8 +222,8 @@ impl Part {
             Part::Nest(..) | Part::Either(..) => "kernel",
             Part::Move(_) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
-            Part::Read(_) | Part::Slice(_) => "index",
-            Part::Write(..) | Part::Add(_) => "index_write",
+            Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) => "index",
+            Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) => "index_write",
             Part::Guard(_) => "guard",
             Part::Loop(_) | Part::For(_) => "scan",
             Part::Call(op) | Part::Direct(_, op) => op.name(),
@@ -322,7 +332,10 @@ impl Mixed {
         let before = self.pieces.windows(2).filter(|pair| {
             matches!(
                 (&pair[0].part, &pair[1].part),
-                (Part::Move(_) | Part::Turn(_), Part::Write(..) | Part::Add(_) | Part::Move(_) | Part::Turn(_))
+                (
+                    Part::Move(_) | Part::Turn(_),
+                    Part::Write(..) | Part::ByArrays(_, Some(_)) | Part::Add(_) | Part::Move(_) | Part::Turn(_)
+                )
             ) && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
@@ -374,7 +387,7 @@ impl Mixed {
         Ok(())
     }
     /// What a step writes when all of its parts have run: from where, to where, and how many bytes, as they are at a step.
-    fn writes<'m, 'a>(&'m self, memories: &'m Memories<'a>, step: usize) -> impl Iterator<Item = ([Operand<'a>; 2], usize)> {
+    pub(super) fn writes<'m, 'a>(&'m self, memories: &'m Memories<'a>, step: usize) -> impl Iterator<Item = ([Operand<'a>; 2], usize)> {
         let row = move |(id, offset, p): &'m (StateId, usize, Place)| {
             ([memories.place(p, step), memories.operand(&At::Row(*id, *offset), step)], bytes_of(p))
         };
@@ -450,49 +463,5 @@ impl Begun<'_> {
     ) -> Segment<'s> {
         let list = self.list;
         Segment::new(list, self.memories(scan, ins, feed, rows), first, steps)
-    }
-}
-
-/// A list with all operands, from a step on, in memory that does not move.
-pub struct Segment<'a> {
-    memories: Memories<'a>,
-    /// As the steps take turns.
-    turns: SmallVec<[Turn<'a>; 1]>,
-    first: usize,
-}
-
-/// A step with all operands.
-struct Turn<'a> {
-    parts: SmallVec<[Bound<'a>; 4]>,
-    writes: SmallVec<[([Operand<'a>; 2], usize); 4]>,
-    stop: Option<(Operand<'a>, DType)>,
-}
-
-impl<'a> Segment<'a> {
-    fn new(list: &'a Mixed, memories: Memories<'a>, first: usize, steps: usize) -> Segment<'a> {
-        let period = memories.period();
-        let turn = |k: usize| {
-            let counts = [(steps - k).div_ceil(period), 1, 1];
-            let parts = list.pieces.iter().map(|p| Bound::new(p, &memories, first + k, counts)).collect();
-            let writes = list.writes(&memories, first + k).collect();
-            let stop = list.plan.stop.as_ref().map(|stop| (memories.place(stop, first + k), stop.dtype));
-            Turn { parts, writes, stop }
-        };
-        let turns = (0..period.min(steps)).map(turn).collect();
-        Segment { memories, turns, first }
-    }
-    /// One step; true where the loop stops after it.
-    pub fn step(&self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> std::result::Result<bool, Halt> {
-        self.memories.count(step);
-        let period = self.memories.period();
-        let (turn, k) = (&self.turns[(step - self.first) % period], (step - self.first) / period);
-        let mut at = [k, 0, 0];
-        for part in &turn.parts {
-            part.run(cx, &mut at, scratch)?;
-        }
-        for ([from, to], n) in &turn.writes {
-            copy(&from.after(k), &to.after(k), *n);
-        }
-        Ok(turn.stop.is_some_and(|(at, dtype)| truth_at(&at.after(k), dtype)))
     }
 }

@@ -25,6 +25,7 @@ mod plan;
 mod portion;
 mod ready;
 mod region;
+mod segment;
 mod shortcut;
 mod sides;
 mod spread;

@@ -1,7 +1,6 @@
 //! Loops in a step with their operands, found once for all steps in which no memory moves.
 
 use super::bound::{Bound, Halt, bytes_of};
-use super::kernels::nested;
 use super::memories::Memories;
 use super::mixed::{InnerFor, InnerLoop};
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
@@ -70,7 +69,7 @@ impl<'a> LoopRun<'a> {
         let work = inner.nest.lanes * inner.nest.kernel.body.len();
         LoopRun {
             scan: &inner.scan,
-            nest: nested(&inner.tier, &inner.nest, inner.operands.iter().map(at), counts),
+            nest: inner.tier.nest(&inner.nest, inner.operands.iter().map(at), counts),
             count: counted(&inner.count, at),
             stopped: inner.stopped.as_ref().map(at),
             votes: inner.votes.as_ref().map(|(place, votes)| (at(place), *votes)),

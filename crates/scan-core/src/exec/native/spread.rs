@@ -82,7 +82,7 @@ impl Spread {
         self.tier.expect(self.nest.lanes, rows * self.nest.places().max(1));
         let operand = |(memory, &stride)| Spot::new(Operand { memory, offset: 0, stride }, [0; LEVELS - 1]);
         let spots: SmallVec<[Spot; 8]> = memory.zip(strides).map(operand).collect();
-        let run = self.tier.nest(&self.nest, &spots, [*rows, 1, 1]);
+        let run = self.tier.nest(&self.nest, spots.iter().copied(), [*rows, 1, 1]);
         let of_a_row = self.nest.lanes * self.nest.places().max(1) * self.nest.kernel.body.len();
         for row in 0..*rows {
             run.run(&[row, 0, 0]);

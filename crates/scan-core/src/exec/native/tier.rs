@@ -6,8 +6,8 @@ use crate::backend::cpu::team::{self, run_parallel};
 use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, vm};
 use crate::backend::gpu::DeviceRef;
 use crate::kernel::Kernel;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// What functions run on.
 ///
@@ -70,8 +70,8 @@ const RUN: u64 = 400;
 pub struct Tiered {
     kernel: Kernel,
     engine: Engine,
-    vm: OnceLock<Box<dyn Code>>,
-    native: OnceLock<Result<Box<dyn Code>, Refusal>>,
+    vm: OnceLock<Arc<dyn Code>>,
+    native: OnceLock<Result<Arc<dyn Code>, Refusal>>,
     work: AtomicU64,
     device: Option<OnDevice>,
 }
@@ -108,17 +108,17 @@ impl Tiered {
             Engine::Vm | Engine::Eval => false,
         };
         if wanted {
-            self.native.get_or_init(|| native(&self.kernel, lanes));
+            self.native.get_or_init(|| native(&self.kernel, lanes).map(Arc::from));
         }
     }
     /// True where it has been compiled.
     pub fn is_made(&self) -> bool {
         self.native.get().is_some() || self.vm.get().is_some()
     }
-    fn code(&self) -> &dyn Code {
+    fn code(&self) -> &Arc<dyn Code> {
         match self.native.get() {
-            Some(Ok(code)) => code.as_ref(),
-            _ => self.vm.get_or_init(|| vm(&self.kernel)).as_ref(),
+            Some(Ok(code)) => code,
+            _ => self.vm.get_or_init(|| Arc::from(vm(&self.kernel))),
         }
     }
     /// True where one step of so many lanes is worth several threads.
@@ -127,16 +127,16 @@ impl Tiered {
     }
     /// The kernel at every place of a nest's axes, with operands that are checked once for so many steps of the loops around.
     #[inline]
-    pub fn nest<'a>(&'a self, nest: &'a NestPlan, operands: &[Spot<'a>], counts: Steps) -> NestRun<'a> {
+    pub fn nest<'a>(&self, nest: &'a NestPlan, operands: impl Iterator<Item = Spot<'a>> + Clone, counts: Steps) -> NestRun<'a> {
         NestRun::new(self.code(), nest, operands, counts)
     }
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-        run_parallel(self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
+        run_parallel(&**self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
     }
     /// The same in this thread alone.
     pub fn run_alone(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
-        code::run(self.code(), &self.kernel, operands, lanes, steps, first)
+        code::run(&**self.code(), &self.kernel, operands, lanes, steps, first)
     }
     /// The engine in use, and why it is not machine code where that was tried.
     pub fn describe(&self) -> (&'static str, Option<String>) {

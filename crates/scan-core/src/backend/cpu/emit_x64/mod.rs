@@ -42,7 +42,7 @@ use prepared::Prepared;
 use select::Program;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Compiles a kernel for an instruction set that this machine has, for about so many lanes.
 ///
@@ -103,12 +103,23 @@ impl Native {
         memory.copy_from_slice(code);
         Ok(Native { memory: memory.make_exec()? })
     }
+    fn function(&self) -> Function {
+        // SAFETY: the memory holds a function of this type, written by `layout::function`.
+        Function(unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*const Task)>(self.memory.as_ptr()) })
+    }
+}
+
+/// That function, which is there as long as the kernel is.
+#[derive(Clone, Copy)]
+struct Function(unsafe extern "sysv64" fn(*const Task));
+
+impl Function {
     /// # Safety
-    /// The task describes memory as `Code::run` demands, for the code of this function.
-    unsafe fn call(&self, task: &Task) {
-        // SAFETY: the memory holds a function of this type, written by `layout::function`; it stays mapped while `self` lives.
-        let function = unsafe { std::mem::transmute::<*const u8, extern "sysv64" fn(*const Task)>(self.memory.as_ptr()) };
-        function(task);
+    /// The kernel that it belongs to lives, and the task describes memory as `Code::run` demands, for the code of this function.
+    #[inline]
+    unsafe fn call(self, task: &Task) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.0)(task) }
     }
 }
 
@@ -192,8 +203,8 @@ impl Emitted {
     }
     /// The code of a shape, unless it cannot be had.
     #[inline]
-    fn native(&self, shape: Shape) -> Option<&Native> {
-        self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref()
+    fn native(&self, shape: Shape) -> Option<Function> {
+        self.version(shape).get_or_init(|| self.build(shape).ok()).as_ref().map(Native::function)
     }
     /// Blocks that cover the lanes, in order. Their sizes differ by one vector at most.
     fn blocks(&self, lanes: usize, streams: bool, hoists: bool, held: u64) -> Shapes {
@@ -345,7 +356,7 @@ impl Code for Emitted {
             }),
         }
     }
-    fn ready<'a>(&'a self, frame: &Frame, places: &Places, reach: &[(isize, isize)]) -> Option<Box<dyn Ready + 'a>> {
+    fn ready(self: Arc<Self>, frame: &Frame, places: &Places, reach: &[(isize, isize)]) -> Option<Box<dyn Ready>> {
         Some(Box::new(Prepared::new(self, frame, places, reach)?))
     }
     fn engine(&self) -> &'static str {
@@ -379,7 +390,7 @@ impl Emitted {
     ///
     /// # Safety
     /// As for [`Code::run_places`]; there is no carry that lanes share.
-    unsafe fn run_along(&self, native: &Native, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
+    unsafe fn run_along(&self, native: Function, frame: &Frame, ptrs: &mut [*mut u8], places: &Places) {
         // SAFETY: a frame has a stride for each operand.
         let strides = unsafe { std::slice::from_raw_parts(frame.strides, ptrs.len()) };
         let (count, moves) = places.innermost(ptrs.len());
@@ -402,7 +413,7 @@ impl Emitted {
     }
     /// The version that does all lanes at once, at one place or along an axis of `places`, if there is one and the call is not large;
     /// operands of `held` are read before the first step.
-    fn one_block(&self, frame: &Frame, places: bool, held: u64) -> Option<&Native> {
+    fn one_block(&self, frame: &Frame, places: bool, held: u64) -> Option<Function> {
         let width = self.program.width;
         let copies = (frame.lanes - 1) / width + 1;
         let masked = !frame.lanes.is_multiple_of(width);
@@ -445,7 +456,7 @@ impl Emitted {
             let task = Task::new(table, block.count, frame, tail);
             if let Some(Some(native)) = self.versions[block.version].get() {
                 // SAFETY: the caller's promise; the table has moved on behind the lanes that are done.
-                unsafe { native.call(&task) };
+                unsafe { native.function().call(&task) };
             }
             self.step_back(table, covered - lanes);
             left -= lanes;

@@ -1,29 +1,32 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Block, Blocks, Emitted, Entry, MANY, Native};
+use super::{Block, Blocks, Emitted, Entry, Function, MANY, Native};
 use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
 use crate::backend::cpu::spot::{Steps, moved};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A call of all steps and places, but for its pointers.
-pub(super) struct Prepared<'a> {
-    code: &'a Emitted,
-    way: Way<'a>,
+pub(super) struct Prepared {
+    code: Arc<Emitted>,
+    way: Way,
     /// Bytes from one step to the next, per operand.
     strides: SmallVec<[isize; 12]>,
     lanes: usize,
     steps: usize,
     first: i64,
+    /// Operands that are read before the first step.
+    held: u64,
     /// Where a few tasks on one table are all of the call.
-    few: Option<Few<'a>>,
+    few: Option<Few>,
 }
 
 /// A call that is a few tasks on one table.
-struct Few<'a> {
-    tasks: SmallVec<[(&'a Native, Task); 1]>,
+struct Few {
+    tasks: SmallVec<[(Function, Task); 1]>,
     /// An entry for each operand: those are read by whose pointers all others are found.
     table: Rc<[Cell<Entry>]>,
     /// These at the first steps.
@@ -31,29 +34,38 @@ struct Few<'a> {
 }
 
 /// What does the lanes.
-enum Way<'a> {
+enum Way {
     /// A version for all of them that goes along the innermost axis.
-    Along(&'a Native),
+    Along(Function),
     /// A version for all of them.
-    Once(&'a Native),
+    Once(Function),
     /// Blocks in order.
     Blocks(Blocks),
 }
 
-impl<'a> Prepared<'a> {
+/// Operands that all calls within this reach can read before the first step; none where some of them alone can.
+fn held(code: &Emitted, frame: &Frame, table: &[Entry], reach: &[(isize, isize)]) -> Option<u64> {
+    if frame.steps < MANY {
+        return Some(0);
+    }
+    let held = code.held_within(|operand| table[operand][1].is_null(), || reach.iter().copied());
+    (held == code.held(table, frame)).then_some(held)
+}
+
+/// Pointers and strides as a table.
+fn entries(ptrs: &[*mut u8], strides: &[isize]) -> SmallVec<[Entry; 12]> {
+    ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect()
+}
+
+impl Prepared {
     /// What runs a frame at all places; none where it hangs on the pointers of each call.
-    pub(super) fn new(code: &'a Emitted, frame: &Frame, places: &Places, reach: &[(isize, isize)]) -> Option<Prepared<'a>> {
+    pub(super) fn new(code: Arc<Emitted>, frame: &Frame, places: &Places, reach: &[(isize, isize)]) -> Option<Prepared> {
         let operands = code.roles.len();
         // SAFETY: a frame has a pointer and a stride for each operand.
         let (ptrs, strides) =
             unsafe { (std::slice::from_raw_parts(frame.ptrs, operands), std::slice::from_raw_parts(frame.strides, operands)) };
-        let table: SmallVec<[Entry; 12]> = ptrs.iter().zip(strides).map(|(&p, &s)| [p, s as *mut u8]).collect();
-        let held = code.held_within(|operand| strides[operand] == 0, || reach.iter().copied());
-        // Operands that overlap in some of the calls alone: each decides for itself.
-        let held = if frame.steps < MANY { 0 } else { held };
-        if code.is_large(frame) || held != code.held(&table, frame) {
-            return None;
-        }
+        let table = entries(ptrs, strides);
+        let held = held(&code, frame, &table, reach).filter(|_| !code.is_large(frame))?;
         let along = if places.extents.is_empty() || !code.handed.is_empty() { None } else { code.one_block(frame, true, held) };
         let way = match (along, code.one_block(frame, false, held)) {
             (Some(native), _) => Way::Along(native),
@@ -61,14 +73,14 @@ impl<'a> Prepared<'a> {
             (None, None) => Way::Blocks(code.parts(&table, frame, held).1),
         };
         let (lanes, steps, first) = (frame.lanes, frame.steps, frame.first);
-        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, few: None };
+        let mut all = Prepared { code, way, strides: SmallVec::from_slice(strides), lanes, steps, first, held, few: None };
         all.few = all.as_few(frame, places, &table);
         Some(all)
     }
 
     /// The call as a few tasks on one table: of a kernel whose lanes share no carry. `None` where it is not.
-    fn as_few(&self, frame: &Frame, places: &Places, table: &[Entry]) -> Option<Few<'a>> {
-        let code = self.code;
+    fn as_few(&self, frame: &Frame, places: &Places, table: &[Entry]) -> Option<Few> {
+        let code = &*self.code;
         if !code.handed.is_empty() {
             return None;
         }
@@ -86,7 +98,8 @@ impl<'a> Prepared<'a> {
                     let covered = block.lanes * block.count;
                     let lanes = left.min(covered);
                     left -= lanes;
-                    Some((code.versions[block.version].get()?.as_ref()?, task(block.count, lanes + code.program.width - covered)))
+                    let native = code.versions[block.version].get()?.as_ref().map(Native::function)?;
+                    Some((native, task(block.count, lanes + code.program.width - covered)))
                 };
                 blocks.iter().map(&mut of_block).collect::<Option<_>>()?
             }
@@ -110,11 +123,11 @@ impl<'a> Prepared<'a> {
     }
 }
 
-impl Ready for Prepared<'_> {
+impl Ready for Prepared {
     unsafe fn run(&self, ptrs: &mut [*mut u8], places: &Places) {
         match &self.way {
             // SAFETY: the caller's promise; the version is that for these lanes.
-            Way::Along(native) => unsafe { self.code.run_along(native, &self.frame(ptrs), ptrs, places) },
+            Way::Along(native) => unsafe { self.code.run_along(*native, &self.frame(ptrs), ptrs, places) },
             Way::Once(native) => {
                 let tail = self.code.tail(self.lanes);
                 // SAFETY: as above.
@@ -125,6 +138,14 @@ impl Ready for Prepared<'_> {
                 self.code.run_blocks(table, frame, aside, (0, blocks));
             }),
         }
+    }
+    fn begin(&mut self, ptrs: &[*mut u8], reach: &[(isize, isize)]) -> bool {
+        let frame = self.frame(ptrs);
+        if self.steps >= MANY && held(&self.code, &frame, &entries(ptrs, &self.strides), reach) != Some(self.held) {
+            return false;
+        }
+        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|(k, entry)| entry[0] = ptrs[*k]);
+        true
     }
     fn few(&self) -> Option<&[usize]> {
         self.few.as_ref().map(|_| &self.code.program.few[..])
