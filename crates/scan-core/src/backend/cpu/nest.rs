@@ -105,7 +105,7 @@ struct Laid {
 // SAFETY: pointers are followed by the run alone that has set them, and what a call is made ready with is shared with nobody.
 unsafe impl Send for Laid {}
 
-#[expect(clippy::vec_box, reason = "a run takes one and gives it back: a pointer is moved, not a thousand bytes")]
+/// Boxed: a run takes one and gives it back, which moves a pointer and not a thousand bytes.
 type Kept = Vec<Box<Laid>>;
 
 /// A call that is made so often is made ready.
