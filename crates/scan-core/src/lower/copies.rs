@@ -4,6 +4,7 @@ use super::fusions::Fusion;
 use super::nodes::Lowering;
 use super::passes::Plan;
 use super::schedule::{Axes, Of};
+use super::tables::Table;
 use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;
@@ -34,6 +35,8 @@ pub(super) struct Copies {
     graph: Graph,
     /// Per parameter: the leaf, the elements before its first, and how it depends on the lane.
     params: Vec<(usize, isize, Lane)>,
+    /// Per leaf: how many elements it has, where it is a table.
+    tables: Vec<Option<usize>>,
 }
 
 impl Copies {
@@ -60,7 +63,8 @@ impl Copies {
         if copies * fusion.graph.nodes().len() > LARGE {
             return refuse("a reduction of large expressions");
         }
-        let mut all = Copies { graph: Graph::new(), params: vec![] };
+        let tables = fusion.leaves.iter().map(|leaf| leaf.table).collect();
+        let mut all = Copies { graph: Graph::new(), params: vec![], tables };
         let mut results = vec![];
         let mut shared: Vec<Option<Value>> = vec![None; fusion.leaves.len()];
         for copy in 0..copies {
@@ -74,7 +78,8 @@ impl Copies {
                         let places = skipped + along.map_or(0, |(_, from)| (from + copy) as isize * stride);
                         let lane = axes.lane(leaf, lanes);
                         all.params.push((leaf, axes.operands[leaf].0 + places, lane));
-                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(if lane.varies() { 2 } else { 1 })]), None)
+                        let elements = fusion.leaves[leaf].table.unwrap_or(if lane.varies() { 2 } else { 1 });
+                        all.graph.param(Type::new(fusion.graph.ty(p).dtype, [Dim::known(elements)]), None)
                     }
                 };
                 shared[leaf] = Some(value);
@@ -95,6 +100,11 @@ impl Copies {
         let mut k = Kerneled { lowering: Lowering::new(&self.graph, Layout::Lanes(2)), given: vec![], values: vec![] };
         for (&p, &(leaf, first, lane)) in self.graph.params().iter().zip(&self.params) {
             let (step, outside) = (step(leaf), plan.along_axes(leaf, outer));
+            if let Some(elements) = self.tables[leaf] {
+                let table = k.table((Of::Leaf(leaf), first, Lane::Uniform, step, outside), self.graph.ty(p).dtype, elements);
+                k.lowering.bind(p, Val::Table(smallvec![elements], table));
+                continue;
+            }
             let value = k.load_beside((Of::Leaf(leaf), first, lane, step, outside), self.graph.ty(p).dtype);
             let lanes = self.graph.ty(p).dims[0].value().unwrap_or(1);
             k.lowering.bind(p, Val::Regs(smallvec![lanes], vec![value]));
@@ -117,6 +127,11 @@ impl Kerneled<'_> {
     pub fn load(&mut self, given: Given, dtype: DType) -> Reg {
         let mem = self.mem(given, dtype);
         self.lowering.builder.load(mem)
+    }
+    /// An operand of which elements are read by number, none outside it.
+    fn table(&mut self, given: Given, dtype: DType, elements: usize) -> Table {
+        self.given.push(given);
+        Table { mem: self.lowering.builder.table(dtype, elements, None), writes: vec![], within: true }
     }
     /// The same, of which other elements are read, too: found by way of these.
     fn load_beside(&mut self, given: Given, dtype: DType) -> Reg {

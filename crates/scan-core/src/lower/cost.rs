@@ -126,6 +126,7 @@ fn item(item: &Item) -> f64 {
         Work::MatMul([m, k, n]) => KERNEL + 0.1 * (m * k * n) as f64,
         Work::Read(_) | Work::Slice(_) | Work::Write(..) => INDEX + item.outs.iter().map(|out| count(&out.shape)).sum::<usize>() as f64,
         Work::Guard(_) => MOVE[0],
+        Work::Within { .. } => MOVE[0] + 0.3 * count(&item.ins[0].shape) as f64,
         Work::Loop(inner) => looped(inner),
         Work::For(inner) => listed(inner),
         Work::Direct(_, op) => direct(op, item),

@@ -3,6 +3,7 @@
 use super::Lowered;
 use super::cuts::Cuts;
 use super::fusions::{Fusion, Fusions};
+use super::in_place::late_reads;
 use super::mixed::{At, Item, Place, Planner, Work};
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
@@ -34,6 +35,10 @@ impl Planner<'_> {
             let fusions = Fusions::new(body, kinds, &|n| expressible(body, n), &cuts);
             let mut schedules = Schedules::default();
             let before = cuts.len();
+            cuts.stored.extend(late_reads(body, &fusions));
+            if cuts.len() > before {
+                continue;
+            }
             for id in body.nodes().ids() {
                 let scheduled = |fusion: Fusion| self.scheduled(&fusion).map(|schedule| (fusion, schedule));
                 let parts =

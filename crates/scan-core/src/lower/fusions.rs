@@ -2,6 +2,7 @@
 //! broadcasts, transposes and slices, and reductions with what they reduce.
 
 use super::cuts::Cuts;
+use super::gathered::Gathered;
 use super::pieces::{Piece, Pieces};
 use super::scan::{Kind, Kinds, known_shape};
 use super::schedule::Failure;
@@ -85,6 +86,8 @@ pub(super) struct Leaf {
     pub view: View,
     /// The last view on the way to it, of those that could have memory of their own.
     pub via: Option<NodeId>,
+    /// So many elements from there on are a table that is read by number.
+    pub table: Option<usize>,
 }
 
 /// A use of a value: the fusion, the element that is read at a place, and how many instructions on the way to it are done again for other
@@ -116,7 +119,7 @@ impl Fusions {
                 true => Role::Alone,
                 false => fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)),
             };
-            if role == Role::Alone {
+            if role == Role::Alone || Gathered::of(body, node).is_some() {
                 outside.extend(&node.ins);
             }
             fusions.role[id.idx()] = role;
@@ -151,22 +154,24 @@ impl Fusions {
             spaces.insert(id, space);
             return Role::Root;
         }
-        if !elementwise(node) || !eligible(node) || count(&shape) == 0 {
+        let gathers = Gathered::of(body, node).is_some();
+        if !gathers && (!elementwise(node) || !eligible(node)) || count(&shape) == 0 {
             return Role::Alone;
         }
+        let spent = if gathers { CHEAP + 1 } else { instructions(body, node) };
         let own: &[Use] = uses.get(&v).filter(|_| !outside.contains(&v)).map_or(&[], |u| u);
         let (role, own) = match own {
             [first, others @ ..] if once(first, &shape, spaces) && others.iter().all(|u| u == first) => {
                 (Role::Inner(first.0), vec![first.clone()])
             }
-            own if again(own, instructions(body, node), &shape, spaces) => (Role::Copied, own.to_vec()),
+            own if again(own, spent, &shape, spaces) => (Role::Copied, own.to_vec()),
             _ => (Role::Root, vec![(id, View::identity(shape.len()), 0)]),
         };
         if role == Role::Root {
             spaces.insert(id, shape.clone());
         }
-        let more = if role == Role::Copied { instructions(body, node) } else { 0 };
-        for &x in &node.ins {
+        let more = if role == Role::Copied { spent } else { 0 };
+        for &x in node.ins.iter().filter(|_| !gathers) {
             let Ok(from) = known_shape(body, x) else { return Role::Alone };
             let view = View::broadcast(&from, &shape);
             uses.entry(x).or_default().extend(own.iter().map(|(root, at, spent)| (*root, view.after(at), spent + more)));
@@ -352,15 +357,15 @@ pub(super) fn elementwise(node: &Node) -> bool {
 }
 
 /// The nodes of a fusion on their way into a graph of their own.
-struct Walk<'a> {
+pub(super) struct Walk<'a> {
     fusions: &'a Fusions,
-    body: &'a Graph,
+    pub(super) body: &'a Graph,
     kinds: &'a Kinds,
     root: NodeId,
     /// Extents of what is walked over.
     space: Extents,
-    leaves: Vec<Leaf>,
-    graph: Graph,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) graph: Graph,
     known: FxHashMap<(Value, View), Value>,
     /// Where the walk must be cut.
     cut: Option<Cut>,
@@ -382,7 +387,7 @@ pub(super) const LEAVES: usize = 40;
 
 impl Walk<'_> {
     /// A value of the body at a place.
-    fn value(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
+    pub(super) fn value(&mut self, v: Value, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         if let Some(&known) = self.known.get(&(v, at.clone())) {
             return Ok(known);
         }
@@ -405,12 +410,17 @@ impl Walk<'_> {
                 _ => {}
             }
         }
+        self.leaf(Leaf { value: v, view: at.clone(), via, table: None })
+    }
+    /// A new leaf: one element of it, or its table.
+    pub(super) fn leaf(&mut self, leaf: Leaf) -> Lowered<Value> {
         if self.leaves.len() == LEAVES {
             self.full = true;
             return refuse("it reads too many arrays");
         }
-        self.leaves.push(Leaf { value: v, view: at.clone(), via });
-        Ok(self.graph.param(Type::new(body.ty(v).dtype, [Dim::known(1)]), None))
+        let ty = Type::new(self.body.ty(leaf.value).dtype, [Dim::known(leaf.table.unwrap_or(1))]);
+        self.leaves.push(leaf);
+        Ok(self.graph.param(ty, None))
     }
     fn through(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         let node = &self.body.nodes()[id];
@@ -422,6 +432,9 @@ impl Walk<'_> {
     /// `via`: the view behind which it is computed.
     fn node(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         let node = &self.body.nodes()[id];
+        if let Some(read) = Gathered::of(self.body, node) {
+            return self.gathered(id, &read, at);
+        }
         if let Some(pieces) = Pieces::of(self.body, node) {
             return self.piece(id, &pieces, at);
         }

@@ -5,9 +5,10 @@
 //! arrays that the step may write over runs before, too, where it can: then no copy of them is needed (`coalesce`).
 
 use super::fusions::Fusions;
+use super::gathered::Gathered;
 use super::inner;
 use super::scan::{Kind, Kinds};
-use crate::ir::{Def, Graph, Keep, NodeId, Op, Scan, StateId, Value};
+use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
 use crate::scan::in_place::rows;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -55,6 +56,47 @@ impl Order {
     }
 }
 
+/// The values that a node may write over, if nothing needs them later.
+fn overwritten(body: &Graph, node: &Node) -> Vec<Value> {
+    match &node.op {
+        Op::IndexWrite(_) | Op::GatherWrite(_) => vec![origin(body, node.ins[0])],
+        op => inner::taken_over(op).map(|at| origin(body, node.ins[at])).collect(),
+    }
+}
+
+/// The value of which this one is another shape.
+fn origin(body: &Graph, mut v: Value) -> Value {
+    while let Some(node) = body.node_of(v).filter(|n| n.op.properties().aliases) {
+        v = node.ins[0];
+    }
+    v
+}
+
+/// Reads by index arrays that fusions do which need what is written over the array that is read: on their own they can run before.
+pub(super) fn late_reads(body: &Graph, fusions: &Fusions) -> Vec<NodeId> {
+    let writers: Vec<(Value, NodeId)> =
+        body.nodes().enumerate().flat_map(|(id, node)| overwritten(body, node).into_iter().map(move |v| (v, id))).collect();
+    let late = |&(id, node): &(NodeId, &Node)| {
+        let root = fusions.root(id);
+        let read = || origin(body, node.ins[0]);
+        root != id && Gathered::of(body, node).is_some() && writers.iter().any(|&(v, writer)| v == read() && needs(body, root, writer))
+    };
+    body.nodes().enumerate().filter(late).map(|(id, _)| id).collect()
+}
+
+/// True where a node is computed of what another one makes.
+fn needs(body: &Graph, id: NodeId, of: NodeId) -> bool {
+    let (mut seen, mut next) = (FxHashSet::default(), vec![id]);
+    while let Some(id) = next.pop() {
+        if id == of {
+            return true;
+        }
+        let makers = body.nodes()[id].ins.iter().filter_map(|&v| if let Def::Out(maker, _) = body.def(v) { Some(maker) } else { None });
+        next.extend(makers.filter(|&maker| maker >= of && seen.insert(maker)));
+    }
+    false
+}
+
 /// Who reads what in a step.
 struct Uses<'a> {
     body: &'a Graph,
@@ -92,21 +134,9 @@ impl<'a> Uses<'a> {
     fn written_over(&self) -> Vec<(Value, NodeId)> {
         let mut found = vec![];
         for &id in self.nodes.iter().filter(|&&id| !self.fusions.is_copied(id) && self.fusions.root(id) == id) {
-            let node = &self.body.nodes()[id];
-            match &node.op {
-                Op::IndexWrite(_) | Op::GatherWrite(_) => found.push((self.origin(node.ins[0]), id)),
-                op => found.extend(inner::taken_over(op).map(|at| (self.origin(node.ins[at]), id))),
-            }
+            found.extend(overwritten(self.body, &self.body.nodes()[id]).into_iter().map(|v| (v, id)));
         }
         found
-    }
-
-    /// The value of which this one is another shape.
-    fn origin(&self, mut v: Value) -> Value {
-        while let Some(node) = self.body.node_of(v).filter(|n| n.op.properties().aliases) {
-            v = node.ins[0];
-        }
-        v
     }
 
     /// What reads a value before `writer` writes over it; `None` where something needs it later.

@@ -19,7 +19,7 @@ use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where a value of a step lies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -89,6 +89,13 @@ pub(crate) enum Work {
     Call(Op, Vec<Type>),
     /// An integer lies between these two, or the law runs the loop.
     Guard([usize; 2]),
+    /// Integers name places of an axis of an array: the error of one that does not is that of the node.
+    Within {
+        /// The axis.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+    },
     /// A loop that is one kernel; operands are those that it reads, then those that it writes.
     Loop(Box<InnerKernel>),
     /// A loop whose step is a list.
@@ -287,12 +294,15 @@ impl<'a> Planner<'a> {
         let order = Order::new(scan, body, kinds, &fusions);
         self.rows = order.rows;
         let in_place: Vec<bool> = scan.states.ids().map(|id| self.rows.values().any(|&s| s == id)).collect();
+        let (mut tables, mut seen) = (self.tables(&fusions), FxHashSet::default());
         for id in self.joined(&order.nodes, &mut schedules) {
+            self.within(id, &mut tables, &mut seen)?;
             match schedules.get(&id) {
                 Some(parts) => self.passes(parts)?,
                 None => self.node(id)?,
             }
         }
+        self.within(NodeId(u32::MAX), &mut tables, &mut seen)?;
         let mut writes = vec![];
         for (id, state) in scan.states.enumerate().filter(|s| !in_place[s.0.0 as usize]) {
             for (at, &offset) in scan.write_results(id).zip(&state.writes) {

@@ -16,6 +16,7 @@ pub mod feet;
 mod forms;
 mod fused;
 mod fusions;
+mod gathered;
 pub mod groups;
 mod guards;
 pub mod heads;

@@ -94,6 +94,10 @@ impl Lowering<'_> {
     pub(super) fn picked(&mut self, node: &Node, shape: &Extents) -> Lowered<Vec<Reg>> {
         let (x, idxs) = (node.ins[0], &node.ins[1..]);
         if let Val::Table(extents, table) = self.value(x)? {
+            if table.within {
+                let number = self.regs(idxs[0])?[0];
+                return Ok(vec![self.element(&table, number)]);
+            }
             self.row_axes[node.outs[0].0 as usize] = self.row_axis_by_index(node)?;
             let shape = &self.shape(node.outs[0])?;
             let (places, named) = self.places(&node.op, &extents, idxs)?;

@@ -249,7 +249,7 @@ fn table(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>
     let shape = known_shape(graph, v)?;
     let mem = lowering.builder.table(graph.ty(v).dtype, count(&shape), stride);
     mems.places.push(place);
-    lowering.bind(v, Val::Table(shape, Table { mem, writes: vec![] }));
+    lowering.bind(v, Val::Table(shape, Table { mem, writes: vec![], within: false }));
     Ok(())
 }
 

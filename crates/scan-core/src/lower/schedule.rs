@@ -178,6 +178,10 @@ pub(super) fn schedule(fusion: &Fusion, shapes: &[Extents], steady: &[bool]) -> 
         }
     };
     let (axes, lanes) = axes;
+    let parted = |k: &usize| fusion.leaves[*k].table.is_some() && lanes.is_some_and(|(_, lanes)| axes.operands[*k].1[lanes] != 0);
+    if let Some(table) = (0..fusion.leaves.len()).find(parted) {
+        return Err(fusion.leaves[table].via.map_or(Failure::Never, Failure::Without));
+    }
     let across = matches!(lanes, Some((By::Reduced, _)));
     let in_order = |fold: &Fold| in_eights(*fold) || across && ordered(*fold);
     if fusion.folds.as_ref().is_some_and(|folds| folds.by.iter().any(in_order)) && axes.reduced.iter().filter(|&&r| r).count() > 1 {

@@ -31,6 +31,8 @@ pub struct Table {
     pub mem: MemId,
     /// What the step has written so far: the number of the element, and its value.
     pub writes: Vec<(Reg, Reg)>,
+    /// The numbers by which it is read are known to be those of elements.
+    pub within: bool,
 }
 
 /// The states of a loop that are tables.
@@ -116,7 +118,7 @@ impl OpenTable {
         let mem = lowering.builder.table(window.dtype, count(&window.shape), Some(0));
         mems.places.push(Place::Window { id, row: 0, at: 0 });
         let row = lowering.params()[scan.read_params(id).start];
-        lowering.bind(row, Val::Table(window.shape.clone(), Table { mem, writes: vec![] }));
+        lowering.bind(row, Val::Table(window.shape.clone(), Table { mem, writes: vec![], within: false }));
         OpenTable { window, mem, next: lowering.results()[scan.write_results(id).start] }
     }
     /// Writes what the step has written.
@@ -174,7 +176,7 @@ impl Lowering<'_> {
         let (Val::Table(extents, a), Val::Table(_, b)) = (self.value(node.ins[1])?, self.value(node.ins[2])?) else { return Ok(None) };
         let holds = self.truth_of(node.ins[0])?;
         let same = a.writes.iter().zip(&b.writes).take_while(|(a, b)| a == b).count();
-        let mut table = Table { mem: a.mem, writes: a.writes[..same].to_vec() };
+        let mut table = Table { mem: a.mem, writes: a.writes[..same].to_vec(), within: false };
         for (writes, first) in [(&a.writes[same..], true), (&b.writes[same..], false)] {
             for &(at, value) in writes {
                 let old = self.element(&table, at);

@@ -15,7 +15,7 @@ use crate::types::{Array, DType, Dim, Dims, Type, memory};
 use smallvec::SmallVec;
 
 /// Where the axes of the index arrays go in the result: in place of indexed axes that are adjacent, else in front.
-pub(super) fn index_axis(axes: &[usize]) -> usize {
+pub(crate) fn index_axis(axes: &[usize]) -> usize {
     let adjacent = axes.windows(2).all(|w| w[1] == w[0] + 1);
     if adjacent { axes[0] } else { 0 }
 }

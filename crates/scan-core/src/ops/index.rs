@@ -154,7 +154,7 @@ fn parse_item(word: &str) -> Option<Item> {
 ///
 /// # Errors
 /// `E0202` where it lies outside the axis.
-pub(super) fn position(idx: i64, axis: usize, extent: usize) -> Result<usize> {
+pub(crate) fn position(idx: i64, axis: usize, extent: usize) -> Result<usize> {
     let n = extent as i64;
     let shifted = if idx < 0 { idx + n } else { idx };
     if shifted < 0 || shifted >= n {

@@ -1,7 +1,7 @@
 //! What an index selects of an array, for those who have arrays in memory of their own.
 
 use super::gather::Places;
-use super::index::{Item, Pattern, position};
+use super::index::{Item, Pattern};
 use super::region::Region;
 use crate::base::Result;
 use crate::ir::Op;
@@ -10,7 +10,8 @@ use crate::types::Array;
 use crate::types::shape::{Extents, count};
 use smallvec::SmallVec;
 
-pub(crate) use super::gather::Layout;
+pub(crate) use super::gather::{Layout, index_axis};
+pub(crate) use super::index::position;
 pub use super::region::{spread, write_run};
 pub(crate) use super::support::Number;
 

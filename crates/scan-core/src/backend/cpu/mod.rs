@@ -3,6 +3,8 @@
 #[allow(unsafe_code)]
 pub mod code;
 #[allow(unsafe_code)]
+mod elements;
+#[allow(unsafe_code)]
 mod entry;
 #[cfg(feature = "jit")]
 #[allow(unsafe_code)]
@@ -24,10 +26,8 @@ pub mod isa;
 mod memory;
 mod spot;
 
-pub use code::{
-    Code, Frame, INPUTS, Operand, Places, Refusal, array_at, bits_at, bytes, bytes_of, cells, cells_of, clear, copy, each_integer, gather,
-    integer_at, run, truth_at, turn, with_inputs, with_slices, write_array,
-};
+pub use code::{Code, Frame, Operand, Places, Refusal, bytes, bytes_of, cells, cells_of, clear, copy, gather, run, turn};
+pub use elements::{INPUTS, array_at, bits_at, each_integer, integer_at, truth_at, with_inputs, with_slices, write_array, zip_integers};
 pub use entry::{Entry, Scalars};
 pub use isa::Isa;
 pub use memory::Memory;

@@ -1,6 +1,6 @@
 //! Parts of a step with their operands, found once for all steps in which no memory moves.
 
-use super::indexed::{ByArrays, Given, read, write};
+use super::indexed::{ByArrays, Given, read, within, write};
 use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
@@ -12,7 +12,7 @@ use crate::eval::blame;
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op};
 use crate::lower::dynamic_slice::Slice;
-use crate::lower::mixed::{Place, Run};
+use crate::lower::mixed::{At, Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::{Number, Selector, write_run, write_runs};
@@ -20,6 +20,7 @@ use crate::scan::step::timed;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// Why a step did not come to its end.
 pub(super) enum Halt {
@@ -81,6 +82,8 @@ enum Kind<'a> {
     Write(&'a Selector, Write, Spots<'a>),
     /// An integer lies between two.
     Guard([usize; 2], Spot<'a>, DType),
+    /// So many integers name places of an axis; where they are the same in all steps, whether that is known.
+    Within([usize; 2], Spot<'a>, usize, Option<Cell<bool>>),
     /// A loop that is one kernel.
     Loop(Box<LoopRun<'a>>),
     /// A loop whose step is a list.
@@ -120,6 +123,11 @@ impl<'a> Bound<'a> {
             Part::ByArrays(by, mode) => Kind::ByArrays(by, *mode, operands().collect()),
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
+            Part::Within(axis) => {
+                let [index] = &piece.ins[..] else { unreachable!("one index array") };
+                let steady = matches!(index.at, At::Before(_)).then(|| Cell::new(false));
+                Kind::Within(*axis, at(index), count(&index.shape), steady)
+            }
             Part::Loop(inner) => Kind::Loop(Box::new(LoopRun::new(inner, &at, counts))),
             Part::For(inner) => Kind::For(Box::new(ForRun::new(inner, &at, (memories, first, counts)))),
         };
@@ -166,6 +174,12 @@ impl<'a> Bound<'a> {
             Kind::Guard([least, most], spot, dtype) => {
                 if !(*least as i64..=*most as i64).contains(&integer_at(&spot.at(k), *dtype)) {
                     return Err(Halt::Refused);
+                }
+            }
+            Kind::Within(axis, spot, n, steady) => {
+                if !steady.as_ref().is_some_and(Cell::get) {
+                    within(*axis, &spot.at(k), self.piece.ins[0].dtype, *n).map_err(|e| self.blame(e))?;
+                    steady.iter().for_each(|known| known.set(true));
                 }
             }
             Kind::Loop(inner) => {

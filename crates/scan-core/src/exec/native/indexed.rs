@@ -1,14 +1,15 @@
 //! Reads and writes by an index, on the memory of a loop.
 
-use crate::backend::cpu::{Operand, array_at, each_integer, integer_at, with_slices};
+use crate::backend::cpu::{Operand, array_at, each_integer, integer_at, with_slices, zip_integers};
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::op::Write;
 use crate::lower::mixed::Place;
-use crate::ops::select::{Layout, Number, Selected, Selector, spread, write_run};
+use crate::ops::select::{Layout, Number, Selected, Selector, position, spread, write_run};
 use crate::types::DType;
 use crate::types::shape::{broadcast_positions, count};
 use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// An operand and what lies there.
 #[derive(Clone, Copy)]
@@ -29,6 +30,26 @@ fn select(selector: &Selector, x: &Given, idxs: &[Given]) -> Result<Selected> {
     let integer = |k: usize| integer_at(&idxs[k].at, idxs[k].place.dtype);
     let array = |k: usize| array_at(&idxs[k].at, idxs[k].place.dtype, &idxs[k].place.shape);
     selector.select(&x.place.shape, &integer, &array)
+}
+
+/// Looks whether n integers name places of an axis of such an extent. Signs of how far each is from both ends are looked at: processors do that
+/// for several at once.
+///
+/// # Errors
+/// `E0202` where one does not.
+pub fn within([axis, extent]: [usize; 2], index: &Operand, dtype: DType, n: usize) -> Result<()> {
+    let (extent, mut signs) = (extent as i64, 0);
+    each_integer(index, dtype, n, |_, i| signs |= i.wrapping_add(extent) | (extent - 1).wrapping_sub(i));
+    if signs >= 0 {
+        return Ok(());
+    }
+    let mut found = Ok(0);
+    each_integer(index, dtype, n, |_, i| {
+        if found.is_ok() {
+            found = position(i, axis, extent as usize);
+        }
+    });
+    found.map(drop)
 }
 
 /// Copies the elements of x that the index selects to `out`.
@@ -77,6 +98,14 @@ fn put<T: Number>(x: &mut [T], y: &[T], selected: &Selected, mode: Write) {
     });
 }
 
+/// Writes single elements to spots, or adds them to what is there, in order.
+fn put_each<'a, T: Number>(x: &mut [T], each: impl Iterator<Item = (&'a usize, T)>, mode: Write) {
+    match mode {
+        Write::Set => each.for_each(|(&at, y)| x[at] = y),
+        Write::Inc => each.for_each(|(&at, y)| x[at] = x[at].plus(y)),
+    }
+}
+
 /// Copies rows of which many are short: a call for each would cost more than to copy it.
 fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
     const FEW: usize = 32;
@@ -93,12 +122,50 @@ pub struct ByArrays {
     layout: Layout,
     /// Per index array: its dtype and number of elements.
     idxs: SmallVec<[(DType, usize); 2]>,
-    /// Per index array that is broadcast, of more than one element: which of them belongs to each spot.
-    spread: SmallVec<[Option<Vec<usize>>; 2]>,
+    /// Per index array: which of its elements belongs to each spot.
+    spread: SmallVec<[Spread; 2]>,
 }
 
-/// So many spots are found without an allocation.
-type Spots = SmallVec<[usize; 64]>;
+/// Which element of an index array belongs to a spot, by the number of the spot.
+enum Spread {
+    /// That one, or the only one there is.
+    Own,
+    /// Those in turn: the array is repeated along the first axes.
+    Turns,
+    /// Each for so many spots that follow each other: the array is repeated along the last axes.
+    Runs(usize),
+    /// These.
+    Table(Vec<usize>),
+}
+
+impl Spread {
+    fn of(shape: &[usize], common: &[usize]) -> Spread {
+        let (m, n) = (count(shape), count(common));
+        if m == 1 || m == n {
+            return Spread::Own;
+        }
+        let of = broadcast_positions(shape, common);
+        match of.iter().enumerate().all(|(spot, &i)| i == spot % m) {
+            true => Spread::Turns,
+            false if of.iter().enumerate().all(|(spot, &i)| i == spot / (n / m)) => Spread::Runs(n / m),
+            false => Spread::Table(of),
+        }
+    }
+    /// Moves each spot as far as its element says.
+    fn add(&self, spots: &mut [usize], far: &[usize]) {
+        match self {
+            Spread::Own => unreachable!("each spot has its own"),
+            Spread::Turns => spots.chunks_exact_mut(far.len()).for_each(|row| row.iter_mut().zip(far).for_each(|(spot, far)| *spot += far)),
+            Spread::Runs(n) => spots.chunks_exact_mut(*n).zip(far).for_each(|(run, far)| run.iter_mut().for_each(|spot| *spot += far)),
+            Spread::Table(of) => spots.iter_mut().zip(of).for_each(|(spot, &i)| *spot += far[i]),
+        }
+    }
+}
+
+thread_local! {
+    /// Spots of the last read or write in this thread, and how far elements of an index array move them: memory to be used again.
+    static SPOTS: Cell<[Vec<usize>; 2]> = const { Cell::new([vec![], vec![]]) };
+}
 
 impl ByArrays {
     /// That of an array of this shape. `other` has the extents of what is read, or of what is written, then maybe of one element.
@@ -111,28 +178,33 @@ impl ByArrays {
         if !(fits && alike && n > 0 && layout.run > 0) {
             return None;
         }
-        let whole = |p: &Place| matches!(count(&p.shape), m if m == 1 || m == n);
-        let spread = idxs.iter().map(|p| (!whole(p)).then(|| broadcast_positions(&p.shape, &layout.common))).collect();
+        let spread = idxs.iter().map(|p| Spread::of(&p.shape, &layout.common)).collect();
         let idxs = idxs.iter().map(|p| (p.dtype, count(&p.shape))).collect();
         Some(ByArrays { layout, idxs, spread })
     }
-    fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Spots> {
-        let mut spots = Spots::from_elem(0, count(&self.layout.common));
+    /// What `of` makes of the spots that index arrays name.
+    fn with_spots<'a, R>(&self, idxs: impl Iterator<Item = Operand<'a>>, of: impl FnOnce(&[usize]) -> R) -> Result<R> {
+        let [mut spots, mut far] = SPOTS.take();
+        let found = self.spots(idxs, &mut spots, &mut far);
+        let made = found.map(|()| of(&spots));
+        SPOTS.set([spots, far]);
+        made
+    }
+    fn spots<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>, spots: &mut Vec<usize>, far: &mut Vec<usize>) -> Result<()> {
+        spots.clear();
+        spots.resize(count(&self.layout.common), 0);
         for (k, (at, &(dtype, n))) in idxs.zip(&self.idxs).enumerate() {
-            let mut inside = true;
-            match n {
-                1 => each_integer(&at, dtype, n, |_, index| match self.layout.step(k, index) {
-                    Some(step) => spots.iter_mut().for_each(|spot| *spot += step),
-                    None => inside = false,
-                }),
-                _ if let Some(of) = &self.spread[k] => {
-                    let (moved, mut far) = (self.layout.moves(k), Spots::from_elem(0, n));
-                    each_integer(&at, dtype, n, |i, index| inside &= moved(&mut far[i], index));
-                    spots.iter_mut().zip(of).for_each(|(spot, &i)| *spot = spot.wrapping_add(far[i]));
-                }
-                _ => {
-                    let (moved, spots) = (self.layout.moves(k), &mut spots[..n]);
-                    each_integer(&at, dtype, n, |i, index| inside &= moved(&mut spots[i], index));
+            let (moved, mut inside) = (self.layout.moves(k), true);
+            if n == spots.len() {
+                zip_integers(&at, dtype, spots, |spot, index| inside &= moved(spot, index));
+            } else {
+                far.clear();
+                far.resize(n, 0);
+                zip_integers(&at, dtype, far, |far, index| inside &= moved(far, index));
+                match far[..] {
+                    _ if !inside => {}
+                    [far] => spots.iter_mut().for_each(|spot| *spot += far),
+                    _ => self.spread[k].add(spots, far),
                 }
             }
             if !inside {
@@ -141,7 +213,7 @@ impl ByArrays {
                 return Err(self.layout.outside(k, outside.unwrap_or_default()));
             }
         }
-        Ok(spots)
+        Ok(())
     }
     /// True where no element of an index array counts from the end or lies outside its axis. The sign of each is looked at, and of how far it
     /// is from the last: processors do that for several at once.
@@ -200,19 +272,20 @@ impl ByArrays {
         if self.read_at_once(dtype, (x, n), idxs.clone().next(), out) {
             return Ok(());
         }
-        let (spots, run) = (self.spots(idxs)?, self.layout.run);
-        dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
-            if run == 1 && self.layout.only_spots() {
-                return to.iter_mut().zip(&spots).for_each(|(to, &at)| *to = from[at]);
-            }
-            if run == 1 {
-                let mut to = to.iter_mut();
-                return self.layout.runs(&spots, |at| to.next().into_iter().for_each(|to| *to = from[at]));
-            }
-            let mut to = to.chunks_exact_mut(run);
-            self.layout.runs(&spots, |at| to.next().into_iter().for_each(|to| to.copy_from_slice(&from[at..at + run])));
-        }));
-        Ok(())
+        let run = self.layout.run;
+        self.with_spots(idxs, |spots| {
+            dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
+                if run == 1 && self.layout.only_spots() {
+                    return to.iter_mut().zip(spots).for_each(|(to, &at)| *to = from[at]);
+                }
+                if run == 1 {
+                    let mut to = to.iter_mut();
+                    return self.layout.runs(spots, |at| to.next().into_iter().for_each(|to| *to = from[at]));
+                }
+                let mut to = to.chunks_exact_mut(run);
+                self.layout.runs(spots, |at| to.next().into_iter().for_each(|to| copy_few(to, &from[at..at + run])));
+            }));
+        })
     }
     /// Writes where one index array says; false where nothing was written: an index lies outside its axis, or this is not such a write.
     fn write_at_once(
@@ -259,18 +332,16 @@ impl ByArrays {
         if self.write_at_once((dtype, mode), (x, n), (y, given), idxs.clone().next()) {
             return Ok(());
         }
-        let (spots, run) = (self.spots(idxs)?, self.layout.run);
-        dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
-            if run == 1 && given > 1 && self.layout.only_spots() {
-                let each = spots.iter().zip(y);
-                return match mode {
-                    Write::Set => each.for_each(|(&at, &y)| x[at] = y),
-                    Write::Inc => each.for_each(|(&at, &y)| x[at] = x[at].plus(y)),
-                };
-            }
-            let mut rows = y.chunks_exact(run).cycle();
-            self.layout.runs(&spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
-        }));
-        Ok(())
+        let run = self.layout.run;
+        self.with_spots(idxs, |spots| {
+            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match y {
+                y if run == 1 && self.layout.only_spots() && y.len() == spots.len() => put_each(x, spots.iter().zip(y.iter().copied()), mode),
+                &[y] if run == 1 && self.layout.only_spots() => put_each(x, spots.iter().zip(std::iter::repeat(y)), mode),
+                _ => {
+                    let mut rows = y.chunks_exact(run).cycle();
+                    self.layout.runs(spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
+                }
+            }));
+        })
     }
 }

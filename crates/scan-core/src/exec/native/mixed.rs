@@ -70,6 +70,8 @@ pub(super) enum Part {
     Direct(Direct, Op),
     Call(Op),
     Guard([usize; 2]),
+    /// Integers name places of an axis of such an extent.
+    Within([usize; 2]),
     Loop(Box<InnerLoop>),
     For(Box<InnerFor>),
 }
@@ -158,6 +160,7 @@ impl Piece {
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
             Work::Guard(range) => Part::Guard(range),
+            Work::Within { axis, extent } => Part::Within([axis, extent]),
             Work::Loop(inner) => {
                 let tier = kernels.get(&inner.nest);
                 Part::Loop(Box::new(InnerLoop {
@@ -224,7 +227,7 @@ impl Part {
             Part::MatMul(_) => "matmul",
             Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) => "index",
             Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) => "index_write",
-            Part::Guard(_) => "guard",
+            Part::Guard(_) | Part::Within(_) => "guard",
             Part::Loop(_) | Part::For(_) => "scan",
             Part::Call(op) | Part::Direct(_, op) => op.name(),
         }

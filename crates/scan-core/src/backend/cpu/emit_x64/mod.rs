@@ -23,6 +23,7 @@ mod gather;
 mod homes;
 mod layout;
 mod memory;
+mod native;
 mod order;
 mod prepared;
 mod select;
@@ -37,7 +38,7 @@ use crate::base::Id;
 use crate::kernel::{Kernel, Lane};
 use alloc::Shape;
 use layout::Task;
-use memmap2::{Mmap, MmapMut};
+use native::{Function, Native};
 use prepared::Prepared;
 use select::Program;
 use smallvec::SmallVec;
@@ -91,37 +92,6 @@ fn emitted(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Emitted, Refusal>
 
 /// The version that does any number of lanes, one vector after the other.
 const ONE: Shape = Shape { copies: 1, masked: true, streams: false, hoists: false, places: false, held: 0 };
-
-/// A function in executable memory.
-struct Native {
-    memory: Mmap,
-}
-
-impl Native {
-    fn new(code: &[u8]) -> std::io::Result<Native> {
-        let mut memory = MmapMut::map_anon(code.len())?;
-        memory.copy_from_slice(code);
-        Ok(Native { memory: memory.make_exec()? })
-    }
-    fn function(&self) -> Function {
-        // SAFETY: the memory holds a function of this type, written by `layout::function`.
-        Function(unsafe { std::mem::transmute::<*const u8, unsafe extern "sysv64" fn(*const Task)>(self.memory.as_ptr()) })
-    }
-}
-
-/// That function, which is there as long as the kernel is.
-#[derive(Clone, Copy)]
-struct Function(unsafe extern "sysv64" fn(*const Task));
-
-impl Function {
-    /// # Safety
-    /// The kernel that it belongs to lives, and the task describes memory as `Code::run` demands, for the code of this function.
-    #[inline]
-    unsafe fn call(self, task: &Task) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.0)(task) }
-    }
-}
 
 /// A kernel as machine code. Versions for different numbers of vectors are written when a call first needs them.
 struct Emitted {

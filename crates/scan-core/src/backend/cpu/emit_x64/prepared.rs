@@ -1,7 +1,8 @@
 //! Calls of emitted code that are made again and again from other pointers on: what does their lanes is chosen once.
 
 use super::layout::Task;
-use super::{Block, Blocks, Emitted, Entry, Function, MANY, Native};
+use super::native::{Function, Native};
+use super::{Block, Blocks, Emitted, Entry, MANY};
 use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
 use crate::backend::cpu::spot::{Steps, moved};
 use smallvec::SmallVec;

@@ -1,0 +1,130 @@
+//! Elements of operands: read one by one, or as slices that live as long as nothing else runs.
+
+use super::code::Operand;
+use crate::types::{Array, DType, Element};
+
+/// The elements of an operand as an array.
+pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
+    let n = crate::types::shape::count(shape);
+    // SAFETY: the slice is copied before anything else runs.
+    crate::dispatch!(dtype, T => Array::new(shape, crate::types::memory::copied(unsafe { from.slice::<T>(n) })))
+}
+
+/// The integer at an operand; u64 beyond i64 saturate.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory, or floats lie there.
+pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
+    macro_rules! read {
+        ($($name:ident $t:ty),+) => {
+            match dtype {
+                // SAFETY: the slice dies here.
+                $(DType::$name => i64::try_from(unsafe { from.slice::<$t>(1) }[0]).unwrap_or(i64::MAX),)+
+                other => panic!("{other} is no index"),
+            }
+        };
+    }
+    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+/// Calls `visit` with the number and the value of each of n integers at an operand; u64 beyond i64 saturate.
+///
+/// # Panics
+/// As [`integer_at`].
+pub fn each_integer(from: &Operand, dtype: DType, n: usize, mut visit: impl FnMut(usize, i64)) {
+    macro_rules! read {
+        ($($name:ident $t:ty),+) => {
+            match dtype {
+                // SAFETY: the slice dies here; nothing is written meanwhile.
+                $(DType::$name => unsafe { from.slice::<$t>(n) }.iter().enumerate().for_each(|(i, &x)| visit(i, i64::try_from(x).unwrap_or(i64::MAX))),)+
+                other => panic!("{other} is no index"),
+            }
+        };
+    }
+    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+/// Calls `visit` with each element of `with` and the integer that belongs to it; u64 beyond i64 saturate.
+///
+/// # Panics
+/// As [`integer_at`].
+pub fn zip_integers<T>(from: &Operand, dtype: DType, with: &mut [T], mut visit: impl FnMut(&mut T, i64)) {
+    let n = with.len();
+    macro_rules! read {
+        ($($name:ident $t:ty),+) => {
+            match dtype {
+                // SAFETY: the slice dies here; nothing is written meanwhile.
+                $(DType::$name => with.iter_mut().zip(unsafe { from.slice::<$t>(n) }).for_each(|(w, &x)| visit(w, i64::try_from(x).unwrap_or(i64::MAX))),)+
+                other => panic!("{other} is no index"),
+            }
+        };
+    }
+    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+}
+
+/// The bits of the element at an operand, zero-extended.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory.
+pub fn bits_at(from: &Operand, dtype: DType) -> u64 {
+    // SAFETY: the slices die here; elements of a size have as many bits as whole numbers of it, and these lie alike.
+    unsafe {
+        match dtype.size() {
+            1 => u64::from(from.slice::<u8>(1)[0]),
+            2 => u64::from(from.slice::<u16>(1)[0]),
+            4 => u64::from(from.slice::<u32>(1)[0]),
+            _ => from.slice::<u64>(1)[0],
+        }
+    }
+}
+
+/// True where the element at an operand is not zero.
+///
+/// # Panics
+/// Where the operand reaches beyond its memory.
+pub fn truth_at(from: &Operand, dtype: DType) -> bool {
+    // SAFETY: the slice dies here.
+    crate::dispatch!(dtype, T => unsafe { from.slice::<T>(1) }[0] != T::default())
+}
+
+/// Writes the elements of an array.
+pub fn write_array(to: &Operand, array: &Array) {
+    // SAFETY: the array's buffer is its own; the slice dies here.
+    crate::dispatch!(array.dtype(), T => unsafe { to.slice_mut::<T>(array.len()) }.copy_from_slice(array.as_slice::<T>()));
+}
+
+/// Runs `f(a, b, c)` on three operands of these numbers of elements, c for writing and apart from the others.
+///
+/// # Panics
+/// Where c overlaps a or b, or an operand reaches beyond its memory.
+#[inline]
+pub fn with_slices<T: Element, R>(operands: [&Operand; 3], n: [usize; 3], f: impl FnOnce(&[T], &[T], &mut [T]) -> R) -> R {
+    let [a, b, c] = operands;
+    let size = size_of::<T>();
+    assert!(!c.overlaps(n[2] * size, a, n[0] * size) && !c.overlaps(n[2] * size, b, n[1] * size), "a result over its operand");
+    // SAFETY: the written slice is apart from the read ones, as asserted, and all die before anything else runs.
+    unsafe { f(a.slice(n[0]), b.slice(n[1]), c.slice_mut(n[2])) }
+}
+
+/// As many inputs [`with_inputs`] takes.
+pub const INPUTS: usize = 6;
+
+/// Runs `f(ins, out)` on operands of these numbers of elements, out for writing and apart from the others.
+///
+/// # Panics
+/// Where out overlaps another operand, or one reaches beyond its memory, or there are more than [`INPUTS`].
+pub fn with_inputs<'a, T: Element, R>(
+    ins: impl Iterator<Item = (Operand<'a>, usize)>,
+    (to, n): (Operand<'a>, usize),
+    f: impl FnOnce(&[&[T]], &mut [T]) -> R,
+) -> R {
+    let (size, mut slices, mut given): (usize, [&[T]; INPUTS], usize) = (size_of::<T>(), [&[]; INPUTS], 0);
+    for (x, len) in ins {
+        assert!(!to.overlaps(n * size, &x, len * size), "a result over its operand");
+        // SAFETY: the slice is only read, apart from the written one, as asserted, and dies before anything else runs.
+        slices[given] = unsafe { x.slice(len) };
+        given += 1;
+    }
+    // SAFETY: the written slice is apart from the read ones, as asserted, and dies before anything else runs.
+    f(&slices[..given], unsafe { to.slice_mut(n) })
+}

@@ -1,0 +1,156 @@
+//! Reads by index arrays as parts of fusions: an array in memory of which each place reads the element whose number is computed there.
+//!
+//! ```text
+//! y = w * q[i, j + 1]       one kernel:  t = w * table(q)[wrapped(i) * columns + wrapped(j + 1)]
+//! ```
+//!
+//! A kernel cannot report an index that lies outside its axis, and reads some element then. So the list looks at the index arrays, which
+//! have memory for that ([`Work::Within`]), before anything that a step makes counts.
+
+use super::fusions::{Fusions, Leaf, Role, Walk};
+use super::mixed::{Item, Planner, Work};
+use super::scan::{Kind, known_shape};
+use super::{Lowered, refuse};
+use crate::ir::op::Gather;
+use crate::ir::{Coord, Graph, Node, NodeId, Op, Value, View};
+use crate::ops::index::Item as At;
+use crate::ops::select::{Selector, index_axis, position};
+use crate::scalar::ElemOp;
+use crate::types::shape::{Extents, broadcast_shapes, count, strides};
+use crate::types::{Array, DType};
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
+
+/// Bytes of the smallest elements that kernels of many lanes read by number.
+const LEAST: usize = 4;
+
+/// A read by index arrays.
+pub(super) struct Gathered {
+    /// Extents of the array.
+    extents: Extents,
+    /// The axes that the index arrays name places of, in their order.
+    axes: SmallVec<[usize; 4]>,
+    /// What the index arrays broadcast to, and the axis of the result with which that begins.
+    common: Extents,
+    first: usize,
+}
+
+impl Gathered {
+    /// That of a node, where a fusion can read so.
+    pub fn of(body: &Graph, node: &Node) -> Option<Gathered> {
+        let axes: SmallVec<[usize; 4]> = match (&node.op, Selector::of(&node.op)?) {
+            (Op::Gather(_), Selector::Advanced(axes)) => axes.into(),
+            (Op::Index(_), Selector::Basic(pattern)) if pattern.items.iter().all(|item| *item == At::At) => {
+                (0..pattern.items.len()).collect()
+            }
+            _ => return None,
+        };
+        let (x, idxs) = (node.ins[0], &node.ins[1..]);
+        let shape = |v: Value| known_shape(body, v).ok();
+        let (extents, result) = (shape(x)?, shape(node.outs[0])?);
+        let shapes = idxs.iter().map(|&v| shape(v)).collect::<Option<Vec<_>>>()?;
+        let common = broadcast_shapes(&shapes.iter().map(|s| &s[..]).collect::<Vec<_>>()).ok()?;
+        let first = index_axis(axes.get(..).filter(|axes| !axes.is_empty())?);
+        // The last axis of the result becomes the lanes, most often: they read one table.
+        let numbered = axes.len() == extents.len() || !common.is_empty() && first + common.len() == result.len();
+        let sized = body.ty(x).dtype.size() >= LEAST && count(&extents) > 0 && count(&result) > 0;
+        let inside = |(&v, &axis): (&Value, &usize)| body.const_value(v).is_none_or(|a| all_inside(a, extents[axis]));
+        let integers = idxs.iter().all(|&v| body.ty(v).dtype.is_int());
+        let fits = numbered && sized && integers && idxs.len() == axes.len() && idxs.iter().zip(&axes).all(inside);
+        fits.then_some(Gathered { extents, axes, common, first })
+    }
+    /// Elements between the first that is read and the last, with both.
+    fn elements(&self) -> usize {
+        let steps = strides(&self.extents);
+        1 + self.axes.iter().map(|&axis| (self.extents[axis] - 1) * steps[axis]).sum::<usize>()
+    }
+    /// Where the table of a place of the result begins in the array.
+    fn table(&self) -> View {
+        let rest = (0..self.extents.len()).filter(|axis| !self.axes.contains(axis));
+        let mut view = View((0..self.extents.len()).map(|_| Coord::at(0)).collect());
+        for (k, axis) in rest.enumerate() {
+            view.0[axis] = Coord::along(if k < self.first { k } else { k + self.common.len() });
+        }
+        view
+    }
+    /// Which element of an index array of this shape belongs to a place of the result.
+    fn index(&self, shape: &[usize]) -> View {
+        let mut view = View::broadcast(shape, &self.common);
+        view.0.iter_mut().for_each(|coord| coord.axis = coord.axis.map(|axis| axis + self.first));
+        view
+    }
+}
+
+fn all_inside(index: &Array, extent: usize) -> bool {
+    let wide = index.cast(DType::I64);
+    wide.as_slice::<i64>().iter().all(|&i| position(i, 0, extent).is_ok())
+}
+
+impl Walk<'_> {
+    /// The element that a read by index arrays gives at a place.
+    pub(super) fn gathered(&mut self, id: NodeId, read: &Gathered, at: &View) -> Lowered<Value> {
+        let node = &self.body.nodes()[id];
+        let table = self.table(node.ins[0], read.elements(), &read.table().after(at), id)?;
+        let steps = strides(&read.extents);
+        let mut number: Option<Value> = None;
+        for (&v, &axis) in node.ins[1..].iter().zip(&read.axes) {
+            let index = self.value(v, &read.index(&known_shape(self.body, v)?).after(at), Some(id))?;
+            let far = numbered(&mut self.graph, index, read.extents[axis], steps[axis])?;
+            number = Some(number.map_or(far, |number| self.graph.add(number, far)));
+        }
+        let Some(number) = number else { return refuse("a read by no index") };
+        let read = Op::Gather(Gather { axes: vec![0] });
+        Ok(self.graph.apply(read, &[table, number])?[0])
+    }
+    /// An array of which so many elements from a place on are read by number.
+    fn table(&mut self, v: Value, elements: usize, view: &View, id: NodeId) -> Lowered<Value> {
+        let leaf = Leaf { value: v, view: view.clone(), via: Some(id), table: Some(elements) };
+        if let Some(known) = self.leaves.iter().position(|l| (l.value, &l.view, l.table) == (v, view, leaf.table)) {
+            return Ok(self.graph.params()[known]);
+        }
+        self.leaf(leaf)
+    }
+}
+
+/// How many elements before it an index, which may count from the end of its axis, says.
+fn numbered(graph: &mut Graph, index: Value, extent: usize, step: usize) -> Lowered<Value> {
+    let index = graph.cast(index, DType::I64);
+    let [zero, extent, step] = [0, extent as i64, step as i64].map(|n| graph.constant(Array::scalar(n)));
+    let mut elem = |op: ElemOp, ins: &[Value]| graph.apply(Op::Elem(op), ins).map(|outs| outs[0]);
+    let below = elem(ElemOp::Lt, &[index, zero])?;
+    let shifted = elem(ElemOp::Add, &[index, extent])?;
+    let inside = elem(ElemOp::Where, &[below, shifted, index])?;
+    Ok(elem(ElemOp::Mul, &[inside, step])?)
+}
+
+impl Planner<'_> {
+    /// The reads by index arrays that fusions do, in the order of the graph.
+    pub(super) fn tables(&self, fusions: &Fusions) -> Vec<NodeId> {
+        let read = |id: &NodeId| {
+            let node = &self.body.nodes()[*id];
+            let step = || self.kinds.of(node.outs[0]) == Kind::Step;
+            matches!(fusions.role[id.0 as usize], Role::Root | Role::Inner(_)) && step() && Gathered::of(self.body, node).is_some()
+        };
+        self.body.nodes().ids().filter(read).collect()
+    }
+    /// Looks at the index arrays of reads that stand before a node, where these are there.
+    pub(super) fn within(&mut self, before: NodeId, waiting: &mut Vec<NodeId>, seen: &mut FxHashSet<(Value, usize)>) -> Lowered<()> {
+        let body = self.body;
+        for id in std::mem::take(waiting) {
+            let node = &body.nodes()[id];
+            let there = node.ins[1..].iter().all(|v| self.kinds.of(*v) != Kind::Step || self.places.contains_key(v));
+            let Some(read) = Gathered::of(body, node).filter(|_| id <= before && there) else {
+                waiting.push(id);
+                continue;
+            };
+            for (&v, &axis) in node.ins[1..].iter().zip(&read.axes) {
+                if body.const_value(v).is_none() && seen.insert((v, read.extents[axis])) {
+                    let ins = vec![self.place(v)?];
+                    let work = Work::Within { axis, extent: read.extents[axis] };
+                    self.items.push(Item { work, ins, outs: vec![], span: node.span });
+                }
+            }
+        }
+        Ok(())
+    }
+}
