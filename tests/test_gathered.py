@@ -86,7 +86,7 @@ def test_an_index_outside_is_the_error_of_the_evaluator(name, step, at, value, m
 
 def test_tables_along_an_axis_that_no_index_names(monkeypatch):
     def of():
-        step = lambda i, j, x: dict(x=x * 0.9 + 0.01 * rs.sum(x[:, i, j] * 2, axis=1)[:, None, None])  # noqa: E731
+        step = lambda i, j, x: dict(x=x * 0.9 + 0.01 * rs.sum(x[:, i, j] * 2, axis=1)[:, None, None])
         return np.asarray(rs.compile(lambda x, i, j: rs.loop(step, over=dict(i=i, j=j), init=dict(x=x)).last.x)(CUBE, ROWS, COLUMNS))
 
     made = engines(monkeypatch, of)
@@ -119,7 +119,7 @@ def test_what_is_read_is_from_before_it_is_written(engine, monkeypatch):
 def test_the_gradient_is_that_of_differences():
     @rs.compile
     def loss(x):
-        step = lambda i, j, x: dict(x=rs.tanh(x + 0.1 * rs.sum(x[i, j] * x[i[:, None], j], axis=0)[3]))  # noqa: E731
+        step = lambda i, j, x: dict(x=rs.tanh(x + 0.1 * rs.sum(x[i, j] * x[i[:, None], j], axis=0)[3]))
         return rs.sum(rs.loop(step, over=dict(i=ROWS[:5], j=COLUMNS[:5]), init=dict(x=x)).last.x ** 2)
 
     slope, v = np.asarray(rs.grad(loss)(TABLE)), RANDOM.normal(size=TABLE.shape)
