@@ -43,6 +43,29 @@ pub fn write_runs<T: Number>(x: &mut [T], y: &[T], runs: &Spot, mode: Write) {
     }
 }
 
+/// What an index of integers names.
+pub struct ByIntegers {
+    /// Per integer: the axis, its extent, and the elements from one place along it to the next.
+    axes: SmallVec<[(usize, usize, usize); 2]>,
+    /// The runs of the first places.
+    pub runs: Spot,
+}
+
+impl ByIntegers {
+    /// The runs that integers name.
+    ///
+    /// # Errors
+    /// `E0202` where one lies outside its axis.
+    #[inline]
+    pub fn spot(&self, integer: impl Fn(usize) -> i64) -> Result<Spot> {
+        let mut at = 0;
+        for (k, &(axis, extent, elements)) in self.axes.iter().enumerate() {
+            at += position(integer(k), axis, extent)? * elements;
+        }
+        Ok(Spot { at, ..self.runs })
+    }
+}
+
 /// Runs of elements at equal distances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spot {
@@ -88,12 +111,8 @@ impl Selector {
         Some(out)
     }
 
-    /// Where the elements lie that an index of integers names in an array of this shape, of which some axes side by side may be taken whole;
-    /// `None` for others.
-    ///
-    /// # Errors
-    /// `E0202` where an integer lies outside its axis.
-    pub fn spot(&self, shape: &[usize], integer: &dyn Fn(usize) -> i64) -> Option<Result<Spot>> {
+    /// What an index of integers names in an array of this shape, of which some axes side by side may be taken whole; `None` for others.
+    pub fn by_integers(&self, shape: &[usize]) -> Option<ByIntegers> {
         let Selector::Basic(pattern) = self else { return None };
         let items = &pattern.items[..];
         let named = items.iter().rposition(|item| *item == Item::At)? + 1;
@@ -103,10 +122,9 @@ impl Selector {
         if others || items[behind..named].iter().any(|item| *item != Item::At) {
             return None;
         }
+        let axes = (0..whole).chain(behind..named).map(|axis| (axis, shape[axis], count(&shape[axis + 1..])));
         let (run, step) = (count(&shape[named..]), count(&shape[behind..]));
-        let numbers = (0..whole).chain(behind..named).enumerate();
-        let at = numbers.map(|(k, axis)| Ok(position(integer(k), axis, shape[axis])? * count(&shape[axis + 1..]))).sum::<Result<usize>>();
-        Some(at.map(|at| Spot { at, run, count: count(&shape[whole..behind]), step }))
+        Some(ByIntegers { axes: axes.collect(), runs: Spot { at: 0, run, count: count(&shape[whole..behind]), step } })
     }
 
     /// The elements of an array of this shape; the index inputs are asked for as integers or as arrays.

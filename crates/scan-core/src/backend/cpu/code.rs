@@ -297,8 +297,16 @@ pub fn copy(from: &Operand, to: &Operand, n: usize) {
         matches!(to.memory, Memory::Write(_)) && from.offset + n <= from.memory.len() && to.offset + n <= to.memory.len(),
         "a copy outside memory"
     );
-    // SAFETY: both ranges are in bounds, as asserted; overlapping ones are allowed.
-    unsafe { std::ptr::copy(from.memory.ptr().add(from.offset), to.memory.ptr().add(to.offset), n) }
+    let (from, to) = (from.ptr(), to.ptr());
+    // SAFETY: both ranges are in bounds, as asserted; overlapping ones are allowed. Single elements are copied without a call.
+    unsafe {
+        match n {
+            8 => to.cast::<[u8; 8]>().write(from.cast::<[u8; 8]>().read()),
+            4 => to.cast::<[u8; 4]>().write(from.cast::<[u8; 4]>().read()),
+            1 => to.write(from.read()),
+            _ => std::ptr::copy(from, to, n),
+        }
+    }
 }
 
 /// Copies `n` elements of such a size that lie so many bytes apart.

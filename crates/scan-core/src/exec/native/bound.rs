@@ -15,7 +15,7 @@ use crate::lower::dynamic_slice::Slice;
 use crate::lower::mixed::{At, Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
-use crate::ops::select::{Number, Selector, write_run, write_runs};
+use crate::ops::select::{ByIntegers, Number, Selector, Spot as Runs, write_run, write_runs};
 use crate::scan::step::timed;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
@@ -74,6 +74,8 @@ enum Kind<'a> {
     Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
     /// Elements that index arrays name are read, or written if so: operands as for the two below.
     ByArrays(&'a ByArrays, Option<Write>, Spots<'a>),
+    /// The same by integers.
+    ByIntegers(&'a ByIntegers, Option<Write>, Spots<'a>),
     /// Elements from a place on that integers name, of such a size.
     Slice(&'a Slice, Spots<'a>, usize),
     /// Elements that an index names are read.
@@ -121,6 +123,7 @@ impl<'a> Bound<'a> {
             Part::Read(selector) => Kind::Read(selector, operands().collect()),
             Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
             Part::ByArrays(by, mode) => Kind::ByArrays(by, *mode, operands().collect()),
+            Part::ByIntegers(by, mode) => Kind::ByIntegers(by, *mode, operands().collect()),
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
             Part::Within(axis) => {
@@ -164,6 +167,8 @@ impl<'a> Bound<'a> {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
             Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
+            Kind::ByIntegers(by, None, spots) => self.read_runs(by, spots, k).map_err(|e| self.blame(e))?,
+            Kind::ByIntegers(by, Some(mode), spots) => self.write_runs(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Slice(slice, spots, size) => {
@@ -261,23 +266,38 @@ impl<'a> Bound<'a> {
         }
     }
 
-    fn read(&self, selector: &Selector, spots: &[Spot], k: &Steps) -> Result<()> {
-        let (x, out) = (&self.piece.ins[0], &self.piece.outs[0]);
-        let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
-        if let Some(found) = selector.spot(&x.shape, &integer) {
-            let (found, size) = (found?, out.dtype.size());
-            let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
-            let from = Operand { offset: from.offset + found.at * size, ..from };
-            if found.run == 1 && found.count > 0 {
-                gather(&from, &to, found.count, (found.step * size) as isize, size);
-                return Ok(());
-            }
-            for run in 0..found.count {
-                let from = Operand { offset: from.offset + run * found.step * size, ..from };
-                copy(&from, &Operand { offset: to.offset + run * found.run * size, ..to }, found.run * size);
-            }
+    /// The runs that integers name.
+    fn runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<Runs> {
+        by.spot(|i| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype))
+    }
+    fn read_runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<()> {
+        let (found, size) = (self.runs(by, spots, k)?, self.piece.outs[0].dtype.size());
+        let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
+        let from = Operand { offset: from.offset + found.at * size, ..from };
+        match found {
+            Runs { count: 1, run, .. } => copy(&from, &to, run * size),
+            Runs { run: 1, count, step, .. } if count > 0 => gather(&from, &to, count, (step * size) as isize, size),
+            Runs { run, count, step, .. } => (0..count).for_each(|k| {
+                let from = Operand { offset: from.offset + k * step * size, ..from };
+                copy(&from, &Operand { offset: to.offset + k * run * size, ..to }, run * size);
+            }),
+        }
+        Ok(())
+    }
+    fn write_runs(&self, by: &ByIntegers, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
+        let (y, dtype) = (&self.piece.ins[0], self.piece.outs[0].dtype);
+        let (found, n) = (self.runs(by, spots, k)?, count(&y.shape));
+        let (from, to, span) = (spots[0].at(k), spots[spots.len() - 1].at(k), (found.count - 1) * found.step + found.run);
+        let to = Operand { offset: to.offset + found.at * dtype.size(), ..to };
+        if mode == Write::Set && n == span {
+            copy(&from, &to, n * dtype.size());
             return Ok(());
         }
+        crate::dispatch!(dtype, T => with_slices::<T, _>([&from, &from, &to], [n, n, span], |y, _, x| write_runs(x, y, &found, mode)));
+        Ok(())
+    }
+
+    fn read(&self, selector: &Selector, spots: &[Spot], k: &Steps) -> Result<()> {
         memory::given(
             || "`index`".into(),
             || {
@@ -288,20 +308,6 @@ impl<'a> Bound<'a> {
     }
 
     fn write(&self, selector: &Selector, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
-        let (y, out) = (&self.piece.ins[0], &self.piece.outs[0]);
-        let integer = |i: usize| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype);
-        let n = count(&y.shape);
-        if y.dtype == out.dtype
-            && let Some(found) = selector.spot(&out.shape, &integer)
-            && let found = found?
-            && (n == found.count * found.run || n == 1)
-            && found.count * found.run > 0
-        {
-            let (from, to, span) = (spots[0].at(k), spots[spots.len() - 1].at(k), (found.count - 1) * found.step + found.run);
-            let to = Operand { offset: to.offset + found.at * out.dtype.size(), ..to };
-            crate::dispatch!(y.dtype, T => with_slices::<T, _>([&from, &from, &to], [n, n, span], |y, _, x| write_runs(x, y, &found, mode)));
-            return Ok(());
-        }
         memory::given(
             || "`index_write`".into(),
             || {

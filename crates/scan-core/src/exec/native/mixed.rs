@@ -23,8 +23,9 @@ use crate::lower::inner::{Count, InnerList};
 use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
 use crate::lower::votes::Votes;
 use crate::ops::direct::Direct;
-use crate::ops::select::Selector;
+use crate::ops::select::{ByIntegers, Selector};
 use crate::scan::step;
+use crate::types::shape::count;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
@@ -66,6 +67,8 @@ pub(super) enum Part {
     Write(Selector, Write),
     /// A read by index arrays, or a write if so.
     ByArrays(Box<ByArrays>, Option<Write>),
+    /// The same by integers.
+    ByIntegers(Box<ByIntegers>, Option<Write>),
     Slice(Box<Slice>),
     Direct(Direct, Op),
     Call(Op),
@@ -135,6 +138,12 @@ fn turned(mut runs: &[Run]) -> Option<Vec<Turned>> {
     Some(found).filter(|found| !found.is_empty())
 }
 
+/// True where y has the elements that integers name in x, or one for all.
+fn fills(by: &ByIntegers, x: &Place, y: &Place) -> bool {
+    let (n, named) = (count(&y.shape), by.runs.count * by.runs.run);
+    y.dtype == x.dtype && (n == named || n == 1) && named > 0
+}
+
 impl Piece {
     fn new(item: Item, kernels: &Kernels) -> Piece {
         let part = match item.work {
@@ -148,14 +157,22 @@ impl Piece {
             },
             Work::Add(runs) => Part::Add(runs),
             Work::MatMul(extents) => Part::MatMul(extents),
-            Work::Read(selector) => match ByArrays::new(&selector, &item.ins[0], &item.outs[0], &item.ins[1..]) {
-                Some(by) => Part::ByArrays(Box::new(by), None),
-                None => Part::Read(selector),
-            },
-            Work::Write(selector, mode) => match ByArrays::new(&selector, &item.outs[0], &item.ins[0], &item.ins[1..]) {
-                Some(by) => Part::ByArrays(Box::new(by), Some(mode)),
-                None => Part::Write(selector, mode),
-            },
+            Work::Read(selector) => {
+                let (x, out, idxs) = (&item.ins[0], &item.outs[0], &item.ins[1..]);
+                match (ByArrays::new(&selector, x, out, idxs), selector.by_integers(&x.shape)) {
+                    (Some(by), _) => Part::ByArrays(Box::new(by), None),
+                    (None, Some(by)) => Part::ByIntegers(Box::new(by), None),
+                    (None, None) => Part::Read(selector),
+                }
+            }
+            Work::Write(selector, mode) => {
+                let (x, y, idxs) = (&item.outs[0], &item.ins[0], &item.ins[1..]);
+                match (ByArrays::new(&selector, x, y, idxs), selector.by_integers(&x.shape).filter(|by| fills(by, x, y))) {
+                    (Some(by), _) => Part::ByArrays(Box::new(by), Some(mode)),
+                    (None, Some(by)) => Part::ByIntegers(Box::new(by), Some(mode)),
+                    (None, None) => Part::Write(selector, mode),
+                }
+            }
             Work::Slice(slice) => Part::Slice(slice),
             Work::Direct(direct, op) => Part::Direct(direct, op),
             Work::Call(op, types) => Part::Call(native(&op, types.into(), kernels.engine)),
@@ -219,14 +236,19 @@ impl Part {
     fn guards(&self) -> bool {
         matches!(self, Part::Guard(_) | Part::Slice(_)) || matches!(self, Part::Loop(inner) if inner.failed.is_some())
     }
+    /// True where it may write some elements of its result alone.
+    pub(super) fn writes_some(&self) -> bool {
+        let by_index = matches!(self, Part::Write(..) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)));
+        by_index || matches!(self, Part::Add(_) | Part::Move(_) | Part::Turn(_))
+    }
     /// As profiles show it.
     pub(super) fn name(&self) -> &str {
         match self {
             Part::Nest(..) | Part::Either(..) => "kernel",
             Part::Move(_) | Part::Turn(_) => "move",
             Part::MatMul(_) => "matmul",
-            Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) => "index",
-            Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) => "index_write",
+            Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => "index",
+            Part::Write(..) | Part::Add(_) | Part::ByArrays(_, Some(_)) | Part::ByIntegers(_, Some(_)) => "index_write",
             Part::Guard(_) | Part::Within(_) => "guard",
             Part::Loop(_) | Part::For(_) => "scan",
             Part::Call(op) | Part::Direct(_, op) => op.name(),
@@ -333,13 +355,7 @@ impl Mixed {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
         let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes_of(place)));
         let before = self.pieces.windows(2).filter(|pair| {
-            matches!(
-                (&pair[0].part, &pair[1].part),
-                (
-                    Part::Move(_) | Part::Turn(_),
-                    Part::Write(..) | Part::ByArrays(_, Some(_)) | Part::Add(_) | Part::Move(_) | Part::Turn(_)
-                )
-            ) && pair[0].outs[0].at == pair[1].outs[0].at
+            matches!(&pair[0].part, Part::Move(_) | Part::Turn(_)) && pair[1].part.writes_some() && pair[0].outs[0].at == pair[1].outs[0].at
         });
         let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
         let begins = |k: usize| {

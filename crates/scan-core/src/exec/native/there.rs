@@ -338,7 +338,7 @@ fn here(piece: &Piece, why: String) -> Part {
         let writes = reads.split_off(piece.ins.len());
         return Part::Here { why, reads: reads.into_iter().map(|(bytes, _)| bytes).collect(), writes };
     }
-    let all = !matches!(piece.part, Kind::Write(..) | Kind::Add(_) | Kind::Move(_));
+    let all = !piece.part.writes_some();
     let writes = piece.outs.iter().map(|place| (whole(place), all)).collect();
     Part::Here { why, reads: piece.ins.iter().map(whole).collect(), writes }
 }
