@@ -62,18 +62,24 @@ impl<'a> Lowering<'a> {
             None => refuse("a value that no node makes"),
         }
     }
-    /// Lowers what these values need.
+    /// Lowers what these values need of what was not given.
     pub fn run(&mut self, wanted: &[Value]) -> Lowered<()> {
         let graph = self.graph;
-        let live = graph.needed(wanted);
-        for (id, node) in graph.nodes().enumerate() {
-            let given = node.outs.iter().all(|v| self.values[v.0 as usize].is_some());
-            if live[id.0 as usize] && !given {
-                self.now = id;
-                self.node(node).map_err(|e| super::Refusal(format!("`{}`: {}", node.op.name(), e.0)))?;
-                if self.builder.kernel().body.len() > MOST {
-                    return refuse(format!("more than {MOST} instructions"));
-                }
+        let mut needed = vec![false; graph.n_values()];
+        wanted.iter().for_each(|v| needed[v.0 as usize] = true);
+        let nodes: Vec<(NodeId, &Node)> = graph.nodes().enumerate().collect();
+        let mut missing = vec![false; nodes.len()];
+        for (id, node) in nodes.iter().rev() {
+            if node.outs.iter().any(|v| needed[v.0 as usize] && self.values[v.0 as usize].is_none()) {
+                missing[id.0 as usize] = true;
+                node.ins.iter().for_each(|v| needed[v.0 as usize] = true);
+            }
+        }
+        for (id, node) in nodes.into_iter().filter(|(id, _)| missing[id.0 as usize]) {
+            self.now = id;
+            self.node(node).map_err(|e| super::Refusal(format!("`{}`: {}", node.op.name(), e.0)))?;
+            if self.builder.kernel().body.len() > MOST {
+                return refuse(format!("more than {MOST} instructions"));
             }
         }
         Ok(())
