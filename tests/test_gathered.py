@@ -125,3 +125,32 @@ def test_the_gradient_is_that_of_differences():
     slope, v = np.asarray(rs.grad(loss)(TABLE)), RANDOM.normal(size=TABLE.shape)
     h = 1e-6
     np.testing.assert_allclose((slope * v).sum(), (loss(TABLE + h * v) - loss(TABLE - h * v)) / (2 * h), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bool"])
+@pytest.mark.parametrize(
+    "shapes", [((4, 1), (5,)), ((5,), (4, 1)), ((2, 1, 3), (4, 1)), ((4, 1), (2, 1, 3)), ((1, 4), (4, 4)), ((3,), (1,))]
+)
+def test_index_arrays_that_are_broadcast(dtype, shapes, monkeypatch):
+    x = TABLE > 0 if dtype == "bool" else TABLE
+    places = [RANDOM.integers(-n, n, size=(7, *shape)) for n, shape in zip(x.shape, shapes, strict=True)]
+    y = RANDOM.normal(size=np.broadcast_shapes(*shapes)) > 0.3
+
+    def of():
+        def step(i, j, x):
+            read = x[i, j]
+            return dict(x=x.at[i, j].set(y) if dtype == "bool" else x.at[i, j].add(rs.cast(y, dtype)), y=read)
+
+        out = rs.compile(lambda x, i, j: rs.loop(step, over=dict(i=i, j=j), init=dict(x=x)))(x, *places)
+        return [np.asarray(out.y), np.asarray(out.last.x)]
+
+    now, wanted = x.copy(), []
+    for i, j in zip(*places, strict=True):
+        wanted.append(now[i, j])
+        if dtype == "bool":
+            now[i, j] = y
+        else:
+            np.add.at(now, (i, j), y.astype(dtype))
+    for rows, last in engines(monkeypatch, of).values():
+        np.testing.assert_array_equal(rows, wanted)
+        np.testing.assert_array_equal(last, now)
