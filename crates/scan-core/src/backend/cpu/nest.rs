@@ -94,8 +94,8 @@ struct Laid {
     along: Moving,
     /// Steps of the loops around.
     counts: Steps,
-    /// Calls of this and earlier runs.
-    calls: usize,
+    /// An earlier run has needed it, too.
+    again: bool,
     /// The call of all steps, where the engine has it ready; `None` where it was not asked yet.
     ready: Option<Option<Box<dyn Ready>>>,
     /// How the operands move whose pointers are enough for it.
@@ -123,7 +123,7 @@ type Reach = SmallVec<[(isize, isize); 12]>;
 impl Laid {
     fn new(code: Arc<dyn Code>) -> Laid {
         let (ptrs, strides, along) = (SmallVec::new(), SmallVec::new(), Moving::new());
-        Laid { code, ptrs, strides, along, counts: [1; LEVELS], calls: 0, ready: None, few: None }
+        Laid { code, ptrs, strides, along, counts: [1; LEVELS], again: false, ready: None, few: None }
     }
     /// Takes operands that move otherwise.
     fn take<'s>(&mut self, operands: impl Iterator<Item = Spot<'s>>) {
@@ -147,14 +147,13 @@ impl Laid {
             check_beside(&nest.kernel, |k| (self.ptrs[k], (&nest.strides[k], &self.strides[k])));
         }
         self.counts = counts;
-        let calls = counts.iter().product::<usize>().saturating_mul(nest.places());
-        self.calls = self.calls.saturating_add(calls);
         if let Some(Some(ready)) = &mut self.ready
             && !ready.begin(&self.ptrs, &reach)
         {
             self.ready = None;
         }
-        if self.ready.is_none() && self.calls >= AGAIN {
+        let calls = || counts.iter().product::<usize>().saturating_mul(nest.places());
+        if self.ready.is_none() && (self.again || calls() >= AGAIN) {
             self.make_ready(nest, &reach);
         }
         true
@@ -186,7 +185,8 @@ impl NestPlan {
 impl Drop for NestRun<'_> {
     fn drop(&mut self) {
         // SAFETY: nothing uses it behind this.
-        let laid = unsafe { ManuallyDrop::take(&mut self.laid) };
+        let mut laid = unsafe { ManuallyDrop::take(&mut self.laid) };
+        laid.again = true;
         let mut kept = self.nest.kept();
         if kept.len() < KEPT {
             kept.push(laid);

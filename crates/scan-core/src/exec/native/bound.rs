@@ -49,8 +49,8 @@ pub(super) struct Bound<'a> {
     kind: Kind<'a>,
 }
 
-/// The operands of a part. Wide kinds are on the heap: a list has hundreds of parts, which are walked at every step.
-type Spots<'a> = SmallVec<[Spot<'a>; 2]>;
+/// The operands of a part. No more of them than most parts have are beside it: a list has hundreds of parts, which are walked at every step.
+type Spots<'a> = SmallVec<[Spot<'a>; 3]>;
 
 /// How a part is run.
 enum Kind<'a> {
@@ -67,9 +67,9 @@ enum Kind<'a> {
     /// Elements of a dtype added to those of the result.
     Add(&'a [Run], DType, Spots<'a>),
     /// A product.
-    Product(&'a [usize; 3], DType, Box<[Spot<'a>; 3]>),
-    /// An op on slices of such a dtype: its inputs and its result with their numbers of elements.
-    Direct(&'a Direct, DType, Box<[(Spot<'a>, usize)]>),
+    Product(&'a [usize; 3], DType, Spots<'a>),
+    /// An op on slices of such a dtype: its inputs and its result.
+    Direct(&'a Direct, DType, Spots<'a>),
     /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
     Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
     /// Elements that index arrays name are read, or written if so: operands as for the two below.
@@ -112,13 +112,8 @@ impl<'a> Bound<'a> {
             }
             Part::Turn(turned) => Kind::Turn(turned, operands().collect(), piece.outs[0].dtype.size()),
             Part::Add(runs) => Kind::Add(runs, piece.outs[0].dtype, operands().collect()),
-            Part::MatMul(extents) => {
-                Kind::Product(extents, piece.outs[0].dtype, Box::new([at(&piece.ins[0]), at(&piece.ins[1]), at(&piece.outs[0])]))
-            }
-            Part::Direct(direct, _) => {
-                let sized = |p: &Place| (at(p), count(&p.shape));
-                Kind::Direct(direct, piece.outs[0].dtype, piece.ins.iter().chain(&piece.outs).map(sized).collect())
-            }
+            Part::MatMul(extents) => Kind::Product(extents, piece.outs[0].dtype, operands().collect()),
+            Part::Direct(direct, _) => Kind::Direct(direct, piece.outs[0].dtype, operands().collect()),
             Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
             Part::Read(selector) => Kind::Read(selector, operands().collect()),
             Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
@@ -211,18 +206,11 @@ impl<'a> Bound<'a> {
     }
 
     /// An op on slices; where it fails, the op on arrays tells why.
-    fn direct(
-        &self,
-        cx: &mut EvalCx,
-        direct: &Direct,
-        dtype: DType,
-        operands: &[(Spot, usize)],
-        k: &Steps,
-        scratch: &mut Vec<f64>,
-    ) -> Result<()> {
-        let (ins, out) = operands.split_at(self.piece.ins.len());
+    fn direct(&self, cx: &mut EvalCx, direct: &Direct, dtype: DType, spots: &[Spot<'a>], k: &Steps, scratch: &mut Vec<f64>) -> Result<()> {
+        let (ins, out) = spots.split_at(self.piece.ins.len());
         let [out] = out else { return Err(Diagnostic::internal("an op on slices has one result")) };
-        let (slices, to) = (ins.iter().map(|(spot, n)| (spot.at(k), *n)), (out.0.at(k), out.1));
+        let sized = |(spot, place): (&Spot<'a>, &Place)| (spot.at(k), count(&place.shape));
+        let (slices, to) = (ins.iter().zip(&self.piece.ins).map(sized), sized((out, &self.piece.outs[0])));
         let done = match dtype {
             DType::F32 => {
                 with_inputs(slices, to, |ins, out| direct.run_f32(ins, out, scratch));
@@ -234,8 +222,7 @@ impl<'a> Bound<'a> {
         if done {
             return Ok(());
         }
-        let spots: SmallVec<[Spot; 4]> = operands.iter().map(|(spot, _)| *spot).collect();
-        self.call(cx, op, &vec![None; ins.len()], &spots, k)
+        self.call(cx, op, &vec![None; ins.len()], spots, k)
     }
 
     /// Evaluates an op; what is the same in all steps is not copied.
@@ -329,8 +316,8 @@ pub(super) fn bytes_of(place: &Place) -> usize {
     count(&place.shape) * place.dtype.size()
 }
 
-fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot; 3], extents: [usize; 3], k: &Steps) -> Result<()> {
-    let now = [spots[0].at(k), spots[1].at(k), spots[2].at(k)];
+fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot], extents: [usize; 3], k: &Steps) -> Result<()> {
+    let now = [spots[0].at(k), spots[1].at(k), spots[spots.len() - 1].at(k)];
     let operands = [&now[0], &now[1], &now[2]];
     let mut run = || if dtype == DType::F32 { multiply::<f32>(cx, operands, extents) } else { multiply::<f64>(cx, operands, extents) };
     // Large products take memory of their own.
