@@ -15,10 +15,13 @@ use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// The fusions of a step.
 pub(super) struct Fusions {
     pub(super) role: Vec<Role>,
+    /// The reads by index arrays that they can do.
+    pub(super) reads: BTreeMap<NodeId, Gathered>,
 }
 
 /// What becomes of a node.
@@ -110,16 +113,17 @@ impl Fusions {
         let stored = cuts.stored.iter().map(|&id| body.nodes()[id].outs[0]);
         let mut outside: FxHashSet<Value> = body.results().iter().copied().chain(stored).collect();
         let (mut uses, mut spaces) = (Uses::default(), FxHashMap::default());
-        let mut fusions = Fusions { role: vec![Role::Alone; body.nodes().len()] };
+        let mut fusions = Fusions { role: vec![Role::Alone; body.nodes().len()], reads: BTreeMap::new() };
         for (id, node) in body.nodes().enumerate().rev().filter(|(id, _)| live[id.0 as usize]) {
             if !node.outs.iter().any(|&v| kinds.of(v) == Kind::Step) {
                 continue;
             }
-            let role = match cuts.alone.contains(&id) {
-                true => Role::Alone,
-                false => fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)),
-            };
-            if role == Role::Alone || Gathered::of(body, node).is_some() {
+            let alone = cuts.alone.contains(&id);
+            if !alone && view_of(body, node).is_none() {
+                fusions.reads.extend(Gathered::of(body, node).map(|read| (id, read)));
+            }
+            let role = if alone { Role::Alone } else { fusions.role(body, id, eligible, (&outside, &mut uses, &mut spaces)) };
+            if role == Role::Alone || fusions.reads.contains_key(&id) {
                 outside.extend(&node.ins);
             }
             fusions.role[id.idx()] = role;
@@ -154,7 +158,7 @@ impl Fusions {
             spaces.insert(id, space);
             return Role::Root;
         }
-        let gathers = Gathered::of(body, node).is_some();
+        let gathers = self.reads.contains_key(&id);
         if !gathers && (!elementwise(node) || !eligible(node)) || count(&shape) == 0 {
             return Role::Alone;
         }
@@ -432,8 +436,8 @@ impl Walk<'_> {
     /// `via`: the view behind which it is computed.
     fn node(&mut self, id: NodeId, at: &View, via: Option<NodeId>) -> Lowered<Value> {
         let node = &self.body.nodes()[id];
-        if let Some(read) = Gathered::of(self.body, node) {
-            return self.gathered(id, &read, at);
+        if let Some(read) = self.fusions.reads.get(&id) {
+            return self.gathered(id, read, at);
         }
         if let Some(pieces) = Pieces::of(self.body, node) {
             return self.piece(id, &pieces, at);

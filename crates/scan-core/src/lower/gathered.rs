@@ -7,7 +7,7 @@
 //! A kernel cannot report an index that lies outside its axis, and reads some element then. So the list looks at the index arrays, which
 //! have memory for that ([`Work::Within`]), before anything that a step makes counts.
 
-use super::fusions::{Fusions, Leaf, Role, Walk};
+use super::fusions::{Leaf, Walk};
 use super::mixed::{Item, Planner, Work};
 use super::scan::{Kind, known_shape};
 use super::{Lowered, refuse};
@@ -20,6 +20,7 @@ use crate::types::shape::{Extents, broadcast_shapes, count, strides};
 use crate::types::{Array, DType};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// Bytes of the smallest elements that kernels of many lanes read by number.
 const LEAST: usize = 4;
@@ -124,25 +125,21 @@ fn numbered(graph: &mut Graph, index: Value, extent: usize, step: usize) -> Lowe
 }
 
 impl Planner<'_> {
-    /// The reads by index arrays that fusions do, in the order of the graph.
-    pub(super) fn tables(&self, fusions: &Fusions) -> Vec<NodeId> {
-        let read = |id: &NodeId| {
-            let node = &self.body.nodes()[*id];
-            let step = || self.kinds.of(node.outs[0]) == Kind::Step;
-            matches!(fusions.role[id.0 as usize], Role::Root | Role::Inner(_)) && step() && Gathered::of(self.body, node).is_some()
-        };
-        self.body.nodes().ids().filter(read).collect()
-    }
     /// Looks at the index arrays of reads that stand before a node, where these are there.
-    pub(super) fn within(&mut self, before: NodeId, waiting: &mut Vec<NodeId>, seen: &mut FxHashSet<(Value, usize)>) -> Lowered<()> {
+    pub(super) fn within(
+        &mut self,
+        before: NodeId,
+        waiting: &mut BTreeMap<NodeId, Gathered>,
+        seen: &mut FxHashSet<(Value, usize)>,
+    ) -> Lowered<()> {
         let body = self.body;
-        for id in std::mem::take(waiting) {
+        for (id, read) in std::mem::take(waiting) {
             let node = &body.nodes()[id];
             let there = node.ins[1..].iter().all(|v| self.kinds.of(*v) != Kind::Step || self.places.contains_key(v));
-            let Some(read) = Gathered::of(body, node).filter(|_| id <= before && there) else {
-                waiting.push(id);
+            if id > before || !there {
+                waiting.insert(id, read);
                 continue;
-            };
+            }
             for (&v, &axis) in node.ins[1..].iter().zip(&read.axes) {
                 if body.const_value(v).is_none() && seen.insert((v, read.extents[axis])) {
                     let ins = vec![self.place(v)?];

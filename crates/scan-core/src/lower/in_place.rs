@@ -5,7 +5,6 @@
 //! arrays that the step may write over runs before, too, where it can: then no copy of them is needed (`coalesce`).
 
 use super::fusions::Fusions;
-use super::gathered::Gathered;
 use super::inner;
 use super::scan::{Kind, Kinds};
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
@@ -74,27 +73,17 @@ fn origin(body: &Graph, mut v: Value) -> Value {
 
 /// Reads by index arrays that fusions do which need what is written over the array that is read: on their own they can run before.
 pub(super) fn late_reads(body: &Graph, fusions: &Fusions) -> Vec<NodeId> {
-    let writers: Vec<(Value, NodeId)> =
-        body.nodes().enumerate().flat_map(|(id, node)| overwritten(body, node).into_iter().map(move |v| (v, id))).collect();
-    let late = |&(id, node): &(NodeId, &Node)| {
-        let root = fusions.root(id);
-        let read = || origin(body, node.ins[0]);
-        root != id && Gathered::of(body, node).is_some() && writers.iter().any(|&(v, writer)| v == read() && needs(body, root, writer))
-    };
-    body.nodes().enumerate().filter(late).map(|(id, _)| id).collect()
-}
-
-/// True where a node is computed of what another one makes.
-fn needs(body: &Graph, id: NodeId, of: NodeId) -> bool {
-    let (mut seen, mut next) = (FxHashSet::default(), vec![id]);
-    while let Some(id) = next.pop() {
-        if id == of {
-            return true;
-        }
-        let makers = body.nodes()[id].ins.iter().filter_map(|&v| if let Def::Out(maker, _) = body.def(v) { Some(maker) } else { None });
-        next.extend(makers.filter(|&maker| maker >= of && seen.insert(maker)));
+    if fusions.reads.is_empty() {
+        return vec![];
     }
-    false
+    let over = |(id, node)| overwritten(body, node).into_iter().map(move |v| (v, id));
+    let writers: Vec<(Value, NodeId)> = body.nodes().enumerate().flat_map(over).collect();
+    let late = |&id: &NodeId| {
+        let (root, read) = (fusions.root(id), origin(body, body.nodes()[id].ins[0]));
+        let needs = |writer: NodeId| body.needed(&body.nodes()[root].outs)[writer.0 as usize];
+        root != id && writers.iter().any(|&(v, writer)| v == read && needs(writer))
+    };
+    fusions.reads.keys().copied().filter(late).collect()
 }
 
 /// Who reads what in a step.

@@ -294,15 +294,15 @@ impl<'a> Planner<'a> {
         let order = Order::new(scan, body, kinds, &fusions);
         self.rows = order.rows;
         let in_place: Vec<bool> = scan.states.ids().map(|id| self.rows.values().any(|&s| s == id)).collect();
-        let (mut tables, mut seen) = (self.tables(&fusions), FxHashSet::default());
+        let (mut reads, mut seen) = (fusions.reads, FxHashSet::default());
         for id in self.joined(&order.nodes, &mut schedules) {
-            self.within(id, &mut tables, &mut seen)?;
+            self.within(id, &mut reads, &mut seen)?;
             match schedules.get(&id) {
                 Some(parts) => self.passes(parts)?,
                 None => self.node(id)?,
             }
         }
-        self.within(NodeId(u32::MAX), &mut tables, &mut seen)?;
+        self.within(NodeId(u32::MAX), &mut reads, &mut seen)?;
         let mut writes = vec![];
         for (id, state) in scan.states.enumerate().filter(|s| !in_place[s.0.0 as usize]) {
             for (at, &offset) in scan.write_results(id).zip(&state.writes) {

@@ -98,6 +98,11 @@ impl Layout {
             (shifted as u64) < extent as u64
         }
     }
+    /// The axis that index array `k` names places of, and its extent.
+    pub fn named(&self, k: usize) -> [usize; 2] {
+        let (axis, extent, _) = self.axes[k];
+        [axis, extent]
+    }
     /// The extent of the axis of index array `k`, and how far apart the spots of its neighbours are.
     pub fn axis(&self, k: usize) -> (usize, usize) {
         let (_, extent, step) = self.axes[k];

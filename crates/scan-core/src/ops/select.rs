@@ -33,7 +33,7 @@ pub enum Selected {
 }
 
 /// Writes y, of as many elements as the runs have or of one, over runs of x, whose first element is theirs, or adds it to them.
-pub fn write_runs<T: Number>(x: &mut [T], y: &[T], runs: &Spot, mode: Write) {
+pub fn write_runs<T: Number>(x: &mut [T], y: &[T], runs: &Runs, mode: Write) {
     let step = runs.step.max(1);
     let put = |x: &mut T, y: T| *x = if mode == Write::Set { y } else { x.plus(y) };
     match y {
@@ -48,7 +48,7 @@ pub struct ByIntegers {
     /// Per integer: the axis, its extent, and the elements from one place along it to the next.
     axes: SmallVec<[(usize, usize, usize); 2]>,
     /// The runs of the first places.
-    pub runs: Spot,
+    pub first: Runs,
 }
 
 impl ByIntegers {
@@ -57,18 +57,18 @@ impl ByIntegers {
     /// # Errors
     /// `E0202` where one lies outside its axis.
     #[inline]
-    pub fn spot(&self, integer: impl Fn(usize) -> i64) -> Result<Spot> {
+    pub fn runs(&self, integer: impl Fn(usize) -> i64) -> Result<Runs> {
         let mut at = 0;
         for (k, &(axis, extent, elements)) in self.axes.iter().enumerate() {
             at += position(integer(k), axis, extent)? * elements;
         }
-        Ok(Spot { at, ..self.runs })
+        Ok(Runs { at, ..self.first })
     }
 }
 
 /// Runs of elements at equal distances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spot {
+pub struct Runs {
     /// The first element.
     pub at: usize,
     /// Elements of a run.
@@ -124,7 +124,7 @@ impl Selector {
         }
         let axes = (0..whole).chain(behind..named).map(|axis| (axis, shape[axis], count(&shape[axis + 1..])));
         let (run, step) = (count(&shape[named..]), count(&shape[behind..]));
-        Some(ByIntegers { axes: axes.collect(), runs: Spot { at: 0, run, count: count(&shape[whole..behind]), step } })
+        Some(ByIntegers { axes: axes.collect(), first: Runs { at: 0, run, count: count(&shape[whole..behind]), step } })
     }
 
     /// The elements of an array of this shape; the index inputs are asked for as integers or as arrays.

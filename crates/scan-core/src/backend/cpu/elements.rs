@@ -10,21 +10,33 @@ pub fn array_at(from: &Operand, dtype: DType, shape: &[usize]) -> Array {
     crate::dispatch!(dtype, T => Array::new(shape, crate::types::memory::copied(unsafe { from.slice::<T>(n) })))
 }
 
+/// Evaluates an expression with `T` as the type of an integer dtype; panics for others.
+macro_rules! of_integers {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        of_integers!(@match $dtype, $T => $body, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+    };
+    (@match $dtype:expr, $T:ident => $body:expr, $($name:ident $t:ty),+) => {
+        match $dtype {
+            $(DType::$name => {
+                type $T = $t;
+                $body
+            })+
+            other => panic!("{other} is no index"),
+        }
+    };
+}
+
+fn wide<T: TryInto<i64>>(x: T) -> i64 {
+    x.try_into().unwrap_or(i64::MAX)
+}
+
 /// The integer at an operand; u64 beyond i64 saturate.
 ///
 /// # Panics
 /// Where the operand reaches beyond its memory, or floats lie there.
 pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
-    macro_rules! read {
-        ($($name:ident $t:ty),+) => {
-            match dtype {
-                // SAFETY: the slice dies here.
-                $(DType::$name => i64::try_from(unsafe { from.slice::<$t>(1) }[0]).unwrap_or(i64::MAX),)+
-                other => panic!("{other} is no index"),
-            }
-        };
-    }
-    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+    // SAFETY: the slice dies here.
+    of_integers!(dtype, T => wide(unsafe { from.slice::<T>(1) }[0]))
 }
 
 /// Calls `visit` with the number and the value of each of n integers at an operand; u64 beyond i64 saturate.
@@ -32,16 +44,8 @@ pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
 /// # Panics
 /// As [`integer_at`].
 pub fn each_integer(from: &Operand, dtype: DType, n: usize, mut visit: impl FnMut(usize, i64)) {
-    macro_rules! read {
-        ($($name:ident $t:ty),+) => {
-            match dtype {
-                // SAFETY: the slice dies here; nothing is written meanwhile.
-                $(DType::$name => unsafe { from.slice::<$t>(n) }.iter().enumerate().for_each(|(i, &x)| visit(i, i64::try_from(x).unwrap_or(i64::MAX))),)+
-                other => panic!("{other} is no index"),
-            }
-        };
-    }
-    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+    // SAFETY: the slice dies here; nothing is written meanwhile.
+    of_integers!(dtype, T => unsafe { from.slice::<T>(n) }.iter().enumerate().for_each(|(i, &x)| visit(i, wide(x))));
 }
 
 /// Calls `visit` with each element of `with` and the integer that belongs to it; u64 beyond i64 saturate.
@@ -50,16 +54,8 @@ pub fn each_integer(from: &Operand, dtype: DType, n: usize, mut visit: impl FnMu
 /// As [`integer_at`].
 pub fn zip_integers<T>(from: &Operand, dtype: DType, with: &mut [T], mut visit: impl FnMut(&mut T, i64)) {
     let n = with.len();
-    macro_rules! read {
-        ($($name:ident $t:ty),+) => {
-            match dtype {
-                // SAFETY: the slice dies here; nothing is written meanwhile.
-                $(DType::$name => with.iter_mut().zip(unsafe { from.slice::<$t>(n) }).for_each(|(w, &x)| visit(w, i64::try_from(x).unwrap_or(i64::MAX))),)+
-                other => panic!("{other} is no index"),
-            }
-        };
-    }
-    read!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+    // SAFETY: the slice dies here; nothing is written meanwhile.
+    of_integers!(dtype, I => with.iter_mut().zip(unsafe { from.slice::<I>(n) }).for_each(|(w, &x)| visit(w, wide(x))));
 }
 
 /// The bits of the element at an operand, zero-extended.

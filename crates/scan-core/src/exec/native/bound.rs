@@ -15,7 +15,7 @@ use crate::lower::dynamic_slice::Slice;
 use crate::lower::mixed::{At, Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
-use crate::ops::select::{ByIntegers, Number, Selector, Spot as Runs, write_run, write_runs};
+use crate::ops::select::{ByIntegers, Number, Runs, Selector, write_run, write_runs};
 use crate::scan::step::timed;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
@@ -49,7 +49,7 @@ pub(super) struct Bound<'a> {
     kind: Kind<'a>,
 }
 
-/// The operands of a part. No more of them than most parts have are beside it: a list has hundreds of parts, which are walked at every step.
+/// The operands of a part, in place for as many as most parts have: a list has hundreds of parts, all of which are walked at every step.
 type Spots<'a> = SmallVec<[Spot<'a>; 3]>;
 
 /// How a part is run.
@@ -255,7 +255,7 @@ impl<'a> Bound<'a> {
 
     /// The runs that integers name.
     fn runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<Runs> {
-        by.spot(|i| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype))
+        by.runs(|i| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype))
     }
     fn read_runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<()> {
         let (found, size) = (self.runs(by, spots, k)?, self.piece.outs[0].dtype.size());

@@ -208,9 +208,7 @@ impl ByArrays {
                 }
             }
             if !inside {
-                let mut outside = None;
-                each_integer(&at, dtype, n, |_, index| outside = outside.or(Some(index).filter(|&i| self.layout.step(k, i).is_none())));
-                return Err(self.layout.outside(k, outside.unwrap_or_default()));
+                return within(self.layout.named(k), &at, dtype, n);
             }
         }
         Ok(())
@@ -301,9 +299,8 @@ impl ByArrays {
         if m * run != given || n < run || !self.layout.only_spots() || !apart {
             return false;
         }
-        let (moved, mut inside) = (self.layout.moves(0), true);
-        each_integer(&index, integers, m, |_, index| inside &= moved(&mut 0, index));
-        if !inside {
+        let moved = self.layout.moves(0);
+        if within(self.layout.named(0), &index, integers, m).is_err() {
             return false;
         }
         dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {

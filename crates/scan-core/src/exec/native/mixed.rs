@@ -140,7 +140,7 @@ fn turned(mut runs: &[Run]) -> Option<Vec<Turned>> {
 
 /// True where y has the elements that integers name in x, or one for all.
 fn fills(by: &ByIntegers, x: &Place, y: &Place) -> bool {
-    let (n, named) = (count(&y.shape), by.runs.count * by.runs.run);
+    let (n, named) = (count(&y.shape), by.first.count * by.first.run);
     y.dtype == x.dtype && (n == named || n == 1) && named > 0
 }
 
