@@ -374,3 +374,24 @@ def test_an_integer_that_a_number_meets_is_named(going):
     [note] = caught.value.notes
     assert caught.value.code == "E0103" and note.startswith("`mul` of ") and "the constant" not in note
     assert not any("alone" in text for text in caught.value.helps)
+
+
+@pytest.mark.parametrize("far", [1, 2, 3])
+def test_taps_of_a_state_have_a_row_for_each_step_that_they_reach(far):
+    x = np.arange(5.0)
+    rows = np.arange(far * 2.0).reshape(far, 2)
+    got = rs.loop(lambda x, h: dict(h=h + x), over=dict(x=x), init=dict(h=rs.taps(rows, -far))).h.eval()
+    want = list(rows)
+    for k in range(5):
+        want.append(want[-far] + x[k])
+    np.testing.assert_array_equal(got, want[far:])
+    several = rs.loop(lambda h: dict(h=[h[0] + 1, h[1] * 2]), init=dict(h=[rs.taps(rows, -far), rs.taps(1.0, -1)]), n_steps=2).h
+    np.testing.assert_array_equal(several[1].eval(), [2.0, 4.0])
+
+
+def test_taps_of_one_step_take_one_row():
+    with pytest.raises(rs.errors.ScanError, match=r"E0104.*`h` has 3 rows; taps of -1 take one"):
+        rs.loop(lambda h: h + 1, init=dict(h=rs.taps(np.zeros(3), -1)), n_steps=2)
+    # In Theano's words it is the value itself.
+    h, _ = rs.scan(lambda h: h + 1, outputs_info=dict(initial=np.zeros(3), taps=[-1]), n_steps=2)
+    assert h.eval().shape == (2, 3)

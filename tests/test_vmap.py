@@ -365,3 +365,38 @@ class TestBranchesThatMayFail:
         np.testing.assert_array_equal(f(X, -X), np.where(X[:, :1] > 0, X, -X))
         with pytest.raises(rs.RscanError):
             f(X, np.zeros((5, 3)))
+
+
+def _products(x, a, n=None):
+    """Products of a / x[0], a / x[1], …: of the first n, or until one of the numbers is large."""
+    if n is None:
+        return rs.loop(lambda k, h: (h * a / k, rs.until(k > 7.5)), over=x, init=1.0).last
+    return rs.loop(lambda k, h: h * a / x[k], over=rs.arange(5), init=1.0, n_steps=n).last
+
+
+@pytest.mark.parametrize("n", [None, [3, 5], [0, 4], [3, 0]])
+def test_what_a_row_computes_that_has_stopped_has_no_gradient(n):
+    # Behind its last step the first row would divide by zero: 0 times an infinite slope is NaN.
+    x = np.array([[2.0, 4.0, 8.0, 0.0, 0.0], [2.0, 4.0, 3.0, 5.0, 7.9]])
+    a = rs.dscalar("a")
+    rows = [_products(rs.constant(x[r]), a, None if n is None else n[r]) for r in range(2)]
+    args = (x,) if n is None else (x, np.array(n))
+    together = rs.vmap(lambda x, *n: _products(x, a, *n))(*args)
+    for got, want in [(rs.sum(together), rows[0] + rows[1]), (together[0], rows[0])]:
+        f = rs.function(
+            [a], [got, want, rs.grad(got, a), rs.grad(want, a), rs.hessian(got, a), rs.hessian(want, a)], on_unused_input="ignore"
+        )
+        value, wanted, slope, wanted_slope, curve, wanted_curve = f(1.5)
+        np.testing.assert_allclose([value, slope, curve], [wanted, wanted_slope, wanted_curve], rtol=1e-12)
+
+
+def test_rows_that_run_no_step_read_nothing():
+    table = np.array([1.0, 2.0, 3.0])
+
+    def total(at, n):
+        return rs.loop(lambda k, s: s + rs.constant(table)[at + k], over=rs.arange(9), init=0.0, n_steps=n).last
+
+    check(total, [np.array([0, 7, 1]), np.array([3, 0, 2])])
+    check(total, [np.array([7, 9]), np.array([0, 0])])
+    with pytest.raises(rs.errors.RscanIndexError, match="E0202"):
+        check(total, [np.array([0, 1]), np.array([3, 3])])

@@ -435,7 +435,20 @@ def _with_taps(value: Any, taps: type) -> Any:
     # Sequences of these names are no offsets.
     if not all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in offsets):
         return value
+    if "initial" in value and list(offsets) == [-1]:
+        # As in Theano: with this tap alone it is the value itself.
+        return value["initial"]
     return taps(value["input" if "input" in value else "initial"], *offsets)
+
+
+def one_row(value: Variable, name: str, span: int) -> Variable:
+    """The row of an initial state of which the step sees the row before."""
+    rows = value.static_shape[0]
+    if rows not in (1, None):
+        helps = ["a value goes into init= as it is; taps(x[None], -1) makes a row of x"]
+        text = f"the initial state of `{name}` has {rows} rows; taps of -1 take one"
+        raise ScanError(text, code="E0104", labels=[(span, "")], helps=helps)
+    return value[0]
 
 
 class Group:

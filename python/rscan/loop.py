@@ -15,7 +15,7 @@ from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, entered, finish
+from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, entered, finish, one_row
 from .errors import RscanTypeError, ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
@@ -49,9 +49,10 @@ def taps(value: Any, *offsets: int) -> Taps:
     """The rows t + k of `value` that step t sees, for each offset k. Several arrive in the step as a tuple.
 
     Of a sequence, offsets may have any sign. Of an initial state they are negative, and it has one row per past step that the
-    oldest offset reaches, the oldest first.
+    oldest offset reaches, the oldest first: one row for -1, too. A single offset arrives as the row itself. Taps may stand in lists
+    and dicts of states and sequences.
 
-    errors: `ScanError` (E0121) for offsets that are no integers.
+    errors: `ScanError` (E0121) for offsets that are no integers, (E0104) for other numbers of initial rows.
 
     >>> def step(y):
     ...     before, now = y
@@ -347,7 +348,10 @@ class _Call:
         weak = value if is_weak(value) and default == [-1] else None
         own = value.name if isinstance(value, Variable) and not self.init.named and default == [-1] else None
         parameter = None if "[" in name or own else name
-        return Slot(self._variable(value), offsets, parameter, weak).spread()
+        variable = self._variable(value)
+        if isinstance(leaf, Taps) and default == offsets == [-1] and variable.ndim > 0:
+            variable = one_row(variable, name, self.span)
+        return Slot(variable, offsets, parameter, weak).spread()
 
     def made(self, plan: Plan, ragged: Ragged | None, window: int | None, swap: bool = False) -> tuple[_Outputs, Result]:
         """Calls the step and makes the loop. swap: the states come before the rows of sequences."""

@@ -1,20 +1,23 @@
 //! The discrete Fourier transform, of pairs of real and imaginary parts, in f64 whatever the dtype: Stockham's arrangement for any factors
 //! (Van Loan, "Computational frameworks for the fast Fourier transform", 1992), and Bluestein's convolution where a factor is large
-//! ("A linear filtering approach to the computation of discrete Fourier transform", 1970).
+//! ("A linear filtering approach to the computation of discrete Fourier transform", 1970). Some lanes are transformed side by side.
 
 use super::support::{exactly, is_float, none, one};
 use crate::bail;
 use crate::base::Result;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::scalar::{Host, Lanes as _};
+use crate::scalar::fourier::{Pair, Parts, root, stage, times};
 use crate::types::{Array, DType, Type, memory};
-
-/// Real and imaginary part.
-type Pair = [f64; 2];
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// Factors above this are taken by a convolution: a factor p costs p operations a number.
 const LARGE: usize = 61;
+
+/// So many lanes are transformed side by side, where there are more than two of so many numbers.
+const BESIDE: usize = 8;
+const SHORT: usize = 2048;
 
 /// Along the axis before the last one, which has extent 2.
 impl OpDef for Dft {
@@ -33,20 +36,10 @@ impl OpDef for Dft {
         if pair != 2 {
             bail!(Type, "E0222", "`dft` takes pairs along the last axis, got {}", x.ty());
         }
-        let mut data = memory::copied(x.cast(DType::F64).as_slice::<f64>());
-        let turned = usize::from(self.inverse);
-        let mut transform = if n == 0 { None } else { Some(Transform::new(n)) };
-        for lane in data.chunks_exact_mut((2 * n).max(1)) {
-            // The inverse transform is that of real and imaginary parts exchanged.
-            let mut values: Vec<Pair> = memory::collect(lane.chunks_exact(2).map(|p| [p[turned], p[1 - turned]]));
-            if let Some(transform) = &mut transform {
-                transform.run(cx, &mut values)?;
-            }
-            for (p, v) in lane.chunks_exact_mut(2).zip(&values) {
-                (p[turned], p[1 - turned]) = (v[0], v[1]);
-            }
-        }
-        Ok(one(Array::new(x.shape(), data).cast(x.dtype())))
+        let wide = x.cast(DType::F64);
+        let mut out = memory::zeros(wide.len());
+        transform(cx, self.inverse, n, wide.as_slice::<f64>(), &mut out)?;
+        Ok(one(Array::new(x.shape(), out).cast(x.dtype())))
     }
 
     /// The matrix of the transform is symmetric in complex numbers; as a matrix of real ones its transpose is that of the inverse.
@@ -68,31 +61,53 @@ impl OpDef for Dft {
     }
 }
 
-fn times(a: Pair, b: Pair) -> Pair {
-    [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
-}
-
-fn plus(a: Pair, b: Pair) -> Pair {
-    [a[0] + b[0], a[1] + b[1]]
-}
-
-fn minus(a: Pair, b: Pair) -> Pair {
-    [a[0] - b[0], a[1] - b[1]]
-}
-
-/// `exp(−2πi·k/n)`, from an angle of at most an eighth of a turn.
-fn root(k: usize, n: usize) -> Pair {
-    let quarters = (8 * (k % n) + n) / (2 * n);
-    let rest = (4 * (k % n)) as f64 - (quarters * n) as f64;
-    let angle = std::f64::consts::FRAC_PI_2 * (rest / n as f64);
-    let (cosine, sine) = (Host::<f64>::CX.cos(angle), Host::<f64>::CX.sin(angle));
-    match quarters % 4 {
-        0 => [cosine, -sine],
-        1 => [-sine, -cosine],
-        2 => [-cosine, sine],
-        _ => [sine, cosine],
+/// The transforms of lanes of n pairs each. The inverse one is that of real and imaginary parts exchanged.
+///
+/// # Errors
+/// An interruption.
+pub(super) fn transform(cx: &mut EvalCx, inverse: bool, n: usize, x: &[f64], out: &mut [f64]) -> Result<()> {
+    if n == 0 {
+        return Ok(());
     }
+    let (all, turned) = (Transform::of(n), usize::from(inverse));
+    let mut scratch = SCRATCH.take();
+    let beside = if x.len() > 4 * n && n <= SHORT { BESIDE } else { 1 };
+    let mut done = Ok(());
+    for (x, out) in x.chunks(2 * n * beside).zip(out.chunks_mut(2 * n * beside)) {
+        let [parts, other] = &mut scratch;
+        parts.room(n * beside);
+        other.room(n * beside);
+        for (lane, x) in x.chunks_exact(2 * n).enumerate() {
+            for (k, pair) in x.chunks_exact(2).enumerate() {
+                (parts.re[k * beside + lane], parts.im[k * beside + lane]) = (pair[turned], pair[1 - turned]);
+            }
+        }
+        done = all.run(cx, beside, parts, other);
+        if done.is_err() {
+            break;
+        }
+        for (lane, out) in out.chunks_exact_mut(2 * n).enumerate() {
+            for (k, pair) in out.chunks_exact_mut(2).enumerate() {
+                (pair[turned], pair[1 - turned]) = (parts.re[k * beside + lane], parts.im[k * beside + lane]);
+            }
+        }
+    }
+    if n <= SHORT {
+        SCRATCH.set(scratch);
+    }
+    done
 }
+
+thread_local! {
+    /// Memory of the last transform in this thread.
+    static SCRATCH: Cell<[Parts; 2]> = Cell::default();
+    /// The last transforms in this thread, since loops take the same again and again.
+    static LAST: RefCell<Vec<(usize, Arc<Transform>)>> = const { RefCell::new(vec![]) };
+}
+
+/// So many transforms are remembered, of so many numbers at most.
+const REMEMBERED: usize = 4;
+const LONG: usize = 1 << 16;
 
 /// The prime factors of a number, 4 instead of 2 · 2.
 fn factors(mut n: usize) -> Vec<usize> {
@@ -115,105 +130,94 @@ fn factors(mut n: usize) -> Vec<usize> {
 
 /// Transforms of n numbers.
 enum Transform {
-    Stages { factors: Vec<usize>, roots: Vec<Pair>, other: Vec<Pair> },
-    Convolution { chirp: Vec<Pair>, spectrum: Vec<Pair>, longer: Box<Transform>, padded: Vec<Pair> },
+    Stages { factors: Vec<usize>, roots: Vec<Pair> },
+    Convolution { chirp: Vec<Pair>, spectrum: Vec<Pair>, longer: Box<Transform> },
 }
 
 impl Transform {
+    fn of(n: usize) -> Arc<Transform> {
+        let known = LAST.with_borrow(|last| last.iter().find(|(m, _)| *m == n).map(|(_, found)| found.clone()));
+        known.unwrap_or_else(|| {
+            let made = Arc::new(Transform::new(n));
+            if n <= LONG {
+                LAST.with_borrow_mut(|last| {
+                    last.truncate(REMEMBERED - 1);
+                    last.insert(0, (n, made.clone()));
+                });
+            }
+            made
+        })
+    }
+
     fn new(n: usize) -> Transform {
         let factors = factors(n);
         if factors.iter().all(|&p| p <= LARGE) {
-            let roots = memory::collect((0..n).map(|k| root(k, n)));
-            return Transform::Stages { factors, roots, other: memory::filled([0.0; 2], n) };
+            return Transform::Stages { factors, roots: memory::collect((0..n).map(|k| root(k, n))) };
         }
         let m = (2 * n - 1).next_power_of_two();
         // exp(−πi·k²/n), the square modulo 2n.
         let chirp: Vec<Pair> = memory::collect((0..n).map(|k| root((k as u128 * k as u128 % (2 * n) as u128) as usize, 2 * n)));
-        let mut spectrum: Vec<Pair> = memory::filled([0.0; 2], m);
+        let [mut spectrum, mut other] = [0, 1].map(|_| Parts::zeros(m));
         for (k, c) in chirp.iter().enumerate() {
-            spectrum[k] = [c[0], -c[1]];
-            spectrum[(m - k) % m] = [c[0], -c[1]];
+            for at in [k, (m - k) % m] {
+                (spectrum.re[at], spectrum.im[at]) = (c[0], -c[1]);
+            }
         }
-        let mut longer = Transform::new(m);
-        longer.stages(&mut spectrum);
-        Transform::Convolution { chirp, spectrum, longer: Box::new(longer), padded: memory::filled([0.0; 2], m) }
+        let longer = Transform::new(m);
+        longer.stages(1, &mut spectrum, &mut other);
+        let spectrum = memory::collect(spectrum.re.iter().zip(&spectrum.im).map(|(&re, &im)| [re, im]));
+        Transform::Convolution { chirp, spectrum, longer: Box::new(longer) }
     }
 
-    /// Transforms numbers where they are.
-    fn run(&mut self, cx: &mut EvalCx, x: &mut Vec<Pair>) -> Result<()> {
+    /// Transforms numbers where they are, of so many lanes side by side.
+    fn run(&self, cx: &mut EvalCx, beside: usize, x: &mut Parts, other: &mut Parts) -> Result<()> {
         match self {
             Transform::Stages { factors, .. } => {
-                cx.worked(x.len() * factors.iter().sum::<usize>())?;
-                self.stages(x);
+                cx.worked(x.re.len() * factors.iter().sum::<usize>())?;
+                self.stages(beside, x, other);
             }
-            Transform::Convolution { chirp, spectrum, longer, padded } => {
-                padded.fill([0.0; 2]);
-                padded.iter_mut().zip(x.iter().zip(chirp.iter())).for_each(|(p, (v, c))| *p = times(*v, *c));
-                longer.run(cx, padded)?;
+            Transform::Convolution { chirp, spectrum, longer } => {
+                let mut padded = Parts::zeros(spectrum.len() * beside);
+                other.room(padded.re.len());
+                x.times(beside, chirp, &mut padded);
+                longer.run(cx, beside, &mut padded, other)?;
                 // The inverse by the forward transform: parts exchanged before and after.
-                padded.iter_mut().zip(spectrum.iter()).for_each(|(p, s)| {
-                    *p = {
-                        let v = times(*p, *s);
-                        [v[1], v[0]]
+                for (k, s) in spectrum.iter().enumerate() {
+                    for at in beside * k..beside * (k + 1) {
+                        let [re, im] = times([padded.re[at], padded.im[at]], *s);
+                        (padded.re[at], padded.im[at]) = (im, re);
                     }
-                });
-                longer.run(cx, padded)?;
-                let scale = 1.0 / padded.len() as f64;
-                x.iter_mut().zip(padded.iter().zip(chirp.iter())).for_each(|(v, (p, c))| *v = times([p[1] * scale, p[0] * scale], *c));
+                }
+                longer.run(cx, beside, &mut padded, other)?;
+                let scale = 1.0 / spectrum.len() as f64;
+                for at in 0..x.re.len() {
+                    (x.re[at], x.im[at]) = (padded.im[at] * scale, padded.re[at] * scale);
+                }
+                let scaled = std::mem::take(x);
+                x.room(scaled.re.len());
+                scaled.times(beside, chirp, x);
             }
         }
         Ok(())
     }
 
-    fn stages(&mut self, x: &mut Vec<Pair>) {
-        let Transform::Stages { factors, roots, other } = self else { unreachable!("a power of two has stages") };
-        let mut stride = 1;
-        for &p in factors.iter() {
-            stage(x, other, roots, p, stride);
+    fn stages(&self, beside: usize, x: &mut Parts, other: &mut Parts) {
+        let Transform::Stages { factors, roots } = self else { unreachable!("a power of two has stages") };
+        let mut apart = beside;
+        for &p in factors {
+            stage(x, other, roots, [p, apart, beside]);
             std::mem::swap(x, other);
-            stride *= p;
+            apart *= p;
         }
     }
 }
 
-/// One factor: `y[q + s(pk + j)] = (Σₗ x[q + s(k + ml)]·ωₚ^jl)·ω^kj`, where s numbers stand side by side and `m = n/(s·p)`.
-fn stage(x: &[Pair], y: &mut [Pair], roots: &[Pair], p: usize, s: usize) {
-    let n = x.len();
-    let m = n / (s * p);
-    for k in 0..m {
-        let out = &mut y[s * p * k..][..s * p];
-        let part = |l: usize| &x[s * (k + m * l)..][..s];
-        let turn = |j: usize| roots[(s * k * j) % n];
-        match p {
-            2 => two(out, [part(0), part(1)], turn(1)),
-            4 => four(out, [part(0), part(1), part(2), part(3)], [turn(1), turn(2), turn(3)]),
-            _ => (0..p).for_each(|j| {
-                for q in 0..s {
-                    let sum = (1..p).fold(part(0)[q], |sum, l| plus(sum, times(part(l)[q], roots[n / p * (j * l % p)])));
-                    out[s * j + q] = times(sum, turn(j));
-                }
-            }),
+impl Parts {
+    /// Products of numbers, each of so many lanes, with those that belong to all lanes.
+    fn times(&self, beside: usize, by: &[Pair], out: &mut Parts) {
+        for (at, by) in by.iter().flat_map(|by| std::iter::repeat_n(by, beside)).enumerate() {
+            [out.re[at], out.im[at]] = times([self.re[at], self.im[at]], *by);
         }
-    }
-}
-
-fn two(out: &mut [Pair], [a, b]: [&[Pair]; 2], turn: Pair) {
-    let (first, second) = out.split_at_mut(a.len());
-    for (((x, y), a), b) in first.iter_mut().zip(second).zip(a).zip(b) {
-        (*x, *y) = (plus(*a, *b), times(minus(*a, *b), turn));
-    }
-}
-
-fn four(out: &mut [Pair], [a, b, c, d]: [&[Pair]; 4], turns: [Pair; 3]) {
-    let s = a.len();
-    for q in 0..s {
-        let (even, odd) = (plus(a[q], c[q]), plus(b[q], d[q]));
-        let (left, right) = (minus(a[q], c[q]), minus(b[q], d[q]));
-        let right = [right[1], -right[0]];
-        out[q] = plus(even, odd);
-        out[s + q] = times(plus(left, right), turns[0]);
-        out[2 * s + q] = times(minus(even, odd), turns[1]);
-        out[3 * s + q] = times(minus(left, right), turns[2]);
     }
 }
 
@@ -221,6 +225,7 @@ fn four(out: &mut [Pair], [a, b, c, d]: [&[Pair]; 4], turns: [Pair; 3]) {
 mod tests {
     use super::*;
     use crate::ops::testing::*;
+    use crate::scalar::fourier::plus;
 
     fn by_definition(x: &[f64], inverse: bool) -> Vec<f64> {
         let n = x.len() / 2;

@@ -1,5 +1,6 @@
 //! Ops on slices: what a loop evaluates at every step without making arrays. Each computes what `eval` of its op computes.
 
+use super::dft;
 use super::log_matmul::{self, Size};
 use super::matmul::{self, Product};
 use super::reduce;
@@ -34,6 +35,8 @@ pub(crate) enum Direct {
     Solve(MatrixKind, usize, usize),
     /// `cholesky`
     Cholesky(usize),
+    /// `dft` of so many numbers, or its inverse.
+    Dft(usize, bool),
     /// `matmul` of stacks of small matrices: extents, and elements from one matrix of each side to the next.
     Products([usize; 3], [usize; 2]),
 }
@@ -63,6 +66,7 @@ impl Direct {
             }
             (Op::MatMul(_), [a, b]) => Direct::products(a, b, out)?,
             (Op::Solve(op), [a, b]) if wide && a.len() == 2 && b.len() <= 2 => Direct::Solve(op.kind, a[0], b.get(1).copied().unwrap_or(1)),
+            (Op::Dft(op), [[.., n, 2]]) if wide => Direct::Dft(*n, op.inverse),
             (Op::Cholesky(_), [a]) if wide && a.len() == 2 => Direct::Cholesky(a[0]),
             _ => return None,
         };
@@ -74,7 +78,7 @@ impl Direct {
             Direct::LogMatMulLeft(size) => (Direct::of_cotangent(size), size.given()),
             Direct::LogMatMulRight(size, _) => (Direct::of_cotangent(size), size.weights()),
             Direct::Lanes(Of::LogSumExp, lanes) | Direct::Reduce(_, lanes) => (vec![], lanes.count()),
-            Direct::Lanes(..) | Direct::LogMatMulPowers(_) => (vec![], count(ins[0])),
+            Direct::Lanes(..) | Direct::LogMatMulPowers(_) | Direct::Dft(..) => (vec![], count(ins[0])),
             Direct::Products(..) => (vec![], count(out)),
             Direct::Solve(_, n, k) => (vec![n * n, n * k], n * k),
             Direct::Cholesky(n) => (vec![n * n], n * n),
@@ -115,6 +119,7 @@ impl Direct {
         let mut written = |found: Option<Vec<f64>>| found.map(|found| out.copy_from_slice(&found)).is_some();
         match *self {
             Direct::Solve(kind, n, k) => return Ok(written(Solve { kind }.solve(cx, n, ins[0], ins[1], k)?)),
+            Direct::Dft(n, inverse) => dft::transform(cx, inverse, n, ins[0], out)?,
             Direct::Cholesky(n) => return Ok(written(cholesky(cx, n, ins[0])?)),
             Direct::LogMatMul(size) => log_matmul::forward(size, [ins[0], ins[1], ins[2], ins[3]], out),
             Direct::LogMatMulPowers(k) => log_matmul::powers(k, ins[0], out),

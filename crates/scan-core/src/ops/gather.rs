@@ -110,7 +110,11 @@ impl Layout {
     }
     /// True where a run at each spot is all that is selected.
     pub fn only_spots(&self) -> bool {
-        self.before[..] == [0] && self.after[..] == [0]
+        self.begins() == Some(&[0])
+    }
+    /// Where the spots count from, each time that a run at each of them is selected; `None` where more than one run is selected at a spot.
+    pub fn begins(&self) -> Option<&[usize]> {
+        (self.after[..] == [0]).then_some(&self.before)
     }
     /// Calls `visit(position)` per run, in row-major order of the result.
     #[inline]

@@ -3,7 +3,8 @@
 use super::driver::Cx;
 use super::passes::{
     dot_merge, fma, join_writes, linalg_share, scan_dce, scan_dot_out, scan_hoist_non_seq, scan_hoist_seq, scan_keep_last, scan_log_matmul,
-    scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unroll, scan_vectorize, stacks,
+    scan_merge, scan_merge_slots, scan_narrow, scan_residuals, scan_sink_output, scan_sum_in_loop, scan_unguard, scan_unroll,
+    scan_vectorize, stacks,
 };
 use super::rules::{
     Rule, algebra, choice, const_fold, contract, cse, index, log_space, log_terms, masks, parts, release, scatter, shape, spread,
@@ -162,6 +163,14 @@ pub static PASSES: &[Pass] = &[
         stage: Stage::Always,
         exact: Exact::Yes,
         run: Run::Rules(&[release::RULES]),
+    },
+    Pass {
+        name: "scan_unguard",
+        theano: &[],
+        doc: "Drops what guards rows of a batch that have stopped, where they cannot fail.",
+        stage: Stage::Loops,
+        exact: Exact::Yes,
+        run: Run::Loops(scan_unguard::run),
     },
     Pass {
         name: "scan_unroll",

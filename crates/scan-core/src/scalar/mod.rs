@@ -14,6 +14,8 @@ mod fast;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod four;
+#[allow(unsafe_code)]
+pub mod fourier;
 pub mod host;
 pub mod int;
 pub mod lanes;

@@ -7,14 +7,17 @@
 //! ```
 //!
 //! Rows that stop at steps of their own, by a condition or by a number of steps for each, share a loop until all are done. A row that is done
-//! keeps its states, and what it returns ends where its loop ended ([`Batched::Ragged`]). Where a step could fail for the values of a row that
-//! is done, where cotangents cover the last steps only, and where rows of a state change after they were read, each row has its own loop.
+//! keeps its states, and what it returns ends where its loop ended ([`Batched::Ragged`]); its steps go on with what it was given at the first
+//! (`guarded.rs`). Where cotangents cover the last steps only, and where rows of a state change after they were read, each row has its own loop.
+
+mod guarded;
+
+use guarded::{Moving, at_places, moving, places};
 
 use crate::base::{Id, Result};
 use crate::ir::op::*;
 use crate::ir::{Graph, Held, Keep, NonSeq, Offsets, Op, Outs, Scan, State, StateId, Tag, Value};
-use crate::ops::batch::{Images, graph};
-use crate::ops::certain::by_extents;
+use crate::ops::batch::graph;
 use crate::scalar::ElemOp;
 use crate::types::{DType, Dim, Type};
 use rustc_hash::FxHashMap;
@@ -28,19 +31,21 @@ pub fn batch(scan: &Scan, b: &mut Batching, ins: &[Batched]) -> Result<Outs<Batc
     let ins = &turned(scan, b, ins)[..];
     let counted = ins[Scan::N_STEPS].varies();
     let mut rows: Vec<bool> = scan.states.ids().map(|id| scan.init_input(id).is_some_and(|at| counted || ins[at].varies())).collect();
-    while let Some(mut step) = Step::new(scan, b, ins, &rows)? {
+    let mut guarded = false;
+    while let Some(mut step) = Step::new(scan, b, ins, (&rows, guarded))? {
         let grown = step.grown(&rows);
         if grown != rows {
             rows = grown;
             continue;
         }
         let stops = counted || step.until.is_some_and(Batched::varies);
-        if !stops {
+        if !stops && !guarded {
             return step.together(b, ins, &rows);
         }
         match own_rows(scan, &rows) {
-            _ if !step.may_go_on() || scan.truncate.is_some() => break,
+            _ if scan.truncate.is_some() => break,
             None => break,
+            Some(_) if !guarded => guarded = true,
             Some(wanted) if wanted != rows => rows = wanted,
             Some(_) => return Masked::new(&mut step, b, ins, &rows)?.run(b, &rows),
         }
@@ -74,7 +79,6 @@ fn holds(state: &State) -> bool {
 struct Step<'a> {
     scan: &'a Scan,
     body: Graph,
-    images: Images,
     /// What the step writes.
     results: Vec<Batched>,
     until: Option<Batched>,
@@ -85,15 +89,19 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// The step, given which states differ from row to row. None where it cannot be evaluated for all rows at once.
-    fn new(scan: &'a Scan, b: &mut Batching, ins: &[Batched], rows: &[bool]) -> Result<Option<Step<'a>>> {
+    /// The step, given which states differ from row to row; where it is guarded, all does that changes with the steps. None where it cannot be
+    /// evaluated for all rows at once.
+    fn new(scan: &'a Scan, b: &mut Batching, ins: &[Batched], (rows, guarded): (&[bool], bool)) -> Result<Option<Step<'a>>> {
         let mut body = Graph::new();
         body.set_as_written(b.g.as_written());
         // The symbol of the rows around: what is written twice for the same rows is the same loop.
         let extent = b.g.ty(b.leading).dims[0].clone();
         let extent = if extent.value().is_some() || extent.parts().1 == 0 && extent.parts().0.len() == 1 { extent } else { Dim::fresh() };
         let mut given = FxHashMap::default();
-        let vary = varying_params(scan, ins, rows);
+        let mut vary = varying_params(scan, ins, rows);
+        if guarded {
+            vary[..scan.n_params() - scan.captured.len()].fill(true);
+        }
         for (&p, vary) in scan.body.params().iter().zip(&vary) {
             let ty = scan.body.ty(p);
             let ty = if *vary { ty.rows(extent.clone()) } else { ty.clone() };
@@ -110,22 +118,13 @@ impl<'a> Step<'a> {
             return Ok(None);
         }
         let until = if scan.until { results.pop() } else { None };
-        Ok(Some(Step { scan, body, images, results, until, leading, extent }))
+        Ok(Some(Step { scan, body, results, until, leading, extent }))
     }
 
     /// Which states differ from row to row by what the step writes.
     fn grown(&self, rows: &[bool]) -> Vec<bool> {
         let written = |id: StateId| self.scan.write_results(id).any(|at| self.results[at].varies());
         self.scan.states.ids().map(|id| rows[id.idx()] || written(id)).collect()
-    }
-
-    /// True where no row that is done can fail in a step that others still run.
-    fn may_go_on(&self) -> bool {
-        let body = &self.scan.body;
-        let known = |v: &Value| self.images.get(*v).map(Batched::varies);
-        let nodes = body.nodes().iter().filter(|n| n.outs.iter().any(|v| known(v).is_some()));
-        let mut nodes = nodes.filter_map(|n| Some((n, n.ins.iter().map(known).collect::<Option<Vec<bool>>>()?)));
-        nodes.all(|(n, varies)| !varies.iter().any(|v| *v) || by_extents(body, n, &varies))
     }
 
     /// The rows that a state is written, with a leading axis where it has one.
@@ -208,19 +207,29 @@ impl Masked {
         let old = step.scan;
         let n_rows = (ins[Scan::N_STEPS]).varies().then(|| ins[Scan::N_STEPS].value());
         let mut outer = outer_inputs(old, b, ins, rows)?;
-        let captured = outer.split_off(old.n_inputs() - old.captured.len());
+        let mut captured = outer.split_off(old.n_inputs() - old.captured.len());
         let (steps, goes) = first_steps(b, n_rows, outer[Scan::N_STEPS])?;
         outer[Scan::N_STEPS] = steps;
+        let mut moving = moving(old, b, (ins, &outer), (&step.states(rows), rows));
+        let places = n_rows.map(|_| places(b, goes)).transpose()?;
+        moving.iter_mut().try_for_each(|moving| moving.settle(b, places))?;
+        for (x, of) in captured.iter_mut().zip(&ins[old.n_inputs() - old.captured.len()..]) {
+            if let Some(places) = places.filter(|_| of.varies()) {
+                at_places(b, places, x)?;
+            }
+        }
         let ran = b.g.zeros_like(goes);
         let ran = b.g.cast(ran, DType::I64);
         outer.extend([goes, ran].map(|x| b.g.expand(x, &[0])));
         outer.extend(captured);
         outer.extend(n_rows);
-        let (body, states) = masked_body(step, rows, n_rows.is_some())?;
+        outer.extend(moving.iter().filter_map(Moving::captured));
+        let (body, states) = masked_body(step, rows, n_rows.is_some(), &moving)?;
         let mut scan = old.with_body(body);
         scan.states = states.into_iter().collect();
         scan.until = true;
-        scan.captured = old.captured.iter().cloned().chain(n_rows.map(|_| NonSeq { name: None })).collect();
+        let more = n_rows.into_iter().chain(moving.iter().filter_map(Moving::captured)).map(|_| NonSeq { name: None });
+        scan.captured = old.captured.iter().cloned().chain(more).collect();
         Ok(Masked { scan, ins: outer, counted: n_rows.is_some() })
     }
 
@@ -277,7 +286,7 @@ fn first_steps(b: &mut Batching, own: Option<Value>, all: Value) -> Result<(Valu
 }
 
 /// The step that leaves rows that are done as they are.
-fn masked_body(step: &mut Step, rows: &[bool], counted: bool) -> Result<(Graph, Vec<State>)> {
+fn masked_body(step: &mut Step, rows: &[bool], counted: bool, moving: &[Moving]) -> Result<(Graph, Vec<State>)> {
     let old = step.scan;
     let lane = |dtype| Type::new(dtype, [step.extent.clone()]);
     let (own, states) = ([lane(DType::Bool), lane(DType::I64)], step.states(rows));
@@ -288,19 +297,22 @@ fn masked_body(step: &mut Step, rows: &[bool], counted: bool) -> Result<(Graph, 
     // The new parameters stand before the captured values: the body is written again around them.
     let from = std::mem::take(&mut step.body);
     let mut body = Graph::new();
-    let first = old.body.params().len() - old.captured.len();
-    let copied = |body: &mut Graph, p: &Value| (*p, body.param(from.ty(*p).clone(), from.name(*p).map(|n| &**n)));
-    let mut image: FxHashMap<Value, Value> = from.params()[..first].iter().map(|p| copied(&mut body, p)).collect();
+    let (moved, captured) = from.params().split_at(moving.len());
+    let name = |p: &Value| from.name(*p).map(|n| &**n);
+    let given: Vec<Value> = moving.iter().zip(moved).map(|(moving, p)| moving.param(&mut body, name(p))).collect();
     let [goes, ran] = own.clone().map(|ty| body.param(ty, None));
-    image.extend(from.params()[first..].iter().map(|p| copied(&mut body, p)).collect::<Vec<_>>());
+    let mut image: FxHashMap<Value, Value> = captured.iter().map(|p| (*p, body.param(from.ty(*p).clone(), name(p)))).collect();
     let limit = counted.then(|| body.param(own[1].clone(), None));
+    for ((moving, p), now) in moving.iter().zip(moved).zip(&given) {
+        image.insert(*p, moving.guarded(&mut body, (goes, *now)));
+    }
     let wanted: Vec<Value> = all.iter().copied().chain(step.until.map(Batched::value)).collect();
     let mut results = body.inline(&from, &image, &wanted)?;
     let until = if step.until.is_some() { results.pop() } else { None };
     for id in old.states.ids().filter(|id| rows[id.idx()]) {
         let at = old.write_results(id).start;
         let held = old.states[id].reads.iter().position(|r| r + 1 == old.states[id].span());
-        let held = held.map(|k| image[&from.params()[old.read_params(id).start + k]]);
+        let held = held.map(|k| given[old.read_params(id).start + k]);
         results[at] = kept(&mut body, goes, results[at], held);
     }
     let (next, ran) = next_rows(&mut body, [goes, ran], until, limit)?;

@@ -48,6 +48,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("scalar/four.rs", "registers of the processor"),
     ("scalar/fast.rs", "functions compiled for processors with fma"),
     ("scalar/eights.rs", "registers of the processor"),
+    ("scalar/fourier.rs", "registers of the processor"),
     ("scalar/product/", "registers of the processor, and places in three matrices"),
     ("scalar/slices.rs", "loops compiled for the vectors of the processor"),
     ("types/lent.rs", "memory that a caller lends for a call"),

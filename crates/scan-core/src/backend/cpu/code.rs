@@ -67,16 +67,16 @@ pub trait Ready {
     /// Makes it ready for operands that begin elsewhere and move as they did, within this reach; false where what was decided hangs on where
     /// they lie.
     fn begin(&mut self, ptrs: &[*mut u8], reach: &[(isize, isize)]) -> bool;
-    /// The operands by whose pointers all others are found, where the call needs no more.
-    fn few(&self) -> Option<&[usize]> {
-        None
+    /// Is told how each operand moves with the loops around; true where it then finds the operands of a step by itself.
+    fn follow(&mut self, _strides: &[[isize; LEVELS]]) -> bool {
+        false
     }
-    /// As [`run`](Ready::run) from the pointers on that it was made ready with, those of [`few`](Ready::few) moved to these steps by `along`.
+    /// As [`run`](Ready::run), with the operands that it was made ready with moved to these steps as [`follow`](Ready::follow) was told.
     ///
     /// # Safety
     /// As there; the places that it was made ready for lie where they lay then.
-    unsafe fn run_few(&self, _along: &Moving, _at: &Steps) {
-        unreachable!("a call that needs all pointers")
+    unsafe fn run_at(&self, _at: &Steps) {
+        unreachable!("a call that is given its pointers")
     }
 }
 

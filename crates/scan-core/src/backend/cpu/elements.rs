@@ -34,7 +34,13 @@ fn wide<T: TryInto<i64>>(x: T) -> i64 {
 ///
 /// # Panics
 /// Where the operand reaches beyond its memory, or floats lie there.
+#[inline]
 pub fn integer_at(from: &Operand, dtype: DType) -> i64 {
+    // SAFETY: the slice dies here.
+    if dtype == DType::I64 { unsafe { from.slice::<i64>(1)[0] } } else { other_integer_at(from, dtype) }
+}
+
+fn other_integer_at(from: &Operand, dtype: DType) -> i64 {
     // SAFETY: the slice dies here.
     of_integers!(dtype, T => wide(unsafe { from.slice::<T>(1) }[0]))
 }
@@ -78,7 +84,13 @@ pub fn bits_at(from: &Operand, dtype: DType) -> u64 {
 ///
 /// # Panics
 /// Where the operand reaches beyond its memory.
+#[inline]
 pub fn truth_at(from: &Operand, dtype: DType) -> bool {
+    // SAFETY: the slice dies here.
+    if dtype == DType::Bool { unsafe { from.slice::<u8>(1)[0] != 0 } } else { other_truth_at(from, dtype) }
+}
+
+fn other_truth_at(from: &Operand, dtype: DType) -> bool {
     // SAFETY: the slice dies here.
     crate::dispatch!(dtype, T => unsafe { from.slice::<T>(1) }[0] != T::default())
 }

@@ -54,6 +54,7 @@ impl<'a> Memory<'a> {
     }
     /// # Panics
     /// For memory on a device: a fault of the planner.
+    #[inline]
     pub(super) fn ptr(&self) -> *mut u8 {
         match self {
             Memory::Read(m) => m.as_ptr().cast_mut(),

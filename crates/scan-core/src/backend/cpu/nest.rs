@@ -86,8 +86,10 @@ pub struct NestRun<'a> {
 /// What a run needs beside the nest. Nothing of it holds a lifetime: the nest keeps it for its next runs, whose operands begin elsewhere.
 struct Laid {
     code: Arc<dyn Code>,
-    /// The first element of each operand at the first steps.
+    /// The first element of each operand at the first steps,
     ptrs: SmallVec<[*mut u8; 12]>,
+    /// and at those of the last run.
+    now: SmallVec<[Cell<*mut u8>; 12]>,
     /// How each operand moves with the loops around,
     strides: SmallVec<[[isize; LEVELS]; 12]>,
     /// and which move, by how.
@@ -98,8 +100,8 @@ struct Laid {
     again: bool,
     /// The call of all steps, where the engine has it ready; `None` where it was not asked yet.
     ready: Option<Option<Box<dyn Ready>>>,
-    /// How the operands move whose pointers are enough for it.
-    few: Option<Box<Moving>>,
+    /// It finds the operands of a step by itself.
+    follows: bool,
 }
 
 // SAFETY: pointers are followed by the run alone that has set them, and what a call is made ready with is shared with nobody.
@@ -122,14 +124,16 @@ type Reach = SmallVec<[(isize, isize); 12]>;
 
 impl Laid {
     fn new(code: Arc<dyn Code>) -> Laid {
-        let (ptrs, strides, along) = (SmallVec::new(), SmallVec::new(), Moving::new());
-        Laid { code, ptrs, strides, along, counts: [1; LEVELS], again: false, ready: None, few: None }
+        let (ptrs, now, strides, along) = (SmallVec::new(), SmallVec::new(), SmallVec::new(), Moving::new());
+        Laid { code, ptrs, now, strides, along, counts: [1; LEVELS], again: false, ready: None, follows: false }
     }
     /// Takes operands that move otherwise.
     fn take<'s>(&mut self, operands: impl Iterator<Item = Spot<'s>>) {
         self.strides = operands.map(|operand| *operand.strides()).collect();
         self.along = moving(self.strides.iter().enumerate());
-        (self.ptrs, self.ready, self.few) = (SmallVec::from_elem(std::ptr::null_mut(), self.strides.len()), None, None);
+        (self.ready, self.follows) = (None, false);
+        self.ptrs = SmallVec::from_elem(std::ptr::null_mut(), self.strides.len());
+        self.now = self.ptrs.iter().copied().map(Cell::new).collect();
     }
     /// Finds these operands; false where they move otherwise than those that it was made for.
     fn begin<'s>(&mut self, nest: &NestPlan, operands: impl Iterator<Item = Spot<'s>>, counts: Steps) -> bool {
@@ -140,6 +144,7 @@ impl Laid {
                 return false;
             }
             self.ptrs[k] = operand.first().ptr();
+            self.now[k].set(self.ptrs[k]);
             reach.push(checked_reach(nest, k, &operand, &counts));
         }
         assert!(reach.len() == self.ptrs.len() && reach.len() == nest.kernel.mems.len(), "operands of a kernel");
@@ -150,7 +155,7 @@ impl Laid {
         if let Some(Some(ready)) = &mut self.ready
             && !ready.begin(&self.ptrs, &reach)
         {
-            self.ready = None;
+            (self.ready, self.follows) = (None, false);
         }
         let calls = || counts.iter().product::<usize>().saturating_mul(nest.places());
         if self.ready.is_none() && (self.again || calls() >= AGAIN) {
@@ -159,19 +164,17 @@ impl Laid {
         true
     }
     fn make_ready(&mut self, nest: &NestPlan, reach: &Reach) {
-        let ready = self.code.clone().ready(&nest.frame(&self.ptrs, (0, nest.steps)), &nest.all_places(), reach);
-        let found = |few: &&[usize]| nest.fills.iter().all(|fill| few.contains(&fill.operand));
-        let few = ready.as_ref().and_then(|ready| ready.few()).filter(found);
-        self.few = few.map(|few| Box::new(moving(few.iter().map(|&k| (k, &self.strides[k])))));
+        let mut ready = self.code.clone().ready(&nest.frame(self.ptrs.as_ptr(), (0, nest.steps)), &nest.all_places(), reach);
+        self.follows = ready.as_mut().is_some_and(|ready| ready.follow(&self.strides));
         self.ready = Some(ready);
     }
 }
 
 impl NestPlan {
     /// A call of so many steps of the kernel, from a step on.
-    fn frame(&self, ptrs: &[*mut u8], (from, n): (usize, usize)) -> Frame {
+    fn frame(&self, ptrs: *const *mut u8, (from, n): (usize, usize)) -> Frame {
         let first = self.first + from as i64;
-        Frame { ptrs: ptrs.as_ptr(), strides: self.own.as_ptr(), lanes: self.lanes, steps: n, first, whole: self.lanes }
+        Frame { ptrs, strides: self.own.as_ptr(), lanes: self.lanes, steps: n, first, whole: self.lanes }
     }
     fn all_places(&self) -> Places<'_> {
         Places { extents: &self.outer, moves: &self.moves }
@@ -214,6 +217,7 @@ impl<'a> NestRun<'a> {
     ///
     /// # Panics
     /// At steps that were not checked.
+    #[inline]
     pub fn run(&self, at: &Steps) {
         self.run_part(at, 0, self.nest.steps);
     }
@@ -226,45 +230,46 @@ impl<'a> NestRun<'a> {
         let (nest, laid) = (self.nest, &**self.laid);
         assert!(at.iter().zip(&laid.counts).all(|(k, n)| k < n), "steps that were checked");
         assert!(n > 0 && n <= nest.steps - from, "steps of the kernel that were checked");
-        if let (Some(Some(ready)), Some(along), true) = (&laid.ready, &laid.few, n == nest.steps) {
-            for fill in &nest.fills {
-                let by = along.iter().find(|(_, operands)| operands.contains(&fill.operand)).map_or(0, |(strides, _)| moved(strides, at));
-                // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
-                unsafe { self.fill(fill, laid.ptrs[fill.operand].wrapping_offset(by)) };
-            }
+        for fill in &nest.fills {
+            let to = laid.ptrs[fill.operand].wrapping_offset(moved(&laid.strides[fill.operand], at));
+            // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
+            unsafe { self.fill(fill, to) };
+        }
+        if let (Some(Some(ready)), true) = (&laid.ready, laid.follows && n == nest.steps) {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
-            // operands lie that are found by way of these.
-            unsafe { ready.run_few(along, at) };
+            // operands lie that are found by way of others.
+            unsafe { ready.run_at(at) };
             return n;
         }
-        self.run_all_pointers(at, from, n)
-    }
-
-    /// As [`NestRun::run_part`], which has checked the steps: apart from it, since it runs at most steps and needs room for few pointers.
-    #[inline(never)]
-    fn run_all_pointers(&self, at: &Steps, from: usize, n: usize) -> usize {
-        let (nest, laid) = (self.nest, &**self.laid);
-        let mut ptrs = Addresses::from_slice(&laid.ptrs);
-        let ptrs = &mut ptrs[..];
         for (strides, operands) in &laid.along {
             let by = moved(strides, at);
-            operands.iter().for_each(|&k| ptrs[k] = ptrs[k].wrapping_offset(by));
+            operands.iter().for_each(|&k| laid.now[k].set(laid.ptrs[k].wrapping_offset(by)));
         }
+        if laid.ready.as_ref().is_none_or(Option::is_none) && nest.outer.is_empty() && from == 0 {
+            let frame = nest.frame(laid.now.as_ptr().cast(), (0, n));
+            // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
+            return unsafe { laid.code.run(&frame) };
+        }
+        self.run_pointers(from, n)
+    }
+
+    /// As [`NestRun::run_part`], where the pointers of a run move in the course of it: apart, since it needs room for them.
+    #[inline(never)]
+    fn run_pointers(&self, from: usize, n: usize) -> usize {
+        let (nest, laid) = (self.nest, &**self.laid);
+        let mut ptrs: Addresses = laid.now.iter().map(Cell::get).collect();
+        let ptrs = &mut ptrs[..];
         if from > 0 {
             self.go_on(ptrs, from);
-        }
-        for fill in &nest.fills {
-            // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
-            unsafe { self.fill(fill, ptrs[fill.operand]) };
         }
         if let (Some(Some(ready)), true) = (&laid.ready, n == nest.steps) {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives.
             unsafe { ready.run(ptrs, &nest.all_places()) };
             return n;
         }
-        let frame = nest.frame(ptrs, (from, n));
+        let frame = nest.frame(ptrs.as_ptr(), (from, n));
         if nest.outer.is_empty() {
-            // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
+            // SAFETY: as above.
             return unsafe { laid.code.run(&frame) };
         }
         if nest.places() > 0 {

@@ -7,6 +7,7 @@ use crate::kernel::LEVELS;
 pub type Steps = [usize; LEVELS];
 
 /// How far what moves by these strides has moved at these steps.
+#[inline]
 pub(super) fn moved(strides: &[isize; LEVELS], steps: &Steps) -> isize {
     strides.iter().zip(steps).map(|(&stride, &k)| stride * k as isize).sum()
 }
@@ -26,6 +27,7 @@ impl<'a> Spot<'a> {
         Spot { first, strides: [first.stride, inner[0], inner[1]] }
     }
     /// Where it lies at these steps.
+    #[inline]
     pub fn at(&self, steps: &Steps) -> Operand<'a> {
         Operand { offset: (self.first.offset as isize + moved(&self.strides, steps)) as usize, ..self.first }
     }

@@ -133,10 +133,13 @@ impl<'a> Bound<'a> {
     }
 
     /// Runs at these steps of the loops around.
+    #[inline]
     pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
-        if cx.profile.is_none() {
-            return self.run_quietly(cx, k, scratch);
-        }
+        if cx.profile.is_some() { self.measured(cx, k, scratch) } else { self.run_quietly(cx, k, scratch) }
+    }
+
+    #[inline(never)]
+    fn measured(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
         let start = Instant::now();
         let ran = self.run_quietly(cx, k, scratch);
         if let Some(profile) = &mut cx.profile {
@@ -145,11 +148,22 @@ impl<'a> Bound<'a> {
         ran
     }
 
+    /// What most parts are needs no room of its own.
+    #[inline]
     fn run_quietly(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
         match &self.kind {
             Kind::Kernel(kernel) => kernel.run(k),
-            Kind::Either(either) => either.run(k),
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
+            _ => return self.run_other(cx, k, scratch),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn run_other(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+        match &self.kind {
+            Kind::Kernel(_) | Kind::Copy(..) => unreachable!("run before"),
+            Kind::Either(either) => either.run(k),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
             Kind::Add(runs, dtype, spots) => {

@@ -273,12 +273,12 @@ impl ByArrays {
         let run = self.layout.run;
         self.with_spots(idxs, |spots| {
             dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
-                if run == 1 && self.layout.only_spots() {
-                    return to.iter_mut().zip(spots).for_each(|(to, &at)| *to = from[at]);
-                }
-                if run == 1 {
-                    let mut to = to.iter_mut();
-                    return self.layout.runs(spots, |at| to.next().into_iter().for_each(|to| *to = from[at]));
+                if let (1, Some(begins)) = (run, self.layout.begins()) {
+                    for (to, begin) in to.chunks_exact_mut(spots.len()).zip(begins) {
+                        let from = &from[*begin..];
+                        to.iter_mut().zip(spots).for_each(|(to, &at)| *to = from[at]);
+                    }
+                    return;
                 }
                 let mut to = to.chunks_exact_mut(run);
                 self.layout.runs(spots, |at| to.next().into_iter().for_each(|to| copy_few(to, &from[at..at + run])));

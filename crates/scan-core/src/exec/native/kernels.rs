@@ -80,6 +80,7 @@ impl<'a> KernelRun<'a> {
         }
     }
     /// Runs at these steps of the loops around.
+    #[inline]
     pub fn run(&self, k: &Steps) {
         match self {
             KernelRun::Nest(nest) => nest.run(k),

@@ -16,6 +16,7 @@ pub mod scan_narrow;
 pub mod scan_residuals;
 pub mod scan_sink_output;
 pub mod scan_sum_in_loop;
+pub mod scan_unguard;
 pub mod scan_unroll;
 pub mod scan_vectorize;
 pub mod stacks;

@@ -4,7 +4,7 @@
 
 mod small;
 mod tile;
-mod vector;
+pub(super) mod vector;
 
 use super::lanes::fused;
 #[cfg(target_arch = "x86_64")]

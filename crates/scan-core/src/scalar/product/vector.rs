@@ -5,7 +5,7 @@ use super::super::host::Plain;
 
 /// A register of elements. What its functions take and give is only theirs to have where the processor has such registers: a function
 /// that is compiled for them must call these.
-pub(super) trait Vector: Copy {
+pub(in crate::scalar) trait Vector: Copy {
     /// An element.
     type T: Copy;
     /// Elements of a register.
@@ -57,11 +57,16 @@ pub(super) trait Vector: Copy {
     /// # Safety
     /// The processor has these registers.
     unsafe fn sub(self, y: Self) -> Self;
+    /// `self · y`
+    ///
+    /// # Safety
+    /// The processor has these registers.
+    unsafe fn mul(self, y: Self) -> Self;
 }
 
 /// Four elements, for the compiler to put where it likes; `fma` as a context says.
 #[derive(Clone, Copy)]
-pub(super) struct Array<T, const FUSED: bool>([T; 4]);
+pub(in crate::scalar) struct Array<T, const FUSED: bool>([T; 4]);
 
 // SAFETY of the functions below: every processor has arrays; addresses are the caller's duty.
 impl<T: Copy, const FUSED: bool> Vector for Array<T, FUSED>
@@ -107,6 +112,10 @@ where
     unsafe fn sub(self, y: Self) -> Self {
         Array(std::array::from_fn(|l| Plain::<T, FUSED>::CX.sub(self.0[l], y.0[l])))
     }
+    #[inline(always)]
+    unsafe fn mul(self, y: Self) -> Self {
+        Array(std::array::from_fn(|l| Plain::<T, FUSED>::CX.mul(self.0[l], y.0[l])))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -115,7 +124,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     macro_rules! vector {
-        ($V:ty: $t:ty, $len:literal, of $registers:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident, $sub:ident,
+        ($V:ty: $t:ty, $len:literal, of $registers:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $add:ident, $sub:ident, $mul:ident,
          first |$at:ident, $n:ident| $load_first:expr, |$to:ident, $m:ident, $x:ident| $store_first:expr) => {
             // SAFETY of the functions: as the trait's.
             impl Vector for $V {
@@ -159,6 +168,10 @@ mod x86 {
                 unsafe fn sub(self, y: Self) -> Self {
                     unsafe { $sub(self, y) }
                 }
+                #[inline(always)]
+                unsafe fn mul(self, y: Self) -> Self {
+                    unsafe { $mul(self, y) }
+                }
             }
         };
     }
@@ -182,12 +195,12 @@ mod x86 {
         unsafe { _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3)) }
     }
 
-    vector!(__m512: f32, 16, of 32, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_sub_ps,
+    vector!(__m512: f32, 16, of 32, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps,
         first |at, n| _mm512_maskz_loadu_ps(bits16(n), at), |at, n, x| _mm512_mask_storeu_ps(at, bits16(n), x));
-    vector!(__m512d: f64, 8, of 32, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_sub_pd,
+    vector!(__m512d: f64, 8, of 32, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd,
         first |at, n| _mm512_maskz_loadu_pd(bits8(n), at), |at, n, x| _mm512_mask_storeu_pd(at, bits8(n), x));
-    vector!(__m256: f32, 8, of 16, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_sub_ps,
+    vector!(__m256: f32, 8, of 16, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps,
         first |at, n| _mm256_maskload_ps(at, signs8(n)), |at, n, x| _mm256_maskstore_ps(at, signs8(n), x));
-    vector!(__m256d: f64, 4, of 16, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_sub_pd,
+    vector!(__m256d: f64, 4, of 16, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd,
         first |at, n| _mm256_maskload_pd(at, signs4(n)), |at, n, x| _mm256_maskstore_pd(at, signs4(n), x));
 }

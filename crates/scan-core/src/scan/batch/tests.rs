@@ -228,7 +228,15 @@ fn a_row_that_is_done_does_not_fail() {
     }";
     let rows: Vec<Vec<Array>> =
         [3, 0, 4].iter().map(|&at| vec![Array::vector(&[at as i64]), v(&[1.0, 2.0, 3.0, 4.0, 5.0]), int(9)]).collect();
-    assert_eq!(check(text, &rows, &[true, false, false]), How::Apart);
+    assert_eq!(check(text, &rows, &[true, false, false]), How::AtOnce);
+    // Rows that run no step at all would be outside at once.
+    let counted = text.replace("until %3", "").replace("%3 = ge(%2, 5:i64)", "");
+    let row = |(at, n): (i64, i64)| vec![Array::vector(&[at]), v(&[1.0, 2.0, 3.0, 4.0, 5.0]), int(n)];
+    let of_last = |rows: &[(i64, i64)]| check(&counted, &rows.iter().copied().map(row).collect::<Vec<_>>(), &[true, false, true]);
+    assert_eq!(of_last(&[(3, 2), (4, 1), (0, 5)]), How::AtOnce);
+    let counted = counted.replace("return %5", "return %0.at").replace("%5 = index[pattern=\"i\"](%0.y, -1:i64)", "");
+    let all = |rows: &[(i64, i64)]| check(&counted, &rows.iter().copied().map(row).collect::<Vec<_>>(), &[true, false, true]);
+    assert_eq!(all(&[(3, 1), (0, 1)]), How::Apart, "rows of different lengths");
 }
 
 #[test]

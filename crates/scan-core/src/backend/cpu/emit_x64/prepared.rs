@@ -3,8 +3,9 @@
 use super::layout::Task;
 use super::native::{Function, Native};
 use super::{Block, Blocks, Emitted, Entry, MANY};
-use crate::backend::cpu::code::{Frame, Moving, Places, Ready};
+use crate::backend::cpu::code::{Frame, Places, Ready};
 use crate::backend::cpu::spot::{Steps, moved};
+use crate::kernel::LEVELS;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -30,8 +31,17 @@ struct Few {
     tasks: SmallVec<[(Function, Task); 1]>,
     /// An entry for each operand: those are read by whose pointers all others are found.
     table: Rc<[Cell<Entry>]>,
-    /// These at the first steps.
-    begins: SmallVec<[(usize, Entry); 6]>,
+    /// These.
+    begins: SmallVec<[Begin; 4]>,
+}
+
+/// An operand by whose pointer others are found.
+struct Begin {
+    entry: usize,
+    /// At the first steps.
+    ptr: *mut u8,
+    /// Bytes from one step of each of the loops around to the next.
+    strides: [isize; LEVELS],
 }
 
 /// What does the lanes.
@@ -85,7 +95,7 @@ impl Prepared {
         if !code.handed.is_empty() {
             return None;
         }
-        let begins = code.program.few.iter().map(|&k| (k, table[k])).collect();
+        let begins = code.program.few.iter().map(|&entry| Begin { entry, ptr: table[entry][0], strides: [0; LEVELS] }).collect();
         let table: Rc<[Cell<Entry>]> = table.iter().copied().map(Cell::new).collect();
         let at = Rc::as_ptr(&table).cast::<Entry>().cast_mut();
         let task = |count, tail| Task { table: at, moves: places.moves.as_ptr(), ..Task::new(&mut [], count, frame, tail) };
@@ -145,23 +155,18 @@ impl Ready for Prepared {
         if self.steps >= MANY && held(&self.code, &frame, &entries(ptrs, &self.strides), reach) != Some(self.held) {
             return false;
         }
-        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|(k, entry)| entry[0] = ptrs[*k]);
+        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|begin| begin.ptr = ptrs[begin.entry]);
         true
     }
-    fn few(&self) -> Option<&[usize]> {
-        self.few.as_ref().map(|_| &self.code.program.few[..])
+    fn follow(&mut self, strides: &[[isize; LEVELS]]) -> bool {
+        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|begin| begin.strides = strides[begin.entry]);
+        self.few.is_some()
     }
-    unsafe fn run_few(&self, along: &Moving, at: &Steps) {
+    unsafe fn run_at(&self, at: &Steps) {
         let Some(Few { tasks, table, begins }) = &self.few else { return };
-        for &(k, entry) in begins {
-            table[k].set(entry);
-        }
-        for (strides, operands) in along {
-            let by = moved(strides, at);
-            for entry in operands.iter().map(|&k| &table[k]) {
-                let [ptr, stride] = entry.get();
-                entry.set([ptr.wrapping_offset(by), stride]);
-            }
+        for Begin { entry, ptr, strides } in begins {
+            let [_, stride] = table[*entry].get();
+            table[*entry].set([ptr.wrapping_offset(moved(strides, at)), stride]);
         }
         for (native, task) in tasks {
             // SAFETY: the caller's promise; the versions are those for these lanes, read no other entries of the table, and move them on behind
