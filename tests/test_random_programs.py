@@ -357,7 +357,9 @@ class Symbolic:
     def by_name(self, sequences: list[Any], states: list[Any], n_steps: Any) -> tuple[list[Any], Any]:
         p = self.p
         over = {f"x{k}": rs.taps(x, *s.taps) for k, (x, s) in enumerate(zip(sequences, p.sequences, strict=True))}
-        init = {f"h{k}": rs.taps(h, *taps) for k, (h, (_, taps)) in enumerate(zip(states, p.states, strict=True))}
+        init = {
+            f"h{k}": h if list(taps) == [-1] else rs.taps(h, *taps) for k, (h, (_, taps)) in enumerate(zip(states, p.states, strict=True))
+        }
         init["t"] = rs.constant(np.int64(-1))
 
         def step(**given: Any) -> Any:

@@ -146,6 +146,30 @@ def _pairs(given: Any, ndim: int, what: str) -> list[tuple[Any, Any]]:
     return [(a, b) for a, b in pairs]
 
 
+def _ends(v: Variable, axis: int, before: Any, behind: Any, mode: str) -> list[list[Variable]] | None:
+    """What stands before and behind an axis as parts of it, which loops read where they are; none where it may be more than that."""
+    if isinstance(before, Variable) or isinstance(behind, Variable):
+        return None
+    n, ahead, widths = extent(v, axis), (slice(None),) * axis, [whole(before, "pad_width"), whole(behind, "pad_width")]
+    if mode != "edge" and builtins.max(widths) > 1:
+        skipped = int(mode == "reflect")
+        if not isinstance(n, int) or n < builtins.max(widths) + skipped:
+            return None
+        first, last = v[(*ahead, slice(skipped, widths[0] + skipped))], v[(*ahead, slice(n - widths[1] - skipped, n - skipped))]
+        if mode == "wrap":
+            return [[v[(*ahead, slice(n - widths[0], n))]], [v[(*ahead, slice(0, widths[1]))]]]
+        return [[flip(first, axis)], [flip(last, axis)]]
+    places: tuple[Any, Any] = {"edge": (0, -1), "symmetric": (0, -1), "wrap": (-1, 0), "reflect": (1, -2)}[mode]
+    if mode == "reflect":
+        places = (elementwise("minimum", as_variable(n - 1), 1), elementwise("maximum", as_variable(n - 2), 0))
+
+    def repeated(place: Any, width: int) -> Variable:
+        row = expand_dims(v[(*ahead, place)], axis)
+        return row if width == 1 else broadcast_to(row, [*v.shape[:axis], width, *v.shape[axis + 1 :]])
+
+    return [[repeated(place, width)] if width else [] for place, width in zip(places, widths, strict=True)]
+
+
 def _mirrored(v: Variable, axis: int, before: Any, behind: Any, mode: str, odd: bool) -> Variable:
     """Reflected at the edges, or, symmetric, behind them; odd: the differences to the edge with the other sign."""
     n = extent(v, axis)
@@ -239,10 +263,15 @@ def pad(
             raise RscanValueError("pad_width is not negative", code="E0809", labels=[(here(), "")])
         if not isinstance(before, Variable) and not isinstance(behind, Variable) and before == behind == 0:
             continue
-        if mode in ("reflect", "symmetric"):
-            v = _mirrored(v, axis, before, behind, mode, reflect_type == "odd")
-        elif mode in ("edge", "wrap"):
-            v = _repeated(v, axis, before, behind, mode)
+        if mode in ("edge", "reflect", "symmetric", "wrap"):
+            odd = mode in ("reflect", "symmetric") and reflect_type == "odd"
+            ends = None if odd else _ends(v, axis, before, behind, mode)
+            if ends is not None:
+                v = concatenate([*ends[0], v, *ends[1]], axis)
+            elif mode in ("edge", "wrap"):
+                v = _repeated(v, axis, before, behind, mode)
+            else:
+                v = _mirrored(v, axis, before, behind, mode, odd)
         else:
             sides = _sides(v, axis, (before, behind), mode, pair)
             v = concatenate([sides[0], v, sides[1]], axis)

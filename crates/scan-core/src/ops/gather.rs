@@ -119,6 +119,9 @@ impl Layout {
     /// Calls `visit(position)` per run, in row-major order of the result.
     #[inline]
     pub fn runs(&self, spots: &[usize], mut visit: impl FnMut(usize)) {
+        if let Some(begins) = self.begins() {
+            return begins.iter().for_each(|begin| spots.iter().for_each(|spot| visit(begin + spot)));
+        }
         for before in &self.before {
             for spot in spots {
                 self.after.iter().for_each(|after| visit(before + spot + after));

@@ -50,12 +50,58 @@ pub trait Code: Send + Sync {
     fn ready(self: Arc<Self>, _frame: &Frame, _places: &Places, _reach: &[(isize, isize)]) -> Option<Box<dyn Ready>> {
         None
     }
+    /// The one call that a frame is, where it is but one: a function, and what it is given, which is right as long as this lives.
+    fn generated(&self, _frame: Frame) -> Option<(Generated, Frame)> {
+        None
+    }
     /// The engine's name, as `explain` shows it.
     fn engine(&self) -> &'static str;
 }
 
 /// By how many bytes operands move from one step of each of the loops around to the next, and which do: many are elements of one array.
 pub type Moving = SmallVec<[([isize; LEVELS], SmallVec<[usize; 4]>); 2]>;
+
+/// One of the few things that a call is.
+pub enum Action {
+    /// Where an operand lies at this step is written to a table.
+    Place {
+        /// Its number.
+        operand: usize,
+        /// In the table.
+        at: *mut *mut u8,
+        /// Where it lies at the first steps.
+        ptr: *mut u8,
+        /// Bytes from one step of each of the loops around to the next.
+        strides: [isize; LEVELS],
+    },
+    /// Emitted code does a task.
+    #[cfg(target_arch = "x86_64")]
+    Task(unsafe extern "sysv64" fn(*const super::emit_x64::Task), *const super::emit_x64::Task),
+    /// Generated code runs a frame.
+    Frame(Generated, *const Frame),
+}
+
+/// The code of the code generator.
+pub type Generated = unsafe extern "C" fn(*const Frame) -> usize;
+
+/// Does some things one after the other, at these steps of the loops around.
+///
+/// # Safety
+/// Tables, tasks and frames are there; with the operands at these steps, what the calls demand holds.
+#[inline]
+pub unsafe fn act(actions: &[Action], steps: &Steps) {
+    for action in actions {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match action {
+                Action::Place { at, ptr, strides, .. } => at.write(ptr.wrapping_offset(super::spot::moved(strides, steps))),
+                #[cfg(target_arch = "x86_64")]
+                Action::Task(function, task) => function(*task),
+                Action::Frame(function, frame) => _ = function(*frame),
+            }
+        }
+    }
+}
 
 /// A call of which everything but the pointers is decided.
 pub trait Ready {
@@ -67,16 +113,9 @@ pub trait Ready {
     /// Makes it ready for operands that begin elsewhere and move as they did, within this reach; false where what was decided hangs on where
     /// they lie.
     fn begin(&mut self, ptrs: &[*mut u8], reach: &[(isize, isize)]) -> bool;
-    /// Is told how each operand moves with the loops around; true where it then finds the operands of a step by itself.
-    fn follow(&mut self, _strides: &[[isize; LEVELS]]) -> bool {
-        false
-    }
-    /// As [`run`](Ready::run), with the operands that it was made ready with moved to these steps as [`follow`](Ready::follow) was told.
-    ///
-    /// # Safety
-    /// As there; the places that it was made ready for lie where they lay then.
-    unsafe fn run_at(&self, _at: &Steps) {
-        unreachable!("a call that is given its pointers")
+    /// What all of the call is, where that is but a few things. They are right as long as this lives.
+    fn actions(&self) -> Option<Vec<Action>> {
+        None
     }
 }
 

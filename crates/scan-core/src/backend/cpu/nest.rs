@@ -1,6 +1,6 @@
 //! Runs kernels inside counted loops, with all operands checked before.
 
-use super::code::{Code, Frame, Moving, Places, Ready, check_beside};
+use super::code::{Action, Code, Frame, Moving, Places, Ready, act, check_beside};
 use super::memory::Memory;
 use super::spot::{Spot, Steps, moved};
 use crate::kernel::{Fill, LEVELS, MemId, Nest, Op, Store, Strides, Use};
@@ -100,8 +100,10 @@ struct Laid {
     again: bool,
     /// The call of all steps, where the engine has it ready; `None` where it was not asked yet.
     ready: Option<Option<Box<dyn Ready>>>,
-    /// It finds the operands of a step by itself.
-    follows: bool,
+    /// What a run of all steps is, where it is but a few things,
+    actions: Vec<Action>,
+    /// and the frame of generated code.
+    frame: Option<Box<Frame>>,
 }
 
 // SAFETY: pointers are followed by the run alone that has set them, and what a call is made ready with is shared with nobody.
@@ -125,13 +127,13 @@ type Reach = SmallVec<[(isize, isize); 12]>;
 impl Laid {
     fn new(code: Arc<dyn Code>) -> Laid {
         let (ptrs, now, strides, along) = (SmallVec::new(), SmallVec::new(), SmallVec::new(), Moving::new());
-        Laid { code, ptrs, now, strides, along, counts: [1; LEVELS], again: false, ready: None, follows: false }
+        Laid { code, ptrs, now, strides, along, counts: [1; LEVELS], again: false, ready: None, actions: vec![], frame: None }
     }
     /// Takes operands that move otherwise.
     fn take<'s>(&mut self, operands: impl Iterator<Item = Spot<'s>>) {
         self.strides = operands.map(|operand| *operand.strides()).collect();
         self.along = moving(self.strides.iter().enumerate());
-        (self.ready, self.follows) = (None, false);
+        (self.ready, self.actions) = (None, vec![]);
         self.ptrs = SmallVec::from_elem(std::ptr::null_mut(), self.strides.len());
         self.now = self.ptrs.iter().copied().map(Cell::new).collect();
     }
@@ -155,7 +157,12 @@ impl Laid {
         if let Some(Some(ready)) = &mut self.ready
             && !ready.begin(&self.ptrs, &reach)
         {
-            (self.ready, self.follows) = (None, false);
+            (self.ready, self.actions) = (None, vec![]);
+        }
+        for action in &mut self.actions {
+            if let Action::Place { operand, ptr, .. } = action {
+                *ptr = self.ptrs[*operand];
+            }
         }
         let calls = || counts.iter().product::<usize>().saturating_mul(nest.places());
         if self.ready.is_none() && (self.again || calls() >= AGAIN) {
@@ -164,9 +171,28 @@ impl Laid {
         true
     }
     fn make_ready(&mut self, nest: &NestPlan, reach: &Reach) {
-        let mut ready = self.code.clone().ready(&nest.frame(self.ptrs.as_ptr(), (0, nest.steps)), &nest.all_places(), reach);
-        self.follows = ready.as_mut().is_some_and(|ready| ready.follow(&self.strides));
+        let ready = self.code.clone().ready(&nest.frame(self.ptrs.as_ptr(), (0, nest.steps)), &nest.all_places(), reach);
+        self.actions = match &ready {
+            Some(ready) => ready.actions().unwrap_or_default(),
+            None => self.generated(nest).unwrap_or_default(),
+        };
+        for action in &mut self.actions {
+            if let Action::Place { operand, strides, .. } = action {
+                *strides = self.strides[*operand];
+            }
+        }
         self.ready = Some(ready);
+    }
+    /// A run of all steps by generated code, which reads where operands lie and does not move that.
+    fn generated(&mut self, nest: &NestPlan) -> Option<Vec<Action>> {
+        let frame = nest.frame(self.now.as_ptr().cast(), (0, nest.steps));
+        let one = nest.outer.is_empty() && nest.kernel.stop.is_none();
+        let (run, frame) = self.code.generated(frame).filter(|_| one)?;
+        let frame = &**self.frame.insert(Box::new(frame));
+        let moving = self.along.iter().flat_map(|(_, operands)| operands);
+        let place =
+            |&operand: &usize| Action::Place { operand, at: self.now[operand].as_ptr(), ptr: self.ptrs[operand], strides: [0; LEVELS] };
+        Some(moving.map(place).chain([Action::Frame(run, frame)]).collect())
     }
 }
 
@@ -226,6 +252,7 @@ impl<'a> NestRun<'a> {
     ///
     /// # Panics
     /// At steps that were not checked.
+    #[inline]
     pub fn run_part(&self, at: &Steps, from: usize, n: usize) -> usize {
         let (nest, laid) = (self.nest, &**self.laid);
         assert!(at.iter().zip(&laid.counts).all(|(k, n)| k < n), "steps that were checked");
@@ -235,12 +262,19 @@ impl<'a> NestRun<'a> {
             // SAFETY: `new` has checked that the elements to be filled lie in memory that may be written.
             unsafe { self.fill(fill, to) };
         }
-        if let (Some(Some(ready)), true) = (&laid.ready, laid.follows && n == nest.steps) {
+        if n == nest.steps && !laid.actions.is_empty() {
             // SAFETY: `new` has checked the elements of all steps and places, in memory that is borrowed as long as `self` lives, and where
             // operands lie that are found by way of others.
-            unsafe { ready.run_at(at) };
+            unsafe { act(&laid.actions, at) };
             return n;
         }
+        self.run_pointers(at, from, n)
+    }
+
+    /// As [`NestRun::run_part`], where a run is not a few things: apart, since it needs room for all pointers.
+    #[inline(never)]
+    fn run_pointers(&self, at: &Steps, from: usize, n: usize) -> usize {
+        let (nest, laid) = (self.nest, &**self.laid);
         for (strides, operands) in &laid.along {
             let by = moved(strides, at);
             operands.iter().for_each(|&k| laid.now[k].set(laid.ptrs[k].wrapping_offset(by)));
@@ -250,13 +284,6 @@ impl<'a> NestRun<'a> {
             // SAFETY: `new` has checked the elements of all steps, in memory that is borrowed as long as `self` lives.
             return unsafe { laid.code.run(&frame) };
         }
-        self.run_pointers(from, n)
-    }
-
-    /// As [`NestRun::run_part`], where the pointers of a run move in the course of it: apart, since it needs room for them.
-    #[inline(never)]
-    fn run_pointers(&self, from: usize, n: usize) -> usize {
-        let (nest, laid) = (self.nest, &**self.laid);
         let mut ptrs: Addresses = laid.now.iter().map(Cell::get).collect();
         let ptrs = &mut ptrs[..];
         if from > 0 {

@@ -154,6 +154,7 @@ impl<'a> Bound<'a> {
         match &self.kind {
             Kind::Kernel(kernel) => kernel.run(k),
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
+            Kind::ByIntegers(by, mode, spots) => self.by_integers(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             _ => return self.run_other(cx, k, scratch),
         }
         Ok(())
@@ -162,7 +163,7 @@ impl<'a> Bound<'a> {
     #[inline(never)]
     fn run_other(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
         match &self.kind {
-            Kind::Kernel(_) | Kind::Copy(..) => unreachable!("run before"),
+            Kind::Kernel(_) | Kind::Copy(..) | Kind::ByIntegers(..) => unreachable!("run before"),
             Kind::Either(either) => either.run(k),
             Kind::Move(runs, spots, size) => runs.iter().for_each(|run| moved(run, spots, k, *size)),
             Kind::Turn(all, spots, size) => all.iter().for_each(|matrix| turned(matrix, spots, k, *size)),
@@ -176,8 +177,6 @@ impl<'a> Bound<'a> {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
             Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
-            Kind::ByIntegers(by, None, spots) => self.read_runs(by, spots, k).map_err(|e| self.blame(e))?,
-            Kind::ByIntegers(by, Some(mode), spots) => self.write_runs(by, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Slice(slice, spots, size) => {
@@ -267,35 +266,31 @@ impl<'a> Bound<'a> {
         }
     }
 
-    /// The runs that integers name.
-    fn runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<Runs> {
-        by.runs(|i| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype))
-    }
-    fn read_runs(&self, by: &ByIntegers, spots: &[Spot], k: &Steps) -> Result<()> {
-        let (found, size) = (self.runs(by, spots, k)?, self.piece.outs[0].dtype.size());
+    /// What integers name is read, or written. Single runs, which most are, need no room of their own.
+    #[inline(never)]
+    fn by_integers(&self, by: &ByIntegers, mode: Option<Write>, spots: &[Spot], k: &Steps) -> Result<()> {
+        let found = by.runs(|i| integer_at(&spots[1 + i].at(k), self.piece.ins[1 + i].dtype))?;
         let (from, to) = (spots[0].at(k), spots[spots.len() - 1].at(k));
-        let from = Operand { offset: from.offset + found.at * size, ..from };
-        match found {
-            Runs { count: 1, run, .. } => copy(&from, &to, run * size),
-            Runs { run: 1, count, step, .. } if count > 0 => gather(&from, &to, count, (step * size) as isize, size),
-            Runs { run, count, step, .. } => (0..count).for_each(|k| {
-                let from = Operand { offset: from.offset + k * step * size, ..from };
-                copy(&from, &Operand { offset: to.offset + k * run * size, ..to }, run * size);
-            }),
+        let (size, moved) = (self.piece.outs[0].dtype.size(), found.at * self.piece.outs[0].dtype.size());
+        match mode {
+            None if found.count == 1 => copy(&Operand { offset: from.offset + moved, ..from }, &to, found.run * size),
+            Some(Write::Set) if found.count == 1 && count(&self.piece.ins[0].shape) == found.run => {
+                copy(&from, &Operand { offset: to.offset + moved, ..to }, found.run * size);
+            }
+            None => read_runs(&found, &Operand { offset: from.offset + moved, ..from }, &to, size),
+            Some(mode) => self.write_runs(&found, mode, &from, &Operand { offset: to.offset + moved, ..to }),
         }
         Ok(())
     }
-    fn write_runs(&self, by: &ByIntegers, mode: Write, spots: &[Spot], k: &Steps) -> Result<()> {
-        let (y, dtype) = (&self.piece.ins[0], self.piece.outs[0].dtype);
-        let (found, n) = (self.runs(by, spots, k)?, count(&y.shape));
-        let (from, to, span) = (spots[0].at(k), spots[spots.len() - 1].at(k), (found.count - 1) * found.step + found.run);
-        let to = Operand { offset: to.offset + found.at * dtype.size(), ..to };
+    #[inline(never)]
+    fn write_runs(&self, found: &Runs, mode: Write, from: &Operand, to: &Operand) {
+        let (n, span) = (count(&self.piece.ins[0].shape), (found.count - 1) * found.step + found.run);
         if mode == Write::Set && n == span {
-            copy(&from, &to, n * dtype.size());
-            return Ok(());
+            copy(from, to, n * self.piece.outs[0].dtype.size());
+            return;
         }
-        crate::dispatch!(dtype, T => with_slices::<T, _>([&from, &from, &to], [n, n, span], |y, _, x| write_runs(x, y, &found, mode)));
-        Ok(())
+        let dtype = self.piece.outs[0].dtype;
+        crate::dispatch!(dtype, T => with_slices::<T, _>([from, from, to], [n, n, span], |y, _, x| write_runs(x, y, found, mode)));
     }
 
     fn read(&self, selector: &Selector, spots: &[Spot], k: &Steps) -> Result<()> {
@@ -322,6 +317,18 @@ impl<'a> Bound<'a> {
     fn given<'b>(&'b self, spots: &[Spot<'b>], k: &Steps) -> SmallVec<[Given<'b>; 4]> {
         let places = self.piece.ins.iter().chain(&self.piece.outs);
         spots.iter().zip(places).map(|(spot, place)| Given { at: spot.at(k), place }).collect()
+    }
+}
+
+/// Copies runs to one place after the other.
+#[inline(never)]
+fn read_runs(found: &Runs, from: &Operand, to: &Operand, size: usize) {
+    match *found {
+        Runs { run: 1, count, step, .. } if count > 0 => gather(from, to, count, (step * size) as isize, size),
+        Runs { run, count, step, .. } => (0..count).for_each(|k| {
+            let from = Operand { offset: from.offset + k * step * size, ..*from };
+            copy(&from, &Operand { offset: to.offset + k * run * size, ..*to }, run * size);
+        }),
     }
 }
 

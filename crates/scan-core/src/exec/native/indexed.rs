@@ -106,15 +106,37 @@ fn put_each<'a, T: Number>(x: &mut [T], each: impl Iterator<Item = (&'a usize, T
     }
 }
 
-/// Copies rows of which many are short: a call for each would cost more than to copy it.
-fn copy_few<T: Copy>(to: &mut [T], from: &[T]) {
-    const FEW: usize = 32;
-    if to.len() > FEW {
-        return to.copy_from_slice(from);
+/// Copies rows of so many elements that begin at spots, to one row after the other. Short ones are copied as a whole: what compilers make of a loop
+/// over their elements is a call for each row.
+fn copy_rows<T: Copy>(layout: &Layout, spots: &[usize], from: &[T], to: &mut [T]) {
+    match (layout.run, layout.begins()) {
+        (1, Some(begins)) => {
+            for (to, begin) in to.chunks_exact_mut(spots.len()).zip(begins) {
+                let from = &from[*begin..];
+                to.iter_mut().zip(spots).for_each(|(to, &at)| *to = from[at]);
+            }
+        }
+        (1, _) => copy_short::<T, 1>(layout, spots, from, to),
+        (2, _) => copy_short::<T, 2>(layout, spots, from, to),
+        (3, _) => copy_short::<T, 3>(layout, spots, from, to),
+        (4, _) => copy_short::<T, 4>(layout, spots, from, to),
+        (5, _) => copy_short::<T, 5>(layout, spots, from, to),
+        (6, _) => copy_short::<T, 6>(layout, spots, from, to),
+        (8, _) => copy_short::<T, 8>(layout, spots, from, to),
+        (run, _) => {
+            let mut to = to.chunks_exact_mut(run);
+            layout.runs(spots, |at| to.next().into_iter().for_each(|to| to.copy_from_slice(&from[at..at + run])));
+        }
     }
-    let ((to, last), (from, rest)) = (to.as_chunks_mut::<4>(), from.as_chunks::<4>());
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+}
+
+fn copy_short<T: Copy, const N: usize>(layout: &Layout, spots: &[usize], from: &[T], to: &mut [T]) {
+    let mut to = to.as_chunks_mut::<N>().0.iter_mut();
+    layout.runs(spots, |at| {
+        if let (Some(to), Some(from)) = (to.next(), from[at..].first_chunk::<N>()) {
+            *to = *from;
+        }
+    });
 }
 
 /// A read or write by index arrays of extents that are known: what follows from these is found once.
@@ -195,7 +217,10 @@ impl ByArrays {
         spots.resize(count(&self.layout.common), 0);
         for (k, (at, &(dtype, n))) in idxs.zip(&self.idxs).enumerate() {
             let (moved, mut inside) = (self.layout.moves(k), true);
-            if n == spots.len() {
+            if n == spots.len() && self.is_plain(k, &at) {
+                let (_, step) = self.layout.axis(k);
+                zip_integers(&at, dtype, spots, |spot, index| *spot = spot.wrapping_add((index as usize).wrapping_mul(step)));
+            } else if n == spots.len() {
                 zip_integers(&at, dtype, spots, |spot, index| inside &= moved(spot, index));
             } else {
                 far.clear();
@@ -213,12 +238,12 @@ impl ByArrays {
         }
         Ok(())
     }
-    /// True where no element of an index array counts from the end or lies outside its axis. The sign of each is looked at, and of how far it
-    /// is from the last: processors do that for several at once.
-    fn is_plain(&self, index: &Operand, (integers, m): (DType, usize)) -> bool {
-        let last = self.layout.axis(0).0 as i64 - 1;
-        let mut signs = 0;
-        each_integer(index, integers, m, |_, index| signs |= index | last.wrapping_sub(index));
+    /// True where no element of index array `k`, which lies here, counts from the end or lies outside its axis. The sign of each is looked at, and
+    /// of how far it is from the last: processors do that for several at once.
+    fn is_plain(&self, k: usize, index: &Operand) -> bool {
+        let (last, mut signs) = (self.layout.axis(k).0 as i64 - 1, 0);
+        let (dtype, n) = self.idxs[k];
+        each_integer(index, dtype, n, |_, index| signs |= index | last.wrapping_sub(index));
         signs >= 0
     }
     /// Copies what one index array selects, in one pass; false where an index lies outside its axis, or this is not such a read.
@@ -226,31 +251,22 @@ impl ByArrays {
         let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
         let (all, run) = (count(&self.layout.shape), self.layout.run);
         let apart = !out.overlaps(all * dtype.size(), &index, m * integers.size());
-        if m * run != all || n < run || !self.layout.only_spots() || !apart {
+        if run > 1 || m != all || n == 0 || !self.layout.only_spots() || !apart {
             return false;
         }
         let moved = self.layout.moves(0);
         dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
-            if run == 1 && self.is_plain(&index, (integers, m)) {
+            if self.is_plain(0, &index) {
                 let (_, step) = self.layout.axis(0);
                 each_integer(&index, integers, m, |i, index| to[i] = from[index as usize * step]);
                 return true;
             }
             // Within this closure, so that it is in a register whatever is written.
             let mut inside = true;
-            if run == 1 {
-                each_integer(&index, integers, m, |i, index| {
-                    let mut spot = 0;
-                    inside &= moved(&mut spot, index);
-                    to[i] = from.get(spot).copied().unwrap_or_default();
-                });
-                return inside;
-            }
             each_integer(&index, integers, m, |i, index| {
                 let mut spot = 0;
                 inside &= moved(&mut spot, index);
-                let row = if inside { &from[spot..spot + run] } else { &from[..run] };
-                copy_few(&mut to[i * run..(i + 1) * run], row);
+                to[i] = from.get(spot).copied().unwrap_or_default();
             });
             inside
         }))
@@ -270,19 +286,13 @@ impl ByArrays {
         if self.read_at_once(dtype, (x, n), idxs.clone().next(), out) {
             return Ok(());
         }
-        let run = self.layout.run;
-        self.with_spots(idxs, |spots| {
-            dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, count(&self.layout.shape)], |from, _, to| {
-                if let (1, Some(begins)) = (run, self.layout.begins()) {
-                    for (to, begin) in to.chunks_exact_mut(spots.len()).zip(begins) {
-                        let from = &from[*begin..];
-                        to.iter_mut().zip(spots).for_each(|(to, &at)| *to = from[at]);
-                    }
-                    return;
-                }
-                let mut to = to.chunks_exact_mut(run);
-                self.layout.runs(spots, |at| to.next().into_iter().for_each(|to| copy_few(to, &from[at..at + run])));
-            }));
+        let all = count(&self.layout.shape);
+        self.with_spots(idxs, |spots| match dtype.size() {
+            // Whatever elements are, their bits are copied.
+            1 => with_slices::<u8, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
+            2 => with_slices::<u16, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
+            4 => with_slices::<u32, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
+            _ => with_slices::<u64, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
         })
     }
     /// Writes where one index array says; false where nothing was written: an index lies outside its axis, or this is not such a write.
@@ -296,11 +306,23 @@ impl ByArrays {
         let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
         let run = self.layout.run;
         let apart = !x.overlaps(n * dtype.size(), &index, m * integers.size());
-        if m * run != given || n < run || !self.layout.only_spots() || !apart {
+        let same = run == 1 && given == 1;
+        if m * run != given && !same || n < run || !self.layout.only_spots() || !apart {
             return false;
         }
         let moved = self.layout.moves(0);
-        if within(self.layout.named(0), &index, integers, m).is_err() {
+        if run == 1 && self.is_plain(0, &index) {
+            let ((_, step), own) = (self.layout.axis(0), usize::from(!same));
+            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match mode {
+                Write::Set => each_integer(&index, integers, m, |i, index| x[index as usize * step] = y[i * own]),
+                Write::Inc => each_integer(&index, integers, m, |i, index| {
+                    let x = &mut x[index as usize * step];
+                    *x = x.plus(y[i * own]);
+                }),
+            }));
+            return true;
+        }
+        if same || within(self.layout.named(0), &index, integers, m).is_err() {
             return false;
         }
         dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
@@ -331,10 +353,14 @@ impl ByArrays {
         }
         let run = self.layout.run;
         self.with_spots(idxs, |spots| {
-            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match y {
-                y if run == 1 && self.layout.only_spots() && y.len() == spots.len() => put_each(x, spots.iter().zip(y.iter().copied()), mode),
-                &[y] if run == 1 && self.layout.only_spots() => put_each(x, spots.iter().zip(std::iter::repeat(y)), mode),
-                _ => {
+            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match (y, self.layout.begins()) {
+                (y, Some(begins)) if run == 1 && y.len() == spots.len() * begins.len() => {
+                    for (begin, y) in begins.iter().zip(y.chunks_exact(spots.len())) {
+                        put_each(&mut x[*begin..], spots.iter().zip(y.iter().copied()), mode);
+                    }
+                }
+                (&[y], Some([0])) if run == 1 => put_each(x, spots.iter().zip(std::iter::repeat(y)), mode),
+                (y, _) => {
                     let mut rows = y.chunks_exact(run).cycle();
                     self.layout.runs(spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
                 }

@@ -15,7 +15,7 @@ use iced_x86::{Code, Register};
 /// What the function is given.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Task {
+pub struct Task {
     /// Pointer and stride of each operand, then the place of each uniform carry's last value. The function moves the pointers of
     /// operands with lanes behind the lanes that it has done.
     pub table: *mut [*mut u8; 2],

@@ -37,7 +37,7 @@ use super::{Code, Frame, Places, Refusal};
 use crate::base::Id;
 use crate::kernel::{Kernel, Lane};
 use alloc::Shape;
-use layout::Task;
+pub use layout::Task;
 use native::{Function, Native};
 use prepared::Prepared;
 use select::Program;

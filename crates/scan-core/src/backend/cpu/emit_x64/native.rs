@@ -25,6 +25,10 @@ impl Native {
 pub(super) struct Function(unsafe extern "sysv64" fn(*const Task));
 
 impl Function {
+    /// What [`call`](Function::call) calls.
+    pub(super) fn address(self) -> unsafe extern "sysv64" fn(*const Task) {
+        self.0
+    }
     /// # Safety
     /// The kernel that it belongs to lives, and the task describes memory as `Code::run` demands, for the code of this function.
     #[inline]

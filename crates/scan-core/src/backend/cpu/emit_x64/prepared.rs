@@ -3,8 +3,7 @@
 use super::layout::Task;
 use super::native::{Function, Native};
 use super::{Block, Blocks, Emitted, Entry, MANY};
-use crate::backend::cpu::code::{Frame, Places, Ready};
-use crate::backend::cpu::spot::{Steps, moved};
+use crate::backend::cpu::code::{Action, Frame, Places, Ready};
 use crate::kernel::LEVELS;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -31,17 +30,6 @@ struct Few {
     tasks: SmallVec<[(Function, Task); 1]>,
     /// An entry for each operand: those are read by whose pointers all others are found.
     table: Rc<[Cell<Entry>]>,
-    /// These.
-    begins: SmallVec<[Begin; 4]>,
-}
-
-/// An operand by whose pointer others are found.
-struct Begin {
-    entry: usize,
-    /// At the first steps.
-    ptr: *mut u8,
-    /// Bytes from one step of each of the loops around to the next.
-    strides: [isize; LEVELS],
 }
 
 /// What does the lanes.
@@ -95,7 +83,6 @@ impl Prepared {
         if !code.handed.is_empty() {
             return None;
         }
-        let begins = code.program.few.iter().map(|&entry| Begin { entry, ptr: table[entry][0], strides: [0; LEVELS] }).collect();
         let table: Rc<[Cell<Entry>]> = table.iter().copied().map(Cell::new).collect();
         let at = Rc::as_ptr(&table).cast::<Entry>().cast_mut();
         let task = |count, tail| Task { table: at, moves: places.moves.as_ptr(), ..Task::new(&mut [], count, frame, tail) };
@@ -116,7 +103,7 @@ impl Prepared {
             }
             _ => return None,
         };
-        Some(Few { tasks, table, begins })
+        Some(Few { tasks, table })
     }
 
     fn frame(&self, ptrs: &[*mut u8]) -> Frame {
@@ -155,23 +142,16 @@ impl Ready for Prepared {
         if self.steps >= MANY && held(&self.code, &frame, &entries(ptrs, &self.strides), reach) != Some(self.held) {
             return false;
         }
-        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|begin| begin.ptr = ptrs[begin.entry]);
         true
     }
-    fn follow(&mut self, strides: &[[isize; LEVELS]]) -> bool {
-        self.few.iter_mut().flat_map(|few| &mut few.begins).for_each(|begin| begin.strides = strides[begin.entry]);
-        self.few.is_some()
-    }
-    unsafe fn run_at(&self, at: &Steps) {
-        let Some(Few { tasks, table, begins }) = &self.few else { return };
-        for Begin { entry, ptr, strides } in begins {
-            let [_, stride] = table[*entry].get();
-            table[*entry].set([ptr.wrapping_offset(moved(strides, at)), stride]);
-        }
-        for (native, task) in tasks {
-            // SAFETY: the caller's promise; the versions are those for these lanes, read no other entries of the table, and move them on behind
-            // the lanes that are done.
-            unsafe { native.call(task) };
-        }
+    fn actions(&self) -> Option<Vec<Action>> {
+        let Few { tasks, table } = self.few.as_ref()?;
+        let place = |&operand: &usize| {
+            let [ptr, _] = table[operand].get();
+            Action::Place { operand, at: table[operand].as_ptr().cast::<*mut u8>(), ptr, strides: [0; LEVELS] }
+        };
+        // The versions are those for these lanes, read no other entries of the table, and move them on behind the lanes that are done.
+        let tasks = tasks.iter().map(|(native, task)| Action::Task(native.address(), task));
+        Some(self.code.program.few.iter().map(place).chain(tasks).collect())
     }
 }

@@ -1,8 +1,8 @@
 //! Lanes run as steps: the loop over time is the fast one, and a kernel that hands nothing from step to step does not see the
 //! difference.
 
-use super::Entry;
 use crate::backend::cpu::Frame;
+use crate::backend::cpu::code::Generated;
 use crate::base::IdxVec;
 use crate::kernel::{Kernel, Op, Reg};
 use smallvec::SmallVec;
@@ -21,17 +21,22 @@ impl Flat {
         Some(Flat(kernel.mems.iter().map(|m| m.lane.elements() * m.dtype.size() as isize).collect()))
     }
 
+    /// The lanes of a frame of one step as steps of one lane.
+    pub fn turned(&self, frame: &Frame) -> Frame {
+        Frame { ptrs: frame.ptrs, strides: self.0.as_ptr(), lanes: 1, steps: frame.lanes, first: frame.first, whole: 1 }
+    }
+
     /// Runs all lanes of a step, then all of the next.
     ///
     /// # Safety
     /// As `Code::run`; the entry is that of the kernel's code.
-    pub unsafe fn run(&self, entry: Entry, frame: &Frame) -> usize {
+    pub unsafe fn run(&self, entry: Generated, frame: &Frame) -> usize {
         // SAFETY: a frame has an entry per operand.
         let (ptrs, strides) =
             unsafe { (std::slice::from_raw_parts(frame.ptrs, self.0.len()), std::slice::from_raw_parts(frame.strides, self.0.len())) };
         let mut here: SmallVec<[*mut u8; 16]> = ptrs.iter().copied().collect();
         for _ in 0..frame.steps {
-            let row = Frame { ptrs: here.as_ptr(), strides: self.0.as_ptr(), lanes: 1, steps: frame.lanes, first: frame.first, whole: 1 };
+            let row = self.turned(&Frame { ptrs: here.as_ptr(), ..*frame });
             // SAFETY: step s of the row touches what lane s of this step would, which the caller answers for.
             unsafe { entry(&row) };
             here.iter_mut().zip(strides).for_each(|(ptr, stride)| *ptr = ptr.wrapping_offset(*stride));

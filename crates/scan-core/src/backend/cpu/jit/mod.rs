@@ -17,6 +17,7 @@ pub use self::thunk::{Invoke, Thunk};
 
 use self::flat::Flat;
 use self::pool::Pool;
+use super::code::Generated;
 use super::{Code, Frame, Refusal};
 use crate::base::IdxVec;
 use crate::kernel::{Kernel, Reg};
@@ -27,8 +28,6 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, ModuleError, default_libcall_names};
 use std::sync::Mutex;
-
-type Entry = unsafe extern "C" fn(*const Frame) -> usize;
 
 /// Longer bodies take longer to compile than a loop that long is worth waiting for.
 const MAX_BODY: usize = 20_000;
@@ -64,7 +63,7 @@ fn module(isa: OwnedTargetIsa) -> JITModule {
 
 /// A compiled kernel: its code lives as long as this.
 struct Machine {
-    entry: Entry,
+    entry: Generated,
     /// The owner of the code. Nobody looks into it before the end; the lock makes it fit to be shared.
     module: Mutex<Option<JITModule>>,
     /// Where lanes may be run as steps.
@@ -81,6 +80,12 @@ impl Code for Machine {
             // SAFETY: the entry is that of code generated for this signature, which `module` keeps; the caller answers for the
             // frame.
             _ => unsafe { (self.entry)(frame) },
+        }
+    }
+    fn generated(&self, frame: Frame) -> Option<(Generated, Frame)> {
+        match self.flat.as_ref().filter(|_| frame.lanes > frame.steps) {
+            None => Some((self.entry, frame)),
+            Some(flat) => (frame.steps == 1).then(|| (self.entry, flat.turned(&frame))),
         }
     }
     fn engine(&self) -> &'static str {
@@ -101,11 +106,11 @@ fn free(module: JITModule) {
     unsafe { module.free_memory() }
 }
 
-fn generate(module: &mut JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Result<Entry, Refusal> {
+fn generate(module: &mut JITModule, kernel: &Kernel, needed: &IdxVec<Reg, bool>, pool: &Pool) -> Result<Generated, Refusal> {
     let context = function(module, kernel, needed, pool);
     let entry = compiled(module, context)?;
     // SAFETY: the function was generated with this signature and the calling convention of the host.
-    Ok(unsafe { std::mem::transmute::<*const u8, Entry>(entry) })
+    Ok(unsafe { std::mem::transmute::<*const u8, Generated>(entry) })
 }
 
 /// Where the code of a function begins, which lives as long as the module.
