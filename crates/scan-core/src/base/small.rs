@@ -48,6 +48,12 @@ pub fn blocks_of_two<T>(job: impl FnOnce() -> T) -> (T, usize) {
     (result, BLOCKS.get().unwrap_or(0))
 }
 
+/// True where loops of one lane are to run in stages wherever they can: as the environment asks, `RSCAN_STAGES=1`.
+pub fn in_stages() -> bool {
+    static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ASKED.get_or_init(|| std::env::var("RSCAN_STAGES").is_ok_and(|v| v == "1"))
+}
+
 /// True where loops are to compute rows in blocks of two.
 pub fn in_blocks() -> bool {
     BLOCKS.get().is_some()

@@ -1,6 +1,7 @@
 //! KIR: what engines compile. A kernel is one straight-line step in SSA form that runs for every lane and, one after the other,
 //! for every time step. It knows memory only as operands: it sees no shapes, taps, gradients or Python.
 
+pub mod distribute;
 pub mod interp;
 pub mod kir;
 pub mod nest;

@@ -55,6 +55,10 @@ impl Builder {
     pub fn mem(&mut self, dtype: DType, lane: Lane) -> MemId {
         self.mem_by(dtype, lane, None)
     }
+    /// This as a new operand.
+    pub fn operand(&mut self, mem: Mem) -> MemId {
+        self.kernel.mems.push(mem)
+    }
     /// A new operand that moves by so many bytes a step, where that is known.
     pub fn mem_by(&mut self, dtype: DType, lane: Lane, stride: Option<i32>) -> MemId {
         self.kernel.mems.push(Mem { stride, ..Mem::new(dtype, lane) })

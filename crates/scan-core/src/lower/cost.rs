@@ -5,7 +5,8 @@ use super::mixed::{Item, MixedLoop, Work};
 use super::scan::LoopKernel;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Value};
-use crate::kernel::{Bin, Inst, Lane, Mem, Nest, Op, Un};
+use crate::kernel::distribute::{Distributed, Source, Stage};
+use crate::kernel::{Bin, Inst, Kernel, Lane, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
 use crate::types::DType;
 use crate::types::shape::count;
@@ -65,6 +66,25 @@ impl LoopKernel {
         self.kernel.body.iter().map(scalar).sum::<f64>() + SPILL * spilled as f64
     }
 }
+
+/// True where stages take less than the kernel of one lane that they are made of. What waits for the step before takes as long as its chain.
+pub(crate) fn worth_stages(kernel: &Kernel, stages: &Distributed) -> bool {
+    let taken = |kernel: &Kernel| kernel.body.iter().map(scalar).sum::<f64>();
+    let chain = stages.chain(kernel);
+    let before = taken(kernel).max(chain);
+    let (lanes, ordered): (Vec<_>, Vec<_>) = stages.stages.iter().partition(|stage| stage.lanes);
+    let apart = |stage: &Stage| stage.operands.iter().filter(|source| matches!(source, Source::Between(_))).count() as f64;
+    let moved: f64 = stages.stages.iter().map(|stage| BETWEEN * apart(stage) + CALL).sum();
+    let after = lanes.iter().map(|stage| taken(&stage.kernel) / SPEEDUP).sum::<f64>()
+        + ordered.iter().map(|stage| taken(&stage.kernel)).sum::<f64>().max(chain)
+        + moved;
+    before > MARGIN * after
+}
+
+/// What a value that a stage hands to another takes per step and side, a call of a stage per step of a block, and how many times as quick lanes are.
+const BETWEEN: f64 = 0.3;
+const CALL: f64 = 0.2;
+const SPEEDUP: f64 = 4.0;
 
 /// What an instruction takes in a kernel of one lane, of which several run at once.
 fn scalar(inst: &Inst) -> f64 {

@@ -5,6 +5,7 @@ mod apart;
 mod before;
 mod bound;
 mod device;
+mod distributed;
 mod foot;
 mod gathered;
 pub mod head;

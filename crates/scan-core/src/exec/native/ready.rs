@@ -2,6 +2,7 @@
 
 use super::before::Before;
 use super::device::OnDevice;
+use super::distributed::{BLOCK, Distributed};
 use super::foot::Flow;
 use super::head::Feed;
 use super::held::{Held, HeldCells, make_room};
@@ -28,6 +29,8 @@ pub(super) struct Ready {
     pub tier: Tiered,
     /// The same with the steps as lanes, where they do not wait for each other.
     pub vectorized: Option<Vectorized>,
+    /// The same in stages, where that is quicker.
+    pub distributed: Option<Distributed>,
     /// What all steps read.
     pub before: Before,
 }
@@ -109,8 +112,11 @@ const VOTES: usize = 1 << 18;
 
 impl Ready {
     pub(super) fn new(scan: &Scan, plan: LoopKernel, engine: Engine) -> Ready {
-        let vectorized = if plan.lanes == 1 { Vectorized::of(&plan.kernel, &plan.places, engine.here()) } else { None };
-        Ready { tier: Tiered::new(plan.kernel.clone(), engine), vectorized, before: Before::new(scan, &plan.before), plan }
+        let one = (plan.lanes == 1).then_some((&plan.kernel, &plan.places[..]));
+        let vectorized = one.and_then(|(kernel, places)| Vectorized::of(kernel, places, engine.here()));
+        let stages = one.filter(|_| vectorized.is_none() && plan.votes.is_none());
+        let distributed = stages.and_then(|(kernel, places)| Distributed::of(kernel, places, engine.here()));
+        Ready { tier: Tiered::new(plan.kernel.clone(), engine), vectorized, distributed, before: Before::new(scan, &plan.before), plan }
     }
 
     /// Runs at most n steps, in memory that is laid out for `room` of them and grows; how many ran.
@@ -125,9 +131,10 @@ impl Ready {
         [n, mut room]: [usize; 2],
         failed: &[Cell<u8>],
     ) -> Result<usize> {
-        match self.vectorized(n) {
-            Some(vectorized) => vectorized.expect(n),
-            None => self.tier.expect(self.plan.lanes, n),
+        match (self.vectorized(n), self.distributed(n)) {
+            (Some(vectorized), _) => vectorized.expect(n),
+            (None, Some(distributed)) => distributed.expect(n),
+            (None, None) => self.tier.expect(self.plan.lanes, n),
         }
         let home = self.home();
         let (mut done, mut stopped) = (0, false);
@@ -150,6 +157,11 @@ impl Ready {
     /// The kernel whose lanes are so many steps.
     fn vectorized(&self, steps: usize) -> Option<&Vectorized> {
         self.vectorized.as_ref().filter(|_| self.tier.device().is_none_or(OnDevice::is_refused))?.takes(steps)
+    }
+
+    /// The stages of so many steps.
+    fn distributed(&self, steps: usize) -> Option<&Distributed> {
+        self.distributed.as_ref().filter(|_| self.tier.device().is_none_or(OnDevice::is_refused))?.takes(steps)
     }
 
     /// Runs one step of a loop that is paused after each: of its inputs, what is computed of them, and where rows are.
@@ -280,6 +292,8 @@ impl Ready {
         let portion = self.portion(&operands, end - *done, shared).min(limit);
         let vectorized = self.vectorized(end - *done);
         let portion = if vectorized.is_some() { portion.min(LANES) } else { portion };
+        let mut staged = self.distributed(end - *done).filter(|_| vectorized.is_none()).map(|stages| (stages, stages.room()));
+        let portion = if staged.is_some() { portion.min(BLOCK) } else { portion };
         while *done < end && !is_any(told.stopped) && !is_any(told.failed) {
             if *done == 0 {
                 cx.check()?
@@ -292,6 +306,11 @@ impl Ready {
             let (lanes, at) = (self.plan.lanes, *done as i64);
             if let Some(vectorized) = vectorized {
                 *done += vectorized.run(now, steps);
+                cx.reached(*done);
+                continue;
+            }
+            if let Some((stages, room)) = &mut staged {
+                *done += stages.run(now, steps, room);
                 cx.reached(*done);
                 continue;
             }

@@ -1,6 +1,7 @@
 //! What a loop was made into for rows of certain types, and what is told of it.
 
 use super::device::OnDevice;
+use super::distributed::Distributed;
 use super::mixed::Mixed;
 use super::ready::Ready;
 use super::switched::Switched;
@@ -41,9 +42,15 @@ impl Variant {
             Variant::Kernel(ready) => {
                 let wide = ready.vectorized.as_ref().and_then(Vectorized::ran);
                 let (engine, refusal) = wide.unwrap_or(&ready.tier).describe();
+                let stages = ready.distributed.as_ref().and_then(Distributed::engines).filter(|_| wide.is_none());
+                let why = match (wide, &stages) {
+                    (Some(_), _) => Some("steps that do not wait for each other are lanes".to_string()),
+                    (None, Some(_)) => Some("what does not wait for the step before has steps as lanes".to_string()),
+                    (None, None) => refusal,
+                };
                 VariantInfo {
-                    engine: engine.to_string(),
-                    reason: wide.map_or(refusal, |_| Some("steps that do not wait for each other are lanes".to_string())),
+                    engine: stages.unwrap_or_else(|| engine.to_string()),
+                    reason: why,
                     lanes: ready.plan.lanes,
                     instructions: ready.plan.kernel.body.len(),
                     block: ready.portion(&[], 0, ready.is_shared()),

@@ -78,13 +78,13 @@ impl Vectorized {
 }
 
 /// True where the number of a step matters: every kernel of a loop has it.
-fn counts_steps(kernel: &Kernel) -> bool {
+pub(super) fn counts_steps(kernel: &Kernel) -> bool {
     let is_step = |&x: &Reg| matches!(kernel.body[x].op, Op::Step);
     kernel.body.iter().any(|inst| inst.op.uses().iter().any(is_step)) || kernel.stores.iter().any(|store| is_step(&store.value))
 }
 
 /// An operand whose elements at the steps are those of the lanes.
-fn lane(mem: &Mem, place: &Place) -> Option<Mem> {
+pub(super) fn lane(mem: &Mem, place: &Place) -> Option<Mem> {
     let (stride, size) = (mem.stride?, mem.dtype.size() as i32);
     let lane = match stride {
         0 => Lane::Uniform,

@@ -1,0 +1,111 @@
+//! A loop of one lane in stages, of which some run the steps of a block as lanes ([`crate::kernel::distribute`]).
+
+use super::tier::{Engine, Tiered};
+use super::vectorized::{counts_steps, lane};
+use crate::backend::cpu::{Memory, Operand, cells};
+#[cfg(any(test, feature = "testing"))]
+use crate::base::small;
+use crate::base::{Id, IdxVec};
+use crate::kernel::distribute::{Source, distributed};
+use crate::kernel::{Kernel, MemId, Op};
+use crate::lower::cost::worth_stages;
+use crate::lower::scan::Place;
+use crate::types::{Array, DType};
+use smallvec::SmallVec;
+
+/// The kernels of a loop's stages.
+pub(super) struct Distributed {
+    stages: Vec<(Tiered, bool, Vec<Source>)>,
+    /// Bytes before each of the values between stages, and of all.
+    between: Vec<(usize, DType)>,
+    bytes: usize,
+}
+
+/// Fewer steps are not worth the calls.
+const LEAST: usize = 64;
+/// Steps of a block: what lies between stages stays in the innermost cache.
+pub(super) const BLOCK: usize = 256;
+
+impl Distributed {
+    /// Of a kernel of one lane with operands that lie at these places, where that is quicker.
+    pub fn of(kernel: &Kernel, places: &[Place], engine: Engine) -> Option<Distributed> {
+        let known = |place: &Place| matches!(place, Place::Seq { .. } | Place::Before { .. } | Place::Row { .. } | Place::Window { .. });
+        // A row that the loop has written is read when it is there.
+        let own = |m: MemId| matches!(places[m.idx()], Place::Row { .. });
+        let reads = kernel.body.iter().any(|inst| matches!(inst.op, Op::Load(m) | Op::Gather(m, _) if own(m)));
+        // Of a row that several steps write it is the last of them that counts.
+        let offsets: Vec<_> = kernel.stores.iter().filter_map(|store| row_of(places[store.mem.idx()])).collect();
+        let once = offsets.iter().all(|(id, offset)| offsets.iter().all(|(other, at)| other != id || at == offset));
+        if !places.iter().all(known) || reads || !once || counts_steps(kernel) {
+            return None;
+        }
+        let wide: IdxVec<MemId, _> = kernel.mems.iter().zip(places).map(|(mem, place)| lane(mem, place)).collect();
+        let found = distributed(kernel, &|m| wide[m].clone())?;
+        if !always() && !worth_stages(kernel, &found) {
+            return None;
+        }
+        let (mut bytes, mut between) = (0, vec![]);
+        for dtype in found.between {
+            between.push((bytes, dtype));
+            bytes += (BLOCK * dtype.size()).next_multiple_of(64);
+        }
+        let stages = found.stages.into_iter().map(|stage| (Tiered::new(stage.kernel, engine), stage.lanes, stage.operands)).collect();
+        Some(Distributed { stages, between, bytes })
+    }
+    /// The stages, for so many steps.
+    pub fn takes(&self, steps: usize) -> Option<&Distributed> {
+        (steps >= if always() { 2 } else { LEAST }).then_some(self)
+    }
+    /// Announces so many steps.
+    pub fn expect(&self, steps: usize) {
+        for (tier, lanes, _) in &self.stages {
+            if *lanes { tier.expect(steps.min(BLOCK), steps.div_ceil(BLOCK)) } else { tier.expect(1, steps) }
+        }
+    }
+    /// The engines of its stages, where it has run.
+    pub fn engines(&self) -> Option<String> {
+        let mut engines: Vec<&str> = self.stages.iter().filter(|stage| stage.0.is_made()).map(|stage| stage.0.describe().0).collect();
+        engines.sort_unstable();
+        engines.dedup();
+        (!engines.is_empty()).then(|| engines.join("+"))
+    }
+    /// Memory for the values between.
+    pub fn room(&self) -> Array {
+        Array::dirty(DType::U64, &[self.bytes.div_ceil(8)])
+    }
+    /// Runs so many steps, a block at most, of which the first finds its operands here.
+    pub fn run(&self, operands: &[Operand], steps: usize, room: &mut Array) -> usize {
+        let between = Memory::Write(cells(room));
+        for (tier, lanes, sources) in &self.stages {
+            let mut now: SmallVec<[Operand; 16]> = SmallVec::new();
+            for source in sources {
+                now.push(match *source {
+                    Source::Operand(m) => operands[m.idx()],
+                    Source::Between(at) => {
+                        let (offset, dtype) = self.between[at];
+                        Operand { memory: between, offset, stride: dtype.size() as isize }
+                    }
+                });
+            }
+            now.iter_mut().filter(|_| *lanes).for_each(|operand| operand.stride = 0);
+            if *lanes {
+                tier.run_alone(&now, steps, 1, 0)
+            } else {
+                tier.run_alone(&now, 1, steps, 0)
+            };
+        }
+        steps
+    }
+}
+
+fn row_of(place: Place) -> Option<(crate::ir::StateId, usize)> {
+    if let Place::Row { id, offset, .. } = place { Some((id, offset)) } else { None }
+}
+
+/// True where tests ask for stages wherever there can be some.
+fn always() -> bool {
+    #[cfg(any(test, feature = "testing"))]
+    return small::in_stages();
+    #[cfg(not(any(test, feature = "testing")))]
+    false
+}
