@@ -255,6 +255,26 @@ def messages_backwards():
     call([log_a, log_b], rs.logsumexp(m[-1]), [log_a, log_b], [i["logA"], i["logB"]])
 
 
+def roots_of_rows():
+    """Newton's method for each of several numbers, each until it is there, and its gradient."""
+    x = rs.dvector("x")
+    step = lambda a, y: ((y + a / y) / 2, rs.until(abs(y * y - a) < 1e-9))
+    root = lambda a: rs.loop(lambda y: step(a, y), init=1.0 + 0 * a, n_steps=30).last
+    call([x], rs.sum(rs.vmap(root)(x)), [x], [np.array([2.0, 3.0, 10.0])])
+
+
+def rows_of_own_lengths():
+    x, n = rs.dmatrix("x"), rs.lvector("n")
+    decayed = lambda x, n: rs.loop(lambda x, h: rs.tanh(h) + x, over=x, init=0.0, n_steps=n).last
+    rs.function([x, n], rs.vmap(decayed)(x, n))(normal(4, N, dtype="float64"), np.array([3, N, 0, 7]))
+
+
+def walks_that_end():
+    x, w = rs.dmatrix("x"), rs.dmatrix("w")
+    walk = lambda x: rs.loop(lambda h: (rs.sin(h @ w) + h, rs.until(rs.sum(h) > 2)), init=x, n_steps=20).last
+    rs.function([x, w], rs.vmap(walk)(x))(normal(4, 3, dtype="float64") ** 2, np.eye(3) / 2)
+
+
 #: By name.
 SHOWN = {
     f.__name__: f
@@ -262,6 +282,6 @@ SHOWN = {
         unrolled, merged, merged_maps, equal_states, equal_states_of_three, equal_states_with_gradient, unused_states, invariant, summed,
         accumulated_products, read_out, read_out_of_vectors, read_out_until, array_operations, array_operations_on_vectors,
         sums_of_exponentials, gates, gates_of_batches, two_readings, two_systems, filter_of_known_extents, inverse_and_system,
-        chain_of_states, messages_backwards,
+        chain_of_states, messages_backwards, roots_of_rows, rows_of_own_lengths, walks_that_end,
     )
 }  # fmt: skip
