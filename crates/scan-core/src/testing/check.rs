@@ -94,7 +94,7 @@ pub fn check(program: &Program) -> Outcomes<Done> {
     let case = Case { program, leaves, truth, fired: RefCell::default() };
     case.values(&looped, &flat)?;
     if case.truth.margin > MARGIN {
-        mapped::compare(program, &case.leaves, &looped)?;
+        mapped::compare(program, &case.leaves, &looped, &mut case.fired.borrow_mut())?;
     }
     let done = case.derivatives(looped, flat)?;
     Ok(Done { fired: case.fired.take(), ..done })
@@ -243,7 +243,7 @@ impl Case<'_> {
         let first_flat = self.pull("unrolled gradient", &flat, &cts, &wrt)?;
         let got = self.eval("gradient", &first)?;
         if self.truth.margin > MARGIN && !self.long() {
-            mapped::compare(self.program, &self.leaves, &first)?;
+            mapped::compare(self.program, &self.leaves, &first, &mut self.fired.borrow_mut())?;
         }
         agree("gradient = unrolled gradient", &got, &self.eval("unrolled gradient", &first_flat)?, SAME)?;
         if done.differences && !self.long() {

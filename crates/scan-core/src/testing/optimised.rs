@@ -29,6 +29,15 @@ pub fn compare(graph: &Graph, args: &[Array], values: &[Array], fired: &mut BTre
     one(graph, args, values, &all, "all", exact).map(drop)
 }
 
+/// The same with one pass alone; true where it found something to do.
+///
+/// # Errors
+/// The disagreement.
+pub fn compare_alone(name: &'static str, graph: &Graph, args: &[Array], values: &[Array]) -> std::result::Result<bool, Fault> {
+    let only = Options::only(&[name]).map_err(|e| fault(name, &e.title))?;
+    one(graph, args, values, &only, name, Exact::Yes)
+}
+
 fn fault(pass: &str, text: &str) -> Fault {
     Fault { stage: "optimised", text: format!("pass {pass}: {text}") }
 }

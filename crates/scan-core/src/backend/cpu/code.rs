@@ -75,7 +75,7 @@ pub enum Action {
         strides: [isize; LEVELS],
     },
     /// Emitted code does a task.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(feature = "jit", target_arch = "x86_64"))]
     Task(unsafe extern "sysv64" fn(*const super::emit_x64::Task), *const super::emit_x64::Task),
     /// Generated code runs a frame.
     Frame(Generated, *const Frame),
@@ -95,7 +95,7 @@ pub unsafe fn act(actions: &[Action], steps: &Steps) {
         unsafe {
             match action {
                 Action::Place { at, ptr, strides, .. } => at.write(ptr.wrapping_offset(super::spot::moved(strides, steps))),
-                #[cfg(target_arch = "x86_64")]
+                #[cfg(all(feature = "jit", target_arch = "x86_64"))]
                 Action::Task(function, task) => function(*task),
                 Action::Frame(function, frame) => _ = function(*frame),
             }
