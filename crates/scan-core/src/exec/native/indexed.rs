@@ -26,6 +26,30 @@ impl Given<'_> {
     }
 }
 
+/// Evaluates an expression with `T` as unsigned integers of a size: whatever elements are, their bits are copied.
+macro_rules! by_size {
+    ($size:expr, $T:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $T = u8;
+                $body
+            }
+            2 => {
+                type $T = u16;
+                $body
+            }
+            4 => {
+                type $T = u32;
+                $body
+            }
+            _ => {
+                type $T = u64;
+                $body
+            }
+        }
+    };
+}
+
 fn select(selector: &Selector, x: &Given, idxs: &[Given]) -> Result<Selected> {
     let integer = |k: usize| integer_at(&idxs[k].at, idxs[k].place.dtype);
     let array = |k: usize| array_at(&idxs[k].at, idxs[k].place.dtype, &idxs[k].place.shape);
@@ -246,30 +270,20 @@ impl ByArrays {
         each_integer(index, dtype, n, |_, index| signs |= index | last.wrapping_sub(index));
         signs >= 0
     }
-    /// Copies what one index array selects, in one pass; false where an index lies outside its axis, or this is not such a read.
-    fn read_at_once(&self, dtype: DType, (x, n): (&Operand, usize), index: Option<Operand>, out: &Operand) -> bool {
+    /// Copies single elements that one index array selects, in one pass; false where one counts from the end or lies outside, or this is not such a
+    /// read.
+    fn read_at_once(&self, size: usize, (x, n): (&Operand, usize), index: Option<Operand>, out: &Operand) -> bool {
         let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
-        let (all, run) = (count(&self.layout.shape), self.layout.run);
-        let apart = !out.overlaps(all * dtype.size(), &index, m * integers.size());
-        if run > 1 || m != all || n == 0 || !self.layout.only_spots() || !apart {
+        let all = count(&self.layout.shape);
+        let apart = !out.overlaps(all * size, &index, m * integers.size());
+        if self.layout.run > 1 || m != all || n == 0 || !self.layout.only_spots() || !apart || !self.is_plain(0, &index) {
             return false;
         }
-        let moved = self.layout.moves(0);
-        dispatch!(dtype, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
-            if self.is_plain(0, &index) {
-                let (_, step) = self.layout.axis(0);
-                each_integer(&index, integers, m, |i, index| to[i] = from[index as usize * step]);
-                return true;
-            }
-            // Within this closure, so that it is in a register whatever is written.
-            let mut inside = true;
-            each_integer(&index, integers, m, |i, index| {
-                let mut spot = 0;
-                inside &= moved(&mut spot, index);
-                to[i] = from.get(spot).copied().unwrap_or_default();
-            });
-            inside
-        }))
+        let (_, step) = self.layout.axis(0);
+        by_size!(size, T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| {
+            each_integer(&index, integers, m, |i, index| to[i] = from[index as usize * step]);
+        }));
+        true
     }
     /// Copies what the index selects of x, which has so many elements.
     ///
@@ -283,19 +297,16 @@ impl ByArrays {
         idxs: impl Iterator<Item = Operand<'a>> + Clone,
         out: &Operand,
     ) -> Result<()> {
-        if self.read_at_once(dtype, (x, n), idxs.clone().next(), out) {
+        if self.read_at_once(dtype.size(), (x, n), idxs.clone().next(), out) {
             return Ok(());
         }
         let all = count(&self.layout.shape);
-        self.with_spots(idxs, |spots| match dtype.size() {
-            // Whatever elements are, their bits are copied.
-            1 => with_slices::<u8, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
-            2 => with_slices::<u16, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
-            4 => with_slices::<u32, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
-            _ => with_slices::<u64, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)),
+        self.with_spots(idxs, |spots| {
+            by_size!(dtype.size(), T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)));
         })
     }
-    /// Writes where one index array says; false where nothing was written: an index lies outside its axis, or this is not such a write.
+    /// Writes single elements where one index array says; false where nothing was written: one counts from the end or lies outside, or this is not such
+    /// a write.
     fn write_at_once(
         &self,
         (dtype, mode): (DType, Write),
@@ -304,37 +315,23 @@ impl ByArrays {
         index: Option<Operand>,
     ) -> bool {
         let (&[(integers, m)], Some(index)) = (&self.idxs[..], index) else { return false };
-        let run = self.layout.run;
         let apart = !x.overlaps(n * dtype.size(), &index, m * integers.size());
-        let same = run == 1 && given == 1;
-        if m * run != given && !same || n < run || !self.layout.only_spots() || !apart {
+        let fits = self.layout.run == 1 && (given == m || given == 1) && n > 0;
+        if !fits || !self.layout.only_spots() || !apart || !self.is_plain(0, &index) {
             return false;
         }
-        let moved = self.layout.moves(0);
-        if run == 1 && self.is_plain(0, &index) {
-            let ((_, step), own) = (self.layout.axis(0), usize::from(!same));
-            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match mode {
-                Write::Set => each_integer(&index, integers, m, |i, index| x[index as usize * step] = y[i * own]),
-                Write::Inc => each_integer(&index, integers, m, |i, index| {
+        let ((_, step), own) = (self.layout.axis(0), usize::from(given > 1));
+        match mode {
+            Write::Set => by_size!(dtype.size(), T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
+                each_integer(&index, integers, m, |i, index| x[index as usize * step] = y[i * own]);
+            })),
+            Write::Inc => dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
+                each_integer(&index, integers, m, |i, index| {
                     let x = &mut x[index as usize * step];
                     *x = x.plus(y[i * own]);
-                }),
-            }));
-            return true;
+                });
+            })),
         }
-        if same || within(self.layout.named(0), &index, integers, m).is_err() {
-            return false;
-        }
-        dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| {
-            each_integer(&index, integers, m, |i, index| {
-                let mut spot = 0;
-                moved(&mut spot, index);
-                match run {
-                    1 => x[spot] = if mode == Write::Set { y[i] } else { x[spot].plus(y[i]) },
-                    _ => write_run(&mut x[spot..spot + run], &y[i * run..(i + 1) * run], mode),
-                }
-            });
-        }));
         true
     }
     /// Writes y over the elements of x that the index selects, or adds it to them; they have so many elements.
