@@ -110,7 +110,7 @@ docs: $(VENV)/built $(VENV)/docs  ## run every program of README.md, docs/ and t
 
 # What is published is downloaded by many. Functions of more than a few instructions are inlined only where the source asks for it, as what
 # runs at each step does: an eighth of the library, for a percent of the time.
-SMALL = -C llvm-args=-inlinedefault-threshold=14
+SMALL = -C llvm-args=-inlinedefault-threshold=22
 
 # The name of the folder is all that the wheel keeps of where it was built; zig links against an old glibc.
 wheel:  ## build what is published, dist/*.whl and its sources, and check it (a quarter of an hour of one core)

@@ -15,7 +15,7 @@ import zopfli
 
 def repack(wheel: Path) -> None:
     small = wheel.with_suffix(".small")
-    with zipfile.ZipFile(wheel) as old, zopfli.ZipFile(small, "w", encoding="utf-8") as new:
+    with zipfile.ZipFile(wheel) as old, zopfli.ZipFile(small, "w", encoding="utf-8", block_splitting_max=0) as new:
         for entry in old.infolist():
             new.writestr(entry, old.read(entry))
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(small) as new:
