@@ -155,11 +155,11 @@ def _ends(v: Variable, axis: int, before: Any, behind: Any, mode: str) -> list[l
         skipped = int(mode == "reflect")
         if not isinstance(n, int) or n < builtins.max(widths) + skipped:
             return None
-        first, last = v[(*ahead, slice(skipped, widths[0] + skipped))], v[(*ahead, slice(n - widths[1] - skipped, n - skipped))]
         if mode == "wrap":
             return [[v[(*ahead, slice(n - widths[0], n))]], [v[(*ahead, slice(0, widths[1]))]]]
+        first, last = v[(*ahead, slice(skipped, widths[0] + skipped))], v[(*ahead, slice(n - widths[1] - skipped, n - skipped))]
         return [[flip(first, axis)], [flip(last, axis)]]
-    places: tuple[Any, Any] = {"edge": (0, -1), "symmetric": (0, -1), "wrap": (-1, 0), "reflect": (1, -2)}[mode]
+    places: tuple[Any, Any] = (-1, 0) if mode == "wrap" else (0, -1)
     if mode == "reflect":
         places = (elementwise("minimum", as_variable(n - 1), 1), elementwise("maximum", as_variable(n - 2), 0))
 

@@ -97,6 +97,8 @@ struct Waits {
     group: IdxVec<Reg, Option<usize>>,
     /// Per carry the same.
     of_carry: Vec<Option<usize>>,
+    /// The instructions and carries of each.
+    groups: Vec<(Vec<Reg>, Vec<usize>)>,
 }
 
 impl Waits {
@@ -123,12 +125,14 @@ impl Waits {
             }
         }
         let of_carry: Vec<Option<usize>> = (0..n).map(|c| (0..n).find(|&d| reach[c] >> d & 1 == 1 && reach[d] >> c & 1 == 1)).collect();
-        let members = |set: u64, group: usize| (0..n).any(|c| set >> c & 1 == 1 && of_carry[c] == Some(group));
-        let group = |r: Reg| {
-            let groups = (0..n).filter(|c| from[r] >> c & 1 == 1).filter_map(|c| of_carry[c]);
-            groups.filter(|_| needed[r]).find(|&g| members(to[r], g))
-        };
-        Waits { group: kernel.body.ids().map(group).collect(), of_carry }
+        let all = |group: usize| (0..n).filter(|&c| of_carry[c] == Some(group)).collect::<Vec<usize>>();
+        let mut groups: Vec<(Vec<Reg>, Vec<usize>)> = (0..n).map(|group| (vec![], all(group))).collect();
+        let sets: Vec<u64> = groups.iter().map(|(_, carries)| carries.iter().fold(0, |set, c| set | 1 << c)).collect();
+        let of_reg = |r: Reg| (0..n).find(|&group| needed[r] && from[r] & sets[group] != 0 && to[r] & sets[group] != 0);
+        let group: IdxVec<Reg, Option<usize>> = kernel.body.ids().map(of_reg).collect();
+        group.enumerate().filter_map(|(r, group)| Some((r, (*group)?))).for_each(|(r, group)| groups[group].0.push(r));
+        groups.retain(|(_, carries)| !carries.is_empty());
+        Waits { group, of_carry, groups }
     }
 }
 
@@ -164,17 +168,15 @@ impl Levels {
         }
         let next: Vec<usize> = kernel.carries.iter().map(|carry| self.seen(kernel, carry.next, true)).collect();
         // What depends on each other is one stage.
-        for group in 0..next.len() {
-            let members = || kernel.body.ids().filter(|&r| waits.group[r] == Some(group));
-            let carries = || (0..next.len()).filter(|&c| waits.of_carry[c] == Some(group));
-            let Some(level) = members().map(|r| self.of[r]).chain(carries().map(|c| next[c])).max() else { continue };
-            members().for_each(|r| self.of[r] = level);
-            carries().for_each(|c| self.carries[c] = level);
+        for (regs, carries) in &waits.groups {
+            let level = regs.iter().map(|&r| self.of[r]).chain(carries.iter().map(|&c| next[c])).max().unwrap_or(1);
+            regs.iter().for_each(|&r| self.of[r] = level);
+            carries.iter().for_each(|&c| self.carries[c] = level);
         }
         for (c, &next) in next.iter().enumerate().filter(|(c, _)| waits.of_carry[*c].is_none()) {
             self.carries[c] = self.carries[c].max(next);
         }
-        (before.0, before.1) != (self.of.clone(), self.carries.clone())
+        before.0 != self.of || before.1 != self.carries
     }
     /// The first stage, in order or not, that can use a value.
     fn seen(&self, kernel: &Kernel, r: Reg, ordered: bool) -> usize {

@@ -1,7 +1,7 @@
 //! A loop of one lane in stages, of which some run the steps of a block as lanes ([`crate::kernel::distribute`]).
 
 use super::tier::{Engine, Tiered};
-use super::vectorized::{counts_steps, lane};
+use super::vectorized::{counts_steps, lane, writes_once};
 use crate::backend::cpu::{Memory, Operand, cells};
 #[cfg(any(test, feature = "testing"))]
 use crate::base::small;
@@ -33,10 +33,7 @@ impl Distributed {
         // A row that the loop has written is read when it is there.
         let own = |m: MemId| matches!(places[m.idx()], Place::Row { .. });
         let reads = kernel.body.iter().any(|inst| matches!(inst.op, Op::Load(m) | Op::Gather(m, _) if own(m)));
-        // Of a row that several steps write it is the last of them that counts.
-        let offsets: Vec<_> = kernel.stores.iter().filter_map(|store| row_of(places[store.mem.idx()])).collect();
-        let once = offsets.iter().all(|(id, offset)| offsets.iter().all(|(other, at)| other != id || at == offset));
-        if !places.iter().all(known) || reads || !once || counts_steps(kernel) {
+        if !places.iter().all(known) || reads || !writes_once(kernel, places) || counts_steps(kernel) {
             return None;
         }
         let wide: IdxVec<MemId, _> = kernel.mems.iter().zip(places).map(|(mem, place)| lane(mem, place)).collect();
@@ -96,10 +93,6 @@ impl Distributed {
         }
         steps
     }
-}
-
-fn row_of(place: Place) -> Option<(crate::ir::StateId, usize)> {
-    if let Place::Row { id, offset, .. } = place { Some((id, offset)) } else { None }
 }
 
 /// True where tests ask for stages wherever there can be some.

@@ -42,15 +42,9 @@ impl Vectorized {
         }
         // What all steps write at one place is what the last one wrote.
         let written = kernel.stores.iter().all(|store| !fixed(&wide.mems[store.mem]));
-        // Of a row that several steps write it is the last of them that counts.
-        let mut offsets = FxHashMap::default();
-        let once = kernel.stores.iter().all(|store| match places[store.mem.0 as usize] {
-            Place::Row { id, offset, .. } => *offsets.entry(id).or_insert(offset) == offset,
-            _ => true,
-        });
         let apart = wide.mems.iter().filter(|mem| matches!(mem.lane, Lane::Apart(_))).count();
         let worth = kernel.body.len() - read >= WORTH * apart;
-        (rows && written && once && worth).then(|| Vectorized { tier: Tiered::new(wide, engine) })
+        (rows && written && writes_once(kernel, places) && worth).then(|| Vectorized { tier: Tiered::new(wide, engine) })
     }
 
     /// The kernel, for so many steps.
@@ -75,6 +69,15 @@ impl Vectorized {
         };
         steps
     }
+}
+
+/// True where no row is written by several steps, of which it is the last that counts.
+pub(super) fn writes_once(kernel: &Kernel, places: &[Place]) -> bool {
+    let mut offsets = FxHashMap::default();
+    kernel.stores.iter().all(|store| match places[store.mem.0 as usize] {
+        Place::Row { id, offset, .. } => *offsets.entry(id).or_insert(offset) == offset,
+        _ => true,
+    })
 }
 
 /// True where the number of a step matters: every kernel of a loop has it.
