@@ -32,6 +32,7 @@ def agree(monkeypatch, build, *args, reached=None):
 
 
 KERNEL, LIST = "a kernel in the step of the loop around", "a list in the step of the loop around"
+WITHIN = "a loop of the kernel of the loop around"
 
 
 def numbers(*shape, seed=0):
@@ -183,11 +184,19 @@ def test_an_index_outside_is_reported_with_all_steps(monkeypatch):
 
 def test_the_profile_counts_inner_steps():
     x = rs.dmatrix()
-    inner = lambda row: rs.loop(lambda a, s: rs.sin(s) + a, over=row, init=0.0, name="inside")[-1]
+    inner = lambda row: rs.loop(lambda a, s: rs.sin(s) + a, over=row, init=rs.zeros(500), name="inside")[-1]
     f = rs.function([x], rs.loop(inner, over=x, name="outside"), profile=True)
     f(numbers(7, 5))
     loops = {loop.name: loop for loop in f.profile.loops}
     assert (loops["outside"].steps, loops["inside"].calls, loops["inside"].steps) == (7, 7, 35)
+
+
+def test_the_profile_has_no_loops_of_a_kernel():
+    x = rs.dmatrix()
+    inner = lambda row: rs.loop(lambda a, s: rs.sin(s) + a, over=row, init=0.0, name="inside")[-1]
+    f = rs.function([x], rs.loop(inner, over=x, name="outside"), profile=True)
+    f(numbers(7, 5))
+    assert "inside" not in [loop.name for loop in f.profile.loops] and WITHIN in str(f.explain())
 
 
 def test_tables_are_read_by_number(monkeypatch):
@@ -348,7 +357,7 @@ def levinson(r):
 
 def test_loops_that_run_no_step_first(monkeypatch):
     """Of which what they end with alone is read: one list for all steps, those too in which they do not run."""
-    agree(monkeypatch, levinson, numbers(9), reached="in the step of the loop around")
+    agree(monkeypatch, levinson, numbers(9), reached=WITHIN)
     f = rs.compile(levinson)
     f(numbers(9))
     assert "a list for each" not in str(f.explain(numbers(9))), f.explain(numbers(9))

@@ -243,7 +243,7 @@ def loop(
 
     errors: those of `rs.scan`, with the names of states.
 
-    Returns a `Loop`, or the variable itself where the step returns one value without a name.
+    Returns a `Loop`, or the variable itself where the step returns one value and nothing has a name.
 
     >>> x = np.array([1.0, 2.0, 3.0])
     >>> out = rs.loop(lambda x, h: {"h": 0.5 * h + x}, over={"x": x}, init={"h": 0.0})

@@ -73,10 +73,9 @@ fn latency(inst: &Inst) -> f64 {
 const CARRIES: usize = 64;
 
 /// The stages of a kernel of one lane; `lane` is an operand whose elements at the steps are those of lanes, where it can be one. `None` where all is one
-/// stage, or the kernel stops or writes at computed places.
+/// stage, or the kernel runs with one lane alone.
 pub fn distributed(kernel: &Kernel, lane: &dyn Fn(MemId) -> Option<Mem>) -> Option<Distributed> {
-    let plain = kernel.stop.is_none() && kernel.stores.iter().all(|store| store.at.is_none());
-    if !plain || kernel.carries.is_empty() || kernel.carries.len() > CARRIES {
+    if kernel.is_single() || kernel.carries.is_empty() || kernel.carries.len() > CARRIES {
         return None;
     }
     let needed = kernel.needed();

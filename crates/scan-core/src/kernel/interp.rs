@@ -2,11 +2,12 @@
 //!
 //! A value is the bits of its element, zero-extended, as in `Op::Const`. Integers are computed in 128 bits and cut.
 
-use super::{Bin, Cmp, Inst, Kernel, Mem, MemId, Op, Reg, Un};
-use crate::base::IdxVec;
+use super::{Argument, Bin, Cmp, Inst, Kernel, Loop, Mem, MemId, Op, Reg, Un};
+use crate::base::{Id, IdxVec};
 use crate::dispatch;
 use crate::types::Cast;
 use crate::types::DType;
+use smallvec::SmallVec;
 
 /// An operand of one call. Several may lie in one memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,10 +24,7 @@ pub struct Operand {
 /// of them writes.
 pub fn run(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
     assert_eq!(operands.len(), kernel.mems.len(), "operands of a kernel");
-    assert!(
-        kernel.stop.is_none() && !kernel.scatters() || lanes <= 1,
-        "a kernel that stops, or writes elements of tables, runs with one lane"
-    );
+    assert!(!kernel.is_single() || lanes <= 1, "a kernel that stops, writes elements of tables or runs loops has one lane");
     if lanes == 0 || steps == 0 {
         return if lanes == 0 { steps } else { 0 };
     }
@@ -34,7 +32,9 @@ pub fn run(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], lane
         (0..lanes).map(|l| kernel.carries.iter().map(|c| read(kernel, memories, operands, c.mem, l, 0)).collect()).collect();
     let mut ran = 0;
     for t in 0..steps {
-        let values: Vec<_> = (0..lanes).map(|l| step(kernel, memories, operands, &carried[l], l, t, first)).collect();
+        let number = first.wrapping_add(t as i64);
+        let reads = |lane| At { kernel, memories, operands, lane, t };
+        let values: Vec<_> = (0..lanes).filter_map(|l| step(kernel, &reads(l), &carried[l], number, &mut |_| false)).collect();
         for store in &kernel.stores {
             (0..lanes).for_each(|l| match store.at {
                 Some(at) => scattered(kernel, memories, operands, (store.mem, values[l][at]), t, values[l][store.value]),
@@ -53,32 +53,102 @@ pub fn run(kernel: &Kernel, memories: &mut [Vec<u8>], operands: &[Operand], lane
     ran
 }
 
-/// The values of one lane in one step.
-fn step(
-    kernel: &Kernel,
-    memories: &[Vec<u8>],
-    operands: &[Operand],
-    carried: &[u64],
+/// What a step of one lane reads in memory.
+pub trait Reads {
+    /// The element of an operand.
+    fn load(&self, mem: MemId) -> u64;
+    /// The element of a table with this number, which is that of one.
+    fn element(&self, mem: MemId, number: usize) -> u64;
+}
+
+/// The same in a lane and a step.
+struct At<'a> {
+    kernel: &'a Kernel,
+    memories: &'a [Vec<u8>],
+    operands: &'a [Operand],
     lane: usize,
     t: usize,
-    first: i64,
-) -> IdxVec<Reg, u64> {
-    let mut values = IdxVec::new();
-    for inst in kernel.body.iter() {
+}
+
+impl Reads for At<'_> {
+    fn load(&self, mem: MemId) -> u64 {
+        read(self.kernel, self.memories, self.operands, mem, self.lane, self.t)
+    }
+    fn element(&self, mem: MemId, number: usize) -> u64 {
+        gathered(self.kernel, self.memories, self.operands, (mem, number as u64), self.t)
+    }
+}
+
+/// What a loop in a step reads.
+struct Within<'a> {
+    inner: &'a Loop,
+    around: &'a dyn Reads,
+    values: &'a IdxVec<Reg, u64>,
+}
+
+impl Reads for Within<'_> {
+    fn load(&self, mem: MemId) -> u64 {
+        match self.inner.operands[mem.idx()] {
+            Argument::Value(r) => self.values[r],
+            Argument::Table(table, first) => self.around.element(table, first),
+        }
+    }
+    fn element(&self, mem: MemId, number: usize) -> u64 {
+        match self.inner.operands[mem.idx()] {
+            Argument::Table(table, first) => self.around.element(table, first + number),
+            Argument::Value(_) => panic!("m{} is no table", mem.0),
+        }
+    }
+}
+
+/// The values of one lane in the step with this number. `halts` is told of the instructions of each step of a loop in it; `None` where it says
+/// that nothing is wanted any more.
+pub fn step(
+    kernel: &Kernel,
+    reads: &dyn Reads,
+    carried: &[u64],
+    number: i64,
+    halts: &mut dyn FnMut(usize) -> bool,
+) -> Option<IdxVec<Reg, u64>> {
+    let (mut values, mut last): (IdxVec<Reg, u64>, Vec<(Reg, Vec<u64>)>) = (IdxVec::new(), vec![]);
+    for (r, inst) in kernel.body.enumerate() {
         let value = match &inst.op {
-            Op::Step => first.wrapping_add(t as i64) as u64,
-            Op::Load(m) => read(kernel, memories, operands, *m, lane, t),
-            Op::Gather(m, index) => gathered(kernel, memories, operands, (*m, values[*index]), t),
+            Op::Step => number as u64,
+            Op::Load(m) => reads.load(*m),
+            Op::Gather(m, index) => reads.element(*m, values[*index].min(kernel.mems[*m].table as u64 - 1) as usize),
             Op::Carry(c) => carried[c.0 as usize],
+            Op::Loop(inner) => {
+                let (ran, carries) = looped(inner, &Within { inner, around: reads, values: &values }, values[inner.steps] as i64, halts)?;
+                last.push((r, carries));
+                ran
+            }
+            Op::Last(of, carry) => last.iter().find(|l| l.0 == *of).expect("a loop before").1[carry.idx()],
             _ => {
-                let args: Vec<u64> = inst.op.uses().iter().map(|&r| values[r]).collect();
+                let args: SmallVec<[u64; 3]> = inst.op.uses().iter().map(|&r| values[r]).collect();
                 let from = inst.op.uses().first().map_or(inst.dtype, |&r| kernel.dtype(r));
                 compute(inst, from, &args)
             }
         };
         values.push(value);
     }
-    values
+    Some(values)
+}
+
+/// All steps of a loop in a step: how many ran, and its carries.
+fn looped(inner: &Loop, reads: &dyn Reads, steps: i64, halts: &mut dyn FnMut(usize) -> bool) -> Option<(u64, Vec<u64>)> {
+    let kernel = &*inner.kernel;
+    let mut carried: Vec<u64> = kernel.carries.iter().map(|c| reads.load(c.mem)).collect();
+    for t in 0..steps.max(0) {
+        if halts(kernel.body.len()) {
+            return None;
+        }
+        let values = step(kernel, reads, &carried, t, halts)?;
+        carried = kernel.carries.iter().map(|c| values[c.next]).collect();
+        if kernel.stop.is_some_and(|stop| values[stop] != 0) {
+            return Some((t as u64 + 1, carried));
+        }
+    }
+    Some((steps.max(0) as u64, carried))
 }
 
 /// The value of an instruction that depends on its arguments alone; `from` is the dtype of the first.
@@ -93,7 +163,7 @@ pub fn compute(inst: &Inst, from: DType, args: &[u64]) -> u64 {
         Op::Convert(_) => convert(from, inst.dtype, args[0]),
         Op::Bits(_) => args[0],
         Op::Call(f, _) => f.value(f64::from_bits(args[0]), args.get(1).map_or(0.0, |&y| f64::from_bits(y))).to_bits(),
-        Op::Step | Op::Load(_) | Op::Gather(..) | Op::Carry(_) => panic!("{:?} depends on the step", inst.op),
+        Op::Step | Op::Load(_) | Op::Gather(..) | Op::Carry(_) | Op::Loop(_) | Op::Last(..) => panic!("{:?} depends on the step", inst.op),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::base::IdxVec;
 use crate::scalar::called;
 use crate::types::DType;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 crate::id! {
     /// A value of a kernel's body: the position of the instruction that makes it.
@@ -193,6 +194,30 @@ pub enum Op {
     /// A function of this machine on one or two f64 values, f64. It has no effects: where only selections use it and none takes it, an
     /// engine may leave it out.
     Call(HostFn, SmallVec<[Reg; 2]>),
+    /// A loop that the step runs: how many of its steps ran, i64. Such a kernel runs with one lane.
+    Loop(Loop),
+    /// A carry of a loop (the value is that of its instruction) behind the last of its steps.
+    Last(Reg, CarryId),
+}
+
+/// A loop in a step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Loop {
+    /// What it does: it stores nothing, and its steps are counted from 0.
+    pub kernel: Arc<Kernel>,
+    /// What its operands are.
+    pub operands: SmallVec<[Argument; 8]>,
+    /// How many steps (i64) it runs at most; none where that is negative.
+    pub steps: Reg,
+}
+
+/// What an operand of a loop in a step is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Argument {
+    /// A value of the step: the loop loads it, or a carry begins with it.
+    Value(Reg),
+    /// A table of the step's, from the element with this number on.
+    Table(MemId, usize),
 }
 
 /// An instruction: what it computes, and the dtype of its value.
@@ -228,6 +253,16 @@ impl Op {
             Op::Bin(_, x, y) | Op::Cmp(_, x, y) => SmallVec::from_slice(&[*x, *y]),
             Op::Fma(x, y, z) | Op::Select(x, y, z) => SmallVec::from_slice(&[*x, *y, *z]),
             Op::Call(_, args) => args.iter().copied().collect(),
+            Op::Loop(inner) => inner.values().chain([inner.steps]).collect(),
+            Op::Last(of, _) => SmallVec::from_slice(&[*of]),
+        }
+    }
+    /// The operands that it reads.
+    pub fn reads(&self) -> SmallVec<[MemId; 2]> {
+        match self {
+            Op::Load(mem) | Op::Gather(mem, _) => SmallVec::from_slice(&[*mem]),
+            Op::Loop(inner) => inner.operands.iter().filter_map(|argument| argument.table()).collect(),
+            _ => SmallVec::new(),
         }
     }
     /// The same of other values.
@@ -243,7 +278,29 @@ impl Op {
             Op::Fma(x, y, z) => Op::Fma(f(*x), f(*y), f(*z)),
             Op::Select(x, y, z) => Op::Select(f(*x), f(*y), f(*z)),
             Op::Call(host, args) => Op::Call(*host, args.iter().map(|&r| f(r)).collect()),
+            Op::Loop(inner) => {
+                let argument = |argument: &Argument| match *argument {
+                    Argument::Value(r) => Argument::Value(f(r)),
+                    table => table,
+                };
+                Op::Loop(Loop { steps: f(inner.steps), operands: inner.operands.iter().map(argument).collect(), ..inner.clone() })
+            }
+            Op::Last(of, carry) => Op::Last(f(*of), *carry),
         }
+    }
+}
+
+impl Argument {
+    /// The table that it is, or a part of.
+    fn table(&self) -> Option<MemId> {
+        if let Argument::Table(mem, _) = self { Some(*mem) } else { None }
+    }
+}
+
+impl Loop {
+    /// The values of the step that it is given.
+    fn values(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.operands.iter().filter_map(|argument| if let Argument::Value(r) = argument { Some(*r) } else { None })
     }
 }
 
@@ -275,6 +332,22 @@ impl Kernel {
     /// True where it writes elements of tables by their numbers.
     pub fn scatters(&self) -> bool {
         self.stores.iter().any(|s| s.at.is_some())
+    }
+    /// The loops that a step runs.
+    pub fn loops(&self) -> impl Iterator<Item = &Loop> {
+        self.body.iter().filter_map(|inst| if let Op::Loop(inner) = &inst.op { Some(inner) } else { None })
+    }
+    /// True where a step runs loops.
+    pub fn has_loops(&self) -> bool {
+        self.loops().next().is_some()
+    }
+    /// Instructions, those of loops in the step too.
+    pub fn size(&self) -> usize {
+        self.body.len() + self.loops().map(|inner| inner.kernel.size()).sum::<usize>()
+    }
+    /// True where it runs with one lane: it stops, writes elements of tables by their numbers, or runs loops.
+    pub fn is_single(&self) -> bool {
+        self.stop.is_some() || self.scatters() || self.has_loops()
     }
     /// True per value that differs between lanes.
     pub fn varying(&self) -> IdxVec<Reg, bool> {

@@ -10,7 +10,7 @@
 //! store m0 <- r2
 //! ```
 
-use super::{Inst, Kernel, Lane, Op, Reg};
+use super::{Argument, Inst, Kernel, Lane, Loop, Op, Reg};
 use crate::types::DType;
 use std::fmt;
 
@@ -26,6 +26,9 @@ impl fmt::Display for Kernel {
         }
         for (r, inst) in self.body.enumerate() {
             writeln!(f, "r{}: {inst}", r.0)?;
+            if let Op::Loop(inner) = &inst.op {
+                looped(f, inner)?;
+            }
         }
         for store in &self.stores {
             let at = store.at.map_or(String::new(), |at| format!("[r{}]", at.0));
@@ -33,6 +36,17 @@ impl fmt::Display for Kernel {
         }
         self.stop.map_or(Ok(()), |stop| writeln!(f, "stop r{}", stop.0))
     }
+}
+
+/// A loop in a step: what its operands are, and its kernel, indented.
+fn looped(f: &mut fmt::Formatter<'_>, inner: &Loop) -> fmt::Result {
+    for (id, argument) in inner.kernel.mems.ids().zip(&inner.operands) {
+        match argument {
+            Argument::Value(r) => writeln!(f, "    m{} is r{}", id.0, r.0)?,
+            Argument::Table(table, first) => writeln!(f, "    m{} is m{}[{first}..]", id.0, table.0)?,
+        }
+    }
+    inner.kernel.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))
 }
 
 fn per_lane(lane: Lane) -> String {
@@ -46,7 +60,10 @@ fn per_lane(lane: Lane) -> String {
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} = {}", self.dtype.short(), name(self))?;
-        self.op.uses().iter().try_for_each(|Reg(r)| write!(f, " r{r}"))
+        match &self.op {
+            Op::Loop(inner) => write!(f, " r{} steps", inner.steps.0),
+            op => op.uses().iter().try_for_each(|Reg(r)| write!(f, " r{r}")),
+        }
     }
 }
 
@@ -66,6 +83,8 @@ fn name(inst: &Inst) -> String {
         Op::Convert(_) => "convert".into(),
         Op::Bits(_) => "bits".into(),
         Op::Call(f, _) => format!("call {}", format!("{f:?}").to_lowercase()),
+        Op::Loop(_) => "loop".into(),
+        Op::Last(_, carry) => format!("last c{} of", carry.0),
     }
 }
 

@@ -7,7 +7,7 @@ mod ints;
 mod tests;
 
 use super::interp;
-use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Loop, Mem, MemId, Op, Reg, Store, Un};
 use crate::base::IdxVec;
 use crate::scalar::{ElemOp, Rule, lanes};
 use crate::types::{Array, DType};
@@ -71,6 +71,11 @@ impl Builder {
         let now = self.emit(Op::Carry(carry), dtype);
         self.kernel.carries[carry].next = now;
         (carry, now)
+    }
+    /// What a step sees of a carry.
+    pub fn carried(&mut self, carry: CarryId) -> Reg {
+        let dtype = self.kernel.mems[self.kernel.carries[carry].mem].dtype;
+        self.emit(Op::Carry(carry), dtype)
     }
     /// What the next step sees of a carry.
     pub fn set_next(&mut self, carry: CarryId, next: Reg) {
@@ -243,6 +248,17 @@ impl Builder {
         self.emit(Op::Call(f, SmallVec::from_slice(args)), DType::F64)
     }
 
+    /// A loop that the step runs: how many of its steps ran.
+    pub fn looped(&mut self, inner: Loop) -> Reg {
+        self.emit(Op::Loop(inner), DType::I64)
+    }
+    /// A carry of a loop that the step runs, behind the last of its steps.
+    pub fn last(&mut self, of: Reg, carry: CarryId) -> Reg {
+        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
+        let dtype = inner.kernel.mems[inner.kernel.carries[carry].mem].dtype;
+        self.emit(Op::Last(of, carry), dtype)
+    }
+
     /// The value of a row of the elementwise table on raw inputs, as the evaluator computes it; `None` where the row does not
     /// take them or cannot be expressed.
     pub fn apply(&mut self, op: ElemOp, ins: &[Reg]) -> Option<Reg> {
@@ -307,7 +323,8 @@ impl Builder {
     fn folded(&self, inst: &Inst) -> Option<u64> {
         let uses = inst.op.uses();
         let args: SmallVec<[u64; 3]> = uses.iter().map(|&r| self.known(r)).collect::<Option<_>>()?;
-        let from = self.dtype(*uses.first().filter(|_| !matches!(inst.op, Op::Call(..) | Op::Gather(..)))?);
+        let pure = !matches!(inst.op, Op::Call(..) | Op::Gather(..) | Op::Loop(_) | Op::Last(..));
+        let from = self.dtype(*uses.first().filter(|_| pure)?);
         let bits = interp::compute(inst, from, &args);
         (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)
     }

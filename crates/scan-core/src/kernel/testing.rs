@@ -1,5 +1,6 @@
 //! Random kernels with operands, for the tests of engines. A seed and the options tell the case.
 
+mod looped;
 mod random;
 mod rows;
 
@@ -46,6 +47,8 @@ pub struct Options {
     pub tables: bool,
     /// Whether kernels that run with one lane write elements of tables.
     pub scatters: bool,
+    /// Whether steps run loops, in kernels of one lane (where i64 is among the dtypes).
+    pub loops: bool,
     /// Number of computing instructions.
     pub insts: RangeInclusive<usize>,
     /// Number of lanes.
@@ -64,6 +67,7 @@ impl Default for Options {
             overlaps: false,
             tables: true,
             scatters: false,
+            loops: false,
             insts: 0..=30,
             lanes: 1..=70,
             steps: 1..=6,
@@ -120,10 +124,13 @@ pub fn case(seed: u64, options: &Options) -> Case {
         steps: random.within(&options.steps),
         first: random.below(5) as i64 - 2,
     };
-    let mut gen_ = Generator { random, options, case, pending: vec![] };
+    let mut gen_ = Generator { random, options, case, pending: vec![], depth: 0 };
     gen_.inputs();
     for _ in 0..gen_.random.within(&options.insts) {
         gen_.compute();
+    }
+    if options.loops {
+        gen_.looped();
     }
     gen_.outputs();
     gen_.case
@@ -135,6 +142,8 @@ struct Generator<'a> {
     case: Case,
     /// Operands that a store is still to be made for.
     pending: Vec<MemId>,
+    /// In so many loops of a step.
+    depth: usize,
 }
 
 impl Generator<'_> {
@@ -318,6 +327,7 @@ impl Generator<'_> {
                 self.push(Op::Convert(x), dtype);
             }
             14 => self.bits(dtype),
+            15 if self.options.loops && self.random.one_in(2) => self.looped(),
             15 => self.gather(dtype),
             _ => self.call(),
         }
@@ -325,7 +335,7 @@ impl Generator<'_> {
 
     /// An element of a table, by a number that may lie outside.
     fn gather(&mut self, dtype: DType) {
-        if !self.options.tables || !self.options.dtypes.contains(&DType::I64) {
+        if !self.options.tables || self.depth > 0 || !self.options.dtypes.contains(&DType::I64) {
             return;
         }
         let (table, size) = (1 + self.random.below(9), dtype.size());

@@ -45,7 +45,7 @@ impl Unswitched {
     pub fn of(nest: &Nest) -> Option<Unswitched> {
         let kernel = &nest.kernel;
         let size = kernel.needed().iter().filter(|n| **n).count();
-        if size * nest.lanes * nest.steps * nest.places() < WORTH || kernel.stop.is_some() {
+        if size * nest.lanes * nest.steps * nest.places() < WORTH || kernel.is_single() {
             return None;
         }
         let mut best: Option<(usize, Unswitched)> = None;
@@ -93,7 +93,7 @@ impl Condition {
                     uses[k] == Use::Read && stays && nest.strides[k].outer.iter().all(|&far| far == 0)
                 }
                 Op::Step => nest.steps == 1,
-                Op::Gather(..) | Op::Carry(_) | Op::Call(..) => false,
+                Op::Gather(..) | Op::Carry(_) | Op::Call(..) | Op::Loop(_) | Op::Last(..) => false,
                 _ => true,
             };
             cone.extend(op.uses().into_iter().filter(|u| !cone.contains(u)).collect::<SmallVec<[Reg; 3]>>());

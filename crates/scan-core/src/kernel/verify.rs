@@ -1,6 +1,6 @@
 //! What holds of every kernel that an engine is given.
 
-use super::{Bin, Carry, Inst, Kernel, Lane, MemId, Op, Reg, Store, Un};
+use super::{Argument, Bin, Carry, Inst, Kernel, Lane, Loop, MemId, Op, Reg, Store, Un};
 use crate::base::{Diagnostic, IdxVec, Result};
 use crate::types::DType;
 
@@ -40,6 +40,7 @@ fn known(kernel: &Kernel, r: Reg, inst: &Inst) -> Checked {
     let exists = match inst.op {
         Op::Load(m) => kernel.mems.get(m).is_some(),
         Op::Gather(m, index) => kernel.mems.get(m).is_some() && index < r,
+        Op::Last(of, carry) => of < r && matches!(&kernel.body[of].op, Op::Loop(inner) if inner.kernel.carries.get(carry).is_some()),
         Op::Carry(c) => kernel.carries.get(c).is_some_and(|c| kernel.mems.get(c.mem).is_some()),
         _ => inst.op.uses().iter().all(|&used| used < r),
     };
@@ -62,9 +63,37 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
         Op::Select(c, x, y) => of(*c) == DType::Bool && dtype == of(*x) && dtype == of(*y),
         Op::Convert(_) => true,
         Op::Bits(x) => same_bits(dtype, of(*x)) || same_bits(of(*x), dtype),
+        Op::Loop(inner) => {
+            looped(kernel, inner)?;
+            dtype == DType::I64 && of(inner.steps) == DType::I64
+        }
+        Op::Last(r, carry) => match &kernel.body[*r].op {
+            Op::Loop(inner) => dtype == inner.kernel.mems[inner.kernel.carries[*carry].mem].dtype,
+            _ => false,
+        },
         Op::Call(f, args) => dtype == DType::F64 && args.len() == f.arity() && args.iter().all(|r| of(*r) == DType::F64),
     };
     ensure(holds, || format!("`{:?}` of {:?} as {dtype}", inst.op, inst.op.uses().iter().map(|&r| of(r).short()).collect::<Vec<_>>()))
+}
+
+/// A loop in a step is a kernel of its own that stores nothing, and is given what it takes.
+fn looped(kernel: &Kernel, inner: &Loop) -> Checked {
+    let own = &*inner.kernel;
+    check(own).map_err(|text| format!("in the loop: {text}"))?;
+    ensure(own.stores.is_empty() && own.mems.len() == inner.operands.len(), || "a loop that stores, or is not given all".into())?;
+    for ((id, mem), argument) in own.mems.enumerate().zip(&inner.operands) {
+        let carried = own.carries.iter().any(|c| c.mem == id);
+        let holds = mem.lane == Lane::Uniform
+            && match *argument {
+                Argument::Value(r) => mem.table == 0 && mem.dtype == kernel.dtype(r),
+                Argument::Table(table, first) => {
+                    let fits = kernel.mems.get(table).is_some_and(|of| of.dtype == mem.dtype && first + mem.table <= of.table);
+                    fits && mem.table > 0 && !carried && is_table(kernel, table)
+                }
+            };
+        ensure(holds, || format!("a loop is not given what its m{} is", id.0))?;
+    }
+    Ok(())
 }
 
 /// An operand that is the same for all lanes, has elements to choose from, and is not written but at numbers.

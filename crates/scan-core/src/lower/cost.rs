@@ -1,12 +1,12 @@
 //! What a step costs as one kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
-use super::inner::{InnerKernel, InnerList};
+use super::inner::{Count, InnerKernel, InnerList};
 use super::mixed::{Item, MixedLoop, Work};
 use super::scan::LoopKernel;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};
-use crate::kernel::{Bin, Inst, Kernel, Lane, Mem, Nest, Op, Un};
+use crate::kernel::{Bin, Inst, Kernel, Lane, Loop, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
 use crate::types::DType;
 use crate::types::shape::count;
@@ -49,7 +49,7 @@ impl LoopKernel {
     /// True where a list of kernels may be quicker.
     pub fn is_long(&self) -> bool {
         let apart = self.kernel.mems.iter().any(|m| matches!(m.lane, Lane::Apart(_)));
-        self.kernel.body.len() >= LONG || apart && self.nanoseconds() > SLOW
+        self.kernel.size() >= LONG || apart && self.nanoseconds() > SLOW
     }
     /// Bools that tell whether it did what the law does.
     pub fn flags(&self) -> usize {
@@ -63,13 +63,12 @@ impl LoopKernel {
             return VECTOR * of_a_block * self.lanes.div_ceil(WIDTH) as f64;
         }
         let spilled = self.kernel.carries.len().saturating_sub(REGISTERS);
-        self.kernel.body.iter().map(scalar).sum::<f64>() + SPILL * spilled as f64
+        taken(&self.kernel) + SPILL * spilled as f64
     }
 }
 
 /// True where stages take less than the kernel of one lane that they are made of. What waits for the step before takes as long as its chain.
 pub(crate) fn worth_stages(kernel: &Kernel, stages: &Distributed) -> bool {
-    let taken = |kernel: &Kernel| kernel.body.iter().map(scalar).sum::<f64>();
     let chain = stages.chain(kernel);
     let before = taken(kernel).max(chain);
     let (lanes, ordered): (Vec<_>, Vec<_>) = stages.stages.iter().partition(|stage| stage.lanes);
@@ -85,6 +84,17 @@ pub(crate) fn worth_stages(kernel: &Kernel, stages: &Distributed) -> bool {
 const BETWEEN: f64 = 0.3;
 const CALL: f64 = 0.2;
 const SPEEDUP: f64 = 4.0;
+
+/// What a step of a kernel of one lane takes, one instruction after the other.
+fn taken(kernel: &Kernel) -> f64 {
+    kernel.body.iter().map(|inst| if let Op::Loop(inner) = &inst.op { looped_within(kernel, inner) } else { scalar(inst) }).sum()
+}
+
+/// The same of all steps of a loop in it.
+fn looped_within(kernel: &Kernel, inner: &Loop) -> f64 {
+    let steps = if let Op::Const(n) = kernel.body[inner.steps].op { n as f64 } else { Count::GUESSED as f64 };
+    steps * taken(&inner.kernel)
+}
 
 /// What an instruction takes in a kernel of one lane, of which several run at once.
 fn scalar(inst: &Inst) -> f64 {
@@ -163,7 +173,7 @@ fn direct(op: &crate::ir::Op, item: &Item) -> f64 {
     }
 }
 fn nest(nest: &Nest, steps: usize) -> f64 {
-    let run = VECTOR * (nest.kernel.body.len() * steps * nest.lanes.div_ceil(WIDTH)) as f64;
+    let run = VECTOR * (nest.kernel.size() * steps * nest.lanes.div_ceil(WIDTH)) as f64;
     KERNEL + nest.places() as f64 * (run + if nest.outer.is_empty() { 0.0 } else { PLACE })
 }
 fn looped(inner: &InnerKernel) -> f64 {

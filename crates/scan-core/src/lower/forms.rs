@@ -2,6 +2,7 @@
 
 use super::dynamic_slice::dynamic_slice;
 use super::nodes::Lowering;
+use super::rooms::roomy;
 use super::{Lowered, refuse};
 use crate::ir::op::*;
 use crate::ir::{Node, Op};
@@ -73,8 +74,9 @@ impl Lowering<'_> {
             Op::LegacyDraw(_) => refuse(DRAWS),
             // Where their inputs are known, so are they.
             Op::DimOf(_) | Op::Const(_) | Op::Arange(_) | Op::Eye(_) => refuse("its elements depend on values"),
-            Op::Scan(_) => refuse("it holds a loop"),
+            Op::Scan(_) => self.looped(node),
             op @ Op::Native(_) if dynamic_slice(op).is_some() => self.picked(node, shape).map(one),
+            op @ Op::Native(_) if roomy(op).is_some() => self.looped(node),
             Op::Extern(_) | Op::Native(_) => refuse("it is not made of operations that a kernel has"),
         }
     }

@@ -7,7 +7,7 @@ use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
 use super::votes::Votes;
 use super::window::Window;
 use super::{Lowered, refuse};
-use crate::base::{Diagnostic, Id, Result};
+use crate::base::{Diagnostic, Id, Result, Span};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
 use crate::kernel::{LEVELS, Nest};
@@ -26,6 +26,8 @@ pub(crate) enum Count {
 }
 
 impl Count {
+    /// Steps of a loop of which nothing is known.
+    pub const GUESSED: usize = 16;
     /// So many at most.
     pub fn most(&self) -> usize {
         match self {
@@ -36,13 +38,11 @@ impl Count {
     pub fn about(&self) -> usize {
         match self {
             Count::Known(n) => *n,
-            Count::Read(_, n) => (*n).min(GUESSED),
+            Count::Read(_, n) => (*n).min(Count::GUESSED),
         }
     }
 }
 
-/// Steps of a loop of which nothing is known.
-const GUESSED: usize = 16;
 /// Rows of a state of a loop in a step take so many bytes at most.
 const ROWS: usize = 1 << 26;
 
@@ -65,6 +65,8 @@ pub(crate) struct InnerKernel {
     pub failed: Option<Place>,
     /// Where it tells how many steps it ran.
     pub ran: Option<Place>,
+    /// Where the user wrote the loops that its steps run.
+    pub loops: Vec<Span>,
 }
 
 /// A loop whose step is a list.
@@ -265,7 +267,7 @@ fn takes_last(body: &Graph, node: &Node) -> bool {
 }
 
 /// True where of each state of a loop nothing is read but the row that it ends with, which is the initial one where no step runs.
-fn reads_on(body: &Graph, node: &Node) -> bool {
+pub(super) fn reads_on(body: &Graph, node: &Node) -> bool {
     let Some(scan) = node.op.as_scan() else { return false };
     let users = |v: Value| body.nodes().iter().filter(move |n| n.ins.contains(&v));
     let ends = |n: &Node, ins: [Value; 2]| {

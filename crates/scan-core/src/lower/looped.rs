@@ -13,7 +13,7 @@ use crate::types::shape::count;
 use std::sync::Arc;
 
 /// A loop whose number of steps nothing bounds runs so many at most.
-const UNBOUNDED: usize = if usize::BITS < 64 { 1 << 28 } else { 1 << 40 };
+pub(super) const UNBOUNDED: usize = if usize::BITS < 64 { 1 << 28 } else { 1 << 40 };
 
 /// Where a loop in a step finds its inputs and keeps its rows.
 struct Around {
@@ -184,7 +184,9 @@ impl Planner<'_> {
         let ins = around.read();
         let outs = windows.iter().chain(&around.states).chain(&ran).cloned().collect();
         let votes = votes.zip(kernel.votes);
-        let work = Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, votes, failed, ran }));
+        let loops = kernel.loops.clone();
+        let work =
+            Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, votes, failed, ran, loops }));
         self.items.push(Item { work, ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);

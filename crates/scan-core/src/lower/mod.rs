@@ -27,6 +27,7 @@ mod looped;
 mod matrices;
 pub mod mixed;
 mod moves;
+mod nested;
 mod nodes;
 mod passes;
 mod picks;

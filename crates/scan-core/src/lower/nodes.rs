@@ -3,6 +3,7 @@
 use super::scan::known_shape;
 use super::value::{Layout, Val, bits_of, lanes_of};
 use super::{Lowered, refuse};
+use crate::base::Span;
 use crate::ir::op::*;
 use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::kernel::{Builder, Reg};
@@ -27,13 +28,17 @@ pub struct Lowering<'a> {
     guards: Vec<(NodeId, Reg)>,
     /// The node that is lowered.
     now: NodeId,
+    /// Loops in the step read slices that may reach beyond their arrays.
+    pub(super) slices: bool,
+    /// Where the user wrote the loops in the step.
+    pub(super) loops: Vec<Span>,
 }
 
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet.
     pub fn new(graph: &'a Graph, layout: Layout) -> Self {
         let (values, row_axes) = (vec![None; graph.n_values()], vec![None; graph.n_values()]);
-        Lowering { graph, builder: Builder::new(), layout, values, row_axes, guards: vec![], now: NodeId(0) }
+        Lowering { graph, builder: Builder::new(), layout, values, row_axes, guards: vec![], now: NodeId(0), slices: false, loops: vec![] }
     }
     /// How arrays become scalars.
     pub fn layout(&self) -> Layout {

@@ -1,10 +1,10 @@
 //! The step of a loop made ready for lowering: extents known, and told by the operands of each node.
 
-use super::Lowered;
 use super::axes::together;
 use super::dynamic_slice;
 use super::lengths::length;
 use super::scan::known_shape;
+use super::{Lowered, refuse};
 use crate::ir::op::BroadcastTo;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::scalar::ElemOp;
@@ -18,7 +18,13 @@ use rustc_hash::FxHashMap;
 /// # Errors
 /// What type inference reports.
 pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) -> Lowered<Graph> {
-    ready(&specialised(&scan.body, types, values)?)
+    let body = specialised(&scan.body, types, values)?;
+    // What does not read its rows may leave it out: the law says what is wrong.
+    let steps = |n: &Node| body.const_value(n.ins[Scan::N_STEPS]).and_then(Array::item_i64);
+    if body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_)) && steps(n).is_some_and(|n| n < 0)) {
+        return refuse("a loop of a negative number of steps");
+    }
+    ready(&body)
 }
 
 /// The body with what is computed of extents and constants computed, elementwise nodes given operands of one element or all.

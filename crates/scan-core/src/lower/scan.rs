@@ -1,6 +1,7 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
 use super::dynamic_slice::{self, reads_by_index};
+use super::nested::{reads_by_number, with_loops};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
@@ -9,6 +10,7 @@ use super::value::{Layout, Val};
 use super::votes::{Quorum, Votes, voted};
 use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
+use crate::base::Span;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
 use crate::kernel::{Bin, Builder, Kernel, Lane, Un};
 use crate::scalar::ElemOp;
@@ -78,6 +80,8 @@ pub struct LoopKernel {
     pub votes: Option<Votes>,
     /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
     pub before: Graph,
+    /// Where the user wrote the loops that its steps run.
+    pub loops: Vec<Span>,
 }
 
 /// A loop for body parameters of these types, all extents known, of which some have a value. Whether it stops may be told by what its lanes
@@ -86,7 +90,7 @@ pub struct LoopKernel {
 /// # Errors
 /// Why it is no kernel.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool) -> Lowered<LoopKernel> {
-    let body = prepared(scan, types, values)?;
+    let body = with_loops(scan, prepared(scan, types, values)?)?;
     let kinds = Kinds::new(scan, &body);
     kinds.check(&body)?;
     let tables = Tables::of(scan, &body, &kinds);
@@ -136,7 +140,7 @@ fn by_lanes(scan: &Scan, body: &Graph, kinds: &Kinds, largest: usize, quorum: Op
 }
 
 /// Elements that a step computes, or is given, but for those of tables. What only moves elements costs nothing where they are scalars.
-fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
+pub(super) fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<usize> {
     let size = |v: Value| match kinds.of(v) == Kind::Step && !tables.holds(v) {
         true => known_shape(body, v).map(|s| count(&s)),
         false => Ok(0),
@@ -226,10 +230,10 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         return refuse("a slice before the loop that may reach beyond its array");
     }
     let lanes = layout.lanes();
-    let kernel = lowering.builder.finish();
+    let (kernel, within, loops) = (lowering.builder.finish(), lowering.slices, lowering.loops);
     let guarded = mems.places.contains(&Place::Failed);
-    let slices = kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
-    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, votes, before })
+    let slices = within || kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
+    Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, votes, before, loops })
 }
 
 /// Makes the kernel stop where a condition holds.
@@ -328,13 +332,12 @@ impl Kinds {
         body.nodes().enumerate().filter(|(id, _)| self.live[id.0 as usize]).map(|n| n.1)
     }
     /// Refuses what must run step by step, and what may not run before the loop.
-    fn check(&self, body: &Graph) -> Lowered<()> {
+    pub(super) fn check(&self, body: &Graph) -> Lowered<()> {
         let lazy = self.nodes(body).any(|n| matches!(n.op, Op::IfElse(_)));
         for node in self.nodes(body) {
             let step = node.outs.iter().any(|&v| self.of(v) == Kind::Step);
             match &node.op {
                 Op::Extern(e) if step || !e.0.pure() => return refuse(format!("it calls `{}`", e.0.key())),
-                Op::Scan(_) if step => return refuse("it holds a loop"),
                 op if lazy && !step && op.def().can_fail() => return refuse(format!("`{}` may fail in a branch not taken", op.name())),
                 _ => {}
             }
@@ -351,12 +354,13 @@ impl Kinds {
         }
         let mut by_number = false;
         for node in self.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| self.of(out) == Kind::Step)) {
-            let picks = reads_by_index(&node.op) && !node.ins[1..].contains(&v);
+            let loops = reads_by_number(node, v);
+            let picks = loops || reads_by_index(&node.op) && !node.ins[1..].contains(&v);
             let shape_alone = node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
             if !picks && !shape_alone {
                 return false;
             }
-            by_number |= picks && node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
+            by_number |= loops || picks && node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
         }
         by_number
     }

@@ -280,9 +280,6 @@ pub fn joined<T: Copy + Send + 'static>(parts: &[Vec<T>]) -> Vec<T> {
 /// The elements of an iterator.
 pub fn collect<T: Send + 'static>(elements: impl Iterator<Item = T>) -> Vec<T> {
     let (least, most) = elements.size_hint();
-    if most.is_some_and(is_small::<T>) {
-        return elements.collect();
-    }
     let mut out = room(least);
     if most == Some(least) {
         out.extend(elements);

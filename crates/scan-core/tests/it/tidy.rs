@@ -64,7 +64,6 @@ const BY_OP: &[(&str, &str, &str)] = &[
     ("lower/rooms/mod.rs", "of_rows", "what ops make of rows whose number is an integer of the step"),
     ("lower/forms.rs", "form", "how a kernel computes each op"),
     ("lower/fusions.rs", "fold", "the folds that a kernel of several axes has"),
-    ("lower/scan.rs", "check", "what no kernel holds, in words for the user"),
     ("lower/stepwise/kinds.rs", "rows", "rows of all steps at once, beside those of `rowwise`"),
     ("lower/stepwise/kinds.rs", "cut_inputs", "the same, backwards"),
     ("lower/stepwise/body.rs", "rows_node", "what a row of each is made of"),

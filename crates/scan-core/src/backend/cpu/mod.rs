@@ -18,6 +18,8 @@ pub mod team;
 pub mod testing;
 #[allow(unsafe_code)]
 pub mod vm;
+#[allow(unsafe_code)]
+pub mod watch;
 
 #[cfg(all(feature = "jit", target_arch = "x86_64"))]
 #[allow(unsafe_code)]

@@ -35,8 +35,8 @@ impl NestPlan {
     pub fn new(nest: Nest) -> NestPlan {
         assert!(nest.lanes > 0 && nest.steps > 0, "the kernel of a nest has lanes and steps");
         assert!(
-            nest.kernel.stop.is_none() || nest.lanes == 1 && nest.outer.is_empty(),
-            "a kernel that stops has one lane and no axes around"
+            nest.kernel.stop.is_none() && !nest.kernel.has_loops() || nest.lanes == 1 && nest.outer.is_empty(),
+            "a kernel that stops, or runs loops, has one lane and no axes around"
         );
         let uses = Use::of(&nest.kernel);
         for (k, (mem, &of)) in nest.kernel.mems.iter().zip(&uses).enumerate() {
@@ -186,7 +186,7 @@ impl Laid {
     /// A run of all steps by generated code, which reads where operands lie and does not move that.
     fn generated(&mut self, nest: &NestPlan) -> Option<Vec<Action>> {
         let frame = nest.frame(self.now.as_ptr().cast(), (0, nest.steps));
-        let one = nest.outer.is_empty() && nest.kernel.stop.is_none();
+        let one = nest.outer.is_empty() && nest.kernel.stop.is_none() && !nest.kernel.has_loops();
         let (run, frame) = self.code.generated(frame).filter(|_| one)?;
         let frame = &**self.frame.insert(Box::new(frame));
         let moving = self.along.iter().flat_map(|(_, operands)| operands);

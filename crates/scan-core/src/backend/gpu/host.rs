@@ -22,6 +22,9 @@ pub fn taken(kernel: &Kernel) -> Result<Vec<Taken>, Refusal> {
     if kernel.scatters() {
         return Err(Refusal("it writes elements by their numbers, one step after the other".into()));
     }
+    if kernel.has_loops() {
+        return Err(Refusal("its steps run loops".into()));
+    }
     let refuse = |r: Reg| Err(Refusal(format!("it calls {}, which runs on the host alone", name(kernel, r))));
     for (r, inst) in kernel.body.enumerate() {
         let is = |r: Reg| called[r.0 as usize];

@@ -7,6 +7,7 @@ use super::home::Home;
 use super::kernels::Kernels;
 use super::lists::Lists;
 use super::mixed::Mixed;
+use super::nested::WITHIN;
 use super::paused::Common;
 use super::plan::plan;
 use super::ready::{Ready, is_any};
@@ -125,6 +126,7 @@ impl NativeLoop {
     /// The loops in its step that run as parts of that: where the user wrote them, and what they are.
     pub fn inner(&self) -> Vec<(Span, &'static str)> {
         let of = |v: &Arc<Variant>| match &**v {
+            Variant::Kernel(ready) => ready.plan.loops.iter().map(|&span| (span, WITHIN)).collect(),
             Variant::Mixed(mixed, _) => mixed.inner(),
             Variant::Switched(switched) => switched.all().iter().flat_map(|list| list.inner()).collect(),
             _ => vec![],
@@ -181,9 +183,9 @@ impl NativeLoop {
         let why = match lowered {
             Ok(plan) if !self.begins_as(ins, &plan.windows) => return (Variant::Refused(CHANGES.into()), 1),
             Ok(plan) => match self.quicker(&plan, types, values) {
-                Some(list) => return self.listed(list, format!("a kernel of {} instructions takes longer", plan.kernel.body.len())),
+                Some(list) => return self.listed(list, format!("a kernel of {} instructions takes longer", plan.kernel.size())),
                 None => {
-                    let cost = plan.kernel.body.len();
+                    let cost = plan.kernel.size();
                     return (Variant::Kernel(Box::new(Ready::new(&self.scan, plan, self.engine))), cost);
                 }
             },

@@ -8,6 +8,7 @@ use super::home::Home;
 use super::indexed::ByArrays;
 use super::kernels::{Kernels, Versions};
 use super::memories::{HeldRows, Memories, Steady};
+use super::nested::WITHIN;
 use super::plan::native;
 use super::segment::Segment;
 use super::there::{self, Laid, There};
@@ -94,6 +95,8 @@ pub(super) struct InnerLoop {
     /// Where it tells that the law must run the loop around.
     pub failed: Option<Place>,
     pub ran: Option<Place>,
+    /// Where the user wrote the loops that its steps run.
+    pub loops: Vec<Span>,
 }
 
 /// A loop in a step whose own step is a list.
@@ -190,6 +193,7 @@ impl Piece {
                     votes: inner.votes,
                     failed: inner.failed,
                     ran: inner.ran,
+                    loops: inner.loops,
                 }))
             }
             Work::For(inner) => {
@@ -326,7 +330,7 @@ impl Mixed {
     }
     /// Instructions of the kernels, and as many more for each part.
     pub fn instructions(&self) -> usize {
-        self.all().iter().map(|p| p.tier().map_or(10, |tier| 10 + tier.kernel().body.len())).sum()
+        self.all().iter().map(|p| p.tier().map_or(10, |tier| 10 + tier.kernel().size())).sum()
     }
     /// Per state: a step writes over the row that it read.
     pub fn in_place(&self) -> &[bool] {
@@ -341,12 +345,18 @@ impl Mixed {
     }
     /// The loops in the step that are parts of the list: where the user wrote them, and what they are.
     pub fn inner(&self) -> Vec<(Span, &'static str)> {
-        let what = |p: &Piece| match p.part {
-            Part::Loop(_) => Some((p.span, "a kernel in the step of the loop around")),
-            Part::For(_) => Some((p.span, "a list in the step of the loop around")),
-            _ => None,
-        };
-        self.all().into_iter().filter_map(what).collect()
+        let mut found = vec![];
+        for piece in self.all() {
+            match &piece.part {
+                Part::Loop(inner) => {
+                    found.push((piece.span, "a kernel in the step of the loop around"));
+                    found.extend(inner.loops.iter().map(|&span| (span, WITHIN)));
+                }
+                Part::For(_) => found.push((piece.span, "a list in the step of the loop around")),
+                _ => {}
+            }
+        }
+        found
     }
 
     /// What a step copies without computing anything: rows that are written after the step's parts, rows that are copied before a part

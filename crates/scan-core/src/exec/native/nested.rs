@@ -3,6 +3,7 @@
 use super::bound::{Bound, Halt, bytes_of};
 use super::memories::Memories;
 use super::mixed::{InnerFor, InnerLoop};
+use super::tier::Tiered;
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
 use crate::ir::{EvalCx, Scan};
 use crate::lower::inner::Count;
@@ -15,6 +16,9 @@ use smallvec::SmallVec;
 
 /// So many instructions of a kernel run between two looks at whether the caller wants to stop.
 const PORTION: usize = 1 << 22;
+
+/// What a loop in the step of a kernel is.
+pub(super) const WITHIN: &str = "a loop of the kernel of the loop around";
 
 /// The number of steps of a loop in a step.
 pub(super) enum Counted<'a> {
@@ -35,6 +39,7 @@ impl Counted<'_> {
 pub(super) struct LoopRun<'a> {
     pub(super) scan: &'a Scan,
     nest: NestRun<'a>,
+    tier: &'a Tiered,
     pub(super) count: Counted<'a>,
     /// Where it tells that it has stopped.
     stopped: Option<Spot<'a>>,
@@ -66,9 +71,10 @@ pub(super) struct ForRun<'a> {
 impl<'a> LoopRun<'a> {
     /// Of such a loop, with what finds its places.
     pub(super) fn new(inner: &'a InnerLoop, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
-        let work = inner.nest.lanes * inner.nest.kernel.body.len();
+        let work = inner.nest.lanes * inner.nest.kernel.size();
         LoopRun {
             scan: &inner.scan,
+            tier: &inner.tier,
             nest: inner.tier.nest(&inner.nest, inner.operands.iter().map(at), counts),
             count: counted(&inner.count, at),
             stopped: inner.stopped.as_ref().map(at),
@@ -96,7 +102,7 @@ impl<'a> LoopRun<'a> {
             if done > 0 {
                 cx.check_clock()?;
             }
-            done += self.nest.run_part(k, done, self.portion.min(n - done));
+            done += self.tier.watched(cx, || self.nest.run_part(k, done, self.portion.min(n - done)))?;
             stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool))
                 || self.votes.is_some_and(|(spot, votes)| with_bools(&spot.at(k), votes.voters, |cast| votes.stop(cast)));
         }

@@ -227,7 +227,8 @@ impl Ready {
             operands.push(Operand { memory, offset, stride });
         }
         let (lanes, at) = (self.plan.lanes, done as i64);
-        let _ = if standing.shared { self.tier.run(&operands, lanes, 1, at) } else { self.tier.run_alone(&operands, lanes, 1, at) };
+        let _ =
+            if standing.shared { self.tier.run(&operands, lanes, 1, at) } else { self.tier.run_watched(cx, &operands, lanes, 1, at)? };
         Ok(())
     }
 
@@ -314,7 +315,7 @@ impl Ready {
                 cx.reached(*done);
                 continue;
             }
-            *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_alone(now, lanes, steps, at) };
+            *done += if shared { self.tier.run(now, lanes, steps, at) } else { self.tier.run_watched(cx, now, lanes, steps, at)? };
             cx.reached(*done);
         }
         Ok(is_any(told.stopped))
@@ -328,7 +329,7 @@ impl Ready {
 
     /// Steps that have so many instructions.
     fn most(&self, portion: usize) -> usize {
-        (portion / (self.plan.lanes * self.plan.kernel.body.len()).max(1)).max(1)
+        (portion / (self.plan.lanes * self.plan.kernel.size()).max(1)).max(1)
     }
 
     /// True where calls are worth several threads.

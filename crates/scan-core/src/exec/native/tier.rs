@@ -3,8 +3,11 @@
 use super::device::OnDevice;
 use crate::backend::cpu::code;
 use crate::backend::cpu::team::{self, run_parallel};
+use crate::backend::cpu::watch::watched;
 use crate::backend::cpu::{Code, NestPlan, NestRun, Operand, Refusal, Spot, Steps, native, vm};
 use crate::backend::gpu::DeviceRef;
+use crate::base::Result;
+use crate::ir::EvalCx;
 use crate::kernel::Kernel;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -55,13 +58,20 @@ impl Engine {
     }
     /// Why a kernel is too long for a device; `None` elsewhere.
     pub fn too_long(self, kernel: &Kernel) -> Option<String> {
-        if let Engine::Device(device) = self { device.0.traits().too_long(kernel) } else { None }
+        match self {
+            Engine::Device(_) if kernel.has_loops() => Some("its steps run loops".into()),
+            Engine::Device(device) => device.0.traits().too_long(kernel),
+            _ => None,
+        }
     }
 }
 
 /// Machine code is made when a kernel has this many lanes × steps × instructions behind or before it: about what the vm does
 /// in the time of a compilation.
 const PAYS: u64 = 200_000;
+
+/// The same of an instruction of a kernel whose steps run loops: some steps of these, one value after the other.
+const SLOW: usize = 200;
 
 /// What one run more costs the vm, in the same measure.
 const RUN: u64 = 400;
@@ -71,16 +81,19 @@ pub struct Tiered {
     kernel: Kernel,
     engine: Engine,
     vm: OnceLock<Arc<dyn Code>>,
-    native: OnceLock<Result<Arc<dyn Code>, Refusal>>,
+    native: OnceLock<std::result::Result<Arc<dyn Code>, Refusal>>,
     work: AtomicU64,
     device: Option<OnDevice>,
+    /// Its steps run loops.
+    loops: bool,
 }
 
 impl Tiered {
     /// Nothing is compiled yet.
     pub fn new(kernel: Kernel, engine: Engine) -> Tiered {
         let device = if let Engine::Device(device) = engine { Some(OnDevice::new(device)) } else { None };
-        Tiered { kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
+        let loops = kernel.has_loops();
+        Tiered { loops, kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
     }
     /// The kernel on a device, where it is to run there.
     pub fn device(&self) -> Option<&OnDevice> {
@@ -99,7 +112,8 @@ impl Tiered {
         if self.native.get().is_some() || self.device.as_ref().is_some_and(|d| !d.is_refused()) {
             return;
         }
-        let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(self.kernel.body.len() as u64);
+        let instructions = if self.loops { SLOW * self.kernel.size() } else { self.kernel.body.len() };
+        let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(instructions as u64);
         let work = work.saturating_add((runs as u64).saturating_mul(RUN));
         let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
         let wanted = match self.engine {
@@ -133,6 +147,29 @@ impl Tiered {
     /// Runs; the number of steps that ran.
     pub fn run(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {
         run_parallel(&**self.code(), &self.kernel, operands, lanes, steps, first, team::size().unwrap_or(1))
+    }
+    /// The same in this thread alone, looking now and then at whether the caller wants to stop where steps run loops.
+    ///
+    /// # Errors
+    /// That of who wants to stop.
+    pub fn run_watched(&self, cx: &mut EvalCx, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> Result<usize> {
+        self.watched(cx, || self.run_alone(operands, lanes, steps, first))
+    }
+    /// What `run` gives, which runs the kernel.
+    ///
+    /// # Errors
+    /// That of who wants to stop.
+    pub fn watched(&self, cx: &mut EvalCx, run: impl FnOnce() -> usize) -> Result<usize> {
+        if !self.loops {
+            return Ok(run());
+        }
+        let mut over = None;
+        let mut ask = || {
+            over = cx.check_clock().err();
+            over.is_some()
+        };
+        let ran = watched(&mut ask, run);
+        over.map_or(Ok(ran), Err)
     }
     /// The same in this thread alone.
     pub fn run_alone(&self, operands: &[Operand], lanes: usize, steps: usize, first: i64) -> usize {

@@ -25,8 +25,7 @@ impl Vectorized {
     /// Of a kernel of one lane with operands that lie at these places. `None` where its steps may depend on each other, or most of what they do
     /// is to read and to write.
     pub fn of(kernel: &Kernel, places: &[Place], engine: Engine) -> Option<Vectorized> {
-        let plain = kernel.carries.is_empty() && kernel.stop.is_none() && kernel.stores.iter().all(|store| store.at.is_none());
-        if !plain || counts_steps(kernel) {
+        if !kernel.carries.is_empty() || kernel.is_single() || counts_steps(kernel) {
             return None;
         }
         let mut wide = kernel.clone();

@@ -38,13 +38,19 @@ pub(super) struct Roomy {
     pub most: usize,
     /// That is certain; else it is to be looked at before it runs.
     pub sure: bool,
+    /// It may run no step: what is read of it is then what it began with.
+    pub rests: bool,
     types: Outs<Type>,
 }
 
 impl Roomy {
     /// As an op, which gives values of such types.
     pub fn op(scan: Arc<Scan>, (most, sure): (usize, bool), types: Outs<Type>) -> Op {
-        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure, types })))
+        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure, rests: false, types })))
+    }
+    /// One that may run no step, and of which it is to be looked at that it runs so many at most, as an op.
+    pub fn open(scan: Arc<Scan>, most: usize, types: Outs<Type>) -> Op {
+        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure: false, rests: true, types })))
     }
 }
 

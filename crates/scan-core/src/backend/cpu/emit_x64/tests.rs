@@ -94,6 +94,7 @@ fn options(dtypes: &[DType]) -> Options {
         overlaps: false,
         tables: true,
         scatters: false,
+        loops: false,
         insts: 1..=24,
         lanes: 1..=70,
         steps: 1..=6,

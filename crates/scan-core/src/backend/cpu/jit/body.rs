@@ -1,8 +1,10 @@
 //! Operations of a kernel as instructions of the code generator, per dtype.
 
 use super::convert::convert;
+use super::looped::{Done, Fuel};
+use super::pool::Pool;
 use super::select::{compared, converted};
-use crate::base::IdxVec;
+use crate::base::{Id, IdxVec};
 use crate::kernel::{Bin, CarryId, Cmp, HostFn, Kernel, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -54,13 +56,17 @@ pub struct Start<'a> {
     pub step: Value,
     /// Constants that are in registers, and what is read once.
     pub constants: &'a FxHashMap<Reg, Value>,
+    /// Where constants lie in memory, of loops in the step too.
+    pub pool: &'a Pool,
+    /// What loops in the step ask by.
+    pub fuel: Option<&'a Fuel>,
 }
 
 /// One step under construction.
 pub struct Body<'a, 'b> {
     pub builder: &'a mut FunctionBuilder<'b>,
     pub kernel: &'a Kernel,
-    start: &'a Start<'a>,
+    pub start: &'a Start<'a>,
     values: IdxVec<Reg, Option<Value>>,
     signatures: [Option<SigRef>; 2],
     /// How often each value is used.
@@ -69,6 +75,8 @@ pub struct Body<'a, 'b> {
     pub masks: FxHashMap<(Reg, DType), Value>,
     /// Per bool that is made of comparisons of floats alone, their dtype.
     pub compared: IdxVec<Reg, Option<DType>>,
+    /// The loops of the step so far.
+    pub done: Done,
 }
 
 /// Emits a step's instructions into the current block; the value of each that is needed.
@@ -82,6 +90,7 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg,
         uses: uses(kernel, needed),
         masks: FxHashMap::default(),
         compared: compared(kernel),
+        done: Done::default(),
     };
     for r in kernel.body.ids() {
         let value = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
@@ -122,6 +131,8 @@ impl Body<'_, '_> {
             }
             Op::Bits(x) => self.bits(inst.dtype, *x),
             Op::Call(f, args) => self.call(*f, args),
+            Op::Loop(inner) => self.looped(r, inner),
+            Op::Last(of, carry) => self.done[of][carry.idx()],
         }
     }
 

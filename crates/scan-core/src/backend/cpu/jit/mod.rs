@@ -4,6 +4,7 @@ mod body;
 mod convert;
 mod flat;
 mod isa;
+mod looped;
 mod place;
 mod pool;
 mod select;
@@ -38,16 +39,14 @@ pub fn compile(kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
 }
 
 fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Refusal> {
-    if kernel.body.len() > MAX_BODY {
-        return Err(Refusal(format!("{} instructions are too many", kernel.body.len())));
+    if kernel.size() > MAX_BODY {
+        return Err(Refusal(format!("{} instructions are too many", kernel.size())));
     }
     let mut module = module(isa);
     let needed = kernel.needed();
     let pool = pool::pool(kernel, &needed);
     match generate(&mut module, kernel, &needed, &pool) {
-        Ok(entry) => {
-            Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)), flat: Flat::of(kernel, &needed), _constants: pool.words }))
-        }
+        Ok(entry) => Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)), flat: Flat::of(kernel, &needed), _constants: pool })),
         Err(refusal) => {
             free(module);
             Err(refusal)
@@ -69,7 +68,7 @@ struct Machine {
     /// Where lanes may be run as steps.
     flat: Option<Flat>,
     /// The code reads them from here.
-    _constants: Box<[u64]>,
+    _constants: Pool,
 }
 
 impl Code for Machine {

@@ -1,9 +1,12 @@
 //! Constants that stay in registers. The code generator makes a float constant again at each use; where the instruction takes it
 //! from memory that costs nothing, elsewhere the loop loads it once, before the first step.
 
+use super::body::{flags, machine};
 use crate::base::IdxVec;
 use crate::kernel::{Bin, Cmp, Kernel, Op, Reg};
 use crate::types::DType;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::FunctionBuilder;
 use rustc_hash::FxHashMap;
 
 /// More would push the values of the step out of the registers.
@@ -15,6 +18,22 @@ pub struct Pool {
     pub words: Box<[u64]>,
     /// The place of each constant that is among them.
     pub places: Vec<(Reg, usize)>,
+    /// Those of the loops that a step runs.
+    pub inner: FxHashMap<Reg, Pool>,
+}
+
+impl Pool {
+    /// Loads them all, once.
+    pub fn loaded(&self, builder: &mut FunctionBuilder, kernel: &Kernel) -> FxHashMap<Reg, Value> {
+        let mut loaded: Vec<Option<Value>> = vec![None; self.words.len()];
+        let mut load = |r: Reg, place: usize| {
+            *loaded[place].get_or_insert_with(|| {
+                let address = builder.ins().iconst(types::I64, self.words.as_ptr().addr() as i64);
+                builder.ins().load(machine(kernel.dtype(r)), flags(), address, (place * size_of::<u64>()) as i32)
+            })
+        };
+        self.places.iter().map(|&(r, place)| (r, load(r, place))).collect()
+    }
 }
 
 /// True where instructions take one operand from memory.
@@ -22,7 +41,7 @@ const MEMORY_OPERANDS: bool = cfg!(target_arch = "x86_64");
 
 /// The constants of the values that are needed.
 pub fn pool(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Pool {
-    let mut pool = Pool { words: Box::default(), places: vec![] };
+    let mut pool = Pool { words: Box::default(), places: vec![], inner: FxHashMap::default() };
     let mut words: Vec<u64> = vec![];
     let mut known: FxHashMap<(u64, DType), usize> = FxHashMap::default();
     let uses = kernel.body.enumerate().filter(|(r, _)| needed[*r]).flat_map(|(_, inst)| in_register(&inst.op));
@@ -39,6 +58,11 @@ pub fn pool(kernel: &Kernel, needed: &IdxVec<Reg, bool>) -> Pool {
         pool.places.push((r, place));
     }
     pool.words = words.into();
+    for (r, inst) in kernel.body.enumerate() {
+        if let Op::Loop(inner) = &inst.op {
+            pool.inner.insert(r, self::pool(&inner.kernel, &inner.kernel.needed()));
+        }
+    }
     pool
 }
 

@@ -11,6 +11,7 @@
 //! ```
 
 use super::body::{self, Start, flags, machine};
+use super::looped::Fuel;
 use super::pool::Pool;
 use super::walk::{self, Walk};
 use crate::backend::cpu::Frame;
@@ -35,6 +36,8 @@ struct Loops<'a, 'b> {
     frame: Fields,
     /// Constants that are in registers, and what is read once.
     constants: FxHashMap<Reg, Value>,
+    pool: &'a Pool,
+    fuel: Option<&'a Fuel>,
 }
 
 /// What the frame holds.
@@ -54,18 +57,20 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: 
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let frame = fields(builder, entry, word);
-    let mut constants = constants(builder, kernel, word, pool);
+    let mut constants = pool.loaded(builder, kernel);
+    let fuel = Fuel::new(builder, kernel);
     let still: Vec<(Reg, MemId)> = still(kernel, needed);
     for &(r, m) in &still {
         let address = walk::first(builder, kernel, word, &frame, m, None);
         constants.insert(r, builder.ins().load(machine(kernel.dtype(r)), flags(), address, 0));
     }
     let touched = touched(kernel, needed, &still);
-    let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants };
+    let mut loops = Loops { builder, kernel, word, needed, touched, frame, constants, pool, fuel: fuel.as_ref() };
     let uniform = loops.load_carries(false, None);
     let (last, ran) = if loops.many_lanes() { loops.lanes(&uniform) } else { loops.lane(None, &uniform) };
     loops.store_carries(false, None, &last);
     loops.builder.ins().return_(&[ran]);
+    fuel.iter().for_each(|fuel| fuel.halt(builder, word));
     builder.seal_all_blocks();
 }
 
@@ -79,18 +84,6 @@ fn fields(builder: &mut FunctionBuilder, entry: Block, word: Type) -> Fields {
         steps: field(word, offset_of!(Frame, steps)),
         first: field(types::I64, offset_of!(Frame, first)),
     }
-}
-
-/// Loads the pool.
-fn constants(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, pool: &Pool) -> FxHashMap<Reg, Value> {
-    let mut loaded: Vec<Option<Value>> = vec![None; pool.words.len()];
-    let mut load = |r: Reg, place: usize| {
-        *loaded[place].get_or_insert_with(|| {
-            let address = builder.ins().iconst(word, pool.words.as_ptr().addr() as i64);
-            builder.ins().load(machine(kernel.dtype(r)), flags(), address, (place * size_of::<u64>()) as i32)
-        })
-    };
-    pool.places.iter().map(|&(r, place)| (r, load(r, place))).collect()
 }
 
 /// Loads of elements that stay what they are: read once, before the first step.
@@ -113,10 +106,7 @@ const REGISTERS: usize = 11;
 const OTHERS: usize = 3;
 
 fn touched(kernel: &Kernel, needed: &IdxVec<Reg, bool>, still: &[(Reg, MemId)]) -> Vec<MemId> {
-    let reads = |m: MemId| {
-        let of = |inst: &Inst| inst.op == Op::Load(m) || matches!(inst.op, Op::Gather(table, _) if table == m);
-        kernel.body.enumerate().any(|(r, inst)| needed[r] && of(inst))
-    };
+    let reads = |m: MemId| kernel.body.enumerate().any(|(r, inst)| needed[r] && inst.op.reads().contains(&m));
     let writes = |m: MemId| kernel.stores.iter().any(|s| s.mem == m);
     kernel.mems.ids().filter(|&m| (reads(m) || writes(m)) && !still.iter().any(|s| s.1 == m)).collect()
 }
@@ -222,6 +212,8 @@ impl Loops<'_, '_> {
             carries,
             step: self.number(t),
             constants: &self.constants,
+            pool: self.pool,
+            fuel: self.fuel,
         };
         let values = body::emit(self.builder, self.kernel, self.needed, &start);
         for store in &self.kernel.stores {

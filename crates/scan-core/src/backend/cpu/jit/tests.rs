@@ -34,6 +34,12 @@ fn random_kernels_that_stop() {
 }
 
 #[test]
+fn random_kernels_whose_steps_run_loops() {
+    random(70_000..71_500, &Options { lanes: 1..=1, steps: 1..=9, loops: true, scatters: true, ..Options::default() });
+    random(75_000..75_500, &Options { stop: true, steps: 1..=20, loops: true, insts: 10..=60, ..Options::default() });
+}
+
+#[test]
 fn random_kernels_of_many_lanes() {
     random(10_000..10_600, &Options { lanes: 1..=9, ..Options::default() });
 }

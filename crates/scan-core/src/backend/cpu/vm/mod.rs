@@ -1,6 +1,7 @@
 //! The engine that is always there: it interprets kernels over chunks of lanes whose values lie in a file of registers in the
 //! first cache. Each instruction is one call of a tight loop over the chunk; operands are read and written where they lie.
 
+mod looped;
 mod loops;
 mod program;
 mod run;
@@ -12,11 +13,15 @@ mod uses;
 use super::code::{Code, Frame};
 use super::isa::Isa;
 use crate::kernel::Kernel;
+use looped::Looped;
 use program::Program;
 use std::sync::OnceLock;
 
 /// Compiles a kernel for vector instructions (those of the processor, if it lacks them). It never refuses.
 pub fn compile(kernel: &Kernel, isa: Isa) -> Box<dyn Code> {
+    if kernel.has_loops() {
+        return Box::new(Looped(kernel.clone()));
+    }
     Box::new(Vm { kernel: kernel.clone(), isa: isa.min(Isa::machine()), programs: Default::default() })
 }
 

@@ -40,6 +40,11 @@ fn one_lane_has_the_bits_of_the_interpreter() {
 }
 
 #[test]
+fn loops_in_steps_have_the_bits_of_the_interpreter() {
+    sweep(5000..5600, &Options { lanes: 1..=1, loops: true, scatters: true, steps: 1..=5, ..everything() });
+}
+
+#[test]
 fn kernels_stop_where_the_interpreter_does() {
     sweep(3000..3500, &Options { stop: true, steps: 1..=9, scatters: true, ..everything() });
     sweep(30_000..32_000, &Options { stop: true, steps: 1..=9, ..narrow() });

@@ -17,24 +17,9 @@ pub fn without_bits(kernel: &Kernel) -> Kernel {
     Kernel {
         mems: kernel.mems.clone(),
         carries: kernel.carries.iter().map(|c| Carry { next: to[c.next], ..c.clone() }).collect(),
-        body: kernel.body.iter().map(|i| Inst { op: renamed(&i.op, &to), ..i.clone() }).collect(),
+        body: kernel.body.iter().map(|i| Inst { op: i.op.of(|r| to[r]), ..i.clone() }).collect(),
         stores: kernel.stores.iter().map(|s| Store { value: to[s.value], at: s.at.map(|at| to[at]), ..s.clone() }).collect(),
         stop: kernel.stop.map(|r| to[r]),
-    }
-}
-
-fn renamed(op: &Op, to: &IdxVec<Reg, Reg>) -> Op {
-    match *op {
-        Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) => op.clone(),
-        Op::Gather(m, index) => Op::Gather(m, to[index]),
-        Op::Un(un, x) => Op::Un(un, to[x]),
-        Op::Bin(bin, x, y) => Op::Bin(bin, to[x], to[y]),
-        Op::Fma(x, y, z) => Op::Fma(to[x], to[y], to[z]),
-        Op::Cmp(cmp, x, y) => Op::Cmp(cmp, to[x], to[y]),
-        Op::Select(c, x, y) => Op::Select(to[c], to[x], to[y]),
-        Op::Convert(x) => Op::Convert(to[x]),
-        Op::Bits(x) => Op::Bits(to[x]),
-        Op::Call(f, ref args) => Op::Call(f, args.iter().map(|&x| to[x]).collect()),
     }
 }
 
