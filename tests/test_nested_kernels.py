@@ -112,6 +112,24 @@ def test_an_index_beyond_its_array_is_the_error_of_the_law(monkeypatch):
     assert issubclass(kind, IndexError) and "20" in text, text
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_loop_that_never_ends_on_what_a_failed_step_makes(monkeypatch, wide):
+    """Step 1 reads beyond the table: what stands in its place, the last element, is less than anything that the loop comes to."""
+
+    def build(table, at):
+        def step(i, h):
+            least = table[i]
+            halve = lambda g: (g * 0.5, rs.until(rs.all(g * 0.5 < least)))
+            return rs.max(rs.loop(halve, init=h + rs.ones(300 if wide else 2)).last)
+
+        return rs.loop(step, over=at, init=rs.constant(1.0))
+
+    table = np.concatenate([np.full(19, 0.3), [-1.0]])
+    kind, text = agree(monkeypatch, build, table, np.array([3, 40, 2]))
+    assert issubclass(kind, IndexError) and "40" in text, text
+    assert isinstance(agree(monkeypatch, build, table, np.array([3, 4, 2])), list)
+
+
 def test_what_the_step_has_written_is_what_the_loop_reads(monkeypatch):
     def build(seeds):
         def step(s, table):

@@ -182,6 +182,8 @@ impl Lowering<'_> {
         let states = inner.handed_on(&carried)?;
         let failed = inner.ends(self)?;
         self.slices |= inner.lowering.slices || kinds.nodes(&body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
+        // Of values that are none it might never end.
+        let steps = self.where_all_holds(steps);
         self.loops.push(node.span);
         self.loops.append(&mut inner.lowering.loops);
         let made = self.builder.looped(Loop { kernel: Arc::new(inner.lowering.builder.finish()), operands: inner.operands, steps });
@@ -218,6 +220,14 @@ impl Lowering<'_> {
                 Ok(n)
             }
         }
+    }
+
+    /// A number of steps where all that is required so far holds, else 0.
+    fn where_all_holds(&mut self, steps: Reg) -> Reg {
+        let guards: Vec<Reg> = self.guards().collect();
+        let all = guards.into_iter().reduce(|x, y| self.builder.bin(Bin::And, x, y));
+        let none = self.builder.integer(DType::I64, 0);
+        all.map_or(steps, |all| self.builder.select(all, steps, none))
     }
 
     /// Gives a loop what its steps read.

@@ -150,6 +150,10 @@ impl<'a> Lowering<'a> {
         }
         Ok(())
     }
+    /// What was said to be required so far.
+    pub(super) fn guards(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.guards.iter().map(|guard| guard.1)
+    }
     /// What was said to be required, by node, in order.
     pub(super) fn take_guards(&mut self) -> Vec<(NodeId, Reg)> {
         std::mem::take(&mut self.guards)

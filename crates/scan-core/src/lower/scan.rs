@@ -12,7 +12,7 @@ use super::window::{Mems, Open, Window, known_stride};
 use super::{Lowered, Refusal, refuse};
 use crate::base::Span;
 use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
-use crate::kernel::{Bin, Builder, Kernel, Lane, Un};
+use crate::kernel::{Bin, Builder, Kernel, Lane, Reg, Un};
 use crate::scalar::ElemOp;
 use crate::scan::retype::{specialised, state_row};
 use crate::types::shape::{Extents, count};
@@ -207,14 +207,7 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
             Err(state) => state.close(&mut lowering, scan, &mut mems)?,
         });
     }
-    if let Some(holds) = lowering.guarded() {
-        let lane = if layout.lanes() == 1 { Lane::Uniform } else { Lane::Unit };
-        let mem = mems.add(&mut lowering.builder, DType::Bool, lane, Place::Failed);
-        let (carry, failed) = lowering.builder.carry(mem);
-        let fails = lowering.builder.un(Un::Not, holds);
-        let ever = lowering.builder.bin(Bin::Or, failed, fails);
-        lowering.builder.set_next(carry, ever);
-    }
+    let failed = failed(&mut lowering, &mut mems);
     let cond = scan.until_result().map(|at| body.results()[at]);
     let votes = match (cond, quorum) {
         (Some(vote), Some(quorum)) => Some(lowering.votes(vote, quorum, &mut mems)?),
@@ -224,6 +217,12 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
         }
         (None, _) => None,
     };
+    // The loops of a step that is given what a failed one has made might never end.
+    if let Some(failed) = failed.filter(|_| !lowering.loops.is_empty()) {
+        let stop = lowering.builder.kernel().stop;
+        let either = stop.map_or(failed, |stop| lowering.builder.bin(Bin::Or, stop, failed));
+        lowering.builder.stop(either);
+    }
     let mut before = body.clone();
     before.set_results(roots);
     if dynamic_slice::slices(&before) {
@@ -234,6 +233,18 @@ fn build(scan: &Scan, body: &Graph, kinds: &Kinds, layout: Layout, tables: &Tabl
     let guarded = mems.places.contains(&Place::Failed);
     let slices = within || kinds.nodes(body).any(|n| dynamic_slice::dynamic_slice(&n.op).is_some());
     Ok(LoopKernel { kernel, lanes, places: mems.places, windows, guarded, slices, votes, before, loops })
+}
+
+/// Makes the kernel tell whether a step could not do what the law does; that this, or one before, could not.
+fn failed(lowering: &mut Lowering, mems: &mut Mems) -> Option<Reg> {
+    let holds = lowering.guarded()?;
+    let lane = if lowering.layout().lanes() == 1 { Lane::Uniform } else { Lane::Unit };
+    let mem = mems.add(&mut lowering.builder, DType::Bool, lane, Place::Failed);
+    let (carry, failed) = lowering.builder.carry(mem);
+    let fails = lowering.builder.un(Un::Not, holds);
+    let ever = lowering.builder.bin(Bin::Or, failed, fails);
+    lowering.builder.set_next(carry, ever);
+    Some(ever)
 }
 
 /// Makes the kernel stop where a condition holds.

@@ -85,12 +85,9 @@ impl<'a> LoopRun<'a> {
         }
     }
 
-    /// Nothing that a kernel made counts where it could not do what the law does.
-    fn checked(&self, k: &Steps) -> Result<(), Halt> {
-        if self.failed.is_some_and(|(spot, lanes)| with_bools(&spot.at(k), lanes, |failed| failed.contains(&1))) {
-            return Err(Halt::Refused);
-        }
-        Ok(())
+    /// True where it could not do what the law does: nothing that it made counts then.
+    fn has_failed(&self, k: &Steps) -> bool {
+        self.failed.is_some_and(|(spot, lanes)| with_bools(&spot.at(k), lanes, |failed| failed.contains(&1)))
     }
 
     /// All n steps; how many ran.
@@ -105,8 +102,11 @@ impl<'a> LoopRun<'a> {
             done += self.tier.watched(cx, || self.nest.run_part(k, done, self.portion.min(n - done)))?;
             stops = self.stopped.is_some_and(|spot| truth_at(&spot.at(k), DType::Bool))
                 || self.votes.is_some_and(|(spot, votes)| with_bools(&spot.at(k), votes.voters, |cast| votes.stop(cast)));
+            // What comes of it might never stop.
+            if self.has_failed(k) {
+                return Err(Halt::Refused);
+            }
         }
-        self.checked(k)?;
         self.ran.iter().for_each(|ran| tell(ran, k, done));
         Ok(done)
     }
