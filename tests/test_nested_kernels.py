@@ -3,6 +3,7 @@
 import signal
 import threading
 
+import nested_programs
 import numpy as np
 import pytest
 from test_inner_loops import agree, numbers
@@ -225,3 +226,12 @@ def test_a_loop_without_an_end_can_be_interrupted(monkeypatch, engine):
         endless(np.ones(5))
     timer.join()
     assert rs.compile(lambda x: x + 1)(1.0) == 2.0
+
+
+def test_random_programs_on_all_engines(monkeypatch):
+    loops = 0
+    for seed in range(30):
+        (law, *others), within = nested_programs.results(seed, lambda engine: monkeypatch.setenv("RSCAN_ENGINE", engine))
+        assert others == [law, law], f"seed {seed}"
+        loops += within
+    assert loops >= 10, loops
