@@ -89,6 +89,18 @@ def test_a_row_of_a_table_is_gone_through(monkeypatch, n, reverse):
     agree(monkeypatch, build, numbers(n), np.array(0.3), reached=WITHIN)
 
 
+def test_a_sequence_without_rows(monkeypatch):
+    def build(counts, x, h0):
+        def step(n, h):
+            inner = rs.loop(lambda x, g: 0.5 * g + x, over=x, init=h, n_steps=n)
+            return rs.tanh(inner.last + 0.1)
+
+        return rs.loop(step, over=counts, init=h0)
+
+    assert isinstance(agree(monkeypatch, build, np.array([0, 0, 0]), np.zeros(0), np.array(0.5)), list)
+    agree(monkeypatch, build, np.array([0, 1, 0]), np.zeros(0), np.array(0.5))
+
+
 @pytest.mark.parametrize("first", [0, 3, 40])
 def test_places_of_a_table(monkeypatch, first):
     """A search that goes on from where the last one ended; from 40 on the table has no such place."""

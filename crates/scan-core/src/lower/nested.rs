@@ -354,6 +354,9 @@ impl Inner<'_> {
     fn row(&mut self, id: SeqId, rows: Val, step: Reg) -> Lowered<Val> {
         let shape = Extents::from_slice(rows.shape());
         let (n, row) = (shape[0], count(&shape[1..]));
+        if n == 0 {
+            return refuse("a sequence without rows");
+        }
         let builder = &mut self.lowering.builder;
         let last = builder.integer(DType::I64, n as i64 - 1);
         let number = if self.scan.seqs[id].reverse { builder.bin(Bin::Sub, last, step) } else { step };
