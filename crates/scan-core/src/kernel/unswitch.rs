@@ -45,7 +45,7 @@ impl Unswitched {
     pub fn of(nest: &Nest) -> Option<Unswitched> {
         let kernel = &nest.kernel;
         let size = kernel.needed().iter().filter(|n| **n).count();
-        if size * nest.lanes * nest.steps * nest.places() < WORTH || kernel.is_single() {
+        if size * nest.lanes * nest.steps * nest.places() < WORTH || kernel.stop.is_some() || kernel.has_loops() {
             return None;
         }
         let mut best: Option<(usize, Unswitched)> = None;

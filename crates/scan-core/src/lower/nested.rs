@@ -18,7 +18,7 @@ use super::prepared::{prepared, ready};
 use super::rooms::{Roomy, roomy, with_rooms};
 use super::scan::{BY_VALUES, CHANGES, Kind, Kinds, SCALARS, known_row, known_shape, scalars};
 use super::tables::{Table, Tables};
-use super::value::{Layout, Val, bits_of};
+use super::value::{Layout, Val};
 use super::window::Window;
 use super::{Lowered, dynamic_slice, refuse};
 use crate::base::Id;
@@ -123,8 +123,18 @@ fn open<'a>(body: &Graph, node: &'a Node) -> Option<(&'a Arc<Scan>, Option<usize
     (open && kept && any).then_some((scan, known.flatten()))
 }
 
+/// True for a node that reads of a value nothing but elements by numbers.
+pub(super) fn picks(node: &Node, v: Value) -> bool {
+    dynamic_slice::reads_by_index(&node.op) && !node.ins[1..].contains(&v) || reads_by_number(node, v)
+}
+
+/// True for a node that needs nothing of a value but its extents.
+pub(super) fn needs_extents_alone(node: &Node, v: Value) -> bool {
+    node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k))
+}
+
 /// True for a loop that reads of an array nothing but elements, or rows, by numbers.
-pub(super) fn reads_by_number(node: &Node, v: Value) -> bool {
+fn reads_by_number(node: &Node, v: Value) -> bool {
     let Some((scan, _)) = loop_of(&node.op) else { return false };
     let captured = |k: usize| scan.captured.ids().find(|&id| scan.captured_input(id) == k);
     let reads = |k: usize| match captured(k) {
@@ -136,11 +146,8 @@ pub(super) fn reads_by_number(node: &Node, v: Value) -> bool {
 
 /// True for a value of which a graph reads nothing but elements by numbers, and its extents.
 fn by_number(graph: &Graph, v: Value) -> bool {
-    let fits = |node: &Node| {
-        let shape_alone = || node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
-        dynamic_slice::reads_by_index(&node.op) && !node.ins[1..].contains(&v) || shape_alone() || reads_by_number(node, v)
-    };
-    !graph.results().contains(&v) && graph.nodes().iter().filter(|n| n.ins.contains(&v)).all(fits)
+    let mut users = graph.nodes().iter().filter(|n| n.ins.contains(&v));
+    !graph.results().contains(&v) && users.all(|node| picks(node, v) || needs_extents_alone(node, v))
 }
 
 /// Per element of a state's row, and per offset, what steps hand on.
@@ -375,12 +382,10 @@ impl Inner<'_> {
                 }
             }
             _ if n * row > LOOKED_AT => return refuse(format!("a sequence of {n} rows that lie in no memory")),
-            Val::Known(a) => {
-                let builder = &mut self.lowering.builder;
-                let all: Vec<Reg> = (0..a.len()).map(|i| builder.raw(a.dtype(), bits_of(&a, i))).collect();
+            Val::Known(_) | Val::Regs(..) => {
+                let all = self.lowering.all_of(rows)?;
                 regs.extend((0..row).map(|k| self.lowering.chosen(number, 0, &every(&all, k, row))));
             }
-            Val::Regs(_, all) => regs.extend((0..row).map(|k| self.lowering.chosen(number, 0, &every(&all, k, row)))),
         }
         Ok(Val::Regs(Extents::from_slice(&shape[1..]), regs))
     }

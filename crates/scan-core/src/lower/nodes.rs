@@ -91,7 +91,12 @@ impl<'a> Lowering<'a> {
     }
     /// The scalars of a value.
     pub fn regs(&mut self, v: Value) -> Lowered<Vec<Reg>> {
-        match self.value(v)? {
+        let val = self.value(v)?;
+        self.all_of(val)
+    }
+    /// All scalars of what stands for a value.
+    pub(super) fn all_of(&mut self, val: Val) -> Lowered<Vec<Reg>> {
+        match val {
             Val::Regs(_, regs) => Ok(regs),
             Val::Known(a) => self.constants(&a),
             Val::Table(..) => refuse("all elements of an array of which some are read by their numbers"),

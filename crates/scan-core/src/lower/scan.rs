@@ -1,7 +1,7 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
 use super::dynamic_slice::{self, reads_by_index};
-use super::nested::{reads_by_number, with_loops};
+use super::nested::{needs_extents_alone, picks, with_loops};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
@@ -365,13 +365,12 @@ impl Kinds {
         }
         let mut by_number = false;
         for node in self.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| self.of(out) == Kind::Step)) {
-            let loops = reads_by_number(node, v);
-            let picks = loops || reads_by_index(&node.op) && !node.ins[1..].contains(&v);
-            let shape_alone = node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
-            if !picks && !shape_alone {
+            let picks = picks(node, v);
+            if !picks && !needs_extents_alone(node, v) {
                 return false;
             }
-            by_number |= loops || picks && node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
+            let computed = || !reads_by_index(&node.op) || node.ins[1..].iter().any(|&i| body.const_value(i).is_none());
+            by_number |= picks && computed();
         }
         by_number
     }

@@ -8,8 +8,7 @@
 //!
 //! Within a step, what is read after a write is chosen by number: what was written there, else what the step before left.
 
-use super::dynamic_slice::reads_by_index;
-use super::nested::reads_by_number;
+use super::nested::{needs_extents_alone, picks};
 use super::nodes::Lowering;
 use super::scan::{Kind, Kinds, Place, SMALL_TABLE, known_row, known_shape};
 use super::value::Val;
@@ -98,11 +97,7 @@ fn makes_version(body: &Graph, node: &Node, values: &FxHashSet<Value>) -> bool {
 /// True for a value of which nothing is used but elements, its shape, and other values of the state; and that is a result so many times.
 fn by_numbers(body: &Graph, kinds: &Kinds, v: Value, values: &FxHashSet<Value>, results: usize) -> bool {
     let mut users = kinds.nodes(body).filter(|n| n.ins.contains(&v) && n.outs.iter().any(|&out| kinds.of(out) == Kind::Step));
-    let fits = users.all(|node| {
-        let picks = reads_by_number(node, v) || reads_by_index(&node.op) && !node.ins[1..].contains(&v);
-        let shape_alone = || node.ins.iter().enumerate().all(|(k, &x)| x != v || node.op.properties().shape_only.contains(&k));
-        picks || values.contains(&node.outs[0]) || shape_alone()
-    });
+    let fits = users.all(|node| picks(node, v) || values.contains(&node.outs[0]) || needs_extents_alone(node, v));
     fits && body.results().iter().filter(|r| **r == v).count() == results
 }
 

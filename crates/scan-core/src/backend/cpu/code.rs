@@ -215,7 +215,7 @@ pub(super) fn checked(kernel: &Kernel, operands: &[Operand], lanes: usize, steps
     if lanes == 0 || steps == 0 {
         return false;
     }
-    assert!(!kernel.is_single() || lanes == 1, "a kernel that has one lane");
+    assert!(kernel.stop.is_none() || lanes == 1, "a kernel that stops runs with one lane");
     let uses = Use::of(kernel);
     for ((id, operand), of) in kernel.mems.ids().zip(operands).zip(uses) {
         check(kernel, id, operand, of, lanes, steps);

@@ -186,7 +186,7 @@ impl Laid {
     /// A run of all steps by generated code, which reads where operands lie and does not move that.
     fn generated(&mut self, nest: &NestPlan) -> Option<Vec<Action>> {
         let frame = nest.frame(self.now.as_ptr().cast(), (0, nest.steps));
-        let one = nest.outer.is_empty() && nest.kernel.stop.is_none() && !nest.kernel.has_loops();
+        let one = nest.outer.is_empty() && nest.kernel.stop.is_none();
         let (run, frame) = self.code.generated(frame).filter(|_| one)?;
         let frame = &**self.frame.insert(Box::new(frame));
         let moving = self.along.iter().flat_map(|(_, operands)| operands);

@@ -266,7 +266,7 @@ fn separable(kernel: &Kernel, operands: &[Operand], steps: usize) -> bool {
     let uniform = |m: &MemId| kernel.mems[*m].lane == Lane::Uniform;
     let loads = || kernel.body.iter().filter_map(|i| if let Op::Load(m) = i.op { Some(m) } else { None }).filter(uniform);
     let mut stores = kernel.stores.iter().map(|s| s.mem).filter(uniform);
-    !kernel.is_single()
+    kernel.stop.is_none()
         && stores.all(|s| {
             if kernel.mems[s].stride.is_some_and(|stride| stride != 0) {
                 return false;

@@ -330,7 +330,7 @@ impl Mixed {
     }
     /// Instructions of the kernels, and as many more for each part.
     pub fn instructions(&self) -> usize {
-        self.all().iter().map(|p| p.tier().map_or(10, |tier| 10 + tier.kernel().size())).sum()
+        self.all().iter().map(|p| p.tier().map_or(10, |tier| 10 + tier.size())).sum()
     }
     /// Per state: a step writes over the row that it read.
     pub fn in_place(&self) -> &[bool] {

@@ -71,7 +71,7 @@ pub(super) struct ForRun<'a> {
 impl<'a> LoopRun<'a> {
     /// Of such a loop, with what finds its places.
     pub(super) fn new(inner: &'a InnerLoop, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
-        let work = inner.nest.lanes * inner.nest.kernel.size();
+        let work = inner.nest.lanes * inner.tier.size();
         LoopRun {
             scan: &inner.scan,
             tier: &inner.tier,

@@ -329,7 +329,7 @@ impl Ready {
 
     /// Steps that have so many instructions.
     fn most(&self, portion: usize) -> usize {
-        (portion / (self.plan.lanes * self.plan.kernel.size()).max(1)).max(1)
+        (portion / (self.plan.lanes * self.tier.size()).max(1)).max(1)
     }
 
     /// True where calls are worth several threads.

@@ -84,16 +84,16 @@ pub struct Tiered {
     native: OnceLock<std::result::Result<Arc<dyn Code>, Refusal>>,
     work: AtomicU64,
     device: Option<OnDevice>,
-    /// Its steps run loops.
-    loops: bool,
+    /// Its instructions, those of loops in its steps too.
+    size: usize,
 }
 
 impl Tiered {
     /// Nothing is compiled yet.
     pub fn new(kernel: Kernel, engine: Engine) -> Tiered {
         let device = if let Engine::Device(device) = engine { Some(OnDevice::new(device)) } else { None };
-        let loops = kernel.has_loops();
-        Tiered { loops, kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
+        let size = kernel.size();
+        Tiered { size, kernel, engine, vm: OnceLock::new(), native: OnceLock::new(), work: AtomicU64::new(0), device }
     }
     /// The kernel on a device, where it is to run there.
     pub fn device(&self) -> Option<&OnDevice> {
@@ -102,6 +102,13 @@ impl Tiered {
     /// The kernel.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
+    }
+    /// How many instructions it has, those of loops in its steps too.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+    fn has_loops(&self) -> bool {
+        self.size > self.kernel.body.len()
     }
     /// Announces work, so that machine code is there before it begins.
     pub fn expect(&self, lanes: usize, steps: usize) {
@@ -112,7 +119,7 @@ impl Tiered {
         if self.native.get().is_some() || self.device.as_ref().is_some_and(|d| !d.is_refused()) {
             return;
         }
-        let instructions = if self.loops { SLOW * self.kernel.size() } else { self.kernel.body.len() };
+        let instructions = self.size * if self.has_loops() { SLOW } else { 1 };
         let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(instructions as u64);
         let work = work.saturating_add((runs as u64).saturating_mul(RUN));
         let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
@@ -160,7 +167,7 @@ impl Tiered {
     /// # Errors
     /// That of who wants to stop.
     pub fn watched(&self, cx: &mut EvalCx, run: impl FnOnce() -> usize) -> Result<usize> {
-        if !self.loops {
+        if !self.has_loops() {
             return Ok(run());
         }
         let mut over = None;

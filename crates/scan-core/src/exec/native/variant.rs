@@ -52,7 +52,7 @@ impl Variant {
                     engine: stages.unwrap_or_else(|| engine.to_string()),
                     reason: why,
                     lanes: ready.plan.lanes,
-                    instructions: ready.plan.kernel.size(),
+                    instructions: ready.tier.size(),
                     block: ready.portion(&[], 0, ready.is_shared()),
                     copies: vec![],
                     stored: stored(scan, &ready.plan.windows),

@@ -46,7 +46,13 @@ fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Re
     let needed = kernel.needed();
     let pool = pool::pool(kernel, &needed);
     match generate(&mut module, kernel, &needed, &pool) {
-        Ok(entry) => Ok(Box::new(Machine { entry, module: Mutex::new(Some(module)), flat: Flat::of(kernel, &needed), _constants: pool })),
+        Ok(entry) => Ok(Box::new(Machine {
+            entry,
+            module: Mutex::new(Some(module)),
+            flat: Flat::of(kernel, &needed),
+            loops: kernel.has_loops(),
+            _constants: pool,
+        })),
         Err(refusal) => {
             free(module);
             Err(refusal)
@@ -67,6 +73,8 @@ struct Machine {
     module: Mutex<Option<JITModule>>,
     /// Where lanes may be run as steps.
     flat: Option<Flat>,
+    /// Its steps run loops, which it may be told to leave.
+    loops: bool,
     /// The code reads them from here.
     _constants: Pool,
 }
@@ -82,6 +90,9 @@ impl Code for Machine {
         }
     }
     fn generated(&self, frame: Frame) -> Option<(Generated, Frame)> {
+        if self.loops {
+            return None;
+        }
         match self.flat.as_ref().filter(|_| frame.lanes > frame.steps) {
             None => Some((self.entry, frame)),
             Some(flat) => (frame.steps == 1).then(|| (self.entry, flat.turned(&frame))),

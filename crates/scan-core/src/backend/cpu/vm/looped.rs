@@ -17,11 +17,11 @@ struct At<'a> {
 }
 
 impl At<'_> {
-    /// Where an operand's element lies in this step; with `t` left away, that of the first.
-    fn place(&self, mem: MemId, t: usize) -> *mut u8 {
+    /// Where an operand's element lies in this step.
+    fn place(&self, mem: MemId) -> *mut u8 {
         // SAFETY: a frame has an entry per operand.
         let (ptr, stride) = unsafe { (*self.frame.ptrs.add(mem.0 as usize), *self.frame.strides.add(mem.0 as usize)) };
-        ptr.wrapping_offset(stride * t as isize)
+        ptr.wrapping_offset(stride * self.t as isize)
     }
     fn read(&self, at: *const u8, dtype: DType) -> u64 {
         // SAFETY: whoever runs the kernel answers for the elements that its operands name, which are aligned.
@@ -48,13 +48,13 @@ impl At<'_> {
     /// Where the element of a table with such a number lies.
     fn element_at(&self, mem: MemId, number: u64) -> *mut u8 {
         let of = &self.kernel.mems[mem];
-        self.place(mem, self.t).wrapping_add(number.min(of.table as u64 - 1) as usize * of.dtype.size())
+        self.place(mem).wrapping_add(number.min(of.table as u64 - 1) as usize * of.dtype.size())
     }
 }
 
 impl Reads for At<'_> {
     fn load(&self, mem: MemId) -> u64 {
-        self.read(self.place(mem, self.t), self.kernel.mems[mem].dtype)
+        self.read(self.place(mem), self.kernel.mems[mem].dtype)
     }
     fn element(&self, mem: MemId, number: usize) -> u64 {
         self.read(self.element_at(mem, number as u64), self.kernel.mems[mem].dtype)
@@ -63,6 +63,7 @@ impl Reads for At<'_> {
 
 impl Code for Looped {
     unsafe fn run(&self, frame: &Frame) -> usize {
+        assert_eq!(frame.lanes, 1, "a kernel whose steps run loops has one lane");
         let kernel = &self.0;
         let first = At { kernel, frame, t: 0 };
         let mut carried: Vec<u64> = kernel.carries.iter().map(|c| first.load(c.mem)).collect();
@@ -78,7 +79,7 @@ impl Code for Looped {
             let at = At { t, ..first };
             let Some(values) = step(kernel, &at, &carried, frame.first.wrapping_add(t as i64), &mut halts) else { return 0 };
             for store in &kernel.stores {
-                let to = store.at.map_or_else(|| at.place(store.mem, t), |number| at.element_at(store.mem, values[number]));
+                let to = store.at.map_or_else(|| at.place(store.mem), |number| at.element_at(store.mem, values[number]));
                 at.write(to, kernel.mems[store.mem].dtype, values[store.value]);
             }
             carried = kernel.carries.iter().map(|c| values[c.next]).collect();
@@ -88,7 +89,7 @@ impl Code for Looped {
             }
         }
         for (carry, &bits) in kernel.carries.iter().zip(&carried) {
-            first.write(first.place(carry.mem, 0), kernel.mems[carry.mem].dtype, bits);
+            first.write(first.place(carry.mem), kernel.mems[carry.mem].dtype, bits);
         }
         ran
     }
