@@ -136,6 +136,28 @@ def test_the_first_call_tells_which_way_is_shorter(transform):
         assert ("grad of course" in str(f.explain())) == way, f.explain()
 
 
+@pytest.mark.parametrize(
+    "course",
+    [
+        lambda p, times: rs.loop(lambda t, y: y * rs.cos(p[0] * t), over=times, init=p[2:], name="course"),
+        lambda p, times: rs.loop(
+            lambda t, y: rs.loop(lambda y: y * p[1] + t, init=y, n_steps=4).last, over=times, init=p[1:], name="course"
+        ),
+        lambda p, times: rs.concatenate([p[1:], rs.loop(lambda t, y: y + t * p[0], over=times[1:], init=p[0], name="course")]),
+        lambda p, times: rs.loop(lambda y: (y * p[0], rs.until(rs.sum(y) > 9)), init=rs.repeat(p[2:], 4), n_steps=5, name="course").last,
+    ],
+    ids=["sliced", "inner", "joined", "until"],
+)
+def test_the_first_call_tells_extents_that_are_computed(course):
+    p, times = numbers(4), numbers(8, seed=1)
+    f = rs.jacobian(course)
+    found = f(p, times)
+    e, g = 1e-6, rs.compile(course)
+    differences = [(g(p + e * d, times) - g(p - e * d, times)) / (2 * e) for d in np.eye(4)]
+    np.testing.assert_allclose(found, np.stack(differences, axis=-1), rtol=1e-6, atol=1e-8)
+    assert "grad of course" not in str(f.explain()), f.explain()
+
+
 def test_what_an_output_does_not_depend_on_has_no_tangent():
     x, w = rs.dvector("x"), rs.dvector("w")
     y = rs.cumsum(x)

@@ -374,6 +374,50 @@ class TestAdaptingStates:
         y, _ = rs.scan(lambda x, s: s + x, xs, 0, n_steps=n_steps)
         np.testing.assert_array_equal(rs.function([xs], y)(np.ones((3, 2))), np.cumsum(np.ones((n_steps, 2)), 0))
 
+    @pytest.mark.parametrize(
+        "step",
+        [
+            lambda x, s: x + rs.sum(s),
+            lambda x, s: x + rs.max(s) + rs.dot(s, s),
+            lambda x, s: x + rs.logsumexp(s) if s.ndim else x + s,
+            lambda x, s: x + rs.mean(rs.cumsum(s)) + s.size,
+            lambda x, s: x + rs.scan(lambda t: t + rs.sum(t) + rs.sum(s), outputs_info=0.0, n_steps=2)[0][-1],
+        ],
+    )
+    @pytest.mark.parametrize("initial", [0, 0.0, 1.5])
+    def test_a_step_that_is_no_function_of_elements_sees_the_shape_that_its_state_gets(self, step, initial):
+        """A sum of a number is the number; that of the vector which the state becomes is not."""
+        xs = rs.dmatrix("xs")
+        values = n(4, 2)
+        found, wanted = (rs.scan(step, xs, s)[0] for s in (initial, rs.full((2,), float(initial))))
+        np.testing.assert_array_equal(rs.function([xs], found)(values), rs.function([xs], wanted)(values))
+        rs.verify_grad(rs.sum(rs.sin(found[:2])), {xs: values * 0.1})
+
+    def test_such_a_step_in_other_loops(self):
+        ones, expected = np.ones((3, 2)), [[1, 1], [3, 3], [7, 7]]
+        step = lambda x, s: x + rs.sum(s)
+        assert rs.loop(lambda x, s: dict(s=step(x, s), k=s), over=dict(x=ones), init=dict(s=0.0)).k.eval().tolist() == [
+            [0, 0],
+            *expected[:2],
+        ]
+        assert rs.fori(0, 3, lambda i, s: step(np.ones(2), s), 0.0).eval().tolist() == [7, 7]
+        assert rs.reduce(step, ones, 0.0)[0].eval().tolist() == [7, 7]
+        assert rs.scan_checkpoints(step, ones, 0.0, save_every_N=2)[0].eval().tolist() == [[3, 3], [7, 7]]
+        ended = rs.loop(lambda x, s: (step(x, s), rs.until(rs.max(s) > 0)), over=ones, init=0)
+        assert ended.eval().tolist() == expected[:2]
+        assert rs.vmap(lambda r: rs.loop(lambda x, s: step(x, s) + r, over=ones, init=0.0)[-1])(np.zeros(2)).eval().tolist() == [
+            [7, 7],
+            [7, 7],
+        ]
+        kept = rs.loop(step, over=ones, init=0.0, lengths=[1, 3])
+        assert kept.eval().tolist() == [[1, 1], [1, 3], [1, 5]]
+
+    def test_calls_of_the_step_whose_state_gets_axes(self):
+        """Once more than others: for the shape that the first call tells."""
+        ranks = []
+        rs.scan(lambda x, s: ranks.append(s.ndim) or s + x, rs.dmatrix("xs"), 0.0)
+        assert ranks == [0, 1]
+
     def test_shape_from_a_captured_variable(self):
         b = rs.shared(np.ones(4), name="b")
         y, _ = rs.scan(lambda s: s + b, outputs_info=0.0, n_steps=2)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -234,6 +234,8 @@ class Made:
     outputs: list[tuple[int | None, Variable]]
     updates: OrderedUpdates
     until: Variable | None = None
+    #: How a front door puts the outputs together.
+    structure: Any = None
 
     def natives(self) -> list[_native.Var]:
         """All expressions, in a fixed order."""
@@ -245,7 +247,7 @@ class Made:
         values = iter(_native.substitute(self.natives(), list(zip(old, new, strict=True))))
         outputs = [(at, wrap(next(values), family)) for at, _ in self.outputs]
         updates = OrderedUpdates([(key, wrap(next(values), family)) for key in self.updates])
-        return Made(outputs, updates, None if self.until is None else wrap(next(values), family))
+        return Made(outputs, updates, None if self.until is None else wrap(next(values), family), self.structure)
 
 
 @dataclasses.dataclass
@@ -261,15 +263,17 @@ class Result:
         return dataclasses.replace(self, outputs=self.outputs[:n])
 
 
-def finish(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
-    """Makes the loop of what the step made."""
-    return close(*settled(plan, placeholders, made))
+def traced_step(plan: Plan, call: Callable[[Plan, Placeholders], Made]) -> tuple[Plan, Placeholders, Made]:
+    """What the step makes, with the updates that it brings along, and with initial states that fit."""
+    placeholders = plan.open()
+    made = settled(plan, placeholders, call(plan, placeholders))
+    return _adapted(plan, placeholders, made, call) if plan.adapt else (plan, placeholders, made)
 
 
-def settled(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, Placeholders, Made]:
-    """With the updates that the step brings along, and with initial states that fit."""
+def settled(plan: Plan, placeholders: Placeholders, made: Made) -> Made:
+    """With the updates that the step brings along."""
     made.updates.update(_brought_along(plan, placeholders, made))
-    return _adapted(plan, placeholders, made) if plan.adapt else (plan, placeholders, made)
+    return made
 
 
 def close(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
@@ -312,7 +316,9 @@ def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[t
 # Initial states that adapt to what the step makes of them.
 
 
-def _adapted(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, Placeholders, Made]:
+def _adapted(
+    plan: Plan, placeholders: Placeholders, made: Made, call: Callable[[Plan, Placeholders], Made]
+) -> tuple[Plan, Placeholders, Made]:
     hint = plan.float_dtype()
     tried: set[int] = set()
     for _ in range(4):
@@ -330,11 +336,19 @@ def _adapted(plan: Plan, placeholders: Placeholders, made: Made) -> tuple[Plan, 
         new_plan = dataclasses.replace(plan, states=states)
         opened = new_plan.open()
         try:
-            made = made.replaced(placeholders.all(), opened.all(), plan.family)
+            if _gains_axes(placeholders, opened):
+                # What the step did with a number, such as a sum over its axes, says nothing of what it does with an array.
+                made = settled(new_plan, opened, call(new_plan, opened))
+            else:
+                made = made.replaced(placeholders.all(), opened.all(), plan.family)
         except RscanError:
             break  # The step cannot be rebuilt for other types: the core says what does not fit.
         plan, placeholders = new_plan, opened
     return plan, placeholders, made
+
+
+def _gains_axes(before: Placeholders, after: Placeholders) -> bool:
+    return any(a.ndim != b.ndim for a, b in zip(before.all(), after.all(), strict=True))
 
 
 def _fitting(plan: Plan, at: int, placeholders: Placeholders, out: _native.Var, hint: str | None) -> Variable | None:

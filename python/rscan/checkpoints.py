@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._spans import here
-from ._tracing import Made, Placeholders, Plan, Result, Slot, close, entered, settled
+from ._tracing import Made, Placeholders, Plan, Result, Slot, close, traced_step
 from .errors import ScanError
 from .ops import assert_, concatenate, equal, minimum, reshape, zeros
-from .scan import ScanPlan, check_arguments, made_of, packed, plan_of
+from .scan import ScanPlan, called, packed, plan_of
 from .variable import Variable, as_variable, extent, wrap
 
 __all__ = ["scan_checkpoints"]
@@ -81,13 +82,8 @@ class _Blocks:
 
     def _traced(self) -> tuple[Placeholders, Made]:
         """The step's call, and initial states that fit."""
-        plan, fn = self.plan, self.user.fn
-        placeholders = plan.open()
-        args = [wrap(v, plan.family) for slot in (*placeholders.sequences, *placeholders.states) for v in slot] + self.user.rest
-        check_arguments(fn, args, {}, plan.span)
-        with entered(wrap(placeholders.index, plan.family)):
-            value = fn(*args)
-        self.plan, placeholders, made = settled(plan, placeholders, made_of(self.user, value))
+        plan = self.plan
+        self.plan, placeholders, made = traced_step(plan, functools.partial(called, self.user, False))
         if made.until is not None:
             raise ScanError(
                 "the step of scan_checkpoints cannot end the loop with until(...)",

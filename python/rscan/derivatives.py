@@ -156,7 +156,7 @@ def jacobian(
 def _are_few(y: Variable, variables: list[Variable]) -> bool:
     """True where the derivatives by all elements of variables take no more, pushed forwards together, than those of all elements of y,
     pulled backwards: as many passes need no memory of the steps."""
-    n, m = [_expected_size(v._v) for v in variables], _expected_size(y._v)
+    m, *n = _expected_sizes([y._v, *(v._v for v in variables)])
     few = m is not None and all(n) and sum(filter(None, n)) <= m
     return few and all(_may_be_pushed(y, v) for v in variables)
 
@@ -165,10 +165,10 @@ def _may_be_pushed(y: Variable, v: Variable) -> bool:
     return v.dtype.startswith("float") and _fitting_block(v, [v, y]) is None
 
 
-def _expected_size(v: _native.Var) -> int | None:
-    """Number of elements, as it is known, or in the call for which a function is traced."""
-    shape = [n for n in v.expected_shape(expected_extents()) if n is not None]
-    return math.prod(shape) if len(shape) == v.ndim else None
+def _expected_sizes(variables: list[_native.Var]) -> list[int | None]:
+    """Numbers of elements, as they are known, or in the call for which a function is traced."""
+    shapes = _native.expected_shapes(variables, expected_extents())
+    return [None if None in shape else math.prod(n for n in shape if n is not None) for shape in shapes]
 
 
 def _pushed(y: Variable, v: Variable) -> Variable | None:
@@ -199,7 +199,8 @@ def _pulled(
 def _fitting_block(y: Variable, variables: list[Variable]) -> int | None:
     """How many rows fit into the room, or None where all do, or extents are not known."""
     between = _native.recent([y._v], min(v._v.key[0] for v in variables))
-    size, largest = _expected_size(y._v), max((_expected_size(v) or 1 for v in [y._v, *between]), default=1)
+    size, *others = _expected_sizes([y._v, *between])
+    largest = max(n or 1 for n in [size, *others])
     return None if size is None or size * largest <= ROOM else max(1, ROOM // largest)
 
 

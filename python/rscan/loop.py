@@ -15,7 +15,7 @@ from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, entered, finish, one_row
+from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, close, entered, one_row, traced_step
 from .errors import RscanTypeError, ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
@@ -282,13 +282,6 @@ def loop(
     return outputs.rows(result, reverse, plan.family)
 
 
-def loop_from_scan(
-    fn: Any, over: Any, init: Any, given: Any, n_steps: Any, truncate: Any, go_backwards: bool, name: str | None, strict: bool
-) -> Any:
-    """`rs.scan(…, init=…)`."""
-    return loop(fn, over, init, n_steps, given, go_backwards=go_backwards, truncate=truncate, name=name, strict=strict)
-
-
 def _window(window: Any, span: int) -> int | None:
     if window is not None and (not isinstance(window, (int, np.integer)) or window < 1):
         raise ScanError(f"window is {window!r}", code="E0121", labels=[(span, "")], helps=["a number of steps, 1 or more"])
@@ -355,7 +348,11 @@ class _Call:
 
     def made(self, plan: Plan, ragged: Ragged | None, window: int | None, swap: bool = False) -> tuple[_Outputs, Result]:
         """Calls the step and makes the loop. swap: the states come before the rows of sequences."""
-        placeholders = plan.open()
+        plan, placeholders, made = traced_step(plan, functools.partial(self.called_with, ragged, window, swap))
+        return made.structure, close(plan, placeholders, made)
+
+    def called_with(self, ragged: Ragged | None, window: int | None, swap: bool, plan: Plan, placeholders: Placeholders) -> Made:
+        """What the step makes of placeholders."""
         args, named = self.arguments(placeholders, plan.family, window, swap)
         check_arguments(self.step, args, named, self.span)
         with entered(wrap(placeholders.index, plan.family)):
@@ -364,10 +361,10 @@ class _Call:
         outputs = self.outputs(returned.outputs)
         until = None if returned.until is None else returned.until.condition
         flat = outputs.flat if ragged is None else ragged.kept(plan, placeholders, outputs.flat)
-        return outputs, finish(plan, placeholders, Made(flat, returned.updates, until))
+        return Made(flat, returned.updates, until, outputs)
 
     def arguments(
-        self, placeholders: Placeholders, family: type[Variable], window: int | None, swap: bool = False
+        self, placeholders: Placeholders, family: type[Variable], window: int | None, swap: bool
     ) -> tuple[list[Any], dict[str, Any]]:
         """What the step is called with."""
         index = wrap(placeholders.index, family)

@@ -16,7 +16,7 @@ from ._cases import cases_of
 from ._hints import hints, of_arguments
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Made, Plan, Result, Slot, entered, finish, profiled
+from ._tracing import Made, Placeholders, Plan, Result, Slot, close, entered, profiled, traced_step
 from .errors import ScanError
 from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, weak_constant, wrap
@@ -84,9 +84,10 @@ def scan(
     if unknown:
         raise misspelt(scan, unknown)
     if init is not _UNSET:
-        from .loop import loop_from_scan
+        from .loop import loop
 
-        return loop_from_scan(fn, sequences, init, non_sequences, n_steps, truncate_gradient, go_backwards, name, strict)
+        backwards, truncate = go_backwards, truncate_gradient
+        return loop(fn, sequences, init, n_steps, non_sequences, go_backwards=backwards, truncate=truncate, name=name, strict=strict)
     named = _loop_name(fn, name, profile)
     plan = plan_of(fn, sequences, outputs_info, non_sequences, n_steps, truncate_gradient, go_backwards, named, strict)
     result = run(plan)
@@ -202,14 +203,18 @@ def run(scan_plan: ScanPlan, swap: bool = False) -> Result:
     """Calls the step and makes the loop. swap: the step's states come before the rows of sequences."""
     plan, fn = scan_plan.plan, scan_plan.fn
     with hints(fn, [slot.value for slot in plan.sequences], len(plan.states), swapped=functools.partial(run, scan_plan, True)):
-        placeholders = plan.open()
-        given = [placeholders.states, placeholders.sequences] if swap else [placeholders.sequences, placeholders.states]
-        args = [wrap(v, plan.family) for slots in given for slot in slots for v in slot]
-        args += scan_plan.rest
-        check_arguments(fn, args, {}, plan.span)
-        with entered(wrap(placeholders.index, plan.family)):
-            value = fn(*args)
-        return finish(plan, placeholders, made_of(scan_plan, value))
+        return close(*traced_step(plan, functools.partial(called, scan_plan, swap)))
+
+
+def called(scan_plan: ScanPlan, swap: bool, plan: Plan, placeholders: Placeholders) -> Made:
+    """What the step makes of placeholders. swap: its states come before the rows of sequences."""
+    given = [placeholders.states, placeholders.sequences] if swap else [placeholders.sequences, placeholders.states]
+    args = [wrap(v, plan.family) for slots in given for slot in slots for v in slot]
+    args += scan_plan.rest
+    check_arguments(scan_plan.fn, args, {}, plan.span)
+    with entered(wrap(placeholders.index, plan.family)):
+        value = scan_plan.fn(*args)
+    return made_of(scan_plan, value)
 
 
 def made_of(scan_plan: ScanPlan, value: Any) -> Made:

@@ -3,6 +3,7 @@
 use crate::errors::guard;
 use crate::var::{Var, unwrap, unwrap_pairs, wrap};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use scan_core::prelude::{self as core, AsWritten, GradOptions, PassOptions, Span};
 
 /// A level of optimisation, and names of passes that do not run.
@@ -75,6 +76,12 @@ pub fn jvp(
         let options = options(&[], &[], span, passes)?;
         core::jvp_with(&unwrap(&outputs), &unwrap(&wrt), &unwrap(&tangents), &options).map(wrap_options)
     })
+}
+
+/// Extents of expressions where symbols are what was noted of a call; `None` where that does not tell.
+#[pyfunction]
+pub fn expected_shapes(vars: Vec<Var>, known: &Bound<'_, PyDict>) -> Vec<Vec<Option<i64>>> {
+    core::expected_extents(&unwrap(&vars), &|sym| known.get_item(sym.0).ok()??.extract().ok())
 }
 
 /// An expression for one row of an array, to be given to a function under `vmap`.

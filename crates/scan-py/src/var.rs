@@ -60,11 +60,6 @@ impl Var {
         let unknown = self.0.ty().dims.iter().map(Dim::as_sym).zip(shape);
         unknown.into_iter().try_for_each(|(sym, n)| sym.map_or(Ok(()), |sym| known.set_item(sym.0, n)))
     }
-    /// Its extents where symbols are what was noted; `None` where nothing was.
-    fn expected_shape<'py>(&self, known: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyTuple>> {
-        let extent = |dim: &Dim| dim.eval(&|sym| known.get_item(sym.0).ok()??.extract().ok());
-        PyTuple::new(known.py(), self.0.ty().dims.iter().map(extent))
-    }
     /// The name that the user gave it.
     #[getter]
     fn name(&self) -> Option<String> {

@@ -1,10 +1,12 @@
 //! Whether the extents of a call fit: types are inferred once more, with the extents that the arguments have.
 
-use crate::base::Id;
+use crate::base::{Id, Result};
+use crate::expr::Var;
+use crate::expr::extract::Extract;
 use crate::ir::op::{Arg, Outs};
 use crate::ir::{Graph, Op, Scan, Value};
 use crate::scan::retype::{param_types, state_row};
-use crate::types::{Array, Dim, Extents, Type};
+use crate::types::{Array, Dim, Extents, Sym, Type};
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
@@ -91,6 +93,28 @@ impl Recent {
             self.version.store(before.wrapping_add(2), Ordering::Release);
         }
     }
+}
+
+/// The extents that expressions have where inputs have those that are `known`; `None` for each that values decide.
+pub fn expected_extents(vars: &[Var], known: &dyn Fn(Sym) -> Option<i64>) -> Vec<Vec<Option<i64>>> {
+    let told = |ty: &Type| ty.dims.iter().map(|dim| dim.eval(known)).collect::<Vec<_>>();
+    let first: Vec<Vec<Option<i64>>> = vars.iter().map(|v| told(v.ty())).collect();
+    if first.iter().flatten().all(Option::is_some) {
+        return first;
+    }
+    let mut extract = Extract::new(true);
+    let results: Result<Vec<Value>> = vars.iter().map(|v| extract.value(v)).collect();
+    let Ok(results) = results else { return first };
+    let mut graph = extract.graph;
+    graph.set_results(results);
+    let types: Vec<Type> = graph.params().iter().map(|p| expected(graph.ty(*p), known)).collect();
+    infer(&graph, &types).map_or(first, |found| found.iter().map(told).collect())
+}
+
+/// A type with the extents that are known.
+fn expected(ty: &Type, known: &dyn Fn(Sym) -> Option<i64>) -> Type {
+    let dim = |dim: &Dim| dim.eval(known).and_then(|n| usize::try_from(n).ok()).map_or_else(|| dim.clone(), Dim::known);
+    Type { dims: ty.dims.iter().map(dim).collect(), ..ty.clone() }
 }
 
 /// The types of a graph's results for parameters of these types; `None` where something does not fit.

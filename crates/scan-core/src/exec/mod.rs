@@ -3,7 +3,7 @@
 mod build;
 mod entry;
 pub mod explain;
-mod fit;
+pub mod fit;
 pub mod function;
 mod into;
 pub mod native;

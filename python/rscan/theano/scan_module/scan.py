@@ -10,7 +10,7 @@ import numpy as np
 from ... import checkpoints
 from ..._cases import cases_of
 from ..._spans import here
-from ..._tracing import Made, Placeholders, Plan, Result, close, entered, finish, profiled, settled
+from ..._tracing import Made, Placeholders, Plan, Result, close, entered, profiled, settled
 from ...errors import ScanError, UnsupportedError
 from ...scan import Dialect, ScanPlan, check_arguments, made_of, packed, plan_of
 from ...variable import Variable, is_operand, wrap
@@ -80,7 +80,7 @@ def _run(scan_plan: ScanPlan, strict: bool) -> Result:
     made.updates.update(default_updates(plan, made))
     made = drawn_anew(plan, placeholders, made)
     plan, placeholders, made, fault = growing(plan, placeholders, made)
-    plan, placeholders, made = settled(plan, placeholders, made)
+    made = settled(plan, placeholders, made)
     check_leaves(plan, placeholders, made, strict)
     result = close(plan, placeholders, made)
     return result if fault is None else refusing(result, fault)
@@ -89,7 +89,7 @@ def _run(scan_plan: ScanPlan, strict: bool) -> Result:
 def _one_step(plan: Plan, placeholders: Placeholders, made: Made) -> Result:
     """A loop of one constant step is no loop: the outputs are what the step gives, whatever their types."""
     made.outputs = [(None, out) for _, out in made.outputs]
-    result = finish(plan, placeholders, made)
+    result = close(plan, placeholders, settled(plan, placeholders, made))
     result.outputs = [unbroadcast(out, 0) for out in result.outputs]
     return result
 
