@@ -136,6 +136,14 @@ impl Parts {
         let new = self.body.add(start, moved);
         self.aliases.insert(old, new);
     }
+    /// The same of a value of the graph around, where those begin.
+    pub fn alias_number_from(&mut self, old: Value, start: Value, step: i64) {
+        let param = self.body.param(Type::scalar(DType::I64), None);
+        self.capture(start, param);
+        self.alias_number(old, 0, step);
+        let new = self.body.add(param, self.aliases[&old]);
+        self.aliases.insert(old, new);
+    }
     /// Adds a captured value: a value of the graph around that stands for one of the body.
     pub fn capture(&mut self, value: Value, param: Value) {
         self.captured.push(CapturedPart { slot: NonSeq { name: self.body.name(param).cloned() }, value, param });

@@ -12,7 +12,7 @@
 //!   out that it is too short. Equal sequences, and equal captured values, become one.
 //! - A slice that cuts rows off a sequence where no step reads them is left away, where the loop provably has a row for every step:
 //!   at the end, or, where the sequence is read in reverse, at the front.
-//! - A sequence of the numbers 0, 1, … is the number of the step.
+//! - A sequence of the numbers a, a + 1, … is the number of the step, plus a; as many as lie between two numbers are as many as their difference.
 //! - Small constants move into the body, where they may be folded.
 //! - What is broadcast like the rows of a loop is broadcast to as many as there are steps.
 //! - The number of steps that ran is the number asked for, where nothing stops the loop and that cannot be negative.
@@ -27,6 +27,7 @@ use crate::rewrite::loops::facts::{effect, integer, never_negative, used};
 use crate::rewrite::loops::parts::title;
 use crate::rewrite::loops::rows::Prover;
 use crate::rewrite::rebuild::{Rebuild, copy_with};
+use crate::scalar::ElemOp;
 use crate::scan::reached::{computed, told_before};
 use crate::types::{DType, Dim, Sym};
 use std::fmt::Write;
@@ -56,7 +57,11 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
             return Ok(false);
         }
         cx.done(NAME, title(scan), what);
+        let range = range(graph, &parts);
         parts.fill(|v| rebuild.image(v))?;
+        if let Some((start, stop)) = range {
+            parts.n_steps = difference(rebuild, start, stop)?;
+        }
         let n_steps = parts.n_steps;
         parts.put(rebuild, node)?;
         if counted {
@@ -118,24 +123,44 @@ fn whole_sequences(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
     count
 }
 
-/// Lets the step compute the rows of sequences that count on from a constant; how many.
+/// Lets the step compute the rows of sequences that count on by a constant; how many.
 fn numbers(g: &Graph, prover: &mut Prover, parts: &mut Parts) -> usize {
     let n_steps = parts.n_steps;
-    let counts = |v: Value| {
-        let node = g.node_of(v).filter(|n| matches!(n.op, Op::Arange(_)) && g.ty(v).dtype == DType::I64)?;
-        Some((integer(g, node.ins[0])?, integer(g, node.ins[2])?))
-    };
     let mut seqs = std::mem::take(&mut parts.seqs);
     let before = seqs.len();
     seqs.retain(|seq| {
-        let Some((start, step)) = counts(seq.rows).filter(|_| !seq.slot.reverse && prover.covers(seq.rows, n_steps, 0)) else {
+        let Some((start, step)) = counted(g, seq.rows).filter(|_| !seq.slot.reverse && prover.covers(seq.rows, n_steps, 0)) else {
             return true;
         };
-        parts.alias_number(seq.param, start, step);
+        match integer(g, start) {
+            Some(start) => parts.alias_number(seq.param, start, step),
+            None => parts.alias_number_from(seq.param, start, step),
+        }
         false
     });
     parts.seqs = seqs;
     before - parts.seqs.len()
+}
+
+/// Where numbers begin that count on by a constant, and that.
+fn counted(g: &Graph, v: Value) -> Option<(Value, i64)> {
+    let node = g.node_of(v).filter(|n| matches!(n.op, Op::Arange(_)) && g.ty(v).dtype == DType::I64)?;
+    Some((node.ins[0], integer(g, node.ins[2])?)).filter(|(start, _)| g.ty(*start).dtype == DType::I64)
+}
+
+/// Between which numbers those lie of which a loop that reads none of them takes as many steps.
+fn range(g: &Graph, parts: &Parts) -> Option<(Value, Value)> {
+    let count = g.node_of(parts.n_steps).filter(|n| matches!(n.op, Op::DimOf(_)))?;
+    let (start, step) = counted(g, count.ins[0])?;
+    let stop = g.node_of(count.ins[0])?.ins[1];
+    (step == 1 && g.ty(stop).dtype == DType::I64 && parts.seqs.iter().all(|seq| seq.rows != count.ins[0])).then_some((start, stop))
+}
+
+/// How many integers there are from one to another. A difference that is too large is negative, which no loop takes for a number of steps.
+fn difference(rebuild: &mut Rebuild, start: Value, stop: Value) -> Result<Value> {
+    let (start, stop) = (rebuild.image(start)?, rebuild.image(stop)?);
+    let (some, n, none) = (rebuild.new.emit(Op::Elem(ElemOp::Lt), &[start, stop]), rebuild.new.sub(stop, start), rebuild.new.int(0));
+    Ok(rebuild.new.emit(Op::Elem(ElemOp::Where), &[some, n, none]))
 }
 
 /// What a slice cuts rows off, at the end that a loop does not begin with.
