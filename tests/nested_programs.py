@@ -80,13 +80,32 @@ class Program:
         return out.y, out.last.k, out.last.few, out.last.own
 
 
+def differentiated(program):
+    """A sum of what it gives, with its gradient by all floats."""
+
+    def total(x, i, table, integers, few):
+        y, _, *others = program(x, i, table, integers, few)
+        return sum(map(rs.sum, others), rs.sum(y))
+
+    f = rs.value_and_grad(total, argnums=(0, 2, 4))
+
+    def call(*args):
+        value, slopes = f(*args)
+        return [value, *slopes]
+
+    call.explain = f.explain
+    return call
+
+
 def results(seed, set_engine):
-    """What each engine gives for a program, or the text of its error; and whether a kernel had loops."""
+    """What each engine gives for a program, or, of every second one, for its gradient too, or the text of its error; and whether a kernel had
+    loops."""
     found, within = [], False
     for engine in ENGINES:
         set_engine(engine)
         program = Program(seed)
-        f = rs.compile(lambda x, i, table, integers, few, program=program: program(x, i, table, integers, few))
+        plain = rs.compile(lambda x, i, table, integers, few, program=program: program(x, i, table, integers, few))
+        f = differentiated(program) if seed % 2 else plain
         try:
             found.append([(a.dtype, a.tobytes()) for a in map(np.asarray, f(*program.arguments()))])
         except rs.errors.RscanError as error:

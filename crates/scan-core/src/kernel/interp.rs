@@ -80,11 +80,47 @@ impl Reads for At<'_> {
     }
 }
 
+/// A loop of a step behind the last of its steps.
+struct Done {
+    of: Reg,
+    ran: u64,
+    carries: Vec<u64>,
+    /// Per operand what it has written, from the first element on, where that is memory of its own.
+    own: Vec<Vec<u64>>,
+}
+
+impl Done {
+    /// An element of memory of its own; what was not written is anything.
+    fn element(&self, inner: &Loop, mem: MemId, number: usize) -> u64 {
+        self.own[mem.idx()].get(number.min(inner.kernel.mems[mem].table - 1)).copied().unwrap_or(0)
+    }
+    fn write(&mut self, inner: &Loop, mem: MemId, number: u64, bits: u64) {
+        let (at, own) = (number.min(inner.kernel.mems[mem].table as u64 - 1) as usize, &mut self.own[mem.idx()]);
+        own.resize(own.len().max(at + 1), 0);
+        own[at] = bits;
+    }
+}
+
+/// The loops of a step so far.
+struct Loops<'a> {
+    kernel: &'a Kernel,
+    done: Vec<Done>,
+}
+
+impl Loops<'_> {
+    fn of(&self, r: Reg) -> (&Loop, &Done) {
+        let Op::Loop(inner) = &self.kernel.body[r].op else { panic!("r{} is no loop", r.0) };
+        (inner, self.done.iter().find(|done| done.of == r).expect("a loop before"))
+    }
+}
+
 /// What a loop in a step reads.
 struct Within<'a> {
     inner: &'a Loop,
     around: &'a dyn Reads,
     values: &'a IdxVec<Reg, u64>,
+    loops: &'a Loops<'a>,
+    now: &'a Done,
 }
 
 impl Reads for Within<'_> {
@@ -92,11 +128,17 @@ impl Reads for Within<'_> {
         match self.inner.operands[mem.idx()] {
             Argument::Value(r) => self.values[r],
             Argument::Table(table, first) => self.around.element(table, first),
+            Argument::Own | Argument::Left(..) => panic!("m{} is a table", mem.0),
         }
     }
     fn element(&self, mem: MemId, number: usize) -> u64 {
         match self.inner.operands[mem.idx()] {
             Argument::Table(table, first) => self.around.element(table, first + number),
+            Argument::Own => self.now.element(self.inner, mem, number),
+            Argument::Left(r, of) => {
+                let (inner, done) = self.loops.of(r);
+                done.element(inner, of, number)
+            }
             Argument::Value(_) => panic!("m{} is no table", mem.0),
         }
     }
@@ -111,7 +153,7 @@ pub fn step(
     number: i64,
     halts: &mut dyn FnMut(usize) -> bool,
 ) -> Option<IdxVec<Reg, u64>> {
-    let (mut values, mut last): (IdxVec<Reg, u64>, Vec<(Reg, Vec<u64>)>) = (IdxVec::new(), vec![]);
+    let (mut values, mut loops) = (IdxVec::<Reg, u64>::new(), Loops { kernel, done: vec![] });
     for (r, inst) in kernel.body.enumerate() {
         let value = match &inst.op {
             Op::Step => number as u64,
@@ -119,11 +161,16 @@ pub fn step(
             Op::Gather(m, index) => reads.element(*m, values[*index].min(kernel.mems[*m].table as u64 - 1) as usize),
             Op::Carry(c) => carried[c.0 as usize],
             Op::Loop(inner) => {
-                let (ran, carries) = looped(inner, &Within { inner, around: reads, values: &values }, values[inner.steps] as i64, halts)?;
-                last.push((r, carries));
+                let done = looped((r, inner), reads, &values, &loops, halts)?;
+                let ran = done.ran;
+                loops.done.push(done);
                 ran
             }
-            Op::Last(of, carry) => last.iter().find(|l| l.0 == *of).expect("a loop before").1[carry.idx()],
+            Op::Last(of, carry) => loops.of(*of).1.carries[carry.idx()],
+            Op::Left(of, mem, number) => {
+                let (inner, done) = loops.of(*of);
+                done.element(inner, *mem, usize::try_from(values[*number]).unwrap_or(usize::MAX))
+            }
             _ => {
                 let args: SmallVec<[u64; 3]> = inst.op.uses().iter().map(|&r| values[r]).collect();
                 let from = inst.op.uses().first().map_or(inst.dtype, |&r| kernel.dtype(r));
@@ -135,21 +182,31 @@ pub fn step(
     Some(values)
 }
 
-/// All steps of a loop in a step: how many ran, and its carries.
-fn looped(inner: &Loop, reads: &dyn Reads, steps: i64, halts: &mut dyn FnMut(usize) -> bool) -> Option<(u64, Vec<u64>)> {
-    let kernel = &*inner.kernel;
-    let mut carried: Vec<u64> = kernel.carries.iter().map(|c| reads.load(c.mem)).collect();
+/// All steps of a loop in a step.
+fn looped(
+    (of, inner): (Reg, &Loop),
+    around: &dyn Reads,
+    values: &IdxVec<Reg, u64>,
+    loops: &Loops,
+    halts: &mut dyn FnMut(usize) -> bool,
+) -> Option<Done> {
+    let (kernel, steps) = (&*inner.kernel, values[inner.steps] as i64);
+    let mut now = Done { of, ran: 0, carries: vec![], own: vec![vec![]; kernel.mems.len()] };
+    inner.begin.iter().for_each(|&(mem, at, r)| now.write(inner, mem, at as u64, values[r]));
+    now.carries = kernel.carries.iter().map(|c| Within { inner, around, values, loops, now: &now }.load(c.mem)).collect();
     for t in 0..steps.max(0) {
         if halts(kernel.body.len()) {
             return None;
         }
-        let values = step(kernel, reads, &carried, t, halts)?;
-        carried = kernel.carries.iter().map(|c| values[c.next]).collect();
-        if kernel.stop.is_some_and(|stop| values[stop] != 0) {
-            return Some((t as u64 + 1, carried));
+        let made = step(kernel, &Within { inner, around, values, loops, now: &now }, &now.carries, t, halts)?;
+        kernel.stores.iter().for_each(|s| now.write(inner, s.mem, made[s.at.expect("a number")], made[s.value]));
+        now.carries = kernel.carries.iter().map(|c| made[c.next]).collect();
+        now.ran = t as u64 + 1;
+        if kernel.stop.is_some_and(|stop| made[stop] != 0) {
+            break;
         }
     }
-    Some((steps.max(0) as u64, carried))
+    Some(now)
 }
 
 /// The value of an instruction that depends on its arguments alone; `from` is the dtype of the first.
@@ -164,7 +221,9 @@ pub fn compute(inst: &Inst, from: DType, args: &[u64]) -> u64 {
         Op::Convert(_) => convert(from, inst.dtype, args[0]),
         Op::Bits(_) => args[0],
         Op::Call(f, _) => f.value(f64::from_bits(args[0]), args.get(1).map_or(0.0, |&y| f64::from_bits(y))).to_bits(),
-        Op::Step | Op::Load(_) | Op::Gather(..) | Op::Carry(_) | Op::Loop(_) | Op::Last(..) => panic!("{:?} depends on the step", inst.op),
+        Op::Step | Op::Load(_) | Op::Gather(..) | Op::Carry(_) | Op::Loop(_) | Op::Last(..) | Op::Left(..) => {
+            panic!("{:?} depends on the step", inst.op)
+        }
     }
 }
 

@@ -12,7 +12,7 @@ pub mod testing;
 pub mod unswitch;
 pub mod verify;
 
-pub use kir::{Argument, Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Loop, Mem, MemId, Op, Reg, Store, Un};
+pub use kir::{Argument, Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Loop, Mem, MemId, OWN, Op, Reg, Store, Un};
 pub use nest::{Fill, LEVELS, Nest, Strides, Use};
 pub use record::Builder;
 pub use unswitch::{Condition, Unswitched};

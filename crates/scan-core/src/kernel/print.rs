@@ -44,8 +44,11 @@ fn looped(f: &mut fmt::Formatter<'_>, inner: &Loop) -> fmt::Result {
         match argument {
             Argument::Value(r) => writeln!(f, "    m{} is r{}", id.0, r.0)?,
             Argument::Table(table, first) => writeln!(f, "    m{} is m{}[{first}..]", id.0, table.0)?,
+            Argument::Own => writeln!(f, "    m{} is its own", id.0)?,
+            Argument::Left(r, of) => writeln!(f, "    m{} is m{} of r{}", id.0, of.0, r.0)?,
         }
     }
+    inner.begin.iter().try_for_each(|(mem, at, r)| writeln!(f, "    m{}[{at}] <- r{}", mem.0, r.0))?;
     inner.kernel.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))
 }
 
@@ -85,6 +88,7 @@ fn name(inst: &Inst) -> String {
         Op::Call(f, _) => format!("call {}", format!("{f:?}").to_lowercase()),
         Op::Loop(_) => "loop".into(),
         Op::Last(_, carry) => format!("last c{} of", carry.0),
+        Op::Left(_, mem, _) => format!("left m{} of", mem.0),
     }
 }
 

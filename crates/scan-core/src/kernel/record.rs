@@ -258,6 +258,12 @@ impl Builder {
         let dtype = inner.kernel.mems[inner.kernel.carries[carry].mem].dtype;
         self.emit(Op::Last(of, carry), dtype)
     }
+    /// An element of the memory of such a loop's own.
+    pub fn left(&mut self, of: Reg, mem: MemId, number: Reg) -> Reg {
+        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
+        let dtype = inner.kernel.mems[mem].dtype;
+        self.emit(Op::Left(of, mem, number), dtype)
+    }
 
     /// The value of a row of the elementwise table on raw inputs, as the evaluator computes it; `None` where the row does not
     /// take them or cannot be expressed.
@@ -323,7 +329,7 @@ impl Builder {
     fn folded(&self, inst: &Inst) -> Option<u64> {
         let uses = inst.op.uses();
         let args: SmallVec<[u64; 3]> = uses.iter().map(|&r| self.known(r)).collect::<Option<_>>()?;
-        let pure = !matches!(inst.op, Op::Call(..) | Op::Gather(..) | Op::Loop(_) | Op::Last(..));
+        let pure = !matches!(inst.op, Op::Call(..) | Op::Gather(..) | Op::Loop(_) | Op::Last(..) | Op::Left(..));
         let from = self.dtype(*uses.first().filter(|_| pure)?);
         let bits = interp::compute(inst, from, &args);
         (!inst.dtype.is_float() || array(inst.dtype, bits).item_f64().is_some_and(|x| !x.is_nan())).then_some(bits)

@@ -93,7 +93,7 @@ impl Condition {
                     uses[k] == Use::Read && stays && nest.strides[k].outer.iter().all(|&far| far == 0)
                 }
                 Op::Step => nest.steps == 1,
-                Op::Gather(..) | Op::Carry(_) | Op::Call(..) | Op::Loop(_) | Op::Last(..) => false,
+                Op::Gather(..) | Op::Carry(_) | Op::Call(..) | Op::Loop(_) | Op::Last(..) | Op::Left(..) => false,
                 _ => true,
             };
             cone.extend(op.uses().into_iter().filter(|u| !cone.contains(u)).collect::<SmallVec<[Reg; 3]>>());

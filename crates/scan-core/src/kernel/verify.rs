@@ -1,7 +1,7 @@
 //! What holds of every kernel that an engine is given.
 
-use super::{Argument, Bin, Carry, Inst, Kernel, Lane, Loop, MemId, Op, Reg, Store, Un};
-use crate::base::{Diagnostic, IdxVec, Result};
+use super::{Argument, Bin, Carry, Inst, Kernel, Lane, Loop, Mem, MemId, Op, Reg, Store, Un};
+use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::types::DType;
 
 /// Fails where a kernel is not well-formed: a fault of whoever built it.
@@ -41,6 +41,7 @@ fn known(kernel: &Kernel, r: Reg, inst: &Inst) -> Checked {
         Op::Load(m) => kernel.mems.get(m).is_some(),
         Op::Gather(m, index) => kernel.mems.get(m).is_some() && index < r,
         Op::Last(of, carry) => of < r && matches!(&kernel.body[of].op, Op::Loop(inner) if inner.kernel.carries.get(carry).is_some()),
+        Op::Left(of, mem, number) => of < r && number < r && left(kernel, of, mem).is_some(),
         Op::Carry(c) => kernel.carries.get(c).is_some_and(|c| kernel.mems.get(c.mem).is_some()),
         _ => inst.op.uses().iter().all(|&used| used < r),
     };
@@ -71,16 +72,29 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
             Op::Loop(inner) => dtype == inner.kernel.mems[inner.kernel.carries[*carry].mem].dtype,
             _ => false,
         },
+        Op::Left(r, mem, number) => left(kernel, *r, *mem).is_some_and(|of| of.dtype == dtype) && of(*number) == DType::I64,
         Op::Call(f, args) => dtype == DType::F64 && args.len() == f.arity() && args.iter().all(|r| of(*r) == DType::F64),
     };
     ensure(holds, || format!("`{:?}` of {:?} as {dtype}", inst.op, inst.op.uses().iter().map(|&r| of(r).short()).collect::<Vec<_>>()))
 }
 
-/// A loop in a step is a kernel of its own that stores nothing, and is given what it takes.
+/// The memory of a loop's own that it leaves.
+fn left(kernel: &Kernel, of: Reg, mem: MemId) -> Option<&Mem> {
+    let Op::Loop(inner) = &kernel.body[of].op else { return None };
+    matches!(inner.operands.get(mem.idx()), Some(Argument::Own)).then(|| &inner.kernel.mems[mem])
+}
+
+/// A loop in a step is a kernel of its own that stores in memory of its own alone, and is given what it takes.
 fn looped(kernel: &Kernel, inner: &Loop) -> Checked {
     let own = &*inner.kernel;
     check(own).map_err(|text| format!("in the loop: {text}"))?;
-    ensure(own.stores.is_empty() && own.mems.len() == inner.operands.len(), || "a loop that stores, or is not given all".into())?;
+    let is_own = |mem: MemId| matches!(inner.operands[mem.idx()], Argument::Own);
+    ensure(own.mems.len() == inner.operands.len(), || "a loop that is not given all".into())?;
+    ensure(own.stores.iter().all(|s| s.at.is_some() && is_own(s.mem)), || "a loop that stores in what is not its own".into())?;
+    let begun = |&(mem, at, r): &(MemId, usize, Reg)| {
+        own.mems.get(mem).is_some_and(|of| is_own(mem) && at < of.table && of.dtype == kernel.dtype(r))
+    };
+    ensure(inner.begin.iter().all(begun), || "a loop begins with what is no element of its own".into())?;
     for ((id, mem), argument) in own.mems.enumerate().zip(&inner.operands) {
         let carried = own.carries.iter().any(|c| c.mem == id);
         let holds = mem.lane == Lane::Uniform
@@ -90,6 +104,8 @@ fn looped(kernel: &Kernel, inner: &Loop) -> Checked {
                     let fits = kernel.mems.get(table).is_some_and(|of| of.dtype == mem.dtype && first + mem.table <= of.table);
                     fits && mem.table > 0 && !carried && is_table(kernel, table)
                 }
+                Argument::Own => mem.table > 0 && !carried,
+                Argument::Left(r, of) => left(kernel, r, of).is_some_and(|of| of.dtype == mem.dtype && of.table == mem.table) && !carried,
             };
         ensure(holds, || format!("a loop is not given what its m{} is", id.0))?;
     }
@@ -108,7 +124,7 @@ fn is_beside(kernel: &Kernel, m: MemId) -> bool {
     let mem = &kernel.mems[m];
     let Some((other, bytes)) = mem.beside else { return true };
     let written = |m: MemId| kernel.stores.iter().any(|s| s.mem == m) || kernel.carries.iter().any(|c| c.mem == m);
-    let like = |of: &super::Mem| of.beside.is_none() && (of.dtype, of.lane, of.stride, of.table) == (mem.dtype, mem.lane, mem.stride, 0);
+    let like = |of: &Mem| of.beside.is_none() && (of.dtype, of.lane, of.stride, of.table) == (mem.dtype, mem.lane, mem.stride, 0);
     mem.table == 0
         && (bytes.unsigned_abs() as usize).is_multiple_of(mem.dtype.size())
         && kernel.mems.get(other).is_some_and(like)

@@ -4,7 +4,7 @@ use super::fusions::Fusion;
 use super::nodes::Lowering;
 use super::passes::Plan;
 use super::schedule::{Axes, Of};
-use super::tables::Table;
+use super::tables::{Elements, Table};
 use super::value::{Layout, Val};
 use super::{Lowered, refuse};
 use crate::ir::op::ReduceKind;
@@ -131,7 +131,8 @@ impl Kerneled<'_> {
     /// An operand of which elements are read by number, none outside it.
     fn table(&mut self, given: Given, dtype: DType, elements: usize) -> Table {
         self.given.push(given);
-        Table { mem: self.lowering.builder.table(dtype, elements, None), writes: vec![], within: true }
+        let mem = self.lowering.builder.table(dtype, elements, None);
+        Table { elements: Elements::Operand(mem), writes: vec![], within: true }
     }
     /// The same, of which other elements are read, too: found by way of these.
     fn load_beside(&mut self, given: Given, dtype: DType) -> Reg {

@@ -176,7 +176,7 @@ pub(super) fn listed(
     level: usize,
 ) -> Lowered<(MixedLoop, Vec<usize>)> {
     let body = prepared(scan, types, values)?;
-    let body = match with_rooms(&body, most)? {
+    let body = match with_rooms(&body, most, None)? {
         Some(body) => ready(&body)?,
         None => body,
     };

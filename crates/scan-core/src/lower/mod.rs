@@ -22,6 +22,7 @@ mod guards;
 pub mod heads;
 mod in_place;
 pub(crate) mod inner;
+mod kept;
 mod lengths;
 mod looped;
 mod matrices;

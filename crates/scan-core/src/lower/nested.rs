@@ -7,23 +7,24 @@
 //!            y = x[-1] · 2                                                        r10 = last c0 of r9;  r11 = mul r10 …
 //! ```
 //!
-//! Arrays of which the loop reads elements by numbers stay where they are; whatever else it takes from the step are values. It hands on nothing but
-//! the row that each state ends with: what keeps more rows is a part of a list.
+//! Arrays of which the loop reads elements by numbers stay where they are; whatever else it takes from the step are values. It hands on the row that
+//! each state ends with, and all rows of those that keep them (`kept.rs`).
 
 use super::inner::reads_on;
+use super::kept::{Held, by_rows, with_guesses};
 use super::looped::UNBOUNDED;
 use super::nodes::Lowering;
 use super::picks::LOOKED_AT;
 use super::prepared::{prepared, ready};
 use super::rooms::{Roomy, roomy, with_rooms};
 use super::scan::{BY_VALUES, CHANGES, Kind, Kinds, SCALARS, known_row, known_shape, scalars};
-use super::tables::{Table, Tables};
+use super::tables::{Elements, Table, Tables};
 use super::value::{Layout, Val};
 use super::window::Window;
 use super::{Lowered, dynamic_slice, refuse};
 use crate::base::Id;
 use crate::ir::{Graph, Keep, Node, Op, Scan, SeqId, State, StateId, Value};
-use crate::kernel::{Argument, Bin, CarryId, Cmp, Lane, Loop, Mem, Reg, Un};
+use crate::kernel::{Argument, Bin, CarryId, Cmp, Lane, Loop, Mem, MemId, Reg, Un};
 use crate::scan::retype::param_types;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
@@ -36,7 +37,7 @@ const ROWS: &str = "it holds a loop of which more is read than its last row";
 const CHOICES: &str = "it holds a loop beside branches";
 
 /// A loop in a step, and what is known of its number of steps where an integer of the step tells that.
-fn loop_of(op: &Op) -> Option<(&Arc<Scan>, Option<&Roomy>)> {
+pub(super) fn loop_of(op: &Op) -> Option<(&Arc<Scan>, Option<&Roomy>)> {
     match (op, roomy(op)) {
         (Op::Scan(scan), _) => Some((scan, None)),
         (_, Some(roomy)) => Some((&roomy.scan, Some(roomy))),
@@ -52,20 +53,17 @@ pub(super) fn with_loops(scan: &Scan, body: Graph) -> Lowered<Graph> {
     if !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
         return Ok(body);
     }
-    let body = match closed(&body)? {
-        Some(body) => ready(&body)?,
-        None => body,
-    };
-    let body = match with_rooms(&body, &[])? {
-        Some(body) => ready(&body)?,
-        None => body,
+    let body = match with_guesses(&body)? {
+        Some(body) => body,
+        None => certain(body)?,
     };
     let kinds = Kinds::new(scan, &body);
     for node in kinds.nodes(&body) {
         let Some((inner, room)) = loop_of(&node.op) else { continue };
         match kinds.of(node.outs[0]) == Kind::Step {
             false if room.is_some() => return refuse(BY_VALUES),
-            true if inner.states.iter().any(|s| !matches!(s.keep, Keep::Last(0 | 1))) => return refuse(ROWS),
+            true if inner.states.iter().any(|s| !matches!(s.keep, Keep::Last(0 | 1) | Keep::All)) => return refuse(ROWS),
+            true if !by_rows(&body, node, inner) => return refuse(ROWS),
             _ => {}
         }
     }
@@ -75,6 +73,18 @@ pub(super) fn with_loops(scan: &Scan, body: Graph) -> Lowered<Graph> {
         return refuse(CHOICES);
     }
     Ok(body)
+}
+
+/// The body with all that is certain of what loops in it return.
+fn certain(body: Graph) -> Lowered<Graph> {
+    let body = match closed(&body)? {
+        Some(body) => ready(&body)?,
+        None => body,
+    };
+    match with_rooms(&body, &[], None)? {
+        Some(body) => ready(&body),
+        None => Ok(body),
+    }
 }
 
 /// The body with extents known of what loops return that keep a row each, however many steps they run; `None` where there are none.
@@ -145,20 +155,21 @@ fn reads_by_number(node: &Node, v: Value) -> bool {
 }
 
 /// True for a value of which a graph reads nothing but elements by numbers, and its extents.
-fn by_number(graph: &Graph, v: Value) -> bool {
+pub(super) fn by_number(graph: &Graph, v: Value) -> bool {
     let mut users = graph.nodes().iter().filter(|n| n.ins.contains(&v));
     !graph.results().contains(&v) && users.all(|node| picks(node, v) || needs_extents_alone(node, v))
 }
 
 /// Per element of a state's row, and per offset, what steps hand on.
-type Carries = Vec<Vec<Option<CarryId>>>;
+pub(super) type Carries = Vec<Vec<Option<CarryId>>>;
 
 /// The kernel of a loop under construction.
-struct Inner<'a> {
+pub(super) struct Inner<'a> {
     scan: &'a Scan,
     body: &'a Graph,
-    lowering: Lowering<'a>,
-    operands: SmallVec<[Argument; 8]>,
+    pub(super) lowering: Lowering<'a>,
+    pub(super) operands: SmallVec<[Argument; 8]>,
+    pub(super) begin: SmallVec<[(MemId, usize, Reg); 2]>,
     /// Values of the step around that it has.
     taken: FxHashMap<Reg, Reg>,
 }
@@ -182,7 +193,8 @@ impl Lowering<'_> {
         }
         let steps = self.steps_of(node, scan, room)?;
         let lowering = Lowering::new(&body, Layout::Elements);
-        let mut inner = Inner { scan, body: &body, lowering, operands: SmallVec::new(), taken: FxHashMap::default() };
+        let mut inner =
+            Inner { scan, body: &body, lowering, operands: SmallVec::new(), begin: SmallVec::new(), taken: FxHashMap::default() };
         self.begin(&mut inner, node, &kinds)?;
         let carried = self.carried(&mut inner, node)?;
         inner.lowering.run(body.results())?;
@@ -193,7 +205,10 @@ impl Lowering<'_> {
         let steps = self.where_all_holds(steps);
         self.loops.push(node.span);
         self.loops.append(&mut inner.lowering.loops);
-        let made = self.builder.looped(Loop { kernel: Arc::new(inner.lowering.builder.finish()), operands: inner.operands, steps });
+        let Inner { operands, begin, lowering, .. } = inner;
+        let made = self.builder.looped(Loop { kernel: Arc::new(lowering.builder.finish()), operands, steps, begin });
+        self.ended(made, room)?;
+        self.kept(node, made, &carried)?;
         if let Some(carry) = failed {
             let failed = self.builder.last(made, carry);
             let holds = self.builder.un(Un::Not, failed);
@@ -212,6 +227,7 @@ impl Lowering<'_> {
         let rows = scan.seqs.ids().map(|id| known_shape(self.graph(), node.ins[scan.seq_input(id)]).map(|shape| shape[0]));
         let rows = rows.collect::<Lowered<Vec<usize>>>()?.into_iter().min().unwrap_or(usize::MAX);
         match (known, room) {
+            (Some(_), Some(room)) if room.cut => Ok(self.builder.integer(DType::I64, room.most as i64)),
             (Some(n), _) if n > 0 && rows as u128 >= n as u128 => Ok(self.builder.integer(DType::I64, n)),
             (Some(_), _) => refuse("no steps, or a sequence that is too short"),
             (None, None) => refuse(BY_VALUES),
@@ -278,27 +294,31 @@ impl Lowering<'_> {
         (0..count(&window.shape)).map(|_| vec![Some(inner.carry(zero, window.dtype).0)]).collect()
     }
     /// The carries of a loop, per state, begun with its initial rows.
-    fn carried(&mut self, inner: &mut Inner, node: &Node) -> Lowered<Vec<(Window, Carries)>> {
+    fn carried(&mut self, inner: &mut Inner, node: &Node) -> Lowered<Vec<Held>> {
         let (scan, body) = (inner.scan, inner.body);
         let mut all = vec![];
         for (id, state) in scan.states.enumerate() {
             let window = Window::new(state, known_row(scan, body, id)?)?;
             if state.writes[..] == [0] && state.keep == Keep::Last(1) {
-                all.push((window.clone(), self.made_row(inner, &window)));
+                let carries = self.made_row(inner, &window);
+                all.push(Held { window, carries, kept: None });
                 continue;
             }
-            if window.entering || window.stored || !window.far.is_empty() {
+            if window.entering || !window.far.is_empty() || state.writes[..] != [window.span] {
                 return refuse(ROWS);
             }
             let elements = count(&window.shape);
             let init = scan.init_input(id).map(|at| node.ins[at]);
             if let Some(v) = init {
                 let shape = known_shape(self.graph(), v)?;
-                if shape[0] < window.span || shape[1..] != window.shape[..] {
+                let rows = if window.stored { shape[0] == window.span } else { shape[0] >= window.span };
+                if !rows || shape[1..] != window.shape[..] {
                     return refuse(CHANGES);
                 }
             }
             let begin = init.map_or(Ok(vec![]), |v| self.regs_of(v, window.dtype))?;
+            let kept =
+                window.stored.then(|| inner.own_rows(&window, known_shape(self.graph(), node.outs[id.idx()])?[0], &begin)).transpose()?;
             let mut carries = vec![];
             for k in 0..elements {
                 let offsets = (0..window.span).map(|j| match begin.get(j * elements + k) {
@@ -314,7 +334,8 @@ impl Lowering<'_> {
                 }
                 inner.lowering.bind(body.params()[p], Val::Regs(window.shape.clone(), regs));
             }
-            all.push((window, carries.into_iter().map(|c| c.into_iter().map(|c| c.map(|c| c.0)).collect()).collect()));
+            let carries = carries.into_iter().map(|c| c.into_iter().map(|c| c.map(|c| c.0)).collect()).collect();
+            all.push(Held { window, carries, kept });
         }
         Ok(all)
     }
@@ -348,11 +369,15 @@ impl Inner<'_> {
             Val::Known(_) => val,
             Val::Regs(shape, regs) => Val::Regs(shape, regs.into_iter().map(|r| self.take(around, r)).collect()),
             Val::Table(shape, table) => {
-                let Mem { dtype, table: elements, .. } = around.builder.kernel().mems[table.mem];
+                let kernel = around.builder.kernel();
+                let (Mem { dtype, table: elements, .. }, argument) = match table.elements {
+                    Elements::Operand(mem) => (kernel.mems[mem].clone(), Argument::Table(mem, 0)),
+                    Elements::Left(of, mem) => (kernel.own_table(of, mem), Argument::Left(of, mem)),
+                };
                 let mem = self.lowering.builder.table(dtype, elements, None);
-                self.operands.push(Argument::Table(table.mem, 0));
+                self.operands.push(argument);
                 let writes = table.writes.iter().map(|&(at, value)| (self.take(around, at), self.take(around, value))).collect();
-                Val::Table(shape, Table { mem, writes, within: table.within })
+                Val::Table(shape, Table { elements: Elements::Operand(mem), writes, within: table.within })
             }
         })
     }
@@ -406,17 +431,20 @@ impl Inner<'_> {
     }
 
     /// Hands on what a step writes; per state, the carries of the row that it ends with.
-    fn handed_on(&mut self, carried: &[(Window, Carries)]) -> Lowered<Vec<Vec<CarryId>>> {
+    fn handed_on(&mut self, carried: &[Held]) -> Lowered<Vec<Vec<CarryId>>> {
         let mut last = vec![];
-        for (id, (window, carries)) in self.scan.states.ids().zip(carried) {
-            last.push(self.state(id, window, carries)?);
+        for (id, held) in self.scan.states.ids().zip(carried) {
+            last.push(self.state(id, held)?);
         }
         Ok(last)
     }
-    fn state(&mut self, id: StateId, window: &Window, carries: &Carries) -> Lowered<Vec<CarryId>> {
+    fn state(&mut self, id: StateId, Held { window, carries, kept }: &Held) -> Lowered<Vec<CarryId>> {
         let state = &self.scan.states[id];
         let results: Vec<Value> = self.scan.write_results(id).map(|at| self.body.results()[at]).collect();
         let written = results.into_iter().map(|v| self.lowering.regs_of(v, window.dtype)).collect::<Lowered<Vec<Vec<Reg>>>>()?;
+        if let (Some(mem), [row]) = (*kept, &written[..]) {
+            self.keep_row(mem, window, row);
+        }
         let mut last = vec![];
         for (k, offsets) in carries.iter().enumerate() {
             for (j, carry) in offsets.iter().enumerate() {

@@ -133,6 +133,10 @@ impl<'a> Lowering<'a> {
         shapes.iter().try_for_each(|shape| self.layout.admits(count(shape)))?;
         let outs = self.form(node, &shapes[0])?;
         for (&v, regs) in node.outs.iter().zip(outs) {
+            // Rows that a loop of the step keeps lie in memory.
+            if self.values[v.0 as usize].is_some() {
+                continue;
+            }
             let shape = self.shape(v)?;
             self.bind(v, Val::Regs(shape, regs));
         }

@@ -1,11 +1,12 @@
 //! A loop as one kernel: states in registers, sequences by moving pointers, everything that does not change computed before.
 
 use super::dynamic_slice::{self, reads_by_index};
+use super::kept::keeps_rows;
 use super::nested::{needs_extents_alone, picks, with_loops};
 use super::nodes::Lowering;
 pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
-use super::tables::{OpenTable, Table, Tables};
+use super::tables::{Elements, OpenTable, Table, Tables};
 use super::value::{Layout, Val};
 use super::votes::{Quorum, Votes, voted};
 use super::window::{Mems, Open, Window, known_stride};
@@ -147,6 +148,7 @@ pub(super) fn scalars(body: &Graph, kinds: &Kinds, tables: &Tables) -> Lowered<u
     };
     let params: usize = body.params().iter().map(|&v| size(v)).sum::<Lowered<_>>()?;
     let made = kinds.nodes(body).map(|node| match &node.op {
+        _ if keeps_rows(node) => Ok(node.outs.iter().filter(|&&v| body.ty(v).rank() == 0).count()),
         Op::IndexWrite(_) | Op::GatherWrite(_) if kinds.of(node.outs[0]) == Kind::Step => known_shape(body, node.ins[1]).map(|s| count(&s)),
         op if op.moved(node.ins.len()).is_some() => Ok(0),
         _ => node.outs.iter().map(|&v| size(v)).sum(),
@@ -264,7 +266,7 @@ fn table(lowering: &mut Lowering, mems: &mut Mems, v: Value, stride: Option<i32>
     let shape = known_shape(graph, v)?;
     let mem = lowering.builder.table(graph.ty(v).dtype, count(&shape), stride);
     mems.places.push(place);
-    lowering.bind(v, Val::Table(shape, Table { mem, writes: vec![], within: false }));
+    lowering.bind(v, Val::Table(shape, Table { elements: Elements::Operand(mem), writes: vec![], within: false }));
     Ok(())
 }
 
@@ -414,7 +416,7 @@ fn is_uniform(a: &Array) -> bool {
 /// Numbers of elements of the values that depend on the step.
 fn sizes(body: &Graph, kinds: &Kinds) -> Lowered<Vec<usize>> {
     let params = body.params().iter().copied();
-    let values = params.chain(kinds.nodes(body).flat_map(|n| n.outs.iter().copied()));
+    let values = params.chain(kinds.nodes(body).filter(|n| !keeps_rows(n)).flat_map(|n| n.outs.iter().copied()));
     values.filter(|&v| kinds.of(v) == Kind::Step).map(|v| known_shape(body, v).map(|s| count(&s))).collect()
 }
 

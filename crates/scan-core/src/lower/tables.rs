@@ -24,11 +24,20 @@ use rustc_hash::FxHashSet;
 /// A step writes so many elements of a state at most: each of them is looked at by whatever is read afterwards.
 const WRITES: usize = 16;
 
+/// Where the elements of a table lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Elements {
+    /// In an operand.
+    Operand(MemId),
+    /// In what a loop of the step left in memory of its own.
+    Left(Reg, MemId),
+}
+
 /// An array in memory of which elements are read by their numbers.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The operand.
-    pub mem: MemId,
+    /// Where they lie.
+    pub elements: Elements,
     /// What the step has written so far: the number of the element, and its value.
     pub writes: Vec<(Reg, Reg)>,
     /// The numbers by which it is read are known to be those of elements.
@@ -114,7 +123,7 @@ impl OpenTable {
         let mem = lowering.builder.table(window.dtype, count(&window.shape), Some(0));
         mems.places.push(Place::Window { id, row: 0, at: 0 });
         let row = lowering.params()[scan.read_params(id).start];
-        lowering.bind(row, Val::Table(window.shape.clone(), Table { mem, writes: vec![], within: false }));
+        lowering.bind(row, Val::Table(window.shape.clone(), Table { elements: Elements::Operand(mem), writes: vec![], within: false }));
         OpenTable { window, mem, next: lowering.results()[scan.write_results(id).start] }
     }
     /// Writes what the step has written.
@@ -130,7 +139,10 @@ impl OpenTable {
 impl Lowering<'_> {
     /// The element of a table with a number, as the step has left it so far.
     pub(super) fn element(&mut self, table: &Table, number: Reg) -> Reg {
-        let mut found = self.builder.gather(table.mem, number);
+        let mut found = match table.elements {
+            Elements::Operand(mem) => self.builder.gather(mem, number),
+            Elements::Left(of, mem) => self.builder.left(of, mem, number),
+        };
         for &(at, value) in &table.writes {
             let here = self.builder.cmp(Cmp::Eq, at, number);
             found = self.builder.select(here, value, found);
@@ -172,7 +184,7 @@ impl Lowering<'_> {
         let (Val::Table(extents, a), Val::Table(_, b)) = (self.value(node.ins[1])?, self.value(node.ins[2])?) else { return Ok(None) };
         let holds = self.truth_of(node.ins[0])?;
         let same = a.writes.iter().zip(&b.writes).take_while(|(a, b)| a == b).count();
-        let mut table = Table { mem: a.mem, writes: a.writes[..same].to_vec(), within: false };
+        let mut table = Table { elements: a.elements, writes: a.writes[..same].to_vec(), within: false };
         for (writes, first) in [(&a.writes[same..], true), (&b.writes[same..], false)] {
             for &(at, value) in writes {
                 let old = self.element(&table, at);
@@ -181,7 +193,7 @@ impl Lowering<'_> {
                 table.writes.push((at, value));
             }
         }
-        if a.mem != b.mem || table.writes.len() > WRITES {
+        if a.elements != b.elements || table.writes.len() > WRITES {
             return refuse("a choice between tables");
         }
         Ok(Some(Val::Table(extents, table)))

@@ -25,6 +25,8 @@ pub struct Frame {
     pub first: i64,
     /// Number of lanes of the whole call, of which these may be a part.
     pub whole: usize,
+    /// Memory of the loops of a step, [`Kernel::own`] bytes: whoever runs code that needs it brings it along; else null.
+    pub own: *mut u8,
 }
 
 /// A compiled kernel.
@@ -203,7 +205,7 @@ pub fn run(code: &dyn Code, kernel: &Kernel, operands: &[Operand], lanes: usize,
     }
     let ptrs: SmallVec<[*mut u8; 16]> = operands.iter().map(Operand::ptr).collect();
     let strides: SmallVec<[isize; 16]> = operands.iter().map(|o| o.stride).collect();
-    let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first, whole: lanes };
+    let frame = Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps, first, whole: lanes, own: std::ptr::null_mut() };
     // SAFETY: `check` has shown that every element lies in memory that lives as long as the operands, and that what is written
     // may be; lanes and steps are positive.
     unsafe { code.run(&frame) }

@@ -200,7 +200,7 @@ impl NestPlan {
     /// A call of so many steps of the kernel, from a step on.
     fn frame(&self, ptrs: *const *mut u8, (from, n): (usize, usize)) -> Frame {
         let first = self.first + from as i64;
-        Frame { ptrs, strides: self.own.as_ptr(), lanes: self.lanes, steps: n, first, whole: self.lanes }
+        Frame { ptrs, strides: self.own.as_ptr(), lanes: self.lanes, steps: n, first, whole: self.lanes, own: std::ptr::null_mut() }
     }
     fn all_places(&self) -> Places<'_> {
         Places { extents: &self.outer, moves: &self.moves }

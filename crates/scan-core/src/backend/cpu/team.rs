@@ -247,8 +247,15 @@ impl Whole<'_> {
             strides[mem.0 as usize] = 0;
         }
         let lanes = self.part.min(self.lanes - start);
-        let frame =
-            Frame { ptrs: ptrs.as_ptr(), strides: strides.as_ptr(), lanes, steps: self.steps, first: self.first, whole: self.lanes };
+        let frame = Frame {
+            ptrs: ptrs.as_ptr(),
+            strides: strides.as_ptr(),
+            lanes,
+            steps: self.steps,
+            first: self.first,
+            whole: self.lanes,
+            own: std::ptr::null_mut(),
+        };
         // SAFETY: all operands were checked for all lanes, of which these are some; scratch holds one element per operand and
         // does not move.
         unsafe { self.code.run(&frame) };

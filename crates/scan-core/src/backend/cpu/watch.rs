@@ -83,7 +83,7 @@ mod tests {
         let (from, to) = (outer.mem(DType::I64, Lane::Uniform), outer.mem(DType::I64, Lane::Uniform));
         let (begin, steps) = (outer.load(from), outer.integer(DType::I64, i64::MAX));
         let operands = [Argument::Value(begin)].into_iter().collect();
-        let made = outer.looped(Loop { kernel: Arc::new(inner.finish()), operands, steps });
+        let made = outer.looped(Loop { kernel: Arc::new(inner.finish()), operands, steps, begin: Default::default() });
         let last = outer.last(made, carry);
         outer.store(to, last);
         outer.finish()

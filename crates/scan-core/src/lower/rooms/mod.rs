@@ -20,6 +20,7 @@ mod steps;
 use self::pieces::{Of, Piece, Rows};
 use self::ranges::{Ranges, Sum};
 use super::Lowered;
+use super::inner::reads_end;
 use super::scan::known_shape;
 use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{NativeOp, NativeRef, Outs};
@@ -40,17 +41,23 @@ pub(super) struct Roomy {
     pub sure: bool,
     /// It may run no step: what is read of it is then what it began with.
     pub rests: bool,
+    /// The law may run more: that it ended before is to be looked at.
+    pub cut: bool,
     types: Outs<Type>,
 }
 
 impl Roomy {
+    /// As an op.
+    fn into_op(self) -> Op {
+        Op::Native(NativeRef(Arc::new(self)))
+    }
     /// As an op, which gives values of such types.
     pub fn op(scan: Arc<Scan>, (most, sure): (usize, bool), types: Outs<Type>) -> Op {
-        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure, rests: false, types })))
+        Roomy { scan, most, sure, rests: false, cut: false, types }.into_op()
     }
     /// One that may run no step, and of which it is to be looked at that it runs so many at most, as an op.
     pub fn open(scan: Arc<Scan>, most: usize, types: Outs<Type>) -> Op {
-        Op::Native(NativeRef(Arc::new(Roomy { scan, most, sure: false, rests: true, types })))
+        Roomy { scan, most, sure: false, rests: true, cut: false, types }.into_op()
     }
 }
 
@@ -91,13 +98,17 @@ struct Rooms<'a> {
     out: Graph,
     image: FxHashMap<Value, Image>,
     ranges: Ranges,
+    room: Option<usize>,
+    /// Integers that are taken to be at most that.
+    guessed: Vec<Value>,
 }
 
-/// The body with such arrays, given that some of its integer parameters are at least 1 and at most so much; none where that does not help.
+/// The body with such arrays, given that some of its integer parameters are at least 1 and at most so much; none where that does not help. Loops of
+/// which nobody knows how many steps they run have `room` for so many, where that is given.
 ///
 /// # Errors
 /// What type inference reports.
-pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>]) -> Lowered<Option<Graph>> {
+pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>], room: Option<usize>) -> Lowered<Option<Graph>> {
     let never = |n: &Node| body.const_value(n.ins[Scan::N_STEPS]).and_then(Array::item_i64) == Some(0);
     let open = |n: &Node| matches!(n.op, Op::Scan(_)) && (never(n) || n.outs.iter().any(|&v| known_shape(body, v).is_err()));
     if !body.nodes().iter().any(open) {
@@ -111,7 +122,7 @@ pub(super) fn with_rooms(body: &Graph, most: &[Option<i64>]) -> Lowered<Option<G
             ranges.tell(q, (1, most));
         }
     }
-    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges };
+    let mut rooms = Rooms { from: body, uses: body.uses(), out, image, ranges, room, guessed: vec![] };
     let live = body.needed(body.results());
     for (_, node) in body.nodes().enumerate().filter(|n| live[n.0.idx()]) {
         rooms.out.set_span(node.span);
@@ -230,13 +241,19 @@ impl Rooms<'_> {
 
     fn scan(&mut self, scan: &Arc<Scan>, node: &Node) -> Option<Vec<Image>> {
         let n = self.plain(node.ins[Scan::N_STEPS])?;
+        let cut = self.guess(scan, n)?;
         let steps = self.ranges.sum(&self.out, n);
         if steps.and_then(Sum::constant) == Some(0) {
             return self.not_run(scan, node);
         }
         let open = scan.until || steps.is_none_or(|n| n.constant().is_none());
+        let ends = |id| scan.states[id].keep == Keep::All || reads_end(self.from, node, scan, id);
+        let rests = self.room.is_some() && scan.states.ids().all(ends);
         let (scan, ins) = self.by_index(scan, node, steps)?;
-        let range = steps.and_then(|n| self.ranges.range(n)).filter(|r| r.0 >= 1);
+        if let Some(room) = cut {
+            return self.with_room(&scan, node, &ins, steps, (room, false));
+        }
+        let range = steps.and_then(|n| self.ranges.range(n)).filter(|r| r.0 >= i64::from(!rests));
         let Some((_, most)) = range.filter(|_| open) else {
             let outs = self.out.apply(Op::Scan(scan), &ins).ok()?;
             return Some(outs.into_iter().map(Image::Value).collect());
@@ -254,7 +271,22 @@ impl Rooms<'_> {
             // Where it is more, the loop finds that a sequence is too short, and nothing behind it runs.
             self.ranges.narrow(steps?, room as i64);
         }
-        self.with_room(&scan, node, &ins, steps?, (room, room == most))
+        self.with_room(&scan, node, &ins, steps, (room, room == most))
+    }
+
+    /// Gives a loop room of which nobody knows how many steps it runs: the number that it may run, where the law may run more. None where it has none.
+    fn guess(&mut self, scan: &Scan, n: Value) -> Option<Option<usize>> {
+        let Some(room) = self.room.filter(|_| self.ranges.sum(&self.out, n).is_none()) else { return Some(None) };
+        match self.out.const_value(n) {
+            None => {
+                let most = self.ranges.most(n).unwrap_or(i64::MAX).clamp(0, room as i64);
+                self.ranges.tell(n, (0, most));
+                self.guessed.push(n);
+            }
+            Some(_) if scan.until && scan.seqs.is_empty() => return Some(Some(room)),
+            Some(_) => return None,
+        }
+        Some(None)
     }
 
     /// What a loop of no steps returns: the initial rows.
@@ -277,8 +309,15 @@ impl Rooms<'_> {
         Some(images)
     }
 
-    /// The loop as one that keeps rows in arrays that have room for so many steps.
-    fn with_room(&mut self, scan: &Arc<Scan>, node: &Node, ins: &[Value], n: Sum, (most, sure): (usize, bool)) -> Option<Vec<Image>> {
+    /// The loop as one that keeps rows in arrays that have room for so many steps; n is how many it runs at most, if that is known.
+    fn with_room(
+        &mut self,
+        scan: &Arc<Scan>,
+        node: &Node,
+        ins: &[Value],
+        n: Option<Sum>,
+        (most, sure): (usize, bool),
+    ) -> Option<Vec<Image>> {
         let typed = self.out.apply(Op::Scan(scan.clone()), ins).ok()?;
         let mut types = Outs::new();
         for (id, state) in scan.states.enumerate() {
@@ -293,13 +332,16 @@ impl Rooms<'_> {
             types.push(Type::new(ty.dtype, dims));
         }
         types.push(Type::scalar(DType::I64));
-        let outs = self.out.apply(Roomy::op(scan.clone(), (most, sure), types), ins).ok()?;
+        let guessed = n.and_then(Sum::of).is_some_and(|n| self.guessed.contains(&n));
+        let rests = n.and_then(|n| self.ranges.range(n)).is_some_and(|r| r.0 < 1);
+        let op = Roomy { scan: scan.clone(), most, sure: sure && !guessed, rests, cut: n.is_none(), types }.into_op();
+        let outs = self.out.apply(op, ins).ok()?;
         let last = outs[scan.steps_output()];
         let ran = if scan.until {
             self.ranges.tell(last, (1, most as i64));
             self.ranges.sum(&self.out, last)?
         } else {
-            n
+            n?
         };
         let mut images = vec![];
         for (id, state) in scan.states.enumerate() {

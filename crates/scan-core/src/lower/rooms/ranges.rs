@@ -20,6 +20,10 @@ impl Sum {
     pub fn number(n: i64) -> Sum {
         Sum { of: None, more: n }
     }
+    /// The integer of the step.
+    pub fn of(self) -> Option<Value> {
+        self.of
+    }
     /// The number, if it is one.
     pub fn constant(self) -> Option<i64> {
         self.of.is_none().then_some(self.more)
@@ -41,6 +45,10 @@ impl Ranges {
     pub fn tell(&mut self, v: Value, range: (i64, i64)) {
         let within = -LIMIT < range.0 && range.1 < LIMIT;
         if within { &mut self.known } else { &mut self.half }.insert(v, range);
+    }
+    /// How much an integer is at most, where nothing is known of how much it is at least.
+    pub fn most(&self, v: Value) -> Option<i64> {
+        self.half.get(&v).map(|range| range.1)
     }
     /// Tells that a sum is at most so much.
     pub fn narrow(&mut self, sum: Sum, most: i64) {

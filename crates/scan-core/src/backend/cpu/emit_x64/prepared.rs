@@ -108,7 +108,7 @@ impl Prepared {
 
     fn frame(&self, ptrs: &[*mut u8]) -> Frame {
         let (lanes, steps, first) = (self.lanes, self.steps, self.first);
-        Frame { ptrs: ptrs.as_ptr(), strides: self.strides.as_ptr(), lanes, steps, first, whole: lanes }
+        Frame { ptrs: ptrs.as_ptr(), strides: self.strides.as_ptr(), lanes, steps, first, whole: lanes, own: std::ptr::null_mut() }
     }
 
     /// Calls `run` at each place with the table of operands, a place for what only the first block writes, and the frame.

@@ -340,7 +340,7 @@ impl<'a> Selector<'a> {
             Op::Convert(x) => self.convert(self.map[*x], self.kernel.dtype(*x), dtype)?,
             Op::Bits(x) => self.map[*x],
             Op::Call(f, args) => self.call(*f, args)?,
-            Op::Loop(_) | Op::Last(..) => return refuse("its steps run loops"),
+            Op::Loop(_) | Op::Last(..) | Op::Left(..) => return refuse("its steps run loops"),
         })
     }
     fn literal(&mut self, bits: u64, dtype: DType) -> Val {

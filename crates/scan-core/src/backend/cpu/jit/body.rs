@@ -58,7 +58,7 @@ pub struct Start<'a> {
     pub constants: &'a FxHashMap<Reg, Value>,
     /// Where constants lie in memory, of loops in the step too.
     pub pool: &'a Pool,
-    /// What loops in the step ask by.
+    /// What loops in the step ask by, and where their memory lies.
     pub fuel: Option<&'a Fuel>,
 }
 
@@ -132,7 +132,8 @@ impl Body<'_, '_> {
             Op::Bits(x) => self.bits(inst.dtype, *x),
             Op::Call(f, args) => self.call(*f, args),
             Op::Loop(inner) => self.looped(r, inner),
-            Op::Last(of, carry) => self.done[of][carry.idx()],
+            Op::Last(of, carry) => self.done[of].carries[carry.idx()],
+            Op::Left(of, mem, number) => self.left(*of, *mem, *number),
         }
     }
 

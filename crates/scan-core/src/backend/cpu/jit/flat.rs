@@ -23,7 +23,15 @@ impl Flat {
 
     /// The lanes of a frame of one step as steps of one lane.
     pub fn turned(&self, frame: &Frame) -> Frame {
-        Frame { ptrs: frame.ptrs, strides: self.0.as_ptr(), lanes: 1, steps: frame.lanes, first: frame.first, whole: 1 }
+        Frame {
+            ptrs: frame.ptrs,
+            strides: self.0.as_ptr(),
+            lanes: 1,
+            steps: frame.lanes,
+            first: frame.first,
+            whole: 1,
+            own: std::ptr::null_mut(),
+        }
     }
 
     /// Runs all lanes of a step, then all of the next.

@@ -7,31 +7,40 @@
 //! done       how many steps ran, the carries; the rest of the step
 //! ```
 
-use super::body::{Body, Start, emit};
+use super::body::{self, Body, Start, emit, flags, machine};
 use crate::backend::cpu::watch;
-use crate::base::Id;
+use crate::base::{Id, IdxVec};
 use crate::kernel::{Argument, Kernel, Loop, MemId, Op, Reg};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, Block, BlockArg, InstBuilder, Signature, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
-/// What tells when somebody is to be asked whether the loops are still wanted.
+/// What loops have in common: memory, and what tells when somebody is to be asked whether they are still wanted.
 pub struct Fuel {
     /// Instructions until then.
     left: Variable,
     /// Leaves the function.
     halt: Block,
+    /// Where memory of their own begins, and how much of it loops so far have taken.
+    own: Value,
+    taken: Cell<usize>,
 }
 
 impl Fuel {
-    /// In the first block of a function whose steps run loops.
-    pub fn new(builder: &mut FunctionBuilder, kernel: &Kernel) -> Option<Fuel> {
+    /// In the first block of a function whose steps run loops, of which the frame says where their memory is.
+    pub fn new(builder: &mut FunctionBuilder, kernel: &Kernel, own: Value) -> Option<Fuel> {
         kernel.has_loops().then(|| {
-            let fuel = Fuel { left: builder.declare_var(types::I64), halt: builder.create_block() };
+            let fuel = Fuel { left: builder.declare_var(types::I64), halt: builder.create_block(), own, taken: Cell::new(0) };
             fuel.fill(builder);
             fuel
         })
+    }
+    /// Where so many bytes lie that are a loop's own.
+    fn take(&self, builder: &mut FunctionBuilder, bytes: usize) -> Value {
+        let before = self.taken.replace(self.taken.get() + bytes);
+        builder.ins().iadd_imm_s(self.own, before as i64)
     }
     fn fill(&self, builder: &mut FunctionBuilder) {
         let all = builder.ins().iconst(types::I64, watch::UNASKED as i64);
@@ -69,8 +78,16 @@ impl Fuel {
     }
 }
 
-/// The loops of a step that are done: their carries.
-pub type Done = FxHashMap<Reg, Vec<Value>>;
+/// A loop of a step that is done.
+pub struct Left {
+    /// Its carries.
+    pub carries: Vec<Value>,
+    /// Where its tables lie.
+    addresses: IdxVec<MemId, Option<Value>>,
+}
+
+/// The loops of a step that are done.
+pub type Done = FxHashMap<Reg, Left>;
 
 impl Body<'_, '_> {
     /// The loop of an instruction: how many of its steps ran.
@@ -85,7 +102,11 @@ impl Body<'_, '_> {
                 constants.insert(r, self.argument(inner, mem));
             }
         }
-        let addresses = kernel.mems.ids().map(|mem| self.table(inner, mem)).collect();
+        let addresses: IdxVec<MemId, Option<Value>> = kernel.mems.ids().map(|mem| self.table(inner, mem)).collect();
+        for &(mem, at, r) in &inner.begin {
+            let (value, table) = (self.get(r), addresses[mem].expect("memory of its own"));
+            self.builder.ins().store(flags(), value, table, (at * kernel.mems[mem].dtype.size()) as i32);
+        }
         let [t, ran] = [head, done].map(|block| self.builder.append_block_param(block, types::I64));
         let [now, last] = [head, done].map(|block| {
             let carry = |value: &Value| {
@@ -106,6 +127,11 @@ impl Body<'_, '_> {
         let start = Start { addresses, carries, step: t, constants: &constants, pool, fuel: self.start.fuel };
         let values = emit(self.builder, kernel, &kernel.needed(), &start);
         let value = |r: Reg| values[r].expect("a value that the loop hands on");
+        for store in &kernel.stores {
+            let (table, number) = (start.addresses[store.mem].expect("memory of its own"), value(store.at.expect("a number")));
+            let address = body::element(self.builder, &kernel.mems[store.mem], table, number);
+            self.builder.ins().store(flags(), value(store.value), address, 0);
+        }
         let next = self.builder.ins().iadd_imm_s(t, 1);
         let handed = arguments(next, &kernel.carries.iter().map(|carry| value(carry.next)).collect::<Vec<Value>>());
         if let Some(stop) = kernel.stop {
@@ -116,7 +142,7 @@ impl Body<'_, '_> {
         let more = self.builder.ins().icmp(IntCC::SignedLessThan, next, steps);
         self.builder.ins().brif(more, head, &handed, done, &handed);
         self.builder.switch_to_block(done);
-        self.done.insert(r, last);
+        self.done.insert(r, Left { carries: last, addresses: start.addresses });
         ran
     }
 
@@ -124,15 +150,28 @@ impl Body<'_, '_> {
     fn argument(&self, inner: &Loop, mem: MemId) -> Value {
         match inner.operands[mem.idx()] {
             Argument::Value(r) => self.get(r),
-            Argument::Table(..) => panic!("m{} is a table", mem.0),
+            Argument::Table(..) | Argument::Own | Argument::Left(..) => panic!("m{} is a table", mem.0),
         }
     }
     /// Where the first element of an operand of a loop lies, which is a table.
     fn table(&mut self, inner: &Loop, mem: MemId) -> Option<Value> {
-        let Argument::Table(table, first) = inner.operands[mem.idx()] else { return None };
-        let address = self.start.addresses[table].expect("the address of a table that is read");
-        let bytes = first * inner.kernel.mems[mem].dtype.size();
-        Some(if bytes == 0 { address } else { self.builder.ins().iadd_imm_s(address, bytes as i64) })
+        let of = &inner.kernel.mems[mem];
+        match inner.operands[mem.idx()] {
+            Argument::Value(_) => None,
+            Argument::Own => Some(self.start.fuel.expect("a step with loops").take(self.builder, of.own())),
+            Argument::Left(r, of) => self.done[&r].addresses[of],
+            Argument::Table(table, first) => {
+                let (address, bytes) = (self.start.addresses[table].expect("the address of a table that is read"), first * of.dtype.size());
+                Some(if bytes == 0 { address } else { self.builder.ins().iadd_imm_s(address, bytes as i64) })
+            }
+        }
+    }
+    /// An element of what a loop left in memory of its own.
+    pub fn left(&mut self, of: Reg, mem: MemId, number: Reg) -> Value {
+        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
+        let (table, kind) = (self.done[&of].addresses[mem].expect("memory of its own"), &inner.kernel.mems[mem]);
+        let address = body::element(self.builder, kind, table, self.get(number));
+        self.builder.ins().load(machine(kind.dtype), flags(), address, 0)
     }
 }
 

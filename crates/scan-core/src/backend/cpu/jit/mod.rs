@@ -5,6 +5,7 @@ mod convert;
 mod flat;
 mod isa;
 mod looped;
+mod own;
 mod place;
 mod pool;
 mod select;
@@ -51,6 +52,7 @@ fn compile_for(isa: OwnedTargetIsa, kernel: &Kernel) -> Result<Box<dyn Code>, Re
             module: Mutex::new(Some(module)),
             flat: Flat::of(kernel, &needed),
             loops: kernel.has_loops(),
+            own: kernel.own(),
             _constants: pool,
         })),
         Err(refusal) => {
@@ -75,6 +77,8 @@ struct Machine {
     flat: Option<Flat>,
     /// Its steps run loops, which it may be told to leave.
     loops: bool,
+    /// Bytes of memory that those have of their own.
+    own: usize,
     /// The code reads them from here.
     _constants: Pool,
 }
@@ -85,8 +89,8 @@ impl Code for Machine {
             // SAFETY: the caller answers for the frame.
             Some(flat) if frame.lanes > frame.steps => unsafe { flat.run(self.entry, frame) },
             // SAFETY: the entry is that of code generated for this signature, which `module` keeps; the caller answers for the
-            // frame.
-            _ => unsafe { (self.entry)(frame) },
+            // frame, and the memory that loops have of their own is as long as it has to be.
+            _ => own::with(self.own, |own| unsafe { (self.entry)(&Frame { own, ..*frame }) }),
         }
     }
     fn generated(&self, frame: Frame) -> Option<(Generated, Frame)> {

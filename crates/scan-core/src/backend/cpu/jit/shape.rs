@@ -49,6 +49,7 @@ pub struct Fields {
     lanes: Value,
     steps: Value,
     first: Value,
+    own: Value,
 }
 
 /// Emits the whole function; its one parameter is the frame. The constants lie where they are as long as the code lives.
@@ -58,7 +59,7 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, word: Type, needed: 
     builder.switch_to_block(entry);
     let frame = fields(builder, entry, word);
     let mut constants = pool.loaded(builder, kernel);
-    let fuel = Fuel::new(builder, kernel);
+    let fuel = Fuel::new(builder, kernel, frame.own);
     let still: Vec<(Reg, MemId)> = still(kernel, needed);
     for &(r, m) in &still {
         let address = walk::first(builder, kernel, word, &frame, m, None);
@@ -83,6 +84,7 @@ fn fields(builder: &mut FunctionBuilder, entry: Block, word: Type) -> Fields {
         lanes: field(word, offset_of!(Frame, lanes)),
         steps: field(word, offset_of!(Frame, steps)),
         first: field(types::I64, offset_of!(Frame, first)),
+        own: field(word, offset_of!(Frame, own)),
     }
 }
 

@@ -83,7 +83,9 @@ pub fn pick<E: Engine>(inst: &Inst, from: DType) -> Pair {
         Op::Call(f, _) => call(f.arity()),
         Op::Gather(..) => gather(inst.dtype.size()),
         // Of loops, no program is made.
-        Op::Bits(_) | Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) | Op::Loop(_) | Op::Last(..) => copy(inst.dtype.size()),
+        Op::Bits(_) | Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_) | Op::Loop(_) | Op::Last(..) | Op::Left(..) => {
+            copy(inst.dtype.size())
+        }
     }
 }
 

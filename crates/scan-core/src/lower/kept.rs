@@ -1,0 +1,102 @@
+//! Rows that loops in the step of a kernel keep: they lie in memory of the loop's own, of which what stands behind it reads elements by their numbers.
+//!
+//! ```text
+//! h = scan n { … keep all }                        r9 = loop r4 steps
+//!                                                      m2 is its own;  m2[0] <- r1 …       the initial row, then those of its steps
+//! g = scan n { const h; x = h[n − t]; … }          r12 = loop r4 steps
+//!                                                      m0 is m2 of r9;  r3 = gather m0[r2] …
+//! ```
+
+use super::nested::{Carries, Inner, by_number, loop_of};
+use super::nodes::Lowering;
+use super::prepared::ready;
+use super::rooms::{Roomy, with_rooms};
+use super::scan::known_shape;
+use super::tables::{Elements, Table};
+use super::value::Val;
+use super::window::Window;
+use super::{Lowered, refuse};
+use crate::base::Id;
+use crate::ir::{Graph, Keep, Node, Op, Scan};
+use crate::kernel::{Argument, Bin, Cmp, MemId, Reg};
+use crate::types::DType;
+use crate::types::shape::count;
+
+/// A loop of which nobody knows how many steps it runs has room for the rows of so many. Where it runs more the law runs the loop around.
+const ROOM: usize = 1 << 14;
+
+/// So many bytes at most are one table's.
+const MOST: usize = 1 << 22;
+
+/// A state of a loop: what its steps hand on, and where its rows are kept, if they are.
+pub(super) struct Held {
+    pub window: Window,
+    pub carries: Carries,
+    pub kept: Option<MemId>,
+}
+
+/// True for a loop that keeps the rows of all steps.
+pub(super) fn keeps_rows(node: &Node) -> bool {
+    loop_of(&node.op).is_some_and(|(scan, _)| scan.states.iter().any(|s| s.keep == Keep::All))
+}
+
+/// True where of the rows that a loop keeps nothing is read but elements, by their numbers.
+pub(super) fn by_rows(body: &Graph, node: &Node, scan: &Scan) -> bool {
+    scan.states.ids().all(|id| scan.states[id].keep != Keep::All || by_number(body, node.outs[id.idx()]))
+}
+
+/// The body with room for the rows of loops of which nobody knows how many steps they run; none where there are none, or that cannot be said.
+pub(super) fn with_guesses(body: &Graph) -> Lowered<Option<Graph>> {
+    let live = body.needed(body.results());
+    let open = |node: &Node| matches!(node.op, Op::Scan(_)) && keeps_rows(node) && node.outs.iter().any(|&v| known_shape(body, v).is_err());
+    if !body.nodes().enumerate().any(|(id, node)| live[id.idx()] && open(node)) {
+        return Ok(None);
+    }
+    with_rooms(body, &[], Some(ROOM))?.map(|body| ready(&body)).transpose()
+}
+
+impl Lowering<'_> {
+    /// That a loop which was given room for so many steps ended before.
+    pub(super) fn ended(&mut self, made: Reg, room: Option<&Roomy>) -> Lowered<()> {
+        let Some(room) = room.filter(|room| room.cut) else { return Ok(()) };
+        let most = self.builder.integer(DType::I64, room.most as i64);
+        let ended = self.builder.cmp(Cmp::Lt, made, most);
+        self.require(ended)
+    }
+    /// Gives what stands behind a loop the rows that it keeps.
+    pub(super) fn kept(&mut self, node: &Node, made: Reg, states: &[Held]) -> Lowered<()> {
+        for (&v, held) in node.outs.iter().zip(states) {
+            if let Some(mem) = held.kept {
+                let table = Table { elements: Elements::Left(made, mem), writes: vec![], within: false };
+                self.bind(v, Val::Table(known_shape(self.graph(), v)?, table));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Inner<'_> {
+    /// Memory of its own for so many rows, of which the first are those that it begins with.
+    pub(super) fn own_rows(&mut self, window: &Window, rows: usize, begin: &[Reg]) -> Lowered<MemId> {
+        let elements = rows * count(&window.shape);
+        let bytes = elements * window.dtype.size();
+        if bytes > MOST {
+            return refuse(format!("a loop that keeps {bytes} bytes of rows"));
+        }
+        let mem = self.lowering.builder.table(window.dtype, elements, Some(0));
+        self.operands.push(Argument::Own);
+        self.begin.extend(begin.iter().enumerate().map(|(at, &r)| (mem, at, r)));
+        Ok(mem)
+    }
+    /// Keeps the row that a step makes.
+    pub(super) fn keep_row(&mut self, mem: MemId, window: &Window, row: &[Reg]) {
+        let builder = &mut self.lowering.builder;
+        let (step, apart) = (builder.step(), builder.integer(DType::I64, row.len() as i64));
+        let first = builder.bin(Bin::Mul, step, apart);
+        for (k, &value) in row.iter().enumerate() {
+            let k = builder.integer(DType::I64, (window.span * row.len() + k) as i64);
+            let at = builder.bin(Bin::Add, first, k);
+            builder.store_at(mem, at, value);
+        }
+    }
+}
