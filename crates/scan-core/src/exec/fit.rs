@@ -96,6 +96,14 @@ impl Recent {
 }
 
 /// The extents that expressions have where inputs have those that are `known`; `None` for each that values decide.
+///
+/// ```
+/// use scan_core::prelude::*;
+/// let x = vector("x");
+/// let n = x.ty().dims[0].as_sym();
+/// let told = expected_extents(&[concat(&[&x, &x], 0)], &|sym| (Some(sym) == n).then_some(3));
+/// assert_eq!(told, [[Some(6)]]);
+/// ```
 pub fn expected_extents(vars: &[Var], known: &dyn Fn(Sym) -> Option<i64>) -> Vec<Vec<Option<i64>>> {
     let told = |ty: &Type| ty.dims.iter().map(|dim| dim.eval(known)).collect::<Vec<_>>();
     let first: Vec<Vec<Option<i64>>> = vars.iter().map(|v| told(v.ty())).collect();

@@ -4,6 +4,7 @@
 pub mod distribute;
 pub mod interp;
 pub mod kir;
+mod loops;
 pub mod nest;
 pub mod print;
 pub mod record;
@@ -12,7 +13,8 @@ pub mod testing;
 pub mod unswitch;
 pub mod verify;
 
-pub use kir::{Argument, Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Loop, Mem, MemId, OWN, Op, Reg, Store, Un};
+pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+pub use loops::{Argument, Loop, OWN};
 pub use nest::{Fill, LEVELS, Nest, Strides, Use};
 pub use record::Builder;
 pub use unswitch::{Condition, Unswitched};

@@ -7,7 +7,8 @@ mod ints;
 mod tests;
 
 use super::interp;
-use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Loop, Mem, MemId, Op, Reg, Store, Un};
+use super::kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
+use super::loops::Loop;
 use crate::base::IdxVec;
 use crate::scalar::{ElemOp, Rule, lanes};
 use crate::types::{Array, DType};

@@ -1,6 +1,7 @@
 //! What types alone tell: which inputs certainly fit each other.
 
-use crate::ir::{Graph, Node, Op, Value};
+use super::properties::Extents;
+use crate::ir::{Graph, Keep, Node, Op, Value};
 use crate::scalar::ElemOp;
 use crate::types::{Dim, Type};
 
@@ -26,6 +27,80 @@ pub fn multiplies(a: &Type, b: &Type) -> bool {
     let (m, n) = (inner(a, 1), if b.rank() == 1 { inner(b, 1) } else { inner(b, 2) });
     let (a, b) = (&a.dims[..a.rank().saturating_sub(2)], &b.dims[..b.rank().saturating_sub(2)]);
     m.is_some() && m == n && a.iter().rev().zip(b.iter().rev()).all(|(x, y)| x == y || x.is_one() || y.is_one())
+}
+
+/// What an extent is: axes of which that is the same have as many elements in every run in which both values are there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// As types say.
+    Extent(Dim),
+    /// That of a slice with such bounds of rows of which there are so many.
+    Slice(Box<str>, Box<[Value]>, Box<Told>),
+    /// So many more than a loop, which has this output, has run steps.
+    Rows(Value, usize),
+}
+
+/// So many values are looked through.
+const DEEP: usize = 24;
+
+/// What an extent of a value is. `beside` is told of what the values that are looked through are made of besides: whoever does without such a
+/// value does without those. What the other extents are found by is found where those are asked for.
+pub fn told(g: &Graph, v: Value, axis: usize, beside: &mut dyn FnMut(Value)) -> Told {
+    let (mut v, mut axis, rank) = (v, axis, g.ty(v).rank());
+    for _ in 0..DEEP {
+        let dim = &g.ty(v).dims[axis];
+        let Some(node) = g.node_of(v).filter(|_| dim.value().is_none()) else { break };
+        if let Op::Index(index) = &node.op
+            && axis == 0
+            && matches!(&*index.pattern, "s:" | ":e" | "s:e")
+        {
+            let rows = told(g, node.ins[0], 0, beside);
+            return Told::Slice((&*index.pattern).into(), node.ins[1..].into(), Box::new(rows));
+        }
+        if let Some(rows) = rows(g, node, v).filter(|_| axis == 0) {
+            return rows;
+        }
+        let Some((from, counted, of)) = as_long(g, node, v, axis) else { break };
+        let elsewhere = |x: Value| g.ty(v).rank() == rank && g.node_of(x).is_some_and(|n| matches!(n.op, Op::DimOf(_)));
+        node.ins.iter().filter(|&&x| x != counted && !elsewhere(x)).for_each(|&x| beside(x));
+        (v, axis) = (from, of);
+    }
+    Told::Extent(g.ty(v).dims[axis].clone())
+}
+
+/// How many rows a loop returns that keeps all of them.
+fn rows(g: &Graph, node: &Node, v: Value) -> Option<Told> {
+    let scan = node.op.as_scan()?;
+    let id = scan.states.ids().find(|&id| node.outs[scan.state_output(id)] == v)?;
+    let (state, begun) = (&scan.states[id], scan.init_input(id));
+    let fits = begun.is_none_or(|at| g.ty(node.ins[at]).dims[0].value() == Some(state.span()));
+    (state.keep == Keep::All && fits).then(|| Told::Rows(node.outs[scan.steps_output()], state.span()))
+}
+
+/// An axis of a value that certainly has as many elements as one of the result, and the input by way of which that is known.
+fn as_long(g: &Graph, node: &Node, v: Value, axis: usize) -> Option<(Value, Value, usize)> {
+    let of = |k: usize, axis: usize| Some((node.ins[k], node.ins[k], axis));
+    if let Some(perm) = node.op.permutes() {
+        return of(0, perm[axis]);
+    }
+    if let Some(&n) = node.ins.get(1 + axis).filter(|_| node.op.extents() == Extents::From(1) && node.op.broadcasts()) {
+        let counted = g.node_of(n)?;
+        let Op::DimOf(dim) = &counted.op else { return None };
+        return Some((counted.ins[0], n, dim.axis));
+    }
+    if node.op.properties().shape_only == [1] {
+        return of(1, axis);
+    }
+    if node.op.rows_of() == Some(0) && axis == 0 && g.ty(node.ins[0]).rank() > 0 {
+        return of(0, 0);
+    }
+    if let Some(scan) = node.op.as_scan() {
+        // The rows of a state have the extents of the first.
+        let id = scan.states.ids().find(|&id| node.outs[scan.state_output(id)] == v)?;
+        return scan.init_input(id).filter(|_| axis > 0).and_then(|at| of(at, axis));
+    }
+    let dim = &g.ty(v).dims[axis];
+    node.ins.iter().enumerate().find_map(|(k, &x)| of(k, g.ty(x).dims.iter().position(|d| d == dim)?))
 }
 
 /// The value of an integer constant.

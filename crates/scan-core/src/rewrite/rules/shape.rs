@@ -1,11 +1,12 @@
 //! Extents that are known, and broadcasts and sums over broadcasts that change nothing.
 
 use super::Rule;
-use crate::ir::Value;
 use crate::ir::op::{BroadcastLike, DimOf, Op};
-use crate::ops::certain::extent;
+use crate::ir::{Def, NodeId, Value};
+use crate::ops::certain::{extent, told};
 use crate::rewrite::local::Local;
 use crate::types::Dim;
+use rustc_hash::FxHashSet;
 
 /// The rules.
 pub static RULES: &[Rule] = &[
@@ -21,6 +22,7 @@ pub static RULES: &[Rule] = &[
         on: &["broadcast_like", "sum_to"],
         apply: |l, _, ins| l.same_shape(ins[0], ins[1]).then_some(ins[0]),
     },
+    Rule { doc: "sum to the same shape → x", on: &["sum_to"], apply: |l, _, ins| sum_to_itself(l, ins) },
     Rule { doc: "broadcast to the same shape → x", on: &["broadcast_to"], apply: |l, _, ins| broadcast_to_itself(l, ins) },
     Rule { doc: "broadcast of a broadcast → broadcast", on: &["broadcast_like", "broadcast_to"], apply: broadcast_twice },
 ];
@@ -56,6 +58,42 @@ fn earlier_shape(l: &mut Local, op: &Op, ins: &[Value]) -> Option<Value> {
 fn broadcast_to_itself(l: &mut Local, ins: &[Value]) -> Option<Value> {
     let wanted: Vec<Dim> = ins[1..].iter().map(|&v| l.extent(v)).collect::<Option<_>>()?;
     (wanted == l.ty(ins[0]).dims.to_vec()).then_some(ins[0])
+}
+
+/// A sum to a shape that is the same though types do not tell it, as of slices with the same bounds.
+fn sum_to_itself(l: &mut Local, ins: &[Value]) -> Option<Value> {
+    let (rank, mut beside) = (l.ty(ins[0]).rank(), vec![]);
+    let alike = |axis: usize| told(l.g, ins[0], axis, &mut |_| ()) == told(l.g, ins[1], axis, &mut |v| beside.push(v));
+    let same = rank == l.ty(ins[1]).rank() && (0..rank).all(alike);
+    if !same {
+        return None;
+    }
+    // What the shape was taken from need not be computed any more: what may fail of it is computed for the value itself.
+    let stays = may_fail(l, &[ins[0]])?;
+    may_fail(l, &beside)?.is_subset(&stays).then_some(ins[0])
+}
+
+/// So many nodes are looked at.
+const LOOKED_AT: usize = 1000;
+
+/// The nodes that may fail, or have effects, of all that values are computed of; none where these are too many to look at.
+fn may_fail(l: &mut Local, values: &[Value]) -> Option<FxHashSet<NodeId>> {
+    let (mut found, mut seen, mut stack) = (FxHashSet::default(), FxHashSet::default(), values.to_vec());
+    while let Some(v) = stack.pop() {
+        let Def::Out(id, _) = l.g.def(v) else { continue };
+        if l.safe(v) || !seen.insert(id) {
+            continue;
+        }
+        if seen.len() > LOOKED_AT {
+            return None;
+        }
+        let node = &l.g.nodes()[id];
+        if node.op.def().fallible(l.g, &node.ins) {
+            found.insert(id);
+        }
+        stack.extend_from_slice(&node.ins);
+    }
+    Some(found)
 }
 
 /// The inner broadcast must be known to succeed.

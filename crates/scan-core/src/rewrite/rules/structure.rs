@@ -2,7 +2,7 @@
 
 use super::Rule;
 use crate::ir::Value;
-use crate::ir::op::{Cast, Expand, Op, Reshape, ReshapeLike, Transpose};
+use crate::ir::op::{Cast, Expand, Flip, Op, Reshape, ReshapeLike, Transpose};
 use crate::rewrite::local::Local;
 use crate::types::{DType, Dim};
 
@@ -20,6 +20,7 @@ pub static RULES: &[Rule] = &[
         apply: |_, op, ins| matches!(op, Op::Transpose(t) if t.perm.is_sorted()).then_some(ins[0]),
     },
     Rule { doc: "transpose of a transpose → transpose", on: &["transpose"], apply: |l, op, ins| transposed_twice(l, op, ins[0]) },
+    Rule { doc: "flip of a transpose → transpose of a flip", on: &["flip"], apply: |l, op, ins| flipped_behind(l, op, ins[0]) },
     Rule {
         doc: "flip of a flip → x",
         on: &["flip"],
@@ -55,6 +56,14 @@ fn lossless(from: DType, to: DType) -> bool {
 fn cast_twice(l: &mut Local, op: &Op, inner: Value) -> Option<Value> {
     let (Op::Cast(_), &[x]) = l.node(inner)? else { return None };
     lossless(l.dtype(x), l.dtype(inner)).then(|| l.make(op.clone(), &[x]))?
+}
+
+/// So that transposes meet.
+fn flipped_behind(l: &mut Local, op: &Op, x: Value) -> Option<Value> {
+    let (Op::Flip(flip), (Op::Transpose(transpose), &[from])) = (op, l.node(x)?) else { return None };
+    let transpose = transpose.clone();
+    let flipped = l.make(Flip { axis: transpose.perm[flip.axis] }, &[from])?;
+    l.make(transpose, &[flipped])
 }
 
 fn transposed_twice(l: &mut Local, op: &Op, inner: Value) -> Option<Value> {
