@@ -98,7 +98,7 @@ def differentiated(program):
 
 
 def results(seed, set_engine):
-    """What each engine gives for a program (of every second one with its gradient), or the text of its error; and whether a kernel had loops."""
+    """What each engine gives for a program, every second time with its gradient, or its error; and whether a kernel had loops."""
     found, within = [], False
     for engine in ENGINES:
         set_engine(engine)
