@@ -32,6 +32,15 @@ class TestKeys:
         with pytest.raises(rs.RscanError, match="seed"):
             rs.random.key(seed)
 
+    @pytest.mark.parametrize("seed", [0, 7, np.int8(3), np.uint64(2**63 + 5)])
+    def test_a_seed_may_be_an_argument(self, seed):
+        found = rs.compile(lambda seed: rs.random.key(seed))(seed)
+        np.testing.assert_array_equal(found, rs.random.key(int(seed)).eval())
+
+    def test_a_variable_that_is_no_integer_is_no_seed(self):
+        with pytest.raises(rs.RscanError, match="E0809"):
+            rs.random.key(rs.dscalar("x"))
+
     def test_keys_are_checked(self):
         with pytest.raises(rs.RscanError, match="E0702"):
             rs.random.uniform(rs.constant([1.0, 2.0]))

@@ -15,8 +15,8 @@ from ..variable import Variable, apply, as_variable
 __all__ = ["fold_in", "key", "split"]
 
 
-def key(seed: int) -> Variable:
-    """The key of a seed: a constant, uint64[2].
+def key(seed: int | np.integer[Any] | Variable) -> Variable:
+    """The key of a seed, uint64[2]. seed: an integer, or a variable of one, such as an argument of a compiled function.
 
     errors: `RscanTypeError` (E0809) for `seed` of another kind; `RscanValueError` (E0809) for `seed` out of range.
 
@@ -25,6 +25,8 @@ def key(seed: int) -> Variable:
     >>> rs.random.normal(rs.random.key(0), 2).eval() - rs.random.normal(rs.random.key(0), 2).eval()
     array([0., 0.])
     """
+    if isinstance(seed, Variable) and seed.ndim == 0 and "int" in seed.dtype:
+        return fold_in(np.zeros(2, np.uint64), seed)
     return as_variable(key_array(seed))
 
 
