@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -234,8 +234,6 @@ class Made:
     outputs: list[tuple[int | None, Variable]]
     updates: OrderedUpdates
     until: Variable | None = None
-    #: How a front door puts the outputs together.
-    structure: Any = None
 
     def natives(self) -> list[_native.Var]:
         """All expressions, in a fixed order."""
@@ -247,7 +245,7 @@ class Made:
         values = iter(_native.substitute(self.natives(), list(zip(old, new, strict=True))))
         outputs = [(at, wrap(next(values), family)) for at, _ in self.outputs]
         updates = OrderedUpdates([(key, wrap(next(values), family)) for key in self.updates])
-        return Made(outputs, updates, None if self.until is None else wrap(next(values), family), self.structure)
+        return Made(outputs, updates, None if self.until is None else wrap(next(values), family))
 
 
 @dataclasses.dataclass
@@ -261,13 +259,6 @@ class Result:
     def without_extra(self, n: int) -> Result:
         """With the first n outputs alone."""
         return dataclasses.replace(self, outputs=self.outputs[:n])
-
-
-def traced_step(plan: Plan, call: Callable[[Plan, Placeholders], Made]) -> tuple[Plan, Placeholders, Made]:
-    """What the step makes, with the updates that it brings along, and with initial states that fit."""
-    placeholders = plan.open()
-    made = settled(plan, placeholders, call(plan, placeholders))
-    return _adapted(plan, placeholders, made, call) if plan.adapt else (plan, placeholders, made)
 
 
 def settled(plan: Plan, placeholders: Placeholders, made: Made) -> Made:
@@ -316,39 +307,47 @@ def _brought_along(plan: Plan, placeholders: Placeholders, made: Made) -> list[t
 # Initial states that adapt to what the step makes of them.
 
 
-def _adapted(
-    plan: Plan, placeholders: Placeholders, made: Made, call: Callable[[Plan, Placeholders], Made]
-) -> tuple[Plan, Placeholders, Made]:
-    hint = plan.float_dtype()
-    tried: set[int] = set()
-    for _ in range(4):
-        changes = {}
-        for at, out in made.outputs:
-            if at is None:
-                continue
-            new = _fitting(plan, at, placeholders, out._v, hint if at not in tried else None)
-            if new is not None:
+class Tracing:
+    """What a step makes, with the updates that it brings along, and with initial states that fit."""
+
+    made: Made
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.placeholders = plan, plan.open()
+        self._rounds, self._tried = 4 if plan.adapt else 0, set[int]()
+
+    def takes(self, made: Made) -> bool:
+        """Whether that is it. Else the step is to be called again, with other placeholders: what it did with a number that a state starts
+        from, such as a sum over its axes, says nothing of what it does with an array."""
+        self.made = settled(self.plan, self.placeholders, made)
+        while self._rounds and (changes := self._changes()):
+            self._rounds -= 1
+            states = [dataclasses.replace(s, value=changes.get(i, s.value)) for i, s in enumerate(self.plan.states)]
+            plan = dataclasses.replace(self.plan, states=states)
+            opened = plan.open()
+            old, new = self.placeholders.all(), opened.all()
+            again = any(a.ndim != b.ndim for a, b in zip(old, new, strict=True))
+            try:
+                self.made = self.made if again else self.made.replaced(old, new, plan.family)
+            except RscanError:
+                break  # The step cannot be rebuilt for other types: the core says what does not fit.
+            self.plan, self.placeholders = plan, opened
+            if again:
+                return False
+        return True
+
+    def _changes(self) -> dict[int, Variable]:
+        hint, changes = self.plan.float_dtype(), {}
+        for at, out in self.made.outputs:
+            new = None if at is None else _fitting(self.plan, at, self.placeholders, out._v, None if at in self._tried else hint)
+            if at is not None and new is not None:
                 changes[at] = new
-                tried.add(at)
-        if not changes:
-            break
-        states = [dataclasses.replace(s, value=changes.get(i, s.value)) for i, s in enumerate(plan.states)]
-        new_plan = dataclasses.replace(plan, states=states)
-        opened = new_plan.open()
-        try:
-            if _gains_axes(placeholders, opened):
-                # What the step did with a number, such as a sum over its axes, says nothing of what it does with an array.
-                made = settled(new_plan, opened, call(new_plan, opened))
-            else:
-                made = made.replaced(placeholders.all(), opened.all(), plan.family)
-        except RscanError:
-            break  # The step cannot be rebuilt for other types: the core says what does not fit.
-        plan, placeholders = new_plan, opened
-    return plan, placeholders, made
+                self._tried.add(at)
+        return changes
 
-
-def _gains_axes(before: Placeholders, after: Placeholders) -> bool:
-    return any(a.ndim != b.ndim for a, b in zip(before.all(), after.all(), strict=True))
+    def result(self) -> Result:
+        """The loop itself."""
+        return close(self.plan, self.placeholders, self.made)
 
 
 def _fitting(plan: Plan, at: int, placeholders: Placeholders, out: _native.Var, hint: str | None) -> Variable | None:

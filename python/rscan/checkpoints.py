@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._spans import here
-from ._tracing import Made, Placeholders, Plan, Result, Slot, close, traced_step
+from ._tracing import Made, Placeholders, Plan, Result, Slot, Tracing, close, entered
 from .errors import ScanError
 from .ops import assert_, concatenate, equal, minimum, reshape, zeros
-from .scan import ScanPlan, called, packed, plan_of
+from .scan import ScanPlan, check_arguments, made_of, packed, plan_of
 from .variable import Variable, as_variable, extent, wrap
 
 __all__ = ["scan_checkpoints"]
@@ -82,8 +81,16 @@ class _Blocks:
 
     def _traced(self) -> tuple[Placeholders, Made]:
         """The step's call, and initial states that fit."""
-        plan = self.plan
-        self.plan, placeholders, made = traced_step(plan, functools.partial(called, self.user, False))
+        plan, fn, traced = self.plan, self.user.fn, Tracing(self.plan)
+        while True:
+            slots = (*traced.placeholders.sequences, *traced.placeholders.states)
+            args = [wrap(v, plan.family) for slot in slots for v in slot] + self.user.rest
+            check_arguments(fn, args, {}, plan.span)
+            with entered(wrap(traced.placeholders.index, plan.family)):
+                value = fn(*args)
+            if traced.takes(made_of(self.user, value)):
+                break
+        self.plan, placeholders, made = traced.plan, traced.placeholders, traced.made
         if made.until is not None:
             raise ScanError(
                 "the step of scan_checkpoints cannot end the loop with until(...)",

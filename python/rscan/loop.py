@@ -15,7 +15,7 @@ from ._hints import hints, of_state, of_value
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, close, entered, one_row, traced_step
+from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, Tracing, entered, one_row
 from .errors import RscanTypeError, ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
 from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
@@ -348,20 +348,18 @@ class _Call:
 
     def made(self, plan: Plan, ragged: Ragged | None, window: int | None, swap: bool = False) -> tuple[_Outputs, Result]:
         """Calls the step and makes the loop. swap: the states come before the rows of sequences."""
-        plan, placeholders, made = traced_step(plan, functools.partial(self.called_with, ragged, window, swap))
-        return made.structure, close(plan, placeholders, made)
-
-    def called_with(self, ragged: Ragged | None, window: int | None, swap: bool, plan: Plan, placeholders: Placeholders) -> Made:
-        """What the step makes of placeholders."""
-        args, named = self.arguments(placeholders, plan.family, window, swap)
-        check_arguments(self.step, args, named, self.span)
-        with entered(wrap(placeholders.index, plan.family)):
-            value = self.step(*args, **named)
-        returned = _returned.read(value, self.step, self.span, _is_structure)
-        outputs = self.outputs(returned.outputs)
-        until = None if returned.until is None else returned.until.condition
-        flat = outputs.flat if ragged is None else ragged.kept(plan, placeholders, outputs.flat)
-        return Made(flat, returned.updates, until, outputs)
+        traced = Tracing(plan)
+        while True:
+            args, named = self.arguments(traced.placeholders, plan.family, window, swap)
+            check_arguments(self.step, args, named, self.span)
+            with entered(wrap(traced.placeholders.index, plan.family)):
+                value = self.step(*args, **named)
+            returned = _returned.read(value, self.step, self.span, _is_structure)
+            outputs = self.outputs(returned.outputs)
+            until = None if returned.until is None else returned.until.condition
+            flat = outputs.flat if ragged is None else ragged.kept(traced.plan, traced.placeholders, outputs.flat)
+            if traced.takes(Made(flat, returned.updates, until)):
+                return outputs, traced.result()
 
     def arguments(
         self, placeholders: Placeholders, family: type[Variable], window: int | None, swap: bool

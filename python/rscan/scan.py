@@ -16,7 +16,7 @@ from ._cases import cases_of
 from ._hints import hints, of_arguments
 from ._signatures import misspelt
 from ._spans import here, of_function
-from ._tracing import Made, Placeholders, Plan, Result, Slot, close, entered, profiled, traced_step
+from ._tracing import Made, Plan, Result, Slot, Tracing, entered, profiled
 from .errors import ScanError
 from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, weak_constant, wrap
@@ -203,18 +203,18 @@ def run(scan_plan: ScanPlan, swap: bool = False) -> Result:
     """Calls the step and makes the loop. swap: the step's states come before the rows of sequences."""
     plan, fn = scan_plan.plan, scan_plan.fn
     with hints(fn, [slot.value for slot in plan.sequences], len(plan.states), swapped=functools.partial(run, scan_plan, True)):
-        return close(*traced_step(plan, functools.partial(called, scan_plan, swap)))
-
-
-def called(scan_plan: ScanPlan, swap: bool, plan: Plan, placeholders: Placeholders) -> Made:
-    """What the step makes of placeholders. swap: its states come before the rows of sequences."""
-    given = [placeholders.states, placeholders.sequences] if swap else [placeholders.sequences, placeholders.states]
-    args = [wrap(v, plan.family) for slots in given for slot in slots for v in slot]
-    args += scan_plan.rest
-    check_arguments(scan_plan.fn, args, {}, plan.span)
-    with entered(wrap(placeholders.index, plan.family)):
-        value = scan_plan.fn(*args)
-    return made_of(scan_plan, value)
+        # A step may be 100 loops deep: no frames that can be done without.
+        traced = Tracing(plan)
+        while True:
+            placeholders = traced.placeholders
+            given = [placeholders.states, placeholders.sequences] if swap else [placeholders.sequences, placeholders.states]
+            args = [wrap(v, plan.family) for slots in given for slot in slots for v in slot]
+            args += scan_plan.rest
+            check_arguments(fn, args, {}, plan.span)
+            with entered(wrap(placeholders.index, plan.family)):
+                value = fn(*args)
+            if traced.takes(made_of(scan_plan, value)):
+                return traced.result()
 
 
 def made_of(scan_plan: ScanPlan, value: Any) -> Made:
