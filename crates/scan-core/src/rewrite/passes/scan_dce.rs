@@ -153,7 +153,9 @@ fn range(g: &Graph, parts: &Parts) -> Option<(Value, Value)> {
     let count = g.node_of(parts.n_steps).filter(|n| matches!(n.op, Op::DimOf(_)))?;
     let (start, step) = counted(g, count.ins[0])?;
     let stop = g.node_of(count.ins[0])?.ins[1];
-    (step == 1 && g.ty(stop).dtype == DType::I64 && parts.seqs.iter().all(|seq| seq.rows != count.ins[0])).then_some((start, stop))
+    // From a known number on the count is the end but for that number, which is told by the range itself.
+    let apart = step == 1 && g.ty(stop).dtype == DType::I64 && integer(g, start).is_none();
+    (apart && parts.seqs.iter().all(|seq| seq.rows != count.ins[0])).then_some((start, stop))
 }
 
 /// How many integers there are from one to another. A difference that is too large is negative, which no loop takes for a number of steps.
