@@ -260,7 +260,9 @@ impl Rooms<'_> {
         };
         let rows = scan.seqs.ids().map(|id| self.out.ty(ins[scan.seq_input(id)]).dims[0].value()).collect::<Option<Vec<usize>>>()?;
         if scan.states.is_empty() && !scan.until && scan.seqs.is_empty() {
-            return Some(vec![Image::Value(n)]);
+            // Nothing would look at a number that is guessed.
+            let guessed = steps.and_then(Sum::of).is_some_and(|n| self.guessed.contains(&n));
+            return (!guessed).then(|| vec![Image::Value(n)]);
         }
         let most = usize::try_from(most).ok()?;
         let room = rows.into_iter().min().unwrap_or(most).min(most);
