@@ -137,3 +137,34 @@ def test_scan_and_map_say_who_takes_structures():
     with pytest.raises(rs.ScanError, match=r"rs\.vmap maps a function over a dict of rows"):
         rs.map(lambda p: p["a"], {"a": x})
     np.testing.assert_array_equal(rs.vmap(lambda p: 2 * p["a"])({"a": X}).eval(), 2 * X)
+
+
+@pytest.mark.parametrize("give", [lambda p: p, lambda p: [p], lambda p: (p, rs.until(False)), lambda p: (p, p["w"])])
+def test_one_state_that_is_a_dict_comes_back_as_it_is(give):
+    """A dict in a list is one state: the step gets it, and returns it with or without a list around it."""
+
+    def run(w, b):
+        out = rs.loop(lambda p: give({"w": 0.5 * p["w"], "b": p["b"] + 1}), init=[{"w": w, "b": b}], n_steps=3)
+        return out.last[0], rs.grad(rs.sum(out[0]["w"]), w)
+
+    last, slope = rs.compile(run)(np.array([8.0, 16.0]), 1.0)
+    np.testing.assert_array_equal(last["w"], [1.0, 2.0])
+    assert last["b"] == 4.0
+    np.testing.assert_array_equal(slope, [0.875, 0.875])
+
+
+def test_a_dict_with_other_names_is_no_such_state():
+    with pytest.raises(rs.ScanError, match="returns no value for the state `p`"):
+        rs.loop(lambda p: {"a": p["w"]}, init=[{"w": 1.0, "b": 2.0}], n_steps=3)
+    with pytest.raises(rs.ScanError, match=r"`init=\[params\]` is one state"):
+        rs.loop(lambda p: p, init={"w": 1.0, "b": 2.0}, n_steps=3)
+
+
+def test_values_are_chosen_and_not_functions():
+    k = rs.lscalar("k")
+    with pytest.raises(rs.RscanTypeError, match="choose takes values, not functions"):
+        rs.choose(k, [lambda: 1.0, lambda: 2.0])
+    with pytest.raises(rs.RscanTypeError, match="a value for either case, or neither"):
+        rs.switch(k, [k, k + 1])
+    with pytest.raises(rs.RscanTypeError, match="a function is no value: call it"):
+        rs.where(k > 0, abs, 1.0)

@@ -66,6 +66,8 @@ def of_arguments(signature: inspect.Signature, passed: int, named: Sequence[str]
     wanted = [p for p in signature.parameters.values() if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     missing = [p.name for p in wanted[passed:] if p.name not in named]
     helps = [f"passed by name: {', '.join(named)}; the step has parameters of these names"] if named else []
+    if len(named) > 1:
+        helps.append("a dict that is to arrive as it is stands in a list: `init=[params]` is one state")
     if named and missing:
         helps.append(f"give `{missing[0]}` in `over`, `init` or `given`, or take it from the parameters of the step")
     if _COUNTERS.intersection(missing):

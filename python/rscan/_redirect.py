@@ -24,8 +24,7 @@ _REDUCTIONS = {
 
 def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """`np.exp(x)`, `np.ones(3) * x`, `np.add.reduce(x)`."""
-    from . import ops
-
+    ops = part("ops")
     name = ufunc.__name__
     if method == "reduce" and name in _REDUCTIONS:
         options.setdefault("axis", 0)
@@ -56,14 +55,12 @@ def part(name: str) -> Any:
 
 def from_numpy_function(function: Any, args: Any, options: Any) -> Any:
     """`np.sum(x)`, `np.linalg.solve(a, b)`."""
-    from . import linalg, ops
-
-    home: Any = linalg if "linalg" in function.__module__ else ops
-    if function.__module__ == "numpy.fft":
-        from . import fft as home
+    module = function.__module__
+    of_linalg = "linalg" in module
+    home = part("linalg" if of_linalg else "fft" if module == "numpy.fft" else "ops")
     ours = getattr(home, function.__name__, None)
     if ours is None or function.__name__ in NUMPY:
-        table = LINALG if home is linalg else NUMPY
+        table = LINALG if of_linalg else NUMPY
         helps = [table[function.__name__]] if function.__name__ in table else []
         raise UnsupportedError(f"np.{function.__name__} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)
     try:

@@ -21,11 +21,19 @@ _LIBRARIES = {"rscan", "numpy", "scipy", "pandas", "polars", "sklearn", "joblib"
 _skipped: dict[tuple[str, str], bool] = {}
 
 
+#: The files of this package that have been met: most frames are theirs.
+_own_files: set[str] = set()
+
+_FOLDER = os.path.dirname(__file__) + os.sep
+
+
 def _is_ours(frame: FrameType) -> bool:
     place = (frame.f_code.co_filename, frame.f_globals.get("__name__", "").partition(".")[0])
     found = _skipped.get(place)
     if found is None:
         found = _skipped[place] = place[1] in _LIBRARIES or _comes_with_python(*place) or frame.f_globals.get("__package__") == "rscan"
+        if found and place[0].startswith(_FOLDER):
+            _own_files.add(place[0])
     return found
 
 
@@ -44,7 +52,7 @@ def _comes_with_python(file: str, library: str) -> bool:
 def frame_outside(depth: int = 1) -> FrameType | None:
     """The nearest frame that is not this package's, starting `depth` frames up."""
     frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and _is_ours(frame):
+    while frame is not None and (frame.f_code.co_filename in _own_files or _is_ours(frame)):
         frame = frame.f_back
     return frame
 

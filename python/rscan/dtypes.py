@@ -45,6 +45,8 @@ def dtype_name(dtype: Any, default: str | None = None) -> str:
 
     Every `dtype=` of a user's comes here. `default` is what None stands for; without it None is NumPy's float64.
     """
+    if type(dtype) is str and dtype in DTYPES:
+        return dtype
     if dtype is None and default is not None:
         return default
     if dtype is float or (isinstance(dtype, str) and dtype == "floatX"):
@@ -182,6 +184,8 @@ def what_to_do(value: Any, array: np.ndarray | None = None) -> list[str]:
         return ["pass an array or a number"]
     if hasattr(value, "__next__"):
         return ["it gives its values one by one, and only once: pass list(…) of it"]
+    if array is not None and (callable(value) or (isinstance(value, (list, tuple)) and any(map(callable, value)))):
+        return ["a function is no value: call it, and pass what it gives"]
     kinds = [(name, getattr(dtype, "kind", "f")) for name, dtype in getattr(getattr(value, "dtypes", None), "items", list)()]
     if odd := [str(name) for name, kind in kinds if kind not in "biuf"]:
         return [f"leave out what holds no numbers: column{'s' * (len(odd) > 1)} " + ", ".join(f"`{name}`" for name in odd)]

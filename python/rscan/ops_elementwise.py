@@ -44,7 +44,8 @@ def astype(x: Any, dtype: Any, *, copy: bool = True) -> Variable:
 def where(condition: Any, a: Any = None, b: Any = None) -> Any:
     """Elements of a where the condition is true, else of b. With the condition alone, the positions where it is true.
 
-    errors: `RscanTypeError` (E0805) for what is no number or array; `ShapeError` (E0201) where shapes do not broadcast.
+    errors: `RscanTypeError` (E0805) for what is no number or array, (E0809) for one of a and b alone; `ShapeError` (E0201) where shapes do
+    not broadcast.
 
     >>> rs.switch([True, False], 1.0, 2.0).eval()
     array([1., 2.])
@@ -53,6 +54,13 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Any:
         from .indexing import nonzero
 
         return nonzero(condition)
+    if a is None or b is None:
+        raise RscanTypeError(
+            "where takes a value for either case, or neither",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["rs.where(condition, x, y); rs.choose(k, [x, y, …]) takes the value with number k"],
+        )
     return apply("where", {}, cast(condition, "bool"), *operands((a, b)))
 
 

@@ -89,6 +89,13 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Varia
     if numbers.dtype[0] not in "iub":
         raise RscanTypeError(f"choose takes integers, not {numbers!r}", code="E0809", labels=[(here(), "")])
     items = list(choices)
+    if any(map(callable, items)):
+        raise RscanTypeError(
+            "choose takes values, not functions",
+            code="E0809",
+            labels=[(here(), "")],
+            helps=["rs.choose(k, [f(x), g(x)]) computes all of them; rs.ifelse(c, f(x), g(x)) computes the one that is taken alone"],
+        )
     if mode not in ("raise", "wrap", "clip") or not items:
         raise RscanValueError(
             f"choose takes an array or more, and the modes raise, wrap and clip, not {mode!r}", code="E0809", labels=[(here(), "")]

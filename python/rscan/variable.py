@@ -356,16 +356,17 @@ def result_dtype(*args: Any) -> str:
 def weak_constant(value: bool | int | float, met: str | None, family: type[Variable] = Variable) -> Variable:
     """A Python number as a constant of the dtype it takes where it meets `met`."""
     dtype = weak_dtype(value, met)
-    if isinstance(value, int) and not isinstance(value, bool) and dtype[0] in "iu":
-        limits = np.iinfo(dtype)
-        if not limits.min <= value <= limits.max:
-            raise RscanOverflowError(
-                f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
-                labels=[(here(), "")],
-                helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
-            )
-    with np.errstate(over="ignore"):
-        return wrap(_native.constant(np.asarray(value, dtype=dtype), here()), family)
+    try:
+        return wrap(_native.number(value, dtype, here()), family)
+    except OverflowError:
+        if dtype[0] not in "iu":
+            raise
+    limits = np.iinfo(dtype)
+    raise RscanOverflowError(
+        f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
+        labels=[(here(), "")],
+        helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
+    )
 
 
 def as_variable(value: Any, dtype: Any = None, family: type[Variable] = Variable) -> Variable:

@@ -154,8 +154,21 @@ pub fn read_numpy(object: &Bound<'_, PyAny>) -> PyResult<Array> {
 }
 
 fn dtype_of(object: &Bound<'_, PyAny>) -> Option<DType> {
-    let name: String = object.cast::<PyUntypedArray>().ok()?.dtype().getattr("name").ok()?.extract().ok()?;
-    DType::parse(&name)
+    let descr = object.cast::<PyUntypedArray>().ok()?.dtype();
+    Some(match (descr.kind(), descr.itemsize()) {
+        (b'b', 1) => DType::Bool,
+        (b'i', 1) => DType::I8,
+        (b'i', 2) => DType::I16,
+        (b'i', 4) => DType::I32,
+        (b'i', 8) => DType::I64,
+        (b'u', 1) => DType::U8,
+        (b'u', 2) => DType::U16,
+        (b'u', 4) => DType::U32,
+        (b'u', 8) => DType::U64,
+        (b'f', 4) => DType::F32,
+        (b'f', 8) => DType::F64,
+        _ => return None,
+    })
 }
 
 /// Visits the array itself where it is plain, else a plain copy of it.

@@ -59,7 +59,7 @@ mod _native {
     #[pymodule_export]
     use super::user_op::{UserOp, extern_op};
     #[pymodule_export]
-    use super::var::{Var, apply, constant, input, leaves, power};
+    use super::var::{Var, apply, constant, input, leaves, number, power};
 
     use pyo3::prelude::*;
 

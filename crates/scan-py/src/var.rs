@@ -5,9 +5,10 @@ use crate::errors::{guard, guard_py, to_py};
 use crate::reflect::{attr_from_py, attrs_to_py, scan_to_py};
 use crate::shared::Shared;
 use crate::user_op::UserOp;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
-use scan_core::prelude::{self as core, DType, Diagnostic, Dim, LeafKind, Note, Op, Span, Type};
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use scan_core::prelude::{self as core, Array, DType, Diagnostic, Dim, LeafKind, Note, Op, Span, Type};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -199,6 +200,34 @@ pub fn input(py: Python<'_>, dtype: &str, shape: Vec<PyDim>, name: Option<&str>,
 #[pyo3(signature = (array, span=0))]
 pub fn constant(array: &Bound<'_, PyAny>, span: u32) -> PyResult<Var> {
     guard_py(array.py(), || Ok(Var(core::Var::constant(from_numpy(array)?, Span::from_raw(span)))))
+}
+
+/// A constant of a Python number, in a dtype that it is taken as. `OverflowError` where an integer does not fit.
+#[pyfunction]
+pub fn number(value: &Bound<'_, PyAny>, dtype: &str, span: u32) -> PyResult<Var> {
+    let py = value.py();
+    guard_py(py, || {
+        let dtype = dtype_of(dtype).map_err(|e| to_py(py, &e))?;
+        Ok(Var(core::Var::constant(of_number(value, dtype)?, Span::from_raw(span))))
+    })
+}
+
+fn of_number(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Array> {
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(Array::scalar(truth.is_true()).cast(dtype));
+    }
+    if dtype.is_float() {
+        return Ok(Array::scalar(value.extract::<f64>()?).cast(dtype));
+    }
+    let wide = match dtype {
+        DType::U64 => Array::scalar(value.extract::<u64>()?),
+        _ => Array::scalar(value.extract::<i64>()?),
+    };
+    let number = wide.cast(dtype);
+    if number.cast(wide.dtype()) != wide {
+        return Err(PyOverflowError::new_err(format!("{value} does not fit into {dtype}")));
+    }
+    Ok(number)
 }
 
 /// The outputs of an op: a name of the op table with its attributes, or a user's op.

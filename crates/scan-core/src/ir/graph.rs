@@ -155,7 +155,7 @@ impl Graph {
         Ok(self.push(op, ins, hash, types.into_iter().map(|ty| (ty, dim.clone()))))
     }
     /// The equal node, or the hash by which the memo is to know it; none for an op of which each evaluation counts.
-    fn seek(&self, op: &Op, ins: &[Value]) -> std::result::Result<NodeId, Option<u32>> {
+    pub(super) fn seek(&self, op: &Op, ins: &[Value]) -> std::result::Result<NodeId, Option<u32>> {
         let hash = hash_of(op, ins).ok_or(None)?;
         let memo = self.memo.get_or_init(|| {
             let mut memo = Memo::with_room(self.nodes.len());

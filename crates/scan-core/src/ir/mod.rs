@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod build;
+mod congruence;
 pub mod graph;
 pub(crate) mod literal;
 mod memo;

@@ -66,9 +66,14 @@ impl Engine {
     }
 }
 
-/// Machine code is made when a kernel has this many lanes × steps × instructions behind or before it: about what the vm does
-/// in the time of a compilation.
+/// Machine code is made when a kernel has so many lanes × steps × instructions behind or before it as the vm does in the time of
+/// the compilation: who waits no longer than that waits at most twice as long as who knew how often it will run ("rent or buy").
+/// So many of them are the time of a kernel whose lanes are those of vectors, which are written down as they come.
 const PAYS: u64 = 200_000;
+
+/// Registers are allocated for the whole of a kernel with one lane, or with loops in its steps: that takes so long for any, and so
+/// long for each of its instructions.
+const WHOLE: [u64; 2] = [75_000, 3_300];
 
 /// The same of an instruction of a kernel whose steps run loops: some steps of these, one value after the other.
 const SLOW: usize = 200;
@@ -122,15 +127,20 @@ impl Tiered {
         let instructions = self.size * if self.has_loops() { SLOW } else { 1 };
         let work = (lanes as u64).saturating_mul(steps as u64).saturating_mul(instructions as u64);
         let work = work.saturating_add((runs as u64).saturating_mul(RUN));
-        let before = self.work.fetch_add(work.min(PAYS), Ordering::Relaxed);
+        let pays = self.pays(lanes);
+        let before = self.work.fetch_add(work.min(pays), Ordering::Relaxed);
         let wanted = match self.engine {
-            Engine::Auto | Engine::Device(_) => before.saturating_add(work) >= PAYS,
+            Engine::Auto | Engine::Device(_) => before.saturating_add(work) >= pays,
             Engine::Jit => true,
             Engine::Vm | Engine::Eval => false,
         };
         if wanted {
             self.native.get_or_init(|| native(&self.kernel, lanes).map(Arc::from));
         }
+    }
+    /// The work from which on machine code pays.
+    fn pays(&self, lanes: usize) -> u64 {
+        if lanes > 1 && !self.has_loops() { PAYS } else { WHOLE[0] + WHOLE[1] * self.size as u64 }
     }
     /// True where it has been compiled.
     pub fn is_made(&self) -> bool {

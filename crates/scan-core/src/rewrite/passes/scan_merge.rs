@@ -125,44 +125,59 @@ impl Alike {
         };
         let find = |x: StateId| other.states.ids().find(|&y| alike(x, y)).map(|y| (x, y));
         let mut states: Vec<(StateId, StateId)> = one.states.ids().filter_map(find).collect();
-        while let Ok((mine, theirs)) = side_by_side((one, a), (other, b), &states) {
-            let written = |&(x, y): &(StateId, StateId)| mine[one.write_results(x)] == theirs[other.write_results(y)];
+        let Ok(both) = SideBySide::new((one, a), (other, b)) else { return Alike::default() };
+        loop {
+            let read = |&(x, y): &(StateId, StateId)| {
+                one.read_values(x).iter().zip(other.read_values(y)).map(|(p, q)| (both.mine[p], both.theirs[q]))
+            };
+            let of = both.graph.congruent(states.iter().flat_map(read));
+            let same = |mine: &[Value], theirs: &[Value]| mine.iter().map(|v| of[v.idx()]).eq(theirs.iter().map(|v| of[v.idx()]));
+            let [mine, theirs] = &both.results;
             let before = states.len();
-            states.retain(written);
+            states.retain(|&(x, y)| same(&mine[one.write_results(x)], &theirs[other.write_results(y)]));
             if states.len() == before {
-                let same = one.until == other.until && (!one.until || mine.last() == theirs.last());
-                return Alike { states, stops: same && one.truncate == other.truncate };
+                let until = |scan: &Scan, results: &[Value]| scan.until_result().map(|at| results[at]);
+                let stops = same(until(one, mine).as_slice(), until(other, theirs).as_slice());
+                return Alike { states, stops: stops && one.truncate == other.truncate };
             }
         }
-        Alike::default()
     }
 }
 
-/// What the steps of two loops write in one graph, in which such states are one, and what both are given.
-fn side_by_side((one, a): (&Scan, &Node), (other, b): (&Scan, &Node), pairs: &[(StateId, StateId)]) -> Result<(Vec<Value>, Vec<Value>)> {
-    let mut g = Graph::new();
-    let mut theirs: FxHashMap<Value, Value> = FxHashMap::default();
-    for &p in other.body.params() {
-        theirs.insert(p, g.param(other.body.ty(p).clone(), None));
+/// The steps of two loops in one graph, on the same sequences and captured values where both read those.
+struct SideBySide {
+    graph: Graph,
+    /// What stands for the parameters of either.
+    mine: FxHashMap<Value, Value>,
+    theirs: FxHashMap<Value, Value>,
+    /// What either gives.
+    results: [Vec<Value>; 2],
+}
+
+impl SideBySide {
+    fn new((one, a): (&Scan, &Node), (other, b): (&Scan, &Node)) -> Result<SideBySide> {
+        let mut graph = Graph::new();
+        let mut theirs: FxHashMap<Value, Value> = FxHashMap::default();
+        for &p in other.body.params() {
+            theirs.insert(p, graph.param(other.body.ty(p).clone(), None));
+        }
+        let (from, to) = (one.body.params(), other.body.params());
+        let mut mine: FxHashMap<Value, Value> = FxHashMap::default();
+        mine.insert(from[Scan::STEP], theirs[&to[Scan::STEP]]);
+        for s in one.seqs.ids() {
+            let same = |t: &SeqId| b.ins[other.seq_input(*t)] == a.ins[one.seq_input(s)] && other.seqs[*t].reverse == one.seqs[s].reverse;
+            mine.extend(other.seqs.ids().find(same).map(|t| (from[one.seq_param(s)], theirs[&to[other.seq_param(t)]])));
+        }
+        for c in one.captured.ids() {
+            let same = other.captured.ids().find(|d| b.ins[other.captured_input(*d)] == a.ins[one.captured_input(c)]);
+            mine.extend(same.map(|d| (from[one.captured_param(c)], theirs[&to[other.captured_param(d)]])));
+        }
+        for &p in from {
+            mine.entry(p).or_insert_with(|| graph.param(one.body.ty(p).clone(), None));
+        }
+        let results = [graph.inline(&one.body, &mine, one.body.results())?, graph.inline(&other.body, &theirs, other.body.results())?];
+        Ok(SideBySide { graph, mine, theirs, results })
     }
-    let (from, to) = (one.body.params(), other.body.params());
-    let mut mine: FxHashMap<Value, Value> = FxHashMap::default();
-    mine.insert(from[Scan::STEP], theirs[&to[Scan::STEP]]);
-    for s in one.seqs.ids() {
-        let same = |t: &SeqId| b.ins[other.seq_input(*t)] == a.ins[one.seq_input(s)] && other.seqs[*t].reverse == one.seqs[s].reverse;
-        mine.extend(other.seqs.ids().find(same).map(|t| (from[one.seq_param(s)], theirs[&to[other.seq_param(t)]])));
-    }
-    for c in one.captured.ids() {
-        let same = other.captured.ids().find(|d| b.ins[other.captured_input(*d)] == a.ins[one.captured_input(c)]);
-        mine.extend(same.map(|d| (from[one.captured_param(c)], theirs[&to[other.captured_param(d)]])));
-    }
-    for &(x, y) in pairs {
-        mine.extend(one.read_params(x).zip(other.read_params(y)).map(|(p, q)| (from[p], theirs[&to[q]])));
-    }
-    for &p in from {
-        mine.entry(p).or_insert_with(|| g.param(one.body.ty(p).clone(), None));
-    }
-    Ok((g.inline(&one.body, &mine, one.body.results())?, g.inline(&other.body, &theirs, other.body.results())?))
 }
 
 /// Puts one loop in the place of a group.

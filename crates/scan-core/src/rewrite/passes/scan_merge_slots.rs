@@ -8,9 +8,9 @@
 //! States are equal where they begin with the same rows, read and write at the same offsets, and, taken for equal, are given the
 //! same rows by every step. Where one keeps all rows and another the last ones, all are kept.
 
-use crate::base::Result;
+use crate::base::{Id, Result};
 use crate::ir::op::Index;
-use crate::ir::{Graph, Keep, StateId, Value};
+use crate::ir::{Graph, Keep, Scan, StateId, Value};
 use crate::rewrite::Cx;
 use crate::rewrite::loops::Parts;
 use crate::rewrite::loops::parts::title;
@@ -27,13 +27,13 @@ pub fn run(cx: &mut Cx, graph: &Graph) -> Result<Option<Graph>> {
     let mut prover = Prover::new(graph);
     copy_with(graph, |rebuild, _, node| {
         let Some(scan) = node.op.as_scan().filter(|s| !s.body.whole().effects) else { return Ok(false) };
-        let mut parts = Parts::open(scan, &node.ins);
-        let first = equal_states(&mut prover, &parts)?;
+        let first = equal_states(&mut prover, scan, &node.ins);
         let twins: Vec<(usize, usize)> = first.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
         if twins.is_empty() {
             return Ok(false);
         }
         cx.done(NAME, title(scan), format!("{} states are equal to others", twins.len()));
+        let mut parts = Parts::open(scan, &node.ins);
         for &(at, first) in &twins {
             if parts.states[at].slot.keep != parts.states[first].slot.keep {
                 parts.states[first].slot.keep = Keep::All;
@@ -75,19 +75,18 @@ fn merged(parts: &mut Parts, twins: &[(usize, usize)]) {
 }
 
 /// Per state the first that is equal to it: taken for equal, they are given the same rows.
-fn equal_states(prover: &mut Prover, parts: &Parts) -> Result<Vec<usize>> {
-    let n = parts.states.len();
-    let alike: Vec<Vec<usize>> = (0..n).map(|at| (0..at).filter(|&first| fits(prover, parts, first, at)).collect()).collect();
+fn equal_states(prover: &mut Prover, scan: &Scan, ins: &[Value]) -> Vec<usize> {
+    let n = scan.states.len();
+    let state = |at: usize| StateId(at as u32);
+    let alike: Vec<Vec<usize>> =
+        (0..n).map(|at| (0..at).filter(|&first| fits(prover, scan, ins, [first, at].map(state))).collect()).collect();
     let mut guess: Vec<usize> = alike.iter().enumerate().map(|(at, firsts)| firsts.first().copied().unwrap_or(at)).collect();
     while guess.iter().enumerate().any(|(at, first)| at != *first) {
-        let mut trial = parts.clone();
-        for (at, &first) in guess.iter().enumerate().filter(|(at, first)| at != *first) {
-            let pairs: Vec<(Value, Value)> = trial.states[at].params.iter().copied().zip(trial.states[first].params.clone()).collect();
-            pairs.into_iter().for_each(|(old, new)| trial.alias(old, new));
-        }
-        let (scan, _) = trial.close()?;
-        let written = |at: usize| scan.write_values(StateId(at as u32));
-        let wrong: Vec<usize> = (0..n).filter(|&at| written(at) != written(guess[at])).collect();
+        let twins = guess.iter().enumerate().filter(|(at, first)| at != *first);
+        let read = |at: usize| scan.read_values(state(at)).iter().copied();
+        let of = scan.body.congruent(twins.flat_map(|(at, &first)| read(at).zip(read(first))));
+        let written = |at: usize| scan.write_values(state(at)).iter().map(|v| of[v.idx()]);
+        let wrong: Vec<usize> = (0..n).filter(|&at| !written(at).eq(written(guess[at]))).collect();
         if wrong.is_empty() {
             break;
         }
@@ -101,14 +100,15 @@ fn equal_states(prover: &mut Prover, parts: &Parts) -> Result<Vec<usize>> {
             }
         }
     }
-    Ok(guess)
+    guess
 }
 
 /// True where two states begin alike and read and write alike.
-fn fits(prover: &mut Prover, parts: &Parts, first: usize, at: usize) -> bool {
-    let (a, b) = (&parts.states[first], &parts.states[at]);
-    let alike = a.init == b.init && a.slot.reads == b.slot.reads && a.slot.writes == b.slot.writes && a.slot.row == b.slot.row;
-    let span = a.slot.span();
-    let newest = a.slot.writes.iter().max() == Some(&span);
-    alike && (a.slot.keep == b.slot.keep || newest && a.init.is_none_or(|init| prover.at_most(init, span)))
+fn fits(prover: &mut Prover, scan: &Scan, ins: &[Value], [first, at]: [StateId; 2]) -> bool {
+    let (a, b) = (&scan.states[first], &scan.states[at]);
+    let begins = |id| scan.init_input(id).map(|at| ins[at]);
+    let alike = begins(first) == begins(at) && a.reads == b.reads && a.writes == b.writes && a.row == b.row;
+    let span = a.span();
+    let newest = a.writes.iter().max() == Some(&span);
+    alike && (a.keep == b.keep || newest && begins(first).is_none_or(|init| prover.at_most(init, span)))
 }
