@@ -81,7 +81,7 @@ CANNOT_FAIL = {
     "error_page": "gives None for an unknown code",
     "optim.constant_schedule": "gives what it was given",
     **dict.fromkeys(["Loop.keys", "Loop.values", "Loop.items"], "lists outputs"),
-    **dict.fromkeys(["Function.text", "Function.explain", "Function.get_shared"], "tells what there is"),
+    **dict.fromkeys(["Function.text", "Function.explain", "Function.plan", "Function.get_shared"], "tells what there is"),
     **dict.fromkeys(["In.default", "In.describe"], "tells what there is"),
     "Session.copy": "copies what there is",
     "SharedVariable.get_value": "copies what there is",

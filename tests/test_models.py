@@ -50,6 +50,20 @@ def test_engines_agree_with_the_evaluator(name, width, monkeypatch):
             model.same(ours, expected)
 
 
+@pytest.mark.parametrize("name", OPEN[::3])
+def test_plans_tell_of_all_loops_that_ran(name, monkeypatch):
+    """A line for each loop of the outermost graph, with something below it."""
+    model = MODELS[name]
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    f = model.rscan(**model.small)
+    f(*model.arguments(model.small))
+    if not hasattr(f, "plan"):
+        pytest.skip("a function of Python's around compiled ones")
+    text = f.plan().splitlines()
+    loops = [k for k, line in enumerate(text) if line.startswith("  %") and " = scan(" in line]
+    assert all(text[k + 1].startswith("    ") for k in loops)
+
+
 def test_there_are_two_models_or_more_of_each_class():
     kinds = [MODELS[name].kind for name in OPEN]
     assert len(kinds) >= 32

@@ -205,6 +205,13 @@ class Compiled(Made, Generic[P, R]):
         """
         return self._behind("text", args, named).text(optimised)
 
+    def plan(self, *args: Any, **named: Any) -> str:
+        """What runs in calls with such arguments, as text: `Function.plan`; without arguments, of what was traced last.
+
+        errors: those of `explain`.
+        """
+        return self._behind("plan", args, named).plan()
+
     @property
     def profile(self) -> Profile | None:
         """Where the time of calls went, of what was traced last (`f.lower(…).profile` for other arguments); None where nobody asked."""

@@ -285,6 +285,14 @@ class Function(Caller, Generic[R]):
         """The graph in text form: as it was written, or, optimised, as it runs."""
         return self._native.text(optimised)
 
+    def plan(self) -> str:
+        """What runs, as text: the optimised graph, and below each loop and each group of operations what was made of it for the types of the
+        last calls: kernels, instruction by instruction, or a list of parts with the memory that each reads and writes (docs/inside.md).
+
+        Loops are compiled at their first call: before that it says nothing of them.
+        """
+        return self._native.plan()
+
     def explain(self) -> Explanation:
         """What became of its loops: engine, rows kept, and why not better. Loops are compiled at their first call."""
         found: Explanation = part("explain").explain(self._native, self.name)

@@ -131,6 +131,10 @@ impl Function {
         let graph = if optimised { self.inner.optimised() } else { self.inner.graph() };
         guard(py, || Ok(crate::reflect::text(graph, self.name.as_deref().unwrap_or("f"))))
     }
+    /// What runs, as text, after calls for the types of the last ones.
+    fn plan(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(self.inner.plan(self.name.as_deref().unwrap_or("f"))))
+    }
     /// What the passes did and left: (pass, loop or operation, done, text), and how often their rules were applied: (pass, rule, times).
     fn report(&self) -> (Vec<Row>, Vec<(&'static str, &'static str, usize)>) {
         let report = self.inner.report();

@@ -9,6 +9,7 @@ use crate::exec::program::Program;
 use crate::exec::session::{Session, Steps};
 use crate::expr::Var;
 use crate::expr::extract::{Extract, substitute};
+use crate::ir::print::print_plan;
 use crate::ir::{EvalCx, Graph, Value};
 use crate::lower::stepwise::Stepwise;
 use crate::rewrite::{Options, Report};
@@ -235,6 +236,21 @@ impl Function {
     /// Its graph as the user wrote it: parameters are the inputs, then the shared variables; results the outputs, then the updates.
     pub fn graph(&self) -> &Arc<Graph> {
         self.program.graph()
+    }
+    /// What runs, as text: the optimised graph in which loops and groups of nodes stand for what was made of them for the types of the
+    /// last calls, kernels in their text form and lists of parts with the memory that each reads and writes.
+    ///
+    /// ```
+    /// use scan_core::prelude::*;
+    ///
+    /// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
+    /// let f = function(&[], &[&out.rows("h")]).engine(Engine::Vm).passes(PassOptions::none()).compile()?;
+    /// f.run(&[])?;
+    /// assert!(f.plan("f").contains("mul r1 r0"));
+    /// # Ok::<(), Box<Diagnostic>>(())
+    /// ```
+    pub fn plan(&self, name: &str) -> String {
+        print_plan(self.program.plan(), name)
     }
     /// What became of its loops, outer ones first.
     pub fn loops(&self) -> Vec<LoopInfo> {

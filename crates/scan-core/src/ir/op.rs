@@ -766,6 +766,10 @@ pub trait NativeOp: Send + Sync {
     fn is_loop(&self) -> bool {
         false
     }
+    /// What it runs, as text: a line each for its parts; empty before the first call, where only that tells.
+    fn plan(&self) -> String {
+        String::new()
+    }
     /// Itself, for `explain`.
     fn as_any(&self) -> &dyn std::any::Any;
 }

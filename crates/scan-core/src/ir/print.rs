@@ -30,9 +30,19 @@ pub fn print(graph: &Graph, name: &str) -> String {
 
 /// The same, where `elsewhere` gives names to constants that are kept elsewhere. It may be asked for one more than once.
 pub fn print_with(graph: &Graph, name: &str, elsewhere: &mut dyn FnMut(&Array) -> Option<String>) -> String {
+    print_each(graph, name, elsewhere, &|_| String::new())
+}
+
+/// The graph as text, as function `name`, with what each of its ops that stands for others runs, below it: no text that could be read back.
+pub fn print_plan(graph: &Graph, name: &str) -> String {
+    let plan = |op: &Op| if let Op::Native(native) = op { native.0.plan() } else { String::new() };
+    print_each(graph, name, &mut |_| None, &plan)
+}
+
+fn print_each(graph: &Graph, name: &str, elsewhere: &mut dyn FnMut(&Array) -> Option<String>, below: &dyn Fn(&Op) -> String) -> String {
     let mut wanted = FxHashSet::default();
     loop {
-        let mut printer = Printer { out: String::new(), temps: 0, dims: Dims::new(&wanted), elsewhere: &mut *elsewhere };
+        let mut printer = Printer { out: String::new(), temps: 0, dims: Dims::new(&wanted), elsewhere: &mut *elsewhere, below };
         printer.function(graph, name);
         let (out, missing) = (printer.out, printer.dims.missing);
         if missing.iter().all(|s| wanted.contains(s)) {
@@ -171,6 +181,8 @@ struct Printer<'a> {
     temps: usize,
     dims: Dims<'a>,
     elsewhere: &'a mut dyn FnMut(&Array) -> Option<String>,
+    /// Lines that stand below an op.
+    below: &'a dyn Fn(&Op) -> String,
 }
 
 impl Printer<'_> {
@@ -236,6 +248,7 @@ impl Printer<'_> {
         }
         let equals = if targets.is_empty() { "" } else { " = " };
         self.line(scope.indent, &format!("{}{equals}{callee}", targets.join(", ")), place(node.span));
+        (self.below)(&node.op).lines().for_each(|line| self.line(scope.indent + 1, line, None));
     }
     fn scan(&mut self, scope: &mut Scope, node: &Node, scan: &Scan) {
         let label = self.temp();

@@ -49,6 +49,10 @@ impl Distributed {
         let stages = found.stages.into_iter().map(|stage| (Tiered::new(stage.kernel, engine), stage.lanes, stage.operands)).collect();
         Some(Distributed { stages, between, bytes })
     }
+    /// The kernels of its stages, and whether each has steps as lanes.
+    pub fn kernels(&self) -> impl Iterator<Item = (&Tiered, bool)> {
+        self.stages.iter().map(|(tier, lanes, _)| (tier, *lanes))
+    }
     /// The stages, for so many steps.
     pub fn takes(&self, steps: usize) -> Option<&Distributed> {
         (steps >= if always() { 2 } else { LEAST }).then_some(self)

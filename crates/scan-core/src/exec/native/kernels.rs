@@ -45,6 +45,10 @@ pub(super) struct Versions {
 }
 
 impl Versions {
+    /// Both kernels.
+    pub fn both(&self) -> &[(Arc<Tiered>, NestPlan); 2] {
+        &self.both
+    }
     /// Announces so many runs.
     pub fn expect(&self, runs: usize) {
         for (tier, nest) in &self.both {

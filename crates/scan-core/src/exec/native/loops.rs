@@ -421,6 +421,9 @@ impl NativeOp for NativeLoop {
     fn is_loop(&self) -> bool {
         true
     }
+    fn plan(&self) -> String {
+        self.variants.all().0.iter().map(|variant| variant.text(&self.scan)).collect()
+    }
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }

@@ -1,6 +1,7 @@
 //! A group of elementwise nodes as one kernel.
 
 use super::home::Home;
+use super::print::kernel_text;
 use super::spread::{self, Spread};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::team::GRAIN;
@@ -177,6 +178,10 @@ impl NativeOp for NativeMap {
     }
     fn types(&self) -> Outs<Type> {
         self.graph.results().iter().map(|&v| self.graph.ty(v).clone()).collect()
+    }
+    fn plan(&self) -> String {
+        let variants = self.variants.read().unwrap_or_else(|e| e.into_inner());
+        variants.iter().filter_map(|v| v.1.as_ref()).map(|tier| kernel_text("kernel", tier)).collect()
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let mask: Mask = ins.iter().map(|a| a.len() == 1).collect();

@@ -24,6 +24,7 @@ mod padded;
 mod paused;
 mod plan;
 mod portion;
+mod print;
 mod ready;
 mod region;
 mod segment;

@@ -13,6 +13,7 @@ use crate::eval::Walk;
 use crate::eval::walk::eager;
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, NativeRef, Outs};
+use crate::ir::print::print_plan;
 use crate::ir::{EvalCx, Graph, Node, Op, Scan, Value};
 use crate::lower::cost::walked;
 use crate::lower::groups::Part;
@@ -141,6 +142,10 @@ impl NativeOp for Region {
     }
     fn types(&self) -> Outs<Type> {
         self.types.clone()
+    }
+    fn plan(&self) -> String {
+        let as_list = self.variants.all().0.iter().any(|choice| choice.list.get() == Some(&true));
+        if as_list { self.list.plan() } else { print_plan(self.nodes(), "nodes") }
     }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let choice = self.variants.get(ins, || Made { value: Choice::default(), cost: 0, given: vec![] });
