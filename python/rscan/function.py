@@ -286,8 +286,8 @@ class Function(Caller, Generic[R]):
         return self._native.text(optimised)
 
     def plan(self) -> str:
-        """What runs, as text: the optimised graph, and below each loop and each group of operations what was made of it for the types of the
-        last calls: kernels, instruction by instruction, or a list of parts with the memory that each reads and writes (docs/inside.md).
+        """What runs, as text: the optimised graph, and below each loop and each group of operations what was made of it for the types of
+        the last calls: kernels, instruction by instruction, or a list of parts with the memory of each (docs/inside.md).
 
         Loops are compiled at their first call: before that it says nothing of them.
         """
