@@ -152,6 +152,52 @@ def test_its_form_for_programs():
     told = json.loads(json.dumps(f.profile.to_dict()))
     assert set(told) == {"name", "calls", "peak", "crossed", "loops"} and told["crossed"] == [0, 0]
     outside, waves = told["loops"]
-    assert set(outside) == set(waves) == {"name", "calls", "steps", "seconds", "ops", "stored"}
+    assert set(outside) == set(waves) == {"name", "calls", "steps", "seconds", "ops", "stored", "work"}
     assert (waves["name"], waves["calls"], waves["steps"]) == ("waves", 1, f.profile.loops[1].steps)
     assert [len(row) for row in waves["ops"].values()] == [2] * len(waves["ops"])
+
+
+def test_the_work_of_a_step_is_counted(monkeypatch):
+    """Arithmetic, bytes and calls of a kernel and of a list, as they can be counted by hand."""
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    x, w = rs.dmatrix("x"), rs.dmatrix("w")
+    rows = rs.function([x], rs.loop(lambda x, h: x * h, over=x, init=rs.ones(10)), profile=True)
+    rows(np.ones((4, 10)))
+    work = rows.explain().loops[0].variants[0].work
+    # Of a row that is read and one that is written; the state is handed on.
+    assert (work.operations, work.width, work.calls, work.bytes) == (10, 80, 0, 160)
+    assert rows.profile.loops[1].work == work
+    power = rs.function([w], rs.loop(lambda h: rs.sort(w @ h), init=rs.ones(40), n_steps=3).last)
+    power(np.eye(40))
+    work = power.explain().loops[0].variants[0].work
+    assert work.operations == 2 * 40 * 40 and work.calls == 1 and work.bytes > 40 * 40 * 8
+
+
+def test_loops_in_steps_count_as_often_as_they_run(monkeypatch):
+    monkeypatch.setenv("RSCAN_ENGINE", "vm")
+    x, n = rs.dmatrix("x"), rs.lscalar("n")
+
+    def work(steps):
+        def inner(h):
+            return rs.loop(lambda g: g * x[0], init=h @ x, n_steps=steps).last
+
+        f = rs.function([x, n], rs.loop(inner, init=x[0], n_steps=3).last, on_unused_input="ignore")
+        f(np.eye(40), 5)
+        return f.explain().loops[0].variants[0].work
+
+    assert work(7).operations - work(6).operations == work(6).operations - work(5).operations >= 40
+    assert work(n) is None
+
+
+def test_profiles_tell_how_far_a_loop_is_from_the_machine():
+    """The share of the roofline: by what was measured here, so that all that is known of it is that it is one."""
+    x = rs.dmatrix("x")
+    f = rs.function([x], rs.loop(lambda x, h: 0.5 * h + x * x, over=x, init=rs.zeros(1000)).last, profile=True)
+    for _ in range(3):
+        f(np.ones((500, 1000)))
+    loop = f.profile.loops[1]
+    assert loop.share == pytest.approx(loop.work.least() * loop.steps / loop.seconds)
+    assert 0.0 < loop.share < 100.0
+    assert "G operations/s" in str(f.profile) and "% of what a core does at most" in str(f.profile)
+    assert "operations, 8,000 bytes read and written" in str(f.explain())
+    assert f.profile.loops[0].share is None

@@ -183,7 +183,19 @@ class Function:
             list[tuple[str | None, str, int | None]],
             list[str],
             list[str],
-            list[tuple[str, str | None, int, int, int, list[tuple[str, int]], int, list[int] | None]],
+            list[
+                tuple[
+                    str,
+                    str | None,
+                    int,
+                    int,
+                    int,
+                    list[tuple[str, int]],
+                    int,
+                    list[int] | None,
+                    tuple[int, int, int, int] | None,
+                ]
+            ],
             int,
         ]
     ]: ...
@@ -277,6 +289,7 @@ class Session:
 def step_all(sessions: Sequence[Session], rows: Sequence[np.ndarray]) -> tuple[Any, list[tuple[int, BaseException]]]: ...
 def release() -> int: ...
 def check_device(name: str, times: int) -> list[str]: ...
+def peak() -> tuple[float, float]: ...
 def devices() -> list[tuple[str, str, bool, list[str]]]: ...
 def passes() -> list[tuple[str, list[str], str, bool]]: ...
 def input(dtype: str, shape: Sequence[_Dim], name: str | None = None, span: int = 0) -> Var: ...

@@ -23,6 +23,33 @@ class StatePlan:
 
 
 @dataclasses.dataclass(frozen=True)
+class Work:
+    """What is done in a step.
+
+    operations: arithmetic on single elements, comparisons and choices among them; a fused multiply-add is two.
+    width: the bytes of the elements that these give.
+    calls: functions and operations that are called; what they do is not counted.
+    bytes: what is read and written, in caches too.
+    """
+
+    operations: int
+    width: int
+    calls: int
+    bytes: int
+
+    def __str__(self) -> str:
+        calls = f", {self.calls:,} call{'' if self.calls == 1 else 's'}" if self.calls else ""
+        return f"a step: {self.operations:,} operations{calls}, {self.bytes:,} bytes read and written"
+
+    def least(self) -> float:
+        """The seconds that a step takes at least on one core of this machine, by its arithmetic and by what it reads and writes, whichever
+        is more: the roofline model of Williams, Waterman and Patterson (2009), with what was measured of multiply-adds of elements in
+        registers, and of arrays in the innermost cache. What is called is not counted."""
+        width, moved = _native.peak()
+        return max(self.width / width, self.bytes / moved)
+
+
+@dataclasses.dataclass(frozen=True)
 class Variant:
     """A loop compiled for rows of certain extents.
 
@@ -33,6 +60,7 @@ class Variant:
     copies: what each step copies without computing anything, a state's name or a description, with the bytes; best if empty.
     stored: bytes that each step stores in rows that the loop returns: steps times this is what a gradient's tape takes.
     crossed: on a device, the bytes that went there and came back in the last call; else None.
+    work: what a step does; None where it runs loops of which nobody knows how many steps they take, or is not compiled.
     """
 
     engine: str
@@ -43,6 +71,13 @@ class Variant:
     copies: list[tuple[str, int]]
     stored: int
     crossed: list[int] | None = None
+    work: Work | None = None
+
+    @classmethod
+    def of(cls, row: Any) -> Variant:
+        """What the core tells of it."""
+        *others, work = row
+        return cls(*others, work=None if work is None else Work(*work))
 
     def __str__(self) -> str:
         text = f"runs on {self.engine}"
@@ -52,8 +87,9 @@ class Variant:
             text += f", because {self.reason}"
         copies = [f"    copies {what}: {size:,} bytes a step" for what, size in self.copies]
         stores = [f"    stores {self.stored:,} bytes a step"] if self.stored else []
+        work = [] if self.work is None else [f"    {self.work}"]
         crossed = [] if self.crossed is None else [f"    {_moved(self.crossed)}"]
-        return "\n".join([text, *copies, *stores, *crossed])
+        return "\n".join([text, *work, *copies, *stores, *crossed])
 
 
 def _moved(crossed: list[int]) -> str:
@@ -174,7 +210,7 @@ def explain(function: _native.Function, name: str | None) -> Explanation:
     for loop_name, span, depth, states, ahead, behind, variants, compiled in function.loops():
         place = _native.span_place(span)
         file, line = (None, None) if place is None else place[:2]
-        plans, made = [StatePlan(*s) for s in states], [Variant(*v) for v in variants]
+        plans, made = [StatePlan(*s) for s in states], [Variant.of(v) for v in variants]
         loops.append(LoopPlan(loop_name, file, line, depth, plans, ahead, behind, made, compiled))
     notes, rules = function.report()
     device, placed, in_all = function.placed()

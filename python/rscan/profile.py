@@ -29,11 +29,33 @@ class LoopProfile:
     #: Bytes that each step stores in rows that the loop returns, its gradient's tape among them; None where it was compiled for rows of
     #: several extents, or stands in what is not compiled.
     stored: int | None = None
+    #: What a step does, likewise; None also where nobody knows how many steps loops in it take.
+    work: Any = None
+
+    @property
+    def share(self) -> float | None:
+        """How much of what one core of this machine can do at most the loop did: its arithmetic and what it read and wrote, in these
+        seconds (`Work.least`). None where that is not known, or where functions are called, whose work is not counted.
+
+        Several threads, or steps that keep carries in registers for what is counted as reads, come above 1 at times.
+        """
+        if self.work is None or self.work.calls or self.seconds <= 0.0:
+            return None
+        return float(self.work.least() * self.steps / self.seconds)
 
     @property
     def around(self) -> float:
         """Seconds between its operations: what they are given is looked up, and what nobody needs any more is given back."""
         return self.seconds - sum(spent for _, spent in self.ops.values())
+
+    def rates(self) -> list[str]:
+        """A line of what it did in a second, where that is known."""
+        if self.work is None or self.seconds <= 0.0:
+            return []
+        per_second = self.steps / self.seconds * 1e-9
+        share = "" if self.share is None else f": {100 * self.share:.0f} % of what a core does at most"
+        did = f"{self.work.operations * per_second:.2f} G operations/s, {self.work.bytes * per_second:.2f} GB/s"
+        return [f"  {did}{share}"]
 
     def add(self, calls: int, steps: int, seconds: float, ops: list[tuple[str, int, float]]) -> None:
         """Adds what one call of the function took."""
@@ -102,13 +124,14 @@ class Profile:
 
     def _fill(self, plans: list[Any]) -> None:
         """What the loops store, of those whose names are as many in the plans as here."""
-        variant, stored = part("explain").Variant, dict[str, list[int | None]]()
+        variant, made = part("explain").Variant, dict[str, list[Any]]()
         for name, *_, variants, _compiled in plans:
-            stored.setdefault(name or UNNAMED, []).append(variant(*variants[0]).stored if len(variants) == 1 else None)
+            made.setdefault(name or UNNAMED, []).append(variant.of(variants[0]) if len(variants) == 1 else None)
         counts = Counter(label for label, _ in self._known)
         for (label, i), loop in self._known.items():
-            if len(stored.get(label, ())) == counts[label]:
-                loop.stored = stored[label][i]
+            found = made[label][i] if len(made.get(label, ())) == counts[label] else None
+            if found is not None:
+                loop.stored, loop.work = found.stored, found.work
 
     def _repr_html_(self) -> str:
         from ._html import profile
@@ -133,6 +156,7 @@ class Profile:
                 if loop.stored is not None:
                     head += f", stores {loop.stored:,} bytes per step"
             lines.append(head)
+            lines += loop.rates()
             for op, (count, spent) in sorted(loop.ops.items(), key=lambda item: -item[1][1]):
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
             lines.append(f"  {loop.around:12.6f} s                around these")

@@ -6,8 +6,8 @@ pub use crate::base::{Diagnostic, Id, Kind, Result, Span};
 pub use crate::exec::explain::{StateInfo, VariantInfo};
 pub use crate::exec::fit::expected_extents;
 pub use crate::exec::{
-    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Placed, Session, Stepped, Steps, device_site, devices, engine_on,
-    function,
+    DeviceInfo, Engine, EntryPoint, Function, FunctionSpec, LoopInfo, Peak, Placed, Session, Stepped, Steps, device_site, devices,
+    engine_on, function, peak,
 };
 pub use crate::expr::arrays::{concat, stack};
 pub use crate::expr::closures::{Loop, NextStates, Scanned, Step, scan};
@@ -25,6 +25,7 @@ pub use crate::expr::{GradOptions, LoopBuilder, LoopOptions, LoopResult, Var};
 pub use crate::ir::op::ExternRef;
 pub use crate::ir::profile::{LoopTimes, Profile};
 pub use crate::ir::{Arg, AsWritten, Attr, EvalCx, ExternOp, Graph, Keep, Op, Outs, Scan, Site, Value, Walked};
+pub use crate::kernel::Work;
 pub use crate::module::{
     self, Module, Passed, Port, Returns, Signature, Typed, load_params, params_from_bytes, params_to_bytes, save_params,
 };

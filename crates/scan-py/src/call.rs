@@ -166,14 +166,27 @@ pub fn release(py: Python<'_>) -> usize {
 pub type Times = (Option<String>, u64, u64, f64, Vec<(String, u64, f64)>);
 
 type StateRow = (Option<String>, &'static str, Option<usize>);
-type VariantRow = (String, Option<String>, usize, usize, usize, Vec<(String, usize)>, usize, Option<[u64; 2]>);
+type VariantRow = (String, Option<String>, usize, usize, usize, Vec<(String, usize)>, usize, Option<[u64; 2]>, Option<WorkRow>);
+type WorkRow = (u64, u64, u64, u64);
 type PlacedRow = (String, u32, Option<String>, Option<String>, [u64; 2]);
 type LoopRow = (Option<String>, u32, usize, Vec<StateRow>, Vec<String>, Vec<String>, Vec<VariantRow>, usize);
+
+fn work_row(work: core::Work) -> WorkRow {
+    (work.operations, work.width, work.calls, work.bytes)
+}
+
+/// What one core of this machine does at most in a second: bytes of elements that arithmetic gives, and bytes that are read and written.
+#[pyfunction]
+pub fn peak(py: Python<'_>) -> (f64, f64) {
+    let peak = py.detach(core::peak);
+    (peak.width, peak.bytes)
+}
 
 fn loop_row(info: LoopInfo) -> LoopRow {
     let kept = |keep| if let Keep::Last(n) = keep { Some(n) } else { None };
     let states = info.states.into_iter().map(|s| (s.name, s.kind, kept(s.keep))).collect();
-    let variant = |v: core::VariantInfo| (v.engine, v.reason, v.lanes, v.instructions, v.block, v.copies, v.stored, v.crossed);
+    let variant =
+        |v: core::VariantInfo| (v.engine, v.reason, v.lanes, v.instructions, v.block, v.copies, v.stored, v.crossed, v.work.map(work_row));
     let variants = info.variants.into_iter().map(variant).collect();
     (info.name, info.span.raw(), info.depth, states, info.ahead, info.behind, variants, info.compiled)
 }

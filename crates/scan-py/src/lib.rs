@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::call::check_device;
     #[pymodule_export]
-    use super::call::{devices, passes, release};
+    use super::call::{devices, passes, peak, release};
     #[pymodule_export]
     use super::caller::Caller;
     #[pymodule_export]

@@ -3,6 +3,7 @@
 use super::native::NativeLoop;
 use crate::base::Span;
 use crate::ir::{Graph, Keep, Op, Scan};
+use crate::kernel::Work;
 use std::fmt::{self, Display, Formatter};
 
 /// What is known of a loop of a function.
@@ -70,7 +71,7 @@ pub struct StateInfo {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct VariantInfo {
-    /// `jit`, `emit` or `vm` where the loop is one kernel; else what its steps are made of, or `eval`.
+    /// `jit`, an instruction set (`avx2`) or `vm` where the loop is one kernel; else what its steps are made of, or `eval`.
     pub engine: String,
     /// Why it is not compiled, not one kernel, or not machine code.
     pub reason: Option<String>,
@@ -84,6 +85,8 @@ pub struct VariantInfo {
     pub copies: Vec<(String, usize)>,
     /// Bytes that the loop stores a step, in rows that it returns.
     pub stored: usize,
+    /// What a step does; `None` where it runs loops of which nobody knows how many steps they take, or is not compiled.
+    pub work: Option<Work>,
     /// On a device: bytes that crossed in the last call, to the device and back.
     pub crossed: Option<[u64; 2]>,
 }
@@ -169,6 +172,9 @@ impl Display for LoopInfo {
                 write!(f, ": {} lanes, {} instructions a step, blocks of {} steps", v.lanes, v.instructions, v.block)?;
             }
             writeln!(f)?;
+            if let Some(Work { operations, calls, bytes, .. }) = v.work {
+                writeln!(f, "{pad}    a step: {operations} operations, {calls} calls, {bytes} bytes read and written")?;
+            }
             for (what, bytes) in &v.copies {
                 writeln!(f, "{pad}    copies {what} each step: {bytes} bytes")?;
             }

@@ -14,7 +14,7 @@ pub use build::function;
 pub use entry::EntryPoint;
 pub use explain::LoopInfo;
 pub use function::{Function, FunctionSpec};
-pub use native::Engine;
+pub use native::{Engine, Peak, peak};
 pub use place::{DeviceInfo, Placed, device_site, devices, engine_on};
 pub use program::Program;
 pub use session::{Session, Stepped, Steps};

@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 /// Says in an error which values bring the dtype in, and how each is cast. want: the state's dtype; after: what the step makes of it.
 pub(super) fn explain(mut error: Box<Diagnostic>, want: DType, after: &Var) -> Box<Diagnostic> {
     let got = after.ty().dtype;
-    if !want.is_float() || want.promote(got) == want {
+    if want.promote(got) == want {
         return error.help(of_states(want, got));
     }
     let found = guilty(origins(after, got), want);
@@ -20,6 +20,9 @@ pub(super) fn explain(mut error: Box<Diagnostic>, want: DType, after: &Var) -> B
         if !error.notes.contains(&note) {
             error = error.note(note);
         }
+    }
+    if want == DType::Bool || want.is_float() != got.is_float() {
+        return error.help(of_states(want, got));
     }
     let casts: Vec<String> = found.iter().take(NAMED).filter_map(|v| cast(v, want)).collect();
     for advice in &casts {
@@ -149,7 +152,10 @@ fn cast(v: &Var, want: DType) -> Option<String> {
     }
     let Some(name) = v.name() else {
         return match number(v) {
-            Some(number) => Some(format!("{number} alone, which takes the dtype of what it meets")),
+            Some(_) => {
+                let kind = if v.ty().dtype.is_float() { "float" } else { "int" };
+                Some(format!("{kind}(…) of it: a number of Python's takes the dtype of what it meets, one of NumPy's keeps its own"))
+            }
             None => v.const_value().map(|_| format!("rs.constant(array, dtype=\"{want}\")")),
         };
     };

@@ -109,8 +109,7 @@ struct Loops<'a> {
 
 impl Loops<'_> {
     fn of(&self, r: Reg) -> (&Loop, &Done) {
-        let Op::Loop(inner) = &self.kernel.body[r].op else { panic!("r{} is no loop", r.0) };
-        (inner, self.done.iter().find(|done| done.of == r).expect("a loop before"))
+        (self.kernel.loop_at(r), self.done.iter().find(|done| done.of == r).expect("a loop before"))
     }
 }
 

@@ -56,10 +56,17 @@ impl Loop {
 }
 
 impl Kernel {
+    /// The loop that an instruction is.
+    ///
+    /// # Panics
+    /// Where it is none: a fault of who made the kernel.
+    pub fn loop_at(&self, of: Reg) -> &Loop {
+        let Op::Loop(inner) = &self.body[of].op else { panic!("r{} is no loop", of.0) };
+        inner
+    }
     /// The memory of a loop's own that is its operand.
     pub fn own_table(&self, of: Reg, mem: MemId) -> Mem {
-        let Op::Loop(inner) = &self.body[of].op else { panic!("r{} is no loop", of.0) };
-        inner.kernel.mems[mem].clone()
+        self.loop_at(of).kernel.mems[mem].clone()
     }
     /// Bytes of memory that loops in a step have of their own, each of which begins at a multiple of [`OWN`].
     pub fn own(&self) -> usize {

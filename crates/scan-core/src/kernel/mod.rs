@@ -12,6 +12,7 @@ pub mod record;
 pub mod testing;
 pub mod unswitch;
 pub mod verify;
+mod work;
 
 pub use kir::{Bin, Carry, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Un};
 pub use loops::{Argument, Loop, OWN};
@@ -19,3 +20,4 @@ pub use nest::{Fill, LEVELS, Nest, Strides, Use};
 pub use record::Builder;
 pub use unswitch::{Condition, Unswitched};
 pub use verify::verify;
+pub use work::Work;

@@ -255,14 +255,13 @@ impl Builder {
     }
     /// A carry of a loop that the step runs, behind the last of its steps.
     pub fn last(&mut self, of: Reg, carry: CarryId) -> Reg {
-        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
-        let dtype = inner.kernel.mems[inner.kernel.carries[carry].mem].dtype;
+        let inner = &self.kernel.loop_at(of).kernel;
+        let dtype = inner.mems[inner.carries[carry].mem].dtype;
         self.emit(Op::Last(of, carry), dtype)
     }
     /// An element of the memory of such a loop's own.
     pub fn left(&mut self, of: Reg, mem: MemId, number: Reg) -> Reg {
-        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
-        let dtype = inner.kernel.mems[mem].dtype;
+        let dtype = self.kernel.loop_at(of).kernel.mems[mem].dtype;
         self.emit(Op::Left(of, mem, number), dtype)
     }
 

@@ -40,6 +40,7 @@ mod variant;
 mod variants;
 mod vectorized;
 mod whole;
+mod work;
 
 pub use loops::NativeLoop;
 pub use maps::NativeMap;
@@ -47,3 +48,4 @@ pub use paused::Paused;
 pub use plan::plan;
 pub use region::Region;
 pub use tier::{Engine, Tiered};
+pub use work::{Peak, peak};

@@ -56,6 +56,7 @@ impl Variant {
                     block: ready.portion(&[], 0, ready.is_shared()),
                     copies: vec![],
                     stored: stored(scan, &ready.plan.windows),
+                    work: ready.tier.kernel().work(ready.plan.lanes),
                     crossed: ready.tier.device().filter(|d| !d.is_refused()).map(OnDevice::crossed),
                 }
             }
@@ -63,14 +64,14 @@ impl Variant {
                 let (mut engines, calls) = mixed.describe();
                 engines.sort_unstable();
                 engines.dedup();
-                let (copies, stored) = (mixed.copies(scan), stored(scan, mixed.windows()));
+                let (copies, stored, work) = (mixed.copies(scan), stored(scan, mixed.windows()), mixed.work());
                 if let Some((device, here, crossed)) = mixed.placed() {
                     let reason = std::iter::once(why.clone()).chain(here).collect::<Vec<_>>().join("; ");
                     let info = VariantInfo::other(format!("steps of {device} kernels"), reason);
-                    return VariantInfo { copies, stored, crossed: Some(crossed), ..info };
+                    return VariantInfo { copies, stored, work, crossed: Some(crossed), ..info };
                 }
                 let why = mixed.why_here().map_or(why.clone(), |here| format!("{why}; {here}"));
-                VariantInfo { copies, stored, ..VariantInfo::other(listed(&engines, &calls), why) }
+                VariantInfo { copies, stored, work, ..VariantInfo::other(listed(&engines, &calls), why) }
             }
             Variant::Switched(switched) => {
                 let lists = switched.all();

@@ -131,7 +131,11 @@ impl Parts {
     }
     /// Lets `start + step · the number of the step` take the place of a value of the body.
     pub fn alias_number(&mut self, old: Value, start: i64, step: i64) {
-        let (start, step) = (self.body.int(start), self.body.int(step));
+        let start = self.body.int(start);
+        self.alias_moved(old, start, step);
+    }
+    fn alias_moved(&mut self, old: Value, start: Value, step: i64) {
+        let step = self.body.int(step);
         let moved = self.body.mul(self.step, step);
         let new = self.body.add(start, moved);
         self.aliases.insert(old, new);
@@ -140,9 +144,7 @@ impl Parts {
     pub fn alias_number_from(&mut self, old: Value, start: Value, step: i64) {
         let param = self.body.param(Type::scalar(DType::I64), None);
         self.capture(start, param);
-        self.alias_number(old, 0, step);
-        let new = self.body.add(param, self.aliases[&old]);
-        self.aliases.insert(old, new);
+        self.alias_moved(old, param, step);
     }
     /// Adds a captured value: a value of the graph around that stands for one of the body.
     pub fn capture(&mut self, value: Value, param: Value) {

@@ -168,8 +168,7 @@ impl Body<'_, '_> {
     }
     /// An element of what a loop left in memory of its own.
     pub fn left(&mut self, of: Reg, mem: MemId, number: Reg) -> Value {
-        let Op::Loop(inner) = &self.kernel.body[of].op else { panic!("r{} is no loop", of.0) };
-        let (table, kind) = (self.done[&of].addresses[mem].expect("memory of its own"), &inner.kernel.mems[mem]);
+        let (table, kind) = (self.done[&of].addresses[mem].expect("memory of its own"), &self.kernel.loop_at(of).kernel.mems[mem]);
         let address = body::element(self.builder, kind, table, self.get(number));
         self.builder.ins().load(machine(kind.dtype), flags(), address, 0)
     }
