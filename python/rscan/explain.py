@@ -76,8 +76,8 @@ class Variant:
     @classmethod
     def of(cls, row: Any) -> Variant:
         """What the core tells of it."""
-        *others, work = row
-        return cls(*others, work=None if work is None else Work(*work))
+        made = cls(*row[:-1])
+        return made if row[-1] is None else dataclasses.replace(made, work=Work(*row[-1]))
 
     def __str__(self) -> str:
         text = f"runs on {self.engine}"
