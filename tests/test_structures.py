@@ -168,3 +168,13 @@ def test_values_are_chosen_and_not_functions():
         rs.switch(k, [k, k + 1])
     with pytest.raises(rs.RscanTypeError, match="a function is no value: call it"):
         rs.where(k > 0, abs, 1.0)
+
+
+@pytest.mark.parametrize("init", [[State(1.0, 2.0)], (State(1.0, 2.0),), {"s": State(1.0, 2.0)}, State(1.0, 2.0)])
+@pytest.mark.parametrize("give", [lambda s: s, lambda s: [s], lambda s: (s, rs.until(False))])
+def test_one_state_that_is_a_dataclass_comes_back_as_it_is(init, give):
+    x = rs.dvector("x")
+    out = rs.loop(lambda x, s: give(State(s.h + s.c, 0.5 * s.c + x)), over={"x": x} if isinstance(init, dict) else x, init=init)
+    last = out.last["s"] if isinstance(init, dict) else out.last
+    f = rs.function([x], [last.h, last.c])
+    assert [float(v) for v in f([1.0, 2.0])] == [5.0, 3.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import keyword
 from collections.abc import Mapping
@@ -338,7 +339,7 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     if isinstance(value, Variable):
         raise _unfit(slot, f"got a variable, {value!r}", "arguments are numbers; `givens` replaces variables by variables")
     try:
-        array = as_array(value)
+        array = as_array(_as_float(value) if variable.dtype.startswith("float") else value)
     except ValueError as error:
         raise _unfit(slot, f"got what is no array: {error}") from None
     if array.dtype.name not in DTYPES and array.dtype.kind not in "f":
@@ -351,6 +352,14 @@ def convert(value: Any, slot: In, allow_downcast: bool | None = None) -> np.ndar
     if any(n is not None and n != m for n, m in zip(static, array.shape, strict=True)):
         raise _unfit(slot, f"got an array of shape {array.shape}")
     return array
+
+
+def _as_float(value: Any) -> Any:
+    """An integer that 64 bits do not hold, as the float that it is exactly; anything else as it is."""
+    with contextlib.suppress(OverflowError):
+        if type(value) is int and not -(2**63) <= value < 2**64 and float(value) == value:
+            return float(value)
+    return value
 
 
 def _converted(value: Any, array: np.ndarray, slot: In, allow_downcast: bool | None) -> np.ndarray:

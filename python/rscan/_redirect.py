@@ -21,6 +21,9 @@ _REDUCTIONS = {
     "logical_or": "any",
 }
 
+#: What there is in place of methods of ufuncs.
+_RUNNING = {"add.accumulate": "cumsum", "multiply.accumulate": "cumprod", "logaddexp.reduce": "logsumexp"}
+
 
 def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """`np.exp(x)`, `np.ones(3) * x`, `np.add.reduce(x)`."""
@@ -34,7 +37,9 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: d
         raise UnsupportedError(f"np.{name}.outer of variables is not supported", code="E0813", labels=[(here(), "")])
     function = getattr(ops, name, None)
     if function is None or method != "__call__":
-        raise UnsupportedError(f"np.{name} of variables is not supported", code="E0813", labels=[(here(), "")])
+        called = name if method == "__call__" else f"{name}.{method}"
+        helps = [f"rs.{_RUNNING[called]}(x)"] if called in _RUNNING else []
+        raise UnsupportedError(f"np.{called} of variables is not supported", code="E0813", labels=[(here(), "")], helps=helps)
     if options:
         raise RscanTypeError(f"np.{name} of variables takes no `{next(iter(options))}`", code="E0809", labels=[(here(), "")])
     return function(*inputs)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import _tree
 from ._spans import of_function
 from .errors import ScanError
 from .updates import OrderedUpdates, is_shared, until
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from ._tracing import Group
 
 ARRANGEMENTS = "outputs; updates; (outputs, updates); (updates, outputs); and each of these followed by until(condition)"
 
@@ -29,6 +33,13 @@ def read(value: Any, fn: Any, span: int, is_output: Any = None) -> Returned:
     condition, rest = reader.condition(value)
     outputs, updates = reader.split(rest)
     return Returned(outputs, OrderedUpdates(updates), condition)
+
+
+def is_the_state(value: Any, init: Group) -> bool:
+    """True for a dict or a dataclass that is the one state itself, in place of outputs by the names in it."""
+    kinds = [tree.kind for tree in init.trees]
+    alike = (kinds == ["dict"] and not init.named and isinstance(value, Mapping)) or (kinds == ["dataclass"] and _tree.is_dataclass(value))
+    return alike and (init.single or _tree.same(_tree.flatten(value, lambda v: isinstance(v, Variable))[1], init.trees[0]))
 
 
 class _Reader:

@@ -5,6 +5,7 @@ The function is called with variables once per dtype and number of axes of its a
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
@@ -415,7 +416,8 @@ def _arrays(leaves: list[Any], tree: _tree.Tree, names: list[str]) -> list[np.nd
 
 def _array(value: Any, name: str) -> np.ndarray:
     if is_weak(value):
-        return np.asarray(value, dtype=weak_dtype(value, None))
+        with contextlib.suppress(OverflowError):  # what NumPy makes of an integer of more than 63 bits, or an error
+            return np.asarray(value, dtype=weak_dtype(value, None))
     if isinstance(value, DeviceArray):
         return value  # type: ignore[return-value]  # read where it lies
     try:

@@ -189,6 +189,8 @@ def what_to_do(value: Any, array: np.ndarray | None = None) -> list[str]:
     kinds = [(name, getattr(dtype, "kind", "f")) for name, dtype in getattr(getattr(value, "dtypes", None), "items", list)()]
     if odd := [str(name) for name, kind in kinds if kind not in "biuf"]:
         return [f"leave out what holds no numbers: column{'s' * (len(odd) > 1)} " + ", ".join(f"`{name}`" for name in odd)]
+    if array is not None and array.dtype == object and all(isinstance(v, (int, float)) for v in array.flat):
+        return ["integers have 64 bits: np.asarray(x, dtype=float) makes floats of larger ones"]
     return [] if array is None else [_ADVICE.get(array.dtype.kind, "variables are bool, integers, float32 or float64")]
 
 

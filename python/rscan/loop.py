@@ -380,11 +380,11 @@ class _Call:
     def outputs(self, value: Any) -> _Outputs:
         """Ties what the step returned to the states."""
         init = self.init
-        if isinstance(value, Mapping):
-            # A dict has the names of outputs, but for the one state without a name that is such a dict.
-            lone = not init.named and [t.kind for t in init.trees] == ["dict"] and _tree.same(_flat_tree(value), init.trees[0])
-            items = {init.keys[0]: value} if lone else dict(value)
-        elif _tree.is_dataclass(value) and not (init.single and init.trees[0].kind == "dataclass"):
+        if _returned.is_the_state(value, init):
+            items = self._in_order(value)
+        elif isinstance(value, Mapping):
+            items = dict(value)
+        elif _tree.is_dataclass(value):
             leaves, tree = _tree.flatten(value, lambda v: isinstance(v, Variable))
             items = dict(zip(tree.keys, [getattr(value, k) for k in tree.keys], strict=True))
         else:

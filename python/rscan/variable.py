@@ -26,7 +26,7 @@ from . import _methods, _native
 from ._methods import Methods, Valueless
 from ._redirect import part
 from ._spans import here
-from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, to_array, weak_dtype  # noqa: F401
+from .dtypes import DTYPES, as_array, dtype_name, is_foreign, is_weak, promote, short, to_array, weak_dtype  # noqa: F401
 from .errors import RscanOverflowError, RscanTypeError
 
 
@@ -313,11 +313,21 @@ def apply(op: Any, attrs: dict[str, Any], *inputs: Variable) -> Variable:
     return wrap(_native.apply(op, attrs, [x._v for x in inputs], here())[0], family_of(inputs))
 
 
+#: Functions of two values that make floats of integers.
+_FLOATS = {"div", "hypot", "arctan2", "logaddexp"}
+
+
 def elementwise(op: str, *args: Any) -> Variable:
     """An elementwise function. Python numbers take the dtype of what they meet, as in NumPy."""
     if op in _ops.COMPARISONS:
         return _ops.compared(op, *args)
-    return apply(op, {}, *operands(args))
+    try:
+        return apply(op, {}, *operands(args))
+    except RscanOverflowError:
+        if op not in _FLOATS:
+            raise
+    # Integers become floats here, so that a number need not fit into those that it meets: `hash / 2**32`.
+    return apply(op, {}, *operands([float(a) if is_weak(a) else a for a in args]))
 
 
 def _binary(op: str, a: Any, b: Any) -> Variable:
@@ -359,13 +369,13 @@ def weak_constant(value: bool | int | float, met: str | None, family: type[Varia
     try:
         return wrap(_native.number(value, dtype, here()), family)
     except OverflowError:
-        if dtype[0] not in "iu":
-            raise
-    limits = np.iinfo(dtype)
+        text = short(value)
+    whole = dtype[0] in "iu"
+    limits = np.iinfo(dtype) if whole else np.finfo(dtype)
     raise RscanOverflowError(
-        f"{value} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
+        f"{text} does not fit into {dtype}, which holds {limits.min} to {limits.max}",
         labels=[(here(), "")],
-        helps=[f"a Python number takes the dtype of what it meets; rs.constant({value}, dtype=…) chooses another"],
+        helps=[f"a Python number takes the dtype of what it meets; rs.constant({text}, dtype=…) chooses another"] if whole else [],
     )
 
 
