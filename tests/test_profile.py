@@ -181,7 +181,7 @@ def test_loops_in_steps_count_as_often_as_they_run(monkeypatch):
         def inner(h):
             return rs.loop(lambda g: g * x[0], init=h @ x, n_steps=steps).last
 
-        f = rs.function([x, n], rs.loop(inner, init=x[0], n_steps=3).last, on_unused_input="ignore")
+        f = rs.function([x, n], rs.loop(inner, init=x[0], n_steps=30).last, on_unused_input="ignore")
         f(np.eye(40), 5)
         return f.explain().loops[0].variants[0].work
 
