@@ -71,6 +71,16 @@ def test_maps_regions_and_compiled_functions():
         rs.compile(lambda x: x).plan()
 
 
+def test_transforms_are_called_by_their_names_before_a_call():
+    """The error names what the user wrote, and lines of theirs alone."""
+    made = [rs.hessian, rs.jacobian, rs.grad, rs.value_and_grad]
+    for transform in made:
+        with pytest.raises(rs.RscanTypeError) as caught:
+            transform(lambda x: rs.sum(x**3)).plan()
+        assert f"{transform.__name__}(<lambda>)()" in caught.value.title
+        assert "transforms.py" not in str(caught.value)
+
+
 def test_what_has_no_kernel_says_why():
     x = rs.dvector("x")
     grown = rs.function([x], rs.scan(lambda h: rs.concatenate([h, h]), outputs_info=[None], sequences=[x[:, None]])[0])

@@ -77,7 +77,9 @@ def line_here() -> str:
 
 
 def of_function(function: object) -> int:
-    """The line on which a Python function begins; 0 where it has none."""
+    """The line on which a Python function begins, of one that this package made the one that it was made of; 0 where it has none."""
+    while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}).get("__package__") == "rscan":
+        function = function.__wrapped__
     code = getattr(function, "__code__", None)
     return 0 if code is None else _native.span(code.co_filename, code.co_firstlineno, code.co_name)
 

@@ -289,6 +289,10 @@ def grad(cost: Any, *args: Any, **named: Any) -> Any:
 
 
 def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
+    return _slopes(fn, "jacobian", argnums, has_aux, block_size)
+
+
+def _slopes(fn: Callable[..., Any], what: str, argnums: Any, has_aux: bool, block_size: int | None) -> Transformed:
     given, fn = fn, _plain(fn)
 
     def rows(*args: Any, **named: Any) -> Any:
@@ -299,7 +303,7 @@ def _jacobian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False
         built = tree.build(iter(found))
         return call.settled((built, aux) if has_aux else built)
 
-    return _made(fn, "jacobian", rows, given)
+    return _made(fn, what, rows, given)
 
 
 def _rows(y: Variable, variables: list[Variable], block_size: int | None) -> list[Variable]:
@@ -331,7 +335,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
 
 def _hessian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
     inner = _grad_of(fn, argnums, has_aux)
-    return _jacobian_of(inner, argnums, has_aux, block_size=block_size)
+    return _slopes(inner, "hessian", argnums, has_aux, block_size)
 
 
 def hessian(cost: Any, *args: Any, **named: Any) -> Any:

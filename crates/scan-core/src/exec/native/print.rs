@@ -9,7 +9,7 @@ use crate::backend::cpu::NestPlan;
 use crate::base::Id;
 use crate::ir::op::Write;
 use crate::ir::print::print_plan;
-use crate::ir::{Def, Graph, Op, Scan, StateId};
+use crate::ir::{Def, Graph, Op, Scan, SeqId, StateId};
 use crate::kernel::Nest;
 use crate::lower::Window;
 use crate::lower::inner::Count;
@@ -25,7 +25,11 @@ impl Variant {
     pub fn text(&self, scan: &Scan) -> String {
         match self {
             Variant::Kernel(ready) => one_kernel(ready, scan),
-            Variant::Mixed(mixed, why) => format!("a list of parts: {why}\n{}", list(mixed, scan)),
+            Variant::Mixed(mixed, why) => {
+                let device =
+                    mixed.placed().map_or(String::new(), |placed| format!("on {}, as here but for what stays on the host\n", placed.0));
+                format!("a list of parts: {why}\n{device}{}", list(mixed, scan))
+            }
             Variant::Switched(switched) => {
                 let lists = switched.all();
                 let each = lists.iter().map(|mixed| format!("a list of parts, for some integers\n{}", list(mixed, scan)));
@@ -91,11 +95,16 @@ fn typed(dtype: DType, shape: &[usize]) -> String {
 }
 
 fn state(scan: &Scan, id: StateId) -> String {
-    scan.states[id].name.as_ref().map_or_else(|| format!("{}", id.idx()), |name| format!("`{name}`"))
+    called(scan.states[id].name.as_deref(), id)
 }
 
-fn sequence(scan: &Scan, id: crate::ir::SeqId) -> String {
-    scan.seqs[id].name.as_ref().map_or_else(|| format!("{}", id.idx()), |name| format!("`{name}`"))
+fn sequence(scan: &Scan, id: SeqId) -> String {
+    called(scan.seqs[id].name.as_deref(), id)
+}
+
+/// The user's name, or the number.
+fn called(name: Option<&str>, id: impl Id) -> String {
+    name.map_or_else(|| id.idx().to_string(), |name| format!("`{name}`"))
 }
 
 /// Where an operand of a loop's kernel lies.
