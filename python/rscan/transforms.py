@@ -334,8 +334,7 @@ def jacobian(expression: Any, *args: Any, **named: Any) -> Any:
 
 
 def _hessian_of(fn: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, block_size: int | None = None) -> Transformed:
-    inner = _grad_of(fn, argnums, has_aux)
-    return _slopes(inner, "hessian", argnums, has_aux, block_size)
+    return _slopes(_grad_of(fn, argnums, has_aux), "hessian", argnums, has_aux, block_size)
 
 
 def hessian(cost: Any, *args: Any, **named: Any) -> Any:
@@ -478,9 +477,8 @@ def _vjp_of(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any
     forward, pull = _kept(fn, ("vjp", has_aux), lambda: _pulled(_plain(fn), has_aux, _device(fn)))
     fn = _plain(fn)
     out, aux = _without_aux(forward(*primals), has_aux, fn)
-    what = "cotangent with the structure of the result"
     tree = _tree.flatten(out, lambda v: isinstance(v, (Variable, np.ndarray, np.generic)))[1]
-    back = lambda cotangent: pull(tuple(primals), _shaped(cotangent, tree, what, fn))
+    back = lambda cotangent: pull(tuple(primals), _shaped(cotangent, tree, "cotangent with the structure of the result", fn))
     return (out, back, aux) if has_aux else (out, back)
 
 

@@ -65,8 +65,8 @@ fn known(count: &Count) -> Option<usize> {
 /// ```
 /// use scan_core::prelude::*;
 ///
-/// let peak = peak();
-/// assert!(peak.width > 0.0 && peak.bytes > 0.0);
+/// let Peak { width, bytes } = peak();
+/// assert!(width > 0.0 && bytes > 0.0);
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Peak {
@@ -86,6 +86,12 @@ const TRIES: [usize; 2] = [16, 100];
 const CHAINS: [u32; 2] = [8, 8];
 
 /// What this machine does at most: measured in a few milliseconds by the first who asks.
+///
+/// ```
+/// use scan_core::prelude::*;
+///
+/// assert_eq!(peak(), peak());
+/// ```
 pub fn peak() -> Peak {
     static PEAK: OnceLock<Peak> = OnceLock::new();
     *PEAK.get_or_init(|| {
