@@ -246,7 +246,7 @@ impl Function {
     /// let out = scan().named("halves").steps(3).init("h", 1.0).run(|s| s.get("h") * 0.5);
     /// let f = function(&[], &[&out.rows("h")]).engine(Engine::Vm).passes(PassOptions::none()).compile()?;
     /// f.run(&[])?;
-    /// assert!(f.plan("f").contains("mul r1 r0"));
+    /// assert!(f.plan("f").contains(": f64 = mul r"));
     /// # Ok::<(), Box<Diagnostic>>(())
     /// ```
     pub fn plan(&self, name: &str) -> String {
