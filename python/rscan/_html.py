@@ -112,7 +112,7 @@ def profile(p: Profile) -> str:
     for one in p.loops:
         stores = f", {one.stored:,} bytes per step" if one.stored else ""
         rows.append((one.name, f"{one.calls:,} runs, {one.steps:,} steps{stores}", f"{one.seconds:.6f} s", _share(one.seconds, p)))
-        rows += [("\u00a0\u00a0work", line.strip(), "", "") for line in one.rates()]
+        rows += [("\u00a0\u00a0work", rate, "", "") for rate in one.rates()]
         ops = sorted(one.ops.items(), key=lambda item: -item[1][1])
         rows += [(f"\u00a0\u00a0{op}", f"{count:,} times", f"{spent:.6f} s", _share(spent, p)) for op, (count, spent) in ops]
     table = _table(("", "", "time", "share"), rows)

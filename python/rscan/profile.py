@@ -52,10 +52,9 @@ class LoopProfile:
         """A line of what it did in a second, where that is known."""
         if self.work is None or self.seconds <= 0.0:
             return []
-        per_second = self.steps / self.seconds * 1e-9
-        share = "" if self.share is None else f": {100 * self.share:.0f} % of what a core does at most"
+        per_second, share = self.steps / self.seconds * 1e-9, self.share
         did = f"{self.work.operations * per_second:.2f} G operations/s, {self.work.bytes * per_second:.2f} GB/s"
-        return [f"  {did}{share}"]
+        return [did if share is None else f"{did}: {100 * share:.0f} % of what a core does at most"]
 
     def add(self, calls: int, steps: int, seconds: float, ops: list[tuple[str, int, float]]) -> None:
         """Adds what one call of the function took."""
@@ -156,7 +155,7 @@ class Profile:
                 if loop.stored is not None:
                     head += f", stores {loop.stored:,} bytes per step"
             lines.append(head)
-            lines += loop.rates()
+            lines += [f"  {rate}" for rate in loop.rates()]
             for op, (count, spent) in sorted(loop.ops.items(), key=lambda item: -item[1][1]):
                 lines.append(f"  {spent:12.6f} s {count:12d} x {op}")
             lines.append(f"  {loop.around:12.6f} s                around these")

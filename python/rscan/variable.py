@@ -327,7 +327,7 @@ def elementwise(op: str, *args: Any) -> Variable:
         if op not in _FLOATS:
             raise
     # Integers become floats here, so that a number need not fit into those that it meets: `hash / 2**32`.
-    return apply(op, {}, *operands([float(a) if is_weak(a) else a for a in args]))
+    return apply(op, {}, *operands([weak_constant(a, "float64") if is_weak(a) else a for a in args]))
 
 
 def _binary(op: str, a: Any, b: Any) -> Variable:

@@ -21,7 +21,7 @@ pub(super) fn explain(mut error: Box<Diagnostic>, want: DType, after: &Var) -> B
             error = error.note(note);
         }
     }
-    if want == DType::Bool || want.is_float() != got.is_float() {
+    if loses(want, got) {
         return error.help(of_states(want, got));
     }
     let casts: Vec<String> = found.iter().take(NAMED).filter_map(|v| cast(v, want)).collect();
@@ -33,13 +33,18 @@ pub(super) fn explain(mut error: Box<Diagnostic>, want: DType, after: &Var) -> B
     if casts.is_empty() { error.help(format!("rs.cast(x, \"{want}\") of it in the step, or an initial state of {got}")) } else { error }
 }
 
-/// Advice where no value that the step reads is at fault.
+/// True where what the step makes would have other values as the state's dtype.
+fn loses(want: DType, got: DType) -> bool {
+    want == DType::Bool || (got.is_float() && !want.is_float())
+}
+
+/// Advice about the state, where it, or no value that the step reads, is at fault.
 fn of_states(want: DType, got: DType) -> String {
     if (want, got) == (DType::F64, DType::F32) {
         return "rs.cast(value, \"float64\") of what the step returns; or an initial state of float32: rs.zeros(…, dtype=\"float32\")"
             .into();
     }
-    if want == DType::Bool || (got.is_float() && !want.is_float()) {
+    if loses(want, got) {
         let zero = if got.is_float() { "0.0 in place of 0" } else { "0 in place of False" };
         return format!(
             "start from {got}: {zero}, or rs.cast(initial, \"{got}\"); a cast of the step's result to {want} would change its values"

@@ -53,9 +53,9 @@ impl Work {
         let by = |x: u64| x.saturating_mul(n as u64);
         Work { operations: by(self.operations), width: by(self.width), calls: by(self.calls), bytes: by(self.bytes) }
     }
-    /// Elements of so many bytes that are read and written elsewhere.
-    pub fn moved(elements: usize, size: usize) -> Work {
-        Work { bytes: 2 * (elements * size) as u64, ..Work::default() }
+    /// So many bytes that are read and written elsewhere.
+    pub fn moved(bytes: usize) -> Work {
+        Work { bytes: 2 * bytes as u64, ..Work::default() }
     }
 }
 

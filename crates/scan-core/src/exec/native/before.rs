@@ -27,6 +27,11 @@ impl Before {
         given.map_or_else(|| Before::Computed(Walk::new(Arc::new(graph.clone())), OnceLock::new()), Before::Given)
     }
 
+    /// What is to be computed, where something is.
+    pub fn computed(&self) -> Option<&Graph> {
+        if let Before::Computed(walk, _) = self { Some(walk.graph()) } else { None }
+    }
+
     /// Computes what is to be computed.
     ///
     /// # Errors

@@ -61,9 +61,9 @@ impl Versions {
         self.both.each_ref().map(|(_, nest)| nest)
     }
     /// The one that does more.
-    pub fn larger(&self) -> &Tiered {
-        let [(no, _), (yes, _)] = &self.both;
-        if no.kernel().body.len() > yes.kernel().body.len() { no } else { yes }
+    pub fn larger(&self) -> &(Arc<Tiered>, NestPlan) {
+        let [no, yes] = &self.both;
+        if no.1.kernel.body.len() > yes.1.kernel.body.len() { no } else { yes }
     }
 }
 

@@ -228,7 +228,7 @@ impl Piece {
     fn tier(&self) -> Option<&Tiered> {
         match &self.part {
             Part::Nest(tier, _) => Some(tier),
-            Part::Either(versions) => Some(versions.larger()),
+            Part::Either(versions) => Some(&versions.larger().0),
             Part::Loop(inner) => Some(&inner.tier),
             _ => None,
         }

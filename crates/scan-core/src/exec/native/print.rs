@@ -1,5 +1,6 @@
 //! The text of what loops and groups of nodes run: kernels, and lists of parts with the memory that each reads and writes.
 
+use super::before::Before;
 use super::distributed::Distributed;
 use super::mixed::{InnerFor, InnerLoop, Mixed, Part, Piece};
 use super::ready::Ready;
@@ -9,7 +10,7 @@ use crate::backend::cpu::NestPlan;
 use crate::base::Id;
 use crate::ir::op::Write;
 use crate::ir::print::print_plan;
-use crate::ir::{Def, Graph, Op, Scan, SeqId, StateId};
+use crate::ir::{Op, Scan, SeqId, StateId};
 use crate::kernel::Nest;
 use crate::lower::Window;
 use crate::lower::inner::Count;
@@ -51,13 +52,13 @@ fn indented(text: &str) -> String {
 }
 
 fn one_kernel(ready: &Ready, scan: &Scan) -> String {
-    let LoopKernel { lanes, places, windows, before, .. } = &ready.plan;
+    let LoopKernel { lanes, places, windows, .. } = &ready.plan;
     let lies = |(k, place): (usize, &scan::Place)| format!("m{k} {}\n", operand(scan, place));
     let lies: String = places.iter().enumerate().map(lies).collect();
     let stages = ready.distributed.as_ref().map_or(String::new(), Distributed::text);
     let wide = if ready.vectorized.is_some() { "steps that do not wait for each other are lanes where there are many\n" } else { "" };
     let head = kernel_text(&format!("one kernel, {}", counted(*lanes, "lane")), &ready.tier);
-    format!("{}{}{lies}{head}{stages}{wide}", before_text(before), windows_text(scan, windows))
+    format!("{}{}{lies}{head}{stages}{wide}", before_text(&ready.before), windows_text(scan, windows))
 }
 
 impl Distributed {
@@ -70,11 +71,8 @@ impl Distributed {
 }
 
 /// What is computed before the first step.
-fn before_text(before: &Graph) -> String {
-    if before.results().iter().all(|&v| matches!(before.def(v), Def::Param(_))) {
-        return String::new();
-    }
-    print_plan(&before.clone().pruned(), "before")
+fn before_text(before: &Before) -> String {
+    before.computed().map_or(String::new(), |graph| print_plan(&graph.clone().pruned(), "before"))
 }
 
 fn windows_text(scan: &Scan, windows: &[Window]) -> String {
@@ -123,7 +121,7 @@ fn operand(scan: &Scan, place: &scan::Place) -> String {
 
 fn list(mixed: &Mixed, scan: &Scan) -> String {
     let (plan, text) = (&mixed.plan, List { scan });
-    let mut out = format!("{}{}", before_text(&plan.before), windows_text(scan, &plan.windows));
+    let mut out = format!("{}{}", before_text(&mixed.before), windows_text(scan, &plan.windows));
     out += &format!("memory: {} bytes\n", plan.arena);
     mixed.pieces.iter().for_each(|piece| out += &text.piece(piece));
     for (id, offset, from) in &plan.writes {

@@ -1,5 +1,6 @@
 //! What the parts of a list do in a step, counted; and what this machine does at most.
 
+use super::bound::bytes_of;
 use super::mixed::{Mixed, Part, Piece};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, bytes, cells};
@@ -7,15 +8,13 @@ use crate::base::clock::Instant;
 use crate::kernel::{Bin, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Work};
 use crate::lower::inner::Count;
 use crate::lower::mixed::{Place, Run};
-use crate::types::shape::count;
 use crate::types::{Array, DType};
 use std::sync::OnceLock;
 
 impl Mixed {
     /// What a step does; `None` where nobody knows how many steps a loop in it takes.
     pub fn work(&self) -> Option<Work> {
-        let written = |place: &Place| Work::moved(count(&place.shape), place.dtype.size());
-        Some(all(&self.pieces)? + self.plan.writes.iter().map(|w| written(&w.2)).sum())
+        Some(all(&self.pieces)? + self.plan.writes.iter().map(|w| Work::moved(bytes_of(&w.2))).sum())
     }
 }
 
@@ -25,28 +24,24 @@ fn all(pieces: &[Piece]) -> Option<Work> {
 
 fn one(piece: &Piece) -> Option<Work> {
     let size = || piece.outs[0].dtype.size();
-    let elements = |places: &[Place]| places.iter().map(|p| count(&p.shape) * p.dtype.size()).sum::<usize>();
-    let runs = |runs: &[Run]| Work::moved(runs.iter().map(|run| run.n).sum(), size());
+    let whole = |places: &[Place]| places.iter().map(bytes_of).sum::<usize>();
+    let elements = |runs: &[Run]| runs.iter().map(|run| run.n).sum::<usize>();
     Some(match &piece.part {
         Part::Nest(_, nest) => nest.work()?,
-        Part::Either(versions) => {
-            versions.both().iter().map(|(_, nest)| nest.work()).collect::<Option<Vec<_>>>()?.into_iter().max_by_key(|w| w.operations)?
-        }
-        Part::Move(moved) => runs(moved),
-        Part::Add(moved) => runs(moved) + arithmetic(moved.iter().map(|run| run.n).sum(), size()),
-        Part::Turn(turned) => Work::moved(turned.iter().map(|t| t.extents[0] * t.extents[1]).sum(), size()),
+        Part::Either(versions) => versions.larger().1.work()?,
+        Part::Move(runs) => Work::moved(elements(runs) * size()),
+        Part::Add(runs) => Work::moved(elements(runs) * size()) + arithmetic(elements(runs), size()),
+        Part::Turn(turned) => Work::moved(turned.iter().map(|t| t.extents[0] * t.extents[1]).sum::<usize>() * size()),
         Part::MatMul([m, k, n]) => {
             arithmetic(2 * m * k * n, size()) + Work { bytes: ((m * k + k * n + m * n) * size()) as u64, ..Work::default() }
         }
-        Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => Work::moved(elements(&piece.outs), 1),
-        Part::Write(..) | Part::ByArrays(..) | Part::ByIntegers(..) => Work::moved(elements(&piece.ins[..1]), 1),
-        Part::Direct(..) | Part::Call(_) => {
-            Work { calls: 1, bytes: (elements(&piece.ins) + elements(&piece.outs)) as u64, ..Work::default() }
-        }
+        Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => Work::moved(whole(&piece.outs)),
+        Part::Write(..) | Part::ByArrays(..) | Part::ByIntegers(..) => Work::moved(bytes_of(&piece.ins[0])),
+        Part::Direct(..) | Part::Call(_) => Work { calls: 1, bytes: (whole(&piece.ins) + whole(&piece.outs)) as u64, ..Work::default() },
         Part::Guard(_) | Part::Within(_) => Work::default(),
         Part::Loop(inner) => inner.nest.kernel.work(inner.nest.lanes)?.times(known(&inner.count)?),
         Part::For(inner) => {
-            let rows = inner.writes.iter().map(|[from, _]| Work::moved(count(&from.shape), from.dtype.size())).sum();
+            let rows = inner.writes.iter().map(|[from, _]| Work::moved(bytes_of(from))).sum();
             (all(&inner.parts)? + rows).times(known(&inner.count)?)
         }
     })
