@@ -31,7 +31,12 @@ def test_inputs_of_floats_take_what_a_float_is_exactly():
 
 
 def test_numbers_that_no_float_holds():
-    for run in (lambda d: d + 10**400, lambda d: d / 10**400, lambda d: rs.lscalar("n") / 10**400, lambda d: rs.loop(lambda h: (h + d, rs.until(h > 10**400)), init=0.0, n_steps=3)):
+    for run in (
+        lambda d: d + 10**400,
+        lambda d: d / 10**400,
+        lambda d: rs.lscalar("n") / 10**400,
+        lambda d: rs.loop(lambda h: (h + d, rs.until(h > 10**400)), init=0.0, n_steps=3),
+    ):
         with pytest.raises(rs.RscanOverflowError, match="does not fit into float64"):
             run(rs.dscalar("d"))
 
