@@ -7,6 +7,7 @@ pub mod idx;
 #[cfg(any(test, feature = "testing"))]
 pub mod small;
 pub mod span;
+pub(crate) mod words;
 
 pub use diag::{Diagnostic, Kind, Result};
 pub use idx::{Id, IdxVec};

@@ -1,6 +1,6 @@
 //! Numbers and constant arrays in the text form, exact both ways.
 
-use super::parse::words::RESERVED;
+use super::parse::RESERVED;
 use crate::dispatch;
 use crate::types::array::Data;
 use crate::types::{Array, DType, Element};

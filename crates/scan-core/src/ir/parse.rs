@@ -3,17 +3,41 @@
 
 mod loops;
 mod types;
-pub(crate) mod words;
 
 use super::graph::{Graph, Value};
 use super::literal;
 use super::op::{Attr, ExternRef, Op, Outs};
+use crate::base::words::{self, Cursor, Tok};
 use crate::base::{Diagnostic, Result, Span};
 use crate::types::{Array, DType, Sym, Type};
 use rustc_hash::FxHashMap;
-use std::fmt::Display;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use words::{Lexed, RESERVED, Tok, Token};
+
+/// Words that no value may be named.
+pub(crate) const RESERVED: &[&str] = &[
+    "fn",
+    "return",
+    "scan",
+    "const",
+    "extern",
+    "seq",
+    "state",
+    "step",
+    "next",
+    "until",
+    "init",
+    "reads",
+    "writes",
+    "keep",
+    "reverse",
+    "shared",
+    "cotangent",
+    "true",
+    "false",
+    "nan",
+    "inf",
+];
 
 /// Finds the user's op of a key, of which the text says the types of the results, where it does.
 pub type Registry<'a> = dyn Fn(&str, &[Type]) -> Option<ExternRef> + 'a;
@@ -100,73 +124,33 @@ impl<'t> Name<'t> {
 }
 
 struct Parser<'t> {
-    text: &'t str,
-    tokens: Vec<Token<'t>>,
-    comments: FxHashMap<u32, &'t str>,
-    pos: usize,
+    cursor: Cursor<'t>,
     dims: FxHashMap<&'t str, Sym>,
     context: &'t Context<'t>,
     depth: usize,
 }
 
+impl<'t> Deref for Parser<'t> {
+    type Target = Cursor<'t>;
+    fn deref(&self) -> &Cursor<'t> {
+        &self.cursor
+    }
+}
+
+impl DerefMut for Parser<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.cursor
+    }
+}
+
 impl<'t> Parser<'t> {
     fn new(text: &'t str, context: &'t Context<'t>) -> Result<Self> {
-        let Lexed { tokens, comments } = words::lex(text, context.most)?;
-        let comments = comments.into_iter().collect();
-        Ok(Parser { text, tokens, comments, pos: 0, dims: FxHashMap::default(), context, depth: 0 })
+        Ok(Parser { cursor: Cursor::new(text, context.most)?, dims: FxHashMap::default(), context, depth: 0 })
     }
 
-    // Tokens.
-
-    fn peek(&self) -> &Tok<'t> {
-        self.peek_at(0)
-    }
-    fn peek_at(&self, ahead: usize) -> &Tok<'t> {
-        let last = self.tokens.len() - 1;
-        &self.tokens[(self.pos + ahead).min(last)].tok
-    }
-    fn token(&self) -> &Token<'t> {
-        &self.tokens[self.pos.min(self.tokens.len() - 1)]
-    }
-    fn next(&mut self) -> Tok<'t> {
-        let tok = self.token().tok.clone();
-        self.pos += 1;
-        tok
-    }
-    fn at(&self) -> usize {
-        self.token().at
-    }
-    fn fail<T>(&self, at: usize, code: &'static str, message: impl Display) -> Result<T> {
-        Err(words::error(self.text, at, code, message))
-    }
-    fn unexpected<T>(&self, wanted: &str) -> Result<T> {
-        self.fail(self.at(), "E0903", format!("expected {wanted}, got {}", self.peek()))
-    }
     /// An error that was found elsewhere, with the place of what caused it.
     fn blame(&self, at: usize, error: Box<Diagnostic>) -> Box<Diagnostic> {
         error.note(format!("at {} of the text", words::place(self.text, at)))
-    }
-    fn is(&self, mark: char) -> bool {
-        *self.peek() == Tok::Mark(mark)
-    }
-    fn eat(&mut self, mark: char) -> bool {
-        let found = self.is(mark);
-        self.pos += found as usize;
-        found
-    }
-    fn expect(&mut self, mark: char) -> Result<()> {
-        if self.eat(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
-    }
-    fn is_word(&self, word: &str) -> bool {
-        *self.peek() == Tok::Word(word)
-    }
-    fn eat_word(&mut self, word: &str) -> bool {
-        let found = self.is_word(word);
-        self.pos += found as usize;
-        found
-    }
-    fn expect_word(&mut self, word: &str) -> Result<()> {
-        if self.eat_word(word) { Ok(()) } else { self.unexpected(&format!("`{word}`")) }
     }
     /// Items between marks, separated by commas.
     fn list<T>(&mut self, open: char, close: char, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
@@ -350,7 +334,7 @@ impl<'t> Parser<'t> {
         self.pos += 1;
         self.expect('=')?;
         let attr = match *self.peek() {
-            Tok::Mark('[') => Attr::Ints(self.list('[', ']', Self::int)?),
+            Tok::Mark('[') => Attr::Ints(self.list('[', ']', |p| p.int())?),
             Tok::Word("true" | "false") => Attr::Bool(self.next() == Tok::Word("true")),
             Tok::Word("nan" | "inf") => {
                 let text = self.number()?;

@@ -5,7 +5,7 @@
 use super::graph::{Graph, Node, Value};
 use super::literal::{self, Names, identifier, quote};
 use super::op::{Arg, Attr, Op};
-use super::parse::words::RESERVED;
+use super::parse::RESERVED;
 use super::scan::{Keep, NonSeqId, Scan, SeqId, StateId, Tag};
 use crate::base::{Id, Span};
 use crate::types::{Array, Dim, Sym, Type};

@@ -5,7 +5,9 @@ pub mod distribute;
 pub mod interp;
 pub mod kir;
 mod loops;
+mod names;
 pub mod nest;
+pub mod parse;
 pub mod print;
 pub mod record;
 #[cfg(any(test, feature = "testing"))]

@@ -1,28 +1,26 @@
-//! The text form of a kernel.
+//! The text form of a kernel. [`parse`](super::parse) reads it back to an equal kernel, and printing that gives the same text.
 //!
 //! ```text
 //! m0: f64 per lane
 //! m1: f64
-//! c0: m1 <- r2
+//! c0: m1 next r2
 //! r0: f64 = load m0
 //! r1: f64 = carry c0
 //! r2: f64 = add r0 r1
-//! store m0 <- r2
+//! store m0 = r2
 //! ```
 
-use super::{Argument, Inst, Kernel, Lane, Loop, Op, Reg};
+use super::{Argument, Inst, Kernel, Lane, Loop, Mem, Op, Reg};
 use crate::types::DType;
 use std::fmt;
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (id, mem) in self.mems.enumerate() {
-            write!(f, "m{}: {}{}", id.0, mem.dtype.short(), per_lane(mem.lane))?;
-            mem.stride.map_or(Ok(()), |stride| write!(f, " by {stride}"))?;
-            writeln!(f)?;
+            writeln!(f, "m{}: {mem}", id.0)?;
         }
         for (id, carry) in self.carries.enumerate() {
-            writeln!(f, "c{}: m{} <- r{}", id.0, carry.mem.0, carry.next.0)?;
+            writeln!(f, "c{}: m{} next r{}", id.0, carry.mem.0, carry.next.0)?;
         }
         for (r, inst) in self.body.enumerate() {
             writeln!(f, "r{}: {inst}", r.0)?;
@@ -32,31 +30,44 @@ impl fmt::Display for Kernel {
         }
         for store in &self.stores {
             let at = store.at.map_or(String::new(), |at| format!("[r{}]", at.0));
-            writeln!(f, "store m{}{at} <- r{}", store.mem.0, store.value.0)?;
+            writeln!(f, "store m{}{at} = r{}", store.mem.0, store.value.0)?;
         }
         self.stop.map_or(Ok(()), |stop| writeln!(f, "stop r{}", stop.0))
     }
 }
 
-/// A loop in a step: what its operands are, and its kernel, indented.
+impl fmt::Display for Mem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype.short(), per_lane(self.lane))?;
+        self.stride.map_or(Ok(()), |stride| write!(f, " by {stride}"))?;
+        if self.table > 0 {
+            write!(f, " table {}", self.table)?;
+        }
+        self.beside.map_or(Ok(()), |(other, bytes)| write!(f, " beside m{} {bytes}", other.0))
+    }
+}
+
+/// A loop in a step, in braces: what its operands are, what its memory begins with, and its kernel.
 fn looped(f: &mut fmt::Formatter<'_>, inner: &Loop) -> fmt::Result {
+    writeln!(f, "{{")?;
     for (id, argument) in inner.kernel.mems.ids().zip(&inner.operands) {
         match argument {
             Argument::Value(r) => writeln!(f, "    m{} is r{}", id.0, r.0)?,
-            Argument::Table(table, first) => writeln!(f, "    m{} is m{}[{first}..]", id.0, table.0)?,
-            Argument::Own => writeln!(f, "    m{} is its own", id.0)?,
+            Argument::Table(table, first) => writeln!(f, "    m{} is m{} from {first}", id.0, table.0)?,
+            Argument::Own => writeln!(f, "    m{} is own", id.0)?,
             Argument::Left(r, of) => writeln!(f, "    m{} is m{} of r{}", id.0, of.0, r.0)?,
         }
     }
-    inner.begin.iter().try_for_each(|(mem, at, r)| writeln!(f, "    m{}[{at}] <- r{}", mem.0, r.0))?;
-    inner.kernel.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))
+    inner.begin.iter().try_for_each(|(mem, at, r)| writeln!(f, "    begin m{}[{at}] = r{}", mem.0, r.0))?;
+    inner.kernel.to_string().lines().try_for_each(|line| writeln!(f, "    {line}"))?;
+    writeln!(f, "}}")
 }
 
 fn per_lane(lane: Lane) -> String {
     match lane {
         Lane::Uniform => String::new(),
         Lane::Unit => " per lane".into(),
-        Lane::Apart(n) => format!(" per lane, {n} apart"),
+        Lane::Apart(n) => format!(" per {n} lane"),
     }
 }
 
@@ -76,23 +87,23 @@ fn name(inst: &Inst) -> String {
         Op::Const(bits) => format!("const {}", constant(inst.dtype, *bits)),
         Op::Step => "step".into(),
         Op::Load(m) => format!("load m{}", m.0),
-        Op::Gather(m, index) => format!("gather m{}[r{}]", m.0, index.0),
+        Op::Gather(m, _) => format!("gather m{} at", m.0),
         Op::Carry(c) => format!("carry c{}", c.0),
-        Op::Un(op, _) => format!("{op:?}").to_lowercase(),
-        Op::Bin(op, ..) => format!("{op:?}").to_lowercase(),
-        Op::Cmp(op, ..) => format!("{op:?}").to_lowercase(),
+        Op::Un(op, _) => op.name().into(),
+        Op::Bin(op, ..) => op.name().into(),
+        Op::Cmp(op, ..) => op.name().into(),
         Op::Fma(..) => "fma".into(),
         Op::Select(..) => "select".into(),
         Op::Convert(_) => "convert".into(),
         Op::Bits(_) => "bits".into(),
-        Op::Call(f, _) => format!("call {}", format!("{f:?}").to_lowercase()),
+        Op::Call(f, _) => format!("call {}", f.name()),
         Op::Loop(_) => "loop".into(),
         Op::Last(_, carry) => format!("last c{} of", carry.0),
         Op::Left(_, mem, _) => format!("left m{} of", mem.0),
     }
 }
 
-/// A constant as Rust writes it; the bits of a NaN.
+/// A constant, exact: shortest digits, or the bits of a NaN, as the text form of graphs has them.
 fn constant(dtype: DType, bits: u64) -> String {
     match dtype {
         DType::Bool => (bits != 0).to_string(),
@@ -102,9 +113,27 @@ fn constant(dtype: DType, bits: u64) -> String {
         DType::I64 => (bits as i64).to_string(),
         DType::F32 if !f32::from_bits(bits as u32).is_nan() => format!("{:?}", f32::from_bits(bits as u32)),
         DType::F64 if !f64::from_bits(bits).is_nan() => format!("{:?}", f64::from_bits(bits)),
-        DType::F32 | DType::F64 => format!("nan {bits:#x}"),
-        _ => bits.to_string(),
+        DType::F32 | DType::F64 => format!("nan({bits:#x})"),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => bits.to_string(),
     }
+}
+
+/// The bits of such a constant.
+pub(super) fn bits_of(dtype: DType, text: &str) -> Option<u64> {
+    let nan = text.strip_prefix("nan(0x").and_then(|rest| u64::from_str_radix(rest.strip_suffix(')')?, 16).ok());
+    Some(match dtype {
+        DType::Bool => u64::from(text.parse::<bool>().ok()?),
+        DType::I8 => u64::from(text.parse::<i8>().ok()? as u8),
+        DType::I16 => u64::from(text.parse::<i16>().ok()? as u16),
+        DType::I32 => u64::from(text.parse::<i32>().ok()? as u32),
+        DType::I64 => text.parse::<i64>().ok()? as u64,
+        DType::U8 => u64::from(text.parse::<u8>().ok()?),
+        DType::U16 => u64::from(text.parse::<u16>().ok()?),
+        DType::U32 => u64::from(text.parse::<u32>().ok()?),
+        DType::U64 => text.parse().ok()?,
+        DType::F32 => u64::from(nan.map_or_else(|| text.parse::<f32>().ok().map(f32::to_bits), |bits| u32::try_from(bits).ok())?),
+        DType::F64 => nan.or_else(|| text.parse::<f64>().ok().map(f64::to_bits))?,
+    })
 }
 
 #[cfg(test)]
@@ -133,9 +162,9 @@ mod tests {
         }
         k.stores.push(Store { mem: MemId(0), value: Reg(3), at: None });
         k.stop = Some(Reg(7));
-        let expected = "m0: f64 per lane\nm1: f64 by -8\nc0: m1 <- r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
+        let expected = "m0: f64 per lane\nm1: f64 by -8\nc0: m1 next r3\nr0: f64 = load m0\nr1: f64 = carry c0\n\
             r2: f64 = call pow r0 r1\nr3: f64 = add r2 r1\nr4: f64 = const 0.1\nr5: i8 = const -1\nr6: i64 = step\n\
-            r7: bool = le r4 r3\nstore m0 <- r3\nstop r7\n";
+            r7: bool = le r4 r3\nstore m0 = r3\nstop r7\n";
         assert_eq!(k.to_string(), expected);
     }
 }

@@ -2,9 +2,9 @@
 //! does not.
 //!
 //! ```text
-//! r2 = load m0          (a bool, the same in all lanes)      where m0 holds     r3 = …;  store m2 <- r3
-//! r4 = select r2 r3 r1                                       else               store m2 <- r1
-//! store m2 <- r4
+//! r2 = load m0          (a bool, the same in all lanes)      where m0 holds     r3 = …;  store m2 = r3
+//! r4 = select r2 r3 r1                                       else               store m2 = r1
+//! store m2 = r4
 //! ```
 
 use super::interp;

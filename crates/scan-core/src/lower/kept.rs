@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! h = scan n { … keep all }                        r9 = loop r4 steps
-//!                                                      m2 is its own;  m2[0] <- r1 …       the initial row, then those of its steps
+//!                                                      m2 is own;  begin m2[0] = r1 …       the initial row, then those of its steps
 //! g = scan n { const h; x = h[n − t]; … }          r12 = loop r4 steps
 //!                                                      m0 is m2 of r9;  r3 = gather m0[r2] …
 //! ```

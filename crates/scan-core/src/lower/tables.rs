@@ -3,7 +3,7 @@
 //! ```text
 //! state h : f64[1000]                       table m0, of 1000 elements
 //! x = gather(h, i);  y = h[j]               r1 = gather m0[ri];  r2 = gather m0[rj]
-//! next h = h[k] ← x + y                     store m0[rk] <- r3
+//! next h = h[k] ← x + y                     store m0[rk] = r3
 //! ```
 //!
 //! Within a step, what is read after a write is chosen by number: what was written there, else what the step before left.

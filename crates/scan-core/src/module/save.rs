@@ -3,9 +3,9 @@
 use super::container::{self, CHECKSUM};
 use super::signature::{FunctionRow, Rows, SharedRow};
 use super::{FORMAT, METADATA, Module, Port, Signature, free};
+use crate::base::words;
 use crate::base::{Diagnostic, Result, Span, span};
 use crate::exec::function::snapshot;
-use crate::ir::parse::words;
 use crate::ir::print::print_with;
 use crate::ir::{Graph, Op};
 use crate::types::Array;

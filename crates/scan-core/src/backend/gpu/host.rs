@@ -51,7 +51,7 @@ pub fn taken(kernel: &Kernel) -> Result<Vec<Taken>, Refusal> {
 /// The function that a value comes from.
 fn name(kernel: &Kernel, r: Reg) -> String {
     match &kernel.body[r].op {
-        Op::Call(f, _) => format!("`{}`", format!("{f:?}").to_lowercase()),
+        Op::Call(f, _) => format!("`{}`", f.name()),
         Op::Convert(x) => name(kernel, *x),
         _ => "a function".into(),
     }

@@ -1,7 +1,7 @@
 //! Loops.
 
-use super::words::Tok;
 use super::{Name, Parser, Ref, Scope};
+use crate::base::words::Tok;
 use crate::base::{Id, IdxVec, Result, Span};
 use crate::ir::graph::Value;
 use crate::ir::op::Op;

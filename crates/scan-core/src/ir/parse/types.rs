@@ -1,8 +1,8 @@
 //! Types, dims, numbers and literals.
 
 use super::Parser;
-use super::words::Tok;
 use crate::base::Result;
+use crate::base::words::Tok;
 use crate::ir::literal;
 use crate::types::shape::MAX_RANK;
 use crate::types::{Array, DType, Dim, Dims, Sym, Type};
@@ -14,14 +14,7 @@ const MAX_TERMS: usize = 32;
 
 impl<'t> Parser<'t> {
     pub(super) fn dtype(&mut self) -> Result<DType> {
-        let Tok::Word(word) = *self.peek() else { return self.unexpected("a dtype") };
-        match DType::parse(word) {
-            Some(dtype) => {
-                self.pos += 1;
-                Ok(dtype)
-            }
-            None => self.unexpected("a dtype"),
-        }
+        self.named("a dtype", DType::parse)
     }
     pub(super) fn ty(&mut self) -> Result<Type> {
         let dtype = self.dtype()?;
@@ -79,28 +72,6 @@ impl<'t> Parser<'t> {
             Ok(_) => self.fail(at, "E0906", format!("`{text}` is more than {MAX_COUNT}")),
             Err(_) => self.fail(at, "E0903", format!("expected a whole number, got `{text}`")),
         }
-    }
-    pub(super) fn int(&mut self) -> Result<i64> {
-        let at = self.at();
-        let text = self.number()?;
-        text.parse().or_else(|_| self.fail(at, "E0903", format!("expected a whole number, got `{text}`")))
-    }
-    /// The text of one number or truth value, sign and bits of a NaN included.
-    pub(super) fn number(&mut self) -> Result<String> {
-        let sign = if self.eat('-') { "-" } else { "" };
-        let text = match *self.peek() {
-            Tok::Number(text) => text,
-            Tok::Word(word @ ("nan" | "inf" | "true" | "false")) => word,
-            _ => return self.unexpected("a number"),
-        };
-        self.pos += 1;
-        if text != "nan" || !sign.is_empty() || !self.eat('(') {
-            return Ok(format!("{sign}{text}"));
-        }
-        let Tok::Number(bits) = *self.peek() else { return self.unexpected("the bits of a NaN") };
-        self.pos += 1;
-        self.expect(')')?;
-        Ok(format!("nan({bits})"))
     }
     /// `2.0:f64`, `true`, `f64[2]{1.0, 2.0}`; without a dtype, whole numbers are i64 and others f64.
     pub(super) fn literal(&mut self) -> Result<Array> {

@@ -1,31 +1,8 @@
-//! Words and tokens of the text form.
+//! Words and tokens of the text forms, and a reader that goes from one to the next.
 
-use crate::base::{Diagnostic, Kind, Result};
-
-/// Words that no value may be named.
-pub(crate) const RESERVED: &[&str] = &[
-    "fn",
-    "return",
-    "scan",
-    "const",
-    "extern",
-    "seq",
-    "state",
-    "step",
-    "next",
-    "until",
-    "init",
-    "reads",
-    "writes",
-    "keep",
-    "reverse",
-    "shared",
-    "cotangent",
-    "true",
-    "false",
-    "nan",
-    "inf",
-];
+use super::{Diagnostic, Kind, Result};
+use rustc_hash::FxHashMap;
+use std::fmt::Display;
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
@@ -44,7 +21,7 @@ pub(crate) enum Tok<'t> {
     End,
 }
 
-impl std::fmt::Display for Tok<'_> {
+impl Display for Tok<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Tok::Word(s) | Tok::Temp(s) | Tok::Number(s) => write!(f, "`{}`", s.chars().take(40).collect::<String>()),
@@ -74,13 +51,112 @@ pub(crate) struct Lexed<'t> {
     pub comments: Vec<(u32, &'t str)>,
 }
 
+/// A reader of a text, which stands at one of its tokens.
+pub(crate) struct Cursor<'t> {
+    /// The text.
+    pub text: &'t str,
+    tokens: Vec<Token<'t>>,
+    /// Comments by line.
+    pub comments: FxHashMap<u32, &'t str>,
+    /// The number of the token.
+    pub pos: usize,
+}
+
+impl<'t> Cursor<'t> {
+    /// At the first token of a text that has `most` of them at most.
+    ///
+    /// # Errors
+    /// As [`lex`].
+    pub fn new(text: &'t str, most: usize) -> Result<Cursor<'t>> {
+        let Lexed { tokens, comments } = lex(text, most)?;
+        Ok(Cursor { text, tokens, comments: comments.into_iter().collect(), pos: 0 })
+    }
+    pub fn peek(&self) -> &Tok<'t> {
+        self.peek_at(0)
+    }
+    pub fn peek_at(&self, ahead: usize) -> &Tok<'t> {
+        let last = self.tokens.len() - 1;
+        &self.tokens[(self.pos + ahead).min(last)].tok
+    }
+    pub fn token(&self) -> &Token<'t> {
+        &self.tokens[self.pos.min(self.tokens.len() - 1)]
+    }
+    pub fn next(&mut self) -> Tok<'t> {
+        let tok = self.token().tok.clone();
+        self.pos += 1;
+        tok
+    }
+    /// The byte of the text at which the token begins.
+    pub fn at(&self) -> usize {
+        self.token().at
+    }
+    /// An error at a byte of the text.
+    pub fn fail<T>(&self, at: usize, code: &'static str, message: impl Display) -> Result<T> {
+        Err(error(self.text, at, code, message))
+    }
+    pub fn unexpected<T>(&self, wanted: &str) -> Result<T> {
+        self.fail(self.at(), "E0903", format!("expected {wanted}, got {}", self.peek()))
+    }
+    pub fn is(&self, mark: char) -> bool {
+        *self.peek() == Tok::Mark(mark)
+    }
+    /// Goes on behind a mark, where it stands at one.
+    pub fn eat(&mut self, mark: char) -> bool {
+        let found = self.is(mark);
+        self.pos += found as usize;
+        found
+    }
+    pub fn expect(&mut self, mark: char) -> Result<()> {
+        if self.eat(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
+    }
+    pub fn is_word(&self, word: &str) -> bool {
+        *self.peek() == Tok::Word(word)
+    }
+    pub fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.is_word(word);
+        self.pos += found as usize;
+        found
+    }
+    pub fn expect_word(&mut self, word: &str) -> Result<()> {
+        if self.eat_word(word) { Ok(()) } else { self.unexpected(&format!("`{word}`")) }
+    }
+    /// The text of one number or truth value, sign and bits of a NaN included.
+    pub fn number(&mut self) -> Result<String> {
+        let sign = if self.eat('-') { "-" } else { "" };
+        let text = match *self.peek() {
+            Tok::Number(text) => text,
+            Tok::Word(word @ ("nan" | "inf" | "true" | "false")) => word,
+            _ => return self.unexpected("a number"),
+        };
+        self.pos += 1;
+        if text != "nan" || !sign.is_empty() || !self.eat('(') {
+            return Ok(format!("{sign}{text}"));
+        }
+        let Tok::Number(bits) = *self.peek() else { return self.unexpected("the bits of a NaN") };
+        self.pos += 1;
+        self.expect(')')?;
+        Ok(format!("nan({bits})"))
+    }
+    /// What a word names, where it names one of these.
+    pub fn named<T>(&mut self, what: &str, of: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let found = if let Tok::Word(word) = *self.peek() { of(word) } else { None };
+        self.pos += found.is_some() as usize;
+        found.map_or_else(|| self.unexpected(what), Ok)
+    }
+    pub fn int(&mut self) -> Result<i64> {
+        let at = self.at();
+        let text = self.number()?;
+        text.parse().or_else(|_| self.fail(at, "E0903", format!("expected a whole number, got `{text}`")))
+    }
+}
+
 /// An error at a byte offset of a text: `line 3, column 5: …`.
-pub(super) fn error(text: &str, at: usize, code: &'static str, message: impl std::fmt::Display) -> Box<Diagnostic> {
+pub(crate) fn error(text: &str, at: usize, code: &'static str, message: impl Display) -> Box<Diagnostic> {
     Diagnostic::new(Kind::Parse, code, format!("{}: {message}", place(text, at)))
 }
 
 /// `line 3, column 5`.
-pub(super) fn place(text: &str, at: usize) -> String {
+pub(crate) fn place(text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
