@@ -315,3 +315,10 @@ print('numpy.ma' in sys.modules)
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert out.stdout == "False\n"
+
+
+@pytest.mark.parametrize("meets", [lambda x: 1j * x, lambda x: x * 1j, lambda x: x**1j, lambda x: x + np.complex128(1), lambda x: x @ 1j])
+def test_complex_numbers_have_an_error_of_ours(meets):
+    with pytest.raises(rs.RscanTypeError, match="its dtype is complex128") as caught:
+        meets(rs.dvector("x"))
+    assert caught.value.code == "E0805" and "pass x.real and x.imag" in str(caught.value)

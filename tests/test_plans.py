@@ -91,3 +91,18 @@ def test_what_has_no_kernel_says_why():
     by_values = rs.function([y], rs.loop(lambda n: rs.sum(rs.arange(n)), over=y))
     by_values([3, 4])
     assert len(lines(by_values, "a list of parts, for some integers")) == 2
+
+
+@pytest.mark.parametrize("exponent", [3, 2.5, 1.5, 0.5, -0.5, -2])
+def test_powers_and_their_derivatives_of_arrays_are_products_and_roots(exponent):
+    """As those of numbers: the exponent of a derivative is known, though it is written as a choice that depends on each element."""
+    x = np.array([0.3, 1.7, 4.0])
+    f = rs.compile(lambda x: rs.value_and_grad(lambda x: rs.sum(x**exponent))(x))
+    value, slope = f(x)
+    np.testing.assert_allclose(value, np.sum(x**exponent), rtol=1e-13)
+    np.testing.assert_allclose(slope, exponent * x ** (exponent - 1), rtol=1e-13)
+    assert not lines(f, "call pow")
+    jacobian = rs.compile(rs.jacobian(lambda x: rs.loop(lambda h: 0.5 * h + 0.1 * x**exponent, init=x, n_steps=4).last))
+    expected = 0.5**4 + 0.1 * exponent * x ** (exponent - 1) * sum(0.5**k for k in range(4))
+    np.testing.assert_allclose(jacobian(x), np.diag(expected), rtol=1e-12)
+    assert not lines(jacobian, "call pow")

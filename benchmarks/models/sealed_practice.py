@@ -234,9 +234,7 @@ class SerpentineErrorDiffusion(Model):
 
                 odd = y % 2 == 1
                 wanted = pixels + above
-                out = rs.loop(
-                    pixel, over=dict(value=rs.where(odd, wanted[::-1], wanted)), init=dict(handed=rs.zeros((), dtype="float32"))
-                )
+                out = rs.loop(pixel, over=dict(value=rs.where(odd, wanted[::-1], wanted)), init=dict(handed=rs.zeros((), dtype="float32")))
                 padded = rs.pad(out.error, 1)
                 below = padded[2:] * (3 / 16) + padded[1:-1] * (5 / 16) + padded[:-2] * (1 / 16)
                 return dict(above=rs.where(odd, below[::-1], below), row=rs.where(odd, out.level[::-1], out.level))
@@ -435,7 +433,17 @@ class GatedMessageRounds(Model):
         features = random.normal(size=(nodes, dim)).astype("float32")
         label = (random.random(nodes) < 0.5).astype("float32")
         kinds = random.normal(size=(edges, dim)).astype("float32")
-        return weights(2 * dim, 2 * dim), weights(2 * dim, 2 * dim), weights(2 * dim, dim), weights(dim), features, kinds, source, sink, label
+        return (
+            weights(2 * dim, 2 * dim),
+            weights(2 * dim, 2 * dim),
+            weights(2 * dim, dim),
+            weights(dim),
+            features,
+            kinds,
+            source,
+            sink,
+            label,
+        )
 
     def rscan(self, nodes, edges, dim, rounds):
         @rs.compile

@@ -343,8 +343,8 @@ def _binary(op: str, a: Any, b: Any) -> Variable:
 
 
 def is_operand(value: Any) -> bool:
-    """True for what can become a variable."""
-    return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple)) or is_foreign(value)
+    """True for what can become a variable, and for complex numbers, which are told why they cannot."""
+    return isinstance(value, (Variable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)) or is_foreign(value)
 
 
 def operands(args: Any) -> list[Variable]:

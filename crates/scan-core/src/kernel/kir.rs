@@ -395,7 +395,7 @@ host_fns! {
     /// The angle of the point (second, first).
     Atan2 two called::atan2::one, many called::atan2::many;
     /// Remainder with the sign of x.
-    Fmod two |x: f64, y: f64| x % y;
+    Fmod two |x: f64, y: f64| x % y, many called::fmod::many;
     /// Tangent.
     Tan one f64::tan;
     /// Arcsine.

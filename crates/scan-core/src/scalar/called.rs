@@ -15,7 +15,7 @@ pub type Frame = [[f64; LANES]; 3];
 pub type Many = unsafe extern "C" fn(*mut Frame, usize);
 
 macro_rules! called {
-    ($($(#[doc = $doc:literal])+ $name:ident($($x:ident),+) else $rest:path $(, $how:ident)?;)+) => {$(
+    ($($(#[doc = $doc:literal])+ $name:ident($($x:ident),+) else $rest:expr $(, $how:ident)?;)+) => {$(
         $(#[doc = $doc])+
         pub mod $name {
             use super::*;
@@ -33,7 +33,7 @@ macro_rules! called {
                 } else {
                     called!(@ $($how)? (math::$name(&Plain::<f64, false>::CX, $($x),+)), true)
                 };
-                if meant { value } else { $rest($($x),+) }
+                if meant { value } else { ($rest)($($x),+) }
             }
 
             /// The values at so many lanes, a multiple of four. Only where the processor has AVX2 and FMA, and [`fused`] holds.
@@ -52,7 +52,7 @@ macro_rules! called {
                     four::store(value, &mut frame[2], at);
                     for lane in four::others(meant).map(|lane| at + lane) {
                         called!(@lane frame, lane, $($x),+);
-                        frame[2][lane] = $rest($($x),+);
+                        frame[2][lane] = ($rest)($($x),+);
                     }
                 }
             }
@@ -71,6 +71,8 @@ called! {
     pow(x, y) else f64::powf, inside;
     /// `√(x² + y²)`
     hypot(x, y) else f64::hypot, inside;
+    /// Remainder with the sign of x, exact.
+    fmod(x, y) else |x: f64, y: f64| x % y, inside;
     /// The angle of the point (x, y).
     atan2(y, x) else f64::atan2, inside;
     /// Arcsine.

@@ -56,113 +56,185 @@ pub fn plus(a: Pair, b: Pair) -> Pair {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// One factor p of transforms of n numbers: `y[q + s(pk + j)] = (Σₗ x[q + s(k + ml)]·ωₚ^jl)·ω^kj`, where s numbers stand side by side, of `beside`
-/// lanes, and `m = n·beside/(s·p)`. `roots` are the n-th roots of unity.
-///
-/// # Panics
-/// Where lengths are others.
-pub fn stage(x: &Parts, y: &mut Parts, roots: &[Pair], [p, s, beside]: [usize; 3]) {
-    let (all, n) = (x.re.len(), roots.len());
-    assert!([x.im.len(), y.re.len(), y.im.len()] == [all; 3] && n * beside == all && all.is_multiple_of(s * p), "extents of a stage");
-    let groups = all / (s * p);
-    for k in 0..groups {
-        let turn = |j: usize| roots[(s / beside * k * j) % n];
-        let mut places = Places { from: x, to: y, extents: [s, groups], first: s * k, out: s * p * k };
-        let turns = (k > 0).then(|| [turn(1), turn(2), turn(3)]);
-        match p {
-            2 => places.butterflies::<2>(turns),
-            4 => places.butterflies::<4>(turns),
-            _ => places.any(p, roots, turn),
-        }
+/// The n-th roots of unity.
+pub struct Roots {
+    all: Vec<Pair>,
+    /// What the groups of a first stage of factor 4 are turned by: real and imaginary parts of `ω^k` of all k below n / 4, then of `ω^2k` and `ω^3k`.
+    first: [Parts; 3],
+}
+
+impl Roots {
+    /// Of n.
+    pub fn new(n: usize) -> Roots {
+        let all: Vec<Pair> = memory::collect((0..n).map(|k| root(k, n)));
+        let part = |j: usize, which: usize| memory::collect((0..n / 4).map(|k| all[k * j][which]));
+        let first = [1, 2, 3].map(|j| Parts { re: part(j, 0), im: part(j, 1) });
+        Roots { all, first }
     }
 }
 
-/// The numbers of a stage where they come from and where they go.
-struct Places<'a> {
-    from: &'a Parts,
-    to: &'a mut Parts,
-    /// Numbers side by side, and groups of them.
-    extents: [usize; 2],
-    /// The first of each.
-    first: usize,
-    out: usize,
+/// One factor p of transforms of n numbers: `y[q + s(pk + j)] = (Σₗ x[q + s(k + ml)]·ωₚ^jl)·ω^kj`, where s numbers stand side by side, of `beside`
+/// lanes, and `m = n·beside/(s·p)`.
+///
+/// # Panics
+/// Where lengths are others.
+pub fn stage(x: &Parts, y: &mut Parts, roots: &Roots, [p, s, beside]: [usize; 3]) {
+    let (all, n) = (x.re.len(), roots.all.len());
+    assert!([x.im.len(), y.re.len(), y.im.len()] == [all; 3] && n * beside == all && all.is_multiple_of(s * p), "extents of a stage");
+    let mut stage = Stage { from: x, to: y, roots, extents: [s, all / (s * p)], beside };
+    match p {
+        2 => stage.run::<2>(p),
+        4 => stage.run::<4>(p),
+        _ => stage.run::<0>(p),
+    }
 }
 
-impl Places<'_> {
-    /// Two numbers or four at each place; the first group is not turned.
-    fn butterflies<const P: usize>(&mut self, turns: Option<[Pair; 3]>) {
+/// A stage: where numbers come from and where they go.
+struct Stage<'a> {
+    from: &'a Parts,
+    to: &'a mut Parts,
+    roots: &'a Roots,
+    /// Numbers side by side, and groups of them.
+    extents: [usize; 2],
+    /// Lanes.
+    beside: usize,
+}
+
+impl Stage<'_> {
+    /// All groups, of P numbers at each place, or where P is 0 of p.
+    fn run<const P: usize>(&mut self, p: usize) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{__m256d, __m512d};
             #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-            fn widest<const P: usize>(places: &mut Places, turns: Option<[Pair; 3]>) {
-                places.butterflies_of::<__m512d, P>(turns);
+            fn widest<const P: usize>(stage: &mut Stage, p: usize) {
+                stage.groups::<__m512d, P>(p);
             }
             #[target_feature(enable = "avx2,fma")]
-            fn wide<const P: usize>(places: &mut Places, turns: Option<[Pair; 3]>) {
-                places.butterflies_of::<__m256d, P>(turns);
+            fn wide<const P: usize>(stage: &mut Stage, p: usize) {
+                stage.groups::<__m256d, P>(p);
             }
             match width() {
                 // SAFETY: `width` has asked the processor for these features.
-                Width::Avx512 => return unsafe { widest::<P>(self, turns) },
+                Width::Avx512 => return unsafe { widest::<P>(self, p) },
                 // SAFETY: as above.
-                Width::Avx2 => return unsafe { wide::<P>(self, turns) },
+                Width::Avx2 => return unsafe { wide::<P>(self, p) },
                 Width::Plain => {}
             }
         }
-        self.butterflies_of::<Array<f64, false>, P>(turns);
+        self.groups::<Array<f64, false>, P>(p);
     }
 
+    /// What the numbers of group k are turned by.
+    fn turn(&self, k: usize, j: usize) -> Pair {
+        self.roots.all[self.extents[0] / self.beside * k * j]
+    }
+
+    /// All groups; the first one is not turned. Closures here would be compiled without these registers.
     #[inline(always)]
-    fn butterflies_of<V: Vector<T = f64>, const P: usize>(&mut self, turns: Option<[Pair; 3]>) {
-        match turns {
-            Some(turns) => self.turned_butterflies::<V, P, true>(turns),
-            None => self.turned_butterflies::<V, P, false>([[1.0, 0.0]; 3]),
+    fn groups<V: Vector<T = f64>, const P: usize>(&mut self, p: usize) {
+        let [s, m] = self.extents;
+        if P == 0 {
+            for k in 0..m {
+                self.sums::<V>(k, p);
+            }
+            return;
+        }
+        self.group::<V, P, false>(0, [[1.0, 0.0]; 3]);
+        if P == 4 && s == 1 {
+            return self.side_by_side::<V>();
+        }
+        for k in 1..m {
+            let last = [self.turn(k, 2 % P), self.turn(k, 3 % P)];
+            self.group::<V, P, true>(k, [self.turn(k, 1), last[0], last[1]]);
         }
     }
 
+    /// The numbers of one group.
     #[inline(always)]
-    fn turned_butterflies<V: Vector<T = f64>, const P: usize, const TURNS: bool>(&mut self, turns: [Pair; 3]) {
+    fn group<V: Vector<T = f64>, const P: usize, const TURNS: bool>(&mut self, k: usize, turns: [Pair; 3]) {
         let [s, m] = self.extents;
-        let from = |l: usize| (self.from.re[self.first + s * m * l..][..s].as_ptr(), self.from.im[self.first + s * m * l..][..s].as_ptr());
-        let (re, im) = (&mut self.to.re[self.out..][..s * P], &mut self.to.im[self.out..][..s * P]);
+        let (re, im) = (&mut self.to.re[s * P * k..][..s * P], &mut self.to.im[s * P * k..][..s * P]);
         let to = (re.as_mut_ptr(), im.as_mut_ptr());
-        let from = [from(0), from(1), from(2 % P), from(3 % P)];
+        let mut from = [(std::ptr::null(), std::ptr::null()); P];
+        for (l, from) in from.iter_mut().enumerate() {
+            *from = (self.from.re[s * (k + m * l)..][..s].as_ptr(), self.from.im[s * (k + m * l)..][..s].as_ptr());
+        }
         let mut q = 0;
         while q < s {
             let n = V::LEN.min(s - q);
             // SAFETY: the slices have s elements for each number; whoever calls this is compiled for these registers.
             unsafe {
-                let at = |(re, im): (*const f64, *const f64)| Few(load::<V>(re.add(q), n), load::<V>(im.add(q), n));
-                let put = |j: usize, Few(re, im): Few<V>| {
-                    store(re, to.0.add(s * j + q), n);
-                    store(im, to.1.add(s * j + q), n);
-                };
-                let (a, b) = (at(from[0]), at(from[1]));
+                let (a, b) = (Few::<V>::at(from[0], q, n), Few::at(from[1], q, n));
                 if P == 2 {
-                    put(0, a.plus(b));
-                    put(1, a.minus(b).times::<TURNS>(turns[0]));
+                    a.plus(b).put(to, q, n);
+                    a.minus(b).times::<TURNS>(Few::of(turns[0])).put(to, s + q, n);
                 } else {
-                    let (c, d) = (at(from[2]), at(from[3]));
-                    let (even, odd, left, right) = (a.plus(c), b.plus(d), a.minus(c), b.minus(d).turned());
-                    put(0, even.plus(odd));
-                    put(1, left.plus(right).times::<TURNS>(turns[0]));
-                    put(2, even.minus(odd).times::<TURNS>(turns[1]));
-                    put(3, left.minus(right).times::<TURNS>(turns[2]));
+                    let found = Few::four([a, b, Few::at(from[2 % P], q, n), Few::at(from[3 % P], q, n)]);
+                    found[0].put(to, q, n);
+                    found[1].times::<TURNS>(Few::of(turns[0])).put(to, s + q, n);
+                    found[2].times::<TURNS>(Few::of(turns[1])).put(to, 2 * s + q, n);
+                    found[3].times::<TURNS>(Few::of(turns[2])).put(to, 3 * s + q, n);
                 }
             }
             q += n;
         }
     }
 
-    fn any(&mut self, p: usize, roots: &[Pair], turn: impl Fn(usize) -> Pair) {
-        let [s, m] = self.extents;
-        let part = |q: usize, l: usize| [self.from.re[self.first + q + s * m * l], self.from.im[self.first + q + s * m * l]];
+    /// Groups of four numbers each, in which no numbers stand side by side, but for the first one: some groups at a time.
+    #[inline(always)]
+    fn side_by_side<V: Vector<T = f64>>(&mut self) {
+        let m = self.extents[1];
+        let [from_re, from_im] = [&self.from.re[..4 * m], &self.from.im[..4 * m]];
+        let turns = &self.roots.first;
+        assert!(turns.iter().all(|part| part.re.len() == m && part.im.len() == m), "roots of a first stage");
+        let mut k = 1;
+        while k < m {
+            let n = V::LEN.min(m - k);
+            let mut out = [[0.0; 8]; 8];
+            // SAFETY: m elements lie there for each of four numbers and three roots; rows have room for all elements of a register; whoever calls
+            // this is compiled for these registers.
+            unsafe {
+                let from = (from_re.as_ptr().add(k), from_im.as_ptr().add(k));
+                let numbers = [Few::<V>::at(from, 0, n), Few::at(from, m, n), Few::at(from, 2 * m, n), Few::at(from, 3 * m, n)];
+                let found = Few::four(numbers);
+                Few::keep(found[0], &mut out, 0);
+                Few::keep(found[1].times::<true>(Few::at((turns[0].re.as_ptr(), turns[0].im.as_ptr()), k, n)), &mut out, 1);
+                Few::keep(found[2].times::<true>(Few::at((turns[1].re.as_ptr(), turns[1].im.as_ptr()), k, n)), &mut out, 2);
+                Few::keep(found[3].times::<true>(Few::at((turns[2].re.as_ptr(), turns[2].im.as_ptr()), k, n)), &mut out, 3);
+            }
+            let (re, im) = (&mut self.to.re[4 * k..4 * (k + n)], &mut self.to.im[4 * k..4 * (k + n)]);
+            for (i, (re, im)) in re.chunks_exact_mut(4).zip(im.chunks_exact_mut(4)).enumerate() {
+                re.copy_from_slice(&[out[0][i], out[1][i], out[2][i], out[3][i]]);
+                im.copy_from_slice(&[out[4][i], out[5][i], out[6][i], out[7][i]]);
+            }
+            k += n;
+        }
+    }
+
+    /// The numbers of one group, each a sum over p.
+    #[inline(always)]
+    fn sums<V: Vector<T = f64>>(&mut self, k: usize, p: usize) {
+        let ([s, m], n) = (self.extents, self.roots.all.len());
+        let (re, im) = (&mut self.to.re[s * p * k..][..s * p], &mut self.to.im[s * p * k..][..s * p]);
+        let to = (re.as_mut_ptr(), im.as_mut_ptr());
+        let (from_re, from_im) = (&self.from.re[s * k..][..s * (m * (p - 1) + 1)], &self.from.im[s * k..][..s * (m * (p - 1) + 1)]);
+        let from = (from_re.as_ptr(), from_im.as_ptr());
         for j in 0..p {
-            for q in 0..s {
-                let sum = (1..p).fold(part(q, 0), |sum, l| plus(sum, times(part(q, l), roots[roots.len() / p * (j * l % p)])));
-                let at = self.out + s * j + q;
-                [self.to.re[at], self.to.im[at]] = times(sum, turn(j));
+            let turn = self.roots.all[s / self.beside * k * j];
+            let mut q = 0;
+            while q < s {
+                let few = V::LEN.min(s - q);
+                // SAFETY: the slices have s elements for each number; whoever calls this is compiled for these registers.
+                unsafe {
+                    let mut sum = Few::<V>::at(from, q, few);
+                    for l in 1..p {
+                        let root = Few::of(self.roots.all[n / p * (j * l % p)]);
+                        sum = sum.plus(Few::at(from, s * m * l + q, few).times::<true>(root));
+                    }
+                    sum.times::<true>(Few::of(turn)).put(to, s * j + q, few);
+                }
+                q += few;
             }
         }
     }
@@ -182,14 +254,47 @@ impl<V: Vector<T = f64>> Few<V> {
     unsafe fn minus(self, b: Few<V>) -> Few<V> {
         unsafe { Few(self.0.sub(b.0), self.1.sub(b.1)) }
     }
+    /// Products; nothing is done where there are no turns.
     #[inline(always)]
-    unsafe fn times<const TURNS: bool>(self, [re, im]: Pair) -> Few<V> {
+    unsafe fn times<const TURNS: bool>(self, turns: Few<V>) -> Few<V> {
         if !TURNS {
             return self;
         }
+        unsafe { Few(self.0.mul(turns.0).sub(self.1.mul(turns.1)), self.0.mul(turns.1).add(self.1.mul(turns.0))) }
+    }
+    /// One number in all places.
+    #[inline(always)]
+    unsafe fn of([re, im]: Pair) -> Few<V> {
+        unsafe { Few(V::splat(re), V::splat(im)) }
+    }
+    /// The n numbers from the q-th on.
+    #[inline(always)]
+    unsafe fn at((re, im): (*const f64, *const f64), q: usize, n: usize) -> Few<V> {
+        unsafe { Few(load(re.add(q), n), load(im.add(q), n)) }
+    }
+    /// Writes n numbers from the q-th on.
+    #[inline(always)]
+    unsafe fn put(self, (re, im): (*mut f64, *mut f64), q: usize, n: usize) {
         unsafe {
-            let (re, im) = (V::splat(re), V::splat(im));
-            Few(self.0.mul(re).sub(self.1.mul(im)), self.0.mul(im).add(self.1.mul(re)))
+            store(self.0, re.add(q), n);
+            store(self.1, im.add(q), n);
+        }
+    }
+    /// Writes a register of real parts into a row, and one of imaginary parts into the row four below.
+    #[inline(always)]
+    unsafe fn keep(self, rows: &mut [[f64; 8]; 8], row: usize) {
+        const { assert!(V::LEN <= 8) };
+        unsafe {
+            self.0.store(rows[row].as_mut_ptr());
+            self.1.store(rows[row + 4].as_mut_ptr());
+        }
+    }
+    /// Transforms of four numbers.
+    #[inline(always)]
+    unsafe fn four([a, b, c, d]: [Few<V>; 4]) -> [Few<V>; 4] {
+        unsafe {
+            let (even, odd, left, right) = (a.plus(c), b.plus(d), a.minus(c), b.minus(d).turned());
+            [even.plus(odd), left.plus(right), even.minus(odd), left.minus(right)]
         }
     }
     /// Times −i.

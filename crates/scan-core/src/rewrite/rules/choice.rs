@@ -1,6 +1,7 @@
 //! Choices that are decided, and truth values.
 
 use super::{Rule, either};
+use crate::ir::op::BroadcastLike;
 use crate::ir::{Op, Value};
 use crate::rewrite::local::Local;
 use crate::scalar::ElemOp::*;
@@ -36,8 +37,15 @@ fn decided(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
     (l.absorbs(chosen, other) && l.absorbs_shape(chosen, cond) && l.safe(other)).then_some(chosen)
 }
 
+/// The gradient of a power of an array chooses between two exponents, which are one number where that is known.
 fn same(l: &mut Local, cond: Value, x: Value, y: Value) -> Option<Value> {
-    (x == y && l.absorbs_shape(x, cond) && l.safe(cond)).then_some(x)
+    if x != y || !l.safe(cond) {
+        return None;
+    }
+    if l.absorbs_shape(x, cond) {
+        return Some(x);
+    }
+    if l.absorbs_shape(cond, x) { l.make(BroadcastLike {}, &[x, cond]) } else { None }
 }
 
 /// What the inner choice drops was never chosen; it must not be what gives the result its type.

@@ -7,10 +7,11 @@ use crate::scalar::lanes::fused;
 type One = fn(f64, f64) -> f64;
 
 /// Name and arity, and the value at one place.
-const FUNCTIONS: [(&str, usize, One); 13] = [
+const FUNCTIONS: [(&str, usize, One); 14] = [
     ("pow", 2, pow::one),
     ("hypot", 2, hypot::one),
     ("atan2", 2, atan2::one),
+    ("fmod", 2, fmod::one),
     ("asin", 1, |x, _| asin::one(x)),
     ("acos", 1, |x, _| acos::one(x)),
     ("atan", 1, |x, _| atan::one(x)),
@@ -55,7 +56,6 @@ fn values_are_those_of_mpmath() {
 }
 
 /// Any bits, and numbers of middling size.
-#[cfg(target_arch = "x86_64")]
 fn random(state: &mut u64) -> f64 {
     let mut next = || {
         *state ^= *state << 13;
@@ -73,6 +73,20 @@ fn random(state: &mut u64) -> f64 {
         4 => 1.0 + (unit - 0.5) * 1e-6,
         5 => -(unit * 40.0 - 20.0).exp2(),
         _ => (unit * 40.0 - 20.0).exp2(),
+    }
+}
+
+/// A remainder is exact: there is one, which the machine's has, for any bits, and beside quotients that are whole.
+#[test]
+fn remainders_are_those_of_the_machine() {
+    let mut state = 88172645463325252u64;
+    for round in 0..200_000 {
+        let (x, y) = (random(&mut state), random(&mut state));
+        let whole = random(&mut state).round();
+        let beside = [x, y * whole, (y * whole).next_up(), (y * whole).next_down(), y.next_down()][round % 5];
+        let (got, expected) = (fmod::one(beside, y), beside % y);
+        let same = got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan();
+        assert!(same, "fmod({beside:?}, {y:?}): {got:?}, not {expected:?}");
     }
 }
 

@@ -42,6 +42,23 @@ pub fn maximum<C: Lanes>(c: &C, x: C::V, y: C::V) -> C::V {
     c.select(c.le(y, x), x, c.select(c.ne(x, x), x, y))
 }
 
+/// The remainder with the sign of x, exact, and where that is meant: where a sum of a product is rounded once, and the quotient is less than 2⁵².
+///
+/// The quotient rounded is the exact one without its fraction, or 1 more: with either the rest is a number that floats hold, and so is the
+/// first one's, which the second misses by |y|.
+#[inline(always)]
+pub fn fmod<C: Lanes>(c: &C, x: C::V, y: C::V) -> (C::V, C::B) {
+    let (size, by, zero) = (c.abs(x), c.abs(y), c.num(0.0));
+    let ratio = c.div(size, by);
+    let whole = c.trunc(ratio);
+    let rest = c.fma(c.neg(whole), by, size);
+    let rest = c.select(c.lt(rest, zero), c.add(rest, by), rest);
+    // A product of 0 and infinity is no number.
+    let rest = c.select(c.eq(whole, zero), size, rest);
+    let most = c.num(if c.fuses() { 4503599627370496.0 } else { -1.0 });
+    (c.copysign(rest, x), c.lt(ratio, most))
+}
+
 /// True where the exact remainder `m = fmod(x, y)` has the wrong sign for Python.
 fn remainder_turns<C: Lanes>(c: &C, m: C::V, y: C::V) -> C::B {
     let zero = c.num(0.0);
