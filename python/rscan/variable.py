@@ -179,10 +179,10 @@ class Variable(Methods, Valueless):
         return other // self, other % self
 
     def __pow__(self, other: Any) -> Variable:
-        return _ops.pow(self, other) if is_operand(other) else NotImplemented
+        return _ops.pow(self, other) if is_operand(other) else _stranger(other)
 
     def __rpow__(self, other: Any) -> Variable:
-        return _ops.pow(other, self) if is_operand(other) else NotImplemented
+        return _ops.pow(other, self) if is_operand(other) else _stranger(other)
 
     def __and__(self, other: Any) -> Variable:
         return _binary("bit_and", self, other)
@@ -233,10 +233,10 @@ class Variable(Methods, Valueless):
         return _binary("ge", self, other)
 
     def __matmul__(self, other: Any) -> Variable:
-        return _ops.matmul(self, other) if is_operand(other) else NotImplemented
+        return _ops.matmul(self, other) if is_operand(other) else _stranger(other)
 
     def __rmatmul__(self, other: Any) -> Variable:
-        return _ops.matmul(other, self) if is_operand(other) else NotImplemented
+        return _ops.matmul(other, self) if is_operand(other) else _stranger(other)
 
     def __neg__(self) -> Variable:
         return elementwise("neg", self)
@@ -332,7 +332,7 @@ def elementwise(op: str, *args: Any) -> Variable:
 
 def _binary(op: str, a: Any, b: Any) -> Variable:
     if not (is_operand(a) and is_operand(b)):
-        return NotImplemented
+        return NotImplemented if op in ("eq", "ne") else _stranger(b if is_operand(a) else a)
     try:
         return elementwise(op, a, b)
     except RscanTypeError as error:
@@ -342,9 +342,16 @@ def _binary(op: str, a: Any, b: Any) -> Variable:
         raise
 
 
+def _stranger(value: Any) -> Any:
+    """For arithmetic with what can become no variable: a complex number is told why."""
+    if isinstance(value, complex):
+        as_variable(value)
+    return NotImplemented
+
+
 def is_operand(value: Any) -> bool:
-    """True for what can become a variable, and for complex numbers, which are told why they cannot."""
-    return isinstance(value, (Variable, bool, int, float, complex, np.ndarray, np.generic, list, tuple)) or is_foreign(value)
+    """True for what can become a variable."""
+    return isinstance(value, (Variable, bool, int, float, np.ndarray, np.generic, list, tuple)) or is_foreign(value)
 
 
 def operands(args: Any) -> list[Variable]:

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Loops stand in loops so deep at most.
 const DEPTH: usize = 16;
-/// Operands, carries and values of a kernel at most.
-const MOST: i64 = 1 << 30;
+/// Elements of a table at most.
+const MOST: usize = 1 << 40;
 
 /// Reads a kernel.
 ///
@@ -91,17 +91,14 @@ impl Reader<'_, '_> {
         self.cursor.pos += 2;
         Ok(true)
     }
-    fn whole(&mut self) -> Result<i64> {
+    /// A whole number that fits.
+    fn whole<T: TryFrom<i64>>(&mut self) -> Result<T> {
         let (at, n) = (self.cursor.at(), self.cursor.int()?);
-        if n.abs() > MOST { self.cursor.fail(at, "E0906", format!("`{n}` is more than {MOST}")) } else { Ok(n) }
-    }
-    fn small(&mut self) -> Result<i32> {
-        Ok(self.whole()? as i32)
+        T::try_from(n).or_else(|_| self.cursor.fail(at, "E0906", format!("`{n}` is out of range")))
     }
     fn count(&mut self) -> Result<usize> {
-        let at = self.cursor.at();
-        let n = self.whole()?;
-        usize::try_from(n).or_else(|_| self.cursor.fail(at, "E0906", format!("`{n}` counts nothing")))
+        let (at, n) = (self.cursor.at(), self.whole::<usize>()?);
+        if n > MOST { self.cursor.fail(at, "E0906", format!("`{n}` is more than {MOST}")) } else { Ok(n) }
     }
 
     fn mem(&mut self) -> Result<Mem> {
@@ -110,15 +107,15 @@ impl Reader<'_, '_> {
             false => Lane::Uniform,
             true if self.cursor.eat_word("lane") => Lane::Unit,
             true => {
-                let apart = self.small()?;
+                let apart = self.whole()?;
                 self.cursor.expect_word("lane")?;
                 Lane::Apart(apart)
             }
         };
-        let stride = if self.cursor.eat_word("by") { Some(self.small()?) } else { None };
+        let stride = if self.cursor.eat_word("by") { Some(self.whole()?) } else { None };
         let table = if self.cursor.eat_word("table") { self.count()? } else { 0 };
         let beside = match self.cursor.eat_word("beside") {
-            true => Some((MemId(self.numbered('m')?), self.small()?)),
+            true => Some((MemId(self.numbered('m')?), self.whole()?)),
             false => None,
         };
         Ok(Mem { dtype, lane, stride, table, beside })
@@ -259,7 +256,7 @@ mod tests {
             let words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
             for k in 0..words.len() {
                 let other = words[(k * 7 + seed as usize) % words.len()];
-                for with in ["", other, "r99999999999 ", "-1 ", "{ "] {
+                for with in ["", other, "-9223372036854775808 ", "r99999999999 ", "-1 ", "{ "] {
                     let changed = [&words[..k], &[with], &words[k + 1..]].concat().concat();
                     read[usize::from(parse(&changed).is_ok())] += 1;
                 }
@@ -275,6 +272,9 @@ mod tests {
         assert_eq!(fault("r0: f64 = sinus r1\n"), "line 1, column 11: there is no instruction `sinus`");
         assert_eq!(fault("r0: u8 = const 256\n"), "line 1, column 16: expected a number of dtype uint8, got `256`");
         assert_eq!(fault("r0: f64 = add r1\n"), "line 2, column 1: expected `r` and a number, got the end of the text");
+        assert_eq!(fault("m0: f64 by 2147483648"), "line 1, column 12: `2147483648` is out of range");
+        assert_eq!(fault("m0: f64 table -9223372036854775808"), "line 1, column 15: `-9223372036854775808` is out of range");
+        assert_eq!(fault("m0: f64 table 1099511627777"), "line 1, column 15: `1099511627777` is more than 1099511627776");
         assert_eq!(fault("m0: f64\nstop\n"), "line 3, column 1: expected `r` and a number, got the end of the text");
         assert_eq!(fault("r0: i64 = loop r1 steps { m1 is own }"), "line 1, column 27: expected `m0`");
     }

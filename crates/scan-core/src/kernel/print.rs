@@ -23,9 +23,10 @@ impl fmt::Display for Kernel {
             writeln!(f, "c{}: m{} next r{}", id.0, carry.mem.0, carry.next.0)?;
         }
         for (r, inst) in self.body.enumerate() {
-            writeln!(f, "r{}: {inst}", r.0)?;
-            if let Op::Loop(inner) = &inst.op {
-                looped(f, inner)?;
+            write!(f, "r{}: {inst}", r.0)?;
+            match &inst.op {
+                Op::Loop(inner) => looped(f, inner)?,
+                _ => writeln!(f)?,
             }
         }
         for store in &self.stores {
@@ -49,7 +50,7 @@ impl fmt::Display for Mem {
 
 /// A loop in a step, in braces: what its operands are, what its memory begins with, and its kernel.
 fn looped(f: &mut fmt::Formatter<'_>, inner: &Loop) -> fmt::Result {
-    writeln!(f, "{{")?;
+    writeln!(f, " {{")?;
     for (id, argument) in inner.kernel.mems.ids().zip(&inner.operands) {
         match argument {
             Argument::Value(r) => writeln!(f, "    m{} is r{}", id.0, r.0)?,

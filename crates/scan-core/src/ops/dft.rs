@@ -247,7 +247,10 @@ impl Parts {
 mod tests {
     use super::*;
     use crate::ops::testing::*;
-    use crate::scalar::fourier::plus;
+
+    fn plus(a: Pair, b: Pair) -> Pair {
+        [a[0] + b[0], a[1] + b[1]]
+    }
 
     fn by_definition(x: &[f64], inverse: bool) -> Vec<f64> {
         let n = x.len() / 2;

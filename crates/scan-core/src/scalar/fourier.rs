@@ -51,11 +51,6 @@ pub fn times(a: Pair, b: Pair) -> Pair {
     [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
 }
 
-/// A sum of complex numbers.
-pub fn plus(a: Pair, b: Pair) -> Pair {
-    [a[0] + b[0], a[1] + b[1]]
-}
-
 /// The n-th roots of unity.
 pub struct Roots {
     all: Vec<Pair>,
