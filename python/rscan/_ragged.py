@@ -6,7 +6,7 @@ from typing import Any
 
 from ._tracing import Placeholders, Plan, Slot, extent_outside
 from .errors import ScanError
-from .ops import assert_, cast, equal, expand_dims, logical_or, max, minimum, not_equal, where, zeros_like
+from .ops import assert_, cast, equal, expand_dims, logical_or, max, not_equal, where, zeros_like
 from .variable import Variable, as_variable, is_operand, wrap
 
 #: What is asserted of lengths whose number a call tells.
@@ -26,12 +26,12 @@ class Ragged:
             raise self._fail("lengths tell the number of steps: neither n_steps nor a mask goes with them")
         self.lengths = assert_(self.lengths, self.lengths >= 0, message="a length of a loop's rows is negative")
         steps = max(self.lengths, initial=0)
-        rows = [_rows(slot) for slot in plan.sequences] if plan.go_backwards else []
-        if rows:
-            longest, steps = steps, rows[0]
-            for n in rows[1:]:
-                steps = minimum(steps, n)
-            steps = assert_(steps, longest <= steps, message="a length of a loop's rows is larger than that of a sequence")
+        if plan.go_backwards and plan.sequences:
+            shorter = [steps <= as_variable(slot.value.shape[0]) - _reach(slot) for slot in plan.sequences]
+            steps = assert_(steps, *shorter, message="a length of a loop's rows is larger than that of a sequence")
+            # Backwards a loop begins with the last row of its sequences: that of the longest row.
+            for slot in plan.sequences:
+                slot.value = slot.value[: steps + _reach(slot)]
         plan.n_steps = steps
 
     def kept(self, plan: Plan, placeholders: Placeholders, outputs: list[tuple[int | None, Variable]]) -> list[tuple[int | None, Variable]]:
@@ -93,7 +93,7 @@ class Ragged:
         return ScanError(text, code="E0121", labels=[(self.span, "")], helps=helps)
 
 
-def _rows(slot: Slot) -> Variable:
-    """For how many steps a sequence has rows."""
-    reach = [0, *slot.taps]
-    return as_variable(slot.value.shape[0]) - (sorted(reach)[-1] - sorted(reach)[0])
+def _reach(slot: Slot) -> int:
+    """How many rows of a sequence a step sees, but one."""
+    taps = sorted([0, *slot.taps])
+    return taps[-1] - taps[0]

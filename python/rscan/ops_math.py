@@ -208,7 +208,8 @@ def gcd(x1: Any, x2: Any) -> Variable:
 
     # Euclid's algorithm takes at most so many steps for numbers of 64 bits.
     found, _ = scan(euclid, outputs_info=[a, b], n_steps=94, name="gcd")
-    return found[0][-1]
+    # The remainder of the smallest integer, whose absolute value overflows, may be negative.
+    return elementwise("abs", found[0][-1])
 
 
 def lcm(x1: Any, x2: Any) -> Variable:

@@ -39,6 +39,7 @@ pub mod kernel;
 pub mod lower;
 pub mod module;
 pub mod ops;
+pub mod plan;
 pub mod prelude;
 pub mod rewrite;
 pub mod scalar;

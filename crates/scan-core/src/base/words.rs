@@ -3,6 +3,7 @@
 use super::{Diagnostic, Kind, Result};
 use rustc_hash::FxHashMap;
 use std::fmt::Display;
+use std::ops::DerefMut;
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +53,7 @@ pub(crate) struct Lexed<'t> {
 }
 
 /// A reader of a text, which stands at one of its tokens.
+#[derive(Default)]
 pub(crate) struct Cursor<'t> {
     /// The text.
     pub text: &'t str,
@@ -62,7 +64,31 @@ pub(crate) struct Cursor<'t> {
     pub pos: usize,
 }
 
+/// Items between marks, separated by commas.
+///
+/// # Errors
+/// `E0903`; those of the items.
+pub(crate) fn list<'t, R: DerefMut<Target = Cursor<'t>>, T>(
+    reader: &mut R,
+    open: char,
+    close: char,
+    mut item: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    reader.expect(open)?;
+    let mut items = vec![];
+    while !reader.eat(close) {
+        if !items.is_empty() {
+            reader.expect(',')?;
+        }
+        items.push(item(reader)?);
+    }
+    Ok(items)
+}
+
 impl<'t> Cursor<'t> {
+    /// The largest number that counts something.
+    pub const MOST: usize = 1 << 40;
+
     /// At the first token of a text that has `most` of them at most.
     ///
     /// # Errors
@@ -142,6 +168,26 @@ impl<'t> Cursor<'t> {
         let found = if let Tok::Word(word) = *self.peek() { of(word) } else { None };
         self.pos += found.is_some() as usize;
         found.map_or_else(|| self.unexpected(what), Ok)
+    }
+    /// The number behind a prefix, where the next word is such: that of `t3`.
+    pub fn peek_numbered(&self, prefix: &str) -> Option<u32> {
+        let Tok::Word(word) = *self.peek() else { return None };
+        word.strip_prefix(prefix).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+    }
+    pub fn numbered(&mut self, prefix: &str) -> Result<u32> {
+        let Some(number) = self.peek_numbered(prefix) else { return self.unexpected(&format!("`{prefix}` and a number")) };
+        self.pos += 1;
+        Ok(number)
+    }
+    /// A whole number that fits.
+    pub fn whole<T: TryFrom<i64>>(&mut self) -> Result<T> {
+        let (at, n) = (self.at(), self.int()?);
+        T::try_from(n).or_else(|_| self.fail(at, "E0906", format!("`{n}` is out of range")))
+    }
+    /// A number that counts something.
+    pub fn amount(&mut self) -> Result<usize> {
+        let (at, n) = (self.at(), self.whole::<usize>()?);
+        if n > Cursor::MOST { self.fail(at, "E0906", format!("`{n}` is more than {}", Cursor::MOST)) } else { Ok(n) }
     }
     pub fn int(&mut self) -> Result<i64> {
         let at = self.at();

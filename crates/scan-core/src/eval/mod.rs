@@ -2,4 +2,4 @@
 
 pub mod walk;
 
-pub use walk::{Walk, blame, run};
+pub use walk::{Walk, blame, in_loop, run};

@@ -186,5 +186,10 @@ pub fn blame(e: Box<Diagnostic>, op: &Op, span: Span) -> Box<Diagnostic> {
         Op::Native(native) => native.0.is_loop(),
         _ => false,
     };
-    if is_loop && !e.labels.is_empty() { e.also(span, "in this loop") } else { e.at(span) }
+    if is_loop { in_loop(e, span) } else { e.at(span) }
+}
+
+/// Adds the line of a loop to an error of its step.
+pub fn in_loop(e: Box<Diagnostic>, span: Span) -> Box<Diagnostic> {
+    if e.labels.is_empty() { e.at(span) } else { e.also(span, "in this loop") }
 }

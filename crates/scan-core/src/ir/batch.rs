@@ -4,8 +4,8 @@ use super::graph::{Graph, Value};
 use super::op::{BroadcastTo, Op, Outs};
 use super::scan::{Keep, Scan};
 use crate::base::Result;
-use crate::types::{DType, Dim, Type};
-use rustc_hash::FxHashMap;
+use crate::types::{DType, Dim, Sym, Type};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// What stands for a value of which there are many rows.
@@ -66,7 +66,7 @@ pub struct Batching<'a> {
     pub leading: Value,
     /// Set by rules that know nothing better than a loop over the rows.
     pub looped: bool,
-    /// Set by the rule of a loop over rows of which each may have another length: whatever reads them belongs into that loop.
+    /// Set by the rule of a loop over rows of which each may have other extents: whatever reads them belongs into that loop.
     pub apart: bool,
     /// Loops that were written, with what they were given: two branches that hold one loop hold one loop for all rows.
     written: FxHashMap<(Arc<Scan>, Vec<Batched>), Outs<Batched>>,
@@ -178,9 +178,20 @@ impl<'a> Batching<'a> {
     pub fn row_by_row(&mut self, op: impl Into<Op>, ins: &[Batched]) -> Result<Outs<Batched>> {
         let op = op.into();
         let mut from = Graph::new();
-        let params: Vec<Value> = ins.iter().map(|x| from.param(self.row_type(*x), None)).collect();
-        let outs = from.apply(op, &params)?;
-        let given: Vec<(Value, Batched)> = params.into_iter().zip(ins.iter().copied()).collect();
+        let mut given: Vec<(Value, Batched)> = vec![];
+        let mut operands = vec![];
+        for x in ins {
+            let known = if x.varies() { None } else { self.g.const_value(x.value()).cloned() };
+            operands.push(match known {
+                Some(known) => from.constant(known),
+                None => {
+                    let param = from.param(self.row_type(*x), None);
+                    given.push((param, *x));
+                    param
+                }
+            });
+        }
+        let outs = from.apply(op, &operands)?;
         self.loop_over(&from, &given, &outs)
     }
     /// The type of a row.
@@ -195,6 +206,7 @@ impl<'a> Batching<'a> {
     /// What type inference reports.
     pub fn loop_over(&mut self, from: &Graph, given: &[(Value, Batched)], wanted: &[Value]) -> Result<Outs<Batched>> {
         self.looped = true;
+        self.apart |= wanted.iter().any(|&out| own_extents(from, given, out));
         let mut body = Graph::new();
         body.param(Type::scalar(DType::I64), Some("row"));
         let (rows, fixed): (Vec<_>, Vec<_>) = given.iter().copied().partition(|(_, x)| x.varies());
@@ -234,6 +246,17 @@ impl<'a> Batching<'a> {
         let dim = |x: Batched| -> &Dim { &self.g.ty(x.value()).dims[outer(x, axis)] };
         dim(x) == dim(y)
     }
+}
+
+/// True where an extent of an output may differ from row to row: what is given does not tell it. That of the rows of a loop's buffer is the
+/// number of its steps.
+fn own_extents(from: &Graph, given: &[(Value, Batched)], out: Value) -> bool {
+    let symbols = |dim: &Dim| dim.parts().0.iter().map(|term| term.0).collect::<Vec<_>>();
+    let told = given.iter().map(|x| x.0).chain(from.params().iter().copied());
+    let told: FxHashSet<Sym> = told.flat_map(|v| &from.ty(v).dims).flat_map(symbols).collect();
+    let is_loop = from.node_of(out).is_some_and(|node| matches!(node.op, Op::Scan(_)));
+    let own = from.ty(out).dims.iter().skip(usize::from(is_loop));
+    own.flat_map(symbols).any(|symbol| !told.contains(&symbol))
 }
 
 /// Where an axis of a row is in the array of all rows.

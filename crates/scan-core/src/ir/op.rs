@@ -762,6 +762,10 @@ pub trait NativeOp: Send + Sync {
     /// # Errors
     /// What the nodes report in whose place it runs.
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>>;
+    /// The op of the table that computes the same, where there is one: prints show that.
+    fn law(&self) -> Option<Op> {
+        None
+    }
     /// True where it stands for a loop.
     fn is_loop(&self) -> bool {
         false

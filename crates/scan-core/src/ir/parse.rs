@@ -97,6 +97,26 @@ pub fn parse_module(text: &str, context: &Context) -> Result<Vec<(String, Graph)
     Ok(functions)
 }
 
+/// Reads one function where a reader stands.
+///
+/// # Errors
+/// As [`parse_with`].
+pub(crate) fn function_at<'t>(cursor: &mut Cursor<'t>, context: &'t Context<'t>) -> Result<(String, Graph)> {
+    let mut parser = Parser { cursor: std::mem::take(cursor), dims: FxHashMap::default(), context, depth: 0 };
+    let function = parser.function();
+    *cursor = parser.cursor;
+    function
+}
+
+/// The span that the comment of the line tells in which a reader stands.
+pub(crate) fn span_of(cursor: &Cursor, context: &Context) -> Span {
+    let place = cursor.comments.get(&cursor.token().line).and_then(|c| {
+        let (file, line) = c.rsplit_once(':')?;
+        Some((file, line.parse::<u32>().ok()?)).filter(|(f, _)| !f.is_empty() && !f.contains(['/', '\\']))
+    });
+    place.map_or(Span::NONE, |(file, line)| Span::quoted(file, line, (context.lines)(file, line)))
+}
+
 /// What a name stands for.
 #[derive(Clone)]
 enum Ref {
@@ -152,17 +172,8 @@ impl<'t> Parser<'t> {
     fn blame(&self, at: usize, error: Box<Diagnostic>) -> Box<Diagnostic> {
         error.note(format!("at {} of the text", words::place(self.text, at)))
     }
-    /// Items between marks, separated by commas.
-    fn list<T>(&mut self, open: char, close: char, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        self.expect(open)?;
-        let mut items = vec![];
-        while !self.eat(close) {
-            if !items.is_empty() {
-                self.expect(',')?;
-            }
-            items.push(item(self)?);
-        }
-        Ok(items)
+    fn list<T>(&mut self, open: char, close: char, item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        words::list(self, open, close, item)
     }
     fn name(&mut self, what: &str) -> Result<Name<'t>> {
         let at = self.at();
@@ -178,13 +189,8 @@ impl<'t> Parser<'t> {
             _ => self.unexpected(what),
         }
     }
-    /// The span that the comment of this line tells.
     fn span(&self) -> Span {
-        let place = self.comments.get(&self.token().line).and_then(|c| {
-            let (file, line) = c.rsplit_once(':')?;
-            Some((file, line.parse::<u32>().ok()?)).filter(|(f, _)| !f.is_empty() && !f.contains(['/', '\\']))
-        });
-        place.map_or(Span::NONE, |(file, line)| Span::quoted(file, line, (self.context.lines)(file, line)))
+        span_of(self, self.context)
     }
 
     // Functions and statements.
@@ -273,6 +279,7 @@ impl<'t> Parser<'t> {
     }
     /// What stands right of `=`, but no loop.
     fn right_side(&mut self, scope: &mut Scope, at: usize, span: Span, written: &[Type]) -> Result<Outs<Value>> {
+        scope.graph.set_span(span);
         if self.eat_word("const") {
             let array = if self.eat_word("tensor") { self.tensor()? } else { self.literal()? };
             return Ok(std::iter::once(self.constant(scope, array)?).collect());
@@ -282,7 +289,6 @@ impl<'t> Parser<'t> {
         }
         let op = self.op(written)?;
         let ins = self.list('(', ')', |p| p.operand(scope))?;
-        scope.graph.set_span(span);
         self.apply(scope, op, &ins, at)
     }
     /// `"name"` after `const tensor`.

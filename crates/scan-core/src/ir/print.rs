@@ -230,16 +230,18 @@ impl Printer<'_> {
         }
     }
     fn node(&mut self, scope: &mut Scope, node: &Node) {
-        let callee = match &node.op {
+        let law = if let Op::Native(native) = &node.op { native.0.law() } else { None };
+        let op = law.unwrap_or_else(|| node.op.clone());
+        let callee = match &op {
             Op::Const(a) => match (self.elsewhere)(a) {
                 Some(name) => format!("const tensor {}", quote(&name)),
                 None => format!("const {}", literal::show(a)),
             },
             Op::Extern(e) => format!("extern {}({})", quote(e.0.key()), scope.operands(&node.ins)),
-            op => format!("{}{}({})", op.name(), attributes(op), scope.operands(&node.ins)),
+            _ => format!("{}{}({})", op.name(), attributes(&op), scope.operands(&node.ins)),
         };
         // What a user's op gives, nobody can infer who does not have it.
-        let types = if matches!(node.op, Op::Extern(_)) { vec![] } else { inferred(scope.graph, node) };
+        let types = if matches!(node.op, Op::Extern(_)) { vec![] } else { inferred(scope.graph, &op, node) };
         let mut map = FxHashMap::default();
         let mut targets = vec![];
         for (i, &v) in node.outs.iter().enumerate() {
@@ -357,7 +359,7 @@ impl Printer<'_> {
     }
     /// Names of a loop's outputs; a line for each that has one of its own or a type that the reader cannot infer.
     fn outputs(&mut self, scope: &mut Scope, node: &Node, label: &str, states: &[String]) {
-        let types = inferred(scope.graph, node);
+        let types = inferred(scope.graph, &node.op, node);
         let mut map = FxHashMap::default();
         for (i, &v) in node.outs.iter().enumerate() {
             let output = match states.get(i) {
@@ -400,9 +402,9 @@ fn input(scope: &Scope, node: &Node, i: usize) -> String {
 }
 
 /// What type inference finds now; nothing where it fails.
-fn inferred(graph: &Graph, node: &Node) -> Vec<Type> {
+fn inferred(graph: &Graph, op: &Op, node: &Node) -> Vec<Type> {
     let args: Vec<Arg> = node.ins.iter().map(|&v| graph.arg(v)).collect();
-    node.op.def().infer(&args).map(|t| t.into_iter().collect()).unwrap_or_default()
+    op.def().infer(&args).map(|t| t.into_iter().collect()).unwrap_or_default()
 }
 
 fn place(span: Span) -> Option<String> {

@@ -103,6 +103,10 @@ impl State {
             _ => "mit_mot",
         }
     }
+    /// True where a step reads the row before alone, and nothing reads any but the last one.
+    pub fn one_by_one(&self) -> bool {
+        self.reads[..] == [0] && self.writes[..] == [1] && matches!(self.keep, Keep::Last(0 | 1))
+    }
     /// True where no row changes after a step has read it, so that the final buffer still tells what each step read.
     pub fn stable(&self) -> bool {
         match (self.reads.iter().max(), self.writes.iter().min()) {

@@ -8,10 +8,8 @@ use crate::types::DType;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Loops stand in loops so deep at most.
-const DEPTH: usize = 16;
-/// Elements of a table at most.
-const MOST: usize = 1 << 40;
+/// Loops stand in loops so deep at most, as those of graphs do.
+const DEPTH: usize = 100;
 
 /// Reads a kernel.
 ///
@@ -36,44 +34,34 @@ struct Reader<'c, 't> {
 impl Reader<'_, '_> {
     fn kernel(&mut self) -> Result<Kernel> {
         let mut kernel = Kernel::default();
-        while self.declared('m', kernel.mems.len())? {
+        while self.declared("m", kernel.mems.len())? {
             kernel.mems.push(self.mem()?);
         }
-        while self.declared('c', kernel.carries.len())? {
-            let mem = MemId(self.numbered('m')?);
+        while self.declared("c", kernel.carries.len())? {
+            let mem = MemId(self.cursor.numbered("m")?);
             self.cursor.expect_word("next")?;
-            kernel.carries.push(Carry { mem, next: Reg(self.numbered('r')?) });
+            kernel.carries.push(Carry { mem, next: Reg(self.cursor.numbered("r")?) });
         }
-        while self.declared('r', kernel.body.len())? {
+        while self.declared("r", kernel.body.len())? {
             let dtype = self.cursor.named("a dtype", DType::parse)?;
             self.cursor.expect('=')?;
             let op = self.op(dtype)?;
             kernel.body.push(Inst { op, dtype });
         }
         while self.cursor.eat_word("store") {
-            let mem = MemId(self.numbered('m')?);
+            let mem = MemId(self.cursor.numbered("m")?);
             let at = if self.cursor.is('[') { Some(self.number_in_brackets()?) } else { None };
             self.cursor.expect('=')?;
-            kernel.stores.push(Store { mem, value: Reg(self.numbered('r')?), at });
+            kernel.stores.push(Store { mem, value: Reg(self.cursor.numbered("r")?), at });
         }
         if self.cursor.eat_word("stop") {
-            kernel.stop = Some(Reg(self.numbered('r')?));
+            kernel.stop = Some(Reg(self.cursor.numbered("r")?));
         }
         Ok(kernel)
     }
 
-    /// The number that a letter stands before, where the next word is of that kind.
-    fn peeked(&self, letter: char) -> Option<u32> {
-        let Tok::Word(word) = *self.cursor.peek() else { return None };
-        word.strip_prefix(letter).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
-    }
-    fn numbered(&mut self, letter: char) -> Result<u32> {
-        let Some(number) = self.peeked(letter) else { return self.cursor.unexpected(&format!("`{letter}` and a number")) };
-        self.cursor.pos += 1;
-        Ok(number)
-    }
     fn reg(&mut self) -> Result<Reg> {
-        self.numbered('r').map(Reg)
+        self.cursor.numbered("r").map(Reg)
     }
     /// `[r3]`
     fn number_in_brackets(&mut self) -> Result<Reg> {
@@ -83,22 +71,15 @@ impl Reader<'_, '_> {
         Ok(at)
     }
     /// `m3:`, where that is what comes next.
-    fn declared(&mut self, letter: char, next: usize) -> Result<bool> {
-        let Some(number) = self.peeked(letter).filter(|_| *self.cursor.peek_at(1) == Tok::Mark(':')) else { return Ok(false) };
+    fn declared(&mut self, letter: &str, next: usize) -> Result<bool> {
+        let Some(number) = self.cursor.peek_numbered(letter).filter(|_| *self.cursor.peek_at(1) == Tok::Mark(':')) else {
+            return Ok(false);
+        };
         if number as usize != next {
             return self.cursor.fail(self.cursor.at(), "E0904", format!("expected `{letter}{next}`, got `{letter}{number}`"));
         }
         self.cursor.pos += 2;
         Ok(true)
-    }
-    /// A whole number that fits.
-    fn whole<T: TryFrom<i64>>(&mut self) -> Result<T> {
-        let (at, n) = (self.cursor.at(), self.cursor.int()?);
-        T::try_from(n).or_else(|_| self.cursor.fail(at, "E0906", format!("`{n}` is out of range")))
-    }
-    fn count(&mut self) -> Result<usize> {
-        let (at, n) = (self.cursor.at(), self.whole::<usize>()?);
-        if n > MOST { self.cursor.fail(at, "E0906", format!("`{n}` is more than {MOST}")) } else { Ok(n) }
     }
 
     fn mem(&mut self) -> Result<Mem> {
@@ -107,15 +88,15 @@ impl Reader<'_, '_> {
             false => Lane::Uniform,
             true if self.cursor.eat_word("lane") => Lane::Unit,
             true => {
-                let apart = self.whole()?;
+                let apart = self.cursor.whole()?;
                 self.cursor.expect_word("lane")?;
                 Lane::Apart(apart)
             }
         };
-        let stride = if self.cursor.eat_word("by") { Some(self.whole()?) } else { None };
-        let table = if self.cursor.eat_word("table") { self.count()? } else { 0 };
+        let stride = if self.cursor.eat_word("by") { Some(self.cursor.whole()?) } else { None };
+        let table = if self.cursor.eat_word("table") { self.cursor.amount()? } else { 0 };
         let beside = match self.cursor.eat_word("beside") {
-            true => Some((MemId(self.numbered('m')?), self.whole()?)),
+            true => Some((MemId(self.cursor.numbered("m")?), self.cursor.whole()?)),
             false => None,
         };
         Ok(Mem { dtype, lane, stride, table, beside })
@@ -127,13 +108,13 @@ impl Reader<'_, '_> {
         Ok(match name {
             "const" => Op::Const(self.constant(dtype)?),
             "step" => Op::Step,
-            "load" => Op::Load(MemId(self.numbered('m')?)),
+            "load" => Op::Load(MemId(self.cursor.numbered("m")?)),
             "gather" => {
-                let mem = MemId(self.numbered('m')?);
+                let mem = MemId(self.cursor.numbered("m")?);
                 self.cursor.expect_word("at")?;
                 Op::Gather(mem, self.reg()?)
             }
-            "carry" => Op::Carry(CarryId(self.numbered('c')?)),
+            "carry" => Op::Carry(CarryId(self.cursor.numbered("c")?)),
             "fma" => Op::Fma(self.reg()?, self.reg()?, self.reg()?),
             "select" => Op::Select(self.reg()?, self.reg()?, self.reg()?),
             "convert" => Op::Convert(self.reg()?),
@@ -141,12 +122,12 @@ impl Reader<'_, '_> {
             "call" => self.call()?,
             "loop" => self.looped()?,
             "last" => {
-                let carry = CarryId(self.numbered('c')?);
+                let carry = CarryId(self.cursor.numbered("c")?);
                 self.cursor.expect_word("of")?;
                 Op::Last(self.reg()?, carry)
             }
             "left" => {
-                let mem = MemId(self.numbered('m')?);
+                let mem = MemId(self.cursor.numbered("m")?);
                 self.cursor.expect_word("of")?;
                 Op::Left(self.reg()?, mem, self.reg()?)
             }
@@ -188,9 +169,9 @@ impl Reader<'_, '_> {
         }
         self.cursor.expect('{')?;
         let mut operands: SmallVec<[Argument; 8]> = SmallVec::new();
-        while self.peeked('m').is_some() && *self.cursor.peek_at(1) == Tok::Word("is") {
+        while self.cursor.peek_numbered("m").is_some() && *self.cursor.peek_at(1) == Tok::Word("is") {
             let at = self.cursor.at();
-            if self.numbered('m')? as usize != operands.len() {
+            if self.cursor.numbered("m")? as usize != operands.len() {
                 return self.cursor.fail(at, "E0904", format!("expected `m{}`", operands.len()));
             }
             self.cursor.pos += 1;
@@ -198,9 +179,9 @@ impl Reader<'_, '_> {
         }
         let mut begin: SmallVec<[(MemId, usize, Reg); 2]> = SmallVec::new();
         while self.cursor.eat_word("begin") {
-            let mem = MemId(self.numbered('m')?);
+            let mem = MemId(self.cursor.numbered("m")?);
             self.cursor.expect('[')?;
-            let at = self.count()?;
+            let at = self.cursor.amount()?;
             self.cursor.expect(']')?;
             self.cursor.expect('=')?;
             begin.push((mem, at, self.reg()?));
@@ -214,15 +195,15 @@ impl Reader<'_, '_> {
         if self.cursor.eat_word("own") {
             return Ok(Argument::Own);
         }
-        if self.peeked('r').is_some() {
+        if self.cursor.peek_numbered("r").is_some() {
             return Ok(Argument::Value(self.reg()?));
         }
-        let mem = MemId(self.numbered('m')?);
+        let mem = MemId(self.cursor.numbered("m")?);
         if self.cursor.eat_word("of") {
             return Ok(Argument::Left(self.reg()?, mem));
         }
         self.cursor.expect_word("from")?;
-        Ok(Argument::Table(mem, self.count()?))
+        Ok(Argument::Table(mem, self.cursor.amount()?))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random kernels with operands, for the tests of engines. A seed and the options tell the case.
 
 mod looped;
-mod random;
+pub(crate) mod random;
 mod rows;
 
 use super::interp::{self, Operand};

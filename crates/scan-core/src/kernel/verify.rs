@@ -63,7 +63,7 @@ fn typed(kernel: &Kernel, inst: &Inst) -> Checked {
         Op::Cmp(_, x, y) => dtype == DType::Bool && of(*x) == of(*y),
         Op::Select(c, x, y) => of(*c) == DType::Bool && dtype == of(*x) && dtype == of(*y),
         Op::Convert(_) => true,
-        Op::Bits(x) => same_bits(dtype, of(*x)) || same_bits(of(*x), dtype),
+        Op::Bits(x) => same_bits(dtype, of(*x)),
         Op::Loop(inner) => {
             looped(kernel, inner)?;
             dtype == DType::I64 && of(inner.steps) == DType::I64
@@ -159,8 +159,9 @@ fn binary(op: Bin, dtype: DType) -> bool {
     }
 }
 
-fn same_bits(float: DType, int: DType) -> bool {
-    float.is_float() && int.is_int() && float.size() == int.size()
+fn same_bits(a: DType, b: DType) -> bool {
+    let numbers = a != DType::Bool && b != DType::Bool;
+    numbers && a != b && a.size() == b.size()
 }
 
 fn handed_on(kernel: &Kernel, carry: &Carry, varying: &IdxVec<Reg, bool>) -> Checked {

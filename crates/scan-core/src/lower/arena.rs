@@ -1,70 +1,72 @@
 //! Where the temporaries of a step lie: those that are never alive together may share a place.
 
-use super::mixed::{At, MixedLoop, STEP};
+use crate::plan::StepList;
+use crate::plan::list::{At, Place, STEP, Temporary};
 
-impl MixedLoop {
-    /// Gives each temporary, of so many bytes, a place in the arena.
+impl StepList {
+    /// Gives each temporary, of so many bytes, a place in the memory of a step; those that are not named are left out.
     pub(super) fn lay_out(&mut self, slots: &[usize]) {
-        let mut last = vec![0; slots.len()];
-        let mut first: Vec<Vec<usize>> = vec![];
-        let mut seen = vec![false; slots.len()];
-        for (k, item) in self.items.iter_mut().enumerate() {
-            let mut begins = vec![];
-            item.places(&mut |place| {
-                if let At::Slot(s) = place.at {
-                    last[s] = k;
-                    if !std::mem::replace(&mut seen[s], true) {
-                        begins.push(s);
-                    }
-                }
-            });
-            first.push(begins);
+        let lives = self.renumbered(slots.len());
+        let mut arena = Arena { places: vec![(0, 0); lives.len()], end: 0, free: vec![] };
+        for k in 0..=self.items.len() {
+            let begun = lives.iter().enumerate().filter(|(_, life)| life.first == k);
+            begun.for_each(|(s, life)| arena.take(s, slots[life.slot]));
+            lives.iter().enumerate().filter(|(s, life)| life.last == k && *s != STEP).for_each(|(s, _)| arena.give(s));
         }
-        let end = self.items.len();
-        for place in self.writes.iter().map(|w| &w.2).chain(&self.stop) {
-            if let At::Slot(s) = place.at {
-                last[s] = end;
-            }
-        }
-        let mut arena = Arena { places: vec![None; slots.len()], end: 0, free: vec![] };
-        arena.take(STEP, slots[STEP]);
-        last[STEP] = end;
-        for (k, begins) in first.iter().enumerate() {
-            begins.iter().filter(|&&s| s != STEP).for_each(|&s| arena.take(s, slots[s]));
-            for s in (0..slots.len()).filter(|&s| seen[s] && last[s] == k && s != STEP) {
-                arena.give(s);
-            }
-        }
-        self.places(&mut |place| {
-            if let At::Slot(s) = place.at {
-                place.at = At::Arena(arena.places[s].map_or(0, |p| p.0));
-            }
-        });
-        self.arena = arena.end;
+        self.temporaries = lives.iter().zip(arena.places).map(|(life, (at, _))| Temporary { at, bytes: slots[life.slot] }).collect();
     }
+
+    /// Numbers the temporaries in the order in which parts name them, that of the step's number first.
+    fn renumbered(&mut self, slots: usize) -> Vec<Life> {
+        let end = self.items.len();
+        let mut numbers = vec![None; slots];
+        numbers[STEP] = Some(STEP);
+        let mut lives = vec![Life { slot: STEP, first: 0, last: end }];
+        let mut named = |place: &mut Place, k: usize| {
+            let At::Slot(slot) = place.at else { return };
+            let number = *numbers[slot].get_or_insert(lives.len());
+            if number == lives.len() {
+                lives.push(Life { slot, first: k, last: k });
+            }
+            lives[number].last = lives[number].last.max(k);
+            place.at = At::Slot(number);
+        };
+        for (k, item) in self.items.iter_mut().enumerate() {
+            item.places(&mut |place| named(place, k));
+        }
+        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(|place| named(place, end));
+        lives
+    }
+}
+
+/// A temporary, and the parts that name it first and last.
+struct Life {
+    slot: usize,
+    first: usize,
+    last: usize,
 }
 
 struct Arena {
     /// Offset and size of each temporary.
-    places: Vec<Option<(usize, usize)>>,
+    places: Vec<(usize, usize)>,
     end: usize,
     /// Free places: offset and size.
     free: Vec<(usize, usize)>,
 }
 
 impl Arena {
-    fn take(&mut self, slot: usize, size: usize) {
-        let size = size.next_multiple_of(64).max(64);
+    fn take(&mut self, slot: usize, bytes: usize) {
+        let size = bytes.next_multiple_of(64).max(64);
         let best = (0..self.free.len()).filter(|&i| self.free[i].1 >= size).min_by_key(|&i| self.free[i].1);
-        self.places[slot] = Some(match best {
+        self.places[slot] = match best {
             Some(i) if self.free[i].1 <= 2 * size => self.free.swap_remove(i),
             _ => {
                 self.end += size;
                 (self.end - size, size)
             }
-        });
+        };
     }
     fn give(&mut self, slot: usize) {
-        self.free.extend(self.places[slot]);
+        self.free.push(self.places[slot]);
     }
 }

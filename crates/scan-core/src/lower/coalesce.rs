@@ -8,10 +8,11 @@
 //! So a loop in a step takes over the row that it begins with, a write by an index needs no row of its own, and a state whose new row is made
 //! of the old one in such a way has one row alone.
 
-use super::inner::{self, InnerList};
-use super::mixed::{At, Item, MixedLoop, Place, Run, STEP, Work};
-use crate::ir::{Keep, Scan, State, StateId};
+use super::inner;
+use crate::ir::{Scan, StateId};
 use crate::kernel::LEVELS;
+use crate::plan::StepList;
+use crate::plan::list::{At, InnerList, Item, Place, Run, STEP, Work};
 use crate::types::shape::count;
 use rustc_hash::FxHashMap;
 
@@ -31,7 +32,7 @@ type Merged = FxHashMap<At, At>;
 /// Bytes of the memories that may be merged.
 type Size<'a> = &'a dyn Fn(At) -> Option<usize>;
 
-impl MixedLoop {
+impl StepList {
     /// Lets the parts that make the rows of states write them where they belong, where no step sees the row before.
     pub(super) fn write_rows(&mut self, scan: &Scan, slots: &[usize], level: usize) {
         for k in 0..self.writes.len() {
@@ -58,7 +59,7 @@ impl MixedLoop {
         self.places(&mut |place| *all.entry(place.at).or_default() += 1);
         self.items.iter_mut().for_each(|item| in_loops(item, &mut all, &slot));
         let in_place = self.in_place.clone();
-        let old = |id: StateId| !in_place[id.0 as usize] && one_by_one(&scan.states[id]);
+        let old = |id: StateId| !in_place[id.0 as usize] && scan.states[id].one_by_one();
         let free = |at| matches!(at, At::Slot(_)) || matches!(at, At::Row(id, 0) if old(id));
         let rows: Vec<usize> = self.windows.iter().map(|w| count(&w.shape) * w.dtype.size()).collect();
         let size = |at| if let At::Row(id, _) = at { rows.get(id.0 as usize).copied() } else { slot(at) };
@@ -71,7 +72,7 @@ impl MixedLoop {
     pub(super) fn coalesce_states(&mut self, scan: &Scan) {
         for (id, state) in scan.states.enumerate() {
             let (old, new, k) = (At::Row(id, 0), At::Row(id, 1), id.0 as usize);
-            if !one_by_one(state) || self.in_place[k] || self.writes.iter().any(|w| w.0 == id) {
+            if !state.one_by_one() || self.in_place[k] || self.writes.iter().any(|w| w.0 == id) {
                 continue;
             }
             let bytes = count(&self.windows[k].shape) * self.windows[k].dtype.size();
@@ -120,11 +121,6 @@ fn takes_over(inner: &mut InnerList, k: usize, all: &mut Times, size: Size) {
         // The copy and the write named both.
         all.insert(row, all[&row] + all[&new] - 4);
     }
-}
-
-/// True where a step reads the row before alone, and nothing reads any but the last one.
-fn one_by_one(state: &State) -> bool {
-    state.reads[..] == [0] && state.writes[..] == [1] && matches!(state.keep, Keep::Last(0 | 1))
 }
 
 /// Takes copies out of a list after which something else is read (`tail`), of memories that this list alone names. `free`: what nothing but

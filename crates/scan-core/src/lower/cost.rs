@@ -1,13 +1,12 @@
 //! What a step costs as one kernel, and as a list, about: nanoseconds of a current core, to choose between the two.
 
-use super::inner::{Count, InnerKernel, InnerList};
-use super::mixed::{Item, MixedLoop, Work};
-use super::scan::LoopKernel;
 use crate::base::Id;
 use crate::ir::{Graph, Node, Value};
 use crate::kernel::distribute::{Distributed, Source, Stage};
 use crate::kernel::{Bin, Inst, Kernel, Lane, Loop, Mem, Nest, Op, Un};
 use crate::ops::properties::{Cost, Makes};
+use crate::plan::list::{Count, InnerKernel, InnerList, Item, Work};
+use crate::plan::{LoopKernel, StepList};
 use crate::types::DType;
 use crate::types::shape::count;
 use rustc_hash::FxHashSet;
@@ -108,7 +107,7 @@ fn scalar(inst: &Inst) -> f64 {
     }
 }
 
-impl MixedLoop {
+impl StepList {
     /// True where its steps take less than those of the kernel, by more than estimates are off.
     pub fn is_quicker(&self, kernel: &LoopKernel) -> bool {
         self.nanoseconds() * MARGIN < kernel.nanoseconds()

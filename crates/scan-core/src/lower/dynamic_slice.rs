@@ -3,7 +3,7 @@
 //! An index has fewer elements where it reaches beyond the array. A step is made for the length that it has within, and leaves the loop to
 //! the law where that does not hold.
 
-use super::mixed::{Item as Part, Planner, Run, Work};
+use super::mixed::Planner;
 use super::{Lowered, refuse};
 use crate::bail;
 use crate::base::{Id, Result};
@@ -11,6 +11,7 @@ use crate::ir::op::{Index, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Node, NodeId, Op, Value};
 use crate::ops::index::{Item, Pattern};
 use crate::ops::select::Selector;
+use crate::plan::list::{Begin, Item as Part, Run, Slice, Work};
 use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Dim, Type};
@@ -48,6 +49,9 @@ impl NativeOp for DynamicSlice {
     fn types(&self) -> Outs<Type> {
         [self.ty.clone()].into_iter().collect()
     }
+    fn law(&self) -> Option<Op> {
+        Some(self.index.clone().into())
+    }
     fn eval(&self, cx: &mut EvalCx, ins: &mut [Array]) -> Result<Outs<Array>> {
         let outs = Op::from(self.index.clone()).evaluate(cx, ins)?;
         if outs[0].ty().dims != self.ty.dims {
@@ -63,40 +67,6 @@ impl NativeOp for DynamicSlice {
 /// Such an index, if an op is one.
 pub(super) fn dynamic_slice(op: &Op) -> Option<&DynamicSlice> {
     if let Op::Native(native) = op { native.0.as_any().downcast_ref() } else { None }
-}
-
-/// An integer of a step that says where a slice begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Begin {
-    /// Which operand it is.
-    pub input: usize,
-    /// Elements that lie between two places that it may name.
-    pub apart: usize,
-    /// The last such place.
-    pub last: usize,
-    /// What is added to a negative one: the extent where it names a place from the end.
-    pub from_end: usize,
-}
-
-/// Elements from a place on that the step computes, or the law runs the loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Slice {
-    /// The elements, if all integers are 0.
-    pub runs: Vec<Run>,
-    /// The integers.
-    pub begins: SmallVec<[Begin; 2]>,
-}
-
-impl Slice {
-    /// The number of elements before its first; `None` where one of its integers names no place that it may.
-    pub fn first(&self, integer: impl Fn(usize) -> i64) -> Option<usize> {
-        let before = |b: &Begin| {
-            let named = integer(b.input);
-            let place = if named < 0 { named.saturating_add(b.from_end as i64) } else { named };
-            usize::try_from(place).ok().filter(|&place| place <= b.last).map(|place| place * b.apart)
-        };
-        self.begins.iter().map(before).sum()
-    }
 }
 
 impl Planner<'_> {
@@ -149,8 +119,21 @@ impl DynamicSlice {
 
 /// True where one of them is needed for the results of a graph.
 pub(super) fn slices(graph: &Graph) -> bool {
+    live(graph) > 0
+}
+
+/// How many of them are needed for the results of a graph.
+pub(super) fn live(graph: &Graph) -> usize {
+    if all(graph) == 0 {
+        return 0;
+    }
     let live = graph.needed(graph.results());
-    graph.nodes().enumerate().any(|(id, node)| live[id.idx()] && dynamic_slice(&node.op).is_some())
+    graph.nodes().enumerate().filter(|(id, node)| live[id.idx()] && dynamic_slice(&node.op).is_some()).count()
+}
+
+/// How many of them a graph has.
+pub(super) fn all(graph: &Graph) -> usize {
+    graph.nodes().iter().filter(|node| dynamic_slice(&node.op).is_some()).count()
 }
 
 /// True for what reads elements that an index names.

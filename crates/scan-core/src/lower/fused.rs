@@ -4,12 +4,12 @@ use super::Lowered;
 use super::cuts::Cuts;
 use super::fusions::{Fusion, Fusions};
 use super::in_place::late_reads;
-use super::mixed::{At, Item, Place, Planner, Work};
+use super::mixed::Planner;
 use super::nodes::expressible;
 use super::scan::{Kind, known_shape};
 use super::schedule::{Failure, Of, Pass, Schedule, schedule};
 use crate::ir::{Graph, NodeId, Value};
-use crate::kernel::LEVELS;
+use crate::plan::list::{At, Item, Place, Work};
 use crate::types::DType;
 use rustc_hash::FxHashMap;
 
@@ -99,19 +99,13 @@ impl Planner<'_> {
     /// A temporary of so many elements.
     fn temporary(&mut self, dtype: DType, n: usize) -> Place {
         self.slots.push(n * dtype.size());
-        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape: std::iter::once(n).collect(), dtype, along: [0; LEVELS - 1] }
+        Place::whole(At::Slot(self.slots.len() - 1), std::iter::once(n).collect(), dtype)
     }
     /// A value that is computed before the loop, with its axes in another order.
     fn turned(&mut self, v: Value, perm: &[usize]) -> Lowered<Place> {
         let shape = known_shape(self.body, v)?;
         let at = self.root(Root::Turned(v, perm.to_vec()));
-        Ok(Place {
-            at: At::Before(at),
-            first: 0,
-            shape: perm.iter().map(|&i| shape[i]).collect(),
-            dtype: self.body.ty(v).dtype,
-            along: [0; LEVELS - 1],
-        })
+        Ok(Place::whole(At::Before(at), perm.iter().map(|&i| shape[i]).collect(), self.body.ty(v).dtype))
     }
     /// Where something lies among what is computed before the loop.
     fn root(&mut self, root: Root) -> usize {

@@ -8,13 +8,14 @@
 //! have memory for that ([`Work::Within`]), before anything that a step makes counts.
 
 use super::fusions::{Leaf, Walk};
-use super::mixed::{Item, Planner, Work};
+use super::mixed::Planner;
 use super::scan::{Kind, known_shape};
 use super::{Lowered, refuse};
 use crate::ir::op::Gather;
 use crate::ir::{Coord, Graph, Node, NodeId, Op, Value, View};
 use crate::ops::index::Item as At;
 use crate::ops::select::{Selector, index_axis, position};
+use crate::plan::list::{Item, Work};
 use crate::scalar::ElemOp;
 use crate::types::shape::{Extents, broadcast_shapes, count, strides};
 use crate::types::{Array, DType};

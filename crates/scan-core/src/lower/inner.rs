@@ -1,130 +1,22 @@
 //! Loops in the steps of a loop, as parts of its list: their states and rows lie in the memory of the step.
 
 use super::fusions::{DEEP, known};
-use super::mixed::{Item, MixedLoop, Place, Work, listed};
+use super::mixed::listed;
 use super::rooms::roomy;
-use super::scan::{BY_VALUES, Kind, Kinds, LoopKernel, known_shape, lower};
-use super::votes::Votes;
-use super::window::Window;
+use super::scan::{BY_VALUES, Kind, Kinds, known_shape, lower};
 use super::{Lowered, refuse};
-use crate::base::{Diagnostic, Id, Result, Span};
+use crate::base::{Diagnostic, Id, Result};
 use crate::ir::op::{Index, Join, NativeOp, NativeRef, Outs};
 use crate::ir::{EvalCx, Graph, Keep, Node, NodeId, Op, Scan, StateId, Value};
-use crate::kernel::{LEVELS, Nest};
+use crate::kernel::LEVELS;
+use crate::plan::{LoopKernel, StepList, Window};
 use crate::scan::retype::param_types;
 use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// How many steps a loop in a step runs.
-#[derive(Clone, Debug)]
-pub(crate) enum Count {
-    /// So many.
-    Known(usize),
-    /// As many as an integer says, at most so many.
-    Read(Place, usize),
-}
-
-impl Count {
-    /// Steps of a loop of which nothing is known.
-    pub const GUESSED: usize = 16;
-    /// So many at most.
-    pub fn most(&self) -> usize {
-        match self {
-            Count::Known(n) | Count::Read(_, n) => *n,
-        }
-    }
-    /// So many as far as one can tell.
-    pub fn about(&self) -> usize {
-        match self {
-            Count::Known(n) => *n,
-            Count::Read(_, n) => (*n).min(Count::GUESSED),
-        }
-    }
-}
-
 /// Rows of a state of a loop in a step take so many bytes at most.
 const ROWS: usize = 1 << 26;
-
-/// A loop that is one kernel.
-#[derive(Clone)]
-pub(crate) struct InnerKernel {
-    /// The loop.
-    pub scan: Arc<Scan>,
-    /// Its kernel with as many steps as it may run.
-    pub nest: Nest,
-    /// Where the kernel's operands lie, in its order.
-    pub operands: Vec<Place>,
-    /// Its number of steps.
-    pub count: Count,
-    /// Where it tells that it has stopped.
-    pub stopped: Option<Place>,
-    /// Where its lanes vote on that at each step, and which votes stop it.
-    pub votes: Option<(Place, Votes)>,
-    /// Where it tells, in a bool for each lane, that it could not do what the law does, which then runs the loop around.
-    pub failed: Option<Place>,
-    /// Where it tells how many steps it ran.
-    pub ran: Option<Place>,
-    /// Where the user wrote the loops that its steps run.
-    pub loops: Vec<Span>,
-}
-
-/// A loop whose step is a list.
-#[derive(Clone)]
-pub(crate) struct InnerList {
-    /// The loop.
-    pub scan: Arc<Scan>,
-    /// How deep it stands: 1 for a loop in a step of the outermost one.
-    pub level: usize,
-    /// Its number of steps.
-    pub count: Count,
-    /// One step.
-    pub items: Vec<Item>,
-    /// Rows written after the items: from where, and where to.
-    pub writes: Vec<[Place; 2]>,
-    /// The value that stops the loop.
-    pub stop: Option<Place>,
-    /// Where steps read their number.
-    pub step: Place,
-    /// Where it tells how many steps it ran.
-    pub ran: Option<Place>,
-}
-
-impl MixedLoop {
-    /// True where a loop in the step is no part of the list, but called.
-    pub fn calls_loops(&self) -> bool {
-        self.items.iter().any(|item| matches!(&item.work, Work::Call(Op::Scan(_), _)))
-    }
-}
-
-impl Count {
-    fn place(&mut self) -> Option<&mut Place> {
-        if let Count::Read(place, _) = self { Some(place) } else { None }
-    }
-}
-
-impl InnerKernel {
-    /// Calls `visit` with all places.
-    pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.operands
-            .iter_mut()
-            .chain(&mut self.stopped)
-            .chain(self.votes.as_mut().map(|votes| &mut votes.0))
-            .chain(&mut self.failed)
-            .chain(&mut self.ran)
-            .chain(self.count.place())
-            .for_each(visit);
-    }
-}
-
-impl InnerList {
-    /// Calls `visit` with all places.
-    pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.items.iter_mut().for_each(|item| item.places(visit));
-        let others = self.writes.iter_mut().flatten().chain(&mut self.stop).chain(self.count.place());
-        others.chain([&mut self.step]).chain(&mut self.ran).for_each(visit);
-    }
-}
 
 /// A loop in a step, lowered for the extents that it has there. Stands in the graph of the step in the loop's place, what is to be computed
 /// before the loop's first step following its inputs.
@@ -149,7 +41,7 @@ pub(super) enum Form {
     /// One kernel.
     Kernel(Box<LoopKernel>),
     /// A list, and the sizes of its temporaries.
-    List(Box<MixedLoop>, Vec<usize>),
+    List(Box<StepList>, Vec<usize>),
 }
 
 impl NativeOp for Inner {

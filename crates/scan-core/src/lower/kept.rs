@@ -14,11 +14,11 @@ use super::rooms::{Roomy, with_rooms};
 use super::scan::known_shape;
 use super::tables::{Elements, Table};
 use super::value::Val;
-use super::window::Window;
 use super::{Lowered, refuse};
 use crate::base::Id;
 use crate::ir::{Graph, Keep, Node, Op, Scan};
 use crate::kernel::{Argument, Bin, Cmp, MemId, Reg};
+use crate::plan::Window;
 use crate::types::DType;
 use crate::types::shape::count;
 

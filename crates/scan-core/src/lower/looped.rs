@@ -1,13 +1,15 @@
 //! Loops in the steps of a loop: where their operands, states and rows lie in the memory of the step around.
 
-use super::inner::{Count, Form, Inner, InnerKernel, InnerList};
-use super::mixed::{At, Item, MixedLoop, Place, Planner, Run, STEP, Work};
-use super::scan::{LoopKernel, Place as Spot, known_shape};
-use super::window::Window;
+use super::inner::{Form, Inner};
+use super::mixed::Planner;
+use super::scan::known_shape;
 use super::{Lowered, Refusal};
 use crate::base::Id;
 use crate::ir::{Node, NodeId, Op, Scan, SeqId, StateId};
-use crate::kernel::{LEVELS, MemId, Nest};
+use crate::kernel::{MemId, Nest};
+use crate::plan::kernel::Place as Spot;
+use crate::plan::list::{At, Count, InnerKernel, InnerList, Item, Place, Run, STEP, Work};
+use crate::plan::{LoopKernel, StepList, Window};
 use crate::types::DType;
 use crate::types::shape::count;
 use std::sync::Arc;
@@ -56,7 +58,6 @@ impl Around {
                 let (memory, row) = (&self.states[id.idx()], self.strides[id.idx()]);
                 (Place { first: memory.first + offset * row, ..memory.clone() }, row as isize)
             }
-            At::Arena(_) => (place.clone(), 0),
         };
         let mut along = [base.along[0] + place.along[0], base.along[1] + place.along[1]];
         along[self.level - 1] += moves;
@@ -108,7 +109,7 @@ impl Planner<'_> {
     fn memory(&mut self, dtype: DType, rows: usize, row: &[usize]) -> Place {
         let shape = std::iter::once(rows).chain(row.iter().copied()).collect();
         self.slots.push(rows * count(row) * dtype.size());
-        Place { at: At::Slot(self.slots.len() - 1), first: 0, shape, dtype, along: [0; LEVELS - 1] }
+        Place::whole(At::Slot(self.slots.len() - 1), shape, dtype)
     }
     /// Rows of an array beside each other: from which row of the input each comes, zeros where from none.
     fn laid_out(&mut self, node: &Node, from: Option<&Place>, rows: &[Option<usize>], to: Place) {
@@ -186,7 +187,7 @@ impl Planner<'_> {
         let votes = votes.zip(kernel.votes);
         let loops = kernel.loops.clone();
         let work =
-            Work::Loop(Box::new(InnerKernel { scan: scan.clone(), nest, operands, count: steps, stopped, votes, failed, ran, loops }));
+            Work::Loop(Box::new(InnerKernel { name: scan.name.clone(), nest, operands, count: steps, stopped, votes, failed, ran, loops }));
         self.items.push(Item { work, ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&kernel.windows) {
             let (k, v) = (id.idx(), node.outs[scan.state_output(id)]);
@@ -219,7 +220,7 @@ impl Planner<'_> {
         &mut self,
         node: &Node,
         inner: &Inner,
-        (plan, slots): (&MixedLoop, &[usize]),
+        (plan, slots): (&StepList, &[usize]),
         steps: Count,
         around: &mut Around,
     ) -> Lowered<()> {
@@ -241,16 +242,15 @@ impl Planner<'_> {
         items.iter_mut().for_each(|item| item.places(&mut |place| *place = around.outer(place)));
         let writes = plan.writes.iter().map(|(id, offset, from)| {
             let row = plan.windows[id.idx()].shape.clone();
-            let to = Place { at: At::Row(*id, *offset), first: 0, shape: row, dtype: from.dtype, along: [0; LEVELS - 1] };
+            let to = Place::whole(At::Row(*id, *offset), row, from.dtype);
             [around.outer(from), around.outer(&to)]
         });
         let writes = writes.collect();
         let stop = plan.stop.as_ref().map(|place| around.outer(place));
-        let step =
-            Place { at: At::Slot(around.slots + STEP), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] };
+        let step = Place { at: At::Slot(around.slots + STEP), ..Place::step() };
         let ran = self.places.get(&node.outs[scan.steps_output()]).cloned();
         let (ins, outs) = (around.read(), around.states.iter().chain(&ran).cloned().collect());
-        let list = InnerList { scan: scan.clone(), level: around.level, count: steps, items, writes, stop, step, ran };
+        let list = InnerList { name: scan.name.clone(), level: around.level, count: steps, items, writes, stop, step, ran };
         self.items.push(Item { work: Work::For(Box::new(list)), ins, outs, span: node.span });
         for (id, window) in scan.states.ids().zip(&plan.windows) {
             let (memory, v) = (&around.states[id.idx()], node.outs[scan.state_output(id)]);

@@ -1,153 +1,25 @@
 //! A loop whose step is a list of kernels, moves, products and calls on memory that is laid out before it begins.
 
 use super::branches;
-use super::dynamic_slice::{Slice, slices};
+use super::dynamic_slice::slices;
 use super::fused::Root;
 use super::in_place::Order;
-use super::inner::{self, InnerKernel, InnerList};
+use super::inner;
 use super::moves::{self, Source};
 use super::prepared::{prepared, ready};
 use super::rooms::with_rooms;
 use super::scan::{Kind, Kinds, known_row, known_shape};
-use super::window::Window;
 use super::{Lowered, refuse};
 use crate::base::Span;
 use crate::ir::op::{GatherWrite, IndexWrite, Write};
-use crate::ir::{Graph, Node, NodeId, Op, Scan, SeqId, StateId, Value};
-use crate::kernel::{LEVELS, Nest};
+use crate::ir::{Graph, Node, NodeId, Op, Scan, StateId, Value};
 use crate::ops::direct::Direct;
 use crate::ops::select::Selector;
+use crate::plan::list::{At, Item, Place, Run, STEP, Work};
+use crate::plan::{StepList, Window};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Where a value of a step lies.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum At {
-    /// In the arena, so many bytes from its beginning.
-    Arena(usize),
-    /// In a temporary that has no place in the arena yet.
-    Slot(usize),
-    /// In the row of a sequence that the step sees.
-    Seq(SeqId),
-    /// In a value that is computed before the loop.
-    Before(usize),
-    /// In row `step + offset` of a state's buffer.
-    Row(StateId, usize),
-}
-
-/// A value of a step in memory, row-major.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// Where.
-    pub at: At,
-    /// How many elements lie there before its first.
-    pub first: usize,
-    /// Its extents.
-    pub shape: Extents,
-    /// Type of its elements.
-    pub dtype: DType,
-    /// Elements from one step of each loop in the step to the next.
-    pub along: [isize; LEVELS - 1],
-}
-
-/// Elements that lie beside each other after a move, and at equal distances before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
-    /// Which input; `None`: zeros.
-    pub input: Option<usize>,
-    /// First element there.
-    pub from: usize,
-    /// First element of the result.
-    pub to: usize,
-    /// How many.
-    pub n: usize,
-    /// How far apart they lie in the input.
-    pub step: isize,
-}
-
-/// A part of a step.
-#[derive(Clone)]
-pub(crate) enum Work {
-    /// A kernel inside counted loops; operands are the inputs, then what it writes.
-    Nest(Box<Nest>),
-    /// Elements moved.
-    Move(Vec<Run>),
-    /// Elements of the one input added to those of the result.
-    Add(Vec<Run>),
-    /// A product of two matrices, or of a matrix and a vector: `[m, k, n]`.
-    MatMul([usize; 3]),
-    /// Elements read by an index: operands are the array, then the index.
-    Read(Selector),
-    /// Elements written by an index into the result: operands are what is written, then the index.
-    Write(Selector, Write),
-    /// Elements read at equal distances from a place that the step computes: operands are the array, then the integers.
-    Slice(Box<Slice>),
-    /// An op on slices.
-    Direct(Direct, Op),
-    /// An op, as the law evaluates it.
-    Call(Op, Vec<Type>),
-    /// An integer lies between these two, or the law runs the loop.
-    Guard([usize; 2]),
-    /// Integers name places of an axis of an array: the error of one that does not is that of the node.
-    Within {
-        /// The axis.
-        axis: usize,
-        /// Its extent.
-        extent: usize,
-    },
-    /// A loop that is one kernel; operands are those that it reads, then those that it writes.
-    Loop(Box<InnerKernel>),
-    /// A loop whose step is a list.
-    For(Box<InnerList>),
-}
-
-/// A part of a step with its operands.
-#[derive(Clone)]
-pub(crate) struct Item {
-    /// What.
-    pub work: Work,
-    /// Inputs.
-    pub ins: Vec<Place>,
-    /// Results.
-    pub outs: Vec<Place>,
-    /// Where the user wrote it.
-    pub span: Span,
-}
-
-impl Item {
-    /// Calls `visit` with all places, those of loops in the step too.
-    pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.ins.iter_mut().chain(&mut self.outs).for_each(&mut *visit);
-        match &mut self.work {
-            Work::Loop(inner) => inner.places(visit),
-            Work::For(inner) => inner.places(visit),
-            _ => {}
-        }
-    }
-}
-
-/// A loop whose step is a list.
-pub struct MixedLoop {
-    /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
-    pub before: Graph,
-    /// One step.
-    pub(crate) items: Vec<Item>,
-    /// Bytes of the arena. It begins with the number of the step.
-    pub arena: usize,
-    /// How the states are kept.
-    pub windows: Vec<Window>,
-    /// Per state: a step writes over the row that it read.
-    pub in_place: Vec<bool>,
-    /// Rows written after the items: state, offset, value.
-    pub writes: Vec<(StateId, usize, Place)>,
-    /// The value that stops the loop.
-    pub stop: Option<Place>,
-    /// The step has effects, which no second run may repeat.
-    pub impure: bool,
-    /// It computes what only a branch needs and what may fail: where it does, the law tells whether that counts.
-    pub eager: bool,
-}
 
 /// So many runs of elements at most are written one by one where an index names them.
 const PLACED: usize = 64;
@@ -157,15 +29,16 @@ const PLACED: usize = 64;
 ///
 /// # Errors
 /// Why a step has no fixed layout.
-pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<MixedLoop> {
+pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Option<i64>]) -> Lowered<StepList> {
     let (mut plan, slots) = listed(scan, (types, values, most), 0)?;
     plan.coalesce(scan, &slots);
     // Lists that differ from step to step keep a state alike.
     if most.is_empty() {
         plan.coalesce_states(scan);
     }
-    plan.check_reach(&slots)?;
     plan.lay_out(&slots);
+    #[cfg(debug_assertions)]
+    crate::plan::sound::assert_list(&plan, scan);
     Ok(plan)
 }
 
@@ -174,7 +47,7 @@ pub(super) fn listed(
     scan: &Scan,
     (types, values, most): (&[Type], &[Option<Array>], &[Option<i64>]),
     level: usize,
-) -> Lowered<(MixedLoop, Vec<usize>)> {
+) -> Lowered<(StepList, Vec<usize>)> {
     let body = prepared(scan, types, values)?;
     let body = match with_rooms(&body, most, None)? {
         Some(body) => ready(&body)?,
@@ -206,12 +79,9 @@ pub(super) struct Planner<'a> {
     pub(super) rows: FxHashMap<Value, StateId>,
     /// In so many loops the loop stands.
     pub(super) level: usize,
-    /// As [`MixedLoop::eager`].
+    /// As [`StepList::eager`].
     pub(super) eager: bool,
 }
-
-/// The slot of the number of the step.
-pub(super) const STEP: usize = 0;
 
 impl<'a> Planner<'a> {
     fn new(scan: &'a Scan, body: &'a Graph, kinds: &'a Kinds, level: usize) -> Lowered<Self> {
@@ -247,7 +117,7 @@ impl<'a> Planner<'a> {
     }
 
     fn put(&mut self, v: Value, at: At) -> Lowered<()> {
-        let place = Place { at, first: 0, shape: known_shape(self.body, v)?, dtype: self.body.ty(v).dtype, along: [0; LEVELS - 1] };
+        let place = Place::whole(at, known_shape(self.body, v)?, self.body.ty(v).dtype);
         self.places.insert(v, place);
         Ok(())
     }
@@ -279,8 +149,8 @@ impl<'a> Planner<'a> {
         }
         let n = count(&place.shape);
         self.slots.push(n * place.dtype.size());
-        let out = Place { at: At::Slot(self.slots.len() - 1), first: 0, along: [0; LEVELS - 1], ..place.clone() };
-        let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n, step: 1 }]);
+        let out = Place::whole(At::Slot(self.slots.len() - 1), place.shape.clone(), place.dtype);
+        let work = Work::Move(vec![Run::copy(n)]);
         self.items.push(Item { work, ins: vec![place], outs: vec![out.clone()], span: Span::NONE });
         Ok(out)
     }
@@ -288,7 +158,7 @@ impl<'a> Planner<'a> {
         values.iter().map(|&v| self.place(v)).collect()
     }
 
-    fn plan(mut self) -> Lowered<(MixedLoop, Vec<usize>)> {
+    fn plan(mut self) -> Lowered<(StepList, Vec<usize>)> {
         let (body, kinds, scan) = (self.body, self.kinds, self.scan);
         let (fusions, mut schedules) = self.fused()?;
         let order = Order::new(scan, body, kinds, &fusions);
@@ -317,7 +187,7 @@ impl<'a> Planner<'a> {
         let impure = body.whole().impure;
         // What is sliced before the loop may reach beyond its array, too.
         let (items, windows, eager) = (self.items, self.windows, self.eager || slices(&before));
-        let mut plan = MixedLoop { before, items, arena: 0, windows, in_place, writes, stop, impure, eager };
+        let mut plan = StepList { before, items, temporaries: vec![], windows, in_place, writes, stop, impure, eager };
         plan.write_rows(scan, &self.slots, self.level);
         Ok((plan, self.slots))
     }
@@ -432,12 +302,12 @@ impl<'a> Planner<'a> {
             None if node.ins[1..].iter().all(|&v| self.body.const_value(v).is_some()) => return Ok(false),
             None => {
                 let (from, out) = (self.place(node.ins[0])?, self.slot(to)?);
-                let work = Work::Move(vec![Run { input: Some(0), from: 0, to: 0, n: count(&out.shape), step: 1 }]);
+                let work = Work::Move(vec![Run::copy(count(&out.shape))]);
                 self.items.push(Item { work, ins: vec![from], outs: vec![out.clone()], span: node.span });
                 out
             }
         };
-        let work = match (self.placed(node, &selector, &ins[0], &out), mode) {
+        let work = match (self.placed(node, (&selector, mode), &ins[0], &out), mode) {
             (Some(runs), Write::Set) => Work::Move(runs),
             (Some(runs), Write::Inc) => Work::Add(runs),
             (None, _) => Work::Write(selector, mode),
@@ -447,7 +317,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What is written by an index that is known, element by element, where these are few runs.
-    fn placed(&self, node: &Node, selector: &Selector, y: &Place, out: &Place) -> Option<Vec<Run>> {
+    fn placed(&self, node: &Node, (selector, mode): (&Selector, Write), y: &Place, out: &Place) -> Option<Vec<Run>> {
         let idxs: Vec<&Array> = node.ins[2..].iter().map(|&v| self.body.const_value(v)).collect::<Option<_>>()?;
         if y.dtype != out.dtype {
             return None;
@@ -462,14 +332,12 @@ impl<'a> Planner<'a> {
             runs.push(Run { input: Some(0), from: if one { 0 } else { done }, to, n, step: isize::from(!one || n == 1) });
             done += n;
         });
-        (runs.len() <= PLACED).then_some(runs)
-    }
-}
-
-impl MixedLoop {
-    /// Calls `visit` with all places.
-    pub(super) fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
-        self.items.iter_mut().for_each(|item| item.places(visit));
-        self.writes.iter_mut().map(|w| &mut w.2).chain(&mut self.stop).for_each(visit);
+        // What is set twice is what comes last, which runs that are moved side by side do not tell.
+        let apart = || {
+            let mut spans: Vec<(usize, usize)> = runs.iter().map(|run| (run.to, run.n)).collect();
+            spans.sort_unstable();
+            spans.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
+        };
+        (runs.len() <= PLACED && (mode == Write::Inc || apart())).then_some(runs)
     }
 }

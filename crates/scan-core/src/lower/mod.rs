@@ -5,7 +5,6 @@ mod along;
 mod arena;
 mod axes;
 mod blocks;
-mod bounds;
 mod branches;
 mod coalesce;
 mod copies;
@@ -48,14 +47,13 @@ pub mod stepwise;
 mod sums;
 mod tables;
 mod value;
-pub mod votes;
+mod votes;
 mod window;
 
 use crate::base::Diagnostic;
 pub use nodes::{Lowering, expressible};
 pub use spelled::spelled;
 pub use value::{Layout, Val};
-pub use window::Window;
 
 /// Why something is not compiled, in words for `explain`.
 #[derive(Clone, PartialEq, Eq, Debug)]

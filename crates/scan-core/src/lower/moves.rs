@@ -1,8 +1,8 @@
 //! Ops that only move elements. Where each element of the result comes from is asked of the law itself: the op is evaluated on
 //! arrays that hold the numbers of their elements.
 
-use super::mixed::Run;
 use crate::ir::{EvalCx, Op};
+use crate::plan::list::Run;
 use crate::types::shape::count;
 use crate::types::{Array, DType};
 

@@ -33,7 +33,12 @@ pub(super) fn prepared(scan: &Scan, types: &[Type], values: &[Option<Array>]) ->
 /// What type inference reports.
 pub(super) fn ready(body: &Graph) -> Lowered<Graph> {
     let open = body.nodes().iter().any(|n| folds(body, n)) || body.value_ids().any(|v| known_shape(body, v).is_err());
-    Ok(if open { widened(&folded(body)?) } else { widened(body) }?)
+    let folded = if open { Some(folded(body)?) } else { None };
+    let ready = widened(folded.as_ref().unwrap_or(body))?;
+    // A slice that nothing reads is not looked at: nobody would know that it reaches beyond its array, and has another extent.
+    let (read, made) =
+        (dynamic_slice::live(&ready), folded.map_or_else(|| dynamic_slice::live(body), |folded| dynamic_slice::all(&folded)));
+    if read < made { refuse("a slice from a computed place of which the extent alone is read") } else { Ok(ready) }
 }
 
 /// True for what is computed while planning, or might be: assertions, extents, and what depends on constants alone.

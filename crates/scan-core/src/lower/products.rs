@@ -1,9 +1,10 @@
 //! Products of matrices, and of stacks of them, as parts of a list.
 
 use super::Lowered;
-use super::mixed::{Item, Place, Planner, Work};
+use super::mixed::Planner;
 use crate::ir::{NodeId, Op};
 use crate::ops::direct::Direct;
+use crate::plan::list::{Item, Place, Work};
 use crate::types::shape::{Extents, broadcast_positions, count};
 
 /// Stacks of so few matrices are multiplied one by one.

@@ -8,82 +8,19 @@ pub(super) use super::prepared::prepared;
 use super::rows::{is_small, own_rows, row_counts};
 use super::tables::{Elements, OpenTable, Table, Tables};
 use super::value::{Layout, Val};
-use super::votes::{Quorum, Votes, voted};
-use super::window::{Mems, Open, Window, known_stride};
+use super::votes::voted;
+use super::window::{Mems, Open, known_stride};
 use super::{Lowered, Refusal, refuse};
-use crate::base::Span;
-use crate::ir::{Graph, Node, Op, Scan, SeqId, StateId, Value};
+use crate::ir::{Graph, Node, Op, Scan, StateId, Value};
 use crate::kernel::{Bin, Builder, Kernel, Lane, Reg, Un};
+use crate::plan::Window;
+use crate::plan::kernel::{LoopKernel, Place};
+use crate::plan::votes::Quorum;
 use crate::scalar::ElemOp;
 use crate::scan::retype::{specialised, state_row};
 use crate::types::shape::{Extents, count};
 use crate::types::{Array, DType, Type};
 use rustc_hash::FxHashSet;
-
-/// Where an operand of a loop kernel lies. `at` counts elements within a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// In the row of a sequence that the step sees.
-    Seq {
-        /// Which.
-        id: SeqId,
-        /// Element.
-        at: usize,
-    },
-    /// In a value that is computed before the loop.
-    Before {
-        /// Which result of [`LoopKernel::before`].
-        value: usize,
-        /// Element.
-        at: usize,
-    },
-    /// In row `step + offset` of a state's buffer.
-    Row {
-        /// Whose.
-        id: StateId,
-        /// Which row.
-        offset: usize,
-        /// Element.
-        at: usize,
-    },
-    /// In a row of a state's window that one step hands to the next.
-    Window {
-        /// Whose.
-        id: StateId,
-        /// Which offset.
-        row: usize,
-        /// Element.
-        at: usize,
-    },
-    /// The bool that tells whether the loop has stopped.
-    Stopped,
-    /// The bools, one for each lane, that tell whether a step could not do what the law does.
-    Failed,
-    /// The bools of each step that decide whether the loop stops.
-    Votes,
-}
-
-/// A loop as one kernel.
-pub struct LoopKernel {
-    /// One step.
-    pub kernel: Kernel,
-    /// Number of lanes.
-    pub lanes: usize,
-    /// Where the operands lie, in the order of the kernel's.
-    pub places: Vec<Place>,
-    /// How the states are kept.
-    pub windows: Vec<Window>,
-    /// True where the kernel may find that it cannot do what the law does: nothing that it made counts then.
-    pub guarded: bool,
-    /// True where slices that reach beyond their arrays are among these cases.
-    pub slices: bool,
-    /// What decides after each step whether the loop stops, where the kernel itself does not.
-    pub votes: Option<Votes>,
-    /// What is computed before the loop, from the parameters of the body (of which it uses the captured ones alone).
-    pub before: Graph,
-    /// Where the user wrote the loops that its steps run.
-    pub loops: Vec<Span>,
-}
 
 /// A loop for body parameters of these types, all extents known, of which some have a value. Whether it stops may be told by what its lanes
 /// say, where whoever runs it counts that.
@@ -91,6 +28,13 @@ pub struct LoopKernel {
 /// # Errors
 /// Why it is no kernel.
 pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool) -> Lowered<LoopKernel> {
+    let plan = lowered(scan, types, values, counts)?;
+    #[cfg(debug_assertions)]
+    crate::plan::sound::assert_kernel(&plan, scan);
+    Ok(plan)
+}
+
+fn lowered(scan: &Scan, types: &[Type], values: &[Option<Array>], counts: bool) -> Lowered<LoopKernel> {
     let body = with_loops(scan, prepared(scan, types, values)?)?;
     let kinds = Kinds::new(scan, &body);
     kinds.check(&body)?;

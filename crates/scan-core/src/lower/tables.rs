@@ -10,13 +10,15 @@
 
 use super::nested::{needs_extents_alone, picks};
 use super::nodes::Lowering;
-use super::scan::{Kind, Kinds, Place, SMALL_TABLE, known_row, known_shape};
+use super::scan::{Kind, Kinds, SMALL_TABLE, known_row, known_shape};
 use super::value::Val;
-use super::window::{Mems, Window};
+use super::window::Mems;
 use super::{Lowered, refuse};
 use crate::ir::op::Write;
 use crate::ir::{Graph, Keep, Node, Op, Scan, StateId, Value};
 use crate::kernel::{Cmp, MemId, Reg};
+use crate::plan::Window;
+use crate::plan::kernel::Place;
 use crate::scalar::ElemOp;
 use crate::types::shape::{broadcast_positions, count};
 use rustc_hash::FxHashSet;

@@ -8,7 +8,7 @@
 //! ```
 
 use super::nodes::Lowering;
-use super::scan::{Place, known_shape};
+use super::scan::known_shape;
 use super::value::Layout;
 use super::window::Mems;
 use super::{Lowered, refuse};
@@ -16,38 +16,11 @@ use crate::base::Result;
 use crate::ir::op::{Cast, ReduceKind};
 use crate::ir::{Graph, Op, Value};
 use crate::kernel::{Bin, Lane};
+use crate::plan::kernel::Place;
+use crate::plan::votes::{Quorum, Votes};
 use crate::scalar::ElemOp;
 use crate::types::DType;
 use crate::types::shape::count;
-
-/// Which votes stop a loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Quorum {
-    /// Those of all lanes.
-    All,
-    /// That of one.
-    One,
-}
-
-/// How a kernel tells whether its loop stops.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Votes {
-    /// Which of them stop it.
-    pub quorum: Quorum,
-    /// Bools per step: as many as lanes, or one where that is the same in all.
-    pub voters: usize,
-}
-
-impl Votes {
-    /// True where those of a step stop it.
-    pub fn stop(&self, step: &[u8]) -> bool {
-        // All at once, as vectors do it.
-        match self.quorum {
-            Quorum::All => step.iter().fold(1, |all, vote| all & vote) != 0,
-            Quorum::One => step.iter().fold(0, |one, vote| one | vote) != 0,
-        }
-    }
-}
 
 /// What each lane says, of which a condition is made; without a quorum all say the same.
 struct Ballot {

@@ -1,37 +1,14 @@
 //! The window of a state as values that one step hands to the next.
-//!
-//! Before step i the window holds rows `i .. i + span` of the state's buffer; row `i + span` enters from memory, where the step
-//! can see it. After the step the rows move on by one, and row `i + w` (w the least offset written) is final.
 
 use super::nodes::Lowering;
-use super::scan::Place;
 use super::value::Layout;
 use super::{Lowered, refuse};
 use crate::ir::{Keep, Scan, State, StateId};
 use crate::kernel::{CarryId, Lane, MemId, Reg};
+use crate::plan::Window;
+use crate::plan::kernel::Place;
 use crate::types::DType;
-use crate::types::shape::{Extents, count};
-
-/// How a loop kernel keeps a state.
-#[derive(Clone, Debug)]
-pub struct Window {
-    /// Extents of a row.
-    pub shape: Extents,
-    /// Type of its elements.
-    pub dtype: DType,
-    /// The largest offset.
-    pub span: usize,
-    /// The least offset written: rows before are final.
-    pub first_write: usize,
-    /// True where rows are written to a buffer.
-    pub stored: bool,
-    /// True where a step sees a row that it, or an earlier step, has not written: the buffer then holds the initial rows.
-    pub entering: bool,
-    /// True per offset below the span whose row is handed on.
-    pub carried: Vec<bool>,
-    /// Offsets whose rows, stored long before, are read where they are.
-    pub far: Vec<usize>,
-}
+use crate::types::shape::Extents;
 
 /// From so many steps on it is better to read a row again than to hand it on from step to step.
 const FAR: usize = 16;
@@ -63,21 +40,9 @@ impl Window {
         let entering = state.reads.contains(&span) || enters;
         Ok(Window { shape, dtype: state.row.dtype, span, first_write, stored, entering, carried, far })
     }
-    /// Bytes of one row.
-    pub fn row_bytes(&self) -> usize {
-        count(&self.shape).saturating_mul(self.dtype.size())
-    }
     /// How far operands in the buffer move, where a kernel may know it.
     fn stride(&self, layout: Layout) -> Option<i32> {
         known_stride(layout, self.row_bytes(), false)
-    }
-    /// A kernel that is run for more steps at a time would read rows that it has stored itself.
-    pub fn limit(&self) -> Option<usize> {
-        self.far.iter().map(|j| self.span - j).min()
-    }
-    /// Offsets of the rows that are handed on.
-    pub fn carried_offsets(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.span).filter(|&j| self.carried[j])
     }
 }
 

@@ -13,7 +13,7 @@ use crate::scalar::product::{Stack, is_small};
 use crate::types::shape::Extents;
 
 /// An op for operands of certain extents, all of one float dtype.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direct {
     /// `log_matmul`
     LogMatMul(Size),

@@ -131,6 +131,24 @@ fn integers(idxs: &[Array]) -> SmallVec<[i64; 4]> {
     idxs.iter().map(integer).collect()
 }
 
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (k, item) in self.items.iter().enumerate() {
+            f.write_str(if k > 0 { "," } else { "" })?;
+            match item {
+                Item::At => f.write_str("i")?,
+                Item::Slice { start, end, step } => {
+                    write!(f, "{}:{}", if *start { "s" } else { "" }, if *end { "e" } else { "" })?;
+                    if *step != 1 {
+                        write!(f, ":{step}")?
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 fn parse_item(word: &str) -> Option<Item> {
     if word == "i" {
         return Some(Item::At);

@@ -125,7 +125,7 @@ pub(super) fn is_nan<T: Element>(x: T) -> bool {
 }
 
 /// An array seen as `outer × n × inner`, lanes of `n` elements in the middle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lanes {
     outer: usize,
     /// Elements of a lane.

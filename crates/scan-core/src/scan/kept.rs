@@ -35,5 +35,5 @@ pub fn laid_out<T>(scan: &Scan, step: &Cell<usize>, run: impl FnOnce() -> T) -> 
 }
 
 fn no_rows(refused: Refused, scan: &Scan, step: usize) -> Box<Diagnostic> {
-    in_step(refused.diagnostic("the rows of the loop's states"), scan, step)
+    in_step(refused.diagnostic("the rows of the loop's states"), scan.name.as_deref(), step)
 }

@@ -40,7 +40,20 @@ pub fn timed<E>(
     cx: &mut EvalCx,
     run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
 ) -> std::result::Result<usize, E> {
-    let start = cx.profile.as_mut().map(|p| p.enter(std::ptr::from_ref(scan).addr(), scan.name.as_deref()));
+    timed_as((std::ptr::from_ref(scan).addr(), scan.name.as_deref()), n, cx, run)
+}
+
+/// The same of a loop with such a name, where what has one key is one loop of the profile.
+///
+/// # Errors
+/// Those of the run.
+pub fn timed_as<E>(
+    (key, name): (usize, Option<&str>),
+    n: usize,
+    cx: &mut EvalCx,
+    run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
+) -> std::result::Result<usize, E> {
+    let start = cx.profile.as_mut().map(|p| p.enter(key, name));
     let ran = cx.in_loop(n, run);
     if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
         profile.leave(start, *ran.as_ref().unwrap_or(&0));
@@ -57,7 +70,7 @@ fn steps(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buffer], n:
     while steps < n {
         cx.check()?;
         arguments(scan, ins, buffers, steps, &mut args);
-        let mut outs = walk.run(cx, &mut slots, &mut args).map_err(|e| in_step(e, scan, steps))?;
+        let mut outs = walk.run(cx, &mut slots, &mut args).map_err(|e| in_step(e, scan.name.as_deref(), steps))?;
         let stop = scan.until && outs.pop().and_then(|c| c.item_f64()).is_some_and(|c| c != 0.0);
         let mut outs = outs.into_iter();
         for (id, state) in scan.states.enumerate() {
@@ -139,11 +152,11 @@ fn learn_shapes(scan: &Scan, cx: &mut EvalCx, ins: &[Array], buffers: &mut [Buff
 }
 
 /// Adds the loop and the step to an error from the body.
-pub fn in_step(e: Box<Diagnostic>, scan: &Scan, step: usize) -> Box<Diagnostic> {
+pub fn in_step(e: Box<Diagnostic>, name: Option<&str>, step: usize) -> Box<Diagnostic> {
     if matches!(e.kind, crate::base::Kind::Interrupted | crate::base::Kind::Callback) {
         return e;
     }
-    let name = scan.name.as_deref().map_or(String::new(), |n| format!(" of loop `{n}`"));
+    let name = name.map_or(String::new(), |n| format!(" of loop `{n}`"));
     e.note(format!("in step {step}{name} (steps count from 0)"))
 }
 

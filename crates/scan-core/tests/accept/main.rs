@@ -6,6 +6,8 @@
 
 use scan_core::backend::cpu::Isa;
 use scan_core::base::small;
+use scan_core::plan::mutate::faults;
+use scan_core::plan::testing::watch;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::{check, generate, misfit, run, saved, sessions};
@@ -28,6 +30,34 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
     assert!(report.faults.is_empty(), "{} of {count} programs disagree", report.faults.len());
     assert!(rare.is_empty(), "used by fewer than one program in 20: {rare:?}");
     assert!(idle.is_empty(), "passes that find something in fewer than one program in 100: {idle:?}");
+}
+
+/// What the loops of random programs run is read back from its text, verified, and interpreted on memory that holds one thing or another where
+/// nothing was written: to the bit what the engine made.
+#[test]
+fn plans_of_random_programs_mean_what_engines_compute() {
+    let count = setting("RSCAN_RANDOM_PROGRAMS", 60);
+    watch(true);
+    let report = run(setting("RSCAN_RANDOM_SEED", 0) + 50_000, count, true);
+    let found = watch(false);
+    println!("{} runs of lists, {} of kernels, {} left to the law", found.lists, found.kernels, found.left);
+    assert!(found.faults.is_empty(), "{} plans mean something else:\n{}", found.faults.len(), found.faults[0]);
+    assert!(report.faults.is_empty(), "{report}");
+    assert!(found.lists as u64 > 2 * count && found.kernels as u64 > count, "few plans were interpreted");
+}
+
+/// Of faults that are made in plans, seven in ten are found before they run, and nearly all when they are interpreted.
+#[test]
+fn faults_in_plans_are_found() {
+    watch(true);
+    run(setting("RSCAN_RANDOM_SEED", 0) + 70_000, 40, true);
+    let found = watch(false);
+    assert!(found.samples.len() > 100, "few lists ran");
+    let caught = faults(&found, 1, 200);
+    println!("{} faults: {} found by the verifier, {} by the interpreter", caught.faults, caught.verified, caught.interpreted);
+    let survivors = caught.survivors.join("\n");
+    assert!(10 * caught.verified >= 7 * caught.faults, "{} of {} found by the verifier", caught.verified, caught.faults);
+    assert!(100 * (caught.verified + caught.interpreted) >= 92 * caught.faults, "{} were not found:\n{survivors}", caught.survivors.len());
 }
 
 /// One program under each instruction set, for so many under the one that is used otherwise.

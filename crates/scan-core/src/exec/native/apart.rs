@@ -4,7 +4,8 @@ use super::mixed::Piece;
 use crate::backend::gpu::launch::ahead;
 use crate::kernel::nest::Use;
 use crate::kernel::{MemId, Nest};
-use crate::lower::mixed::{At, Place};
+use crate::plan::StepList;
+use crate::plan::list::{At, Place};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -12,12 +13,12 @@ use std::ops::Range;
 const TRIED: usize = 256;
 
 /// The operands of a nest that nothing writes which it writes.
-pub fn steady(nest: &Nest, item: &Piece, in_place: &[bool]) -> u64 {
+pub fn steady(nest: &Nest, item: &Piece, plan: &StepList) -> u64 {
     let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
     let written: Vec<usize> = (0..places.len()).filter(|&k| nest.writes(k)).collect();
     ahead(&nest.kernel, |mem| {
         let k = mem.0 as usize;
-        written.iter().all(|&w| w != k && !near((nest, w, places[w]), (nest, k, places[k]), in_place))
+        written.iter().all(|&w| w != k && !near((nest, w, places[w]), (nest, k, places[k]), plan))
     })
 }
 
@@ -32,11 +33,11 @@ pub fn touched(nest: &Nest, operand: usize) -> (Range<isize>, bool) {
 }
 
 /// Whether what a nest writes meets another operand in other ways than element on element.
-pub fn meets(nest: &Nest, item: &Piece, in_place: &[bool]) -> bool {
+pub fn meets(nest: &Nest, item: &Piece, plan: &StepList) -> bool {
     let places: Vec<&Place> = item.ins.iter().chain(&item.outs).collect();
     let written = (0..places.len()).filter(|&k| nest.writes(k));
     let pairs = written.flat_map(|w| (0..places.len()).filter(move |&k| k != w).map(move |k| (w, k)));
-    let mut close = pairs.filter(|&(w, k)| near((nest, w, places[w]), (nest, k, places[k]), in_place));
+    let mut close = pairs.filter(|&(w, k)| near((nest, w, places[w]), (nest, k, places[k]), plan));
     close.any(|(w, k)| {
         let lanes = |k: usize| nest.kernel.mems[MemId(k as u32)].lane;
         let same = places[w].at == places[k].at && places[w].first == places[k].first;
@@ -45,8 +46,9 @@ pub fn meets(nest: &Nest, item: &Piece, in_place: &[bool]) -> bool {
 }
 
 /// Whether two operands of a nest may have an element in common.
-fn near(a: (&Nest, usize, &Place), b: (&Nest, usize, &Place), in_place: &[bool]) -> bool {
-    let base = |place: &Place| (if let At::Arena(offset) = place.at { offset } else { 0 } + place.first * place.dtype.size()) as isize;
+fn near(a: (&Nest, usize, &Place), b: (&Nest, usize, &Place), plan: &StepList) -> bool {
+    let begin = |at: At| if let At::Slot(slot) = at { plan.temporaries[slot].at } else { 0 };
+    let base = |place: &Place| (begin(place.at) + place.first * place.dtype.size()) as isize;
     let (of_a, of_b) = (base(a.2), base(b.2));
     let meet = || {
         let range = |(nest, k, _): (&Nest, usize, &Place), base: isize| {
@@ -58,8 +60,8 @@ fn near(a: (&Nest, usize, &Place), b: (&Nest, usize, &Place), in_place: &[bool])
         overlap && (a.2.dtype.size() != b.2.dtype.size() || meet_at(walk(a.0, a.1), walk(b.0, b.1), of_b - of_a))
     };
     match (a.2.at, b.2.at) {
-        (At::Arena(_), At::Arena(_)) => meet(),
-        (At::Row(s, i), At::Row(t, j)) => s == t && (in_place[s.0 as usize] || i == j) && meet(),
+        (At::Slot(_), At::Slot(_)) => meet(),
+        (At::Row(s, i), At::Row(t, j)) => s == t && (plan.in_place[s.0 as usize] || i == j) && meet(),
         _ => false,
     }
 }

@@ -8,19 +8,20 @@ use super::nested::{ForRun, LoopRun};
 use crate::backend::cpu::{Operand, Spot, Steps, array_at, clear, copy, gather, integer_at, turn, with_inputs, with_slices, write_array};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result, Span};
-use crate::eval::blame;
+use crate::eval::{blame, in_loop};
 use crate::ir::op::{Outs, Write};
 use crate::ir::{EvalCx, Op};
-use crate::lower::dynamic_slice::Slice;
-use crate::lower::mixed::{At, Place, Run};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::{ByIntegers, Number, Runs, Selector, write_run, write_runs};
-use crate::scan::step::timed;
+use crate::plan::list::{At, Place, Run, Slice};
+use crate::scan::step::timed_as;
 use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
+use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
 use std::cell::Cell;
+use std::hash::BuildHasher;
 
 /// Why a step did not come to its end.
 pub(super) enum Halt {
@@ -197,22 +198,32 @@ impl<'a> Bound<'a> {
             }
             Kind::Loop(inner) => {
                 let n = inner.count.at(k);
-                timed(inner.scan, n, cx, |cx| inner.run(cx, k, n)).map_err(|h| h.map(|e| self.blame(e)))?;
+                timed_as(self.loop_name(), n, cx, |cx| inner.run(cx, k, n)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
             Kind::For(inner) => {
                 let n = inner.count.at(k);
-                timed(inner.scan, n, cx, |cx| inner.run(cx, k, n, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
+                timed_as(self.loop_name(), n, cx, |cx| inner.run(cx, k, n, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
         }
         Ok(())
+    }
+
+    /// The key and name of a loop in the step: all that stand in one line with one name are one, for whatever types they are made.
+    fn loop_name(&self) -> (usize, Option<&'a str>) {
+        let piece = self.piece;
+        let name = match &piece.part {
+            Part::Loop(inner) => inner.name.as_deref(),
+            Part::For(inner) => inner.name.as_deref(),
+            _ => None,
+        };
+        (FxBuildHasher.hash_one((piece.span, name)) as usize, name)
     }
 
     /// Adds the user's line to an error.
     fn blame(&self, e: Box<Diagnostic>) -> Box<Diagnostic> {
         match &self.piece.part {
             Part::Call(op) | Part::Direct(_, op) => blame(e, op, self.piece.span),
-            Part::Loop(inner) => blame(e, &Op::Scan(inner.scan.clone()), self.piece.span),
-            Part::For(inner) => blame(e, &Op::Scan(inner.scan.clone()), self.piece.span),
+            Part::Loop(_) | Part::For(_) => in_loop(e, self.piece.span),
             _ if self.piece.span == Span::NONE => e,
             _ => e.at(self.piece.span),
         }

@@ -9,7 +9,7 @@ use crate::base::{Id, IdxVec};
 use crate::kernel::distribute::{Source, distributed};
 use crate::kernel::{Kernel, MemId, Op};
 use crate::lower::cost::worth_stages;
-use crate::lower::scan::Place;
+use crate::plan::kernel::Place;
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
 

@@ -3,7 +3,7 @@
 use super::home::Home;
 use crate::backend::cpu::{Memory, Operand, bytes, cells, copy};
 use crate::ir::{Keep, Scan, StateId};
-use crate::lower::Window;
+use crate::plan::Window;
 use crate::types::{Array, Extents};
 use smallvec::SmallVec;
 use std::cell::Cell;

@@ -4,8 +4,8 @@ use crate::backend::cpu::{Operand, array_at, each_integer, integer_at, with_slic
 use crate::base::{Diagnostic, Result};
 use crate::dispatch;
 use crate::ir::op::Write;
-use crate::lower::mixed::Place;
 use crate::ops::select::{Layout, Number, Selected, Selector, position, spread, write_run};
+use crate::plan::list::Place;
 use crate::types::DType;
 use crate::types::shape::{broadcast_positions, count};
 use smallvec::SmallVec;

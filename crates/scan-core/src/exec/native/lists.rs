@@ -10,7 +10,7 @@ use super::segment::Segment;
 use super::there::There;
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
-use crate::lower::Window;
+use crate::plan::Window;
 use crate::scan::{kept, step};
 use crate::types::Array;
 use smallvec::SmallVec;
@@ -124,7 +124,7 @@ impl Lists {
             }
             let Some(segment) = &mut segments[list] else { unreachable!("a list is bound at its first step") };
             let ran = segment.step(cx, *done, &mut scratch);
-            stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan, *done)))?;
+            stopped = ran.map_err(|h| h.map(|e| step::in_step(e, scan.name.as_deref(), *done)))?;
             *done += 1;
             cx.reached(*done);
         }

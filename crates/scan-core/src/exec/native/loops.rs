@@ -20,9 +20,11 @@ use crate::base::{Result, Span};
 use crate::exec::explain::VariantInfo;
 use crate::ir::op::{NativeOp, Outs};
 use crate::ir::{EvalCx, Scan, StateId};
-use crate::lower::mixed::MixedLoop;
-use crate::lower::scan::{CHANGES, LoopKernel, lower};
-use crate::lower::{Lowered, Refusal, Window, mixed, spelled};
+use crate::lower::scan::{CHANGES, lower};
+use crate::lower::{Lowered, Refusal, mixed, spelled};
+#[cfg(any(test, feature = "testing"))]
+use crate::plan::testing;
+use crate::plan::{LoopKernel, StepList, Window};
 use crate::scan::{kept, retype, step};
 use crate::types::device::Crossed;
 use crate::types::{Array, DType, Type};
@@ -198,20 +200,20 @@ impl NativeLoop {
         }
     }
     /// The loop as a list, of ops that devices have kernels for where it runs on one.
-    fn list(&self, types: &[Type], values: &[Option<Array>]) -> Lowered<MixedLoop> {
+    fn list(&self, types: &[Type], values: &[Option<Array>]) -> Lowered<StepList> {
         let spelled = match self.engine {
             Engine::Device(device) => spelled(&self.scan, types, values, device.0.traits().is_quick_in_f64())?,
             _ => None,
         };
         mixed::lower(spelled.as_ref().unwrap_or(&self.scan), types, values, &[])
     }
-    fn listed(&self, plan: MixedLoop, why: String) -> (Variant, usize) {
+    fn listed(&self, plan: StepList, why: String) -> (Variant, usize) {
         let mixed = Mixed::new(&self.scan, plan, &Kernels::new(self.engine));
         let cost = mixed.instructions();
         (Variant::Mixed(Arc::new(mixed), why), cost)
     }
     /// The loop as a list, where that is quicker than a long scalar kernel.
-    fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<MixedLoop> {
+    fn quicker(&self, kernel: &LoopKernel, types: &[Type], values: &[Option<Array>]) -> Option<StepList> {
         if !kernel.is_long() || matches!(self.engine, Engine::Device(_)) {
             return None;
         }
@@ -250,7 +252,7 @@ impl NativeLoop {
         let windows = &ready.plan.windows;
         let mut held: SmallVec<[Held; 2]> = SmallVec::new();
         let steps = step::timed(scan, n, cx, |cx| {
-            let mut computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, 0))?;
+            let mut computed = ready.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan.name.as_deref(), 0))?;
             let home = ready.home();
             ready.before.send(home, ins, &mut computed)?;
             let room = room(scan, windows, n);
@@ -325,7 +327,12 @@ impl NativeLoop {
             match &*self.variant(ins) {
                 Variant::Kernel(ready) => {
                     let mut flow = Flow { feed, drain: self.drain(cx, &ready.plan.windows, after, n)? };
-                    let made = self.run(ready, cx, ins, &mut flow, n)?;
+                    #[cfg(any(test, feature = "testing"))]
+                    let asked = self.watched(ins);
+                    let made = self.run(ready, cx, ins, &mut flow, n);
+                    #[cfg(any(test, feature = "testing"))]
+                    asked.into_iter().for_each(|ins| testing::kernel_ran(&ready.plan, &self.scan, &ins, &made, &self.skip));
+                    let made = made?;
                     ready.tier.device().into_iter().for_each(|device| device.note(crossed.since()));
                     return match made {
                         Some(outs) => self.with_foot(cx, outs, flow.drain, after),
@@ -344,6 +351,12 @@ impl NativeLoop {
         self.by_law(cx, ins, feed, after)
     }
 
+    /// The inputs of a loop that is to be interpreted: nothing is computed for it alone.
+    #[cfg(any(test, feature = "testing"))]
+    fn watched(&self, ins: &[Array]) -> Option<Vec<Array>> {
+        testing::watched(ins).filter(|_| self.sides.head.is_none() && self.sides.foot.is_none())
+    }
+
     /// Runs n steps that are lists, or, where these cannot do what the law does, as the evaluator does.
     fn eval_lists(
         &self,
@@ -355,7 +368,12 @@ impl NativeLoop {
     ) -> Result<Outs<Array>> {
         let mut flow = Flow { feed, drain: self.drain(cx, lists.windows(), after, n)? };
         let crossed = Crossed::start();
-        let made = self.run_lists(lists, cx, ins, &mut flow, n)?;
+        #[cfg(any(test, feature = "testing"))]
+        let asked = self.watched(ins).filter(|_| lists.lists.len() == 1);
+        let made = self.run_lists(lists, cx, ins, &mut flow, n);
+        #[cfg(any(test, feature = "testing"))]
+        asked.into_iter().for_each(|ins| testing::list_ran(lists.lists[0].plan(), &self.scan, &ins, &made, &self.skip));
+        let made = made?;
         lists.there()?.into_iter().for_each(|there| there.note(crossed.since()));
         match made {
             Some(outs) => self.with_foot(cx, outs, flow.drain, after),

@@ -5,8 +5,8 @@ use super::held::{Held, Rows};
 use crate::backend::cpu::{Memory, Operand, Spot, bytes};
 use crate::dispatch;
 use crate::ir::Scan;
-use crate::lower::Window;
-use crate::lower::mixed::{At, Place};
+use crate::plan::StepList;
+use crate::plan::list::{At, Place};
 use crate::types::{Array, DType};
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -80,7 +80,7 @@ impl<'a> HeldRows<'a> {
 #[derive(Clone, Copy)]
 pub struct Memories<'a> {
     scan: &'a Scan,
-    windows: &'a [Window],
+    plan: &'a StepList,
     ins: &'a [Array],
     before: &'a [Steady],
     feed: &'a Feed<'a>,
@@ -94,14 +94,14 @@ impl<'a> Memories<'a> {
     /// Of a loop with these inputs and values computed before.
     pub fn new(
         scan: &'a Scan,
-        windows: &'a [Window],
+        plan: &'a StepList,
         ins: &'a [Array],
         before: &'a [Steady],
         feed: &'a Feed<'a>,
         arena: &'a [Cell<u8>],
         held: &'a HeldRows<'a>,
     ) -> Memories<'a> {
-        Memories { scan, windows, ins, before, feed, arena, held, there: false }
+        Memories { scan, plan, ins, before, feed, arena, held, there: false }
     }
     /// The same for a device.
     pub fn there(self) -> Memories<'a> {
@@ -155,15 +155,14 @@ impl<'a> Memories<'a> {
     #[inline]
     pub fn operand(&self, at: &At, step: usize) -> Operand<'a> {
         match *at {
-            At::Arena(offset) => Operand { memory: Memory::Write(self.arena), offset, stride: 0 },
+            At::Slot(slot) => Operand { memory: Memory::Write(self.arena), offset: self.plan.temporaries[slot].at, stride: 0 },
             _ => self.outside(at, step),
         }
     }
     /// The same of what does not lie in the memory of a step.
     fn outside(&self, at: &At, step: usize) -> Operand<'a> {
         match *at {
-            At::Arena(_) => unreachable!("in the memory of a step"),
-            At::Slot(_) => unreachable!("laid out"),
+            At::Slot(_) => unreachable!("in the memory of a step"),
             At::Seq(id) => {
                 let x = &self.ins[self.scan.seq_input(id)];
                 let (rows, row) = (x.shape()[0], x.len() * x.dtype().size() / x.shape()[0]);
@@ -177,7 +176,7 @@ impl<'a> Memories<'a> {
             At::Row(id, offset) => {
                 let k = id.0 as usize;
                 let memory = self.held.rows(k);
-                let row = self.windows[k].row_bytes();
+                let row = self.plan.windows[k].row_bytes();
                 match self.held.kinds[k] {
                     Rows::One => Operand { memory, offset: 0, stride: 0 },
                     Rows::Turns => Operand { memory, offset: (step + offset) % 2 * row, stride: 0 },

@@ -18,13 +18,11 @@ use crate::backend::gpu::DeviceRef;
 use crate::base::{Diagnostic, Result, Span};
 use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
-use crate::lower::Window;
-use crate::lower::dynamic_slice::Slice;
-use crate::lower::inner::{Count, InnerList};
-use crate::lower::mixed::{At, Item, MixedLoop, Place, Run, Work};
-use crate::lower::votes::Votes;
 use crate::ops::direct::Direct;
 use crate::ops::select::{ByIntegers, Selector};
+use crate::plan::list::{At, Count, InnerList, Item, Place, Run, Slice, Work};
+use crate::plan::votes::Votes;
+use crate::plan::{StepList, Window};
 use crate::scan::step;
 use crate::types::shape::count;
 use crate::types::{Array, DType};
@@ -36,7 +34,7 @@ const MANY: usize = 1 << 30;
 
 /// A loop whose step is a list, ready to run.
 pub struct Mixed {
-    pub(super) plan: MixedLoop,
+    pub(super) plan: StepList,
     pub(super) pieces: Vec<Piece>,
     pub(super) before: Before,
     /// The list may find that it cannot do what the law does.
@@ -82,7 +80,7 @@ pub(super) enum Part {
 
 /// A loop in a step that is one kernel.
 pub(super) struct InnerLoop {
-    pub scan: Arc<Scan>,
+    pub name: Option<Arc<str>>,
     pub tier: Arc<Tiered>,
     pub nest: NestPlan,
     /// What the kernel reads and writes.
@@ -101,7 +99,7 @@ pub(super) struct InnerLoop {
 
 /// A loop in a step whose own step is a list.
 pub(super) struct InnerFor {
-    pub scan: Arc<Scan>,
+    pub name: Option<Arc<str>>,
     pub level: usize,
     pub count: Count,
     pub parts: Vec<Piece>,
@@ -184,7 +182,7 @@ impl Piece {
             Work::Loop(inner) => {
                 let tier = kernels.get(&inner.nest);
                 Part::Loop(Box::new(InnerLoop {
-                    scan: inner.scan,
+                    name: inner.name,
                     tier,
                     nest: NestPlan::new(inner.nest),
                     operands: inner.operands,
@@ -197,9 +195,9 @@ impl Piece {
                 }))
             }
             Work::For(inner) => {
-                let InnerList { scan, level, count, items, writes, stop, step, ran } = *inner;
+                let InnerList { name, level, count, items, writes, stop, step, ran } = *inner;
                 let parts = items.into_iter().map(|item| Piece::new(item, kernels)).collect();
-                Part::For(Box::new(InnerFor { scan, level, count, parts, writes, stop, step, ran }))
+                Part::For(Box::new(InnerFor { name, level, count, parts, writes, stop, step, ran }))
             }
         };
         Piece { part, ins: item.ins, outs: item.outs, span: item.span }
@@ -262,8 +260,8 @@ impl Part {
 
 impl Mixed {
     /// Prepares a plan.
-    pub fn new(scan: &Scan, mut plan: MixedLoop, kernels: &Kernels) -> Mixed {
-        let pieces: Vec<Piece> = std::mem::take(&mut plan.items).into_iter().map(|item| Piece::new(item, kernels)).collect();
+    pub fn new(scan: &Scan, plan: StepList, kernels: &Kernels) -> Mixed {
+        let pieces: Vec<Piece> = plan.items.iter().cloned().map(|item| Piece::new(item, kernels)).collect();
         let mut guarded = plan.eager;
         pieces.iter().for_each(|p| p.each(&mut |p| guarded |= p.part.guards()));
         let before = Before::new(scan, &plan.before);
@@ -306,6 +304,11 @@ impl Mixed {
         Some((there.name(), here, there.crossed()))
     }
 
+    /// What runs.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn plan(&self) -> &StepList {
+        &self.plan
+    }
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
@@ -388,7 +391,7 @@ impl Mixed {
     }
     /// Memory for a step.
     pub fn arena(&self) -> Array {
-        Array::zeros(DType::F64, &[self.plan.arena.div_ceil(8)])
+        Array::zeros(DType::F64, &[self.plan.memory().div_ceil(8)])
     }
     /// Runs one step of a loop that is paused after each: of its inputs, the values that all steps read, memory for a step, and where rows are.
     ///
@@ -403,12 +406,12 @@ impl Mixed {
     ) -> Result<()> {
         cx.check()?;
         let rows = HeldRows::new(held);
-        let memories = Memories::new(scan, &self.plan.windows, ins, before, feed, cells(arena), &rows);
+        let memories = Memories::new(scan, &self.plan, ins, before, feed, cells(arena), &rows);
         memories.count(step);
         // One part after the other, so that no memory is taken for all of them.
         let mut run = |piece| Bound::new(piece, &memories, step, [1; 3]).run(cx, &mut [0; 3], &mut vec![]);
         match self.pieces.iter().try_for_each(|piece| run(piece).map(drop)) {
-            Err(Halt::Failed(e)) => return Err(step::in_step(e, scan, step)),
+            Err(Halt::Failed(e)) => return Err(step::in_step(e, scan.name.as_deref(), step)),
             Err(Halt::Refused) => return Err(Diagnostic::internal("a guard in a list without any")),
             Ok(()) => {}
         }
@@ -428,7 +431,7 @@ impl Mixed {
     /// # Errors
     /// What the ops report.
     pub fn begun(&self, scan: &Scan, cx: &mut EvalCx, ins: &[Array], [n, own, step]: [usize; 3]) -> Result<Begun<'_>> {
-        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan, step))?;
+        let computed = self.before.run(scan, cx, ins).map_err(|e| step::in_step(e, scan.name.as_deref(), step))?;
         let there = self.there()?;
         if there.is_none() {
             self.pieces.iter().for_each(|p| p.expect(own));
@@ -463,7 +466,7 @@ impl Mixed {
             None => Ok(()),
         };
         let ran = there.segment(cx, laid, (&self.plan, &self.pieces, memories), done, end, &mut here);
-        ran.map_err(|h| h.map(|e| step::in_step(e, memories.scan(), *done)))
+        ran.map_err(|h| h.map(|e| step::in_step(e, memories.scan().name.as_deref(), *done)))
     }
 }
 
@@ -478,7 +481,7 @@ impl Begun<'_> {
     /// The memory of a segment.
     pub fn memories<'s>(&'s mut self, scan: &'s Scan, ins: &'s [Array], feed: &'s Feed<'s>, rows: &'s HeldRows<'s>) -> Memories<'s> {
         let Begun { list, before, arena } = self;
-        Memories::new(scan, &list.plan.windows, ins, before, feed, cells(arena), rows)
+        Memories::new(scan, &list.plan, ins, before, feed, cells(arena), rows)
     }
 
     /// Its steps from one on.

@@ -5,10 +5,9 @@ use super::memories::Memories;
 use super::mixed::{InnerFor, InnerLoop};
 use super::tier::Tiered;
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
-use crate::ir::{EvalCx, Scan};
-use crate::lower::inner::Count;
-use crate::lower::mixed::Place;
-use crate::lower::votes::Votes;
+use crate::ir::EvalCx;
+use crate::plan::list::{Count, Place};
+use crate::plan::votes::Votes;
 use crate::scan::step::in_step;
 use crate::types::DType;
 use crate::types::shape::count;
@@ -37,7 +36,6 @@ impl Counted<'_> {
 
 /// A loop in a step that is one kernel.
 pub(super) struct LoopRun<'a> {
-    pub(super) scan: &'a Scan,
     nest: NestRun<'a>,
     tier: &'a Tiered,
     pub(super) count: Counted<'a>,
@@ -55,7 +53,7 @@ pub(super) struct LoopRun<'a> {
 
 /// A loop in a step.
 pub(super) struct ForRun<'a> {
-    pub(super) scan: &'a Scan,
+    name: Option<&'a str>,
     /// How deep it stands.
     level: usize,
     pub(super) count: Counted<'a>,
@@ -73,7 +71,6 @@ impl<'a> LoopRun<'a> {
     pub(super) fn new(inner: &'a InnerLoop, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
         let work = inner.nest.lanes * inner.tier.size();
         LoopRun {
-            scan: &inner.scan,
             tier: &inner.tier,
             nest: inner.tier.nest(&inner.nest, inner.operands.iter().map(at), counts),
             count: counted(&inner.count, at),
@@ -121,7 +118,7 @@ impl<'a> ForRun<'a> {
     ) -> ForRun<'a> {
         counts[inner.level] = inner.count.most();
         ForRun {
-            scan: &inner.scan,
+            name: inner.name.as_deref(),
             level: inner.level,
             count: counted(&inner.count, at),
             parts: inner.parts.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
@@ -148,7 +145,7 @@ impl<'a> ForRun<'a> {
             k[self.level] = step;
             tell(&self.step, k, step);
             for part in &self.parts {
-                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.scan, step)))?;
+                part.run(cx, k, scratch).map_err(|h| h.map(|e| in_step(e, self.name, step)))?;
             }
             for ([from, to], n) in &self.writes {
                 copy(&from.at(k), &to.at(k), *n);

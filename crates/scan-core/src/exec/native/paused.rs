@@ -144,7 +144,7 @@ impl Paused {
         }
         held.rows.rows(self.done - held.base, self.done - held.base + span)
     }
-    fn windows(&self) -> &[crate::lower::Window] {
+    fn windows(&self) -> &[crate::plan::Window] {
         match &*self.common.variant {
             Variant::Kernel(ready) => &ready.plan.windows,
             Variant::Mixed(list, _) => list.windows(),

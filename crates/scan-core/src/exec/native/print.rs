@@ -12,10 +12,8 @@ use crate::ir::op::Write;
 use crate::ir::print::print_plan;
 use crate::ir::{Op, Scan, SeqId, StateId};
 use crate::kernel::Nest;
-use crate::lower::Window;
-use crate::lower::inner::Count;
-use crate::lower::mixed::{At, Place, Run};
-use crate::lower::scan::{self, LoopKernel};
+use crate::plan::list::{At, Count, Place, Run};
+use crate::plan::{LoopKernel, Window, kernel};
 use crate::types::DType;
 
 /// Moves of more runs are summed up.
@@ -53,7 +51,7 @@ fn indented(text: &str) -> String {
 
 fn one_kernel(ready: &Ready, scan: &Scan) -> String {
     let LoopKernel { lanes, places, windows, .. } = &ready.plan;
-    let lies = |(k, place): (usize, &scan::Place)| format!("m{k} {}\n", operand(scan, place));
+    let lies = |(k, place): (usize, &kernel::Place)| format!("m{k} {}\n", operand(scan, place));
     let lies: String = places.iter().enumerate().map(lies).collect();
     let stages = ready.distributed.as_ref().map_or(String::new(), Distributed::text);
     let wide = if ready.vectorized.is_some() { "steps that do not wait for each other are lanes where there are many\n" } else { "" };
@@ -106,23 +104,23 @@ fn called(name: Option<&str>, id: impl Id) -> String {
 }
 
 /// Where an operand of a loop's kernel lies.
-fn operand(scan: &Scan, place: &scan::Place) -> String {
+fn operand(scan: &Scan, place: &kernel::Place) -> String {
     let element = |at: usize| if at == 0 { String::new() } else { format!(", from element {at} on") };
     match *place {
-        scan::Place::Seq { id, at } => format!("is the row of sequence {}{}", sequence(scan, id), element(at)),
-        scan::Place::Before { value, at } => format!("is value {value} of what all steps read{}", element(at)),
-        scan::Place::Row { id, offset, at } => format!("is row {offset} of state {}{}", state(scan, id), element(at)),
-        scan::Place::Window { id, row, at } => format!("is row {row} of state {}, handed on{}", state(scan, id), element(at)),
-        scan::Place::Stopped => "tells whether the loop has stopped".to_string(),
-        scan::Place::Failed => "tells what could not be computed as it is written".to_string(),
-        scan::Place::Votes => "tells what each lane says of stopping".to_string(),
+        kernel::Place::Seq { id, at } => format!("is the row of sequence {}{}", sequence(scan, id), element(at)),
+        kernel::Place::Before { value, at } => format!("is value {value} of what all steps read{}", element(at)),
+        kernel::Place::Row { id, offset, at } => format!("is row {offset} of state {}{}", state(scan, id), element(at)),
+        kernel::Place::Window { id, row, at } => format!("is row {row} of state {}, handed on{}", state(scan, id), element(at)),
+        kernel::Place::Stopped => "tells whether the loop has stopped".to_string(),
+        kernel::Place::Failed => "tells what could not be computed as it is written".to_string(),
+        kernel::Place::Votes => "tells what each lane says of stopping".to_string(),
     }
 }
 
 fn list(mixed: &Mixed, scan: &Scan) -> String {
     let (plan, text) = (&mixed.plan, List { scan });
     let mut out = format!("{}{}", before_text(&mixed.before), windows_text(scan, &plan.windows));
-    out += &format!("memory: {} bytes\n", plan.arena);
+    out += &format!("memory: {} bytes\n", plan.memory());
     mixed.pieces.iter().for_each(|piece| out += &text.piece(piece));
     for (id, offset, from) in &plan.writes {
         out += &format!("row {offset} of state {} <- {}\n", state(scan, *id), text.place(from));
@@ -139,7 +137,6 @@ struct List<'a> {
 impl List<'_> {
     fn place(&self, place: &Place) -> String {
         let at = match place.at {
-            At::Arena(byte) => format!("memory[{byte}]"),
             At::Slot(slot) => format!("temporary {slot}"),
             At::Seq(id) => format!("sequence {}", sequence(self.scan, id)),
             At::Before(value) => format!("value {value}"),

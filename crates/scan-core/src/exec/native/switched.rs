@@ -142,7 +142,7 @@ impl Switched {
         let mut keys: Vec<(Key, u32)> = keys.into_iter().collect();
         keys.sort_unstable_by_key(|key| key.1);
         let lists = keys.iter().map(|(key, _)| self.list(scan, key)).collect::<Option<SmallVec<[Arc<Mixed>; 1]>>>()?;
-        let alike = lists.iter().all(|list| list.in_place() == lists[0].in_place());
+        let alike = lists.iter().all(|list| list.in_place() == lists[0].in_place() && list.windows() == lists[0].windows());
         alike.then_some(Lists { lists, which })
     }
     /// All lists.

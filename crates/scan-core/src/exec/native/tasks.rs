@@ -8,7 +8,8 @@ use crate::base::Result;
 use crate::ir::Op;
 use crate::ir::op::OuterSum;
 use crate::kernel::{MemId, Nest};
-use crate::lower::mixed::{Place, Run};
+use crate::plan::StepList;
+use crate::plan::list::{Place, Run};
 use crate::types::DType;
 use crate::types::shape::count;
 use smallvec::{SmallVec, smallvec};
@@ -55,7 +56,7 @@ fn all(tasks: impl IntoIterator<Item = Result<std::result::Result<Task, Refusal>
 ///
 /// # Errors
 /// `E0522`.
-pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> {
+pub fn of(device: DeviceRef, piece: &Piece, plan: &StepList) -> Result<Tasks> {
     if let Part::Call(op) = &piece.part
         && let Some(perm) = op.permutes()
     {
@@ -64,7 +65,7 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
     match &piece.part {
         // Nothing is computed of nothing.
         Part::Call(Op::Elem(_)) if piece.outs.iter().all(|out| count(&out.shape) == 0) => Ok(Ok(vec![])),
-        Part::Nest(_, of) => nest(device, of, piece, in_place),
+        Part::Nest(_, of) => nest(device, of, piece, plan),
         Part::Move(runs) => moved(device, runs, piece.outs[0].dtype),
         Part::Add(runs) if piece.outs[0].dtype != DType::Bool => added(device, runs, piece.outs[0].dtype),
         Part::MatMul(extents) => product(device, *extents, piece.outs[0].dtype),
@@ -81,7 +82,7 @@ pub fn of(device: DeviceRef, piece: &Piece, in_place: &[bool]) -> Result<Tasks> 
 ///
 /// # Errors
 /// `E0522`.
-fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Result<Tasks> {
+fn nest(device: DeviceRef, nest: &Nest, item: &Piece, plan: &StepList) -> Result<Tasks> {
     let spots = spots(item);
     let fills = nest.fills.iter().map(|f| {
         let dtype = nest.kernel.mems[MemId(f.operand as u32)].dtype;
@@ -93,7 +94,7 @@ fn nest(device: DeviceRef, nest: &Nest, item: &Piece, in_place: &[bool]) -> Resu
     };
     if nest.places() > 0 {
         let nest = Nest { fills: vec![], ..nest.clone() };
-        let (together, ahead) = (meets(&nest, item, in_place), steady(&nest, item, in_place));
+        let (together, ahead) = (meets(&nest, item, plan), steady(&nest, item, plan));
         match Launch::of_nest(device, nest, together, ahead)? {
             Ok(launch) => tasks.push(Task { launch, operands: spots }),
             Err(refusal) => return Ok(Err(refusal)),

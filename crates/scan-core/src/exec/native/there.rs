@@ -14,9 +14,9 @@ use crate::backend::gpu::{DeviceRef, Launch, words};
 use crate::base::clock::Instant;
 use crate::base::{Diagnostic, Result};
 use crate::ir::{EvalCx, StateId};
-use crate::kernel::{LEVELS, Nest};
-use crate::lower::Window;
-use crate::lower::mixed::{At, MixedLoop, Place};
+use crate::kernel::Nest;
+use crate::plan::list::{At, Place, STEP};
+use crate::plan::{StepList, Window};
 use crate::types::DType;
 use crate::types::shape::count;
 use smallvec::SmallVec;
@@ -93,11 +93,11 @@ impl There {
     ///
     /// # Errors
     /// `E0522` where the device lacks a dtype.
-    pub fn new(device: DeviceRef, plan: &MixedLoop, pieces: &[Piece]) -> Result<Option<There>> {
+    pub fn new(device: DeviceRef, plan: &StepList, pieces: &[Piece]) -> Result<Option<There>> {
         let (mut parts, mut scratch) = (vec![], 0);
         for piece in pieces {
             scratch = scratch.max(tasks::scratch(piece));
-            let tasks = tasks::of(device, piece, &plan.in_place)?;
+            let tasks = tasks::of(device, piece, plan)?;
             parts.push(tasks.map_or_else(|refusal| here(piece, refusal.0), Part::There));
         }
         if !parts.iter().any(|p| matches!(p, Part::There(_))) {
@@ -156,7 +156,7 @@ impl There {
     }
 
     /// Lays out the memory of a segment, or takes what is there where it fits, and writes what its steps read.
-    fn lay_out(&self, laid: &mut Option<Laid>, plan: &MixedLoop, memories: &Memories, [first, steps]: [usize; 2]) -> Result<()> {
+    fn lay_out(&self, laid: &mut Option<Laid>, plan: &StepList, memories: &Memories, [first, steps]: [usize; 2]) -> Result<()> {
         let scan = memories.scan();
         let seqs: Vec<Option<Range<usize>>> = scan.seqs.ids().map(|id| rows_of(&memories.operand(&At::Seq(id), first), steps)).collect();
         let len = |at: &At| memories.operand(at, first).memory.span().1;
@@ -187,9 +187,9 @@ impl There {
         laid.space.set(&laid.arena.as_dtype(DType::I64), first as i64 - 1)
     }
 
-    fn regions(&self, plan: &MixedLoop, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
+    fn regions(&self, plan: &StepList, memories: &Memories, rows: &[usize], seqs: &[Option<Range<usize>>]) -> Result<Laid> {
         let mut layout = Plan::new();
-        let arena = layout.region(DType::I8, 0..plan.arena.div_ceil(self.bytes));
+        let arena = layout.region(DType::I8, 0..plan.memory().div_ceil(self.bytes));
         let scratch = layout.region(DType::I32, 0..4 * self.scratch);
         let windows = plan.windows.iter().zip(rows);
         let rows = windows.map(|(w, &n)| layout.region(w.dtype, 0..n)).collect();
@@ -212,7 +212,7 @@ impl There {
         &self,
         cx: &mut EvalCx,
         laid: &mut Option<Laid>,
-        (plan, pieces, memories): (&MixedLoop, &[Piece], &Memories),
+        (plan, pieces, memories): (&StepList, &[Piece], &Memories),
         done: &mut usize,
         end: usize,
         here: &mut dyn FnMut(&mut EvalCx, usize, usize) -> std::result::Result<(), Halt>,
@@ -247,12 +247,12 @@ impl There {
     }
 
     /// The launches of a step in order, and where their operands lie; `None`: between the launches of a part.
-    fn operands<'t>(&'t self, plan: &MixedLoop, pieces: &[Piece]) -> Vec<(&'t Task, Operands)> {
+    fn operands<'t>(&'t self, plan: &StepList, pieces: &[Piece]) -> Vec<(&'t Task, Operands)> {
         let of = |task: &'t Task, place: &dyn Fn(Spot) -> Place| {
             let spots = task.operands.iter().map(|&(spot, by)| ((spot != Spot::Scratch).then(|| place(spot)), by));
             (task, spots.collect())
         };
-        let mut all: Vec<(&Task, Operands)> = self.count.iter().map(|task| of(task, &|_| number())).collect();
+        let mut all: Vec<(&Task, Operands)> = self.count.iter().map(|task| of(task, &|_| Place::step())).collect();
         for (part, item) in self.parts.iter().zip(pieces) {
             let tasks = if let Part::There(tasks) = part { &tasks[..] } else { &[] };
             let place = |spot| if let Spot::In(i) = spot { item.ins[i].clone() } else { out_of(item, spot).clone() };
@@ -266,7 +266,7 @@ impl There {
     }
 
     /// All of a step as one launch; `None` where there is none, or where so few steps do not need it.
-    fn whole(&self, plan: &MixedLoop, pieces: &[Piece], steps: usize) -> Result<Option<&Whole>> {
+    fn whole(&self, plan: &StepList, pieces: &[Piece], steps: usize) -> Result<Option<&Whole>> {
         if !self.is_whole() || steps < MANY && self.whole.get().is_none() {
             return Ok(None);
         }
@@ -282,11 +282,11 @@ impl There {
         &self,
         cx: &mut EvalCx,
         laid: &mut Laid,
-        (plan, pieces, memories): (&MixedLoop, &[Piece], &Memories),
+        (plan, pieces, memories): (&StepList, &[Piece], &Memories),
         step: usize,
         here: &mut dyn FnMut(&mut EvalCx, usize) -> std::result::Result<(), Halt>,
     ) -> std::result::Result<(), Halt> {
-        let number = number();
+        let number = Place::step();
         for task in &self.count {
             laid.launch(memories, task, &|_| &number, step)?;
         }
@@ -348,24 +348,19 @@ fn whole(place: &Place) -> Range<isize> {
     0..(count(&place.shape) * place.dtype.size()) as isize
 }
 
-/// Where the number of the step lies.
-fn number() -> Place {
-    Place { at: At::Arena(0), first: 0, shape: Default::default(), dtype: DType::I64, along: [0; LEVELS - 1] }
-}
-
 fn out_of(item: &Piece, spot: Spot) -> &Place {
     if let Spot::Out(k) = spot { &item.outs[k] } else { &item.outs[0] }
 }
 
 /// Bytes of the host's temporaries per word of the device's, which has room for whatever elements lie there: the size of the smallest ones.
-fn temporaries(plan: &MixedLoop, pieces: &[Piece]) -> usize {
+fn temporaries(plan: &StepList, pieces: &[Piece]) -> usize {
     let places = pieces.iter().flat_map(|piece| piece.ins.iter().chain(&piece.outs)).chain(plan.writes.iter().map(|w| &w.2));
-    let there = places.chain(&plan.stop).filter(|place| matches!(place.at, At::Arena(_)));
+    let there = places.chain(&plan.stop).filter(|place| matches!(place.at, At::Slot(_)));
     there.map(|place| place.dtype.size()).min().unwrap_or(1).min(size_of::<u32>())
 }
 
 fn is_step(place: &Place) -> bool {
-    place.at == At::Arena(0)
+    place.at == At::Slot(STEP)
 }
 
 /// The bytes of rows that so many steps see of a sequence; `None` where rows are empty.
@@ -406,10 +401,10 @@ impl Laid {
             Base { at: base.at + by, ..base }
         };
         match place.at {
-            At::Arena(offset) => {
+            At::Slot(_) => {
+                let offset = memories.operand(&place.at, step).offset;
                 Base { at: self.arena.at + offset / self.bytes + by, from: self.arena.at, to: self.arena.at + self.arena.words }
             }
-            At::Slot(_) => unreachable!("laid out"),
             At::Row(id, _) => host(&self.rows[id.0 as usize]),
             // Of rows without elements nothing is read.
             At::Seq(id) => self.seqs[id.0 as usize].as_ref().map_or(Base { at: 0, from: 0, to: 0 }, host),

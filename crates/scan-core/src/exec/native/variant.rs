@@ -8,8 +8,8 @@ use super::switched::Switched;
 use super::vectorized::Vectorized;
 use crate::exec::explain::VariantInfo;
 use crate::ir::{Keep, Scan};
-use crate::lower::Window;
 use crate::lower::scan::BY_VALUES;
+use crate::plan::Window;
 use std::sync::Arc;
 
 /// A loop for rows of certain types.

@@ -3,7 +3,7 @@
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::Operand;
 use crate::kernel::{Kernel, Lane, Mem, Op, Reg};
-use crate::lower::scan::Place;
+use crate::plan::kernel::Place;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -6,8 +6,7 @@ use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, bytes, cells};
 use crate::base::clock::Instant;
 use crate::kernel::{Bin, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Store, Work};
-use crate::lower::inner::Count;
-use crate::lower::mixed::{Place, Run};
+use crate::plan::list::{Count, Place, Run};
 use crate::types::{Array, DType};
 use std::sync::OnceLock;
 

@@ -2,13 +2,13 @@
 
 use super::Parser;
 use crate::base::Result;
-use crate::base::words::Tok;
+use crate::base::words::{Cursor, Tok};
 use crate::ir::literal;
 use crate::types::shape::MAX_RANK;
 use crate::types::{Array, DType, Dim, Dims, Sym, Type};
 
 /// The largest extent, coefficient or number of elements.
-const MAX_COUNT: i64 = 1 << 40;
+const MAX_COUNT: i64 = Cursor::MOST as i64;
 /// The largest number of terms of an extent.
 const MAX_TERMS: usize = 32;
 

@@ -4,7 +4,7 @@ use crate::types::DType;
 use std::ops::RangeInclusive;
 
 /// Uniform random numbers (splitmix64).
-pub(super) struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
     /// The next 64 bits.

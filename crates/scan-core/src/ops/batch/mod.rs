@@ -87,13 +87,11 @@ impl Images {
         }
         let is_loop = matches!(node.op, Op::Scan(_));
         let ins: Vec<Batched> = ins.into_iter().map(|x| if is_loop { x } else { b.settled(x) }).collect();
-        match &node.op {
-            Op::IfElse(_) if ins[0].varies() => self.choice(b, from, (id, node), &ins, eager),
-            op => {
-                let outs = op.batch(b, &ins)?;
-                Ok(Some(outs).filter(|_| !b.apart))
-            }
-        }
+        let outs = match &node.op {
+            Op::IfElse(_) if ins[0].varies() => self.choice(b, from, (id, node), &ins, eager)?,
+            op => Some(op.batch(b, &ins)?),
+        };
+        Ok(outs.filter(|_| !b.apart))
     }
 
     /// `ifelse` with a condition for each row. Where a branch may fail, rows that do not take it compute what the first of those that do

@@ -179,10 +179,10 @@ pub fn chosen(b: &mut Batching, ins: &[Batched], apart: &dyn Fn(&mut Batching) -
         let same = b.g.eq(x, y);
         alike = b.g.emit(Op::Elem(ElemOp::And), &[alike, same]);
     }
-    let looped = b.looped;
+    let before = (b.looped, b.apart);
     let apart = apart(b)?;
     let apart = b.rows(apart)?;
-    b.looped = looped;
+    (b.looped, b.apart) = before;
     let together = b.broadcasting(Op::Elem(ElemOp::Where), ins)?[0].value();
     Ok(Batched::Rows(b.apply(IfElse {}, &[alike, together, apart])?))
 }

@@ -1,0 +1,52 @@
+//! What parts of a step reach of the memory that their operands name.
+
+use super::{Bounds, Checked, ensure};
+use crate::kernel::{Nest, Use};
+use crate::plan::list::Place;
+use crate::types::DType;
+use crate::types::shape::count;
+
+/// Bytes from a place's first element on: from where to where.
+pub(super) type Reach = (i128, i128);
+
+impl Bounds<'_> {
+    /// All elements of a place.
+    pub(super) fn array(&self, place: &Place) -> Checked {
+        self.within(place, (0, place.bytes() as i128))
+    }
+    /// A number of such a dtype.
+    pub(super) fn flag(&self, place: &Place, dtype: DType) -> Checked {
+        ensure(place.dtype == dtype && count(&place.shape) == 1, || format!("{place} is no {dtype}"))
+    }
+    /// So much of a place lies in its memory, at all steps of the loops around.
+    pub(super) fn within(&self, place: &Place, reach: Reach) -> Checked {
+        let (bytes, dtype) = self.memory(place.at)?;
+        ensure(dtype.is_none_or(|dtype| dtype == place.dtype), || format!("{} holds no {}", place.at, place.dtype))?;
+        let still = place.along[self.level..].iter().all(|&far| far == 0);
+        ensure(still, || format!("{place} moves with a loop that is not around it"))?;
+        let (low, high) = self.span(place, reach);
+        ensure(high <= low || low >= 0 && high <= bytes as i128, || format!("{place} reaches over {low} to {high} of {bytes} bytes"))
+    }
+    /// The bytes of a memory over which such a part of a place reaches at all steps of the loops around.
+    pub(super) fn span(&self, place: &Place, (low, high): Reach) -> Reach {
+        let size = place.dtype.size() as i128;
+        let spans = place.along.iter().zip(self.steps).map(|(&far, steps)| far as i128 * size * (steps as i128 - 1));
+        let (low, high) =
+            if high <= low { (0, 0) } else { spans.fold((low, high), |(low, high), span| (low + span.min(0), high + span.max(0))) };
+        let first = place.first as i128 * size;
+        (first + low, first + high)
+    }
+    /// What a nest touches of its operands.
+    pub(super) fn nest<'p>(&self, nest: &Nest, operands: impl Iterator<Item = &'p Place>) -> Checked {
+        let uses = Use::of(&nest.kernel);
+        for (k, place) in operands.enumerate() {
+            ensure(nest.kernel.mems.iter().nth(k).is_some_and(|mem| mem.dtype == place.dtype), || format!("m{k} is no {}", place.dtype))?;
+            let (low, high) = nest.reach(k, uses[k]);
+            self.within(place, (low as i128, high as i128))?;
+            if uses[k] != Use::Read {
+                self.written(place)?;
+            }
+        }
+        Ok(())
+    }
+}
