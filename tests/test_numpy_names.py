@@ -32,6 +32,7 @@ CASES = {
     "modf": (lambda m, x: [*m.modf(x)], [np.array([1.5, -2.25, 0.0, -0.0, INF, -INF, NAN])]),
     "divmod": (lambda m, x: [*m.divmod(x, 4)], [I]),
     "gcd": (lambda m, x, y: m.gcd(x, y), [I, np.array([6, 4, 0, 0, -7, 5])]),
+    "gcd of the smallest": (lambda m, x, y: m.gcd(x, y), [np.array([-128, 6, -128], "int8"), np.array([6, -128, 0], "int8")]),
     "gcd of one": (lambda m, x: m.gcd(x, 12), [I[:, None]]),
     "gcd of nothing": (lambda m, x: m.gcd(x, x), [I[:0]]),
     "gcd of large numbers": (lambda m, x: m.gcd(x, 7540113804746346429), [np.array([4660046610375530309])]),

@@ -166,3 +166,20 @@ def test_a_number_is_the_first_state_of_rows_that_a_call_counts():
 
     np.testing.assert_array_equal(decayed(np.ones((3, 4)), np.array([1, 2, 3, 0])), [1.0, 1.5, 1.75, 0.0])
     np.testing.assert_array_equal(decayed(np.ones((2, 1)), np.array([2])), [1.5])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_of_lengths_run_as_many_steps_backwards(reverse):
+    f = rs.compile(
+        lambda x, n: rs.loop(lambda x, s: dict(s=0.5 * s + x), over=dict(x=x), init=dict(s=rs.zeros(3)), lengths=n, reverse=reverse)
+    )
+    x, n = np.arange(18.0).reshape(6, 3), np.array([1, 0, 4])
+    got = f(x, n)["s"]
+    assert got.shape == (4, 3)
+    state, rows = np.zeros(3), [None] * 4
+    for t in range(3, -1, -1) if reverse else range(4):
+        rows[t] = state = np.where(t < n, 0.5 * state + x[t], state)
+    np.testing.assert_allclose(got, np.stack(rows))
+    assert f(x, np.array([0, 0, 0]))["s"].shape == (0, 3)
+    with pytest.raises(rs.errors.RscanError, match=r"E0109|E0301"):
+        f(x[:3], n)

@@ -231,7 +231,7 @@ impl Fusions {
                     let folds = fold.map(|(axes, by)| Folds { axes, by: SmallVec::from_elem(by, 1) });
                     made.push(Fusion { folds, space, start, whole: whole.clone(), leaves, graph, roots: vec![root] });
                 }
-                (Err(_), Some(cut)) if made.len() + open.len() + 2 > PARTS => return Err(Failure::Without(cut.by)),
+                (Err(_), Some(cut)) if too_many(made.len() + open.len() + 2, &whole) => return Err(Failure::Without(cut.by)),
                 (Err(_), Some(cut)) => {
                     let (mut first, mut rest, mut second) = (space.clone(), space, start.clone());
                     first[cut.axis] = cut.at;
@@ -248,8 +248,16 @@ impl Fusions {
     }
 }
 
-/// A fusion of more parts has an array copied instead that is put together.
+/// A fusion of more parts has an array copied instead that is put together: of more than the first where they have fewer elements each than
+/// the second, since a part takes as long to start as such a copy, and each is compiled.
 const PARTS: usize = 32;
+const FEW_PARTS: usize = 9;
+const PART: usize = 512;
+
+/// True where a walk over so much falls into too many parts.
+fn too_many(parts: usize, whole: &[usize]) -> bool {
+    parts > PARTS || parts > FEW_PARTS && count(whole) < parts * PART
+}
 
 /// The role of a node that puts arrays together: those that walk all its places read its pieces, or, where it joins whole inputs, it is a
 /// fusion of its own.

@@ -267,15 +267,22 @@ impl Buffer {
 
 fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[usize]) -> Box<Diagnostic> {
     let state = &scan.states[id];
-    let name = state.name.as_deref().unwrap_or("?");
+    let (what, help) = match state.name.as_deref() {
+        Some(name) if !state.reads.is_empty() => (format!("state `{name}`"), KEEPS),
+        Some(name) => (format!("output `{name}`"), ONE_SHAPE),
+        None => ("what the loop returns".to_string(), ONE_SHAPE),
+    };
     let value: Value = scan.write_values(id)[0];
     let span = scan.body.node_of(value).map(|n| n.span).unwrap_or_default();
-    let error = Diagnostic::new(crate::base::Kind::ScanType, "E0102", format!("state `{name}` changes shape at step {step}"))
+    let error = Diagnostic::new(crate::base::Kind::ScanType, "E0102", format!("{what} changes shape at step {step}"))
         .label(span, format!("step {step} gives shape {}", tuple(new)))
         .note(format!("its rows before have shape {}", tuple(old)))
-        .help("a state keeps its shape from one step to the next: give the initial state the shape that the step returns");
-    if old.iter().zip(new).any(|(a, b)| a < b) { grows(error) } else { error }
+        .help(help);
+    if help == KEEPS && old.iter().zip(new).any(|(a, b)| a < b) { grows(error) } else { error }
 }
+
+const KEEPS: &str = "a state keeps its shape from one step to the next: give the initial state the shape that the step returns";
+const ONE_SHAPE: &str = "all rows that a loop returns have one shape: reduce or pad (rs.pad) what the step makes";
 
 /// Tells what to do about a state that grows.
 pub fn grows(error: Box<Diagnostic>) -> Box<Diagnostic> {

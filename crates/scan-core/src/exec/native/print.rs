@@ -13,7 +13,7 @@ use crate::ir::print::print_plan;
 use crate::ir::{Op, Scan, SeqId, StateId};
 use crate::kernel::Nest;
 use crate::plan::list::{At, Count, Place, Run};
-use crate::plan::{LoopKernel, Window, kernel};
+use crate::plan::{LoopKernel, StepList, Window, kernel};
 use crate::types::DType;
 
 /// Moves of more runs are summed up.
@@ -118,7 +118,7 @@ fn operand(scan: &Scan, place: &kernel::Place) -> String {
 }
 
 fn list(mixed: &Mixed, scan: &Scan) -> String {
-    let (plan, text) = (&mixed.plan, List { scan });
+    let (plan, text) = (&mixed.plan, List { scan, plan: &mixed.plan });
     let mut out = format!("{}{}", before_text(&mixed.before), windows_text(scan, &plan.windows));
     out += &format!("memory: {} bytes\n", plan.memory());
     mixed.pieces.iter().for_each(|piece| out += &text.piece(piece));
@@ -132,12 +132,13 @@ fn list(mixed: &Mixed, scan: &Scan) -> String {
 /// Prints the parts of a list.
 struct List<'a> {
     scan: &'a Scan,
+    plan: &'a StepList,
 }
 
 impl List<'_> {
     fn place(&self, place: &Place) -> String {
         let at = match place.at {
-            At::Slot(slot) => format!("temporary {slot}"),
+            At::Slot(slot) => format!("memory[{}]", self.plan.temporaries[slot].at),
             At::Seq(id) => format!("sequence {}", sequence(self.scan, id)),
             At::Before(value) => format!("value {value}"),
             At::Row(id, offset) => format!("state {}[{offset}]", state(self.scan, id)),
