@@ -1,5 +1,5 @@
-"""Extents that differ from row to row, or from step to step. A function of a row whose result has one shape gives under `vmap` what it gives
-for each row; rows of a loop that differ are an error of the step, on every engine."""
+"""Extents that differ from row to row, or from step to step. A function of a row whose result has one shape gives under `vmap` what it
+gives for each row; rows of a loop that differ are an error of the step, on every engine."""
 
 import numpy as np
 import pytest
