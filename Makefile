@@ -33,7 +33,7 @@ THREADED := tests/test_settings.py tests/test_function.py tests/test_compile.py 
 # How many draws of data `make accept-onnx` judges each graph by.
 DRAWS        ?= 100
 
-.PHONY: accept-threads accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
+.PHONY: accept-plans accept-threads accept-derivatives accept-saved accept-onnx accept-numpy accept-mapped service accept-native accept-targets accept-package test-small accept-service accept-sessions accept-cuda accept-files accept-array-api accept-transforms accept-engines accept-passes accept-slopes help demo test lint test-rust test-python test-interop wheel bench docs fix accept-random accept-misfits accept-facade accept-memory accept-ulp accept-bugs accept-device-bugs accept-mutants accept-models clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -134,6 +134,9 @@ fix: $(VENV)/installed  ## format, and mend what the linters can mend
 
 accept-random: $(VENV)/installed  ## N random programs from SEED on, against a reference of their own and finite differences
 	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture random_programs
+
+accept-plans: $(VENV)/installed  ## what the loops of N random programs from SEED on run, read back from its text, verified and interpreted; 200 faults in plans
+	RSCAN_RANDOM_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture plans
 
 accept-misfits: $(VENV)/installed  ## N random programs from SEED on, called with arguments that do not fit: every engine reports what the evaluator reports
 	RSCAN_MISFIT_PROGRAMS=$(N) RSCAN_RANDOM_SEED=$(SEED) cargo test --profile wheel --package scan-core --features testing --test accept -- --nocapture engines_report

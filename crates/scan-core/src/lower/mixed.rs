@@ -39,6 +39,8 @@ pub fn lower(scan: &Scan, types: &[Type], values: &[Option<Array>], most: &[Opti
     plan.lay_out(&slots);
     #[cfg(debug_assertions)]
     crate::plan::sound::assert_list(&plan, scan);
+    // A fault of planning is no reason to write where others read.
+    crate::plan::verify::reaches(&plan, scan).or_else(refuse)?;
     Ok(plan)
 }
 

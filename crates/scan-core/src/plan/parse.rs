@@ -285,7 +285,10 @@ impl Reader<'_> {
             }
             "for" => {
                 self.expect_word("level")?;
-                let level = self.amount()?;
+                let (at, level) = (self.at(), self.amount()?);
+                if !(1..LEVELS).contains(&level) {
+                    return self.fail(at, "E0906", format!("loops stand in each other {LEVELS} deep at most"));
+                }
                 Head::Open(Open::For(level, self.count()?, self.name()?))
             }
             "matmul" => {
@@ -343,14 +346,14 @@ impl Reader<'_> {
             Open::Add => Work::Add(self.runs()?),
             Open::Slice => Work::Slice(Box::new(self.slice()?)),
             Open::Direct => {
-                let op = self.op(at)?.0;
+                let op = self.op(at, ins)?.0;
                 let shapes: Vec<&[usize]> = ins.iter().map(|p| &p.shape[..]).collect();
                 let found = outs.first().and_then(|out| Direct::new(&op, &shapes, &out.shape, out.dtype == DType::F64));
                 let Some(direct) = found else { return self.fail(at, "E0903", format!("`{}` does not work on such slices", op.name())) };
                 Work::Direct(direct, op)
             }
             Open::Call => {
-                let (op, mut types) = self.op(at)?;
+                let (op, mut types) = self.op(at, ins)?;
                 // What an op tells of extents only where it has run is what the places say.
                 types.iter_mut().zip(outs).filter(|(found, _)| known(found).is_none()).for_each(|(found, place)| *found = ty(place));
                 Work::Call(op, types)
@@ -393,9 +396,13 @@ impl Reader<'_> {
         }
         Ok(Slice { runs: self.runs()?, begins })
     }
-    /// The op of a graph of one node, and the types of its results.
-    fn op(&mut self, at: usize) -> Result<(Op, Vec<Type>)> {
+    /// The op of a graph of one node on what lies in these places, and the types of its results.
+    fn op(&mut self, at: usize, ins: &[Place]) -> Result<(Op, Vec<Type>)> {
         let graph = self.graph()?;
+        let given: Vec<Type> = graph.params().iter().map(|&v| graph.ty(v).clone()).collect();
+        if given != ins.iter().map(ty).collect::<Vec<_>>() {
+            return self.fail(at, "E0908", "an op on values of other types than its operands");
+        }
         let mut nodes = graph.nodes().iter();
         let (Some(node), None) = (nodes.next(), nodes.next()) else { return self.fail(at, "E0903", "expected one op") };
         Ok((node.op.clone(), node.outs.iter().map(|&v| graph.ty(v).clone()).collect()))
@@ -441,9 +448,6 @@ impl Reader<'_> {
     }
     fn inner_list(&mut self, level: usize, count: Count, name: Option<Arc<str>>) -> Result<Work> {
         let at = self.at();
-        if !(1..LEVELS).contains(&level) {
-            return self.fail(at, "E0906", format!("loops stand in each other {LEVELS} deep at most"));
-        }
         self.expect_word("step")?;
         let step = self.place()?;
         let items = self.items()?;
@@ -488,3 +492,6 @@ struct NestHead {
     first: i64,
     outer: SmallVec<[usize; 3]>,
 }
+
+#[cfg(test)]
+mod tests;

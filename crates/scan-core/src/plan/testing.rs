@@ -3,7 +3,7 @@
 use super::interp::{run_kernel, run_list};
 use super::parse::Plan;
 use super::sound::read_back;
-use super::{LoopKernel, StepList};
+use super::{LoopKernel, StepList, verify, verify_kernel};
 use crate::base::{Diagnostic, Result};
 use crate::ir::op::Outs;
 use crate::ir::{EvalCx, Scan};
@@ -69,7 +69,7 @@ type Made = Result<Option<Outs<Array>>>;
 /// What a kernel made of these inputs, without the first rows of each output that are not wanted.
 pub(crate) fn kernel_ran(plan: &LoopKernel, scan: &Scan, ins: &[Array], made: &Made, skip: &[usize]) {
     let Some(Plan::Kernel(back)) = read_back(&plan.to_string(), &[]) else { return };
-    let again = |poison| run_kernel(&back, scan, &mut EvalCx::new(), ins, poison);
+    let again = |poison| verify_kernel(&back, scan).and_then(|()| run_kernel(&back, scan, &mut EvalCx::new(), ins, poison));
     judged(&again, made, skip, &|| plan.to_string(), |found| found.kernels += 1);
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn list_ran(plan: &StepList, scan: &Scan, ins: &[Array], made: &Made,
     }
     let externs = super::sound::of_list(plan);
     let Some(Plan::List(back)) = read_back(&plan.to_string(), &externs) else { return };
-    let again = |poison| run_list(&back, scan, &mut EvalCx::new(), ins, poison);
+    let again = |poison| verify(&back, scan).and_then(|()| run_list(&back, scan, &mut EvalCx::new(), ins, poison));
     let sample = || Some(Sample { plan: plan.clone(), scan: scan.clone(), ins: ins.to_vec(), outs: again(0).ok()??.to_vec() });
     judged(&again, made, skip, &|| plan.to_string(), |found| {
         found.lists += 1;

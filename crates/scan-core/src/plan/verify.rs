@@ -13,11 +13,12 @@ mod parts;
 mod reach;
 
 use super::list::{At, Place, StepList};
+use super::print::known;
 use super::{LoopKernel, Window};
 use crate::base::{Diagnostic, Id, IdxVec, Result};
 use crate::ir::{Graph, Scan, State, StateId};
 use crate::kernel::LEVELS;
-use crate::types::{DType, Dim, Type};
+use crate::types::{DType, Type};
 
 type Checked<T = ()> = std::result::Result<T, String>;
 
@@ -33,7 +34,17 @@ pub fn verify(plan: &StepList, scan: &Scan) -> Result<()> {
     check(plan, scan).map_err(|text| Diagnostic::internal(format!("a plan that is not well-formed: {text}")))
 }
 
-/// The same of a kernel.
+/// What is asked of a list wherever one is made: that no part reaches beyond the memory that its operands name.
+///
+/// # Errors
+/// What does, in words.
+pub(crate) fn reaches(plan: &StepList, scan: &Scan) -> Checked {
+    let bounds = Bounds { plan, scan, steps: [1; LEVELS - 1], level: 0 };
+    plan.items.iter().enumerate().try_for_each(|(k, item)| bounds.touched(item).map_err(|text| format!("part {k}: {text}")))?;
+    plan.writes.iter().map(|w| &w.2).chain(&plan.stop).try_for_each(|place| bounds.array(place))
+}
+
+/// The same as [`verify`], of a kernel.
 ///
 /// # Errors
 /// `E9999` with what is wrong.
@@ -48,6 +59,7 @@ fn check(plan: &StepList, scan: &Scan) -> Checked {
     layout::check(plan)?;
     let bounds = Bounds { plan, scan, steps: [1; LEVELS - 1], level: 0 };
     plan.items.iter().enumerate().try_for_each(|(k, item)| bounds.item(item, None).map_err(|text| format!("part {k}: {text}")))?;
+    reaches(plan, scan)?;
     for (k, (id, offset, place)) in plan.writes.iter().enumerate() {
         let once = plan.writes[..k].iter().all(|w| (w.0, w.1) != (*id, *offset)) && plan.in_place.get(id.idx()) == Some(&false);
         ensure(once, || format!("row {offset} of state {} is written twice", id.idx()))?;
@@ -55,12 +67,8 @@ fn check(plan: &StepList, scan: &Scan) -> Checked {
         let window = &plan.windows[id.idx()];
         ensure(state.writes.contains(offset), || format!("row {offset} of state {}, which no step writes", id.idx()))?;
         ensure(place.shape == window.shape && place.dtype == window.dtype, || format!("a row of state {} of another type", id.idx()))?;
-        bounds.array(place)?;
     }
-    if let Some(stop) = &plan.stop {
-        bounds.array(stop)?;
-        bounds.flag(stop, DType::Bool)?;
-    }
+    plan.stop.iter().try_for_each(|stop| bounds.flag(stop, DType::Bool))?;
     ensure(scan.until == plan.stop.is_some(), || "a loop that stops has a condition".into())?;
     defined::check(plan, scan)
 }
@@ -85,11 +93,6 @@ fn before(before: &Graph, scan: &Scan) -> Checked {
         a.dtype == b.dtype && a.rank() == b.rank()
     });
     ensure(fits && before.params().len() == scan.body.params().len(), || "what is computed before has other parameters".into())
-}
-
-/// Extents of a type that are all known.
-fn known(ty: &Type) -> Option<Vec<usize>> {
-    ty.dims.iter().map(Dim::value).collect()
 }
 
 /// Bytes of a value of this type; `None` where an extent is not known.

@@ -16,8 +16,6 @@ impl Bounds<'_> {
     /// `around`: the loop in whose step the part stands.
     pub(super) fn item(&self, item: &Item, around: Option<&InnerList>) -> Checked {
         let (ins, outs) = (&item.ins[..], &item.outs[..]);
-        let nest = matches!(item.work, Work::Nest(_));
-        ins.iter().chain(outs).filter(|_| !nest).try_for_each(|place| self.array(place))?;
         let loops = matches!(item.work, Work::Loop(_) | Work::For(_));
         outs.iter().filter(|_| !loops).try_for_each(|place| self.written(place))?;
         match &item.work {
@@ -26,8 +24,7 @@ impl Bounds<'_> {
                 ensure(ins.len() + outs.len() == nest.kernel.mems.len(), || "a kernel with other operands".into())?;
                 let apart = (0..ins.len() + outs.len()).all(|k| nest.writes(k) == (k >= ins.len()));
                 ensure(apart, || "operands that are read come before those that are written".into())?;
-                makes_each(nest)?;
-                self.nest(nest, ins.iter().chain(outs))
+                makes_each(nest)
             }
             Work::Move(runs) => moved(runs, ins, outs, false),
             Work::Add(runs) => moved(runs, ins, outs, true),
@@ -60,19 +57,16 @@ impl Bounds<'_> {
         }
     }
 
-    fn count(&self, count: &Count) -> Checked {
-        let Count::Read(place, _) = count else { return Ok(()) };
-        self.array(place)?;
-        ensure(is_integer(place), || "a number of steps is an integer".into())
+    fn count(count: &Count) -> Checked {
+        ensure(count.place().is_none_or(is_integer), || "a number of steps is an integer".into())
     }
 
     fn inner(&self, inner: &InnerKernel, ins: &[Place], outs: &[Place]) -> Checked {
         let InnerKernel { nest, operands, count: steps, stopped, votes, failed, ran, .. } = inner;
         is_nest(nest)?;
-        self.count(steps)?;
+        Self::count(steps)?;
         ensure(nest.steps == steps.most() && nest.outer.is_empty(), || "a kernel of another number of steps".into())?;
         ensure(operands.len() == nest.kernel.mems.len(), || "a kernel with other operands".into())?;
-        self.nest(nest, operands.iter())?;
         let told = [stopped, failed].into_iter().flatten().chain(votes.iter().map(|v| &v.0));
         let told: Vec<At> = told.map(|place| place.at).collect();
         for (k, place) in operands.iter().enumerate() {
@@ -81,7 +75,6 @@ impl Bounds<'_> {
             ensure(named, || format!("{place} is no operand of the loop"))?;
         }
         for place in [stopped, failed].into_iter().flatten().chain(votes.iter().map(|v| &v.0)) {
-            self.array(place)?;
             ensure(place.dtype == DType::Bool, || "what a loop tells is a bool".into())?;
             let kernel_writes = operands.iter().enumerate().any(|(k, p)| p.at == place.at && nest.writes(k));
             ensure(kernel_writes, || "what a loop tells is nothing that its kernel writes".into())?;
@@ -94,18 +87,14 @@ impl Bounds<'_> {
 
     fn ran(&self, ran: Option<&Place>) -> Checked {
         let Some(ran) = ran else { return Ok(()) };
-        self.array(ran)?;
         self.written(ran)?;
         self.flag(ran, DType::I64)
     }
 
     fn inner_list(&self, inner: &InnerList, around: Option<&InnerList>) -> Checked {
         ensure(inner.level == 1 + around.map_or(0, |a| a.level), || "a loop of another level".into())?;
-        self.count(&inner.count)?;
-        let mut within = *self;
-        within.steps[inner.level - 1] = inner.count.most();
-        within.level = inner.level;
-        self.array(&inner.step)?;
+        Self::count(&inner.count)?;
+        let within = self.within_loop(inner);
         self.flag(&inner.step, DType::I64)?;
         self.written(&inner.step)?;
         inner.items.iter().enumerate().try_for_each(|(k, item)| {
@@ -114,15 +103,10 @@ impl Bounds<'_> {
             within.item(item, Some(inner)).map_err(|text| format!("part {k} of a loop: {text}"))
         })?;
         for [from, to] in &inner.writes {
-            within.array(from)?;
-            within.array(to)?;
             within.written(to)?;
             ensure(count(&from.shape) == count(&to.shape) && from.dtype == to.dtype, || format!("{to} is written from {from}"))?;
         }
-        if let Some(stop) = &inner.stop {
-            within.array(stop)?;
-            within.flag(stop, DType::Bool)?;
-        }
+        inner.stop.iter().try_for_each(|stop| within.flag(stop, DType::Bool))?;
         self.ran(inner.ran.as_ref())
     }
 }

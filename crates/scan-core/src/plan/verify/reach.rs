@@ -2,7 +2,7 @@
 
 use super::{Bounds, Checked, ensure};
 use crate::kernel::{Nest, Use};
-use crate::plan::list::Place;
+use crate::plan::list::{InnerList, Item, Place, Work};
 use crate::types::DType;
 use crate::types::shape::count;
 
@@ -13,6 +13,39 @@ impl Bounds<'_> {
     /// All elements of a place.
     pub(super) fn array(&self, place: &Place) -> Checked {
         self.within(place, (0, place.bytes() as i128))
+    }
+    /// What a part touches, and the parts of loops in it.
+    pub(super) fn touched(&self, item: &Item) -> Checked {
+        let operands = || item.ins.iter().chain(&item.outs);
+        match &item.work {
+            Work::Nest(nest) => self.nest(nest, operands()),
+            Work::Loop(inner) => {
+                self.arrays(operands())?;
+                let told = inner.stopped.iter().chain(&inner.failed).chain(inner.votes.iter().map(|v| &v.0));
+                self.arrays(told.chain(&inner.ran).chain(inner.count.place()))?;
+                self.nest(&inner.nest, inner.operands.iter())
+            }
+            Work::For(inner) => {
+                self.arrays(operands())?;
+                self.arrays([&inner.step].into_iter().chain(&inner.ran).chain(inner.count.place()))?;
+                let within = self.within_loop(inner);
+                within.arrays(inner.writes.iter().flatten().chain(&inner.stop))?;
+                let touched = |(k, item): (usize, &Item)| within.touched(item).map_err(|text| format!("part {k} of a loop: {text}"));
+                inner.items.iter().enumerate().try_for_each(touched)
+            }
+            _ => self.arrays(operands()),
+        }
+    }
+    /// The same in the steps of a loop.
+    pub(super) fn within_loop(&self, inner: &InnerList) -> Self {
+        let mut within = *self;
+        if let Some(steps) = within.steps.get_mut(inner.level.wrapping_sub(1)) {
+            *steps = inner.count.most();
+        }
+        Bounds { level: inner.level.min(within.steps.len()), ..within }
+    }
+    fn arrays<'p>(&self, mut places: impl Iterator<Item = &'p Place>) -> Checked {
+        places.try_for_each(|place| self.array(place))
     }
     /// A number of such a dtype.
     pub(super) fn flag(&self, place: &Place, dtype: DType) -> Checked {
