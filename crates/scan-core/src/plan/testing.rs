@@ -49,8 +49,8 @@ pub struct Sample {
     pub outs: Vec<Array>,
 }
 
-/// So many lists are kept.
-const SAMPLES: usize = 512;
+/// So many lists are kept: all of a few programs.
+const SAMPLES: usize = 1 << 14;
 
 /// Loops that run from now on are interpreted, or (false) are not any more; what has come of those before.
 pub fn watch(on: bool) -> Found {

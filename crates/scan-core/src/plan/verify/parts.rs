@@ -120,6 +120,8 @@ pub(super) fn is_nest(nest: &Nest) -> Checked {
     kernel::verify(&nest.kernel).map_err(|e| e.title.clone())?;
     ensure(nest.lanes > 0 && nest.steps > 0, || "a kernel without lanes or steps".into())?;
     ensure(!nest.kernel.is_single() || nest.lanes == 1 && nest.outer.is_empty(), || "a kernel of one lane has many".into())?;
+    let varies = nest.kernel.mems.iter().any(|mem| mem.lane.varies());
+    ensure(nest.lanes == 1 || varies, || "lanes that do the same".into())?;
     ensure(nest.strides.len() == nest.kernel.mems.len(), || "an operand of which nothing tells how it moves".into())?;
     for (k, (mem, by)) in nest.kernel.mems.iter().zip(&nest.strides).enumerate() {
         let carried = nest.kernel.carries.iter().any(|c| c.mem.0 as usize == k);
@@ -132,11 +134,9 @@ pub(super) fn is_nest(nest: &Nest) -> Checked {
     ensure(nest.fills.iter().all(|fill| filled(fill.operand)), || "what is filled is not written".into())
 }
 
-/// No two lanes, and no two steps that hand nothing on, write one place.
+/// No two steps that hand nothing on write one place.
 fn makes_each(nest: &Nest) -> Checked {
-    let Nest { kernel, lanes, steps, strides, .. } = nest;
-    let varies = kernel.mems.iter().any(|mem| mem.lane.varies());
-    ensure(*lanes == 1 || varies, || "lanes that do the same".into())?;
+    let Nest { kernel, steps, strides, .. } = nest;
     let moves = |store: &Store| store.at.is_some() || strides[store.mem.idx()].step != 0;
     ensure(*steps == 1 || !kernel.carries.is_empty() || kernel.stores.iter().all(moves), || "steps that write one place".into())
 }
