@@ -372,7 +372,7 @@ impl NativeLoop {
         let asked = self.watched(ins).filter(|_| lists.lists.len() == 1);
         let made = self.run_lists(lists, cx, ins, &mut flow, n);
         #[cfg(any(test, feature = "testing"))]
-        asked.into_iter().for_each(|ins| testing::list_ran(lists.lists[0].plan(), &self.scan, &ins, &made, &self.skip));
+        asked.into_iter().for_each(|ins| testing::list_ran(&lists.lists[0].plan, &self.scan, &ins, &made, &self.skip));
         let made = made?;
         lists.there()?.into_iter().for_each(|there| there.note(crossed.since()));
         match made {

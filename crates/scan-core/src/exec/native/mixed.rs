@@ -306,11 +306,6 @@ impl Mixed {
         Some((there.name(), here, there.crossed()))
     }
 
-    /// What runs.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn plan(&self) -> &StepList {
-        &self.plan
-    }
     /// How the states are kept.
     pub fn windows(&self) -> &[Window] {
         &self.plan.windows
