@@ -1,7 +1,7 @@
 //! Plans: what the steps of a loop run, as data. `lower/` makes them, `exec/` runs them.
 //!
 //! A loop is one kernel ([`LoopKernel`]), or its step is a list of parts ([`StepList`]). A plan has a text form that [`parse`] reads back, and
-//! [`verify`] tells what is wrong with one.
+//! [`verify()`] tells what is wrong with one.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod interp;

@@ -1,4 +1,4 @@
-//! The text form of a plan, read. Whether what it says fits together, [`verify`](super::verify) tells. No text makes this module panic or
+//! The text form of a plan, read. Whether what it says fits together, [`verify`](super::verify()) tells. No text makes this module panic or
 //! overflow the stack.
 
 use super::kernel::{self, LoopKernel};
