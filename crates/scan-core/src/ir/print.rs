@@ -231,17 +231,17 @@ impl Printer<'_> {
     }
     fn node(&mut self, scope: &mut Scope, node: &Node) {
         let law = if let Op::Native(native) = &node.op { native.0.law() } else { None };
-        let op = law.unwrap_or_else(|| node.op.clone());
-        let callee = match &op {
+        let op = law.as_ref().unwrap_or(&node.op);
+        let callee = match op {
             Op::Const(a) => match (self.elsewhere)(a) {
                 Some(name) => format!("const tensor {}", quote(&name)),
                 None => format!("const {}", literal::show(a)),
             },
             Op::Extern(e) => format!("extern {}({})", quote(e.0.key()), scope.operands(&node.ins)),
-            _ => format!("{}{}({})", op.name(), attributes(&op), scope.operands(&node.ins)),
+            _ => format!("{}{}({})", op.name(), attributes(op), scope.operands(&node.ins)),
         };
         // What a user's op gives, nobody can infer who does not have it.
-        let types = if matches!(node.op, Op::Extern(_)) { vec![] } else { inferred(scope.graph, &op, node) };
+        let types = if matches!(node.op, Op::Extern(_)) { vec![] } else { inferred(scope.graph, op, node) };
         let mut map = FxHashMap::default();
         let mut targets = vec![];
         for (i, &v) in node.outs.iter().enumerate() {

@@ -8,9 +8,12 @@ impl StepList {
     pub(super) fn lay_out(&mut self, slots: &[usize]) {
         let lives = self.renumbered(slots.len());
         let mut arena = Arena { places: vec![(0, 0); lives.len()], end: 0, free: vec![] };
+        let mut begun = 0;
         for k in 0..=self.items.len() {
-            let begun = lives.iter().enumerate().filter(|(_, life)| life.first == k);
-            begun.for_each(|(s, life)| arena.take(s, slots[life.slot]));
+            while let Some(life) = lives.get(begun).filter(|life| life.first == k) {
+                arena.take(begun, slots[life.slot]);
+                begun += 1;
+            }
             lives.iter().enumerate().filter(|(s, life)| life.last == k && *s != STEP).for_each(|(s, _)| arena.give(s));
         }
         self.temporaries = lives.iter().zip(arena.places).map(|(life, (at, _))| Temporary { at, bytes: slots[life.slot] }).collect();

@@ -11,8 +11,8 @@
 use super::inner;
 use crate::ir::{Scan, StateId};
 use crate::kernel::LEVELS;
-use crate::plan::StepList;
 use crate::plan::list::{At, InnerList, Item, Place, Run, STEP, Work};
+use crate::plan::{StepList, Window};
 use crate::types::shape::count;
 use rustc_hash::FxHashMap;
 
@@ -38,7 +38,7 @@ impl StepList {
         for k in 0..self.writes.len() {
             let (id, offset, place) = &self.writes[k];
             let (id, offset, at) = (*id, *offset, place.at);
-            let whole = matches!(at, At::Slot(s) if place.first == 0 && slots[s] == count(&place.shape) * place.dtype.size());
+            let whole = matches!(at, At::Slot(s) if place.first == 0 && slots[s] == place.bytes());
             let made = self.items.iter().any(|item| item.outs.iter().any(|out| out.at == at));
             if !whole || !made || scan.states[id].reads.contains(&offset) || inner::single(scan, id, level) {
                 continue;
@@ -61,7 +61,7 @@ impl StepList {
         let in_place = self.in_place.clone();
         let old = |id: StateId| !in_place[id.0 as usize] && scan.states[id].one_by_one();
         let free = |at| matches!(at, At::Slot(_)) || matches!(at, At::Row(id, 0) if old(id));
-        let rows: Vec<usize> = self.windows.iter().map(|w| count(&w.shape) * w.dtype.size()).collect();
+        let rows: Vec<usize> = self.windows.iter().map(Window::row_bytes).collect();
         let size = |at| if let At::Row(id, _) = at { rows.get(id.0 as usize).copied() } else { slot(at) };
         let tail = self.tail();
         let merged = merge(&mut self.items, &tail, &mut all, (&size, &free));
@@ -75,7 +75,7 @@ impl StepList {
             if !state.one_by_one() || self.in_place[k] || self.writes.iter().any(|w| w.0 == id) {
                 continue;
             }
-            let bytes = count(&self.windows[k].shape) * self.windows[k].dtype.size();
+            let bytes = self.windows[k].row_bytes();
             let Some(at) = self.items.iter().position(|item| copied(item, &|_| Some(bytes)) == Some((old, new))) else { continue };
             let tail = self.tail();
             let lives = lives(&mut self.items, &tail);

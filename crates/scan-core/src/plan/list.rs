@@ -173,13 +173,13 @@ pub(crate) enum Count {
     Read(Place, usize),
 }
 
-/// A loop that is one kernel.
+/// A loop that is one kernel: as data, or with what else runs it.
 #[derive(Clone)]
-pub(crate) struct InnerKernel {
+pub(crate) struct InnerKernel<N = Nest> {
     /// The loop's name.
     pub name: Option<Arc<str>>,
     /// Its kernel with as many steps as it may run.
-    pub nest: Nest,
+    pub nest: N,
     /// Where the kernel's operands lie, in its order.
     pub operands: Vec<Place>,
     /// Its number of steps.
@@ -196,9 +196,9 @@ pub(crate) struct InnerKernel {
     pub loops: Vec<Span>,
 }
 
-/// A loop whose step is a list.
+/// A loop in a step whose own step is a list, of parts as data, or with what runs them.
 #[derive(Clone)]
-pub(crate) struct InnerList {
+pub(crate) struct InnerList<I = Item> {
     /// The loop's name.
     pub name: Option<Arc<str>>,
     /// How deep it stands: 1 for a loop in a step of the outermost one.
@@ -206,7 +206,7 @@ pub(crate) struct InnerList {
     /// Its number of steps.
     pub count: Count,
     /// One step.
-    pub items: Vec<Item>,
+    pub items: Vec<I>,
     /// Rows written after the items: from where, and where to.
     pub writes: Vec<[Place; 2]>,
     /// The value that stops the loop.
@@ -287,6 +287,11 @@ impl Count {
 }
 
 impl InnerKernel {
+    /// The same, run by something else.
+    pub fn with<N>(self, nest: impl FnOnce(Nest) -> N) -> InnerKernel<N> {
+        let InnerKernel { name, nest: own, operands, count, stopped, votes, failed, ran, loops } = self;
+        InnerKernel { name, nest: nest(own), operands, count, stopped, votes, failed, ran, loops }
+    }
     /// Calls `visit` with all places.
     pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
         self.operands
@@ -301,6 +306,11 @@ impl InnerKernel {
 }
 
 impl InnerList {
+    /// The same, whose parts are run by something else.
+    pub fn with<I>(self, item: impl FnMut(Item) -> I) -> InnerList<I> {
+        let InnerList { name, level, count, items, writes, stop, step, ran } = self;
+        InnerList { name, level, count, items: items.into_iter().map(item).collect(), writes, stop, step, ran }
+    }
     /// Calls `visit` with all places.
     pub fn places(&mut self, visit: &mut dyn FnMut(&mut Place)) {
         self.items.iter_mut().for_each(|item| item.places(visit));

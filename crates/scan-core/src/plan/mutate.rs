@@ -3,7 +3,7 @@
 
 use super::interp::run_list;
 use super::list::{At, InnerKernel, Item, Place, Run, StepList, Work};
-use super::testing::{Found, Sample};
+use super::testing::{Found, POISON, Sample};
 use super::verify;
 use crate::ir::EvalCx;
 use crate::kernel::testing::random::Random;
@@ -51,7 +51,7 @@ pub fn faults(found: &Found, seed: u64, count: usize) -> Caught {
 
 /// True where a plan makes something else of what was given, or of memory that holds something else where nothing was written.
 fn differs(sample: &Sample, plan: &StepList) -> bool {
-    [0xA5, 0x3C].iter().any(|&poison| {
+    POISON.iter().any(|&poison| {
         let run = || run_list(plan, &sample.scan, &mut EvalCx::new(), &sample.ins, poison);
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(Ok(Some(outs))) => !outs.iter().zip(&sample.outs).all(|(a, b)| a.ty() == b.ty() && a.bits() == b.bits()),

@@ -15,7 +15,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 const STEPS: i64 = 64;
 const ELEMENTS: usize = 1 << 14;
 /// What memory holds that nothing has written.
-const POISON: [u8; 2] = [0xA5, 0x3C];
+pub(super) const POISON: [u8; 2] = [0xA5, 0x3C];
 
 /// True where loops are interpreted, too.
 static WATCHED: LazyLock<AtomicBool> = LazyLock::new(|| AtomicBool::new(std::env::var_os("RSCAN_CHECK_PLANS").is_some()));

@@ -15,8 +15,8 @@ mod reach;
 use super::list::{At, Place, StepList};
 use super::print::known;
 use super::{LoopKernel, Window};
-use crate::base::{Diagnostic, Id, IdxVec, Result};
-use crate::ir::{Graph, Scan, State, StateId};
+use crate::base::{Diagnostic, Id, Result};
+use crate::ir::{Graph, Scan};
 use crate::kernel::LEVELS;
 use crate::types::{DType, Type};
 
@@ -112,9 +112,6 @@ struct Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    fn states(&self) -> &'a IdxVec<StateId, State> {
-        &self.scan.states
-    }
     /// Bytes of a memory, and its dtype, where it has one.
     fn memory(&self, at: At) -> Checked<(usize, Option<DType>)> {
         let typed = |ty: &Type| bytes_of(ty).map(|n| (n, Some(ty.dtype))).ok_or_else(|| format!("{at} has extents that are not known"));
@@ -127,7 +124,7 @@ impl<'a> Bounds<'a> {
             },
             At::Before(k) => before.results().get(k).map_or_else(|| Err(format!("there is no {at}")), |&v| typed(before.ty(v))),
             At::Row(id, offset) => {
-                let Some(state) = self.states().get(id) else { return Err(format!("there is no {at}")) };
+                let Some(state) = self.scan.states.get(id) else { return Err(format!("there is no {at}")) };
                 let known = state.reads.contains(&offset) || state.writes.contains(&offset) || self.plan.in_place[id.idx()] && offset == 0;
                 ensure(known, || format!("no step names {at}"))?;
                 let window = &self.plan.windows[id.idx()];
@@ -140,7 +137,7 @@ impl<'a> Bounds<'a> {
         match place.at {
             At::Slot(slot) => ensure(slot != super::list::STEP, || "the number of the step is written".into()),
             At::Row(id, offset) => {
-                let Some(state) = self.states().get(id) else { return Err(format!("there is no {}", place.at)) };
+                let Some(state) = self.scan.states.get(id) else { return Err(format!("there is no {}", place.at)) };
                 let in_place = self.plan.in_place[id.idx()];
                 let own = if in_place { offset == 0 } else { state.writes.contains(&offset) && !state.reads.contains(&offset) };
                 // A row that no later step reads is memory like another, once the last part has read it.

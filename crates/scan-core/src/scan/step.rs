@@ -40,20 +40,23 @@ pub fn timed<E>(
     cx: &mut EvalCx,
     run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
 ) -> std::result::Result<usize, E> {
-    timed_as((std::ptr::from_ref(scan).addr(), scan.name.as_deref()), n, cx, run)
+    timed_as(|| (std::ptr::from_ref(scan).addr(), scan.name.as_deref()), n, cx, run)
 }
 
-/// The same of a loop with such a name, where what has one key is one loop of the profile.
+/// The same of a loop of which a key and the name are asked for where there is a profile: what has one key is one loop of it.
 ///
 /// # Errors
 /// Those of the run.
-pub fn timed_as<E>(
-    (key, name): (usize, Option<&str>),
+pub fn timed_as<'a, E>(
+    named: impl FnOnce() -> (usize, Option<&'a str>),
     n: usize,
     cx: &mut EvalCx,
     run: impl FnOnce(&mut EvalCx) -> std::result::Result<usize, E>,
 ) -> std::result::Result<usize, E> {
-    let start = cx.profile.as_mut().map(|p| p.enter(key, name));
+    let start = cx.profile.as_mut().map(|p| {
+        let (key, name) = named();
+        p.enter(key, name)
+    });
     let ran = cx.in_loop(n, run);
     if let (Some(start), Some(profile)) = (start, &mut cx.profile) {
         profile.leave(start, *ran.as_ref().unwrap_or(&0));
@@ -267,10 +270,11 @@ impl Buffer {
 
 fn changed_shape(scan: &Scan, id: StateId, step: usize, old: &[usize], new: &[usize]) -> Box<Diagnostic> {
     let state = &scan.states[id];
-    let (what, help) = match state.name.as_deref() {
-        Some(name) if !state.reads.is_empty() => (format!("state `{name}`"), KEEPS),
-        Some(name) => (format!("output `{name}`"), ONE_SHAPE),
-        None => ("what the loop returns".to_string(), ONE_SHAPE),
+    let (kind, help) = if state.reads.is_empty() { ("output", ONE_SHAPE) } else { ("state", KEEPS) };
+    let what = match state.name.as_deref() {
+        Some(name) => format!("{kind} `{name}`"),
+        None if help == ONE_SHAPE => "what the loop returns".to_string(),
+        None => "a state".to_string(),
     };
     let value: Value = scan.write_values(id)[0];
     let span = scan.body.node_of(value).map(|n| n.span).unwrap_or_default();

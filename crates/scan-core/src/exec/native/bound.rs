@@ -198,11 +198,11 @@ impl<'a> Bound<'a> {
             }
             Kind::Loop(inner) => {
                 let n = inner.count.at(k);
-                timed_as(self.loop_name(), n, cx, |cx| inner.run(cx, k, n)).map_err(|h| h.map(|e| self.blame(e)))?;
+                timed_as(|| self.loop_name(), n, cx, |cx| inner.run(cx, k, n)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
             Kind::For(inner) => {
                 let n = inner.count.at(k);
-                timed_as(self.loop_name(), n, cx, |cx| inner.run(cx, k, n, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
+                timed_as(|| self.loop_name(), n, cx, |cx| inner.run(cx, k, n, scratch)).map_err(|h| h.map(|e| self.blame(e)))?;
             }
         }
         Ok(())
@@ -341,11 +341,6 @@ fn read_runs(found: &Runs, from: &Operand, to: &Operand, size: usize) {
             copy(&from, &Operand { offset: to.offset + k * run * size, ..*to }, run * size);
         }),
     }
-}
-
-/// Bytes of a value.
-pub(super) fn bytes_of(place: &Place) -> usize {
-    count(&place.shape) * place.dtype.size()
 }
 
 fn multiplied(cx: &mut EvalCx, dtype: DType, spots: &[Spot], extents: [usize; 3], k: &Steps) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Runs loops whose step is a list of kernels, moves, products and calls.
 
 use super::before::Before;
-use super::bound::{Bound, Halt, bytes_of};
+use super::bound::{Bound, Halt};
 use super::head::Feed;
 use super::held::Held;
 use super::home::Home;
@@ -20,8 +20,7 @@ use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::ops::direct::Direct;
 use crate::ops::select::{ByIntegers, Selector};
-use crate::plan::list::{At, Count, InnerList, Item, Place, Run, Slice, Work};
-use crate::plan::votes::Votes;
+use crate::plan::list::{At, InnerKernel, InnerList, Item, Place, Run, Slice, Work};
 use crate::plan::{StepList, Window};
 use crate::scan::step;
 use crate::types::shape::count;
@@ -74,39 +73,14 @@ pub(super) enum Part {
     Guard([usize; 2]),
     /// Integers name places of an axis of such an extent.
     Within([usize; 2]),
-    Loop(Box<InnerLoop>),
-    For(Box<InnerFor>),
+    Loop(Box<InnerKernel<Compiled>>),
+    For(Box<InnerList<Piece>>),
 }
 
-/// A loop in a step that is one kernel.
-pub(super) struct InnerLoop {
-    pub name: Option<Arc<str>>,
+/// The kernel of a loop in a step, with what runs it.
+pub(super) struct Compiled {
     pub tier: Arc<Tiered>,
     pub nest: NestPlan,
-    /// What the kernel reads and writes.
-    pub operands: Vec<Place>,
-    pub count: Count,
-    /// Where it tells that it has stopped.
-    pub stopped: Option<Place>,
-    /// Where its lanes vote on that at each step, and which votes stop it.
-    pub votes: Option<(Place, Votes)>,
-    /// Where it tells that the law must run the loop around.
-    pub failed: Option<Place>,
-    pub ran: Option<Place>,
-    /// Where the user wrote the loops that its steps run.
-    pub loops: Vec<Span>,
-}
-
-/// A loop in a step whose own step is a list.
-pub(super) struct InnerFor {
-    pub name: Option<Arc<str>>,
-    pub level: usize,
-    pub count: Count,
-    pub parts: Vec<Piece>,
-    pub writes: Vec<[Place; 2]>,
-    pub stop: Option<Place>,
-    pub step: Place,
-    pub ran: Option<Place>,
 }
 
 /// A matrix that is moved so that its columns lie where rows lay: from which element of which input on, from which one of the result on, rows
@@ -180,25 +154,10 @@ impl Piece {
             Work::Guard(range) => Part::Guard(range),
             Work::Within { axis, extent } => Part::Within([axis, extent]),
             Work::Loop(inner) => {
-                let tier = kernels.get(&inner.nest);
-                Part::Loop(Box::new(InnerLoop {
-                    name: inner.name,
-                    tier,
-                    nest: NestPlan::new(inner.nest),
-                    operands: inner.operands,
-                    count: inner.count,
-                    stopped: inner.stopped,
-                    votes: inner.votes,
-                    failed: inner.failed,
-                    ran: inner.ran,
-                    loops: inner.loops,
-                }))
+                let compiled = |nest| Compiled { tier: kernels.get(&nest), nest: NestPlan::new(nest) };
+                Part::Loop(Box::new(inner.with(compiled)))
             }
-            Work::For(inner) => {
-                let InnerList { name, level, count, items, writes, stop, step, ran } = *inner;
-                let parts = items.into_iter().map(|item| Piece::new(item, kernels)).collect();
-                Part::For(Box::new(InnerFor { name, level, count, parts, writes, stop, step, ran }))
-            }
+            Work::For(inner) => Part::For(Box::new(inner.with(|item| Piece::new(item, kernels)))),
         };
         Piece { part, ins: item.ins, outs: item.outs, span: item.span }
     }
@@ -210,8 +169,8 @@ impl Piece {
                 tier.expect_runs(nest.lanes, nest.steps.saturating_mul(runs), runs);
             }
             Part::Either(versions) => versions.expect(runs),
-            Part::Loop(inner) => inner.tier.expect(inner.nest.lanes, inner.count.about().saturating_mul(runs)),
-            Part::For(inner) => inner.parts.iter().for_each(|p| p.expect(inner.count.about().saturating_mul(runs))),
+            Part::Loop(inner) => inner.nest.tier.expect(inner.nest.nest.lanes, inner.count.about().saturating_mul(runs)),
+            Part::For(inner) => inner.items.iter().for_each(|p| p.expect(inner.count.about().saturating_mul(runs))),
             _ => {}
         }
     }
@@ -219,7 +178,7 @@ impl Piece {
     fn each<'a>(&'a self, visit: &mut dyn FnMut(&'a Piece)) {
         visit(self);
         if let Part::For(inner) = &self.part {
-            inner.parts.iter().for_each(|p| p.each(visit));
+            inner.items.iter().for_each(|p| p.each(visit));
         }
     }
     /// Its kernel.
@@ -227,7 +186,7 @@ impl Piece {
         match &self.part {
             Part::Nest(tier, _) => Some(tier),
             Part::Either(versions) => Some(&versions.larger().0),
-            Part::Loop(inner) => Some(&inner.tier),
+            Part::Loop(inner) => Some(&inner.nest.tier),
             _ => None,
         }
     }
@@ -363,11 +322,11 @@ impl Mixed {
     /// of them is written, and those that loops in the step begin with. State or op, and bytes.
     pub fn copies(&self, scan: &Scan) -> Vec<(String, usize)> {
         let name = |id: StateId| scan.states[id].name.as_deref().unwrap_or("?").to_string();
-        let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), bytes_of(place)));
+        let rows = self.plan.writes.iter().map(|(id, _, place)| (name(*id), place.bytes()));
         let before = self.pieces.windows(2).filter(|pair| {
             matches!(&pair[0].part, Part::Move(_) | Part::Turn(_)) && pair[1].part.writes_some() && pair[0].outs[0].at == pair[1].outs[0].at
         });
-        let copied = before.map(|pair| ("a row of which a part is written".to_string(), bytes_of(&pair[0].outs[0])));
+        let copied = before.map(|pair| ("a row of which a part is written".to_string(), pair[0].outs[0].bytes()));
         let begins = |k: usize| {
             let at = self.pieces[k].outs.first()?.at;
             let user = self.pieces[k + 1..].iter().find(|p| p.outs.iter().any(|out| out.at == at))?;
@@ -375,7 +334,7 @@ impl Mixed {
                 Part::Move(runs) => runs.iter().any(|run| run.input.is_some()),
                 part => matches!(part, Part::Turn(_)),
             };
-            (moved && matches!(user.part, Part::Loop(_) | Part::For(_))).then(|| bytes_of(&self.pieces[k].outs[0]))
+            (moved && matches!(user.part, Part::Loop(_) | Part::For(_))).then(|| self.pieces[k].outs[0].bytes())
         };
         let begun = (0..self.pieces.len()).filter_map(begins).map(|bytes| ("what a loop in the step begins with".to_string(), bytes));
         rows.chain(copied).chain(begun).collect()
@@ -418,7 +377,7 @@ impl Mixed {
     /// What a step writes when all of its parts have run: from where, to where, and how many bytes, as they are at a step.
     pub(super) fn writes<'m, 'a>(&'m self, memories: &'m Memories<'a>, step: usize) -> impl Iterator<Item = ([Operand<'a>; 2], usize)> {
         let row = move |(id, offset, p): &'m (StateId, usize, Place)| {
-            ([memories.place(p, step), memories.operand(&At::Row(*id, *offset), step)], bytes_of(p))
+            ([memories.place(p, step), memories.operand(&At::Row(*id, *offset), step)], p.bytes())
         };
         self.plan.writes.iter().map(row)
     }

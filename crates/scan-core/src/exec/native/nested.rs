@@ -1,12 +1,12 @@
 //! Loops in a step with their operands, found once for all steps in which no memory moves.
 
-use super::bound::{Bound, Halt, bytes_of};
+use super::bound::{Bound, Halt};
 use super::memories::Memories;
-use super::mixed::{InnerFor, InnerLoop};
+use super::mixed::{Compiled, Piece};
 use super::tier::Tiered;
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
 use crate::ir::EvalCx;
-use crate::plan::list::{Count, Place};
+use crate::plan::list::{Count, InnerKernel, InnerList, Place};
 use crate::plan::votes::Votes;
 use crate::scan::step::in_step;
 use crate::types::DType;
@@ -68,11 +68,12 @@ pub(super) struct ForRun<'a> {
 
 impl<'a> LoopRun<'a> {
     /// Of such a loop, with what finds its places.
-    pub(super) fn new(inner: &'a InnerLoop, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
-        let work = inner.nest.lanes * inner.tier.size();
+    pub(super) fn new(inner: &'a InnerKernel<Compiled>, at: &dyn Fn(&Place) -> Spot<'a>, counts: Steps) -> LoopRun<'a> {
+        let Compiled { tier, nest } = &inner.nest;
+        let work = nest.lanes * tier.size();
         LoopRun {
-            tier: &inner.tier,
-            nest: inner.tier.nest(&inner.nest, inner.operands.iter().map(at), counts),
+            tier,
+            nest: tier.nest(nest, inner.operands.iter().map(at), counts),
             count: counted(&inner.count, at),
             stopped: inner.stopped.as_ref().map(at),
             votes: inner.votes.as_ref().map(|(place, votes)| (at(place), *votes)),
@@ -112,7 +113,7 @@ impl<'a> LoopRun<'a> {
 impl<'a> ForRun<'a> {
     /// Of such a loop, with what finds its places; of its parts, that of the list around.
     pub(super) fn new(
-        inner: &'a InnerFor,
+        inner: &'a InnerList<Piece>,
         at: &dyn Fn(&Place) -> Spot<'a>,
         (memories, first, mut counts): (&Memories<'a>, usize, Steps),
     ) -> ForRun<'a> {
@@ -121,8 +122,8 @@ impl<'a> ForRun<'a> {
             name: inner.name.as_deref(),
             level: inner.level,
             count: counted(&inner.count, at),
-            parts: inner.parts.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
-            writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], bytes_of(to))).collect(),
+            parts: inner.items.iter().map(|p| Bound::new(p, memories, first, counts)).collect(),
+            writes: inner.writes.iter().map(|[from, to]| ([at(from), at(to)], to.bytes())).collect(),
             stop: inner.stop.as_ref().map(|p| (at(p), p.dtype)),
             step: at(&inner.step),
             ran: inner.ran.as_ref().map(at),

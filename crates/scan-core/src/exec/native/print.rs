@@ -2,7 +2,7 @@
 
 use super::before::Before;
 use super::distributed::Distributed;
-use super::mixed::{InnerFor, InnerLoop, Mixed, Part, Piece};
+use super::mixed::{Compiled, Mixed, Part, Piece};
 use super::ready::Ready;
 use super::tier::Tiered;
 use super::variant::Variant;
@@ -12,7 +12,7 @@ use crate::ir::op::Write;
 use crate::ir::print::print_plan;
 use crate::ir::{Op, Scan, SeqId, StateId};
 use crate::kernel::Nest;
-use crate::plan::list::{At, Count, Place, Run};
+use crate::plan::list::{At, Count, InnerKernel, InnerList, Place, Run};
 use crate::plan::{LoopKernel, StepList, Window, kernel};
 use crate::types::DType;
 
@@ -204,15 +204,15 @@ impl List<'_> {
         nest.fills.iter().for_each(|fill| out += &format!("  m{} begins with {} times {:#x}\n", fill.operand, fill.count, fill.bits));
         out
     }
-    fn inner(&self, inner: &InnerLoop) -> String {
-        let mut out = self.kernel(&inner.tier, &inner.nest, &inner.operands);
+    fn inner(&self, inner: &InnerKernel<Compiled>) -> String {
+        let mut out = self.kernel(&inner.nest.tier, &inner.nest.nest, &inner.operands);
         let told = [("stopped", &inner.stopped), ("could not be computed", &inner.failed), ("steps", &inner.ran)];
         told.iter().for_each(|(what, place)| place.iter().for_each(|p| out += &format!("{what}: {}\n", self.place(p))));
         inner.votes.iter().for_each(|(place, votes)| out += &format!("stops by {:?} of {}\n", votes.quorum, self.place(place)));
         out
     }
-    fn inner_list(&self, inner: &InnerFor) -> String {
-        let mut out: String = inner.parts.iter().map(|piece| self.piece(piece)).collect();
+    fn inner_list(&self, inner: &InnerList<Piece>) -> String {
+        let mut out: String = inner.items.iter().map(|piece| self.piece(piece)).collect();
         inner.writes.iter().for_each(|[from, to]| out += &format!("{} <- {}\n", self.place(to), self.place(from)));
         inner.stop.iter().for_each(|stop| out += &format!("stops where {}\n", self.place(stop)));
         inner.ran.iter().for_each(|ran| out += &format!("steps: {}\n", self.place(ran)));

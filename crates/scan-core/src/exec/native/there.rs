@@ -18,7 +18,6 @@ use crate::kernel::Nest;
 use crate::plan::list::{At, Place, STEP};
 use crate::plan::{StepList, Window};
 use crate::types::DType;
-use crate::types::shape::count;
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -345,7 +344,7 @@ fn here(piece: &Piece, why: String) -> Part {
 
 /// The bytes of all elements of a place.
 fn whole(place: &Place) -> Range<isize> {
-    0..(count(&place.shape) * place.dtype.size()) as isize
+    0..place.bytes() as isize
 }
 
 fn out_of(item: &Piece, spot: Spot) -> &Place {

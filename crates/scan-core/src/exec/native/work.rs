@@ -1,6 +1,5 @@
 //! What the parts of a list do in a step, counted; and what this machine does at most.
 
-use super::bound::bytes_of;
 use super::mixed::{Mixed, Part, Piece};
 use super::tier::{Engine, Tiered};
 use crate::backend::cpu::{Operand, bytes, cells};
@@ -13,7 +12,7 @@ use std::sync::OnceLock;
 impl Mixed {
     /// What a step does; `None` where nobody knows how many steps a loop in it takes.
     pub fn work(&self) -> Option<Work> {
-        Some(all(&self.pieces)? + self.plan.writes.iter().map(|w| Work::moved(bytes_of(&w.2))).sum())
+        Some(all(&self.pieces)? + self.plan.writes.iter().map(|w| Work::moved(w.2.bytes())).sum())
     }
 }
 
@@ -23,7 +22,7 @@ fn all(pieces: &[Piece]) -> Option<Work> {
 
 fn one(piece: &Piece) -> Option<Work> {
     let size = || piece.outs[0].dtype.size();
-    let whole = |places: &[Place]| places.iter().map(bytes_of).sum::<usize>();
+    let whole = |places: &[Place]| places.iter().map(Place::bytes).sum::<usize>();
     let elements = |runs: &[Run]| runs.iter().map(|run| run.n).sum::<usize>();
     Some(match &piece.part {
         Part::Nest(_, nest) => nest.work()?,
@@ -35,13 +34,13 @@ fn one(piece: &Piece) -> Option<Work> {
             arithmetic(2 * m * k * n, size()) + Work { bytes: ((m * k + k * n + m * n) * size()) as u64, ..Work::default() }
         }
         Part::Read(_) | Part::Slice(_) | Part::ByArrays(_, None) | Part::ByIntegers(_, None) => Work::moved(whole(&piece.outs)),
-        Part::Write(..) | Part::ByArrays(..) | Part::ByIntegers(..) => Work::moved(bytes_of(&piece.ins[0])),
+        Part::Write(..) | Part::ByArrays(..) | Part::ByIntegers(..) => Work::moved(piece.ins[0].bytes()),
         Part::Direct(..) | Part::Call(_) => Work { calls: 1, bytes: (whole(&piece.ins) + whole(&piece.outs)) as u64, ..Work::default() },
         Part::Guard(_) | Part::Within(_) => Work::default(),
-        Part::Loop(inner) => inner.nest.kernel.work(inner.nest.lanes)?.times(known(&inner.count)?),
+        Part::Loop(inner) => inner.nest.nest.kernel.work(inner.nest.nest.lanes)?.times(known(&inner.count)?),
         Part::For(inner) => {
-            let rows = inner.writes.iter().map(|[from, _]| Work::moved(bytes_of(from))).sum();
-            (all(&inner.parts)? + rows).times(known(&inner.count)?)
+            let rows = inner.writes.iter().map(|[from, _]| Work::moved(from.bytes())).sum();
+            (all(&inner.items)? + rows).times(known(&inner.count)?)
         }
     })
 }
