@@ -63,6 +63,7 @@ fn latency(inst: &Inst) -> f64 {
     match inst.op {
         Op::Call(..) => 20.0,
         Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _) => 4.0,
+        Op::Bin(bin, ..) if bin.divides_integers() => 5.0,
         Op::Carry(_) | Op::Const(_) | Op::Load(_) => 0.0,
         _ if inst.dtype.is_float() => 1.0,
         _ => 0.4,

@@ -391,6 +391,10 @@ fn bin(op: Bin, dtype: DType, x: u64, y: u64) -> u64 {
         (_, Bin::Xor) => a ^ b,
         (_, Bin::Shl) => a.wrapping_shl(b as u32),
         (_, Bin::Shr) => a.wrapping_shr(b as u32),
+        (_, Bin::FloorDiv | Bin::Mod | Bin::Fmod) if b == 0 => 0,
+        (_, Bin::FloorDiv) => a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0),
+        (_, Bin::Mod) => a.rem_euclid(b) + if b < 0 && a.rem_euclid(b) != 0 { b } else { 0 },
+        (_, Bin::Fmod) => a % b,
         (_, Bin::Div) => panic!("{op:?} of {dtype}"),
     };
     cut(dtype, value)

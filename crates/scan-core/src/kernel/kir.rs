@@ -149,6 +149,19 @@ pub enum Bin {
     Shl,
     /// `x >> y` of integers, `0 <= y < width`: with sign where the dtype has one, with zeros else.
     Shr,
+    /// `⌊x / y⌋` of integers; 0 where y = 0, the least integer by −1 wraps.
+    FloorDiv,
+    /// Remainder of integers with the sign of y; 0 where y = 0.
+    Mod,
+    /// Remainder of integers with the sign of x; 0 where y = 0.
+    Fmod,
+}
+
+impl Bin {
+    /// True for quotients and remainders of integers, which no vector unit has.
+    pub fn divides_integers(self) -> bool {
+        matches!(self, Bin::FloorDiv | Bin::Mod | Bin::Fmod)
+    }
 }
 
 /// A comparison of two values of one dtype. With NaN only `Ne` holds. Bools: false < true.

@@ -9,6 +9,7 @@ mod names;
 pub mod nest;
 pub mod parse;
 pub mod print;
+mod rebuild;
 pub mod record;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -18,7 +18,8 @@ macro_rules! named {
 }
 
 named!(Un: Neg "neg", Abs "abs", Not "not", Sqrt "sqrt", Floor "floor", Ceil "ceil", Trunc "trunc", Round "round");
-named!(Bin: Add "add", Sub "sub", Mul "mul", Div "div", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr");
+named!(Bin: Add "add", Sub "sub", Mul "mul", Div "div", And "and", Or "or", Xor "xor", Shl "shl", Shr "shr", FloorDiv "floor_div", Mod "mod",
+    Fmod "fmod");
 named!(Cmp: Eq "eq", Ne "ne", Lt "lt", Le "le");
 named!(HostFn:
     Pow "pow", Hypot "hypot", Atan2 "atan2", Fmod "fmod", Tan "tan", Asin "asin", Acos "acos", Atan "atan", Sinh "sinh", Cosh "cosh",

@@ -366,6 +366,7 @@ impl Generator<'_> {
         let op = match dtype {
             DType::Bool => self.random.pick(&[Bin::And, Bin::Or, Bin::Xor]),
             d if d.is_float() => self.random.pick(&[Bin::Add, Bin::Sub, Bin::Mul, Bin::Div]),
+            _ if self.random.one_in(4) => self.random.pick(&[Bin::FloorDiv, Bin::Mod, Bin::Fmod]),
             _ => self.random.pick(&[Bin::Add, Bin::Sub, Bin::Mul, Bin::And, Bin::Or, Bin::Xor, Bin::Shl, Bin::Shr]),
         };
         let (x, mut y) = (self.value(dtype), self.value(dtype));
@@ -474,7 +475,7 @@ mod tests {
             })
             .collect();
         let unary = 2 * 7 + 8 * 2 + 1;
-        let binary = 2 * 4 + 8 * 8 + 3;
+        let binary = 2 * 4 + 8 * 11 + 3;
         assert_eq!(kinds.len(), 1 + unary + binary + 2 + 11, "{kinds:?}");
         assert!(cases.iter().any(|c| c.expected().1 < c.steps), "some kernel stops early");
         assert!(cases.iter().any(|c| c.expected().0 != c.memories), "kernels write");

@@ -10,7 +10,7 @@
 use super::interp;
 use super::kir::{Bin, Inst, Kernel, MemId, Op, Reg};
 use super::nest::{Nest, Use};
-use super::record::Builder;
+use super::rebuild::rebuilt;
 use crate::base::IdxVec;
 use crate::types::DType;
 use smallvec::SmallVec;
@@ -128,45 +128,7 @@ impl Condition {
 
 /// A kernel where a bool has this value, without what is not needed then.
 fn given(kernel: &Kernel, known: Reg, holds: bool) -> Kernel {
-    let mut builder = Builder::on(kernel.mems.clone());
-    let carries: SmallVec<[_; 4]> = kernel.carries.iter().map(|carry| builder.carry(carry.mem)).collect();
-    let mut image: IdxVec<Reg, Reg> = IdxVec::new();
-    for (r, inst) in kernel.body.enumerate() {
-        let made = match inst.op {
-            _ if r == known => builder.truth(holds),
-            Op::Carry(carry) => carries[carry.0 as usize].1,
-            _ => builder.again(&inst.op.of(|r| image[r]), inst.dtype),
-        };
-        image.push(made);
-    }
-    for (carry, of) in carries.iter().zip(kernel.carries.iter()) {
-        builder.set_next(carry.0, image[of.next]);
-    }
-    for store in &kernel.stores {
-        match store.at {
-            Some(at) => builder.store_at(store.mem, image[at], image[store.value]),
-            None => builder.store(store.mem, image[store.value]),
-        }
-    }
-    pruned(builder.finish())
-}
-
-/// The kernel without instructions that nothing needs.
-fn pruned(kernel: Kernel) -> Kernel {
-    let needed = kernel.needed();
-    let mut image: IdxVec<Reg, Reg> = IdxVec::new();
-    let mut body: IdxVec<Reg, Inst> = IdxVec::new();
-    for (r, inst) in kernel.body.enumerate() {
-        let to = if needed[r] { body.push(Inst { op: inst.op.of(|r| image[r]), ..inst.clone() }) } else { Reg(u32::MAX) };
-        image.push(to);
-    }
-    let mut pruned = Kernel { body, ..kernel };
-    pruned.carries.iter_mut().for_each(|carry| carry.next = image[carry.next]);
-    for store in &mut pruned.stores {
-        store.value = image[store.value];
-        store.at = store.at.map(|at| image[at]);
-    }
-    pruned
+    rebuilt(kernel, |builder, r, _| (r == known).then(|| builder.truth(holds)))
 }
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ fn binary(op: Bin, dtype: DType) -> bool {
         Bin::Add | Bin::Sub | Bin::Mul => dtype != DType::Bool,
         Bin::Div => dtype.is_float(),
         Bin::And | Bin::Or | Bin::Xor => !dtype.is_float(),
-        Bin::Shl | Bin::Shr => dtype.is_int(),
+        Bin::Shl | Bin::Shr | Bin::FloorDiv | Bin::Mod | Bin::Fmod => dtype.is_int(),
     }
 }
 

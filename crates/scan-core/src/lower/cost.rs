@@ -34,6 +34,8 @@ const SPILL: f64 = 0.5;
 const POINTER: f64 = 3.0;
 /// The same, and to read or write its elements one by one.
 const APART: f64 = 14.0;
+/// Instructions for vectors that make a quotient or a remainder of integers.
+const DIVISION: f64 = 25.0;
 /// Lanes of a vector.
 const WIDTH: usize = 8;
 
@@ -58,7 +60,7 @@ impl LoopKernel {
     fn nanoseconds(&self) -> f64 {
         if self.lanes > 1 {
             let found = |m: &Mem| if let Lane::Apart(_) = m.lane { APART } else { POINTER };
-            let of_a_block = self.kernel.body.len() as f64 + self.kernel.mems.iter().map(found).sum::<f64>();
+            let of_a_block = self.kernel.body.iter().map(vector).sum::<f64>() + self.kernel.mems.iter().map(found).sum::<f64>();
             return VECTOR * of_a_block * self.lanes.div_ceil(WIDTH) as f64;
         }
         let spilled = self.kernel.carries.len().saturating_sub(REGISTERS);
@@ -95,11 +97,17 @@ fn looped_within(kernel: &Kernel, inner: &Loop) -> f64 {
     steps * taken(&inner.kernel)
 }
 
+/// The instructions that one is for vectors.
+fn vector(inst: &Inst) -> f64 {
+    if matches!(inst.op, Op::Bin(bin, ..) if bin.divides_integers()) { DIVISION } else { 1.0 }
+}
+
 /// What an instruction takes in a kernel of one lane, of which several run at once.
 fn scalar(inst: &Inst) -> f64 {
     match inst.op {
         Op::Call(..) => 10.0,
         Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _) => 1.5,
+        Op::Bin(bin, ..) if bin.divides_integers() => 2.0,
         Op::Select(..) => 0.7,
         Op::Cmp(..) => 0.4,
         _ if inst.dtype == DType::Bool => 0.4,

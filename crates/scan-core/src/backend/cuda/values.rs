@@ -182,6 +182,9 @@ impl Text {
             Bin::Xor => format!("xor.{bits}"),
             Bin::Shl => format!("shl.{bits}"),
             Bin::Shr => format!("shr.{ty}"),
+            // Only of u64, by what is not 0.
+            Bin::FloorDiv => format!("div.{ty}"),
+            Bin::Mod | Bin::Fmod => format!("rem.{ty}"),
         };
         let y = match (op, Class::of(dtype)) {
             (Bin::Shl | Bin::Shr, Class::Long) => {

@@ -14,6 +14,7 @@ use crate::base::Result;
 use crate::kernel::{Kernel, Lane, MemId, Nest, Op, Strides};
 use crate::types::DType;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// The word that is 0: what a compiler must not know.
@@ -204,6 +205,10 @@ impl Launch {
 
     fn made(device: DeviceRef, nest: Nest, together: bool, ahead: u64) -> Result<std::result::Result<Launch, Refusal>> {
         let traits = device.0.traits();
+        let nest = match nest.kernel.without_division() {
+            Cow::Owned(kernel) => Nest { kernel, ..nest },
+            Cow::Borrowed(_) => nest,
+        };
         traits.admits(device.0.name(), &nest.kernel)?;
         if let Some(why) = traits.too_long(&nest.kernel) {
             return Ok(Err(Refusal(why)));

@@ -120,13 +120,18 @@ fn cast(from: DType, to: DType, x: &str) -> String {
     match (ty(from), ty(to)) {
         (a, b) if a == b => x.to_string(),
         ("i32", "u32") | ("u32", "i32") | ("i64", "u64") | ("u64", "i64") => format!("bitcast<{}>({x})", ty(to)),
-        ("i32", "i64") => format!("i64({x})"),
+        ("i32", "i64") => format!("bitcast<i64>({})", extended(x)),
         ("u32", "u64") => format!("u64({x})"),
-        ("i32", "u64") => format!("bitcast<u64>(i64({x}))"),
+        ("i32", "u64") => extended(x),
         ("u32", "i64") => format!("bitcast<i64>(u64({x}))"),
         ("i64", narrow) => narrowed(&format!("bitcast<u64>({x})"), narrow),
         (_, narrow) => narrowed(x, narrow),
     }
+}
+
+/// The bits of an i32 as an i64. It is not written `i64(x)`, which Mesa's optimiser compares with constants as if it had no sign.
+fn extended(x: &str) -> String {
+    format!("((u64(bitcast<u32>({x})) ^ 0x80000000lu) - 0x80000000lu)")
 }
 
 fn narrowed(x: &str, narrow: &str) -> String {

@@ -289,6 +289,9 @@ fn binary(op: Bin, dtype: DType, x: &str, y: &str) -> String {
         Bin::Xor => "^",
         Bin::Shl => "<<",
         Bin::Shr => ">>",
+        // Only of u64, by what is not 0.
+        Bin::FloorDiv => "/",
+        Bin::Mod | Bin::Fmod => "%",
     };
     let y = if matches!(op, Bin::Shl | Bin::Shr) { format!("u32({y})") } else { y.to_string() };
     fits(dtype, format!("({x} {sign} {y})"))

@@ -1,9 +1,10 @@
-//! Quotients and remainders of integers, which no vector unit has: by way of f64, corrected to be exact, or by shifts.
+//! Quotients and remainders of integers: by shifts, or, since no vector unit has them, by way of f64, corrected to be exact.
 
 use super::Builder;
-use crate::kernel::kir::{Bin, Cmp, Op, Reg, Un};
-use crate::scalar::ElemOp;
+use crate::kernel::kir::{Bin, Cmp, Kernel, Op, Reg, Un};
+use crate::kernel::rebuild::rebuilt;
 use crate::types::{Array, DType};
+use std::borrow::Cow;
 
 /// What is known of a divisor: the same for all that is divided by it.
 struct Divisor {
@@ -20,17 +21,41 @@ struct Divisor {
 const NARROW: f64 = 1.0 / (1u64 << 17) as f64;
 const WIDE: f64 = 1.0 / (1u64 << 36) as f64;
 
+impl Kernel {
+    /// The same for machines that divide no integers, or u64 alone, which f64 does not hold: these never by 0.
+    pub fn without_division(&self) -> Cow<'_, Kernel> {
+        if !self.body.iter().any(|inst| matches!(inst.op, Op::Bin(bin, ..) if bin.divides_integers())) {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(rebuilt(self, |builder, _, op| match *op {
+            Op::Bin(bin, x, y) if bin.divides_integers() => {
+                Some(if builder.dtype(x) == DType::U64 { builder.guarded(bin, x, y) } else { builder.divided(bin, x, y) })
+            }
+            _ => None,
+        }))
+    }
+}
+
 impl Builder {
-    /// `⌊x / y⌋`, its remainder, or the remainder that has the sign of x; 0 where y = 0. `None` for u64, which f64 does not hold.
-    pub(super) fn int_division(&mut self, op: ElemOp, x: Reg, y: Reg) -> Option<Reg> {
+    /// `⌊x / y⌋` or the remainder that has the sign of y; 0 where y = 0.
+    pub(super) fn int_division(&mut self, bin: Bin, x: Reg, y: Reg) -> Reg {
         let dtype = self.dtype(x);
-        if let Some(shift) = self.power_of_two(y).filter(|_| op != ElemOp::Fmod) {
-            let (count, below) = (self.raw(dtype, shift), self.raw(dtype, (1 << shift) - 1));
-            return Some(if op == ElemOp::FloorDiv { self.bin(Bin::Shr, x, count) } else { self.bin(Bin::And, x, below) });
-        }
-        if dtype == DType::U64 {
-            return None;
-        }
+        let Some(shift) = self.power_of_two(y) else { return self.bin(bin, x, y) };
+        let (count, below) = (self.raw(dtype, shift), self.raw(dtype, (1 << shift) - 1));
+        if bin == Bin::FloorDiv { self.bin(Bin::Shr, x, count) } else { self.bin(Bin::And, x, below) }
+    }
+
+    /// A quotient or remainder that is not by 0.
+    fn guarded(&mut self, bin: Bin, x: Reg, y: Reg) -> Reg {
+        let (zero, one) = (self.integer(DType::U64, 0), self.integer(DType::U64, 1));
+        let is_zero = self.cmp(Cmp::Eq, y, zero);
+        let by = self.select(is_zero, one, y);
+        let value = self.bin(bin, x, by);
+        self.select(is_zero, zero, value)
+    }
+    /// A quotient or remainder of integers that are not u64, by way of f64.
+    fn divided(&mut self, bin: Bin, x: Reg, y: Reg) -> Reg {
+        let dtype = self.dtype(x);
         let narrow = dtype.size() < 8;
         let (wide_x, wide_y) = (self.convert(x, DType::I64), self.convert(y, DType::I64));
         let by = self.divisor(wide_y);
@@ -45,14 +70,14 @@ impl Builder {
         let (below, left) = self.whole(Un::Floor, near, rest, &by);
         let quotient = quotient.map_or(below, |q| self.bin(Bin::Add, q, below));
         let (quotient, rest) = self.one_more(quotient, left, &by);
-        let value = match op {
-            ElemOp::FloorDiv => quotient,
-            ElemOp::Mod => rest,
+        let value = match bin {
+            Bin::FloorDiv => quotient,
+            Bin::Mod => rest,
             _ => self.with_sign_of(wide_x, rest, by.y),
         };
         let zero = self.integer(DType::I64, 0);
         let value = self.select(by.is_zero, zero, value);
-        Some(self.convert(value, dtype))
+        self.convert(value, dtype)
     }
 
     /// An i64 to divide by.
@@ -172,10 +197,10 @@ mod tests {
 
     macro_rules! agrees {
         ($t:ident, $dtype:expr, $xs:expr) => {
-            for (op, law) in [
-                (ElemOp::FloorDiv, <$t as Int>::floor_div as fn($t, $t) -> $t),
-                (ElemOp::Mod, <$t as Int>::floor_mod),
-                (ElemOp::Fmod, <$t as Int>::remainder),
+            for (bin, law) in [
+                (Bin::FloorDiv, <$t as Int>::floor_div as fn($t, $t) -> $t),
+                (Bin::Mod, <$t as Int>::floor_mod),
+                (Bin::Fmod, <$t as Int>::remainder),
             ] {
                 let of = |known: Option<i64>| {
                     let mut b = Builder::new();
@@ -184,7 +209,7 @@ mod tests {
                         b.load(mem)
                     });
                     let y = known.map_or(y, |k| b.integer($dtype, k));
-                    let found = b.int_division(op, x, y).expect("it is compiled");
+                    let found = b.divided(bin, x, y);
                     (b, found)
                 };
                 let bits = |x: $t| x as u64 & (u64::MAX >> (64 - $t::BITS));
@@ -192,8 +217,8 @@ mod tests {
                 for &y in &$xs {
                     let one = of(Some(y as i64));
                     for &x in &$xs {
-                        assert_eq!(value(&any, bits(x), bits(y)), bits(law(x, y)), "{op:?} {x} {y}");
-                        assert_eq!(value(&one, bits(x), bits(y)), bits(law(x, y)), "{op:?} {x} by {y}, which is known");
+                        assert_eq!(value(&any, bits(x), bits(y)), bits(law(x, y)), "{bin:?} {x} {y}");
+                        assert_eq!(value(&one, bits(x), bits(y)), bits(law(x, y)), "{bin:?} {x} by {y}, which is known");
                     }
                 }
             }

@@ -35,7 +35,9 @@ impl Builder {
                 let zero = self.integer(dtype, 0);
                 self.greater(x, zero)
             }
-            ElemOp::FloorDiv | ElemOp::Mod | ElemOp::Fmod => return self.int_division(op, x, ins[1]),
+            ElemOp::FloorDiv => self.int_division(Bin::FloorDiv, x, ins[1]),
+            ElemOp::Mod => self.int_division(Bin::Mod, x, ins[1]),
+            ElemOp::Fmod => self.bin(Bin::Fmod, x, ins[1]),
             ElemOp::Pow => return self.int_power(x, ins[1]),
             ElemOp::ShiftLeft => self.shift_left(x, ins[1]),
             ElemOp::ShiftRight => self.shift_right(x, ins[1]),

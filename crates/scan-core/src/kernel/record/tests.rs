@@ -98,8 +98,7 @@ fn agrees(op: ElemOp, dtype: DType) -> bool {
 
 /// True where a row on integers is left to the evaluator.
 fn is_left(op: ElemOp, dtype: DType) -> bool {
-    let divides = matches!(op, ElemOp::FloorDiv | ElemOp::Mod | ElemOp::Fmod);
-    dtype.is_int() && (op == ElemOp::Pow || divides && dtype == DType::U64)
+    dtype.is_int() && op == ElemOp::Pow
 }
 
 #[test]

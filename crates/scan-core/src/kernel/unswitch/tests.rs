@@ -1,6 +1,7 @@
 //! The version that a condition tells does what the whole kernel does.
 
 use super::*;
+use crate::kernel::record::Builder;
 use crate::kernel::testing::{Case, Options, case};
 use crate::kernel::{Lane, verify};
 

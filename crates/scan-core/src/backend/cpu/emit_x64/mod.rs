@@ -50,7 +50,7 @@ use std::sync::{Arc, OnceLock};
 /// # Errors
 /// What the kernel needs and this engine lacks, or that the system gives no executable memory.
 pub fn compile(kernel: &Kernel, isa: Isa, lanes: usize) -> Result<Box<dyn Code>, Refusal> {
-    Ok(Box::new(chosen(kernel, isa, lanes)?))
+    Ok(Box::new(chosen(&kernel.without_division(), isa, lanes)?))
 }
 
 /// The kernel on the vectors that do so many lanes soonest.

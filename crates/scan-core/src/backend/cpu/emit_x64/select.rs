@@ -429,7 +429,7 @@ impl<'a> Selector<'a> {
             Bin::And => [&code::AND_I32, &code::AND_I64],
             Bin::Or => [&code::OR_I32, &code::OR_I64],
             Bin::Xor => [&code::XOR_I32, &code::XOR_I64],
-            _ => return refuse(format!("{bin:?} of integers")),
+            _ => return refuse(format!("{bin:?} of {dtype}")),
         };
         Ok(self.vector(Form::Binary(bin != Bin::Sub), rows[usize::from(size == 8)], size, &[a, b]))
     }

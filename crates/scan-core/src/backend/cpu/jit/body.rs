@@ -1,6 +1,7 @@
 //! Operations of a kernel as instructions of the code generator, per dtype.
 
 use super::convert::convert;
+use super::divide::divided;
 use super::looped::{Done, Fuel};
 use super::pool::Pool;
 use super::select::{compared, converted};
@@ -193,6 +194,9 @@ impl Body<'_, '_> {
         // The second operand may come from memory, where constants are.
         let swap = matches!(bin, Bin::Add | Bin::Mul) && matches!(self.kernel.body[x].op, Op::Const(_));
         let (x, y) = if swap { (self.get(y), self.get(x)) } else { (self.get(x), self.get(y)) };
+        if bin.divides_integers() {
+            return divided(self.builder, bin, dtype, [x, y]);
+        }
         let ins = self.builder.ins();
         match (bin, dtype.is_float()) {
             (Bin::Add, true) => ins.fadd(x, y),
@@ -208,6 +212,7 @@ impl Body<'_, '_> {
             (Bin::Shl, _) => ins.ishl(x, y),
             (Bin::Shr, _) if dtype.is_signed_int() => ins.sshr(x, y),
             (Bin::Shr, _) => ins.ushr(x, y),
+            (Bin::FloorDiv | Bin::Mod | Bin::Fmod, _) => unreachable!("quotients of integers take more than an instruction"),
         }
     }
 

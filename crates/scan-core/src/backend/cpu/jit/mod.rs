@@ -2,6 +2,7 @@
 
 mod body;
 mod convert;
+mod divide;
 mod flat;
 mod isa;
 mod looped;

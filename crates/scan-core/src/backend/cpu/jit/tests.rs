@@ -194,7 +194,10 @@ fn every_operation_of_special_values() {
             d if d.is_float() => {
                 (&[Un::Neg, Un::Abs, Un::Sqrt, Un::Floor, Un::Ceil, Un::Trunc, Un::Round], &[Bin::Add, Bin::Sub, Bin::Mul, Bin::Div])
             }
-            _ => (&[Un::Neg, Un::Not], &[Bin::Add, Bin::Sub, Bin::Mul, Bin::And, Bin::Or, Bin::Xor]),
+            _ => {
+                let divides = [Bin::FloorDiv, Bin::Mod, Bin::Fmod];
+                (&[Un::Neg, Un::Not], &[[Bin::Add, Bin::Sub, Bin::Mul], [Bin::And, Bin::Or, Bin::Xor], divides].concat())
+            }
         };
         unary.iter().for_each(|&un| agrees(&[dtype], dtype, &[xs.clone()], |x| Op::Un(un, x[0])));
         binary.iter().for_each(|&bin| agrees(&[dtype, dtype], dtype, &columns, |x| Op::Bin(bin, x[0], x[1])));

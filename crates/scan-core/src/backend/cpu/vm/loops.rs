@@ -3,6 +3,7 @@
 //! Where only bits matter, integers of one width share the loop of the unsigned one. A bool is a `u8`, 0 or 1.
 
 use super::super::isa::Isa;
+use crate::scalar::int::Int;
 use crate::types::Cast;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -84,7 +85,7 @@ macro_rules! functions {
     )+};
 }
 
-functions! { Neg Abs Not NotBool Sqrt Floor Ceil Trunc Round Add Sub Mul Div And Or Xor Shl Shr Eq Ne Lt Le Fma Choose }
+functions! { Neg Abs Not NotBool Sqrt Floor Ceil Trunc Round Add Sub Mul Div And Or Xor Shl Shr FloorDiv Mod Fmod Eq Ne Lt Le Fma Choose }
 
 f1! {
     Neg |x| -x, f32 f64;
@@ -112,6 +113,9 @@ f2! {
     Xor |x, y| x ^ y, u8 u16 u32 u64;
     Shl |x, y| x.wrapping_shl(y as u32), u8 u16 u32 u64;
     Shr |x, y| x.wrapping_shr(y as u32), i8 i16 i32 i64 u8 u16 u32 u64;
+    FloorDiv |x, y| x.floor_div(y), i8 i16 i32 i64 u8 u16 u32 u64;
+    Mod |x, y| x.floor_mod(y), i8 i16 i32 i64 u8 u16 u32 u64;
+    Fmod |x, y| x.remainder(y), i8 i16 i32 i64 u8 u16 u32 u64;
 }
 
 compare! {

@@ -1,8 +1,8 @@
 //! Which loop runs an instruction.
 
 use super::loops::{
-    Abs, Add, And, Ceil, Choose, Div, Engine, Eq, Floor, Fma, Le, Lt, Mul, Ne, Neg, Not, NotBool, Or, Pair, Round, Shl, Shr, Sqrt, Sub, To,
-    Trunc, Xor, call, copy, gather,
+    Abs, Add, And, Ceil, Choose, Div, Engine, Eq, Floor, FloorDiv, Fma, Fmod, Le, Lt, Mod, Mul, Ne, Neg, Not, NotBool, Or, Pair, Round, Shl,
+    Shr, Sqrt, Sub, To, Trunc, Xor, call, copy, gather,
 };
 use crate::kernel::{Bin, Cmp, Inst, Op, Un};
 use crate::types::DType;
@@ -114,6 +114,9 @@ fn binary<E: Engine>(op: Bin, dtype: DType) -> Pair {
         Bin::Xor => by_width!(dtype, T => E::f2::<T, Xor>()),
         Bin::Shl => by_width!(dtype, T => E::f2::<T, Shl>()),
         Bin::Shr => by_int!(dtype, T => E::f2::<T, Shr>()),
+        Bin::FloorDiv => by_int!(dtype, T => E::f2::<T, FloorDiv>()),
+        Bin::Mod => by_int!(dtype, T => E::f2::<T, Mod>()),
+        Bin::Fmod => by_int!(dtype, T => E::f2::<T, Fmod>()),
     }
 }
 
