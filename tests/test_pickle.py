@@ -70,6 +70,18 @@ def test_loops(through):
     same(through(f)([1.0, 2.0], 4.0), f([1.0, 2.0], 4.0))
 
 
+def test_extents_of_states_stay_those_of_inputs(through):
+    m, k = rs.dmatrix("m"), rs.dscalar("k")
+    out = rs.loop(lambda m, k: (0.4 * m + 0.2 * rs.sin(k), 0.4 * k + 0.2 * rs.tanh(rs.mean(m))), init=[m, k], n_steps=3)
+    f = rs.function([m, k], rs.sum(out[1] * np.array([0.57, 2.43, 0.64])))
+    g = through(f)
+    assert g.text() == f.text() and g.text(optimised=True) == f.text(optimised=True)
+    random = np.random.default_rng(0)
+    for shape in [(2, 4), (1, 1), (5, 3)]:
+        args = random.normal(size=shape), random.normal()
+        same(g(*args), f(*args))
+
+
 def test_constants(through):
     c = rs.constant(np.arange(3), name="c")
     d = through(c)

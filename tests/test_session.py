@@ -109,6 +109,27 @@ def test_until_and_numbers_of_steps():
         three.step()
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda x, h: rs.loop(lambda h: 2 * h + 1, n_steps=x.shape[0], init=h),
+        lambda x, h: rs.loop(lambda k, h: 2 * h + k - k + 1, over=rs.arange(x.shape[0]), init=h),
+        lambda x, h: rs.loop(lambda x, h: 2 * h + 1, over=x, init=h),
+    ],
+    ids=["n_steps", "arange", "a sequence that no step reads"],
+)
+def test_inputs_that_say_only_how_many_steps_there_are(loop):
+    x, h = rs.dvector("x"), rs.dscalar("h")
+    f = rs.function([x, h], loop(x, h))
+    endless = f.session(h=1.0)
+    assert [float(endless.step()) for _ in range(4)] == [3.0, 7.0, 15.0, 31.0] and not endless.stopped
+    ended = f.session(h=1.0, x=np.ones(2))
+    assert [float(ended.step()) for _ in range(2)] == [3.0, 7.0] and ended.stopped
+    with pytest.raises(rs.RscanError) as caught:
+        ended.step()
+    assert caught.value.code == "E0533"
+
+
 def test_a_number_of_steps_that_is_bounded_is_a_value_too():
     x, k = rs.dvector("x"), rs.lscalar("k")
     n = rs.minimum(x.shape[0], rs.minimum(5, k))

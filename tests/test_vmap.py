@@ -48,6 +48,16 @@ def doubling(a):
 
 
 class TestValues:
+    def test_defaults_are_no_arguments(self):
+        def scaled(x, k=2.0):
+            return x * k
+
+        a = np.arange(3.0)
+        np.testing.assert_array_equal(rs.compile(rs.vmap(scaled))(a), 2 * a)
+        np.testing.assert_array_equal(rs.compile(rs.vmap(scaled, in_axes=(0,)))(a), 2 * a)
+        np.testing.assert_array_equal(rs.compile(rs.vmap(scaled))(a, k=a), a * a)
+        np.testing.assert_array_equal(rs.compile(rs.vmap(rs.grad(scaled)))(a), [2, 2, 2])
+
     def test_products(self):
         check(lambda a, w: a @ w, (X, W), (0, None))
         check(lambda w, a: w @ a, (W, X), (None, 0))

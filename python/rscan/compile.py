@@ -89,6 +89,8 @@ class Compiled(Made, Generic[P, R]):
         self._recipe = (type(self), (fn, name, device, progress is True, static, profile, fetch))
         self._name = name or getattr(fn, "__name__", "compiled")
         self._signature = inspect.signature(fn)
+        #: What a transform made sees defaults of the function in it as no arguments of its own: `vmap` maps what it is given.
+        self._fills = not isinstance(fn, Made)
         #: Arguments that the function gets as they are.
         self._static = static
         self._variants: dict[Any, tuple[Function, _Results]] = {}
@@ -177,7 +179,8 @@ class Compiled(Made, Generic[P, R]):
         """Where the inputs of a variant stand among the leaves of its arguments."""
         count = [0]
         bound = self._signature.bind(*[marked(v, count) for v in args], **{k: marked(v, count) for k, v in named.items()})
-        bound.apply_defaults()
+        if self._fills:
+            bound.apply_defaults()
         leaves, _ = _tree.flatten(dict(bound.arguments), lambda v: isinstance(v, Marker) or _is_leaf(v))
         order = [v.at if isinstance(v, Marker) else _Default(v) for v in leaves if isinstance(v, Marker) or _is_value(v)]
         return None if order == list(range(count[0])) else order
@@ -267,7 +270,8 @@ class Compiled(Made, Generic[P, R]):
         except TypeError as error:
             labels, notes = [(here(), ""), (of_function(self._fn), "")], [f"its arguments are {', '.join(self._signature.parameters)}"]
             raise RscanTypeError(f"{self._name}(): {error}", code="E0508", labels=labels, notes=notes) from None
-        bound.apply_defaults()
+        if self._fills:
+            bound.apply_defaults()
         given = {name: _Static(value) if name in self._static else value for name, value in bound.arguments.items()}
         leaves, tree = _tree.flatten(given, _is_leaf)
         names = _tree.paths(tree)
@@ -292,9 +296,7 @@ class Compiled(Made, Generic[P, R]):
         labels = [(of_function(self._fn), "the function")]
         return RscanTypeError(f"{self._name}() returned {what}", code="E0508", labels=labels, helps=[help])
 
-    def _result(
-        self, inputs: list[Variable], arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]
-    ) -> Any:
+    def _result(self, inputs: list[Variable], arrays: list[np.ndarray], tree: _tree.Tree, static: tuple[tuple[int, Any], ...]) -> Any:
         """What the function gives for variables, in calls like that with these arrays. An exception in it says which arguments are None or
         tuples of numbers: they are passed on as they are."""
         values, fixed = iter(inputs), {i: v.value if isinstance(v, _Static) else v for i, v in static}

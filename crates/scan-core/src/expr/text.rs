@@ -6,7 +6,8 @@ use super::splice::splice;
 use crate::bail;
 use crate::base::Result;
 use crate::ir::Value;
-use crate::ir::parse::parse;
+use crate::ir::parse::{Context, parse_with};
+use crate::types::Type;
 
 /// The outputs as the text of a function of `leaves`, which may be any expressions.
 ///
@@ -51,7 +52,8 @@ pub fn to_text(outputs: &[Var], leaves: &[Var], name: &str) -> Result<String> {
 /// # Errors
 /// `E0904` where their number is not that of the parameters; what the parser reports.
 pub fn from_text(text: &str, leaves: &[Var]) -> Result<Vec<Var>> {
-    let (name, graph) = parse(text)?;
+    let types: Vec<Type> = leaves.iter().map(|leaf| leaf.ty().clone()).collect();
+    let (name, graph) = parse_with(text, &Context { leaves: &types, ..Context::default() })?;
     if graph.params().len() != leaves.len() {
         bail!(Parse, "E0904", "`{name}` has {} parameters, and {} leaves were given", graph.params().len(), leaves.len());
     }

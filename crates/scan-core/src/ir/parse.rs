@@ -9,7 +9,7 @@ use super::literal;
 use super::op::{Attr, ExternRef, Op, Outs};
 use crate::base::words::{self, Cursor, Tok};
 use crate::base::{Diagnostic, Result, Span};
-use crate::types::{Array, DType, Sym, Type};
+use crate::types::{Array, DType, Dim, Type};
 use rustc_hash::FxHashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -51,13 +51,15 @@ pub struct Context<'a> {
     pub tensors: &'a dyn Fn(&str) -> Option<Array>,
     /// The source of the line that a comment names, by file and number.
     pub lines: &'a dyn Fn(&str, u32) -> Option<Arc<str>>,
+    /// The types of what takes the place of the parameters; none where nothing does.
+    pub leaves: &'a [Type],
     /// So many tokens and comments at most: memory for a text is a multiple of their number.
     pub most: usize,
 }
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Context { ops: &|_, _| None, tensors: &|_| None, lines: &|_, _| None, most: usize::MAX }
+        Context { ops: &|_, _| None, tensors: &|_| None, lines: &|_, _| None, leaves: &[], most: usize::MAX }
     }
 }
 
@@ -145,7 +147,7 @@ impl<'t> Name<'t> {
 
 struct Parser<'t> {
     cursor: Cursor<'t>,
-    dims: FxHashMap<&'t str, Sym>,
+    dims: FxHashMap<&'t str, Dim>,
     context: &'t Context<'t>,
     depth: usize,
 }
@@ -204,7 +206,7 @@ impl<'t> Parser<'t> {
         self.list('(', ')', |p| {
             let name = p.name("a parameter")?;
             p.expect(':')?;
-            let ty = p.ty()?;
+            let ty = p.parameter(p.context.leaves.get(scope.graph.params().len()))?;
             let value = scope.graph.param(ty, name.given());
             p.define(&mut scope, name.text, name.at, Ref::Value(value))
         })?;

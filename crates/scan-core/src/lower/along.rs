@@ -196,16 +196,15 @@ impl Lowering<'_> {
             .into_iter()
             .map(|lane| {
                 let p = self.powers(&lane, dtype)?;
-                let log = self.elem(ElemOp::Log, DType::F64, &[p.sum])?;
-                let sum = self.elem(ElemOp::Add, DType::F64, &[p.top, log])?;
-                let finite = self.elem(ElemOp::IsFinite, DType::F64, &[p.top])?;
+                let log = self.elem(ElemOp::Log, dtype, &[p.sum])?;
+                let sum = self.elem(ElemOp::Add, dtype, &[p.top, log])?;
+                let finite = self.elem(ElemOp::IsFinite, dtype, &[p.top])?;
                 let mut other = p.top;
-                for &x in p.wide.iter().rev() {
+                for &x in p.lane.iter().rev() {
                     let nan = self.builder.cmp(Cmp::Ne, x, x);
                     other = self.builder.select(nan, x, other);
                 }
-                let out = self.builder.select(finite, sum, other);
-                Ok(self.builder.convert(out, dtype))
+                Ok(self.builder.select(finite, sum, other))
             })
             .collect()
     }
@@ -215,33 +214,28 @@ impl Lowering<'_> {
         let dtype = self.graph().ty(node.outs[0]).dtype;
         self.each_lane(node.ins[0], &[axis], |cx, lane| {
             let p = cx.powers(&lane, dtype)?;
-            let total = if log { cx.elem(ElemOp::Log, DType::F64, &[p.sum])? } else { p.sum };
+            let total = if log { cx.elem(ElemOp::Log, dtype, &[p.sum])? } else { p.sum };
             let (op, of) = if log { (ElemOp::Sub, &p.differences) } else { (ElemOp::Div, &p.powers) };
-            let made = of.iter().map(|&x| cx.elem(op, DType::F64, &[x, total])).collect::<Lowered<Vec<_>>>()?;
-            Ok(made.into_iter().map(|r| cx.builder.convert(r, dtype)).collect())
+            of.iter().map(|&x| cx.elem(op, dtype, &[x, total])).collect()
         })
     }
 
-    /// The exponentials of a lane in f64, of which the largest is 1.
+    /// The exponentials of a lane, of which the largest is 1.
     fn powers(&mut self, lane: &[Reg], dtype: DType) -> Lowered<Powers> {
         if lane.len() > POWERS {
             return refuse(format!("exponentials of {} elements", lane.len()));
         }
-        let mut wide = vec![];
-        for &x in lane {
-            let x = self.builder.convert(x, dtype);
-            wide.push(self.builder.convert(x, DType::F64));
-        }
-        let top = self.largest(&wide);
-        let differences = wide.iter().map(|&x| self.elem(ElemOp::Sub, DType::F64, &[x, top])).collect::<Lowered<Vec<_>>>()?;
-        let powers = differences.iter().map(|&x| self.elem(ElemOp::Exp, DType::F64, &[x])).collect::<Lowered<Vec<_>>>()?;
-        let sum = self.reduce(ReduceKind::Sum, DType::F64, &powers)?;
-        Ok(Powers { wide, top, differences, powers, sum })
+        let lane: Vec<Reg> = lane.iter().map(|&x| self.builder.convert(x, dtype)).collect();
+        let top = self.largest(&lane, dtype);
+        let differences = lane.iter().map(|&x| self.elem(ElemOp::Sub, dtype, &[x, top])).collect::<Lowered<Vec<_>>>()?;
+        let powers = differences.iter().map(|&x| self.elem(ElemOp::Exp, dtype, &[x])).collect::<Lowered<Vec<_>>>()?;
+        let sum = self.reduce(ReduceKind::Sum, dtype, &powers)?;
+        Ok(Powers { lane, top, differences, powers, sum })
     }
 
-    /// As `slices::largest`: the largest number, in parts of eight, whose order tells which of two zeros it is.
-    fn largest(&mut self, x: &[Reg]) -> Reg {
-        let least = self.number(DType::F64, f64::NEG_INFINITY);
+    /// As `Slices::largest`: the largest number, in parts of eight, whose order tells which of two zeros it is.
+    fn largest(&mut self, x: &[Reg], dtype: DType) -> Reg {
+        let least = self.number(dtype, f64::NEG_INFINITY);
         let mut greater = |m: Reg, x: Reg| {
             let above = self.builder.cmp(Cmp::Lt, m, x);
             self.builder.select(above, x, m)
@@ -258,7 +252,7 @@ impl Lowering<'_> {
 
 /// What softmax and its kin have in common.
 struct Powers {
-    wide: Vec<Reg>,
+    lane: Vec<Reg>,
     top: Reg,
     differences: Vec<Reg>,
     powers: Vec<Reg>,

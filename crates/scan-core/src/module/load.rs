@@ -22,6 +22,7 @@ pub(super) fn load(Contents { texts, tensors }: Contents, bytes: usize, find: &R
         tensors: &|name| tensors.get(name).cloned(),
         lines: &|file, line| lines.get(&format!("{file}:{line}")).map(|text| text.as_str().into()),
         most: container::most_words(bytes),
+        leaves: &[],
     };
     let graphs = parse_module(text(&texts, "rscan.text")?, &context).map_err(missing)?;
     if graphs.len() != rows.functions.len() {

@@ -4,8 +4,8 @@ use super::dft;
 use super::log_matmul::{self, Size};
 use super::matmul::{self, Product};
 use super::reduce;
-use super::softmax::{self, Of};
-use super::support::{Lanes, Real, drop_axes};
+use super::softmax::{self, Exponents, Of, Scratch};
+use super::support::{Lanes, drop_axes};
 use super::triangle::cholesky;
 use crate::base::Result;
 use crate::ir::op::*;
@@ -114,7 +114,7 @@ impl Direct {
     ///
     /// # Errors
     /// An interruption.
-    pub fn run_f64(&self, cx: &mut EvalCx, ins: &[&[f64]], out: &mut [f64], scratch: &mut Vec<f64>) -> Result<bool> {
+    pub fn run_f64(&self, cx: &mut EvalCx, ins: &[&[f64]], out: &mut [f64], scratch: &mut Scratch) -> Result<bool> {
         let six = || std::array::from_fn(|i| ins[i]);
         let mut written = |found: Option<Vec<f64>>| found.map(|found| out.copy_from_slice(&found)).is_some();
         match *self {
@@ -133,11 +133,11 @@ impl Direct {
     }
 
     /// On f32.
-    pub fn run_f32(&self, ins: &[&[f32]], out: &mut [f32], scratch: &mut Vec<f64>) {
+    pub fn run_f32(&self, ins: &[&[f32]], out: &mut [f32], scratch: &mut Scratch) {
         self.run_lanes(ins, out, scratch);
     }
 
-    fn run_lanes<T: Real + Product>(&self, ins: &[&[T]], out: &mut [T], scratch: &mut Vec<f64>) {
+    fn run_lanes<T: Exponents + Product>(&self, ins: &[&[T]], out: &mut [T], scratch: &mut Scratch) {
         match *self {
             Direct::Lanes(of, lanes) => softmax::compute(of, lanes, ins[0], out, scratch, &mut |_| Ok(())).unwrap_or(()),
             Direct::Reduce(kind, lanes) => reduce::compute(kind, lanes, ins[0], out, &mut |_| Ok(())).unwrap_or(()),

@@ -31,7 +31,8 @@
 
 use super::matmul::{Outer as _, Product as _};
 use super::softmax::log_sum_exp;
-use crate::scalar::{Host, Lanes as _, slices};
+use crate::scalar::slices::{self, Slices};
+use crate::scalar::{Host, Lanes as _};
 use crate::types::memory;
 
 /// Sums below this are computed by the formula.
@@ -118,7 +119,7 @@ impl Formula<'_> {
 /// `log_matmul_powers`, of rows of k elements.
 pub(crate) fn powers(k: usize, a: &[f64], out: &mut [f64]) {
     for (a, out) in a.chunks_exact(k.max(1)).zip(out.chunks_exact_mut(k.max(1))) {
-        slices::exp_of_differences(a, slices::largest(a), out);
+        f64::exp_of_differences(a, f64::largest(a), out);
     }
 }
 
@@ -131,7 +132,7 @@ pub(crate) fn sums(size: Size, powers: &[f64], power: &[f64], out: &mut [f64]) {
 pub(crate) fn forward(size: Size, [a, w, sums, top]: [&[f64]; 4], y: &mut [f64]) {
     let Size { m: rows, k, n } = size;
     for t in 0..rows {
-        let (m, sums, y) = (slices::largest(row(a, t, k)), row(sums, t, n), &mut y[t * n..(t + 1) * n]);
+        let (m, sums, y) = (f64::largest(row(a, t, k)), row(sums, t, n), &mut y[t * n..(t + 1) * n]);
         if !slices::logs_of_sums(m, top, sums, LEAST, y) {
             for (j, (y, sum)) in y.iter_mut().zip(sums).enumerate() {
                 if !(LEAST..=1.0 / LEAST).contains(sum) || !y.is_finite() {

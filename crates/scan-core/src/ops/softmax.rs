@@ -1,12 +1,12 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
 use super::reduce::{BLOCK, Pause, halved, keep_axes};
-use super::support::{Lanes, Real, check_axes, drop_axes, exactly, is_float, lanes_over, none, one};
+use super::support::{Lanes, Number, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::batch::behind;
 use crate::ir::op::*;
 use crate::ir::{Graph, Value};
-use crate::scalar::slices::{self, BESIDE};
+use crate::scalar::slices::{BESIDE, Slices};
 use crate::scalar::{Host, Lanes as _};
 use crate::types::{Array, DType, Dim, Extents, Type, memory};
 
@@ -124,64 +124,99 @@ fn computed(cx: &mut EvalCx, of: Of, x: &Array, lanes: Lanes, shape: &[usize]) -
     let mut out = Array::zeros(x.dtype(), shape);
     let pause: Pause = &mut |work| cx.worked(work);
     match x.dtype() {
-        DType::F32 => compute::<f32>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![], pause)?,
-        _ => compute::<f64>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut vec![], pause)?,
+        DType::F32 => compute::<f32>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut Scratch::default(), pause)?,
+        _ => compute::<f64>(of, lanes, x.as_slice(), out.as_mut_slice(), &mut Scratch::default(), pause)?,
     }
     Ok(out)
 }
 
-/// As [`Of`] says, lane by lane in f64. With the maximum m of the numbers of a lane the sum `Σ exp(x − m)` is taken in the order of
+/// Memory to be used again.
+#[derive(Default, Debug)]
+pub(crate) struct Scratch {
+    narrow: Vec<f32>,
+    wide: Vec<f64>,
+}
+
+/// Floats, of which exponentials along an axis are made.
+pub(crate) trait Exponents: Number + Slices {
+    /// So many elements of scratch.
+    fn room(scratch: &mut Scratch, n: usize) -> &mut [Self];
+    /// `log(x)`
+    fn log(self) -> Self;
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+}
+
+macro_rules! exponents {
+    ($($t:ident $own:ident),+) => {$(
+        impl Exponents for $t {
+            fn room(scratch: &mut Scratch, n: usize) -> &mut [$t] {
+                memory::resize(&mut scratch.$own, n, 0.0);
+                &mut scratch.$own[..n]
+            }
+            fn log(self) -> $t {
+                Host::<$t>::CX.log(self)
+            }
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+        }
+    )+};
+}
+
+exponents!(f32 narrow, f64 wide);
+
+/// As [`Of`] says, lane by lane in the dtype of the elements. With the maximum m of the numbers of a lane the sum `Σ exp(x − m)` is taken in the order of
 /// every sum.
 ///
 /// # Errors
 /// An interruption.
-pub(crate) fn compute<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
+pub(crate) fn compute<T: Exponents>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Scratch, pause: Pause) -> Result<()> {
     match lanes.n {
         1..=SHORT if lanes.count() > 1 => compute_beside(of, lanes, x, out, scratch, pause),
         _ => compute_one_by_one(of, lanes, x, out, scratch, pause),
     }
 }
 
-fn compute_one_by_one<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
+fn compute_one_by_one<T: Exponents>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Scratch, pause: Pause) -> Result<()> {
     let n = lanes.n;
-    memory::resize(scratch, 2 * n, 0.0);
-    let (wide, powers) = scratch[..2 * n].split_at_mut(n);
+    let (own, powers) = T::room(scratch, 2 * n).split_at_mut(n);
     for (at, start) in lanes.starts().enumerate() {
         pause(COSTLY * n)?;
         let place = |k: usize| start + k * lanes.step;
-        wide.iter_mut().enumerate().for_each(|(k, w)| *w = x[place(k)].wide());
-        let m = slices::largest(wide);
-        slices::exp_of_differences(wide, m, powers);
+        own.iter_mut().enumerate().for_each(|(k, own)| *own = x[place(k)]);
+        let m = T::largest(own);
+        T::exp_of_differences(own, m, powers);
         let sum = sum(powers);
         match of {
             Of::LogSumExp => {
-                out[at] = T::narrow(log_of_sum(m, sum, wide));
+                out[at] = log_of_sum(m, sum, own);
                 continue;
             }
-            Of::Softmax => slices::quotients_by(powers, sum),
+            Of::Softmax => T::quotients_by(powers, sum),
             Of::LogSoftmax => {
-                let log = Host::<f64>::CX.log(sum);
-                powers.iter_mut().zip(&*wide).for_each(|(out, x)| *out = (x - m) - log);
+                let log = sum.log();
+                powers.iter_mut().zip(&*own).for_each(|(out, &x)| *out = (x - m) - log);
             }
         }
         match lanes.step {
-            1 => out[start..start + n].iter_mut().zip(&*powers).for_each(|(out, x)| *out = T::narrow(*x)),
-            _ => powers.iter().enumerate().for_each(|(k, x)| out[place(k)] = T::narrow(*x)),
+            1 => out[start..start + n].copy_from_slice(powers),
+            _ => powers.iter().enumerate().for_each(|(k, x)| out[place(k)] = *x),
         }
     }
     Ok(())
 }
 
 /// As [`compute_one_by_one`], of many lanes at a time whose elements are put side by side: vectors then hold elements of several lanes.
-fn compute_beside<T: Real>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Vec<f64>, pause: Pause) -> Result<()> {
+fn compute_beside<T: Exponents>(of: Of, lanes: Lanes, x: &[T], out: &mut [T], scratch: &mut Scratch, pause: Pause) -> Result<()> {
     let together = (NEAR / lanes.n).clamp(8, BESIDE) / 8 * 8;
-    memory::resize(scratch, 2 * lanes.n * together, 0.0);
+    let room = T::room(scratch, 2 * lanes.n * together);
     for first in (0..lanes.count()).step_by(together) {
         let count = together.min(lanes.count() - first);
         pause(COSTLY * lanes.n * count)?;
         let width = count.next_multiple_of(8);
-        let (wide, powers) = scratch[..2 * lanes.n * width].split_at_mut(lanes.n * width);
-        Block { lanes, first, count, width }.compute(of, x, wide, powers, out);
+        let (own, powers) = room[..2 * lanes.n * width].split_at_mut(lanes.n * width);
+        Block { lanes, first, count, width }.compute(of, x, own, powers, out);
     }
     Ok(())
 }
@@ -196,23 +231,23 @@ struct Block {
 }
 
 impl Block {
-    fn compute<T: Real>(&self, of: Of, x: &[T], wide: &mut [f64], powers: &mut [f64], out: &mut [T]) {
+    fn compute<T: Exponents>(&self, of: Of, x: &[T], own: &mut [T], powers: &mut [T], out: &mut [T]) {
         if self.width != self.count {
-            wide.chunks_exact_mut(self.width).for_each(|row| row[self.count..].fill(0.0));
+            own.chunks_exact_mut(self.width).for_each(|row| row[self.count..].fill(T::default()));
         }
-        self.each(|lane, count, start| self.gather(&x[start..], wide, lane, count));
-        let (mut tops, mut sums) = ([0.0; BESIDE], [0.0; BESIDE]);
+        self.each(|lane, count, start| self.gather(&x[start..], own, lane, count));
+        let (mut tops, mut sums) = ([T::default(); BESIDE], [T::default(); BESIDE]);
         let (tops, sums) = (&mut tops[..self.width], &mut sums[..self.width]);
-        slices::powers_beside(wide, tops, powers, sums);
+        T::powers_beside(own, tops, powers, sums);
         match of {
-            Of::LogSumExp => return logs(tops, sums, wide, &mut out[self.first..self.first + self.count]),
-            Of::Softmax => slices::quotients_beside(powers, sums),
+            Of::LogSumExp => return logs(tops, sums, own, &mut out[self.first..self.first + self.count]),
+            Of::Softmax => T::quotients_beside(powers, sums),
             Of::LogSoftmax => {
-                slices::logs(sums);
-                slices::differences_beside(wide, tops, sums);
+                T::logs(sums);
+                T::differences_beside(own, tops, sums);
             }
         }
-        let from = if of == Of::Softmax { powers } else { wide };
+        let from = if of == Of::Softmax { powers } else { own };
         self.each(|lane, count, start| self.scatter(from, &mut out[start..], lane, count));
     }
 
@@ -231,34 +266,34 @@ impl Block {
         }
     }
 
-    fn gather<T: Real>(&self, x: &[T], wide: &mut [f64], lane: usize, count: usize) {
+    fn gather<T: Exponents>(&self, x: &[T], own: &mut [T], lane: usize, count: usize) {
         let Lanes { n, step, .. } = self.lanes;
-        for (k, row) in wide.chunks_exact_mut(self.width).enumerate() {
+        for (k, row) in own.chunks_exact_mut(self.width).enumerate() {
             let row = &mut row[lane..lane + count];
             match step {
-                1 => row.iter_mut().zip(x[k..].iter().step_by(n)).for_each(|(w, x)| *w = x.wide()),
-                _ => row.iter_mut().zip(&x[k * step..]).for_each(|(w, x)| *w = x.wide()),
+                1 => row.iter_mut().zip(x[k..].iter().step_by(n)).for_each(|(own, x)| *own = *x),
+                _ => row.iter_mut().zip(&x[k * step..]).for_each(|(own, x)| *own = *x),
             }
         }
     }
 
-    fn scatter<T: Real>(&self, from: &[f64], out: &mut [T], lane: usize, count: usize) {
+    fn scatter<T: Exponents>(&self, from: &[T], out: &mut [T], lane: usize, count: usize) {
         let Lanes { n, step, .. } = self.lanes;
         for (k, row) in from.chunks_exact(self.width).enumerate() {
             let row = &row[lane..lane + count];
             match step {
-                1 => out[k..].iter_mut().step_by(n).zip(row).for_each(|(out, x)| *out = T::narrow(*x)),
-                _ => out[k * step..].iter_mut().zip(row).for_each(|(out, x)| *out = T::narrow(*x)),
+                1 => out[k..].iter_mut().step_by(n).zip(row).for_each(|(out, x)| *out = *x),
+                _ => out[k * step..].iter_mut().zip(row).for_each(|(out, x)| *out = *x),
             }
         }
     }
 }
 
-fn logs<T: Real>(tops: &[f64], sums: &mut [f64], wide: &[f64], out: &mut [T]) {
-    slices::logs(sums);
+fn logs<T: Exponents>(tops: &[T], sums: &mut [T], own: &[T], out: &mut [T]) {
+    T::logs(sums);
     for (l, (out, (m, log))) in out.iter_mut().zip(tops.iter().zip(sums)).enumerate() {
-        let lane = wide[l..].iter().step_by(tops.len());
-        *out = T::narrow(if m.is_finite() { m + *log } else { without_sum(*m, lane) });
+        let lane = own[l..].iter().step_by(tops.len());
+        *out = if m.is_finite() { *m + *log } else { without_sum(*m, lane) };
     }
 }
 
@@ -272,30 +307,27 @@ const SHORT: usize = 48;
 const COSTLY: usize = 8;
 
 /// In the order of every sum.
-fn sum(x: &[f64]) -> f64 {
+fn sum<T: Exponents>(x: &[T]) -> T {
     if x.len() <= BLOCK {
-        return slices::sum(x);
+        return T::sum(x);
     }
     let (first, second) = x.split_at(halved(0, x.len()));
     sum(first) + sum(second)
 }
 
-fn log_of_sum(m: f64, sum: f64, x: &[f64]) -> f64 {
-    match m.is_finite() {
-        true => m + Host::<f64>::CX.log(sum),
-        false => without_sum(m, x.iter()),
-    }
+fn log_of_sum<T: Exponents>(m: T, sum: T, x: &[T]) -> T {
+    if m.is_finite() { m + sum.log() } else { without_sum(m, x.iter()) }
 }
 
 /// The result where the maximum is not finite: the first NaN, else that.
-fn without_sum<'a>(m: f64, mut x: impl Iterator<Item = &'a f64>) -> f64 {
-    x.find(|x| x.is_nan()).copied().unwrap_or(m)
+fn without_sum<'a, T: Exponents>(m: T, mut x: impl Iterator<Item = &'a T>) -> T {
+    x.find(|x| is_nan(**x)).copied().unwrap_or(m)
 }
 
 /// `log Σ exp(x)`; `powers` is as long as x and overwritten.
 pub(super) fn log_sum_exp(x: &[f64], powers: &mut [f64]) -> f64 {
-    let m = slices::largest(x);
-    slices::exp_of_differences(x, m, powers);
+    let m = f64::largest(x);
+    f64::exp_of_differences(x, m, powers);
     log_of_sum(m, sum(powers), x)
 }
 
@@ -342,11 +374,23 @@ mod tests {
         for of in [Of::LogSumExp, Of::Softmax, Of::LogSoftmax] {
             let per_row = if of == Of::LogSumExp { 1 } else { n };
             let (mut all, mut alone) = (vec![0.0; rows * per_row], vec![0.0; rows * per_row]);
-            let of_all = compute(of, Lanes::along(&[rows, n], 1), &x, &mut all, &mut vec![], &mut |_| Ok(()));
+            let of_all = compute(of, Lanes::along(&[rows, n], 1), &x, &mut all, &mut Scratch::default(), &mut |_| Ok(()));
             let of_each = x.chunks(n).zip(alone.chunks_mut(per_row));
             assert!(of_all.is_ok());
-            of_each.for_each(|(x, out)| compute(of, Lanes::along(&[n], 0), x, out, &mut vec![], &mut |_| Ok(())).unwrap());
+            of_each.for_each(|(x, out)| compute(of, Lanes::along(&[n], 0), x, out, &mut Scratch::default(), &mut |_| Ok(())).unwrap());
             assert_eq!(all, alone);
+        }
+    }
+
+    #[test]
+    fn float32_is_right_to_a_few_units_in_the_last_place() {
+        for n in [1, 3, 16, 47, 300, 5000] {
+            let wide = sample(&[3, n], 8);
+            let narrow = wide.cast(DType::F32);
+            let exact = |op: Softmax| apply(op, &[narrow.cast(DType::F64)]).to_f64_vec();
+            assert_close(&apply(Softmax { axis: 1 }, &[narrow.clone()]).to_f64_vec(), &exact(Softmax { axis: 1 }), 5e-7, "softmax");
+            let sums = apply(over(&[1], false), &[narrow.cast(DType::F64)]).to_f64_vec();
+            assert_close(&apply(over(&[1], false), &[narrow]).to_f64_vec(), &sums, 5e-7, "logsumexp");
         }
     }
 

@@ -8,9 +8,9 @@ use crate::scalar::ElemOp;
 use crate::types::shape::count;
 use crate::types::{DType, Extents};
 
-/// What the exponentials of a lane have in common, in f64.
+/// What the exponentials of a lane have in common.
 struct Powers {
-    wide: Value,
+    x: Value,
     /// The largest number.
     top: Value,
     differences: Value,
@@ -19,12 +19,12 @@ struct Powers {
 }
 
 impl Op {
-    /// Adds to a graph what computes the result of the op for an input of known extents by sums and extremes of few elements, and elementwise ops, in
+    /// Adds to a graph what computes the result of the op for an input of known extents by sums and extremes of few elements, and elementwise ops, of
     /// f64 if that is quick; `None` where the op is not one of those that are made of them.
     pub fn spelled(&self, g: &mut Graph, x: Value, quick_in_f64: bool) -> Option<Value> {
-        let wide = match self {
+        Some(match self {
             Op::Reduce(op) => return reductions::spelled(g, x, op),
-            _ if !quick_in_f64 => return None,
+            _ if !quick_in_f64 && g.ty(x).dtype.to_float() == DType::F64 => return None,
             Op::Softmax(Softmax { axis }) => {
                 let p = powers(g, x, *axis)?;
                 g.div(p.powers, p.sum)
@@ -37,13 +37,12 @@ impl Op {
             Op::LogSumExp(LogSumExp { axes, keepdims }) if axes.len() == 1 => {
                 let p = powers(g, x, axes[0])?;
                 let (log, finite) = (g.log(p.sum), g.emit(Op::Elem(ElemOp::IsFinite), &[p.top]));
-                let (sum, other) = (g.add(p.top, log), largest(g, p.wide, axes[0]));
+                let (sum, other) = (g.add(p.top, log), largest(g, p.x, axes[0]));
                 let found = g.select(finite, sum, other);
                 if *keepdims { found } else { g.squeeze(found, axes) }
             }
             _ => return None,
-        };
-        Some(g.cast(wide, g.ty(x).dtype.to_float()))
+        })
     }
 }
 
@@ -59,13 +58,13 @@ fn largest(g: &mut Graph, x: Value, axis: usize) -> Value {
 /// Exponentials along an axis; `None` where it has no elements.
 fn powers(g: &mut Graph, x: Value, axis: usize) -> Option<Powers> {
     extents(g, x).filter(|extents| count(extents) > 0)?;
-    let float = g.cast(x, g.ty(x).dtype.to_float());
-    let wide = g.cast(float, DType::F64);
-    let (low, is_number) = (g.number(DType::F64, f64::NEG_INFINITY), g.eq(wide, wide));
-    let numbers = g.select(is_number, wide, low);
+    let dtype = g.ty(x).dtype.to_float();
+    let x = g.cast(x, dtype);
+    let (low, is_number) = (g.number(dtype, f64::NEG_INFINITY), g.eq(x, x));
+    let numbers = g.select(is_number, x, low);
     let top = largest(g, numbers, axis);
-    let differences = g.sub(wide, top);
+    let differences = g.sub(x, top);
     let powers = g.exp(differences);
     let sum = g.sum(powers, &[axis], true);
-    Some(Powers { wide, top, differences, powers, sum })
+    Some(Powers { x, top, differences, powers, sum })
 }

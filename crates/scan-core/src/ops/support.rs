@@ -93,32 +93,6 @@ numbers! {
     f64: 0.0, 1.0, |a, b| a + b, |a, b| a * b;
 }
 
-/// Floats, which may be computed with in f64.
-pub(crate) trait Real: Number {
-    /// As f64.
-    fn wide(self) -> f64;
-    /// The nearest to x.
-    fn narrow(x: f64) -> Self;
-}
-
-impl Real for f32 {
-    fn wide(self) -> f64 {
-        f64::from(self)
-    }
-    fn narrow(x: f64) -> f32 {
-        x as f32
-    }
-}
-
-impl Real for f64 {
-    fn wide(self) -> f64 {
-        self
-    }
-    fn narrow(x: f64) -> f64 {
-        x
-    }
-}
-
 /// True for NaN.
 pub(super) fn is_nan<T: Element>(x: T) -> bool {
     x.partial_cmp(&x).is_none()

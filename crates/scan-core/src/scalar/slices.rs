@@ -6,6 +6,8 @@ use super::lanes::fused;
 use super::leaves::{cholesky_leaf_of, substitute_leaf_of};
 use super::philox::{self, Key};
 use super::{Lanes, math};
+use crate::types::Element;
+use std::ops::{Add, AddAssign, DivAssign, Sub};
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
@@ -48,9 +50,9 @@ fn machine() -> Width {
 pub const BESIDE: usize = 64;
 
 macro_rules! slices {
-    ($($(#[$doc:meta])+ pub fn $name:ident($($x:ident: $ty:ty),*) $(-> $out:ty)? = $body:ident of $t:ident;)+) => {$(
-        $(#[$doc])+
-        pub fn $name($($x: $ty),*) $(-> $out)? {
+    ($t:ident: $($(#[$doc:meta])* $vis:vis fn $name:ident($($x:ident: $ty:ty),*) $(-> $out:ty)? = $body:ident;)+) => {$(
+        $(#[$doc])*
+        $vis fn $name($($x: $ty),*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
@@ -73,66 +75,92 @@ macro_rules! slices {
     )+};
 }
 
-slices! {
+/// Slices of a dtype of floats.
+pub trait Slices: Element + PartialOrd + Add<Output = Self> + Sub<Output = Self> + AddAssign + DivAssign {
+    /// −∞
+    const LEAST: Self;
     /// The largest element that is a number; −∞ where there is none.
-    pub fn largest(x: &[f64]) -> f64 = largest_of of f64;
+    fn largest(x: &[Self]) -> Self;
     /// `out = exp(x − less)`
-    pub fn exp_of_differences(x: &[f64], less: f64, out: &mut [f64]) = exp_of_differences_of of f64;
+    fn exp_of_differences(x: &[Self], less: Self, out: &mut [Self]);
     /// Of at most [`BESIDE`] lanes whose elements lie side by side, row by row: `tops`, the largest of each; `out = exp(x − tops)`; and
-    /// the sums of those, for rows of at most 256 as [`sum`] takes them.
-    pub fn powers_beside(x: &[f64], tops: &mut [f64], out: &mut [f64], sums: &mut [f64]) = powers_beside_of of f64;
+    /// the sums of those, for rows of at most 256 as [`sum`](Slices::sum) takes them.
+    fn powers_beside(x: &[Self], tops: &mut [Self], out: &mut [Self], sums: &mut [Self]);
     /// The sum of at most 256 elements: of eight parts, each of every eighth element, as a tree.
-    pub fn sum(x: &[f64]) -> f64 = sum_of of f64;
+    fn sum(x: &[Self]) -> Self;
     /// `x = x / divisor`
-    pub fn quotients_by(x: &mut [f64], divisor: f64) = quotients_by_of of f64;
+    fn quotients_by(x: &mut [Self], divisor: Self);
     /// `x = x / divisors`, row by row.
-    pub fn quotients_beside(x: &mut [f64], divisors: &[f64]) = quotients_beside_of of f64;
+    fn quotients_beside(x: &mut [Self], divisors: &[Self]);
     /// `x = (x − less) − and`, row by row.
-    pub fn differences_beside(x: &mut [f64], less: &[f64], and: &[f64]) = differences_beside_of of f64;
+    fn differences_beside(x: &mut [Self], less: &[Self], and: &[Self]);
     /// `x = log(x)`
-    pub fn logs(x: &mut [f64]) = logs_of of f64;
+    fn logs(x: &mut [Self]);
+}
+
+macro_rules! slices_of {
+    ($($t:ident)+) => {$(
+        impl Slices for $t {
+            const LEAST: $t = $t::NEG_INFINITY;
+            slices! { $t:
+                fn largest(x: &[$t]) -> $t = largest_of;
+                fn exp_of_differences(x: &[$t], less: $t, out: &mut [$t]) = exp_of_differences_of;
+                fn powers_beside(x: &[$t], tops: &mut [$t], out: &mut [$t], sums: &mut [$t]) = powers_beside_of;
+                fn sum(x: &[$t]) -> $t = sum_of;
+                fn quotients_by(x: &mut [$t], divisor: $t) = quotients_by_of;
+                fn quotients_beside(x: &mut [$t], divisors: &[$t]) = quotients_beside_of;
+                fn differences_beside(x: &mut [$t], less: &[$t], and: &[$t]) = differences_beside_of;
+                fn logs(x: &mut [$t]) = logs_of;
+            }
+        }
+    )+};
+}
+
+slices_of!(f32 f64);
+
+slices! { f64:
     /// `out = (base + tops) + log(sums)`; true where all sums lie in `[least, 1/least]` and all results are finite.
-    pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of of f64;
+    pub fn logs_of_sums(base: f64, tops: &[f64], sums: &[f64], least: f64, out: &mut [f64]) -> bool = logs_of_sums_of;
     /// `out = cts / sums` where sums lie in `[least, 1/least]`, tops are finite and quotients lie in `[−most, most]`, else NaN.
-    pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) = quotients_of of f64;
+    pub fn quotients(cts: &[f64], sums: &[f64], tops: &[f64], least: f64, most: f64, out: &mut [f64]) = quotients_of;
     /// The blocks of a stream of random numbers from the n-th on.
-    pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of of f64;
+    pub fn blocks(key: Key, n: u64, out: &mut [[u32; 4]]) = blocks_of;
     /// The block of each of several streams of random numbers.
-    pub fn blocks_of_each(keys: &[Key], n: &[u64], out: &mut [[u32; 4]]) = blocks_of_each_of of f64;
+    pub fn blocks_of_each(keys: &[Key], n: &[u64], out: &mut [[u32; 4]]) = blocks_of_each_of;
     /// True where an element is NaN.
-    pub fn any_nan(x: &[f64]) -> bool = any_nan_of of f64;
+    pub fn any_nan(x: &[f64]) -> bool = any_nan_of;
     /// Rows of a triangular factor of a positive definite matrix ([`leaves`](super::leaves)).
-    pub fn cholesky_leaf(u: &mut [f64], width: usize, lo: usize, m: usize) -> bool = cholesky_leaf_of of f64;
+    pub fn cholesky_leaf(u: &mut [f64], width: usize, lo: usize, m: usize) -> bool = cholesky_leaf_of;
     /// Rows of the solution of a triangular system ([`leaves`](super::leaves)).
-    pub fn substitute_leaf(t: &[f64], m: usize, which: (bool, bool), b: &mut [f64], sides: (usize, usize, usize)) = substitute_leaf_of of f64;
+    pub fn substitute_leaf(t: &[f64], m: usize, which: (bool, bool), b: &mut [f64], sides: (usize, usize, usize)) = substitute_leaf_of;
     /// `out = out · x`
-    pub fn scale(x: &[f64], out: &mut [f64]) = scale_of of f64;
+    pub fn scale(x: &[f64], out: &mut [f64]) = scale_of;
 }
 
 #[inline(always)]
-fn largest_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
-    let mut part = [f64::NEG_INFINITY; 8];
-    let greater = |m: f64, x: f64| if x > m { x } else { m };
+fn largest_of<T: Slices, C: Lanes<V = T>>(_: &C, x: &[T]) -> T {
+    let mut part = [T::LEAST; 8];
+    let greater = |m: T, x: T| if x > m { x } else { m };
     let (whole, rest) = x.as_chunks::<8>();
     for x in whole {
         (0..8).for_each(|l| part[l] = greater(part[l], x[l]));
     }
-    rest.iter().chain(&part).fold(f64::NEG_INFINITY, |m, &x| greater(m, x))
+    rest.iter().chain(&part).fold(T::LEAST, |m, &x| greater(m, x))
 }
 
 #[inline(always)]
-fn exp_of_differences_of<C: Lanes<V = f64>>(c: &C, x: &[f64], less: f64, out: &mut [f64]) {
+fn exp_of_differences_of<T: Slices, C: Lanes<V = T>>(c: &C, x: &[T], less: T, out: &mut [T]) {
     out.iter_mut().zip(x).for_each(|(out, &x)| *out = math::exp(c, x - less));
 }
 
 #[inline(always)]
-fn powers_beside_of<C: Lanes<V = f64>>(c: &C, x: &[f64], tops: &mut [f64], out: &mut [f64], sums: &mut [f64]) {
+fn powers_beside_of<T: Slices, C: Lanes<V = T>>(c: &C, x: &[T], tops: &mut [T], out: &mut [T], sums: &mut [T]) {
     let lanes = tops.len();
-    tops.fill(f64::NEG_INFINITY);
+    tops.fill(T::LEAST);
     for row in x.chunks_exact(lanes) {
         tops.iter_mut().zip(row).for_each(|(m, &x)| *m = if x > *m { x } else { *m });
     }
-    let mut parts = [[0.0; BESIDE]; 8];
+    let mut parts = [[T::default(); BESIDE]; 8];
     for (k, (row, out)) in x.chunks_exact(lanes).zip(out.chunks_exact_mut(lanes)).enumerate() {
         out.iter_mut().zip(row.iter().zip(&*tops)).for_each(|(out, (&x, &top))| *out = math::exp(c, x - top));
         parts[k % 8].iter_mut().zip(&*out).for_each(|(part, &x)| *part += x);
@@ -144,13 +172,13 @@ fn powers_beside_of<C: Lanes<V = f64>>(c: &C, x: &[f64], tops: &mut [f64], out: 
 
 /// The sum of eight parts.
 #[inline(always)]
-fn tree([p, q, r, s, t, u, v, w]: [f64; 8]) -> f64 {
+fn tree<T: Slices>([p, q, r, s, t, u, v, w]: [T; 8]) -> T {
     ((p + t) + (r + v)) + ((q + u) + (s + w))
 }
 
 #[inline(always)]
-fn sum_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
-    let mut parts = [0.0; 8];
+fn sum_of<T: Slices, C: Lanes<V = T>>(_: &C, x: &[T]) -> T {
+    let mut parts = [T::default(); 8];
     let (eights, rest) = x.as_chunks::<8>();
     eights.iter().for_each(|x| parts.iter_mut().zip(x).for_each(|(part, &x)| *part += x));
     parts.iter_mut().zip(rest).for_each(|(part, &x)| *part += x);
@@ -158,17 +186,17 @@ fn sum_of<C: Lanes<V = f64>>(_: &C, x: &[f64]) -> f64 {
 }
 
 #[inline(always)]
-fn quotients_by_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], divisor: f64) {
+fn quotients_by_of<T: Slices, C: Lanes<V = T>>(_: &C, x: &mut [T], divisor: T) {
     x.iter_mut().for_each(|x| *x /= divisor);
 }
 
 #[inline(always)]
-fn quotients_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], divisors: &[f64]) {
+fn quotients_beside_of<T: Slices, C: Lanes<V = T>>(_: &C, x: &mut [T], divisors: &[T]) {
     x.chunks_exact_mut(divisors.len()).for_each(|x| x.iter_mut().zip(divisors).for_each(|(x, &y)| *x /= y));
 }
 
 #[inline(always)]
-fn differences_beside_of<C: Lanes<V = f64>>(_: &C, x: &mut [f64], less: &[f64], and: &[f64]) {
+fn differences_beside_of<T: Slices, C: Lanes<V = T>>(_: &C, x: &mut [T], less: &[T], and: &[T]) {
     x.chunks_exact_mut(less.len()).for_each(|x| x.iter_mut().zip(less.iter().zip(and)).for_each(|(x, (&y, &z))| *x = (*x - y) - z));
 }
 
@@ -183,7 +211,7 @@ fn blocks_of_each_of<C: Lanes<V = f64>>(_: &C, keys: &[Key], n: &[u64], out: &mu
 }
 
 #[inline(always)]
-fn logs_of<C: Lanes<V = f64>>(c: &C, x: &mut [f64]) {
+fn logs_of<T: Slices, C: Lanes<V = T>>(c: &C, x: &mut [T]) {
     x.iter_mut().for_each(|x| *x = math::log(c, *x));
 }
 
@@ -231,39 +259,56 @@ mod tests {
         (0..n).map(|_| next()).collect()
     }
 
-    #[test]
-    fn bits_do_not_depend_on_the_width_of_vectors() {
-        for n in [0, 1, 3, 8, 13, 64, 70] {
-            let x = numbers(n, 5);
-            let mut powers = vec![0.0; n];
-            exp_of_differences(&x, 0.5, &mut powers);
-            assert_eq!(powers, x.iter().map(|x| crate::scalar::Host::<f64>::CX.exp(x - 0.5)).collect::<Vec<_>>());
-            assert_eq!(largest(&x), x.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-        }
+    /// The tests of one dtype.
+    macro_rules! of {
+        ($t:ident $module:ident) => {
+            mod $module {
+                use super::*;
+                use crate::scalar::Host;
+
+                fn numbers_of(n: usize, seed: u64) -> Vec<$t> {
+                    numbers(n, seed).into_iter().map(|x| x as $t).collect()
+                }
+
+                #[test]
+                fn bits_do_not_depend_on_the_width_of_vectors() {
+                    for n in [0, 1, 3, 8, 13, 64, 70] {
+                        let x = numbers_of(n, 5);
+                        let mut powers = vec![0.0; n];
+                        $t::exp_of_differences(&x, 0.5, &mut powers);
+                        assert_eq!(powers, x.iter().map(|x| Host::<$t>::CX.exp(x - 0.5)).collect::<Vec<_>>());
+                        assert_eq!($t::largest(&x), x.iter().copied().fold($t::NEG_INFINITY, $t::max));
+                    }
+                }
+
+                #[test]
+                fn lanes_side_by_side_give_what_each_gives_alone() {
+                    for (n, lanes) in [(1, 1), (3, 5), (8, 64), (21, 7)] {
+                        let mut x = numbers_of(n * lanes, 9);
+                        (x[0], x[n * lanes / 2]) = (-0.0, $t::NAN);
+                        let lane = |x: &[$t], l: usize| (0..n).map(|k| x[k * lanes + l]).collect::<Vec<_>>();
+                        let (mut tops, mut powers, mut sums) = (vec![0.0; lanes], x.clone(), vec![0.0; lanes]);
+                        $t::powers_beside(&x, &mut tops, &mut powers, &mut sums);
+                        let mut logs_of_tops: Vec<$t> = tops.iter().map(|t| t.abs()).collect();
+                        $t::logs(&mut logs_of_tops);
+                        for l in 0..lanes {
+                            let (alone, mut out) = (lane(&x, l), vec![0.0; n]);
+                            let top = $t::largest(&alone);
+                            // Of two zeros the largest may be either: powers and their sum are the same.
+                            assert_eq!(top, tops[l]);
+                            $t::exp_of_differences(&alone, top, &mut out);
+                            assert_eq!(format!("{:?}", lane(&powers, l)), format!("{out:?}"));
+                            assert_eq!($t::sum(&out).to_bits(), sums[l].to_bits());
+                            assert_eq!(Host::<$t>::CX.log(top.abs()), logs_of_tops[l]);
+                        }
+                    }
+                }
+            }
+        };
     }
 
-    #[test]
-    fn lanes_side_by_side_give_what_each_gives_alone() {
-        for (n, lanes) in [(1, 1), (3, 5), (8, 64), (21, 7)] {
-            let mut x = numbers(n * lanes, 9);
-            (x[0], x[n * lanes / 2]) = (-0.0, f64::NAN);
-            let lane = |x: &[f64], l: usize| (0..n).map(|k| x[k * lanes + l]).collect::<Vec<_>>();
-            let (mut tops, mut powers, mut sums) = (vec![0.0; lanes], x.clone(), vec![0.0; lanes]);
-            powers_beside(&x, &mut tops, &mut powers, &mut sums);
-            let mut logs_of_tops: Vec<f64> = tops.iter().map(|t| t.abs()).collect();
-            logs(&mut logs_of_tops);
-            for l in 0..lanes {
-                let (alone, mut out) = (lane(&x, l), vec![0.0; n]);
-                let top = largest(&alone);
-                // Of two zeros the largest may be either: powers and their sum are the same.
-                assert_eq!(top, tops[l]);
-                exp_of_differences(&alone, top, &mut out);
-                assert_eq!(format!("{:?}", lane(&powers, l)), format!("{out:?}"));
-                assert_eq!(sum(&out).to_bits(), sums[l].to_bits());
-                assert_eq!(crate::scalar::Host::<f64>::CX.log(top.abs()), logs_of_tops[l]);
-            }
-        }
-    }
+    of!(f32 narrow);
+    of!(f64 wide);
 
     #[test]
     fn what_lies_outside_is_told() {
@@ -280,6 +325,6 @@ mod tests {
             quotients(&[ct], &[sum], &[top], 1e-70, 1e9, &mut out);
             assert!(any_nan(&out), "{ct} {sum} {top}");
         }
-        assert_eq!(largest(&[f64::NAN, -inf]), -inf);
+        assert_eq!(f64::largest(&[f64::NAN, -inf]), -inf);
     }
 }

@@ -14,6 +14,7 @@ use crate::ir::{EvalCx, Op};
 use crate::ops::direct::Direct;
 use crate::ops::matmul::Product;
 use crate::ops::select::{ByIntegers, Number, Runs, Selector, write_run, write_runs};
+use crate::ops::softmax::Scratch;
 use crate::plan::list::{At, Place, Run, Slice};
 use crate::scan::step::timed_as;
 use crate::types::shape::count;
@@ -135,12 +136,12 @@ impl<'a> Bound<'a> {
 
     /// Runs at these steps of the loops around.
     #[inline]
-    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Scratch) -> std::result::Result<(), Halt> {
         if cx.profile.is_some() { self.measured(cx, k, scratch) } else { self.run_quietly(cx, k, scratch) }
     }
 
     #[inline(never)]
-    fn measured(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+    fn measured(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Scratch) -> std::result::Result<(), Halt> {
         let start = Instant::now();
         let ran = self.run_quietly(cx, k, scratch);
         if let Some(profile) = &mut cx.profile {
@@ -151,7 +152,7 @@ impl<'a> Bound<'a> {
 
     /// What most parts are needs no room of its own.
     #[inline]
-    fn run_quietly(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+    fn run_quietly(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Scratch) -> std::result::Result<(), Halt> {
         match &self.kind {
             Kind::Kernel(kernel) => kernel.run(k),
             Kind::Copy([from, to], n) => copy(&from.at(k), &to.at(k), *n),
@@ -162,7 +163,7 @@ impl<'a> Bound<'a> {
     }
 
     #[inline(never)]
-    fn run_other(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Vec<f64>) -> std::result::Result<(), Halt> {
+    fn run_other(&self, cx: &mut EvalCx, k: &mut Steps, scratch: &mut Scratch) -> std::result::Result<(), Halt> {
         match &self.kind {
             Kind::Kernel(_) | Kind::Copy(..) | Kind::ByIntegers(..) => unreachable!("run before"),
             Kind::Either(either) => either.run(k),
@@ -230,7 +231,7 @@ impl<'a> Bound<'a> {
     }
 
     /// An op on slices; where it fails, the op on arrays tells why.
-    fn direct(&self, cx: &mut EvalCx, direct: &Direct, dtype: DType, spots: &[Spot<'a>], k: &Steps, scratch: &mut Vec<f64>) -> Result<()> {
+    fn direct(&self, cx: &mut EvalCx, direct: &Direct, dtype: DType, spots: &[Spot<'a>], k: &Steps, scratch: &mut Scratch) -> Result<()> {
         let (ins, out) = spots.split_at(self.piece.ins.len());
         let [out] = out else { return Err(Diagnostic::internal("an op on slices has one result")) };
         let sized = |(spot, place): (&Spot<'a>, &Place)| (spot.at(k), count(&place.shape));

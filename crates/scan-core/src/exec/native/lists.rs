@@ -10,6 +10,7 @@ use super::segment::Segment;
 use super::there::There;
 use crate::base::Result;
 use crate::ir::{EvalCx, Scan};
+use crate::ops::softmax::Scratch;
 use crate::plan::Window;
 use crate::scan::{kept, step};
 use crate::types::Array;
@@ -114,7 +115,7 @@ impl Lists {
         let first = *done;
         let mut unbound: SmallVec<[Option<&mut Option<Begun>>; 1]> = begun.iter_mut().map(Some).collect();
         let mut segments: SmallVec<[Option<Segment>; 1]> = self.lists.iter().map(|_| None).collect();
-        let (mut stopped, mut scratch) = (false, vec![]);
+        let (mut stopped, mut scratch) = (false, Scratch::default());
         while *done < end && !stopped {
             cx.check()?;
             let list = self.of(*done);

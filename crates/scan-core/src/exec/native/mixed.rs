@@ -20,6 +20,7 @@ use crate::ir::op::Write;
 use crate::ir::{EvalCx, Op, Scan, StateId};
 use crate::ops::direct::Direct;
 use crate::ops::select::{ByIntegers, Selector};
+use crate::ops::softmax::Scratch;
 use crate::plan::list::{At, InnerKernel, InnerList, Item, Place, Run, Slice, Work};
 use crate::plan::{StepList, Window};
 use crate::scan::step;
@@ -365,7 +366,7 @@ impl Mixed {
         let memories = Memories::new(scan, &self.plan, ins, before, feed, cells(arena), &rows);
         memories.count(step);
         // One part after the other, so that no memory is taken for all of them.
-        let mut run = |piece| Bound::new(piece, &memories, step, [1; 3]).run(cx, &mut [0; 3], &mut vec![]);
+        let mut run = |piece| Bound::new(piece, &memories, step, [1; 3]).run(cx, &mut [0; 3], &mut Scratch::default());
         match self.pieces.iter().try_for_each(|piece| run(piece).map(drop)) {
             Err(Halt::Failed(e)) => return Err(step::in_step(e, scan.name.as_deref(), step)),
             Err(Halt::Refused) => return Err(Diagnostic::internal("a guard in a list without any")),
@@ -416,7 +417,7 @@ impl Mixed {
             there::Part::Here { .. } => Some(Bound::new(piece, &here, first, [steps, 1, 1])),
         };
         let bound: Vec<Option<Bound>> = self.pieces.iter().zip(&there.parts).map(bind).collect();
-        let mut scratch = vec![];
+        let mut scratch = Scratch::default();
         let mut here = |cx: &mut EvalCx, part: usize, k: usize| match &bound[part] {
             Some(bound) => bound.run(cx, &mut [k, 0, 0], &mut scratch),
             None => Ok(()),

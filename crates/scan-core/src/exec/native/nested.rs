@@ -6,6 +6,7 @@ use super::mixed::{Compiled, Piece};
 use super::tier::Tiered;
 use crate::backend::cpu::{NestRun, Operand, Spot, Steps, clear, copy, integer_at, truth_at, with_slices};
 use crate::ir::EvalCx;
+use crate::ops::softmax::Scratch;
 use crate::plan::list::{Count, InnerKernel, InnerList, Place};
 use crate::plan::votes::Votes;
 use crate::scan::step::in_step;
@@ -131,7 +132,7 @@ impl<'a> ForRun<'a> {
     }
 
     /// All n steps; how many ran.
-    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> Result<usize, Halt> {
+    pub(super) fn run(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> Result<usize, Halt> {
         let ran = self.steps(cx, k, n, scratch);
         k[self.level] = 0;
         if let (Some(spot), Ok(n)) = (&self.ran, &ran) {
@@ -140,7 +141,7 @@ impl<'a> ForRun<'a> {
         ran
     }
 
-    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Vec<f64>) -> Result<usize, Halt> {
+    fn steps(&self, cx: &mut EvalCx, k: &mut Steps, n: usize, scratch: &mut Scratch) -> Result<usize, Halt> {
         for step in 0..n {
             cx.check()?;
             k[self.level] = step;

@@ -5,6 +5,7 @@ use super::memories::Memories;
 use super::mixed::Mixed;
 use crate::backend::cpu::{Operand, copy, truth_at};
 use crate::ir::EvalCx;
+use crate::ops::softmax::Scratch;
 use crate::types::DType;
 use smallvec::SmallVec;
 
@@ -40,7 +41,7 @@ impl<'a> Segment<'a> {
         Segment { list, memories, turns: [None, None], first, steps }
     }
     /// One step; true where the loop stops after it.
-    pub fn step(&mut self, cx: &mut EvalCx, step: usize, scratch: &mut Vec<f64>) -> Result<bool, Halt> {
+    pub fn step(&mut self, cx: &mut EvalCx, step: usize, scratch: &mut Scratch) -> Result<bool, Halt> {
         self.memories.count(step);
         let period = self.memories.period();
         let (at, k) = ((step - self.first) % period, (step - self.first) / period);

@@ -150,6 +150,7 @@ impl Steps {
         for limit in &self.plan.limits {
             let found = match *limit {
                 Limited::Param(p) => given.get(p).and_then(|a| steps(a.as_ref()?)),
+                Limited::Extent(p, axis) => given.get(p).and_then(|a| a.as_ref()?.shape().get(axis).copied()),
                 Limited::Steps(k) => steps(&before[k]),
                 Limited::Rows(k) => {
                     rows = before[k].shape().first().copied().map(|n| rows.map_or(n, |m| m.min(n)));

@@ -5,7 +5,8 @@ use crate::base::Result;
 use crate::base::words::{Cursor, Tok};
 use crate::ir::literal;
 use crate::types::shape::MAX_RANK;
-use crate::types::{Array, DType, Dim, Dims, Sym, Type};
+use crate::types::{Array, DType, Dim, Dims, Type};
+use rustc_hash::FxHashSet;
 
 /// The largest extent, coefficient or number of elements.
 const MAX_COUNT: i64 = Cursor::MOST as i64;
@@ -32,35 +33,44 @@ impl<'t> Parser<'t> {
     /// `2*n0-n1+3`
     fn dim(&mut self) -> Result<Dim> {
         let at = self.at();
-        let (mut terms, mut constant, mut count) = (vec![], 0, 0);
+        let (mut sum, mut count) = (Dim::known(0), 0);
         loop {
             let sign = if self.eat('-') { -1 } else { 1 };
-            let name = match *self.peek() {
+            let term = match *self.peek() {
                 Tok::Number(_) => {
                     let n = sign * self.count()? as i64;
-                    if self.eat('*') {
-                        Some((self.symbol()?, n))
-                    } else {
-                        constant += n;
-                        None
-                    }
+                    if self.eat('*') { self.symbol()?.scale(n) } else { Dim::from_parts([], n) }
                 }
-                _ => Some((self.symbol()?, sign)),
+                _ => self.symbol()?.scale(sign),
             };
-            terms.extend(name);
+            sum = sum.add(&term);
             count += 1;
             if count > MAX_TERMS {
                 return self.fail(at, "E0906", format!("an extent has at most {MAX_TERMS} terms"));
             }
             if !self.eat('+') && !self.is('-') {
-                return Ok(Dim::from_parts(terms, constant));
+                return Ok(sum);
             }
         }
     }
-    fn symbol(&mut self) -> Result<Sym> {
+    fn symbol(&mut self) -> Result<Dim> {
         let Tok::Word(name) = *self.peek() else { return self.unexpected("an extent") };
         self.pos += 1;
-        Ok(*self.dims.entry(name).or_insert_with(Sym::fresh))
+        Ok(self.dims.entry(name).or_insert_with(Dim::fresh).clone())
+    }
+    /// The type of a parameter, where its new extents are those of what takes its place.
+    pub(super) fn parameter(&mut self, given: Option<&Type>) -> Result<Type> {
+        let known: FxHashSet<&str> = self.dims.keys().copied().collect();
+        let mut ty = self.ty()?;
+        let given = given.filter(|given| given.rank() == ty.rank());
+        for (dim, to) in ty.dims.iter_mut().zip(given.iter().flat_map(|given| &given.dims)) {
+            let names = self.dims.iter_mut().filter(|(name, of)| !known.contains(**name) && **of == *dim);
+            if let Some((_, of)) = names.take(1).next() {
+                *of = to.clone();
+                *dim = to.clone();
+            }
+        }
+        Ok(ty)
     }
     /// A number that counts something.
     pub(super) fn count(&mut self) -> Result<usize> {

@@ -410,6 +410,10 @@ impl Builder<'_> {
         if let Kind::Rows(rows) = self.kinds.of(v) {
             return self.row(v, rows.at);
         }
+        if let Some(stop) = self.kinds.counter(v).filter(|_| !reverse) {
+            self.limits.push(Limit::Steps(stop));
+            return Ok(self.step);
+        }
         self.limits.push(Limit::Rows(v));
         let all = self.plain(v)?;
         let mut at = self.step;

@@ -266,6 +266,12 @@ impl<'a> Kinds<'a> {
         }
     }
 
+    /// Up to which number an array has them all from 0 on; `None` of other arrays.
+    pub fn counter(&self, v: Value) -> Option<Value> {
+        let node = self.graph.node_of(v).filter(|node| matches!(node.op, Op::Arange(_)) && self.graph.ty(v).dtype == DType::I64)?;
+        let [start, step] = [0, 2].map(|k| self.constant(node.ins[k]));
+        (start == Some(0) && step == Some(1)).then_some(node.ins[1])
+    }
     /// Arrays whose rows are made of rows.
     fn rows(&self, node: &Node) -> Option<Kind> {
         let given = |k: usize| if let Kind::Rows(rows) = self.of(node.ins[k]) { Some(rows) } else { None };
@@ -274,10 +280,7 @@ impl<'a> Kinds<'a> {
         let own = |n: i64| Kind::Rows(Rows { at: n, len: n, from: SmallVec::new() });
         match &node.op {
             Op::BroadcastTo(_) if self.steady(node.ins[0]) && steady(2) && self.repeats(node) => return counts(1).map(own),
-            Op::Arange(_) if self.graph.ty(node.outs[0]).dtype == DType::I64 => {
-                let [start, step] = [0, 2].map(|k| self.constant(node.ins[k]));
-                return (start == Some(0) && step == Some(1)).then(|| counts(1).map(own)).flatten();
-            }
+            Op::Arange(_) => return self.counter(node.outs[0]).and_then(|_| counts(1)).map(own),
             Op::BroadcastLike(_) if self.steady(node.ins[0]) && self.repeats(node) => return given(1).cloned().map(Kind::Rows),
             Op::Reshape(_) if steady(2) => {
                 if let Some(rows) = given(0).filter(|rows| counts(1) == Some(rows.len)) {

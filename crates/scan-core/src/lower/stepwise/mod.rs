@@ -12,6 +12,7 @@ mod body;
 mod kinds;
 
 use crate::base::{Id, Result};
+use crate::ir::op::DimOf;
 use crate::ir::scan::NonSeq;
 use crate::ir::{Def, Graph, Keep, Node, NodeId, Op, Scan, Seq, State, Tag, Value};
 use crate::scalar::ElemOp;
@@ -56,6 +57,8 @@ pub enum Made {
 pub enum Limited {
     /// A parameter says how many steps; where it is not given there is no end.
     Param(usize),
+    /// The extent of a parameter along an axis; where it is not given there is no end.
+    Extent(usize, usize),
     /// A result of what is computed before says how many.
     Steps(usize),
     /// Such a result has a row for each.
@@ -190,10 +193,18 @@ fn limits(b: &mut Builder, before: &mut Vec<Value>) -> Result<Vec<Limited>> {
     let mut limits = vec![];
     for limit in std::mem::take(&mut b.limits) {
         let (Limit::Steps(v) | Limit::Rows(v)) = limit;
-        let param = b.kinds.graph.params().iter().position(|&p| p == v);
-        limits.push(match (limit, param) {
-            (Limit::Steps(_), Some(p)) => Limited::Param(p),
-            (limit, _) => {
+        let graph = b.kinds.graph;
+        let rows_of = |node: &Node| if let Op::DimOf(DimOf { axis: 0 }) = node.op { b.kinds.counter(node.ins[0]) } else { None };
+        let v = graph.node_of(v).and_then(rows_of).unwrap_or(v);
+        let place = |v: Value| graph.params().iter().position(|&p| p == v);
+        let extent = || match graph.node_of(v)? {
+            Node { op: Op::DimOf(DimOf { axis }), ins, .. } => Some((place(ins[0])?, *axis)),
+            _ => None,
+        };
+        limits.push(match (limit, place(v), extent()) {
+            (Limit::Steps(_), Some(p), _) => Limited::Param(p),
+            (Limit::Steps(_), _, Some((p, axis))) => Limited::Extent(p, axis),
+            (limit, ..) => {
                 before.push(b.fixed(v)?);
                 if matches!(limit, Limit::Steps(_)) { Limited::Steps(before.len() - 1) } else { Limited::Rows(before.len() - 1) }
             }

@@ -326,55 +326,54 @@ fn first_extreme(g: &mut Graph, kind: Extreme, arrays: &[Value]) -> Value {
     at
 }
 
-/// The largest number, the exponentials of the differences from it, and their sum, in f64.
-fn powers(g: &mut Graph, wide: &[Value], finite: bool) -> (Value, Vec<Value>, Value) {
-    let mut top = g.number(DType::F64, f64::NEG_INFINITY);
-    for &x in wide {
+/// The largest number, the exponentials of the differences from it, and their sum.
+fn powers(g: &mut Graph, arrays: &[Value], finite: bool) -> (Value, Vec<Value>, Value) {
+    let dtype = g.ty(arrays[0]).dtype;
+    let mut top = g.number(dtype, f64::NEG_INFINITY);
+    for &x in arrays {
         let greater = g.emit(Op::Elem(ElemOp::Gt), &[x, top]);
         top = g.select(greater, x, top);
     }
     if finite {
-        let (is, zero) = (g.emit(Op::Elem(ElemOp::IsFinite), &[top]), g.number(DType::F64, 0.0));
+        let (is, zero) = (g.emit(Op::Elem(ElemOp::IsFinite), &[top]), g.number(dtype, 0.0));
         top = g.select(is, top, zero);
     }
     let power = |x: &Value| {
         let difference = g.sub(*x, top);
         g.exp(difference)
     };
-    let powers: Vec<Value> = wide.iter().map(power).collect();
+    let powers: Vec<Value> = arrays.iter().map(power).collect();
     let sum = folded(g, ElemOp::Add, &powers);
     (top, powers, sum)
 }
 
-fn widened(g: &mut Graph, arrays: &[Value]) -> (DType, Vec<Value>) {
+fn floats(g: &mut Graph, arrays: &[Value]) -> Vec<Value> {
     let dtype = g.ty(arrays[0]).dtype.to_float();
-    (dtype, arrays.iter().map(|&x| g.cast(x, DType::F64)).collect())
+    arrays.iter().map(|&x| g.cast(x, dtype)).collect()
 }
 
 /// `m + log Σ exp(x − m)`, where an infinite m is 0 instead: then the sum is 0 or infinite, and so is its logarithm.
 fn log_sum_exp(g: &mut Graph, arrays: &[Value]) -> Value {
-    let (dtype, wide) = widened(g, arrays);
-    let (top, _, sum) = powers(g, &wide, true);
+    let floats = floats(g, arrays);
+    let (top, _, sum) = powers(g, &floats, true);
     let log = g.log(sum);
-    let y = g.add(top, log);
-    g.cast(y, dtype)
+    g.add(top, log)
 }
 
 /// softmax or log-softmax.
 fn shares(g: &mut Graph, arrays: &[Value], logs: bool) -> Vec<Value> {
-    let (dtype, wide) = widened(g, arrays);
-    let (top, powers, sum) = powers(g, &wide, false);
+    let floats = floats(g, arrays);
+    let (top, powers, sum) = powers(g, &floats, false);
     let log = if logs { g.log(sum) } else { sum };
     let mut all = vec![];
-    for (&x, &power) in wide.iter().zip(&powers) {
-        let share = match logs {
+    for (&x, &power) in floats.iter().zip(&powers) {
+        all.push(match logs {
             true => {
                 let difference = g.sub(x, top);
                 g.sub(difference, log)
             }
             false => g.div(power, sum),
-        };
-        all.push(g.cast(share, dtype));
+        });
     }
     all
 }

@@ -1,8 +1,8 @@
 //! Which loop runs an instruction.
 
 use super::loops::{
-    Abs, Add, And, Ceil, Choose, Div, Engine, Eq, Floor, FloorDiv, Fma, Fmod, Le, Lt, Mod, Mul, Ne, Neg, Not, NotBool, Or, Pair, Round, Shl,
-    Shr, Sqrt, Sub, To, Trunc, Xor, call, copy, gather,
+    Abs, Add, And, Ceil, Choose, Div, Engine, Eq, Floor, FloorDiv, Fma, Fmod, Le, Lt, Mod, Mul, Ne, Neg, Not, NotBool, Or, Pair, Round,
+    Shl, Shr, Sqrt, Sub, To, Trunc, Xor, call, copy, gather,
 };
 use crate::kernel::{Bin, Cmp, Inst, Op, Un};
 use crate::types::DType;
