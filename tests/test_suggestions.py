@@ -331,6 +331,14 @@ def test_misspelt_names(module, name, meant):
     assert (f"did you mean `{meant}`" in str(caught.value)) == (meant is not None)
 
 
+@pytest.mark.parametrize(
+    ("name", "where"), [("svd", "rs.linalg.svd"), ("adam", "rs.optim.adam"), ("norm", "rs.linalg.norm or rs.stats.norm"), ("rk4", "rs.ode.rk4")]
+)
+def test_names_of_the_modules_within(name, where):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': it is {where}$"):
+        getattr(rs, name)
+
+
 def test_keys_are_counted_by_integers():
     with pytest.raises(rs.RscanTypeError, match=r"the number of keys is an integer, not 2\.5"):
         rs.random.split(rs.random.key(0), 2.5)

@@ -189,8 +189,20 @@ def missing(module: str, name: str, theirs: Any, table: dict[str, str], otherwis
         theirs = import_module(theirs)
     if not isinstance(theirs, str) and hasattr(theirs, name):
         return AttributeError(f"{plain}, which {theirs.__name__} has: {table.get(name, _PYTHON)}")
-    text = table.get(name) or _alike(module, name) or otherwise
+    text = table.get(name) or _within(module, name) or _alike(module, name) or otherwise
     return AttributeError(f"{plain}: {text}" if text else plain)
+
+
+#: Modules of functions, by what they are for.
+_INNER = ("linalg", "random", "special", "fft", "stats", "optim", "ode")
+
+
+def _within(module: str, name: str) -> str:
+    """Where a name stands that a module within has."""
+    if module != "rscan":
+        return ""
+    found = [f"rs.{inner}.{name}" for inner in _INNER if name in dir(import_module(f"rscan.{inner}"))]
+    return f"it is {' or '.join(found)}" if found else ""
 
 
 def _alike(module: str, name: str) -> str:

@@ -176,11 +176,16 @@ impl Builder {
             None => self.emit(Op::Bin(bin, x, y), dtype),
         }
     }
-    /// The operand that a sum, product or quotient of floats is, where the other one changes no bit of it.
+    /// The operand that a sum, difference, product or quotient is, where the other one changes no bit of it.
     fn neutral(&self, bin: Bin, x: Reg, y: Reg) -> Option<Reg> {
         let dtype = self.dtype(x);
         let is = |r: Reg, number: f64| dtype.is_float() && self.known(r) == Some(bits_of(dtype, number));
+        let counts = |r: Reg, bits: u64| dtype.is_int() && self.known(r) == Some(bits);
         match bin {
+            Bin::Add if counts(x, 0) => Some(y),
+            Bin::Mul if counts(x, 1) => Some(y),
+            Bin::Add | Bin::Sub if counts(y, 0) => Some(x),
+            Bin::Mul if counts(y, 1) => Some(x),
             Bin::Add if is(y, 0.0) && self.plain[x] => Some(x),
             Bin::Add if is(x, 0.0) && self.plain[y] => Some(y),
             Bin::Sub if is(y, 0.0) => Some(x),

@@ -66,6 +66,14 @@ impl Gathered {
         let steps = strides(&self.extents);
         1 + self.axes.iter().map(|&axis| (self.extents[axis] - 1) * steps[axis]).sum::<usize>()
     }
+    /// What numbers of elements are computed in, of such index arrays: in 32 bits where that holds them all, since vectors have no product of wider
+    /// integers. Of an index that lies outside the number may be any.
+    fn counted_in(&self, body: &Graph, idxs: &[Value]) -> DType {
+        let steps = strides(&self.extents);
+        let multiplied = self.axes.iter().any(|&axis| steps[axis] > 1);
+        let narrow = idxs.iter().all(|&v| body.ty(v).dtype.size() <= 4);
+        if count(&self.extents) < 1 << 31 && (multiplied || narrow) { DType::I32 } else { DType::I64 }
+    }
     /// Where the table of a place of the result begins in the array.
     fn table(&self) -> View {
         let rest = (0..self.extents.len()).filter(|axis| !self.axes.contains(axis));
@@ -94,13 +102,15 @@ impl Walk<'_> {
         let node = &self.body.nodes()[id];
         let table = self.table(node.ins[0], read.elements(), &read.table().after(at), id)?;
         let steps = strides(&read.extents);
+        let dtype = read.counted_in(self.body, &node.ins[1..]);
         let mut number: Option<Value> = None;
         for (&v, &axis) in node.ins[1..].iter().zip(&read.axes) {
             let index = self.value(v, &read.index(&known_shape(self.body, v)?).after(at), Some(id))?;
-            let far = numbered(&mut self.graph, index, read.extents[axis], steps[axis])?;
+            let far = numbered(&mut self.graph, index, [read.extents[axis], steps[axis]], dtype)?;
             number = Some(number.map_or(far, |number| self.graph.add(number, far)));
         }
         let Some(number) = number else { return refuse("a read by no index") };
+        let number = self.graph.cast(number, DType::I64);
         let read = Op::Gather(Gather { axes: vec![0] });
         Ok(self.graph.apply(read, &[table, number])?[0])
     }
@@ -114,10 +124,10 @@ impl Walk<'_> {
     }
 }
 
-/// How many elements before it an index, which may count from the end of its axis, says.
-fn numbered(graph: &mut Graph, index: Value, extent: usize, step: usize) -> Lowered<Value> {
-    let index = graph.cast(index, DType::I64);
-    let [zero, extent, step] = [0, extent as i64, step as i64].map(|n| graph.constant(Array::scalar(n)));
+/// How many elements before it an index, which may count from the end of its axis, says, as an integer of this dtype.
+fn numbered(graph: &mut Graph, index: Value, [extent, step]: [usize; 2], dtype: DType) -> Lowered<Value> {
+    let index = graph.cast(index, dtype);
+    let [zero, extent, step] = [0, extent as i64, step as i64].map(|n| graph.constant(Array::scalar(n).cast(dtype)));
     let mut elem = |op: ElemOp, ins: &[Value]| graph.apply(Op::Elem(op), ins).map(|outs| outs[0]);
     let below = elem(ElemOp::Lt, &[index, zero])?;
     let shifted = elem(ElemOp::Add, &[index, extent])?;

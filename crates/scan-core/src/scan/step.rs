@@ -159,8 +159,12 @@ pub fn in_step(e: Box<Diagnostic>, name: Option<&str>, step: usize) -> Box<Diagn
     if matches!(e.kind, crate::base::Kind::Interrupted | crate::base::Kind::Callback) {
         return e;
     }
-    let name = name.map_or(String::new(), |n| format!(" of loop `{n}`"));
-    e.note(format!("in step {step}{name} (steps count from 0)"))
+    let of = match name {
+        Some(name) => format!(" of loop `{name}`"),
+        None if e.notes.iter().any(|note| note.starts_with("in step ")) => " of the loop around it".to_string(),
+        None => String::new(),
+    };
+    e.note(format!("in step {step}{of} (steps count from 0)"))
 }
 
 /// So many dead elements are worth dropping.
