@@ -331,8 +331,23 @@ def test_misspelt_names(module, name, meant):
     assert (f"did you mean `{meant}`" in str(caught.value)) == (meant is not None)
 
 
+def test_a_step_whose_first_parameter_is_called_carry():
+    with pytest.warns(UserWarning, match=r"called 'carry' and gets rows of `over`: .* step\(x, carry\)") as caught:
+        rs.loop(lambda carry, x: carry + rs.sum(x), over=rs.dmatrix("xs"), init=0.0)
+    assert caught[0].filename == __file__
+    rs.loop(lambda carry, x: carry + rs.sum(x), over=dict(x=rs.dvector("xs")), init=dict(carry=0.0))
+
+
+def test_a_tuple_as_carry_is_one_state_in_a_list():
+    xs = rs.dvector("xs")
+    with pytest.raises(rs.ScanError, match=r"init=\[carry\] is one state that is a tuple"):
+        rs.loop(lambda x, c: (c[0] + x, c[1]), over=xs, init=(0.0, 1.0))
+    rs.loop(lambda x, c: (c[0] + x, c[1]), over=xs, init=[(0.0, 1.0)])
+
+
 @pytest.mark.parametrize(
-    ("name", "where"), [("svd", "rs.linalg.svd"), ("adam", "rs.optim.adam"), ("norm", "rs.linalg.norm or rs.stats.norm"), ("rk4", "rs.ode.rk4")]
+    ("name", "where"),
+    [("svd", "rs.linalg.svd"), ("adam", "rs.optim.adam"), ("norm", "rs.linalg.norm or rs.stats.norm"), ("rk4", "rs.ode.rk4")],
 )
 def test_names_of_the_modules_within(name, where):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}': it is {where}$"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,6 +17,11 @@ from .variable import Variable
 
 #: What first parameters are called where the state is meant to come first.
 _CARRIES = {"carry", "state", "acc", "accumulator", "hidden", "prev", "previous"}
+
+#: Those of them that nobody calls a row of a sequence.
+_ALWAYS_CARRIES = {"carry", "acc", "accumulator"}
+
+_ORDER = "rows of sequences come first, then states: step(x, carry), where JAX has step(carry, x)"
 
 #: Errors of shapes and types, which arguments in another order may not have.
 _MISFITS = {"E0101", "E0102", "E0103", "E0104", "E0105", "E0106", "E0201", "E0202", "E0203", "E0204", "E0208", "E0222", "E0810", "E0122"}
@@ -43,9 +50,15 @@ def hints(
             error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
         if error.code == "E0118" and not named and len(sequences) > 1 and all(x.ndim == 0 for x in sequences):
             error.helps = ["a tuple or list holds several sequences: np.array(…) or rs.stack(…) makes one sequence of the numbers"]
+        elif error.code == "E0122" and loop and not named and states > 1 and _positional(step) == len(sequences) + 1:
+            error.helps.append("a tuple holds several states, a parameter of the step for each: init=[carry] is one state that is a tuple")
         elif sequences and states and not named and (_carry_first(step) or _fits(swapped, error)):
-            error.helps.append("rows of sequences come first, then states: step(x, carry), where JAX has step(carry, x)")
+            error.helps.append(_ORDER)
         raise
+    if loop and sequences and states and not named and _carry_first(step, _ALWAYS_CARRIES):
+        name = next(iter(inspect.signature(step).parameters))
+        text = f"the step's first parameter is called {name!r} and gets rows of `over`: {_ORDER}. Another name says that this is meant"
+        warnings.warn(text, stacklevel=_outside())
 
 
 def of_value(value: Any) -> list[str]:
@@ -84,12 +97,33 @@ def of_state(before: _tree.Tree, after: _tree.Tree, keys: list[Any]) -> list[str
     return []
 
 
-def _carry_first(step: Callable[..., Any]) -> bool:
+def _carry_first(step: Callable[..., Any], carries: set[str] = _CARRIES) -> bool:
+    signature = signature_of(step)
+    names = list(signature.parameters) if signature else []
+    return len(names) > 1 and names[0] in carries
+
+
+def _outside() -> int:
+    """How many frames above its caller the first one stands that is not rscan's, for a warning."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and (frame.f_globals.get("__name__", "").partition(".")[0] in ("rscan", "contextlib")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def signature_of(fn: Any) -> inspect.Signature | None:
+    """The signature of a function, where it tells one."""
     try:
-        names = list(inspect.signature(step).parameters)
+        return inspect.signature(fn)
     except (TypeError, ValueError):
-        return False
-    return len(names) > 1 and names[0] in _CARRIES
+        return None
+
+
+def _positional(step: Callable[..., Any]) -> int | None:
+    """How many arguments a step takes by position; `None` where it does not tell, or takes any number."""
+    signature = signature_of(step)
+    kinds = [p.kind for p in signature.parameters.values()] if signature else [inspect.Parameter.VAR_POSITIONAL]
+    return None if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
 
 
 def _fits(swapped: Callable[[], Any] | None, error: RscanError) -> bool:

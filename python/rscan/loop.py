@@ -11,14 +11,14 @@ from typing import Any, Never
 import numpy as np
 
 from . import _returned, _tree
-from ._hints import hints, of_state, of_value
+from ._hints import hints, of_state, of_value, signature_of
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Group, Made, Placeholders, Plan, Result, Slot, Tracing, entered, one_row
 from .errors import RscanTypeError, ScanError
 from .ops import equal, flip, logical_and, stop_gradient, where
-from .scan import _loop_name, check_arguments, check_step, settle_weak, signature_of, steps_of, truncation
+from .scan import _loop_name, check_arguments, check_step, settle_weak, steps_of, truncation
 from .updates import OrderedUpdates
 from .variable import Variable, as_variable, family_of, is_operand, is_weak, known_as, wrap
 

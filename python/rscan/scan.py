@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _returned, _tree
 from ._cases import cases_of
-from ._hints import hints, of_arguments
+from ._hints import hints, of_arguments, signature_of
 from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Made, Plan, Result, Slot, Tracing, entered, profiled
@@ -373,14 +373,6 @@ def check_arguments(fn: Any, args: list[Any], named: dict[str, Any], span: int) 
             notes=[f"passed are, in this order: {', '.join(passed) or 'nothing'}"],
             helps=of_arguments(signature, len(args), named),
         ) from None
-
-
-def signature_of(fn: Any) -> inspect.Signature | None:
-    """The signature of a function, where it tells one."""
-    try:
-        return inspect.signature(fn)
-    except (TypeError, ValueError):
-        return None
 
 
 def steps_of(n_steps: Any, span: int) -> Variable:

@@ -5,6 +5,7 @@ use crate::kernel::kir::{Bin, Cmp, Kernel, Op, Reg, Un};
 use crate::kernel::rebuild::rebuilt;
 use crate::types::{Array, DType};
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// What is known of a divisor: the same for all that is divided by it.
 struct Divisor {
@@ -20,6 +21,11 @@ struct Divisor {
 /// quotient's, or one below: where the remainder is next to 0.
 const NARROW: f64 = 1.0 / (1u64 << 17) as f64;
 const WIDE: f64 = 1.0 / (1u64 << 36) as f64;
+
+/// A divisor of which it is known that its size lies in here makes ratios of any i64 that are less than 2⁴⁹, so wrong by a quarter at most: less a
+/// quarter, their floor is the quotient's, or one below, and what that leaves is less than twice the divisor.
+const LARGE: RangeInclusive<u64> = 1 << 14..=1 << 61;
+const QUARTER: f64 = 0.25;
 
 impl Kernel {
     /// The same for machines that divide no integers, or u64 alone, which f64 does not hold: these never by 0.
@@ -60,13 +66,19 @@ impl Builder {
         let (wide_x, wide_y) = (self.convert(x, DType::I64), self.convert(y, DType::I64));
         let by = self.divisor(wide_y);
         let (mut quotient, mut rest) = (None, wide_x);
-        if !narrow {
+        let large = self.known(by.y).is_some_and(|k| LARGE.contains(&(k as i64).unsigned_abs()));
+        let less = match (narrow, large) {
+            (true, _) => NARROW,
+            (false, true) => QUARTER,
+            (false, false) => WIDE,
+        };
+        if !narrow && !large {
             // Wrong by as much as f64 lacks of 64 bits; what it leaves is a few thousand times y at most.
             let near = self.ratio(rest, &by, 0.0);
             let found = self.whole(Un::Trunc, near, rest, &by);
             (quotient, rest) = (Some(found.0), found.1);
         }
-        let near = self.ratio(rest, &by, if narrow { NARROW } else { WIDE });
+        let near = self.ratio(rest, &by, less);
         let (below, left) = self.whole(Un::Floor, near, rest, &by);
         let quotient = quotient.map_or(below, |q| self.bin(Bin::Add, q, below));
         let (quotient, rest) = self.one_more(quotient, left, &by);
@@ -236,6 +248,10 @@ mod tests {
         wide.extend((0..60).map(|k| random() as i64 >> (k % 64)));
         wide.extend((0..20).map(|k| (1i64 << (3 * k + 1)) + (k % 3) - 1));
         // Multiples, and what is next to them.
+        for y in [16_383i64, 16_384, -16_385, 998_244_353, (1 << 31) - 1, -(1 << 61), (1 << 61) + 1] {
+            let far = (random() as i64).wrapping_rem(i64::MAX / y.abs()).wrapping_mul(y);
+            wide.extend([y, far, far.wrapping_add(1), far.wrapping_sub(1)]);
+        }
         for k in 0..40 {
             let (x, y) = (random() as i64 >> (k + 12), random() as i64 >> (62 - k));
             wide.extend([y, x.wrapping_mul(y), x.wrapping_mul(y).wrapping_add(1), x.wrapping_mul(y).wrapping_sub(1)]);

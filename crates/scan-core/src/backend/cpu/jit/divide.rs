@@ -33,7 +33,7 @@ pub fn divided(b: &mut FunctionBuilder, bin: Bin, dtype: DType, operands: [Value
         (_, true) => b.ins().srem(x, by),
         (_, false) => b.ins().urem(x, by),
     };
-    // A remainder of 1 is 0 as it is.
+    // A remainder by 1 is 0 as it is.
     let value = if bin == Bin::FloorDiv { b.ins().select(is_zero, zero, value) } else { value };
     if wide == to { value } else { b.ins().ireduce(to, value) }
 }
