@@ -88,6 +88,6 @@ BUGS = [
     ("cuda", "a node of one block counts the next one", "ops/spelled/reductions.rs",
      "(«g.select(two, both, first)», nodes)", "{ let _ = (two, first); both }"),
     ("cuda", "numbers that are not there decide which is the largest", "ops/spelled.rs",
-     "let numbers = «g.select(is_number, wide, low)»;", "{ let _ = (is_number, low); wide }"),
+     "let numbers = «g.select(is_number, x, low)»;", "{ let _ = (is_number, low); x }"),
     ("cuda", "nobody asks whether the host was needed", NATIVE + "there.rs", "if «laid.space.status()?.taken» {", "false"),
 ]  # fmt: skip
