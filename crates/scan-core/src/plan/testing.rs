@@ -52,10 +52,14 @@ pub struct Sample {
 /// So many lists are kept: all of a few programs.
 const SAMPLES: usize = 1 << 14;
 
-/// Loops that run from now on are interpreted, or (false) are not any more; what has come of those before.
-pub fn watch(on: bool) -> Found {
-    WATCHED.store(on, Ordering::Relaxed);
-    std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner))
+/// Loops that run in this process meanwhile are interpreted: what came of them. One such call waits for another.
+pub fn watching<R>(run: impl FnOnce() -> R) -> (R, Found) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = WATCHED.swap(true, Ordering::Relaxed);
+    let made = run();
+    WATCHED.store(before, Ordering::Relaxed);
+    (made, std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// The inputs of a loop that is to be interpreted.

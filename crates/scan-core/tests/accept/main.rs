@@ -7,7 +7,7 @@
 use scan_core::backend::cpu::Isa;
 use scan_core::base::small;
 use scan_core::plan::mutate::faults;
-use scan_core::plan::testing::watch;
+use scan_core::plan::testing::watching;
 use scan_core::rewrite::pipeline::PASSES;
 use scan_core::testing::program::FEATURES;
 use scan_core::testing::{check, generate, misfit, run, saved, sessions};
@@ -37,9 +37,7 @@ fn random_programs_agree_with_reference_differences_and_unrolled_form() {
 #[test]
 fn plans_of_random_programs_mean_what_engines_compute() {
     let count = setting("RSCAN_RANDOM_PROGRAMS", 60);
-    watch(true);
-    let report = run(setting("RSCAN_RANDOM_SEED", 0) + 50_000, count, true);
-    let found = watch(false);
+    let (report, found) = watching(|| run(setting("RSCAN_RANDOM_SEED", 0) + 50_000, count, true));
     println!("{} runs of lists, {} of kernels, {} left to the law", found.lists, found.kernels, found.left);
     assert!(found.faults.is_empty(), "{} plans mean something else:\n{}", found.faults.len(), found.faults[0]);
     assert!(report.faults.is_empty(), "{report}");
@@ -49,9 +47,7 @@ fn plans_of_random_programs_mean_what_engines_compute() {
 /// Of faults that are made in plans, seven in ten are found before they run, and nearly all when they are interpreted.
 #[test]
 fn faults_in_plans_are_found() {
-    watch(true);
-    run(setting("RSCAN_RANDOM_SEED", 0) + 70_000, 40, true);
-    let found = watch(false);
+    let (_, found) = watching(|| run(setting("RSCAN_RANDOM_SEED", 0) + 70_000, 40, true));
     assert!(found.samples.len() > 100, "few lists ran");
     let caught = faults(&found, 1, 200);
     println!("{} faults: {} found by the verifier, {} by the interpreter", caught.faults, caught.verified, caught.interpreted);
