@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _tree
+from ._spans import frame_outside
 from .errors import RscanError
 from .updates import until
 from .variable import Variable
@@ -50,15 +50,14 @@ def hints(
             error.helps = ["pass over=x, whose rows are gone through, or n_steps=n, or end the loop: return …, rs.until(condition)"]
         if error.code == "E0118" and not named and len(sequences) > 1 and all(x.ndim == 0 for x in sequences):
             error.helps = ["a tuple or list holds several sequences: np.array(…) or rs.stack(…) makes one sequence of the numbers"]
-        elif error.code == "E0122" and loop and not named and states > 1 and _positional(step) == len(sequences) + 1:
+        elif error.code == "E0122" and loop and not named and states > 1 and len(positional(step) or []) == len(sequences) + 1:
             error.helps.append("a tuple holds several states, a parameter of the step for each: init=[carry] is one state that is a tuple")
-        elif sequences and states and not named and (_carry_first(step) or _fits(swapped, error)):
+        elif sequences and states and not named and (_first_of_several(step) in _CARRIES or _fits(swapped, error)):
             error.helps.append(_ORDER)
         raise
-    if loop and sequences and states and not named and _carry_first(step, _ALWAYS_CARRIES):
-        name = next(iter(inspect.signature(step).parameters))
-        text = f"the step's first parameter is called {name!r} and gets rows of `over`: {_ORDER}. Another name says that this is meant"
-        warnings.warn(text, stacklevel=_outside())
+    first = _first_of_several(step) if loop and sequences and states and not named else None
+    if first in _ALWAYS_CARRIES:
+        _warn(f"the step's first parameter is called {first!r} and gets rows of `over`: {_ORDER}. Another name says that this is meant")
 
 
 def of_value(value: Any) -> list[str]:
@@ -97,20 +96,6 @@ def of_state(before: _tree.Tree, after: _tree.Tree, keys: list[Any]) -> list[str
     return []
 
 
-def _carry_first(step: Callable[..., Any], carries: set[str] = _CARRIES) -> bool:
-    signature = signature_of(step)
-    names = list(signature.parameters) if signature else []
-    return len(names) > 1 and names[0] in carries
-
-
-def _outside() -> int:
-    """How many frames above its caller the first one stands that is not rscan's, for a warning."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and (frame.f_globals.get("__name__", "").partition(".")[0] in ("rscan", "contextlib")):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def signature_of(fn: Any) -> inspect.Signature | None:
     """The signature of a function, where it tells one."""
     try:
@@ -119,11 +104,26 @@ def signature_of(fn: Any) -> inspect.Signature | None:
         return None
 
 
-def _positional(step: Callable[..., Any]) -> int | None:
-    """How many arguments a step takes by position; `None` where it does not tell, or takes any number."""
+def positional(fn: Any) -> list[str] | None:
+    """The names of the parameters that a function takes by position, where it tells them."""
+    signature = signature_of(fn)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return None if signature is None else [p.name for p in signature.parameters.values() if p.kind in kinds]
+
+
+def _first_of_several(step: Callable[..., Any]) -> str | None:
+    """What the first parameter of a step is called that has more of them."""
     signature = signature_of(step)
-    kinds = [p.kind for p in signature.parameters.values()] if signature else [inspect.Parameter.VAR_POSITIONAL]
-    return None if inspect.Parameter.VAR_POSITIONAL in kinds else len(kinds)
+    names = list(signature.parameters) if signature else []
+    return names[0] if len(names) > 1 else None
+
+
+def _warn(text: str) -> None:
+    """A warning at the user's line."""
+    frame = frame_outside()
+    if frame is not None:
+        known, module = frame.f_globals.setdefault("__warningregistry__", {}), frame.f_globals.get("__name__")
+        warnings.warn_explicit(text, UserWarning, frame.f_code.co_filename, frame.f_lineno, module, known)
 
 
 def _fits(swapped: Callable[[], Any] | None, error: RscanError) -> bool:

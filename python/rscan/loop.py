@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Never
 
 import numpy as np
 
 from . import _returned, _tree
-from ._hints import hints, of_state, of_value, signature_of
+from ._hints import hints, of_state, of_value, positional
 from ._ragged import Ragged
 from ._signatures import misspelt
 from ._spans import here, of_function
@@ -320,12 +319,11 @@ class _Call:
 
     def _named_after_parameters(self) -> None:
         """States whose initial values have no names have those of the step's parameters."""
-        signature = signature_of(self.step)
-        if signature is None or self.init.named:
+        names = positional(self.step)
+        if names is None or self.init.named:
             return
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         taken = self.over.keys if self.over.named else []
-        parameters = [p.name for p in signature.parameters.values() if p.kind in kinds and p.name not in taken]
+        parameters = [name for name in names if name not in taken]
         own = parameters[0 if self.over.named else len(self.over.keys) :]
         self.init.names = self.init.paths(own)
         self.called = dict(zip(self.init.keys, own, strict=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Never
@@ -13,7 +12,7 @@ import numpy as np
 
 from . import _returned, _tree
 from ._cases import cases_of
-from ._hints import hints, of_arguments, signature_of
+from ._hints import hints, of_arguments, positional, signature_of
 from ._signatures import misspelt
 from ._spans import here, of_function
 from ._tracing import Made, Plan, Result, Slot, Tracing, entered, profiled
@@ -418,11 +417,9 @@ _TIME = re.compile(r"_(t|tm\d+|tp\d+)$")
 
 def name_slots(scan_plan: ScanPlan) -> None:
     """Names sequences and states after the parameters of the step, without their time."""
-    signature = signature_of(scan_plan.fn)
-    if signature is None:
+    names = positional(scan_plan.fn)
+    if names is None:
         return
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in signature.parameters.values() if p.kind in positional]
     at = 0
     for slot in (*scan_plan.plan.sequences, *scan_plan.plan.states):
         if at < len(names) and slot.taps:

@@ -1,7 +1,7 @@
 //! logsumexp, softmax and log-softmax, each with its own stable gradient. Ints are taken as floats.
 
 use super::reduce::{BLOCK, Pause, halved, keep_axes};
-use super::support::{Lanes, Number, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one};
+use super::support::{Lanes, check_axes, drop_axes, exactly, is_float, is_nan, lanes_over, none, one};
 use crate::base::Result;
 use crate::ir::batch::behind;
 use crate::ir::op::*;
@@ -138,7 +138,7 @@ pub(crate) struct Scratch {
 }
 
 /// Floats, of which exponentials along an axis are made.
-pub(crate) trait Exponents: Number + Slices {
+pub(crate) trait Exponents: Slices {
     /// So many elements of scratch.
     fn room(scratch: &mut Scratch, n: usize) -> &mut [Self];
     /// `log(x)`

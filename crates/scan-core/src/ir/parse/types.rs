@@ -60,10 +60,13 @@ impl<'t> Parser<'t> {
     }
     /// The type of a parameter, where its new extents are those of what takes its place.
     pub(super) fn parameter(&mut self, given: Option<&Type>) -> Result<Type> {
+        let Some(given) = given else { return self.ty() };
         let known: FxHashSet<&str> = self.dims.keys().copied().collect();
         let mut ty = self.ty()?;
-        let given = given.filter(|given| given.rank() == ty.rank());
-        for (dim, to) in ty.dims.iter_mut().zip(given.iter().flat_map(|given| &given.dims)) {
+        if given.rank() != ty.rank() {
+            return Ok(ty);
+        }
+        for (dim, to) in ty.dims.iter_mut().zip(&given.dims) {
             let names = self.dims.iter_mut().filter(|(name, of)| !known.contains(**name) && **of == *dim);
             if let Some((_, of)) = names.take(1).next() {
                 *of = to.clone();
