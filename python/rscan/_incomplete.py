@@ -83,7 +83,7 @@ def beyond_stirling(x: Variable) -> Variable:
     large = x >= STIRLING
     far, near = where(large, x, STIRLING), where(large, 1.0, x)
     y = 1 / (far * far)
-    series = 1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - y * (691 / 360360 - y / 156)))))
+    series = 1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y * (1 / 1188 - y * (691 / 360360 - y * (1 / 156))))))
     return where(large, series / far, gammaln(near) - ((near - 0.5) * log(near) - near + 0.5 * math.log(2 * math.pi)))
 
 
@@ -101,7 +101,7 @@ def log_gamma_front(p: Variable, v: Variable) -> Variable:
     """p·log(v) − v − gammaln(p). Of large p the terms are large and their sum is not."""
     large = p >= STIRLING
     a, x, b, y = where(large, p, STIRLING), where(large, v, STIRLING), where(large, 1.0, p), where(large, 1.0, v)
-    far = a * log_less(x / a, (x - a) / a) + 0.5 * log(a / (2 * math.pi)) - beyond_stirling(a)
+    far = a * log_less(x / a, (x - a) / a) + 0.5 * log(a * (0.5 / math.pi)) - beyond_stirling(a)
     return where(large, far, b * log(y) - y - gammaln(b))
 
 
@@ -110,7 +110,7 @@ def log_beta_front(p: Variable, q: Variable, v: Variable, w: Variable) -> Variab
     large = _stirlings(p, q, STIRLING)
     a, b, x, y = (where(large, one, 1.0) for one in (p, q, v, w))
     apart, n = x * b - y * a, a + b
-    far = a * log_less(x * (n / a), apart / a) + b * log_less(y * (n / b), -apart / b) + 0.5 * log(a * (b / n) / (2 * math.pi))
+    far = a * log_less(x * (n / a), apart / a) + b * log_less(y * (n / b), -apart / b) + 0.5 * log(a * (b / n) * (0.5 / math.pi))
     far = far - beyond_stirling(a) - beyond_stirling(b) + beyond_stirling(n)
     c, d, s, t = (where(large, 1.0, one) for one in (p, q, v, w))
     s, t = where(large, 0.5, s), where(large, 0.5, t)

@@ -8,6 +8,7 @@ thread_local! {
     static LANES: Cell<Option<usize>> = const { Cell::new(None) };
     static BLOCKS: Cell<Option<usize>> = const { Cell::new(None) };
     static REFUSED: Cell<Option<usize>> = const { Cell::new(None) };
+    static SIDES: Cell<Option<usize>> = const { Cell::new(None) };
 }
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
@@ -52,6 +53,18 @@ pub fn blocks_of_two<T>(job: impl FnOnce() -> T) -> (T, usize) {
 pub fn in_stages() -> bool {
     static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *ASKED.get_or_init(|| std::env::var("RSCAN_STAGES").is_ok_and(|v| v == "1"))
+}
+
+/// Runs a job, in which kernels are compiled with a jump over whatever only one side of a choice needs.
+pub fn jumps<T>(job: impl FnOnce() -> T) -> T {
+    let _before = Before(&SIDES, SIDES.replace(Some(0)));
+    job()
+}
+
+/// True where kernels are to jump over whatever only one side of a choice needs: here, or everywhere, as the environment asks, `RSCAN_JUMPS=1`.
+pub fn in_jumps() -> bool {
+    static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    SIDES.get().is_some() || *ASKED.get_or_init(|| std::env::var("RSCAN_JUMPS").is_ok_and(|v| v == "1"))
 }
 
 /// True where loops are to compute rows in blocks of two.

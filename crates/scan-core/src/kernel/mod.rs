@@ -11,6 +11,7 @@ pub mod parse;
 pub mod print;
 mod rebuild;
 pub mod record;
+pub mod sides;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod unswitch;

@@ -56,7 +56,7 @@ rows! { (c, g, out)
     /// `x / y`, true division: integers give floats.
     Div div(x, y): Float, ulp 0.5, domain "y ≠ 0",
         float [c.div(x, y)],
-        grad { x: g / y, y: -(g * out) / y },
+        grad { x: g / y, y: -(g / y) * out },
         test (1.5, 2.25) (-3.0, 0.125) (0.0, 7.0) (1.0, -3.0);
     /// `⌊x / y⌋`, as Python's `//`; integers by 0 give 0. Its gradient is zero.
     FloorDiv floordiv(x, y): Same, ulp 0.5, domain "y ≠ 0",
@@ -108,7 +108,7 @@ rows! { (c, g, out)
     /// `1 / √x`
     Rsqrt rsqrt(x): Float, ulp 1.5, domain "x > 0",
         float [c.div(c.num(1.0), c.sqrt(x))],
-        grad { x: g * out / x * -0.5 },
+        grad { x: g * -0.5 * out * out * out },
         test (0.25) (2.0) (100.0);
     /// `1 / x`; integers give floats.
     Reciprocal reciprocal(x): Float, ulp 0.5, domain "x ≠ 0",

@@ -1,6 +1,6 @@
 //! Parts of a step with their operands, found once for all steps in which no memory moves.
 
-use super::indexed::{ByArrays, Given, read, within, write};
+use super::indexed::{ByArrays, Given, Named, read, within, write};
 use super::kernels::{Either, KernelRun};
 use super::memories::Memories;
 use super::mixed::{Part, Piece, Turned};
@@ -21,7 +21,7 @@ use crate::types::shape::count;
 use crate::types::{Array, DType, memory};
 use rustc_hash::FxBuildHasher;
 use smallvec::SmallVec;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::hash::BuildHasher;
 
 /// Why a step did not come to its end.
@@ -74,8 +74,9 @@ enum Kind<'a> {
     Direct(&'a Direct, DType, Spots<'a>),
     /// An op that takes arrays: those of its inputs that are the same in all steps, and all operands.
     Call(&'a Op, Box<[Option<Array>]>, Spots<'a>),
-    /// Elements that index arrays name are read, or written if so: operands as for the two below.
-    ByArrays(&'a ByArrays, Option<Write>, Spots<'a>),
+    /// Elements that index arrays name are read, or written if so: operands as for the two below. Where the arrays are the same in all steps:
+    /// what they name.
+    ByArrays(&'a ByArrays, Option<Write>, Spots<'a>, Option<OnceCell<Named>>),
     /// The same by integers.
     ByIntegers(&'a ByIntegers, Option<Write>, Spots<'a>),
     /// Elements from a place on that integers name, of such a size.
@@ -119,7 +120,10 @@ impl<'a> Bound<'a> {
             Part::Call(op) => Kind::Call(op, piece.ins.iter().map(|p| memories.steady(p)).collect(), operands().collect()),
             Part::Read(selector) => Kind::Read(selector, operands().collect()),
             Part::Write(selector, mode) => Kind::Write(selector, *mode, operands().collect()),
-            Part::ByArrays(by, mode) => Kind::ByArrays(by, *mode, operands().collect()),
+            Part::ByArrays(by, mode) => {
+                let steady = piece.ins[1..].iter().all(|index| matches!(index.at, At::Before(_))) && by.is_kept();
+                Kind::ByArrays(by, *mode, operands().collect(), steady.then(OnceCell::new))
+            }
             Part::ByIntegers(by, mode) => Kind::ByIntegers(by, *mode, operands().collect()),
             Part::Slice(slice) => Kind::Slice(slice, operands().collect(), piece.outs[0].dtype.size()),
             Part::Guard(range) => Kind::Guard(*range, at(&piece.ins[0]), piece.ins[0].dtype),
@@ -178,7 +182,7 @@ impl<'a> Bound<'a> {
             Kind::Call(op, steady, spots) => {
                 memory::given(|| format!("`{}`", op.name()), || self.call(cx, op, steady, spots, k)).map_err(|e| self.blame(e))?;
             }
-            Kind::ByArrays(by, mode, spots) => self.by_arrays(by, *mode, spots, k).map_err(|e| self.blame(e))?,
+            Kind::ByArrays(by, mode, spots, named) => self.by_arrays(by, *mode, (spots, named.as_ref()), k).map_err(|e| self.blame(e))?,
             Kind::Read(selector, spots) => self.read(selector, spots, k).map_err(|e| self.blame(e))?,
             Kind::Write(selector, mode, spots) => self.write(selector, *mode, spots, k).map_err(|e| self.blame(e))?,
             Kind::Slice(slice, spots, size) => {
@@ -267,15 +271,35 @@ impl<'a> Bound<'a> {
         Ok(())
     }
 
-    fn by_arrays(&self, by: &ByArrays, mode: Option<Write>, spots: &[Spot], k: &Steps) -> Result<()> {
+    fn by_arrays(
+        &self,
+        by: &ByArrays,
+        mode: Option<Write>,
+        (spots, named): (&[Spot], Option<&OnceCell<Named>>),
+        k: &Steps,
+    ) -> Result<()> {
         let (first, last) = (spots[0].at(k), spots[spots.len() - 1].at(k));
         let [n, m] = [&self.piece.ins[0], &self.piece.outs[0]].map(|p| count(&p.shape));
         let idxs = spots[1..spots.len() - 1].iter().map(|spot| spot.at(k));
         let dtype = self.piece.outs[0].dtype;
+        let Some(named) = named else {
+            return match mode {
+                None => by.read(dtype, (&first, n), idxs, &last),
+                Some(mode) => by.write((dtype, mode), (&last, m), (&first, n), idxs),
+            };
+        };
+        let named = match named.get() {
+            Some(named) => named,
+            None => {
+                let found = by.named(idxs)?;
+                named.get_or_init(|| found)
+            }
+        };
         match mode {
-            None => by.read(dtype, (&first, n), idxs, &last),
-            Some(mode) => by.write((dtype, mode), (&last, m), (&first, n), idxs),
+            None => by.read_named(dtype, (&first, n), named, &last),
+            Some(mode) => by.write_named((dtype, mode), (&last, m), (&first, n), named),
         }
+        Ok(())
     }
 
     /// What integers name is read, or written. Single runs, which most are, need no room of their own.

@@ -122,10 +122,21 @@ fn put<T: Number>(x: &mut [T], y: &[T], selected: &Selected, mode: Write) {
     });
 }
 
-/// Writes single elements to spots, or adds them to what is there, in order.
-fn put_each<'a, T: Number>(x: &mut [T], each: impl Iterator<Item = (&'a usize, T)>, mode: Write) {
+/// Writes single elements to spots, or adds them to what is there, in order. Of spots that mostly repeat the one before, sums are handed on
+/// in a register: from memory each waits for the one before to be written.
+fn put_each<'a, T: Number>(x: &mut [T], each: impl Iterator<Item = (&'a usize, T)>, mode: Write, repeated: bool) {
     match mode {
         Write::Set => each.for_each(|(&at, y)| x[at] = y),
+        Write::Inc if repeated => {
+            let last = each.fold(None, |last: Option<(usize, T)>, (&at, y)| match last {
+                Some((before, sum)) if before == at => Some((at, sum.plus(y))),
+                last => {
+                    last.into_iter().for_each(|(before, sum)| x[before] = sum);
+                    Some((at, x[at].plus(y)))
+                }
+            });
+            last.into_iter().for_each(|(at, sum)| x[at] = sum);
+        }
         Write::Inc => each.for_each(|(&at, y)| x[at] = x[at].plus(y)),
     }
 }
@@ -208,6 +219,16 @@ impl Spread {
     }
 }
 
+/// The spots that index arrays name.
+pub struct Named {
+    spots: Vec<usize>,
+    /// True where most are the one before.
+    repeated: bool,
+}
+
+/// Of so many spots at most those of index arrays that are the same in all steps are kept from one step to the next.
+const KEPT: usize = 1 << 20;
+
 thread_local! {
     /// Spots of the last read or write in this thread, and how far elements of an index array move them: memory to be used again.
     static SPOTS: Cell<[Vec<usize>; 2]> = const { Cell::new([vec![], vec![]]) };
@@ -227,6 +248,20 @@ impl ByArrays {
         let spread = idxs.iter().map(|p| Spread::of(&p.shape, &layout.common)).collect();
         let idxs = idxs.iter().map(|p| (p.dtype, count(&p.shape))).collect();
         Some(ByArrays { layout, idxs, spread })
+    }
+    /// True where the spots may be kept that index arrays name.
+    pub fn is_kept(&self) -> bool {
+        count(&self.layout.common) <= KEPT
+    }
+    /// The spots that index arrays name, for [`ByArrays::read_named`] and [`ByArrays::write_named`].
+    ///
+    /// # Errors
+    /// `E0202` where an index lies outside its axis.
+    pub fn named<'a>(&self, idxs: impl Iterator<Item = Operand<'a>>) -> Result<Named> {
+        let mut spots = vec![];
+        self.spots(idxs, &mut spots, &mut vec![])?;
+        let repeated = spots.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        Ok(Named { repeated: 2 * repeated > spots.len(), spots })
     }
     /// What `of` makes of the spots that index arrays name.
     fn with_spots<'a, R>(&self, idxs: impl Iterator<Item = Operand<'a>>, of: impl FnOnce(&[usize]) -> R) -> Result<R> {
@@ -300,10 +335,15 @@ impl ByArrays {
         if self.read_at_once(dtype.size(), (x, n), idxs.clone().next(), out) {
             return Ok(());
         }
+        self.with_spots(idxs, |spots| self.copied(dtype, (x, n), spots, out))
+    }
+    /// Copies what lies at spots of x, which has so many elements.
+    pub fn read_named(&self, dtype: DType, x: (&Operand, usize), named: &Named, out: &Operand) {
+        self.copied(dtype, x, &named.spots, out);
+    }
+    fn copied(&self, dtype: DType, (x, n): (&Operand, usize), spots: &[usize], out: &Operand) {
         let all = count(&self.layout.shape);
-        self.with_spots(idxs, |spots| {
-            by_size!(dtype.size(), T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)));
-        })
+        by_size!(dtype.size(), T => with_slices::<T, _>([x, x, out], [n, n, all], |from, _, to| copy_rows(&self.layout, spots, from, to)));
     }
     /// Writes single elements where one index array says; false where nothing was written: one counts from the end or lies outside, or this is not such
     /// a write.
@@ -348,20 +388,31 @@ impl ByArrays {
         if self.write_at_once((dtype, mode), (x, n), (y, given), idxs.clone().next()) {
             return Ok(());
         }
+        self.with_spots(idxs, |spots| self.put((dtype, mode), (x, n), (y, given), (spots, false)))
+    }
+    /// Writes y at spots of x, or adds it to what is there; they have so many elements.
+    pub fn write_named(&self, how: (DType, Write), x: (&Operand, usize), y: (&Operand, usize), named: &Named) {
+        self.put(how, x, y, (&named.spots, named.repeated));
+    }
+    fn put(
+        &self,
+        (dtype, mode): (DType, Write),
+        (x, n): (&Operand, usize),
+        (y, given): (&Operand, usize),
+        (spots, repeated): (&[usize], bool),
+    ) {
         let run = self.layout.run;
-        self.with_spots(idxs, |spots| {
-            dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match (y, self.layout.begins()) {
-                (y, Some(begins)) if run == 1 && y.len() == spots.len() * begins.len() => {
-                    for (begin, y) in begins.iter().zip(y.chunks_exact(spots.len())) {
-                        put_each(&mut x[*begin..], spots.iter().zip(y.iter().copied()), mode);
-                    }
+        dispatch!(dtype, T => with_slices::<T, _>([y, y, x], [given, given, n], |y, _, x| match (y, self.layout.begins()) {
+            (y, Some(begins)) if run == 1 && y.len() == spots.len() * begins.len() => {
+                for (begin, y) in begins.iter().zip(y.chunks_exact(spots.len())) {
+                    put_each(&mut x[*begin..], spots.iter().zip(y.iter().copied()), mode, repeated);
                 }
-                (&[y], Some([0])) if run == 1 => put_each(x, spots.iter().zip(std::iter::repeat(y)), mode),
-                (y, _) => {
-                    let mut rows = y.chunks_exact(run).cycle();
-                    self.layout.runs(spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
-                }
-            }));
-        })
+            }
+            (&[y], Some([0])) if run == 1 => put_each(x, spots.iter().zip(std::iter::repeat(y)), mode, repeated),
+            (y, _) => {
+                let mut rows = y.chunks_exact(run).cycle();
+                self.layout.runs(spots, |at| rows.next().into_iter().for_each(|row| write_run(&mut x[at..at + run], row, mode)));
+            }
+        }));
     }
 }

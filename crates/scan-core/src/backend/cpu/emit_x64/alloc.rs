@@ -6,6 +6,7 @@ use super::codes as code;
 use super::homes::{Carried, Home, kept};
 use super::memory::Pointers;
 use super::select::{Birth, Class, Program, Val};
+use super::skips::Before;
 use crate::backend::cpu::isa::Isa;
 use crate::base::IdxVec;
 use iced_x86::{Code, Register};
@@ -34,6 +35,10 @@ pub(super) enum Item {
     Operation(usize),
     /// A store.
     Store(usize),
+    /// Before operations that may be jumped over, for all copies.
+    Enter(usize),
+    /// Behind them.
+    Leave(usize),
 }
 
 /// A value of a copy.
@@ -66,7 +71,7 @@ pub(super) struct Emitter<'a> {
     lasting: i64,
     /// The item being emitted.
     pub at: u32,
-    holder: [[Option<usize>; 32]; 2],
+    pub holder: [[Option<usize>; 32]; 2],
     locked: [u32; 2],
     /// Registers of each class that values may have.
     pub usable: [u32; 2],
@@ -79,7 +84,9 @@ pub(super) struct Emitter<'a> {
     pub kept: Vec<bool>,
     free_slots: Vec<i64>,
     /// Slots that the current item may still read.
-    leaving: Vec<i64>,
+    pub leaving: Vec<i64>,
+    /// What registers and slots held before operations that are being emitted and may be jumped over.
+    pub skipped: Option<Before>,
     /// Bytes of the frame so far.
     pub frame: i64,
 }
@@ -116,6 +123,7 @@ impl<'a> Emitter<'a> {
             kept: vec![],
             free_slots: vec![],
             leaving: vec![],
+            skipped: None,
             frame,
         };
         e.reserve_tail_masks();
@@ -137,6 +145,8 @@ impl<'a> Emitter<'a> {
             match item {
                 Item::Operation(o) => pairs.extend(self.program.operations[o].args.iter().map(|&a| (self.of(a, copy), at as u32))),
                 Item::Store(s) => pairs.push((self.of(self.program.stores[s].1, copy), at as u32)),
+                Item::Enter(skip) => pairs.extend(self.conditions(skip).map(|v| (v, at as u32))),
+                Item::Leave(_) => {}
             }
         }
         for handed in self.program.carries.iter() {
@@ -199,7 +209,7 @@ impl<'a> Emitter<'a> {
         self.holder[side][reg as usize] = Some(v);
         self.virtuals[v].reg = Some(reg);
     }
-    fn drop_reg(&mut self, v: usize) {
+    pub(super) fn drop_reg(&mut self, v: usize) {
         if let Some(reg) = self.virtuals[v].reg.take() {
             let side = self.side(v);
             self.holder[side][reg as usize] = None;

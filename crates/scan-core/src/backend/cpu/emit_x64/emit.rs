@@ -25,6 +25,8 @@ impl Emitter<'_> {
                 let (mem, value) = self.program.stores[s];
                 self.store_value(mem, self.of(value, copy), copy);
             }
+            (Item::Enter(skip), _) => self.enter_skip(skip),
+            (Item::Leave(skip), _) => self.leave_skip(skip),
         }
     }
     fn store_value(&mut self, mem: MemId, v: usize, copy: usize) {

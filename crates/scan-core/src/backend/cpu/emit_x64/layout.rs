@@ -9,6 +9,7 @@ use super::stagger::Turn;
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::Id;
+use crate::kernel::sides::Skip;
 use crate::kernel::{Lane, MemId};
 use iced_x86::{Code, Register};
 
@@ -63,8 +64,13 @@ pub(super) fn items(program: &Program, shape: Shape, room: usize) -> (Vec<(Item,
             // What differs between lanes can go at once: lanes do not see each other.
             items.extend((0..program.stores.len()).filter(|&s| !uniform(s)).map(|s| (Item::Store(s), copy)));
         }
+        let (begins, ends) = (operations.start, operations.end);
+        let skip = |reaches: &dyn Fn(&Skip) -> bool, last: usize| program.skips.iter().position(|s| reaches(s) && copy == last);
+        let ranges = !operations.is_empty();
+        items.extend(skip(&|s| ranges && s.range.start == begins, 0).map(|k| (Item::Enter(k), 0)));
         let mine = operations.filter(|&o| !fixed[o] && (copy == 0 || !once(o)));
         items.extend(mine.map(|o| (Item::Operation(o), copy)));
+        items.extend(skip(&|s| ranges && s.range.end == ends, shape.copies - 1).map(|k| (Item::Leave(k), 0)));
     }
     items.extend((0..program.stores.len()).filter(|&s| uniform(s)).map(|s| (Item::Store(s), 0)));
     (items, ahead)
@@ -72,7 +78,7 @@ pub(super) fn items(program: &Program, shape: Shape, room: usize) -> (Vec<(Item,
 
 /// The order of a step's operations and stores.
 fn turns(program: &Program, shape: Shape, room: usize) -> Vec<Turn> {
-    let staggered = super::order::waits(program).then(|| super::stagger::turns(program, shape.copies, room));
+    let staggered = (super::order::waits(program) && program.skips.is_empty()).then(|| super::stagger::turns(program, shape.copies, room));
     if let Some(turns) = staggered.flatten() {
         return turns;
     }

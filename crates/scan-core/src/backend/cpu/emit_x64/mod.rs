@@ -4,6 +4,7 @@
 //! ```text
 //! select    KIR -> machine operations, still in SSA form
 //! order     masks next to their uses, how many vectors side by side
+//! skips     what no lane needs is jumped over
 //! stagger   the order of operations of all vectors of a block, where steps are long
 //! alloc     registers and stack slots, while `emit` writes the instructions
 //! layout    the loops around a step
@@ -27,6 +28,7 @@ mod native;
 mod order;
 mod prepared;
 mod select;
+mod skips;
 mod stagger;
 #[cfg(test)]
 mod tests;

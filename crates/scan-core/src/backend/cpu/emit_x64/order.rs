@@ -29,7 +29,7 @@ pub(super) fn prune(program: &mut Program) {
 }
 
 /// Values that outlive the step's operations.
-fn kept(program: &Program) -> Vec<Val> {
+pub(super) fn kept(program: &Program) -> Vec<Val> {
     program.stores.iter().map(|s| s.1).chain(program.carries.iter().map(|c| c.next)).collect()
 }
 
@@ -92,7 +92,8 @@ pub(super) fn fixed(program: &Program) -> Vec<bool> {
     found
 }
 
-/// Operations that run one after the other for one copy before the next copy's turn: a mask and its uses, as far as they are near.
+/// Operations that run one after the other for one copy before the next copy's turn: a mask and its uses, as far as they are near. None
+/// reaches into what may be jumped over, or out of it.
 pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
     let mut last = vec![0; program.values.len()];
     for (i, operation) in program.operations.iter().enumerate() {
@@ -106,7 +107,8 @@ pub(super) fn bundles(program: &Program) -> Vec<Range<usize>> {
         while i <= end {
             let dst = program.operations[i].dst;
             let reach = last[dst.idx()];
-            if program.values[dst].class == Class::Mask && reach > end && reach < start + BUNDLE {
+            let limit = program.skips.iter().flat_map(|s| [s.range.start, s.range.end]).filter(|&at| at > start).min().unwrap_or(usize::MAX);
+            if program.values[dst].class == Class::Mask && reach > end && reach < limit.min(start + BUNDLE) {
                 end = reach;
             }
             i += 1;
@@ -124,13 +126,16 @@ pub(super) fn copies(program: &Program) -> usize {
     let room = registers + registers / 2;
     let fitting = pressure(program, RESTS, lasts).into_iter().map(|(each, shared)| room.saturating_sub(shared) / each.max(1)).min();
     let short = OPERATIONS / program.operations.len().max(1);
-    fitting.unwrap_or(8).min(short).clamp(1, 8)
+    // The more lanes, the less often none of them needs what could be jumped over.
+    let most = if program.skips.is_empty() { 8 } else { 2 };
+    fitting.unwrap_or(8).min(short).clamp(1, most)
 }
 
 /// How many of a block's copies go side by side. Where a step needs the one before, half of them: while the last operations of one
 /// half wait for each other (a quotient, above all), the other half has work.
 pub(super) fn side_by_side(program: &Program, copies: usize) -> usize {
-    if waits(program) { copies.div_ceil(2) } else { copies }
+    // What is jumped over is so for all copies at once: those behind may read what the first has computed for all.
+    if waits(program) && program.skips.is_empty() { copies.div_ceil(2) } else { copies }
 }
 
 /// Constants to be kept in registers over all steps, those first that are used most; as many as leave enough of `registers` for all

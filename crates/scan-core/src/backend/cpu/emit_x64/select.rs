@@ -4,6 +4,7 @@ use super::codes::{self as code, Row};
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
+use crate::kernel::sides::Skip;
 use crate::kernel::{Bin, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -165,6 +166,8 @@ pub(super) struct Program {
     pub pool: Vec<Line>,
     /// Operands that are not found by way of others.
     pub few: Vec<usize>,
+    /// Operations that are jumped over where no lane needs them.
+    pub skips: Vec<Skip>,
 }
 
 impl Program {
@@ -199,6 +202,7 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
     super::order::prune(&mut s.program);
     super::order::sink_masks(&mut s.program);
+    super::skips::arrange(&mut s.program);
     Ok(s.program)
 }
 
@@ -238,6 +242,7 @@ impl<'a> Selector<'a> {
             mems: kernel.mems.clone(),
             pool: vec![],
             few: kernel.mems.iter().enumerate().filter(|(_, mem)| mem.beside.is_none()).map(|(k, _)| k).collect(),
+            skips: vec![],
         };
         let kept = kernel.stores.iter().map(|s| s.value).chain(kernel.carries.iter().map(|c| c.next));
         let direct = kept.map(|r| origin(kernel, r)).collect();

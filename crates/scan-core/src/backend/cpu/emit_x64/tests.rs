@@ -4,7 +4,7 @@ use crate::backend::cpu::Memory;
 use crate::backend::cpu::code::{self, Operand};
 use crate::backend::cpu::isa::Isa;
 use crate::backend::cpu::{Code, Refusal};
-use crate::base::Id;
+use crate::base::{Id, small};
 use crate::kernel::testing::{Case, Options, case};
 use crate::kernel::{Bin, Builder, Cmp, HostFn, Lane, MemId, Op, interp};
 use crate::types::DType;
@@ -240,6 +240,24 @@ fn random_kernels_with_bools() {
 fn random_kernels_that_call() {
     sweep(0..200, &Options { calls: true, ..options(&[DType::F64]) });
     sweep(200..400, &Options { calls: true, ..options(&[DType::F64, DType::F32, DType::Bool]) });
+}
+
+/// Whatever one side of a choice needs alone is jumped over, be it ever so little.
+#[test]
+fn random_kernels_that_jump() {
+    small::jumps(|| {
+        let long = |dtypes: &[DType]| Options { insts: 20..=90, ..options(dtypes) };
+        sweep(0..300, &long(&[DType::F64, DType::Bool]));
+        sweep(300..600, &long(&[DType::F32, DType::Bool]));
+        sweep(600..800, &Options { calls: true, ..long(&[DType::F64, DType::F32, DType::I64, DType::Bool]) });
+        sweep(800..900, &Options { steps: 1..=1, lanes: 100..=700, calls: true, ..long(&[DType::F64, DType::Bool]) });
+        let jumping = |seed: u64| {
+            let kernel = case(seed, &long(&[DType::F64, DType::Bool])).kernel;
+            targets().any(|(isa, vector)| emitted(&kernel, isa, vector).is_ok_and(|code| !code.program.skips.is_empty()))
+        };
+        let jumps = (0..300).filter(|&seed| jumping(seed)).count();
+        assert!(jumps > 100 || targets().count() < 1, "{jumps} kernels jump");
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::divide::divided;
 use super::looped::{Done, Fuel};
 use super::pool::Pool;
 use super::select::{compared, converted};
+use super::skips::{Order, read_outside};
 use crate::base::{Id, IdxVec};
 use crate::kernel::{Bin, CarryId, Cmp, HostFn, Kernel, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
@@ -82,20 +83,29 @@ pub struct Body<'a, 'b> {
 
 /// Emits a step's instructions into the current block; the value of each that is needed.
 pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg, bool>, start: &Start) -> IdxVec<Reg, Option<Value>> {
+    let order = Order::of(kernel, needed, |r| start.constants.contains_key(&r));
+    let read = read_outside(kernel, needed, &order);
     let mut body = Body {
         builder,
         kernel,
         start,
-        values: IdxVec::new(),
+        values: kernel.body.iter().map(|_| None).collect(),
         signatures: [None, None],
         uses: uses(kernel, needed),
         masks: FxHashMap::default(),
         compared: compared(kernel),
         done: Done::default(),
     };
-    for r in kernel.body.ids() {
-        let value = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
-        body.values.push(value);
+    let mut skips = order.skips.iter().zip(read).peekable();
+    let mut open = None;
+    for (at, &r) in order.order.iter().enumerate() {
+        if let Some((skip, read)) = skips.next_if(|(skip, _)| skip.range.start == at) {
+            open = Some((body.enter_skip(skip, read), skip.range.end));
+        }
+        body.values[r] = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
+        if let Some((skip, _)) = open.take_if(|(_, end)| *end == at + 1) {
+            body.leave_skip(skip);
+        }
     }
     body.values
 }
@@ -104,6 +114,11 @@ impl Body<'_, '_> {
     /// The value of an instruction before this one.
     pub fn get(&self, r: Reg) -> Value {
         self.values[r].expect("an instruction uses values before it")
+    }
+
+    /// Sets the value of an instruction that others read from now on.
+    pub fn set(&mut self, r: Reg, value: Value) {
+        self.values[r] = Some(value);
     }
 
     fn value(&mut self, r: Reg) -> Value {
@@ -150,7 +165,7 @@ impl Body<'_, '_> {
         ends && self.uses[r] == 1 && !self.start.constants.contains_key(&r)
     }
 
-    fn constant(&mut self, dtype: DType, bits: u64) -> Value {
+    pub fn constant(&mut self, dtype: DType, bits: u64) -> Value {
         match dtype {
             DType::F32 => self.builder.ins().f32const(Ieee32::with_bits(bits as u32)),
             DType::F64 => self.builder.ins().f64const(Ieee64::with_bits(bits)),

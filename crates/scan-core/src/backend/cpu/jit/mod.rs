@@ -11,6 +11,7 @@ mod place;
 mod pool;
 mod select;
 mod shape;
+mod skips;
 #[cfg(test)]
 mod tests;
 mod thunk;

@@ -69,6 +69,19 @@ fn random_kernels_of_choices() {
     }
 }
 
+/// Whatever one side of a choice needs alone is jumped over, be it ever so little.
+#[test]
+fn random_kernels_that_jump() {
+    crate::base::small::jumps(|| {
+        for dtype in [DType::F32, DType::F64] {
+            let dtypes = vec![dtype, DType::Bool];
+            random(80_000..80_400, &Options { dtypes, lanes: 1..=1, steps: 1..=50, insts: 20..=80, ..Options::default() });
+        }
+        random(81_000..81_400, &Options { lanes: 1..=3, scatters: true, insts: 20..=60, ..Options::default() });
+        random(82_000..82_300, &Options { stop: true, steps: 1..=20, loops: true, insts: 10..=60, ..Options::default() });
+    });
+}
+
 fn push(k: &mut Kernel, op: Op, dtype: DType) -> Reg {
     k.body.push(Inst { op, dtype })
 }

@@ -1,0 +1,128 @@
+//! Jumps over what only one side of a choice needs, where that side is not taken.
+
+use super::body::{Body, machine};
+use super::select::converted;
+use crate::base::{Id, IdxVec};
+use crate::kernel::sides::{Choice, Instruction, Skip, skippable};
+use crate::kernel::{Bin, Kernel, Op, Reg, Un};
+use crate::types::DType;
+use cranelift_codegen::ir::{Block, InstBuilder, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Instructions that take about as long as so many sums are worth a jump that may be foreseen wrong.
+const LEAST: usize = 40;
+
+/// The order of a step's instructions, and what is jumped over.
+pub struct Order {
+    pub order: Vec<Reg>,
+    pub skips: Vec<Skip>,
+}
+
+impl Order {
+    /// That of instructions that are needed, but for those of which `known` holds: they have values before the step.
+    pub fn of(kernel: &Kernel, needed: &IdxVec<Reg, bool>, known: impl Fn(Reg) -> bool) -> Order {
+        let made = |r: Reg| needed[r] && !known(r);
+        let all: Vec<Instruction> = kernel.body.ids().map(|r| instruction(kernel, r, &made)).collect();
+        let kept: Vec<usize> = kernel.ends().map(Id::idx).collect();
+        match skippable(&all, &kept, LEAST) {
+            Some((order, skips)) => Order { order: order.into_iter().map(Reg::new).collect(), skips },
+            None => Order { order: kernel.body.ids().collect(), skips: vec![] },
+        }
+    }
+}
+
+fn instruction(kernel: &Kernel, r: Reg, made: &dyn Fn(Reg) -> bool) -> Instruction {
+    let op = &kernel.body[r].op;
+    if !made(r) {
+        return Instruction { fixed: true, ..Instruction::default() };
+    }
+    let choice = match op {
+        Op::Select(c, x, y) => {
+            let condition = converted(kernel, *c).unwrap_or(*c).idx();
+            Some(Choice { condition, made: made(Reg::new(condition)).then_some(condition), sides: [y, x].map(|side| made(*side).then(|| side.idx())) })
+        }
+        _ => None,
+    };
+    let loops = matches!(op, Op::Loop(_) | Op::Last(..) | Op::Left(..));
+    let fixed = loops || matches!(op, Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_));
+    // What decides comes first, which may be what a number was made of that is compared with 0.
+    let condition = choice.map(|choice: Choice| choice.condition);
+    let args: SmallVec<[usize; 3]> = condition.into_iter().chain(op.uses().into_iter().map(Id::idx)).collect();
+    Instruction { args, choice, weight: weight(op, kernel.dtype(r)), fixed }
+}
+
+/// About how long an instruction keeps a processor busy, in sums.
+fn weight(op: &Op, dtype: DType) -> usize {
+    match op {
+        Op::Const(_) => 0,
+        Op::Call(f, _) if f.seldom() => 2,
+        Op::Call(..) => 40,
+        Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _) if dtype == DType::F64 => 8,
+        Op::Bin(bin, ..) if bin.divides_integers() => 16,
+        Op::Bin(Bin::Div, ..) | Op::Un(Un::Sqrt, _) => 6,
+        _ => 1,
+    }
+}
+
+/// Instructions under construction that may be jumped over.
+pub struct Open {
+    /// Behind them, with a parameter for each of their values that is read there.
+    after: Block,
+    read: Vec<Reg>,
+    /// Masks that were there before.
+    masks: FxHashMap<(Reg, DType), Value>,
+}
+
+impl Body<'_, '_> {
+    /// Jumps to behind instructions where their side is not taken.
+    pub fn enter_skip(&mut self, skip: &Skip, read: Vec<Reg>) -> Open {
+        let condition = self.get(Reg::new(skip.condition));
+        let (side, after) = (self.builder.create_block(), self.builder.create_block());
+        let mut anything = vec![];
+        for &r in &read {
+            let dtype = self.kernel.dtype(r);
+            self.builder.append_block_param(after, machine(dtype));
+            anything.push(self.constant(dtype, 0).into());
+        }
+        match skip.holds {
+            true => self.builder.ins().brif(condition, side, &[], after, &anything),
+            false => self.builder.ins().brif(condition, after, &anything, side, &[]),
+        };
+        self.builder.switch_to_block(side);
+        self.builder.seal_block(side);
+        Open { after, read, masks: self.masks.clone() }
+    }
+    /// Behind them: values that are read there are those that were made, or anything.
+    pub fn leave_skip(&mut self, open: Open) {
+        let made: Vec<_> = open.read.iter().map(|&r| self.get(r).into()).collect();
+        self.builder.ins().jump(open.after, &made);
+        self.builder.switch_to_block(open.after);
+        self.builder.seal_block(open.after);
+        for (k, &r) in open.read.iter().enumerate() {
+            self.set(r, self.builder.block_params(open.after)[k]);
+        }
+        self.masks = open.masks;
+    }
+}
+
+/// Per range: its values that others read.
+pub fn read_outside(kernel: &Kernel, needed: &IdxVec<Reg, bool>, order: &Order) -> Vec<Vec<Reg>> {
+    let mut range: IdxVec<Reg, Option<usize>> = kernel.body.iter().map(|_| None).collect();
+    for (k, skip) in order.skips.iter().enumerate() {
+        order.order[skip.range.clone()].iter().for_each(|&r| range[r] = Some(k));
+    }
+    let mut read: Vec<Vec<Reg>> = vec![vec![]; order.skips.len()];
+    for (r, inst) in kernel.body.enumerate().filter(|(r, _)| needed[*r]) {
+        for used in inst.op.uses() {
+            if let Some(k) = range[used].filter(|k| range[r] != Some(*k)) {
+                read[k].push(used);
+            }
+        }
+    }
+    read.iter_mut().for_each(|read| {
+        read.sort_unstable();
+        read.dedup();
+    });
+    read
+}
