@@ -11,7 +11,9 @@
 //!
 //! A choice takes nothing of the side that it does not choose: whatever lies there, its results have the same bits.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use super::{Kernel, Op, Reg};
+use crate::base::IdxVec;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -33,13 +35,11 @@ pub struct Instruction {
 pub struct Choice {
     /// The value that decides; one number for all choices by it.
     pub condition: usize,
-    /// The instruction whose value that is, where it is made in the step.
-    pub made: Option<usize>,
     /// The instructions whose values are taken where the condition does not hold, and where it does.
     pub sides: [Option<usize>; 2],
 }
 
-/// Instructions that need not run.
+/// Instructions that need not run; ranges lie apart, or one in the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skip {
     /// These, by their places in the new order.
@@ -50,26 +50,18 @@ pub struct Skip {
     pub holds: bool,
 }
 
-/// A side of the choices by a condition.
-type Side = (usize, bool);
-
-/// The instructions in an order in which what can be skipped lies together, and what can; `None` where that is too little of the whole.
-/// Each range takes at least `least`; `kept` are read after the step.
-pub fn skippable(instructions: &[Instruction], kept: &[usize], least: usize) -> Option<(Vec<usize>, Vec<Skip>)> {
+/// The instructions in an order in which what can be skipped lies together, and what can, outer ranges before those within; `None` where that
+/// is too little of the whole. `kept` are read after the step.
+pub fn skippable(instructions: &[Instruction], kept: &[usize]) -> Option<(Vec<usize>, Vec<Skip>)> {
     let whole: usize = instructions.iter().map(|i| i.weight).sum();
-    let (least, share) = if jumps_anyway() { (1, usize::MAX) } else { (least, SHARE) };
+    let (least, share) = if jumps_anyway() { (1, usize::MAX) } else { (LEAST, SHARE) };
     if whole < 2 * least || instructions.iter().all(|i| i.choice.is_none()) {
         return None;
     }
-    let owners = owners(instructions, kept, least);
-    if gain(instructions, &owners).saturating_mul(share) < whole {
-        return None;
-    }
-    let (order, chunks) = Arranged::of(instructions, &owners);
-    let weight = |range: &Range<usize>| order[range.clone()].iter().map(|&i| instructions[i].weight).sum::<usize>();
-    let skip = |(range, (condition, holds))| Skip { range, condition, holds };
-    let skips: Vec<Skip> = chunks.into_iter().filter(|chunk| weight(&chunk.0) >= least).map(skip).collect();
-    (!skips.is_empty()).then_some((order, skips))
+    let sides = Sides::of(instructions, kept, least);
+    let mut flat = Flat { instructions, sides: &sides, least, order: vec![], skips: vec![] };
+    let gain = flat.put(Arranged::of(instructions, &sides));
+    (!flat.skips.is_empty() && gain.saturating_mul(share) >= whole).then_some((flat.order, flat.skips))
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -83,140 +75,218 @@ fn jumps_anyway() -> bool {
 }
 
 /// What can be skipped is one part of so many at least.
-const SHARE: usize = 6;
+const SHARE: usize = 5;
 
-/// So often sides are looked for, with fewer choices each time.
-const ROUNDS: usize = 6;
+/// Work of so many sums on one side is worth a jump.
+const LEAST: usize = 50;
 
-/// Per instruction: the side that alone reads its value.
-fn owners(instructions: &[Instruction], kept: &[usize], least: usize) -> Vec<Option<Side>> {
-    let mut dissolved = FxHashSet::default();
-    let mut found = vec![];
-    for _ in 0..ROUNDS {
-        found = owned(instructions, kept, &dissolved);
-        let before = dissolved.len();
-        dissolve(instructions, &found, least, &mut dissolved);
-        if dissolved.len() == before {
-            break;
-        }
+/// True per bool that no comparison of floats decides within the step: integers and bools from memory follow patterns, which processors foresee.
+/// A jump that is foreseen wrong costs more than most sides.
+pub fn foreseen(kernel: &Kernel) -> IdxVec<Reg, bool> {
+    let mut foreseen: IdxVec<Reg, bool> = IdxVec::new();
+    for inst in kernel.body.iter() {
+        let made_of = |foreseen: &IdxVec<Reg, bool>| inst.op.uses().iter().all(|&r| foreseen[r] || kernel.dtype(r).is_float());
+        let is = match &inst.op {
+            Op::Cmp(_, x, _) => jumps_anyway() || !kernel.dtype(*x).is_float() && made_of(&foreseen),
+            Op::Load(_) | Op::Carry(_) | Op::Const(_) | Op::Step => true,
+            _ if inst.dtype.is_float() => true,
+            // Numbers that floats have become.
+            Op::Convert(x) | Op::Bits(x) if kernel.dtype(*x).is_float() => jumps_anyway(),
+            _ => made_of(&foreseen),
+        };
+        foreseen.push(is);
     }
-    found
+    foreseen
 }
 
-/// One walk from the last instruction to the first, each of which belongs to who owns all that reads it.
-fn owned(instructions: &[Instruction], kept: &[usize], dissolved: &FxHashSet<Side>) -> Vec<Option<Side>> {
-    // `None` for what nothing has read so far.
-    let mut read: Vec<Option<Option<Side>>> = vec![None; instructions.len()];
-    kept.iter().for_each(|&i| read[i] = Some(None));
-    let mut owners = vec![None; instructions.len()];
-    for (i, instruction) in instructions.iter().enumerate().rev() {
-        let own = read[i].flatten().filter(|_| !instruction.fixed);
-        owners[i] = own;
-        for &arg in &instruction.args {
-            let by = instruction.side_of(arg).filter(|side| !dissolved.contains(side)).or(own);
-            read[arg] = Some(match read[arg] {
-                None => by,
-                Some(other) => other.filter(|other| Some(*other) == by),
-            });
-        }
-    }
-    owners
+/// So often owners are looked for, each time with what is known of which side lies in which.
+const ROUNDS: usize = 8;
+
+/// Who owns instructions: the sides that alone read their values.
+struct Sides<'a> {
+    instructions: &'a [Instruction],
+    kept: &'a [usize],
+    /// A side of the choices by a condition, and whether it is worth anything.
+    all: Vec<((usize, bool), bool)>,
+    numbers: FxHashMap<(usize, bool), usize>,
+    /// Per side: that in which all choices lie that it is a side of.
+    around: Vec<Option<usize>>,
+    /// Per instruction.
+    owners: Vec<Option<usize>>,
 }
 
-impl Instruction {
+impl Sides<'_> {
+    fn of<'a>(instructions: &'a [Instruction], kept: &'a [usize], least: usize) -> Sides<'a> {
+        let choices = instructions.iter().filter_map(|i| i.choice);
+        let mut all: Vec<_> = choices.flat_map(|choice| [false, true].map(|holds| (choice.condition, holds))).collect();
+        all.sort_unstable();
+        all.dedup();
+        let numbers = all.iter().enumerate().map(|(number, &side)| (side, number)).collect();
+        let (around, all) = (vec![None; all.len()], all.into_iter().map(|side| (side, true)).collect());
+        let mut sides = Sides { instructions, kept, all, numbers, around, owners: vec![None; instructions.len()] };
+        for _ in 0..ROUNDS {
+            let before = (sides.owners.clone(), sides.all.clone());
+            sides.owners = sides.owned();
+            sides.nest();
+            sides.dissolve(least);
+            if before == (sides.owners.clone(), sides.all.clone()) {
+                break;
+            }
+        }
+        while sides.correct() {}
+        sides
+    }
     /// The side of a choice that alone reads an instruction's value here.
-    fn side_of(&self, arg: usize) -> Option<Side> {
-        let choice = self.choice.filter(|_| self.args.iter().filter(|&&a| a == arg).count() == 1)?;
+    fn side(&self, reader: usize, arg: usize) -> Option<usize> {
+        let Instruction { args, choice, .. } = &self.instructions[reader];
+        let choice = choice.filter(|_| args.iter().filter(|&&a| a == arg).count() == 1)?;
         let side = choice.sides.iter().position(|&side| side == Some(arg))?;
-        Some((choice.condition, side == 1))
+        self.numbers.get(&(choice.condition, side == 1)).copied().filter(|&side| self.all[side].1)
+    }
+    /// One walk from the last instruction to the first: each belongs to the least side that has all which read it.
+    fn owned(&self) -> Vec<Option<usize>> {
+        // `None` for what nothing has read so far.
+        let mut read: Vec<Option<Option<usize>>> = vec![None; self.instructions.len()];
+        self.kept.iter().for_each(|&i| read[i] = Some(None));
+        let mut owners = vec![None; self.instructions.len()];
+        for (i, instruction) in self.instructions.iter().enumerate().rev() {
+            let own = read[i].flatten();
+            owners[i] = own.filter(|_| !instruction.fixed);
+            for &arg in &instruction.args {
+                let by = self.side(i, arg).or(owners[i]);
+                read[arg] = Some(read[arg].map_or(by, |other| self.common(other, by)));
+            }
+        }
+        owners
+    }
+    /// A side with all those around it, from the inside.
+    fn chain(&self, side: Option<usize>) -> impl Iterator<Item = usize> {
+        std::iter::successors(side, |&side| self.around[side]).take(self.all.len())
+    }
+    fn lies_in(&self, side: Option<usize>, outer: usize) -> bool {
+        self.chain(side).any(|side| side == outer)
+    }
+    /// The least side around both.
+    fn common(&self, a: Option<usize>, b: Option<usize>) -> Option<usize> {
+        self.chain(a).find(|&side| self.lies_in(b, side))
+    }
+    /// Finds the side in which all choices lie that a side's values are read by.
+    fn nest(&mut self) {
+        let mut around: Vec<Option<Option<usize>>> = vec![None; self.all.len()];
+        for (i, instruction) in self.instructions.iter().enumerate() {
+            for side in instruction.args.iter().filter_map(|&arg| self.side(i, arg)) {
+                around[side] = Some(around[side].map_or(self.owners[i], |other| self.common(other, self.owners[i])));
+            }
+        }
+        for (side, outer) in around.into_iter().enumerate() {
+            let outer = outer.flatten();
+            self.around[side] = outer.filter(|_| !self.lies_in(outer, side));
+        }
+    }
+    /// Gives up sides of little work.
+    fn dissolve(&mut self, least: usize) {
+        let mut weights = vec![0; self.all.len()];
+        for (instruction, &owner) in self.instructions.iter().zip(&self.owners) {
+            self.chain(owner).for_each(|side| weights[side] += instruction.weight);
+        }
+        self.all.iter_mut().zip(weights).for_each(|(side, weight)| side.1 &= weight >= least);
+    }
+    /// Takes instructions from sides that others need, too, which walks that have not settled may leave; true where there were any.
+    fn correct(&mut self) -> bool {
+        let mut wrong = vec![];
+        for (i, instruction) in self.instructions.iter().enumerate() {
+            let own = self.owners[i];
+            for &arg in &instruction.args {
+                let Some(owner) = self.owners[arg] else { continue };
+                let takes = self.side(i, arg) == Some(owner) && self.around[owner].is_none_or(|outer| self.lies_in(own, outer));
+                if !takes && !self.lies_in(own, owner) {
+                    wrong.push(arg);
+                }
+            }
+        }
+        wrong.extend(self.kept.iter().filter(|&&i| self.owners[i].is_some()));
+        wrong.iter().for_each(|&i| self.owners[i] = None);
+        !wrong.is_empty()
     }
 }
 
-/// Gives up sides of little work, and those within a side of more.
-fn dissolve(instructions: &[Instruction], owners: &[Option<Side>], least: usize, dissolved: &mut FxHashSet<Side>) {
-    let mut weights: FxHashMap<Side, usize> = FxHashMap::default();
-    for (instruction, owner) in instructions.iter().zip(owners) {
-        owner.iter().for_each(|side| *weights.entry(*side).or_default() += instruction.weight);
-    }
-    // The side in which all choices between a side's values lie.
-    let mut around: FxHashMap<Side, Option<Side>> = FxHashMap::default();
-    for (instruction, &owner) in instructions.iter().zip(owners) {
-        for side in instruction.args.iter().filter_map(|&arg| instruction.side_of(arg)).filter(|side| weights.contains_key(side)) {
-            around.entry(side).and_modify(|known| *known = known.filter(|_| *known == owner)).or_insert(owner);
-        }
-    }
-    for (&side, &weight) in &weights {
-        let within = around.get(&side).copied().flatten().and_then(|outer| weights.get(&outer));
-        if weight < least || within.is_some_and(|&outer| weight < outer) {
-            dissolved.insert(side);
-        }
-    }
-}
-
-/// What is skipped where all lanes take one side: of two sides the lesser counts.
-fn gain(instructions: &[Instruction], owners: &[Option<Side>]) -> usize {
-    let mut weights: FxHashMap<usize, [usize; 2]> = FxHashMap::default();
-    for (instruction, owner) in instructions.iter().zip(owners) {
-        owner.iter().for_each(|&(condition, holds)| weights.entry(condition).or_default()[usize::from(holds)] += instruction.weight);
-    }
-    weights.values().map(|&[a, b]| if a.min(b) > 0 { a.min(b) } else { a.max(b) }).sum()
+/// An instruction, or what a side owns of those that follow each other.
+enum Part {
+    One(usize),
+    Chunk(usize, Vec<Part>),
 }
 
 /// A new order under construction: what a side owns waits until a choice reads it.
 struct Arranged<'a> {
-    instructions: &'a [Instruction],
-    owners: &'a [Option<Side>],
-    order: Vec<usize>,
-    chunks: Vec<(Range<usize>, Side)>,
-    waiting: FxHashMap<Side, Vec<usize>>,
-    done: Vec<bool>,
-    /// Where conditions are made.
-    conditions: FxHashMap<usize, Option<usize>>,
+    sides: &'a Sides<'a>,
+    first: Vec<Part>,
+    waiting: Vec<Vec<Part>>,
+    /// Per instruction: whether it waits among those of its owner.
+    waits: Vec<bool>,
 }
 
 impl Arranged<'_> {
-    fn of(instructions: &[Instruction], owners: &[Option<Side>]) -> (Vec<usize>, Vec<(Range<usize>, Side)>) {
-        let (waiting, done) = (FxHashMap::default(), vec![false; instructions.len()]);
-        let conditions = instructions.iter().filter_map(|i| i.choice).map(|choice| (choice.condition, choice.made)).collect();
-        let mut all = Arranged { instructions, owners, order: vec![], chunks: vec![], waiting, done, conditions };
-        for i in 0..instructions.len() {
-            all.place(i);
-        }
-        let mut rest: Vec<Side> = all.waiting.iter().filter(|side| !side.1.is_empty()).map(|side| *side.0).collect();
-        rest.sort_unstable();
-        rest.into_iter().for_each(|side| all.end(side));
-        (all.order, all.chunks)
-    }
-    fn place(&mut self, i: usize) {
-        let own = self.owners[i];
-        // The condition, or what it waits for, comes before what hangs on it.
-        let Instruction { args, .. } = &self.instructions[i];
-        for &arg in args {
-            if let Some(side) = self.owners[arg].filter(|side| !self.done[arg] && Some(*side) != own) {
-                if own.is_some_and(|own| args.iter().any(|&a| !self.done[a] && self.owners[a] == Some(own))) {
-                    own.into_iter().for_each(|own| self.end(own));
+    fn of(instructions: &[Instruction], sides: &Sides) -> Vec<Part> {
+        let waiting = sides.all.iter().map(|_| vec![]).collect();
+        let mut all = Arranged { sides, first: vec![], waiting, waits: vec![false; instructions.len()] };
+        for (i, instruction) in instructions.iter().enumerate() {
+            let own = sides.owners[i];
+            for &arg in instruction.args.iter() {
+                if let Some(side) = sides.owners[arg].filter(|&side| all.waits[arg] && !sides.lies_in(own, side)) {
+                    all.end(side);
                 }
-                self.end(side);
             }
+            all.waits[i] = own.is_some();
+            all.list(own).push(Part::One(i));
         }
-        match own {
-            Some(side) => self.waiting.entry(side).or_default().push(i),
-            None => {
-                self.done[i] = true;
-                self.order.push(i);
-            }
-        }
+        all.first
     }
-    /// Places what a side has waiting: to be jumped over, if it is known by then whether it is needed.
-    fn end(&mut self, side: Side) {
-        let chunk = self.waiting.entry(side).or_default();
-        let first = self.order.len();
-        let own = std::mem::take(chunk);
-        let made = self.conditions.get(&side.0).copied().flatten();
-        if !own.is_empty() && made.is_none_or(|made| self.done[made]) {
-            self.chunks.push((first..first + own.len(), side));
+    fn list(&mut self, side: Option<usize>) -> &mut Vec<Part> {
+        side.map_or(&mut self.first, |side| &mut self.waiting[side])
+    }
+    /// Places what a side has waiting.
+    fn end(&mut self, side: usize) {
+        let chunk = std::mem::take(&mut self.waiting[side]);
+        for part in &chunk {
+            if let Part::One(i) = part {
+                self.waits[*i] = false;
+            }
         }
-        own.iter().for_each(|&i| self.done[i] = true);
-        self.order.extend(own);
+        let around = self.sides.around[side];
+        self.list(around).push(Part::Chunk(side, chunk));
+    }
+}
+
+/// Parts one after the other.
+struct Flat<'a> {
+    instructions: &'a [Instruction],
+    sides: &'a Sides<'a>,
+    least: usize,
+    order: Vec<usize>,
+    skips: Vec<Skip>,
+}
+
+impl Flat<'_> {
+    /// Appends parts; how much of them can be skipped.
+    fn put(&mut self, parts: Vec<Part>) -> usize {
+        let mut gain = 0;
+        for part in parts {
+            match part {
+                Part::One(i) => self.order.push(i),
+                Part::Chunk(side, parts) => {
+                    let (first, number, (condition, holds)) = (self.order.len(), self.skips.len(), self.sides.all[side].0);
+                    self.skips.push(Skip { range: first..first, condition, holds });
+                    let within = self.put(parts);
+                    let weight: usize = self.order[first..].iter().map(|&i| self.instructions[i].weight).sum();
+                    let worth = weight >= self.least;
+                    match worth {
+                        true => self.skips[number].range.end = self.order.len(),
+                        false => drop(self.skips.remove(number)),
+                    }
+                    gain += if worth { weight } else { within };
+                }
+            }
+        }
+        gain
     }
 }

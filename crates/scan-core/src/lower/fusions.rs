@@ -251,7 +251,7 @@ impl Fusions {
 /// A fusion of more parts has an array copied instead that is put together: of more than the first where they have fewer elements each than
 /// the second, since a part takes as long to start as such a copy, and each is compiled.
 const PARTS: usize = 32;
-const FEW_PARTS: usize = 4;
+const FEW_PARTS: usize = 9;
 const PART: usize = 512;
 
 /// True where a walk over so much falls into too many parts.

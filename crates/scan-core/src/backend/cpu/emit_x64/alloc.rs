@@ -86,7 +86,7 @@ pub(super) struct Emitter<'a> {
     /// Slots that the current item may still read.
     pub leaving: Vec<i64>,
     /// What registers and slots held before operations that are being emitted and may be jumped over.
-    pub skipped: Option<Before>,
+    pub skipped: Vec<Before>,
     /// Bytes of the frame so far.
     pub frame: i64,
 }
@@ -123,7 +123,7 @@ impl<'a> Emitter<'a> {
             kept: vec![],
             free_slots: vec![],
             leaving: vec![],
-            skipped: None,
+            skipped: vec![],
             frame,
         };
         e.reserve_tail_masks();

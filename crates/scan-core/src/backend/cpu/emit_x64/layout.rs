@@ -9,7 +9,6 @@ use super::stagger::Turn;
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::Id;
-use crate::kernel::sides::Skip;
 use crate::kernel::{Lane, MemId};
 use iced_x86::{Code, Register};
 
@@ -65,12 +64,12 @@ pub(super) fn items(program: &Program, shape: Shape, room: usize) -> (Vec<(Item,
             items.extend((0..program.stores.len()).filter(|&s| !uniform(s)).map(|s| (Item::Store(s), copy)));
         }
         let (begins, ends) = (operations.start, operations.end);
-        let skip = |reaches: &dyn Fn(&Skip) -> bool, last: usize| program.skips.iter().position(|s| reaches(s) && copy == last);
-        let ranges = !operations.is_empty();
-        items.extend(skip(&|s| ranges && s.range.start == begins, 0).map(|k| (Item::Enter(k), 0)));
+        let (enters, leaves) = (copy == 0 && begins < ends, copy + 1 == shape.copies && begins < ends);
+        let skips = || program.skips.iter().enumerate();
+        items.extend(skips().filter(|(_, s)| enters && s.range.start == begins).map(|(k, _)| (Item::Enter(k), 0)));
         let mine = operations.filter(|&o| !fixed[o] && (copy == 0 || !once(o)));
         items.extend(mine.map(|o| (Item::Operation(o), copy)));
-        items.extend(skip(&|s| ranges && s.range.end == ends, shape.copies - 1).map(|k| (Item::Leave(k), 0)));
+        items.extend(skips().rev().filter(|(_, s)| leaves && s.range.end == ends).map(|(k, _)| (Item::Leave(k), 0)));
     }
     items.extend((0..program.stores.len()).filter(|&s| uniform(s)).map(|s| (Item::Store(s), 0)));
     (items, ahead)

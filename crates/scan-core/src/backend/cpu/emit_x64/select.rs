@@ -4,7 +4,7 @@ use super::codes::{self as code, Row};
 use crate::backend::cpu::Refusal;
 use crate::backend::cpu::isa::Isa;
 use crate::base::{Id, IdxVec};
-use crate::kernel::sides::Skip;
+use crate::kernel::sides::{Skip, foreseen};
 use crate::kernel::{Bin, CarryId, Cmp, HostFn, Inst, Kernel, Lane, Mem, MemId, Op, Reg, Un};
 use crate::types::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -202,7 +202,8 @@ pub(super) fn select(kernel: &Kernel, isa: Isa, vector: usize) -> Result<Program
     s.program.stores = kernel.stores.iter().map(|st| (st.mem, s.map[st.value])).collect();
     super::order::prune(&mut s.program);
     super::order::sink_masks(&mut s.program);
-    super::skips::arrange(&mut s.program);
+    let foreseen = foreseen(kernel).enumerate().filter(|(_, is)| **is).map(|(r, _)| s.map[r]).collect();
+    super::skips::arrange(&mut s.program, &foreseen);
     Ok(s.program)
 }
 

@@ -11,24 +11,22 @@ use super::select::{Class, Form, Operation, Program, Val};
 use crate::base::{Id, IdxVec};
 use crate::kernel::sides::{Choice, Instruction, Skip, skippable};
 use iced_x86::{Code, Register};
+use rustc_hash::FxHashSet;
 
-/// Operations that take about as long as so many sums are worth a jump.
-const LEAST: usize = 40;
-
-/// Puts operations next to each other that can be jumped over.
-pub(super) fn arrange(program: &mut Program) {
+/// Puts operations next to each other that can be jumped over; conditions of choices that count are those that `foreseen` has.
+pub(super) fn arrange(program: &mut Program, foreseen: &FxHashSet<Val>) {
     let mut maker: IdxVec<Val, Option<usize>> = program.values.iter().map(|_| None).collect();
     program.operations.iter().enumerate().for_each(|(i, o)| maker[o.dst] = Some(i));
-    let all: Vec<Instruction> = program.operations.iter().map(|o| instruction(program, &maker, o)).collect();
+    let all: Vec<Instruction> = program.operations.iter().map(|o| instruction(program, &maker, o, foreseen)).collect();
     let last: Vec<usize> = kept(program).into_iter().filter_map(|v| maker[v]).collect();
-    if let Some((order, skips)) = skippable(&all, &last, LEAST) {
+    if let Some((order, skips)) = skippable(&all, &last) {
         program.operations = order.into_iter().map(|i| program.operations[i].clone()).collect();
         program.skips = skips;
     }
 }
 
-fn instruction(program: &Program, maker: &IdxVec<Val, Option<usize>>, o: &Operation) -> Instruction {
-    let by = |c: Val, sides| Some(Choice { condition: c.idx(), made: maker[c], sides });
+fn instruction(program: &Program, maker: &IdxVec<Val, Option<usize>>, o: &Operation, foreseen: &FxHashSet<Val>) -> Instruction {
+    let by = |c: Val, sides| foreseen.contains(&c).then(|| Choice { condition: c.idx(), sides });
     let choice = match (o.form, &o.args[..]) {
         (Form::BlendMask | Form::BlendVector, &[c, x, y]) => by(c, [maker[y], maker[x]]),
         (Form::KeepMask, &[c, x]) => by(c, [None, maker[x]]),
@@ -89,7 +87,7 @@ impl Emitter<'_> {
         enters.into_iter().for_each(|enter| self.asm.land(enter));
         self.release(&conditions);
         let slots = self.virtuals.iter().map(|v| v.slot).collect();
-        self.skipped = Some(Before { holder: self.holder, slots, jump });
+        self.skipped.push(Before { holder: self.holder, slots, jump });
     }
     /// Compares the lanes of a condition with those of one that holds nowhere, or, for what is needed where it does not hold, everywhere.
     fn compare_with_none(&mut self, v: usize, holds: bool) {
@@ -114,7 +112,7 @@ impl Emitter<'_> {
 
     /// Brings what was in registers before the operations back there.
     pub(super) fn leave_skip(&mut self, skip: usize) {
-        let Some(before) = self.skipped.take() else { return self.asm.fail("operations end that have not begun") };
+        let Some(before) = self.skipped.pop() else { return self.asm.fail("operations end that have not begun") };
         let mut made = vec![false; self.virtuals.len()];
         for o in &self.program.operations[self.program.skips[skip].range.clone()] {
             let copies = if self.program.values[o.dst].uniform { 1 } else { self.shape.copies };

@@ -97,13 +97,13 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg,
         done: Done::default(),
     };
     let mut skips = order.skips.iter().zip(read).peekable();
-    let mut open = None;
+    let mut open = vec![];
     for (at, &r) in order.order.iter().enumerate() {
-        if let Some((skip, read)) = skips.next_if(|(skip, _)| skip.range.start == at) {
-            open = Some((body.enter_skip(skip, read), skip.range.end));
+        while let Some((skip, read)) = skips.next_if(|(skip, _)| skip.range.start == at) {
+            open.push((body.enter_skip(skip, read), skip.range.end));
         }
         body.values[r] = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
-        if let Some((skip, _)) = open.take_if(|(_, end)| *end == at + 1) {
+        while let Some((skip, _)) = open.pop_if(|(_, end)| *end == at + 1) {
             body.leave_skip(skip);
         }
     }

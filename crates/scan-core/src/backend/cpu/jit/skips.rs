@@ -3,15 +3,12 @@
 use super::body::{Body, machine};
 use super::select::converted;
 use crate::base::{Id, IdxVec};
-use crate::kernel::sides::{Choice, Instruction, Skip, skippable};
+use crate::kernel::sides::{Choice, Instruction, Skip, foreseen, skippable};
 use crate::kernel::{Bin, Kernel, Op, Reg, Un};
 use crate::types::DType;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-
-/// Instructions that take about as long as so many sums are worth a jump that may be foreseen wrong.
-const LEAST: usize = 40;
 
 /// The order of a step's instructions, and what is jumped over.
 pub struct Order {
@@ -22,32 +19,32 @@ pub struct Order {
 impl Order {
     /// That of instructions that are needed, but for those of which `known` holds: they have values before the step.
     pub fn of(kernel: &Kernel, needed: &IdxVec<Reg, bool>, known: impl Fn(Reg) -> bool) -> Order {
-        let made = |r: Reg| needed[r] && !known(r);
-        let all: Vec<Instruction> = kernel.body.ids().map(|r| instruction(kernel, r, &made)).collect();
+        let (made, foreseen) = (|r: Reg| needed[r] && !known(r), foreseen(kernel));
+        let all: Vec<Instruction> = kernel.body.ids().map(|r| instruction(kernel, r, &made, &foreseen)).collect();
         let kept: Vec<usize> = kernel.ends().map(Id::idx).collect();
-        match skippable(&all, &kept, LEAST) {
+        match skippable(&all, &kept) {
             Some((order, skips)) => Order { order: order.into_iter().map(Reg::new).collect(), skips },
             None => Order { order: kernel.body.ids().collect(), skips: vec![] },
         }
     }
 }
 
-fn instruction(kernel: &Kernel, r: Reg, made: &dyn Fn(Reg) -> bool) -> Instruction {
+fn instruction(kernel: &Kernel, r: Reg, made: &dyn Fn(Reg) -> bool, foreseen: &IdxVec<Reg, bool>) -> Instruction {
     let op = &kernel.body[r].op;
     if !made(r) {
         return Instruction { fixed: true, ..Instruction::default() };
     }
     let choice = match op {
-        Op::Select(c, x, y) => {
+        Op::Select(c, x, y) if foreseen[*c] => {
             let condition = converted(kernel, *c).unwrap_or(*c).idx();
-            Some(Choice { condition, made: made(Reg::new(condition)).then_some(condition), sides: [y, x].map(|side| made(*side).then(|| side.idx())) })
+            Some(Choice { condition, sides: [y, x].map(|side| made(*side).then(|| side.idx())) })
         }
         _ => None,
     };
     let loops = matches!(op, Op::Loop(_) | Op::Last(..) | Op::Left(..));
     let fixed = loops || matches!(op, Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_));
     // What decides comes first, which may be what a number was made of that is compared with 0.
-    let condition = choice.map(|choice: Choice| choice.condition);
+    let condition = if let Op::Select(c, ..) = op { converted(kernel, *c).map(Id::idx) } else { None };
     let args: SmallVec<[usize; 3]> = condition.into_iter().chain(op.uses().into_iter().map(Id::idx)).collect();
     Instruction { args, choice, weight: weight(op, kernel.dtype(r)), fixed }
 }
@@ -108,16 +105,13 @@ impl Body<'_, '_> {
 
 /// Per range: its values that others read.
 pub fn read_outside(kernel: &Kernel, needed: &IdxVec<Reg, bool>, order: &Order) -> Vec<Vec<Reg>> {
-    let mut range: IdxVec<Reg, Option<usize>> = kernel.body.iter().map(|_| None).collect();
-    for (k, skip) in order.skips.iter().enumerate() {
-        order.order[skip.range.clone()].iter().for_each(|&r| range[r] = Some(k));
-    }
+    let mut at: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();
+    order.order.iter().enumerate().for_each(|(k, &r)| at[r] = k);
     let mut read: Vec<Vec<Reg>> = vec![vec![]; order.skips.len()];
     for (r, inst) in kernel.body.enumerate().filter(|(r, _)| needed[*r]) {
         for used in inst.op.uses() {
-            if let Some(k) = range[used].filter(|k| range[r] != Some(*k)) {
-                read[k].push(used);
-            }
+            let left = |skip: &Skip| skip.range.contains(&at[used]) && !skip.range.contains(&at[r]);
+            order.skips.iter().zip(&mut read).filter(|(skip, _)| left(skip)).for_each(|(_, read)| read.push(used));
         }
     }
     read.iter_mut().for_each(|read| {
