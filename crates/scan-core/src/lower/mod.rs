@@ -42,6 +42,7 @@ mod rowwise;
 pub mod scan;
 mod schedule;
 mod siblings;
+mod sided;
 mod spelled;
 pub mod stepwise;
 mod sums;

@@ -17,6 +17,7 @@ use super::nodes::Lowering;
 use super::picks::LOOKED_AT;
 use super::prepared::{prepared, ready};
 use super::rooms::{Roomy, roomy, with_rooms};
+use super::sided::with_sides;
 use super::scan::{BY_VALUES, CHANGES, Kind, Kinds, SCALARS, known_row, known_shape, scalars};
 use super::tables::{Elements, Table, Tables};
 use super::value::{Layout, Val};
@@ -34,7 +35,6 @@ use std::sync::Arc;
 
 /// Why a loop in a step is no loop of a kernel.
 const ROWS: &str = "it holds a loop of which more is read than its last row";
-const CHOICES: &str = "it holds a loop beside branches";
 
 /// A loop in a step, and what is known of its number of steps where an integer of the step tells that.
 pub(super) fn loop_of(op: &Op) -> Option<(&Arc<Scan>, Option<&Roomy>)> {
@@ -53,6 +53,10 @@ pub(super) fn with_loops(scan: &Scan, body: Graph) -> Lowered<Graph> {
     if !body.nodes().iter().any(|n| matches!(n.op, Op::Scan(_))) {
         return Ok(body);
     }
+    let body = match with_sides(scan, &body)? {
+        Some(body) => ready(&body)?,
+        None => body,
+    };
     let body = match with_guesses(&body)? {
         Some(body) => body,
         None => certain(body)?,
@@ -66,11 +70,6 @@ pub(super) fn with_loops(scan: &Scan, body: Graph) -> Lowered<Graph> {
             true if !by_rows(&body, node, inner) => return refuse(ROWS),
             _ => {}
         }
-    }
-    let step = |n: &&Node| n.outs.iter().any(|&v| kinds.of(v) == Kind::Step);
-    let loops = kinds.nodes(&body).filter(step).any(|n| loop_of(&n.op).is_some());
-    if loops && kinds.nodes(&body).any(|n| matches!(n.op, Op::IfElse(_))) {
-        return refuse(CHOICES);
     }
     Ok(body)
 }

@@ -149,6 +149,7 @@ impl Ranges {
             (Op::Elem(ElemOp::Clip), [_, low, high]) => {
                 certain(low).zip(certain(high)).map(|(low, high)| (low.0.min(high.0), high.1.max(low.1)))
             }
+            (Op::Elem(ElemOp::Where), [_, a, b]) => Some((range(a).0.min(range(b).0), range(a).1.max(range(b).1))),
             (Op::Elem(ElemOp::Maximum), [a, b]) => Some((range(a).0.max(range(b).0), range(a).1.max(range(b).1))),
             _ => None,
         };

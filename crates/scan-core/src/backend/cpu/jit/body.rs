@@ -100,11 +100,11 @@ pub fn emit(builder: &mut FunctionBuilder, kernel: &Kernel, needed: &IdxVec<Reg,
     let mut open = vec![];
     for (at, &r) in order.order.iter().enumerate() {
         while let Some((skip, read)) = skips.next_if(|(skip, _)| skip.range.start == at) {
-            open.push((body.enter_skip(skip, read), skip.range.end));
+            open.push((body.enter_skip(skip, read), skip.range.clone()));
         }
         body.values[r] = needed[r].then(|| body.start.constants.get(&r).copied().unwrap_or_else(|| body.value(r)));
-        while let Some((skip, _)) = open.pop_if(|(_, end)| *end == at + 1) {
-            body.leave_skip(skip);
+        while let Some((skip, range)) = open.pop_if(|(_, range)| range.end == at + 1) {
+            body.leave_skip(skip, &order.order[range]);
         }
     }
     body.values
@@ -117,8 +117,8 @@ impl Body<'_, '_> {
     }
 
     /// Sets the value of an instruction that others read from now on.
-    pub fn set(&mut self, r: Reg, value: Value) {
-        self.values[r] = Some(value);
+    pub fn set(&mut self, r: Reg, value: Option<Value>) {
+        self.values[r] = value;
     }
 
     fn value(&mut self, r: Reg) -> Value {

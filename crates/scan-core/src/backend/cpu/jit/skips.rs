@@ -8,7 +8,6 @@ use crate::kernel::{Bin, Kernel, Op, Reg, Un};
 use crate::types::DType;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// The order of a step's instructions, and what is jumped over.
 pub struct Order {
@@ -43,10 +42,15 @@ fn instruction(kernel: &Kernel, r: Reg, made: &dyn Fn(Reg) -> bool, foreseen: &I
     };
     let loops = matches!(op, Op::Loop(_) | Op::Last(..) | Op::Left(..));
     let fixed = loops || matches!(op, Op::Const(_) | Op::Step | Op::Load(_) | Op::Carry(_));
-    // What decides comes first, which may be what a number was made of that is compared with 0.
-    let condition = if let Op::Select(c, ..) = op { converted(kernel, *c).map(Id::idx) } else { None };
-    let args: SmallVec<[usize; 3]> = condition.into_iter().chain(op.uses().into_iter().map(Id::idx)).collect();
+    let args = reads(kernel, r).map(Id::idx).collect();
     Instruction { args, choice, weight: weight(op, kernel.dtype(r)), fixed }
+}
+
+/// What an instruction reads, what decides first: that may be what a number was made of that is compared with 0.
+fn reads(kernel: &Kernel, r: Reg) -> impl Iterator<Item = Reg> {
+    let op = &kernel.body[r].op;
+    let decides = if let Op::Select(c, ..) = op { *c } else { r };
+    converted(kernel, decides).into_iter().chain(op.uses())
 }
 
 /// About how long an instruction keeps a processor busy, in sums.
@@ -90,14 +94,17 @@ impl Body<'_, '_> {
         self.builder.seal_block(side);
         Open { after, read, masks: self.masks.clone() }
     }
-    /// Behind them: values that are read there are those that were made, or anything.
-    pub fn leave_skip(&mut self, open: Open) {
+    /// Behind them: values that are read there are those that were made, or anything. No other can be read.
+    pub fn leave_skip(&mut self, open: Open, made_within: &[Reg]) {
         let made: Vec<_> = open.read.iter().map(|&r| self.get(r).into()).collect();
         self.builder.ins().jump(open.after, &made);
         self.builder.switch_to_block(open.after);
         self.builder.seal_block(open.after);
+        made_within.iter().for_each(|&r| self.set(r, None));
         for (k, &r) in open.read.iter().enumerate() {
-            self.set(r, self.builder.block_params(open.after)[k]);
+            self.set(r, Some(self.builder.block_params(open.after)[k]));
+            // What it was compared of is not here.
+            self.compared[r] = None;
         }
         self.masks = open.masks;
     }
@@ -108,8 +115,8 @@ pub fn read_outside(kernel: &Kernel, needed: &IdxVec<Reg, bool>, order: &Order) 
     let mut at: IdxVec<Reg, usize> = kernel.body.iter().map(|_| 0).collect();
     order.order.iter().enumerate().for_each(|(k, &r)| at[r] = k);
     let mut read: Vec<Vec<Reg>> = vec![vec![]; order.skips.len()];
-    for (r, inst) in kernel.body.enumerate().filter(|(r, _)| needed[*r]) {
-        for used in inst.op.uses() {
+    for r in kernel.body.ids().filter(|r| needed[*r]) {
+        for used in reads(kernel, r) {
             let left = |skip: &Skip| skip.range.contains(&at[used]) && !skip.range.contains(&at[r]);
             order.skips.iter().zip(&mut read).filter(|(skip, _)| left(skip)).for_each(|(_, read)| read.push(used));
         }
